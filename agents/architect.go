@@ -10,26 +10,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// Lead is what an agent does that gives out the work of a session, for those to
-// which one function is not enough.
+// Lead configures LeadAs. Agents that need only Do can call Session.Lead instead.
 type Lead struct {
-	// Do gives out tasks, and waits for what comes of them. Its context ends when the
-	// agent has to go.
+	// Do assigns tasks and waits for their results. Its context ends when the agent has to shut
+	// down.
 	Do func(ctx context.Context, a *Architect) error
-	// Hear is told every message before it is heeded, in order: progress, feedback and
-	// the like go nowhere else. It must not wait.
+	// Hear is called with every message, in order, before the message is processed. It is the
+	// only way to see progress reports and plain feedback. It must not block.
 	Hear func(*Said)
 }
 
-// Lead calls a function that gives out the work of a session, and returns what it
-// returns. As long as it runs, the Architect hears what becomes of the tasks; all
-// its methods may be called at the same time, so that several tasks go on beside
-// each other.
+// Lead calls do, which gives out the work of a session, and returns its error. While do runs,
+// the Architect receives news about the tasks. Its methods may be called concurrently, so
+// several tasks can proceed at once.
 func (s *Session) Lead(ctx context.Context, do func(ctx context.Context, a *Architect) error) error {
 	return s.LeadAs(ctx, Lead{Do: do})
 }
 
-// LeadAs is Lead for those who want to hear everything.
+// LeadAs is like Lead, but also passes every message to lead.Hear.
 func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
 	if err := s.opened(wire.AgentArchitect); err != nil {
 		return err
@@ -44,7 +42,7 @@ func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
 	return lead.Do(listens, a)
 }
 
-// Architect gives out tasks and has them reviewed.
+// An Architect assigns tasks and has them reviewed. Its methods may be called concurrently.
 type Architect struct {
 	*Session
 	hear func(*Said)
@@ -54,8 +52,8 @@ type Architect struct {
 	tasks taskIndex
 }
 
-// Task is a task of the session, by its id, no matter which agent assigned it. One that no agent
-// holds is forgotten when there have been a few thousand others since.
+// Task returns the task of the session with this id, no matter which agent assigned it. A task
+// that the caller no longer refers to is forgotten after a few thousand others.
 func (a *Architect) Task(id string) *SessionTask {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +65,7 @@ func (a *Architect) Task(id string) *SessionTask {
 	return t
 }
 
-// Assign gives a task to a developer, and an id if it has none.
+// Assign gives a task to a developer. It sets a new id if the task has none.
 func (a *Architect) Assign(ctx context.Context, developer string, work Assignment) (*SessionTask, error) {
 	if work.Task.TaskID == "" {
 		work.Task.TaskID = uuid.NewString()
@@ -77,15 +75,14 @@ func (a *Architect) Assign(ctx context.Context, developer string, work Assignmen
 	return t, t.assign(ctx, developer, work)
 }
 
-// AbortSession ends the session for all its members. One of them has to be told:
-// any of them.
+// AbortSession ends the session for all its members. The message may go to any one of them.
 func (a *Architect) AbortSession(ctx context.Context, to wire.AgentIdentifier, reason string) error {
 	_, err := a.Abort(ctx, to, Abort{Scope: wire.AbortSession, Reason: reason})
 	return err
 }
 
-// listen brings what is said to the caller that waits for it, until ctx ends or the stream
-// does.
+// listen passes session messages and notices to the tasks that wait for them, until ctx or the
+// stream ends.
 func (a *Architect) listen(ctx context.Context) {
 	for e := range a.conn.events(ctx, true) {
 		switch {
@@ -133,7 +130,7 @@ func (a *Architect) told(said *Said) {
 	}
 }
 
-// Why nothing comes of a task.
+// Errors of Deliver for a task that was not delivered.
 var (
 	ErrIncomplete = errors.New("the developer has not completed it")
 	ErrRejected   = errors.New("the reviewer has rejected it: it has to be planned anew")

@@ -11,31 +11,30 @@ import (
 	"orchestrator/wire/object"
 )
 
-// reply is what came of a request.
+// reply is the outcome of a request.
 type reply struct {
 	payload wire.Raw
 	err     error
 }
 
-// What the end of the stream means for a request: one that was not asked has no
-// effect, one that was may have.
+// Errors of a request that was waiting when the stream ended. A request that was not sent has
+// no effect; one that was sent may have been carried out.
 var (
 	errUnasked    = errors.New("not asked")
 	errUnanswered = errors.New("asked, but there will be no answer")
 )
 
-// Ask asks for an operation, such as "get-task", and waits for its answer. The
-// payload must become a JSON object; nil is an empty one. The answer is decoded
-// into what answer points to; a *wire.Raw gets it as it came, and nil is for
-// those who only want to know that it was granted.
+// Ask sends a request for an operation, such as "get-task", and waits for the answer. The
+// payload must encode to a JSON object; nil means an empty one. The answer is decoded into the
+// value that answer points to. A *wire.Raw receives the undecoded payload; nil discards it.
 //
-// A request that is refused gives a *Refusal. When ctx ends first the answer is
-// passed over when it comes, but the orchestrator may have done what was asked.
-// When the stream ends first, the error wraps io.EOF and says which of the two
-// it is. The orchestrator answers everything that it can read as a request, and
-// what it could not read is refused here: a payload that is no valid JSON, or a
-// line of more than 16 MiB. Where its max_line or max_depth are set lower, ctx
-// alone ends the waiting.
+// The error is a *Refusal if the orchestrator refuses the request. If ctx ends first, a late
+// answer is discarded, but the operation may have been carried out. If the stream ends first,
+// the error wraps io.EOF and says whether the request was sent.
+//
+// The orchestrator answers every line that it can read as a request. Ask itself rejects invalid
+// JSON and lines of more than 16 MiB. If the orchestrator's max_line or max_depth is lower, a
+// request may stay unanswered until ctx ends.
 func (c *Conn) Ask(ctx context.Context, operation string, payload, answer any) error {
 	if err := c.ask(ctx, operation, payload, answer); err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
@@ -64,8 +63,8 @@ func (c *Conn) ask(ctx context.Context, operation string, payload, answer any) e
 	}
 }
 
-// expect makes room for the answer to a request. The channel has room for it, so
-// so that the reader never waits.
+// expect registers a request and returns the channel of its answer. The channel is buffered, so
+// the reader never blocks.
 func (c *Conn) expect(id string) (<-chan reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,15 +76,15 @@ func (c *Conn) expect(id string) (<-chan reply, error) {
 	return call, nil
 }
 
-// forget says that no caller waits for an answer any more.
+// forget unregisters a request: its caller no longer waits for the answer.
 func (c *Conn) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
-// answered brings an answer to the caller that waits for it. A second one, one that is
-// late and one that makes no sense find no caller: then it is false.
+// answered passes an answer to the caller that waits for it. It reports whether there was one:
+// duplicate, late and malformed answers have none.
 func (c *Conn) answered(id string, r reply, wrong *wire.Error) bool {
 	if wrong != nil {
 		return false
@@ -100,8 +99,8 @@ func (c *Conn) answered(id string, r reply, wrong *wire.Error) bool {
 	return call != nil
 }
 
-// into decodes an answer. There are documents of others in it, in which keys may
-// stand twice: they are not ours to judge.
+// into decodes an answer. It accepts duplicate keys, because an answer may contain documents
+// written by other agents.
 func (r reply) into(answer any) error {
 	if r.err != nil || answer == nil {
 		return r.err
@@ -120,13 +119,12 @@ func (r reply) into(answer any) error {
 	return nil
 }
 
-// pause is how long one waits who has asked too much: the orchestrator counts by
-// the second.
+// pause is the wait before a request over the rate limit is repeated. The orchestrator counts
+// requests per second.
 const pause = time.Second
 
-// askPatiently is Ask for what must not get lost because the agent has said too
-// much of other things: a request over the limit had no effect, and is asked
-// again.
+// askPatiently is Ask for requests that must not be lost to the rate limit. A request over the
+// limit has had no effect, so it is repeated.
 func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answer any) error {
 	for {
 		err := c.Ask(ctx, operation, payload, answer)
@@ -141,11 +139,10 @@ func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answ
 	}
 }
 
-// settle asks for what must be heard even when no answer comes any more: after
-// the end of the stream the orchestrator still listens, for as long as it grants
-// the agent.
+// settle asks for an operation even if the stream has ended. The orchestrator still reads the
+// agent's output then, until its time to stop is up, but sends no answers.
 func (c *Conn) settle(ctx context.Context, operation string, payload any) error {
-	ctx = context.WithoutCancel(ctx) // the work is over, what came of it is not told yet
+	ctx = context.WithoutCancel(ctx) // the work is done, but its result is not reported yet
 	err := c.askPatiently(ctx, operation, payload, nil)
 	switch {
 	case errors.Is(err, errUnasked):

@@ -8,22 +8,22 @@ import (
 	"orchestrator/wire"
 )
 
-// asked is what is asked of an agent that serves: one of these.
+// asked is one thing that the orchestrator asks of an agent that serves.
 type asked struct {
-	request *wire.TaskRequest // to do something
-	act     *wire.TaskAct     // about something that it was asked to do
-	refused *Refusal          // of what it has said, perhaps of such a thing
-	id      string            // which that is
-	leave   bool              // to shut down
-	size    int               // of the line, if it is one of the first two
+	request *wire.TaskRequest // a task to do
+	act     *wire.TaskAct     // an act on a task that the agent was given
+	refused *Refusal          // a refusal of a message of the agent, perhaps of a response
+	id      string            // the id of the refused message
+	leave   bool              // a request to shut down
+	size    int               // of the line; set for requests and acts
 }
 
-// like reports whether one that comes right after another asks for nothing more.
+// like reports whether a asks for nothing beyond what before, just ahead of it, asked.
 func (a asked) like(before asked) bool {
 	return a.kind() == before.kind() && a.refused == nil && (a.act == nil || a.act.Type == wire.ActStatus)
 }
 
-// kind is the same for all that are about the same in the same way.
+// kind returns a key that is equal for items of the same kind and subject.
 func (a asked) kind() string {
 	switch {
 	case a.request != nil:
@@ -36,7 +36,7 @@ func (a asked) kind() string {
 	return Shutdown
 }
 
-// task is the task that it is about.
+// task returns the id of the task that a is about.
 func (a asked) task() string {
 	switch {
 	case a.request != nil:
@@ -47,7 +47,7 @@ func (a asked) task() string {
 	return a.id
 }
 
-// handedOver takes a line for a request for work, or for what is said about one.
+// handedOver queues a line that is a task request or an act on one.
 func (c *Conn) handedOver(kind string, line []byte) {
 	if wire.IsTaskAct(kind) {
 		if act, wrong := wire.ReadTaskAct(line, depth); wrong == nil {
@@ -58,9 +58,9 @@ func (c *Conn) handedOver(kind string, line []byte) {
 	}
 }
 
-// wanted keeps it for the goroutine that serves. There are no more requests than tasks that the
-// agent may have, and one that is asked again and again how it does says it once. As
-// long as no goroutine serves, what is asked makes room for what comes after it.
+// wanted queues an item for the goroutine that serves. The agent never has more requests than
+// tasks that it may hold, and repeated status queries are queued once. While no goroutine
+// serves, the oldest items are dropped to bound the queue.
 func (c *Conn) wanted(a asked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,11 +80,11 @@ func (c *Conn) wanted(a asked) {
 	ring(c.hatch)
 }
 
-// mostAsked is how much of what is asked is kept while no goroutine serves.
+// mostAsked bounds the items kept while no goroutine serves.
 const mostAsked = 1000
 
-// dropAsked forgets the oldest of what is asked, but not that the agent is to go. It
-// starts the goroutine that tells of it, for which Wait waits. The caller holds the lock.
+// dropAsked drops the oldest item that is not a shutdown. The first drop starts a goroutine
+// that logs the count; Wait waits for it. The caller holds c.mu.
 func (c *Conn) dropAsked() {
 	at := slices.IndexFunc(c.asks, func(a asked) bool { return !a.leave })
 	c.asksSize -= c.asks[at].size
@@ -94,7 +94,7 @@ func (c *Conn) dropAsked() {
 	}
 }
 
-// tellDropped tells after a while how much was dropped by then.
+// tellDropped logs, after a pause, how many items were dropped.
 func (c *Conn) tellDropped() {
 	c.rest(pause)
 	c.mu.Lock()
@@ -104,8 +104,8 @@ func (c *Conn) tellDropped() {
 	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: the agent does not serve", dropped), nil) // a broken stream shows in what is said next
 }
 
-// protested keeps a refusal that no caller waits for, while a goroutine serves. It
-// may be about a response.
+// protested queues a refusal that no caller waits for, if a goroutine serves. The refusal may
+// be about a response.
 func (c *Conn) protested(id string, why *Refusal) {
 	c.mu.Lock()
 	serving := c.serving > 0
@@ -115,7 +115,7 @@ func (c *Conn) protested(id string, why *Refusal) {
 	}
 }
 
-// serves notes that a goroutine begins to serve, or ends.
+// serves counts the goroutines that serve: change is 1 at the start of one, -1 at its end.
 func (c *Conn) serves(change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *Conn) serves(change int) {
 	c.served = true
 }
 
-// nextAsked waits for what is asked next; false when there will be nothing.
+// nextAsked waits for the next item. It returns false if there will be none.
 func (c *Conn) nextAsked(ctx context.Context) (asked, bool) {
 	for ctx.Err() == nil {
 		a, ok, over := c.takeAsked()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Assigned is an assignment, for the developer who has it.
+// Assigned is an assignment as its developer holds it.
 type Assigned struct {
 	Assignment
 	Said *Said // the message that it came with
@@ -20,8 +20,8 @@ type Assigned struct {
 	last time.Time // of the latest report
 }
 
-// Progress tells the architect how far the task is, from 0 to 100, what is done
-// just now, and which files have been modified so far. It ends nothing.
+// Progress reports to the architect how far the task is, from 0 to 100, its current step, and
+// the files modified so far. The task goes on.
 func (a *Assigned) Progress(percent float64, step string, files ...string) error {
 	now := Progress{Percent: percent, Step: step, Files: slices.Clone(files)}
 	if _, err := a.session.Report(context.Background(), a.Said, now); err != nil {
@@ -33,7 +33,7 @@ func (a *Assigned) Progress(percent float64, step string, files ...string) error
 	return nil
 }
 
-// at tells what the developer is at, as long as it does not say so itself.
+// at sets the current step, unless the developer has reported one.
 func (a *Assigned) at(step string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,8 +48,8 @@ func (a *Assigned) status() TaskStatus {
 
 const waiting = "waiting for its turn"
 
-// due is when progress is to be told: some time after the task was assigned, and
-// then again and again.
+// due returns when the next progress report is due: first at the given time, then every
+// interval after the latest report.
 func (a *Assigned) due(first time.Time, every time.Duration) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,8 +59,8 @@ func (a *Assigned) due(first time.Time, every time.Duration) time.Time {
 	return first
 }
 
-// report tells again and again how far the task is, because others cannot tell a long
-// task from one that will never end. What cannot be told now is told next time.
+// report sends progress at regular intervals, so that a long task can be told from one that
+// hangs. A report that fails is not repeated; the next one follows in time.
 func (a *Assigned) report(ctx context.Context, after, every time.Duration) {
 	for first := time.Now().Add(after); ; {
 		next := a.due(first, every)
@@ -70,7 +70,7 @@ func (a *Assigned) report(ctx context.Context, after, every time.Duration) {
 			return
 		}
 		if next != a.due(first, every) {
-			continue // it has been told meanwhile
+			continue // the developer has reported meanwhile
 		}
 		a.mu.Lock()
 		now := a.now

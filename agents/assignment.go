@@ -6,12 +6,12 @@ import "orchestrator/wire"
 type Assignment struct {
 	Task          TaskInput        `json:"task"`
 	Priority      string           `json:"priority"`                // wire.PriorityHigh and so on; medium when it is ""
-	Deadline      string           `json:"deadline,omitzero"`       // a wish: an ISO 8601 time
-	MaxIterations int64            `json:"max_iterations,omitzero"` // of reviews; 0: as the session has it
+	Deadline      string           `json:"deadline,omitzero"`       // advisory; an ISO 8601 time
+	MaxIterations int64            `json:"max_iterations,omitzero"` // of reviews; 0: the default of the session
 	Dependencies  []TaskDependency `json:"dependencies,omitzero"`
 }
 
-// TaskInput is what there is to do.
+// TaskInput describes the work to do.
 type TaskInput struct {
 	TaskID             string      `json:"task_id"`
 	Description        string      `json:"task_description"`
@@ -20,7 +20,7 @@ type TaskInput struct {
 	AcceptanceCriteria []string    `json:"acceptance_criteria"`
 }
 
-// TaskContext is what there is to read before the work begins.
+// TaskContext lists what to read before the work begins.
 type TaskContext struct {
 	Specs            []ContextFile `json:"specs"`
 	ReferenceFiles   []ContextFile `json:"reference_files"`
@@ -31,10 +31,10 @@ type TaskContext struct {
 type ContextFile struct {
 	Path     string   `json:"path"`
 	Reason   string   `json:"reason"`
-	Sections []string `json:"sections,omitzero"` // what matters of it; all, when there are none
+	Sections []string `json:"sections,omitzero"` // the relevant ones; none means the whole file
 }
 
-// Attempt is what came of an earlier attempt at a task.
+// Attempt records the outcome of an earlier attempt at a task.
 type Attempt struct {
 	Number   int64  `json:"attempt_number"`
 	Outcome  string `json:"outcome"`
@@ -43,20 +43,20 @@ type Attempt struct {
 
 // Constraints are what the work must keep to.
 type Constraints struct {
-	Scope           []string `json:"scope"` // patterns of the files that may be changed; without any, none may
+	Scope           []string `json:"scope"` // patterns of the files that may change; if empty, none may
 	TestingRequired bool     `json:"testing_required"`
 	MustNotBreak    []string `json:"must_not_break"`
 	StyleGuide      string   `json:"style_guide,omitzero"` // the path of one
 }
 
-// TaskDependency is what a task waits for.
+// TaskDependency lists the tasks that a task waits for.
 type TaskDependency struct {
-	TaskID    string   `json:"task_id,omitzero"` // that waits; the assigned one when it is ""
+	TaskID    string   `json:"task_id,omitzero"` // the task that waits; "" means the assigned one
 	DependsOn []string `json:"depends_on"`
-	Type      string   `json:"dependency_type"` // wire.DependsHard, or "soft" for one that holds nothing up
+	Type      string   `json:"dependency_type"` // wire.DependsHard, or "soft" for one that does not block
 }
 
-// After are dependencies on tasks that must be done first.
+// After returns dependencies on tasks that must be done first.
 func After(tasks ...string) []TaskDependency {
 	if len(tasks) == 0 {
 		return nil
@@ -64,27 +64,27 @@ func After(tasks ...string) []TaskDependency {
 	return []TaskDependency{{DependsOn: tasks, Type: wire.DependsHard}}
 }
 
-// Progress is how far a developer is.
+// Progress reports how far a developer is with a task.
 type Progress struct {
 	TaskID    string   `json:"task_id"`
 	Percent   float64  `json:"progress_percent"` // from 0 to 100
 	Step      string   `json:"current_step"`
 	Files     []string `json:"files_modified_so_far"`
-	Remaining string   `json:"estimated_remaining,omitzero"` // how long it takes yet, in any words
+	Remaining string   `json:"estimated_remaining,omitzero"` // in free text
 	Blockers  []string `json:"blockers,omitzero"`
 }
 
-// Completion is what came of a task.
+// Completion reports the outcome of a task.
 type Completion struct {
-	TaskID      string                   `json:"task_id"` // that of the assignment when it is ""
-	Status      string                   `json:"status"`  // wire.OutcomeCompleted when it is ""
+	TaskID      string                   `json:"task_id"` // "" means the id of the assignment
+	Status      string                   `json:"status"`  // "" means wire.OutcomeCompleted
 	Changes     FileChanges              `json:"changes"`
 	Summary     string                   `json:"summary"`
 	Notes       string                   `json:"implementation_notes,omitzero"`
 	SelfReview  SelfReview               `json:"self_review"`
 	Blockers    []string                 `json:"blockers,omitzero"` // why it is not completed
 	Suggestions []string                 `json:"suggestions,omitzero"`
-	Error       *wire.TaskExecutionError `json:"error,omitzero"` // how it went wrong: an extension
+	Error       *wire.TaskExecutionError `json:"error,omitzero"` // details of the failure: an extension
 }
 
 // FileChanges are the files that a developer has changed.
@@ -94,16 +94,16 @@ type FileChanges struct {
 	Deleted  []string     `json:"files_deleted"`
 }
 
-// FileChange is one of them.
+// FileChange describes the change of one file.
 type FileChange struct {
 	Path         string `json:"path"`
-	Type         string `json:"change_type"` // as the list has it in which it stands, when it is ""
+	Type         string `json:"change_type"` // "" means the type of the list that holds it
 	LinesAdded   int64  `json:"lines_added,omitzero"`
 	LinesRemoved int64  `json:"lines_removed,omitzero"`
 	Description  string `json:"description,omitzero"`
 }
 
-// SelfReview is what a developer has looked at before saying that it is done.
+// SelfReview records what a developer has checked before completing a task.
 type SelfReview struct {
 	TestsRun        bool     `json:"tests_run"`
 	TestsPassed     bool     `json:"tests_passed"`
@@ -111,7 +111,7 @@ type SelfReview struct {
 	KnownIssues     []string `json:"known_issues,omitzero"`
 }
 
-// Touched are all files of the changes.
+// Touched returns the paths of all files in the changes.
 func (c FileChanges) Touched() []string {
 	files := make([]string, 0, len(c.Created)+len(c.Modified)+len(c.Deleted))
 	for _, list := range [][]FileChange{c.Created, c.Modified} {
@@ -122,7 +122,7 @@ func (c FileChanges) Touched() []string {
 	return append(files, c.Deleted...)
 }
 
-// typed says of each file what was done to it, where the caller has not.
+// typed fills in the change type of each file that has none.
 func (c FileChanges) typed() FileChanges {
 	return FileChanges{Created: typed(c.Created, wire.ChangeCreated), Modified: typed(c.Modified, wire.ChangeModified), Deleted: c.Deleted}
 }

@@ -8,20 +8,20 @@ import (
 	"orchestrator/wire"
 )
 
-// How a task comes to the point at which it can be done:
+// States of a task before it can be done, and what moves it on:
 //
-//	assigned     start-task, which a task that waits for others refuses until it does not
+//	assigned     start-task; refused as long as the task waits for others
 //	planning     Plan, submit-plan
 //	plan_review  a person approves the plan: running; or sends it back: planning
 //	needs_human  a person answers: running
 //	running      Do
 //
-// A task that went by role and capabilities is running as soon as its agent was
-// told; of others the agent says itself when it starts.
+// A task that was matched by role and capabilities is running once its agent is notified. The
+// agent itself starts any other task.
 
 var errNotYet = errors.New("it is not for the agent to go on")
 
-// begun gets a task to where it can be done; false when there is nothing to do.
+// begun brings a task to the state running. It returns false if there is nothing to do.
 func (w *work) begun(ctx context.Context, j *Job) (bool, error) {
 	for {
 		news := j.news()
@@ -50,8 +50,8 @@ func (w *work) begun(ctx context.Context, j *Job) (bool, error) {
 	}
 }
 
-// patience takes what was refused because things are not so far for a reason to
-// wait, or to look again.
+// patience handles a request that was refused because of the task's state: it waits for news,
+// or returns nil so that the caller looks at the task again.
 func patience(ctx context.Context, news <-chan struct{}, err error) error {
 	switch {
 	case refusedFor(ReasonWrongState, err): // it has moved since
@@ -62,8 +62,8 @@ func patience(ctx context.Context, news <-chan struct{}, err error) error {
 	return err
 }
 
-// start says that the work begins. What was delivered to the task stands only in
-// the answer to get-task.
+// start reports the start of the work. It keeps ResolvedInputs, because only the answer to
+// get-task contains them.
 func (j *Job) start(ctx context.Context) error {
 	var answer wire.TaskReply
 	err := j.conn.askPatiently(ctx, "start-task", wire.TaskID{TaskID: j.id}, &answer)
@@ -75,11 +75,11 @@ func (j *Job) start(ctx context.Context) error {
 	return err
 }
 
-// noPlan is the plan of those who have none.
+// noPlan is the plan of a worker without a Plan function.
 const noPlan = "no plan: this agent works as it is told"
 
-// plan says how the task will be done. That it cannot be planned is said in a
-// note: the task has not begun, so it cannot fail, and people have to decide.
+// plan submits a plan for the task. If planning fails, it adds a note for people: a task that
+// has not begun cannot fail.
 func (w *work) plan(ctx context.Context, j *Job) error {
 	text, err := w.planned(ctx, j)
 	if err == nil {
@@ -92,7 +92,7 @@ func (w *work) plan(ctx context.Context, j *Job) error {
 	return errors.Join(err, w.conn.askPatiently(ctx, "add-note", wire.AddNote{TaskID: j.id, Content: err.Error()}, nil))
 }
 
-// planned is the plan that the worker makes, or that there is none.
+// planned returns the plan that the worker makes, or noPlan.
 func (w *work) planned(ctx context.Context, j *Job) (wire.Raw, error) {
 	if w.worker.Plan == nil {
 		return value(noPlan)

@@ -18,58 +18,55 @@ const (
 	// longest bounds a line, so that a broken stream cannot take all memory. No
 	// answer comes near it.
 	longest = 1 << 30
-	// depth is how deep a line may nest; no orchestrator can be told to take more.
+	// depth is the maximal nesting of a line. No orchestrator can be configured to accept more.
 	depth = 10_000
 )
 
-// Conn is an agent's connection with its orchestrator. All its methods may be
-// called at the same time.
+// A Conn is an agent's connection to its orchestrator. Its methods may be called concurrently.
 type Conn struct {
 	out  io.Writer
-	turn chan struct{} // has room for the one who writes
-	torn error         // why out takes nothing more; for the one whose turn it is
+	turn chan struct{} // held by the goroutine that writes
+	torn error         // why out accepts no more lines; guarded by turn
 
 	done  chan struct{} // closed when in has ended
 	fresh chan struct{} // rings when there is news
 	post  chan struct{} // rings when there is mail
-	talk  chan struct{} // rings when there is something of a session
+	talk  chan struct{} // rings when there is a session message
 	hatch chan struct{} // rings when something is asked of the agent
 
 	mu      sync.Mutex
 	waiting map[string]chan<- reply // by the id of the request
 	news    []Notice                // not taken yet
 	told    int64                   // how many there have been
-	mail    []wire.Mail             // not dealt with, in order of the numbers
-	dealt   int64                   // the number of the last that was
-	heard   []heard                 // of a session, not taken yet
-	known   recent[struct{}]        // the session messages that were heard
-	said    recent[*Sent]           // those that the agent said
+	mail    []wire.Mail             // not yet dealt with, ordered by number
+	dealt   int64                   // the highest number dealt with
+	heard   []heard                 // session messages, not taken yet
+	known   recent[struct{}]        // session messages received
+	said    recent[*Sent]           // session messages that the agent sent
 	places  int64                   // how many there have been
-	lines   resendBuffer            // their lines
-	lanes   map[string]*lane        // those that are said again
+	lines   resendBuffer            // the lines of said
+	lanes   map[string]*lane        // queues of session messages to send again
 	over    error                   // why in has ended
 
 	delegations map[string]*Delegation // that are not over, by the id of the task
-	asks        []asked                // of the agent, not taken yet
-	asksSize    int                    // of their lines
-	dropped     int                    // of them, and not told
-	finals      finalResponses         // of what it was asked
-	serving     int                    // how many serve
+	asks        []asked                // items asked of the agent, not taken yet
+	asksSize    int                    // of the lines of asks
+	dropped     int                    // items dropped from asks and not yet logged
+	finals      finalResponses         // final responses that the agent sent
+	serving     int                    // goroutines that serve
 	served      bool                   // a goroutine has served
 	looked      bool                   // a caller has looked for notices
 
-	telling sync.WaitGroup // what has to be said again, or is to be told
+	telling sync.WaitGroup // goroutines that send again or log drops
 }
 
-// Connect makes a connection of the stream that the orchestrator writes and the
-// one that it reads.
+// Connect returns a Conn that reads from in, the stream that the orchestrator writes, and
+// writes to out.
 //
-// It starts one goroutine, which reads in until it ends, and others for as long as
-// there are messages of a session to be said again, or it is to be told that what was
-// asked of an agent that does not serve was dropped; Wait waits for them.
-// A blocked read cannot be called back, so the goroutine lives as long as in:
-// an agent's stdin ends when the orchestrator wants the agent to go, or with the
-// process; any other stream is for the caller to close.
+// It starts a goroutine that reads in until it ends. More goroutines run while session messages
+// have to be sent again, or dropped requests have to be logged; Wait waits for them. A blocked
+// read cannot be interrupted, so the first goroutine lives as long as in. An agent's stdin ends
+// at shutdown at the latest; the caller has to close any other stream.
 func Connect(in io.Reader, out io.Writer) *Conn {
 	c := &Conn{
 		out:     out,
@@ -88,13 +85,12 @@ func Connect(in io.Reader, out io.Writer) *Conn {
 	return c
 }
 
-// Stdio connects an agent that the orchestrator has started. It is called once:
-// two readers would share the lines.
+// Stdio connects an agent to the orchestrator that started it. It must be called only once,
+// because two readers would share the lines.
 func Stdio() *Conn { return Connect(os.Stdin, os.Stdout) }
 
-// Wait waits until the orchestrator will say nothing more, and until what has to be
-// said again is said. It returns nil when the stream has ended, or what kept it from
-// being read.
+// Wait waits until in has ended and all messages that had to be sent again are sent. It returns
+// nil at the end of the stream, or the read error.
 func (c *Conn) Wait() error {
 	<-c.done
 	c.telling.Wait()
@@ -104,14 +100,14 @@ func (c *Conn) Wait() error {
 	return nil
 }
 
-// ending is why in has ended, nil as long as it has not.
+// ending returns why in has ended, or nil while it has not.
 func (c *Conn) ending() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
-// listen reads until in ends. It waits for nothing else.
+// listen reads lines until in ends. Nothing else blocks it.
 func (c *Conn) listen(in io.Reader) {
 	defer close(c.done)
 	lines := line.NewSplitter(longest)
@@ -132,9 +128,8 @@ func (c *Conn) listen(in io.Reader) {
 	}
 }
 
-// hear takes a line for what it is. Keys are exact, and a line in which one that
-// matters stands twice is not believed at all; what stands in a payload is
-// not checked here.
+// hear dispatches a line by its kind. Keys are case-sensitive. A line with a duplicate relevant
+// key is ignored. Payloads are not checked here.
 func (c *Conn) hear(line line.Line) {
 	var o object.Reader
 	if line.Cut || o.Read(line.Text, depth, "") != nil {
@@ -164,16 +159,15 @@ func (c *Conn) hear(line line.Line) {
 	}
 }
 
-// refused brings a no to the caller that said what is refused: a request, a message of a
-// session, or something about delegated work. Their ids are of one kind, and no two
-// are the same.
+// refused passes a refusal to the caller whose message was refused: a request, a session
+// message or an act on delegated work. All have unique ids of one kind.
 func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
 	if wrong == nil && !c.undelivered(id, why) && !c.declined(id, why) && !c.answered(id, reply{err: why}, nil) {
 		c.protested(id, why)
 	}
 }
 
-// end tells every caller that waits that nothing more will come.
+// end fails every waiting call: nothing more will be read.
 func (c *Conn) end(err error) {
 	over := fmt.Errorf("the orchestrator has closed the stream: %w", err)
 	if !errors.Is(err, io.EOF) {
@@ -194,15 +188,14 @@ func (c *Conn) end(err error) {
 
 var errTorn = errors.New("writing to the orchestrator")
 
-// write writes a line when it is its turn. The write itself is not called back:
-// half a line would spoil the next one. For the same reason nothing is written
-// after a write that failed.
+// write waits for its turn and writes a line. A write is never interrupted, because half a line
+// would corrupt the next one. After a failed write nothing more is written.
 func (c *Conn) write(ctx context.Context, line []byte) error {
 	return c.writeNext(ctx, func() ([]byte, error) { return line, nil })
 }
 
-// writeNext is write for a line that is spelled when it is its turn, because its
-// place is said in it.
+// writeNext is write for a line that must be spelled when its turn comes, because it contains
+// its own position.
 func (c *Conn) writeNext(ctx context.Context, spell func() ([]byte, error)) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)

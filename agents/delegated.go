@@ -12,40 +12,40 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Delegated is a job that was delegated to the agent, for the Skill that does it. Its
-// methods may be called at the same time, and say nothing more when the job is over.
+// Delegated is a job that was delegated to the agent and is done by a Skill. Its methods may be
+// called concurrently. They send nothing after the job is over.
 type Delegated struct {
-	*wire.TaskRequest // what is asked, as it came
+	*wire.TaskRequest // the request as it came
 
 	serving *serving
 	stop    context.CancelCauseFunc
 	leaving <-chan struct{} // closed when the skill is to return
-	before  *Delegated      // of the same task; its skill returns first
+	before  *Delegated      // the previous job of the same task; its skill returns first
 	done    chan struct{}   // closed when the skill has returned
-	asking  chan struct{}   // has room for the one who asks
+	asking  chan struct{}   // held by the goroutine that asks
 
-	// Behind the door of serving.
-	status    string // as it would be told
+	// Guarded by serving.mu.
+	status    string // of the latest response
 	started   time.Time
 	question  question
 	artifacts []wire.Artifact
-	closed    bool   // nothing but a final response is said
-	over      bool   // and that is said
-	place     ticket // nil: it has none, and waits for none
-	waiting   int    // for something, without a place
+	closed    bool   // only a final response may follow
+	over      bool   // the final response is sent
+	place     ticket // nil: holds no place and waits for none
+	waiting   int    // calls that wait and have given up the place
 	returned  bool
-	tries     int // how often its question was refused because there was too much; for the one who serves
+	tries     int // how often its question was refused for the rate limit; used by the serving goroutine
 }
 
 // question is what a job asks.
 type question struct {
 	text    string
 	options []wire.Option
-	input   chan<- reply // nil: it asks for nothing
+	input   chan<- reply // nil: no question is open
 }
 
-// Progress says that the job is at work, and in words how far it is, unless they are
-// "". While it asks for input nothing is said.
+// Progress reports that the job is running, with a message unless it is "". It sends nothing
+// while the job waits for input.
 func (j *Delegated) Progress(message string) error {
 	err := j.saying(func() ([]byte, error) {
 		if j.question.input != nil {
@@ -66,10 +66,11 @@ func (j *Delegated) Progress(message string) error {
 
 var errAsking = errors.New("it asks for input")
 
-// Ask asks the agent that wants the job done for something that is needed to go on, and
-// waits for it. The answer may be any value, whatever the options are; there may be
-// none. One question is asked at a time. When ctx ends it is said that the job goes on
-// without; input that comes before that is said is returned all the same.
+// Ask asks the delegating agent for input and waits for it. The answer may be any JSON value,
+// whatever the options are, or nil. Questions are asked one at a time.
+//
+// When ctx ends, Ask reports that the job goes on without the input. Input that arrives before
+// that report is returned all the same.
 func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option) (wire.Raw, error) {
 	select {
 	case j.asking <- struct{}{}:
@@ -96,7 +97,7 @@ func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option
 	}
 }
 
-// ask says a question.
+// ask sends a question.
 func (j *Delegated) ask(q question) error {
 	return j.saying(func() ([]byte, error) {
 		line, err := checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
@@ -114,7 +115,7 @@ func (j *Delegated) ask(q question) error {
 
 var errNoQuestion = errors.New("a question needs words, and options that differ")
 
-// withdraw says that a job goes on without the input that it has asked for.
+// withdraw reports that a job goes on without the input that it asked for.
 func (j *Delegated) withdraw() error {
 	select {
 	case <-j.leaving:
@@ -134,8 +135,8 @@ func (j *Delegated) withdraw() error {
 	return err
 }
 
-// answered gives a job its input, if it asks for some, and says that it goes on. The
-// caller holds the lock, as for all that spells.
+// answered passes input to the job's open question, if there is one, and spells the new status.
+// The caller holds the lock of serving, as for every function that spells.
 func (j *Delegated) answered(input wire.Raw) ([]byte, error) {
 	if j.question.input != nil {
 		j.question.input <- reply{payload: input}
@@ -144,18 +145,17 @@ func (j *Delegated) answered(input wire.Raw) ([]byte, error) {
 	return j.standing()
 }
 
-// standing spells how a job stands.
+// standing spells the current status of a job.
 func (j *Delegated) standing() ([]byte, error) {
 	return checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
 		ID: j.ID, Status: j.status, Question: j.question.text, Options: j.question.options, Metadata: j.metadata(),
 	}))
 }
 
-// saying says how a job stands, for its skill.
+// saying sends a response of the skill about its job.
 func (j *Delegated) saying(spell func() ([]byte, error)) error { return j.serving.say(j, spell) }
 
-// Artifact keeps something that was made, for the final response. The type is a MIME
-// type, and the content a text.
+// Artifact keeps a named text of a MIME type for the final response.
 func (j *Delegated) Artifact(name, kind, content string) error {
 	made := wire.Artifact{Name: name, Type: kind, Content: content}
 	probe := wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Artifacts: []wire.Artifact{{Name: name, Type: kind}}}
@@ -171,9 +171,8 @@ func (j *Delegated) Artifact(name, kind, content string) error {
 	return nil
 }
 
-// Delegate asks another agent for a part of the job, as Conn.Delegate does. The
-// request belongs to the job: it is in the same trace, with the same baggage, in the
-// same conversation, for the same user, and says who has had the job in hand.
+// Delegate delegates a part of the job to another agent, as Conn.Delegate does. The request
+// takes over the job's trace, baggage, conversation, user and routing chain.
 func (j *Delegated) Delegate(ctx context.Context, request wire.TaskRequest) (*Delegation, error) {
 	about, trace := &request.Context, &request.Observability
 	about.ParentTaskID = j.ID
@@ -188,7 +187,7 @@ func (j *Delegated) Delegate(ctx context.Context, request wire.TaskRequest) (*De
 	return j.serving.conn.delegate(ctx, request, j.aside)
 }
 
-// outcome is what came of a skill.
+// outcome returns the final response for what a skill returned.
 func outcome(result any, failed error) *wire.TaskResponse {
 	if failed == nil {
 		text, err := value(result)
@@ -232,7 +231,7 @@ func (j *Delegated) metadata() wire.TaskMetadata {
 	return m
 }
 
-// checked looks at a response as the orchestrator will.
+// checked validates a response as the orchestrator will.
 func checked(line []byte) ([]byte, error) {
 	_, wrong := wire.ReadTaskResponse(line, depth)
 	switch {

@@ -13,32 +13,31 @@ import (
 	"orchestrator/wire"
 )
 
-// Delegation is work that the agent has delegated. Its methods may be called at the
-// same time.
+// A Delegation is a task that the agent has delegated. Its methods may be called concurrently.
 type Delegation struct {
 	ID string // of the task
 
 	conn  *Conn
-	aside func() (back func(context.Context)) // called around waiting; nil: there is no need
-	turn  chan struct{}                       // has room for the act that is under way
+	aside func() (back func(context.Context)) // called around a wait; may be nil
+	turn  chan struct{}                       // held by the act under way
 
 	mu      sync.Mutex
 	fresh   []*Response // not taken yet
-	size    int         // of their lines
-	heard   bool        // something has come
-	last    *Response   // the final one; nil: it has not come
-	lost    error       // why it will not come
-	act     *acting     // which waits for what comes next
+	size    int         // of the lines of fresh
+	heard   bool        // a response has come
+	last    *Response   // the final response; nil until it comes
+	lost    error       // why no final response will come
+	act     *acting     // waits for the next response
 	changed chan struct{}
 }
 
-// Delegate asks another agent for work: the target that the request names, or one
-// that can do what its type says. A request needs no more than a type. Its id is a
-// new UUID, unless one is given; asking once more with the same one, after a restart
-// perhaps, asks for the same work. Which agent it comes from the orchestrator says.
+// Delegate sends a task request to the target that it names, or to an agent that offers its
+// type. Only the type is required. The default id is a new UUID. Repeating a request with the
+// same id, perhaps after a restart, asks for the same work. The orchestrator fills in the
+// source.
 //
-// It returns when the request is written. What becomes of it is in the Delegation:
-// that the request was refused, too.
+// Delegate returns when the request is written. The Delegation reports what follows, even that
+// the request was refused.
 func (c *Conn) Delegate(ctx context.Context, request wire.TaskRequest) (*Delegation, error) {
 	return c.delegate(ctx, request, nil)
 }
@@ -63,10 +62,9 @@ func (c *Conn) delegate(ctx context.Context, request wire.TaskRequest, aside fun
 	return d, nil
 }
 
-// spellRequest makes a whole line of a request, and looks at it as the orchestrator
-// will.
+// spellRequest returns the line of a request, validated as the orchestrator will.
 func spellRequest(request wire.TaskRequest) ([]byte, error) {
-	request.Document = nil // the way it came is not the way it goes
+	request.Document = nil // the document of a received request is not sent
 	err := onlyObjects(request.Payload, request.Observability.Baggage)
 	var read *wire.TaskRequest
 	if err == nil {
@@ -83,7 +81,7 @@ func spellRequest(request wire.TaskRequest) ([]byte, error) {
 	return append(read.Document, '\n'), nil
 }
 
-// onlyObjects checks what is put into a line as it is.
+// onlyObjects checks documents that are copied into a line unchanged.
 func onlyObjects(documents ...wire.Raw) error {
 	for _, document := range documents {
 		if document == nil {
@@ -98,7 +96,7 @@ func onlyObjects(documents ...wire.Raw) error {
 
 var errAsked = errors.New("it was asked for, and is not over")
 
-// entrust makes room for what will be said of a delegation.
+// entrust registers a delegation for the responses to come.
 func (c *Conn) entrust(d *Delegation) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +110,7 @@ func (c *Conn) entrust(d *Delegation) error {
 	return nil
 }
 
-// dismiss forgets a delegation of which nothing more is to be heard.
+// dismiss forgets a delegation that gets no more responses.
 func (c *Conn) dismiss(d *Delegation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +125,7 @@ func (c *Conn) delegation(id string) *Delegation {
 	return c.delegations[id]
 }
 
-// responded brings a response to the caller that waits for it.
+// responded passes a response to its delegation.
 func (c *Conn) responded(line []byte) {
 	r, err := readResponse(line)
 	if err != nil {
@@ -143,8 +141,7 @@ func (c *Conn) responded(line []byte) {
 	d.hear(r)
 }
 
-// hear keeps a response for the caller that takes it. What is not taken makes room for what
-// comes after it.
+// hear keeps a response until it is taken. When there are too many, the oldest are dropped.
 func (d *Delegation) hear(r *Response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,7 +161,7 @@ func (d *Delegation) hear(r *Response) {
 	d.ring()
 }
 
-// lose says that the final response will not come.
+// lose records why the final response will not come.
 func (d *Delegation) lose(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,16 +170,15 @@ func (d *Delegation) lose(why error) {
 	d.ring()
 }
 
-// ring tells all who wait that something is new.
+// ring wakes all waiting calls.
 func (d *Delegation) ring() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
 
-// Responses are what is said of the work, one after the other up to the final
-// response, each to one taker. It ends earlier when ctx does, when the request is
-// refused and when the stream has ended: Wait says why. Of what is not taken the
-// latest are kept.
+// Responses iterates over the responses up to the final one. Each response goes to one caller.
+// The iteration ends early when ctx ends, when the request is refused or when the stream ends;
+// Wait returns the reason. If responses are not taken, only the latest are kept.
 func (d *Delegation) Responses(ctx context.Context) iter.Seq[*Response] {
 	return func(yield func(*Response) bool) {
 		for {
@@ -194,7 +190,7 @@ func (d *Delegation) Responses(ctx context.Context) iter.Seq[*Response] {
 	}
 }
 
-// take takes the oldest response; over says that there is none to wait for.
+// take takes the oldest response. over reports that there is none to wait for.
 func (d *Delegation) take() (r *Response, over bool) {
 	if len(d.fresh) == 0 {
 		return nil, d.last != nil
@@ -205,10 +201,9 @@ func (d *Delegation) take() (r *Response, over bool) {
 	return r, true
 }
 
-// Wait waits for the final response, and takes nothing from Responses. Work that
-// failed or was cancelled gives the Err of its response as well, one that was refused
-// a *Refusal. While the agent waits for a person or for others to go on, so does Wait:
-// who wants to bring it input takes Responses.
+// Wait waits for the final response; it takes nothing from Responses. A failed or cancelled
+// task also yields the Err of its response, a refused request a *Refusal. Wait goes on waiting
+// while the task needs input. To send that input, range over Responses.
 func (d *Delegation) Wait(ctx context.Context) (*Response, error) {
 	r, err := d.await(ctx, func() (*Response, bool) { return d.last, d.last != nil })
 	if err != nil {
@@ -217,7 +212,7 @@ func (d *Delegation) Wait(ctx context.Context) (*Response, error) {
 	return r, r.Err()
 }
 
-// await waits until something is found, or will never be.
+// await waits until find reports over, or until the delegation is lost.
 func (d *Delegation) await(ctx context.Context, find func() (r *Response, over bool)) (*Response, error) {
 	r, over, changed, err := d.look(find)
 	if over {
@@ -238,7 +233,7 @@ func (d *Delegation) await(ctx context.Context, find func() (r *Response, over b
 	}
 }
 
-// look looks for something, and says what to wait for when it is not there.
+// look calls find. If there is no result yet, it returns the channel to wait for.
 func (d *Delegation) look(find func() (*Response, bool)) (r *Response, over bool, changed <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,24 +8,23 @@ import (
 	"orchestrator/wire"
 )
 
-// What is said about work that was delegated has no answer of its own: the agent that says
-// it waits for what comes next, and so one thing is said at a time.
+// Acts about delegated work are not answered one by one: an act waits for the next response. So
+// only one act is under way at a time.
 
-// acting is something that was said.
+// acting is an act under way.
 type acting struct {
 	toTheEnd bool // it waits for the final response
 	done     chan acted
 }
 
-// acted is what came of it.
+// acted is the outcome of an act.
 type acted struct {
 	response *Response
 	err      error
 }
 
-// Status asks how the work stands, and gives the next response, whatever that is:
-// Responses has it as well. Once it is over that is the final one, and nothing is
-// asked.
+// Status asks how the task stands and returns the next response, which Responses yields as
+// well. If the task is over, Status sends nothing and returns the final response.
 func (d *Delegation) Status(ctx context.Context) (*Response, error) {
 	r, err := d.say(ctx, wire.TaskAct{Type: wire.ActStatus})
 	if errors.Is(err, errOver) {
@@ -34,9 +33,8 @@ func (d *Delegation) Status(ctx context.Context) (*Response, error) {
 	return r, err
 }
 
-// Update brings the work the input that it requires, which may be any value. It
-// returns when something is said of the work after that, or with a *Refusal when
-// no caller wants it.
+// Update sends the input that the task requires, which may be any value. It returns at the next
+// response, or with a *Refusal if the task waits for no input.
 func (d *Delegation) Update(ctx context.Context, input any) error {
 	text, err := value(input)
 	if err != nil {
@@ -46,8 +44,7 @@ func (d *Delegation) Update(ctx context.Context, input any) error {
 	return err
 }
 
-// Cancel asks to give the work up, and waits until it is over, whatever it came to.
-// The reason may be "".
+// Cancel asks to cancel the task and waits for its final response. The reason may be "".
 func (d *Delegation) Cancel(ctx context.Context, reason string) error {
 	_, err := d.say(ctx, wire.TaskAct{Type: wire.ActCancel, Reason: reason})
 	if errors.Is(err, errOver) {
@@ -56,10 +53,10 @@ func (d *Delegation) Cancel(ctx context.Context, reason string) error {
 	return err
 }
 
-// errOver says that nothing can be said of a task any more.
+// errOver reports that the task takes no more acts or responses.
 var errOver = errors.New("the task is over")
 
-// say says something when it is its turn, and waits for what comes of it.
+// say sends an act when its turn comes, and waits for its outcome.
 func (d *Delegation) say(ctx context.Context, act wire.TaskAct) (*Response, error) {
 	r, err := d.saying(ctx, act)
 	if err != nil {
@@ -95,12 +92,11 @@ func (d *Delegation) saying(ctx context.Context, act wire.TaskAct) (*Response, e
 	case came := <-a.done:
 		return came.response, came.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx) // what comes of it finds no caller, and is not taken for something else
+		return nil, context.Cause(ctx) // a late outcome has no receiver and is discarded
 	}
 }
 
-// begin makes room for what will come of an act. There is none for one about a task
-// that is over, or will not be heard of.
+// begin registers an act. It fails if the task is over or was lost.
 func (d *Delegation) begin(a *acting) (last *Response, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +120,7 @@ func (d *Delegation) forget(a *acting) {
 	}
 }
 
-// acted tells the caller that acts what came of it. The caller holds the lock.
+// acted passes an outcome to the act under way. The caller holds the lock.
 func (d *Delegation) acted(r *Response, err error) {
 	if d.act != nil {
 		d.act.done <- acted{response: r, err: err}
@@ -132,12 +128,11 @@ func (d *Delegation) acted(r *Response, err error) {
 	}
 }
 
-// reasonReused is why a request is refused whose id another task has.
+// reasonReused is the reason of a refusal if another task has the request's id.
 const reasonReused = "id_reused"
 
-// declined reports whether it is about work that was delegated that something is
-// refused, and tells the caller that said it: the act that waits, or the request if nothing
-// was heard of it.
+// declined reports whether a refusal is about delegated work. It passes the refusal to the
+// waiting act, or fails the delegation if the request itself was refused.
 func (c *Conn) declined(id string, why *Refusal) bool {
 	d := c.delegation(id)
 	if d == nil {
@@ -150,7 +145,7 @@ func (c *Conn) declined(id string, why *Refusal) bool {
 	return true
 }
 
-// declined is false for a refusal of the request.
+// declined returns false if the refusal is about the request.
 func (d *Delegation) declined(why *Refusal) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

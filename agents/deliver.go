@@ -6,33 +6,30 @@ import (
 	"orchestrator/wire"
 )
 
-// Order is a task that is to be delivered: done, and right.
+// Order describes a task to deliver: completed and, with a Reviewer, approved.
 type Order struct {
-	Developer, Reviewer string // without a reviewer, done is right
+	Developer, Reviewer string // without a Reviewer, a completion is enough
 	Assignment          Assignment
-	Review              ReviewRequest // what it does not say is as the task has it
-	// Rename gives the task a new id for an attempt, from the second on; without it the
-	// task keeps its own.
+	Review              ReviewRequest // empty fields are taken from the task
+	// Rename returns the id of an attempt, from the second on. If nil, the task keeps its id.
 	Rename func(attempt int) string
 }
 
-// Delivery is what came of an order, as far as it came.
+// Delivery is the outcome of an order. After an error it holds what was reached.
 type Delivery struct {
-	TaskID     string       // the last one that was reviewed, or the first
+	TaskID     string       // of the last attempt that was reviewed, or of the first
 	Completion Completion   // the last one
-	Review     ReviewResult // likewise; its verdict is "" when there was none
+	Review     ReviewResult // the last one; its Verdict is "" if there was no review
 	Reviews    int          // how many there were
-	Forced     bool         // it was taken as it is, though the last review did not approve it
+	Forced     bool         // accepted although the last review did not approve it
 }
 
-// Deliver gives out a task, has it reviewed, and has it revised until it is
-// approved. It returns nil then, and when it was taken as it is because it had
-// been reviewed often enough.
+// Deliver assigns a task, has it reviewed, and has it revised until it is approved. It also
+// returns nil if the session accepts the task because it has used up its reviews.
 //
-// The error is ErrIncomplete or ErrRejected when its developer or its reviewer says
-// so, ErrUnreviewed when it cannot be reviewed, an *Ended when it was aborted or
-// is in the hands of people, and an *Undelivered when something that had to be
-// said was refused.
+// The error is ErrIncomplete or ErrRejected if the developer or the reviewer says so, and
+// ErrUnreviewed if the task cannot be reviewed. It is an *Ended if the task was aborted or
+// waits for a person. It is an *Undelivered if a required message was refused.
 func (a *Architect) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	t, err := a.Assign(ctx, o.Developer, o.Assignment)
 	if err != nil {
@@ -41,8 +38,8 @@ func (a *Architect) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	return t.Deliver(ctx, o)
 }
 
-// Deliver is the same for a task that has been assigned, such as one on which the
-// next one depends.
+// Deliver is like Architect.Deliver for a task that is already assigned, such as a dependency
+// of the next one.
 func (t *SessionTask) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	d := Delivery{TaskID: t.ID()}
 	var err error
@@ -56,7 +53,7 @@ func (t *SessionTask) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	return d, err
 }
 
-// attempt is a completion and its review. It reports whether there is to be another.
+// attempt waits for a completion and its review. It reports whether another attempt follows.
 func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again bool, err error) {
 	d.Completion, err = t.Completion(ctx)
 	switch {

@@ -12,49 +12,45 @@ import (
 	"orchestrator/wire"
 )
 
-// Developer is what an agent does that is given tasks in a session, for those to
-// which one function is not enough.
+// Developer configures DevelopAs. Agents that need only Do can call Session.Develop instead.
 type Developer struct {
-	// Do does a task and says what came of it. Its context ends when the task or the
-	// session is aborted or the agent has to go; then it should return soon. With an
-	// error, or when it panics, the task has failed, and what the Completion says of
-	// it is told as well. The orchestrator may want one more try: then the task is
-	// assigned again, and the previous attempts in it say what went wrong.
+	// Do does a task and returns its completion. Its context ends when the task or the session
+	// is aborted, or when the agent has to shut down; Do should then return soon. If Do panics
+	// or returns an error, the task has failed, and the Completion is sent with the failure.
+	// The orchestrator may assign the task again; its PreviousAttempts then say what went
+	// wrong.
 	Do func(ctx context.Context, task *Assigned) (Completion, error)
-	// Rescope says anew what came of a task whose completion was refused because a
-	// file was changed that was not to be: once it is as it was, or without it. The
-	// refusal has the Scope. When it fails, or is refused again and again, or when
-	// there is none, so has the task.
+	// Rescope returns a new completion after one was refused because a file outside the scope
+	// was changed: with the file restored, or left out. The refusal has the Scope. The task
+	// fails if Rescope is nil or fails, or if its completions are refused too often.
 	Rescope func(ctx context.Context, task *Assigned, refused *Undelivered) (Completion, error)
-	// Capacity is how many tasks are done at a time; one when it is 0. The others are
-	// acknowledged and wait.
+	// Capacity is the number of tasks done at a time; 0 means 1. Further tasks are acknowledged
+	// and wait.
 	Capacity int
-	// Hear is told every message before it is heeded, in order. It must not wait.
+	// Hear is called with every message, in order, before it is processed. It must not block.
 	Hear func(*Said)
-	// Progress of a task is told by itself once it has taken longer than
-	// ProgressAfter, every ProgressEvery: two minutes and 30 seconds when they are 0.
+	// ProgressAfter is how long a task runs before its progress is reported automatically,
+	// ProgressEvery the interval after that. 0 means two minutes and 30 seconds.
 	ProgressAfter, ProgressEvery time.Duration
-	// Work does the tasks that the agent gets beside those of the session, as WorkAs
-	// does: by matching, by its role, by hand. Without it they are not done.
+	// Work does the agent's tasks outside the session, as WorkAs does. If it is nil, they are
+	// not done.
 	Work *Worker
 }
 
-// Develop does tasks as they are assigned, until the agent is to shut down, the
-// stream ends or ctx does; then it waits for what is being done and returns. It
-// acknowledges each, tells how far it is while it takes long, and says what came
-// of it, whatever that is: as a Developer does, one task at a time.
+// Develop does assigned tasks, one at a time, until the agent is told to shut down, or the
+// stream or ctx ends. Then it waits for running tasks and returns. It acknowledges each task,
+// reports progress while the task takes long, and always reports the outcome.
 //
-// An assignment that comes twice is done once. A new one of the same task takes
-// the place of the old one, of which nothing more is said; nor is anything of one
-// that was aborted.
+// A repeated assignment is done once. A new assignment of the same task replaces the old one,
+// which is no longer reported; neither is an aborted task.
 //
-// What was given up because the agent has to go is not told: the orchestrator
-// knows what is to become of it. Develop then returns an error, as Work does.
+// Tasks given up because of a shutdown are not reported: the orchestrator decides what becomes
+// of them. Develop then returns an error, as Work does.
 func (s *Session) Develop(ctx context.Context, do func(ctx context.Context, task *Assigned) (Completion, error)) error {
 	return s.DevelopAs(ctx, Developer{Do: do})
 }
 
-// DevelopAs is Develop for a Developer.
+// DevelopAs is like Develop, with the settings of a Developer.
 func (s *Session) DevelopAs(ctx context.Context, developer Developer) error {
 	if err := s.opened(wire.AgentDeveloper); err != nil {
 		return err
@@ -73,7 +69,7 @@ type developing struct {
 	Developer
 }
 
-// assigned is the errand of an assignment.
+// assigned returns the errand for an assignment, or nil for any other message.
 func (d *developing) assigned(said *Said) *errand {
 	a := &Assigned{Said: said, session: d.Session}
 	if said.MessageType != wire.TypeTaskAssignment || said.Read(&a.Assignment) != nil {
@@ -101,7 +97,7 @@ func (d *developing) do(ctx context.Context, e *errand, a *Assigned) error {
 	return d.complete(ctx, e, a, completion, err)
 }
 
-// done does a task when it is its turn. One that panics takes nothing with it.
+// done waits for the task's turn and does it. A panic fails only this task.
 func (d *developing) done(ctx context.Context, e *errand, a *Assigned) (_ Completion, err error) {
 	leave, err := d.turn(ctx, e)
 	if err != nil {
@@ -117,7 +113,7 @@ func (d *developing) done(ctx context.Context, e *errand, a *Assigned) (_ Comple
 	return d.Developer.Do(ctx, a)
 }
 
-// complete returns what came of a task, if a caller still waits.
+// complete reports the outcome of a task, unless the task was cancelled or replaced.
 func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what Completion, failed error) error {
 	switch {
 	case off(ctx):
@@ -127,7 +123,7 @@ func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what 
 	case failed != nil:
 		what = failing(what, e.task, failed)
 	}
-	ctx = context.WithoutCancel(ctx) // the work is over, what came of it is not told yet
+	ctx = context.WithoutCancel(ctx) // the work is done, but its outcome is not reported yet
 	sent, err := d.Complete(ctx, a.Said, what)
 	if errors.Is(err, errUnsaid) {
 		sent, err = d.Complete(ctx, a.Said, failing(Completion{}, e.task, fmt.Errorf("what came of it cannot be told: %w", err)))
@@ -138,8 +134,8 @@ func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what 
 	return err
 }
 
-// fix says anew what came of a task. Something must be said about it, if it can
-// be: one that was refused because the task has ended is no more than trouble.
+// mend sends another completion after one was refused. It returns the refusal if no other
+// completion can help, for example because the task has ended.
 func (d *developing) mend(ctx context.Context, e *errand, a *Assigned, why *Undelivered) error {
 	scope, outside := why.Scope()
 	switch {
@@ -165,7 +161,7 @@ func (d *developing) rescoped(ctx context.Context, e *errand, a *Assigned, why *
 	return d.Rescope(ctx, a, why)
 }
 
-// failing is the completion of a task that has failed.
+// failing returns the completion of a failed task.
 func failing(what Completion, task string, err error) Completion {
 	why := err.Error()
 	if strings.TrimSpace(why) == "" {

@@ -8,15 +8,15 @@ import (
 	"orchestrator/wire"
 )
 
-// Ended is that a task has come to its end, or is in the hands of people, without
-// what the architect waits for, as an error.
+// Ended is the error of a task that has ended, or waits for a person, without the result that
+// the architect waits for.
 type Ended struct {
 	TaskID string
-	State  wire.TaskState // "" when it cannot be known
+	State  wire.TaskState // "" if unknown
 	Why    string
 }
 
-// Error makes it an error.
+// Error returns the task, its state and the reason.
 func (e *Ended) Error() string {
 	if e.State == "" {
 		return fmt.Sprintf("task %s: %s", e.TaskID, e.Why)
@@ -24,9 +24,9 @@ func (e *Ended) Error() string {
 	return fmt.Sprintf("task %s is %s: %s", e.TaskID, e.State, e.Why)
 }
 
-// heed returns what a notice means for a task: an *Ended when it goes on no more. What
-// is new about it is told only in words, so the task is looked at; one that
-// cannot be looked at has ended, for nothing else is told of such a task.
+// heed returns an *Ended if a notice means that the task does not go on. Notices describe
+// changes only in words, so heed asks for the state of the task. A task that the orchestrator
+// does not show counts as ended.
 func (t *SessionTask) heed(ctx context.Context, n update) error {
 	if n.cancelled {
 		return &Ended{TaskID: n.notice.TaskID, State: wire.TaskCancelled, Why: n.notice.Reason}
@@ -42,7 +42,7 @@ func (t *SessionTask) heed(ctx context.Context, n update) error {
 	return err
 }
 
-// ended looks at a task, and is nil when it goes on.
+// ended asks for the state of a task. It returns nil if the task goes on.
 func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error) {
 	var session struct {
 		Tasks []wire.SessionTask `json:"tasks"`
@@ -70,9 +70,8 @@ func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error)
 	return nil, nil
 }
 
-// mayRevise is an *Ended when the session has taken a task out of the architect's
-// hands, because it was reviewed as often as it may be. A revision under another id
-// would be a new task to it.
+// mayRevise returns an *Ended if the session has ended the task or passed it to a person,
+// because its reviews are used up. A revision under another id would count as a new task.
 func (t *SessionTask) mayRevise(ctx context.Context) error {
 	ended, err := t.architect.ended(ctx, t.ID(), "")
 	var refused *Refusal
@@ -85,9 +84,8 @@ func (t *SessionTask) mayRevise(ctx context.Context) error {
 	return err
 }
 
-// settled is what became of a task that was reviewed, when it cannot be revised any
-// more: it is for the session to say what happens to one that was reviewed too
-// often.
+// settled returns the final error of a reviewed task that cannot be revised. It is nil if the
+// session has marked the task as done, as its on_max setting may require.
 func (a *Architect) settled(ctx context.Context, task string, err error) error {
 	var refused *Undelivered
 	var ended *Ended
@@ -105,7 +103,7 @@ func (a *Architect) settled(ctx context.Context, task string, err error) error {
 	return ended
 }
 
-// Why a task that was reviewed cannot be assigned again, or reviewed.
+// Reasons why a reviewed task cannot be assigned or reviewed again.
 const (
 	reasonTaken  = "task_id_taken"
 	reasonUsedUp = "iterations_used_up"

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// envelope is what stands around everything that an agent says. The orchestrator
-// knows who speaks, so there is no agentId in it.
+// envelope surrounds every message of an agent. It has no agentId, because the orchestrator
+// knows the sender by its pipe.
 type envelope struct {
 	Type      string   `json:"type"`
 	ID        string   `json:"id"`
@@ -20,8 +20,7 @@ type envelope struct {
 	Payload   wire.Raw `json:"payload"`
 }
 
-// maxLine is the longest line that an orchestrator takes unless it is told
-// otherwise.
+// maxLine is the orchestrator's default limit for the length of a line.
 const maxLine = 16 << 20
 
 var (
@@ -30,8 +29,8 @@ var (
 	errTooLong  = fmt.Errorf("it takes more than %d MiB", maxLine>>20)
 )
 
-// spell makes a whole line of a message, and returns its id. It refuses what the
-// orchestrator would take for log, because that is never answered.
+// spell encodes a message as a line and returns its id. It rejects what the orchestrator would
+// take for log, because such a line is never answered.
 func spell(kind string, payload any) (id string, line []byte, err error) {
 	id = uuid.NewString()
 	body, err := asObject(payload)
@@ -47,8 +46,8 @@ func spell(kind string, payload any) (id string, line []byte, err error) {
 	return id, append(line, '\n'), nil
 }
 
-// readable looks at a line as the orchestrator will: what is raw in it has only
-// been copied so far.
+// readable validates a line as the orchestrator will. Raw documents were copied into it
+// unchecked.
 func readable(line []byte) error {
 	var o object.Reader
 	if wrong := o.Read(line, depth, ""); wrong != nil {
@@ -75,7 +74,7 @@ func asObject(payload any) (wire.Raw, error) {
 	return body, nil
 }
 
-// value spells what may be left out: nil when there is nothing to say.
+// value encodes an optional value. It returns nil for nil and null.
 func value(v any) (wire.Raw, error) {
 	if v == nil {
 		return nil, nil

@@ -2,8 +2,8 @@ package agents
 
 import "orchestrator/wire"
 
-// finalResponses are the final responses that a connection has said latest. One that is gone
-// is known no more: the orchestrator knows what came of it.
+// finalResponses holds the latest final responses that a connection has sent. Older ones are
+// dropped: the orchestrator knows the outcome of their tasks.
 type finalResponses struct {
 	byTask map[string]*finalWord
 	order  []*finalWord
@@ -15,12 +15,12 @@ type finalWord struct {
 	task     string
 	line     []byte
 	metadata wire.TaskMetadata
-	again    bool // who asks for the same once more wants it to be done once more
-	instead  bool // of another one, which was refused
-	tries    int  // how often it was refused because there was too much; for the one who serves
+	again    bool // a repeated request is done again
+	instead  bool // it replaced a final response that was refused
+	tries    int  // how often it was refused for the rate limit; used by the serving goroutine
 }
 
-// add remembers one, in the place of an older one of its task.
+// add adds a response. It replaces an older one of the same task.
 func (f *finalResponses) add(word *finalWord) {
 	if f.byTask == nil {
 		f.byTask = make(map[string]*finalWord)

@@ -8,16 +8,16 @@ import (
 	"orchestrator/wire"
 )
 
-// inbox is where the work of a developer or a reviewer lies: an errand for each
-// message that asks for some.
+// inbox holds the errands of a developer or a reviewer, one for each message that asks for
+// work.
 type inbox struct {
 	*Session
 	begin   func(*Said) *errand // nil for a message that asks for no work
 	hear    func(*Said)         // may be nil
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
-	turns   chan struct{} // has room for those at work
-	others  *work         // what is not of the session; may be nil
+	turns   chan struct{} // held by errands at work
+	others  *work         // for tasks outside the session; may be nil
 
 	mu         sync.Mutex
 	errands    map[string]*errand // that are not answered, by key
@@ -25,8 +25,8 @@ type inbox struct {
 	unfinished int
 }
 
-// work does errands until the agent is to shut down, the stream ends or ctx does,
-// and beside them what a worker is for, if there is one.
+// work processes events until the agent is told to shut down, or the stream or ctx ends. It
+// also runs the worker, if there is one.
 func (d *inbox) work(ctx context.Context, capacity int, worker *Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -44,11 +44,11 @@ func (d *inbox) work(ctx context.Context, capacity int, worker *Worker) error {
 		d.others.running.Wait()
 		unfinished += d.others.unfinished
 	}
-	d.conn.allSaid(context.WithoutCancel(ctx)) // the work is over, what came of it may not be told yet
+	d.conn.allSaid(context.WithoutCancel(ctx)) // the work is done, but its outcome may not be sent yet
 	return parting(ctx, unfinished)
 }
 
-// heed does what an event asks for. It waits for nothing.
+// heed processes an event without blocking.
 func (d *inbox) heed(ctx context.Context, e event) {
 	switch {
 	case e.notice != nil:
@@ -90,8 +90,7 @@ func (d *inbox) told(ctx context.Context, said *Said) {
 	}
 }
 
-// abort ends what an architect aborts. Of a session that is not the agent's there
-// is nothing here.
+// abort cancels what an architect aborts. It ignores aborts of other sessions.
 func (d *inbox) abort(what *wire.Abort) {
 	switch {
 	case what.Scope == wire.AbortTask:
@@ -101,8 +100,8 @@ func (d *inbox) abort(what *wire.Abort) {
 	}
 }
 
-// cancel stops the errands of a task, or all of them. They are forgotten at once,
-// though they may take a while: the task may be assigned again meanwhile.
+// cancel stops the errands of a task, or all if task is "". It removes them at once, even if
+// they still run, because the task may be assigned again meanwhile.
 func (d *inbox) cancel(task, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,9 +113,9 @@ func (d *inbox) cancel(task, reason string) {
 	}
 }
 
-// troubled tells what went wrong with one errand.
+// troubled reports an error of one errand.
 func (d *inbox) troubled(err error) { d.conn.troubled(d.stop, err) }
 
-// panicked tells where a function of the agent's author panicked, and returns what
-// there is to say of it.
+// panicked logs where a function of the agent's author panicked, and returns the error to
+// report.
 func (d *inbox) panicked(task string, reason any) error { return d.conn.panicked("it", task, reason) }

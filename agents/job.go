@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Job is a task at work, for the skill that does it.
+// Job is a running task, for the Worker function that does it.
 type Job struct {
 	Task wire.Task // as it was when Do or Plan was called
 
@@ -27,10 +27,9 @@ func newJob(conn *Conn, id string, stop context.CancelCauseFunc) *Job {
 	return &Job{conn: conn, id: id, stop: stop, changed: make(chan struct{})}
 }
 
-// Updates are what the orchestrator says of the task while it is at work, in
-// words and from the first on: that its plan is approved or what is wrong with
-// it, the answer of a person, an urgent note. It ends when ctx does. Each is told
-// once.
+// Updates iterates over what the orchestrator reports about the task while it runs: the
+// approval of its plan or feedback on it, the answer of a person, an urgent note. It starts
+// with the first update, yields each once, and ends when ctx does.
 func (j *Job) Updates(ctx context.Context) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -42,7 +41,7 @@ func (j *Job) Updates(ctx context.Context) iter.Seq[string] {
 	}
 }
 
-// next waits for an update; false when ctx ends first.
+// next waits for an update. It returns false if ctx ends first.
 func (j *Job) next(ctx context.Context) (string, bool) {
 	for ctx.Err() == nil {
 		message, ok, changed := j.take()
@@ -57,7 +56,7 @@ func (j *Job) next(ctx context.Context) (string, bool) {
 	return "", false
 }
 
-// take takes the oldest update, if there is one, and says what to wait for.
+// take takes the oldest update. If there is none, it returns the channel to wait for.
 func (j *Job) take() (message string, ok bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -68,15 +67,15 @@ func (j *Job) take() (message string, ok bool, changed <-chan struct{}) {
 	return message, true, nil
 }
 
-// news is closed at the next news. A caller asks for it before looking at the
-// task misses none.
+// news returns a channel that is closed at the next news. Call it before looking at the task,
+// so that no news is missed.
 func (j *Job) news() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.changed
 }
 
-// hear tells all who wait that something is new.
+// hear adds updates and wakes all waiting calls.
 func (j *Job) hear(messages ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,10 +87,8 @@ func (j *Job) hear(messages ...string) {
 // ErrWithdrawn means that no answer will come: the task went on without.
 var ErrWithdrawn = errors.New("the question was withdrawn")
 
-// Help asks a person something about the task, which is out of the agent's hands
-// until it is answered, and waits for that: it may take as long as people
-// do. What goes with the question may be anything, or nil.
-//
+// Help asks a person a question about the task and waits for the answer, however long it takes.
+// Until then the task is out of the agent's hands. The context about may be any value, or nil.
 // AskUser is for a question that has nothing to do with a task, or a time limit.
 func (j *Job) Help(ctx context.Context, question string, about any) (answer string, err error) {
 	asked, err := j.conn.RequestHelp(ctx, j.id, question, about)
@@ -122,15 +119,15 @@ func helpOf(task *wire.Task) wire.Help {
 	return *task.Details.Help
 }
 
-// look asks how the task is.
+// look asks for the current state of the task.
 func (j *Job) look(ctx context.Context) (wire.Task, error) {
 	var answer wire.TaskReply
 	err := j.conn.askPatiently(ctx, "get-task", wire.TaskID{TaskID: j.id}, &answer)
 	return *tidy(&answer.Task), err
 }
 
-// lookAgain is how long one waits for news without a look: what is said to an
-// agent that does not read in time may get lost.
+// lookAgain bounds the wait for news, because a notice may be lost if the agent reads too
+// slowly.
 const lookAgain = time.Minute
 
 // await waits for news, or until it is time to look again.

@@ -9,10 +9,10 @@ import (
 	"orchestrator/wire"
 )
 
-// What is said of a job, by whomever: a line is spelled when it is its turn.
+// Responses about a job. Each line is spelled when its turn to be written comes.
 
-// cancel ends a job. What its skill still does does not count; a request that
-// comes again waits for it.
+// cancel ends a job at once. The result of its skill is ignored; a repeated request waits until
+// the skill has returned.
 func (s *serving) cancel(j *Delegated, reason string) error {
 	s.mu.Lock()
 	j.closed = true
@@ -21,7 +21,7 @@ func (s *serving) cancel(j *Delegated, reason string) error {
 	return s.sayEnd(j, &wire.TaskResponse{Status: wire.ResponseCancelled})
 }
 
-// end says the final response of a job, unless one was said.
+// end sends the final response of a job, unless one was sent.
 func (s *serving) end(j *Delegated, r *wire.TaskResponse) error {
 	s.mu.Lock()
 	closed := j.closed
@@ -33,8 +33,8 @@ func (s *serving) end(j *Delegated, r *wire.TaskResponse) error {
 	return s.sayEnd(j, r)
 }
 
-// sayEnd says the final response of a job that is closed. What cannot be said is a
-// failure, unless it was cancelled, and goes without what was made, which may be why.
+// sayEnd sends the final response of a closed job. If it cannot be encoded, the artifacts are
+// left out, and the job fails unless it was cancelled.
 func (s *serving) sayEnd(j *Delegated, r *wire.TaskResponse) error {
 	err := s.sayLast(j, r)
 	if !errors.Is(err, errUnsaid) {
@@ -67,7 +67,7 @@ func (s *serving) sayLast(j *Delegated, r *wire.TaskResponse) error {
 	})
 }
 
-// say says how a job stands, if it is not over.
+// say sends a response of a job that is not over.
 func (s *serving) say(j *Delegated, spell func() ([]byte, error)) error {
 	return s.write(func() ([]byte, error) {
 		if j.closed {
@@ -77,8 +77,8 @@ func (s *serving) say(j *Delegated, spell func() ([]byte, error)) error {
 	})
 }
 
-// write writes a line that is spelled when it is its turn, so that nothing comes
-// behind a final response, and how a job stands is true on the line as well.
+// write spells and writes a line in its turn. So no line follows a final response, and every
+// status is current when written.
 func (s *serving) write(spell func() ([]byte, error)) error {
 	return s.conn.writeNext(context.Background(), func() ([]byte, error) {
 		s.mu.Lock()
@@ -87,7 +87,7 @@ func (s *serving) write(spell func() ([]byte, error)) error {
 	})
 }
 
-// again says a final response once more, if it is known.
+// again repeats the final response of a task, if it is still remembered.
 func (s *serving) again(task string) error {
 	word := s.conn.finalWord(task)
 	if word == nil {

@@ -8,12 +8,12 @@ import (
 	"orchestrator/wire"
 )
 
-// The mailbox of a connection is mail that the agent was told of and has not
-// dealt with. It is the connection's, because the orchestrator tells a run of each
-// message once: what one WorkAs leaves, the next one finds.
+// The mailbox of a connection holds the mail that has arrived and is not dealt with. It belongs
+// to the connection, because each message is announced once per run. The next WorkAs continues
+// where the last one stopped.
 
-// posted puts a message into the mailbox, in order of the numbers, which begin
-// with 1. One that comes twice is there once.
+// posted inserts a message in the order of the numbers, which start at 1. Duplicates are
+// ignored.
 func (c *Conn) posted(mail wire.Mail) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,8 +30,8 @@ func (c *Conn) posted(mail wire.Mail) {
 
 func bySeq(mail wire.Mail, seq int64) int { return cmp.Compare(mail.Seq, seq) }
 
-// letter waits for the oldest message, which stays until it is dealt with; false
-// when ctx ends first.
+// letter waits for the oldest message and leaves it in the mailbox. It returns false if ctx
+// ends first.
 func (c *Conn) letter(ctx context.Context) (wire.Mail, bool) {
 	for ctx.Err() == nil {
 		if mail, ok := c.oldest(); ok {
@@ -54,8 +54,7 @@ func (c *Conn) oldest() (wire.Mail, bool) {
 	return c.mail[0], true
 }
 
-// dealtWith takes a message out, and all that is older: acknowledged is what is
-// older in any case.
+// dealtWith removes a message and all older ones, which its acknowledgment covers.
 func (c *Conn) dealtWith(seq int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// errand is something to do for the sender of a message.
+// errand is work that a session message asks for.
 type errand struct {
 	key, task string
 	do        func(ctx context.Context, e *errand) error // until it is answered
@@ -16,18 +16,18 @@ type errand struct {
 	status    func() TaskStatus
 
 	stop   context.CancelCauseFunc
-	before *errand       // what it takes the place of
+	before *errand       // the errand that it replaces
 	done   chan struct{} // closed when do has returned
 	mended int
 }
 
-// mendings is how often an answer is fixed that is refused.
+// mendings is how often a refused answer is corrected.
 const mendings = 3
 
 var errAgain = errors.New("the task was assigned again")
 
-// start begins an errand. One that has its key is stopped for it: what is said
-// last is what counts.
+// start begins an errand. An older errand with the same key is stopped: the last message
+// counts.
 func (d *inbox) start(ctx context.Context, e *errand) {
 	ctx, e.stop = context.WithCancelCause(ctx)
 	e.done = make(chan struct{})
@@ -48,8 +48,8 @@ func (d *inbox) start(ctx context.Context, e *errand) {
 	})
 }
 
-// turn waits until an errand may be done, and says how to give the place to the
-// next one. Two of the same key would work at the same files.
+// turn waits until an errand may be done, and returns a function that releases its place.
+// Errands with the same key never run together, because they would change the same files.
 func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 	if e.before != nil {
 		select {
@@ -67,13 +67,13 @@ func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 	}
 }
 
-// off reports whether no caller waits any more for the end of an errand.
+// off reports whether an errand was cancelled or replaced.
 func off(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, ErrCancelled) || errors.Is(cause, errAgain)
 }
 
-// finish is the end of an errand.
+// finish removes an errand and reports its error.
 func (d *inbox) finish(e *errand, err error) {
 	d.mu.Lock()
 	if d.errands[e.key] == e {
@@ -88,8 +88,8 @@ func (d *inbox) finish(e *errand, err error) {
 	}
 }
 
-// expects remembers how an errand was answered, for it may be refused, or has been
-// by now.
+// expects remembers the answer of an errand, because it may be refused. It handles a refusal
+// that has already arrived.
 func (d *inbox) expects(ctx context.Context, e *errand, answer *Sent) {
 	d.mu.Lock()
 	d.answered.add(answer.MessageID, e)
@@ -99,7 +99,7 @@ func (d *inbox) expects(ctx context.Context, e *errand, answer *Sent) {
 	}
 }
 
-// lost is about a message of the agent's own that was not delivered.
+// lost handles a message of the agent that was not delivered.
 func (d *inbox) lost(ctx context.Context, sent *Sent) {
 	d.mu.Lock()
 	e, answer := d.answered.take(sent.MessageID)

@@ -18,7 +18,7 @@ const (
 
 const noticePrefix = "notify:"
 
-// Notice is what the orchestrator says without having been asked.
+// Notice is an unsolicited message from the orchestrator.
 type Notice struct {
 	Name      string // without its prefix, such as TaskAssigned
 	ID        string
@@ -30,10 +30,10 @@ type Notice struct {
 // for Message, a wire.ShutdownNotice for Shutdown.
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 
-// News are the notices, in order, from the first one on: none is lost because it
-// came before the first caller looked, but by an agent that serves and has not looked so far,
-// which keeps the latest few thousand. It ends when ctx does, or when the stream has
-// ended and all is taken. Each notice goes to one taker, and Work is one.
+// News iterates over all notices in order, including those that arrived before the call. An
+// agent that serves, and has never read notices, keeps only the latest few thousand. The
+// iteration ends when ctx ends, or when the stream has ended and all notices are taken. Each
+// notice goes to one caller; Work is one.
 func (c *Conn) News(ctx context.Context) iter.Seq[Notice] {
 	return func(yield func(Notice) bool) {
 		for {
@@ -45,7 +45,7 @@ func (c *Conn) News(ctx context.Context) iter.Seq[Notice] {
 	}
 }
 
-// next waits for a notice; false when there will be none.
+// next waits for a notice. It returns false if there will be none.
 func (c *Conn) next(ctx context.Context) (Notice, bool) {
 	for ctx.Err() == nil {
 		notice, left, over := c.take()
@@ -67,7 +67,7 @@ func (c *Conn) next(ctx context.Context) (Notice, bool) {
 	return Notice{}, false
 }
 
-// take takes the oldest notice, if any was left.
+// take takes the oldest notice. left counts the notices before that.
 func (c *Conn) take() (notice Notice, left int, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Conn) take() (notice Notice, left int, over bool) {
 	return notice, left, c.over != nil
 }
 
-// noticed keeps a notice for the caller that takes it.
+// noticed queues a notice.
 func (c *Conn) noticed(notice Notice) {
 	c.mu.Lock()
 	c.news = append(c.news, notice)

@@ -6,20 +6,20 @@ import (
 	"orchestrator/wire"
 )
 
-// QueryAgents lists the agents of the team that fit.
+// QueryAgents lists the agents of the team that match the query.
 func (c *Conn) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wire.Agent, error) {
 	var answer wire.AgentList
 	err := c.Ask(ctx, "query-agents", query, &answer)
 	return answer.Agents, err
 }
 
-// QueryTasks lists the agent's own tasks that fit, oldest first: those that it
-// submitted and those that are assigned to it.
+// QueryTasks lists matching tasks, oldest first, among those that the agent submitted or is
+// assigned to.
 func (c *Conn) QueryTasks(ctx context.Context, query wire.QueryTasks) ([]wire.Task, error) {
 	return c.askTasks(ctx, "query-tasks", query)
 }
 
-// SubmitTask submits a task and returns it as it is then.
+// SubmitTask submits a task and returns it as stored.
 func (c *Conn) SubmitTask(ctx context.Context, task wire.SubmitTask) (wire.Task, error) {
 	return c.askTask(ctx, "submit-task", task)
 }
@@ -37,14 +37,14 @@ func (c *Conn) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAns
 	return answer, err
 }
 
-// StartTask starts a task that is assigned to the agent, or takes one of its own
-// that no agent has.
+// StartTask starts a task that is assigned to the agent. It also takes an unassigned task that
+// the agent submitted.
 func (c *Conn) StartTask(ctx context.Context, id string) (wire.Task, error) {
 	return c.askTask(ctx, "start-task", wire.TaskID{TaskID: id})
 }
 
-// CompleteTask says that a task is done. Its result is an object or a text; nil
-// says no more than that it went well.
+// CompleteTask reports that a task is done. The result is an object or a text, or nil for
+// success without a result.
 func (c *Conn) CompleteTask(ctx context.Context, id string, result any) (wire.Task, error) {
 	text, err := value(result)
 	if err != nil {
@@ -80,8 +80,7 @@ func (c *Conn) askTasks(ctx context.Context, operation string, payload any) ([]w
 	return answer.Tasks, err
 }
 
-// tidy takes a result of null for none, and what was delivered likewise, which
-// is what it says.
+// tidy sets results and inputs that are the JSON value null to nil.
 func tidy(task *wire.Task) *wire.Task {
 	task.Result = some(task.Result)
 	for i := range task.ResolvedInputs {
@@ -90,7 +89,7 @@ func tidy(task *wire.Task) *wire.Task {
 	return task
 }
 
-// some is a value, nil when it is null.
+// some returns text, or nil if text is null.
 func some(text wire.Raw) wire.Raw {
 	if string(text) == "null" {
 		return nil

@@ -31,8 +31,8 @@ func (w *work) perform(ctx context.Context, j *Job) error {
 	return w.fail(ctx, j.id, err.Error())
 }
 
-// gaveUp reports whether an error means no more than that the agent has to go. The
-// end of the stream may show in a question before the notice was heeded.
+// gaveUp reports whether err only means that the agent has to shut down. A call may fail at the
+// end of the stream before the shutdown notice is processed.
 func gaveUp(ctx context.Context, err error) bool {
 	if errors.Is(err, errUnasked) || errors.Is(err, errUnanswered) {
 		return true
@@ -40,8 +40,8 @@ func gaveUp(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// call calls a function of the worker. One that panics takes its task with it,
-// not the agent; where it did is told apart from the task, as trouble.
+// call calls a function of the worker. A panic fails the task, not the agent. Its stack is
+// reported separately, in an error event.
 func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) (any, error)) (result any, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -51,14 +51,14 @@ func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) 
 	return do(ctx, j)
 }
 
-// panicked tells where a function of the worker panicked, at a task if there is
-// one, and returns what there is to say of it.
+// panicked reports where a function of the worker panicked, with the task if there is one. It
+// returns the error to report.
 func (w *work) panicked(task string, reason any) error {
 	return w.conn.panicked("the handler", task, reason)
 }
 
-// complete reports a result. One that the orchestrator does not take fails the
-// task, which would run for ever otherwise.
+// complete reports a result. If the orchestrator refuses it, the task fails; otherwise it would
+// run for ever.
 func (w *work) complete(ctx context.Context, id string, result any) error {
 	text, err := value(result)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *work) complete(ctx context.Context, id string, result any) error {
 	return err
 }
 
-// fail reports that a task cannot be done. Something must be said about it.
+// fail reports that a task failed. The reason is never empty.
 func (w *work) fail(ctx context.Context, id, why string) error {
 	if strings.TrimSpace(why) == "" {
 		why = "it failed without a word"

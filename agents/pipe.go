@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Pipe connects an agent with a Peer, in memory, for tests of agents. Nothing is
-// kept on the way: the speaker waits until the other side reads.
+// Pipe connects an agent with a Peer in memory, for tests of agents. It has no buffer: a write
+// blocks until the other side reads.
 func Pipe() (*Conn, *Peer) {
 	in, say := io.Pipe()
 	hear, out := io.Pipe()
@@ -23,8 +23,8 @@ func Pipe() (*Conn, *Peer) {
 	return Connect(in, out), p
 }
 
-// Peer is the orchestrator's end of a Pipe. It decides nothing: what is answered
-// is for the test to say. It hears with the orchestrator's own ears.
+// A Peer is the orchestrator's end of a Pipe. It decides nothing: the test chooses the answers.
+// It parses lines with the orchestrator's own reader.
 type Peer struct {
 	say   *io.PipeWriter
 	hear  *io.PipeReader
@@ -35,10 +35,10 @@ type Peer struct {
 	handed map[string]bool // the tasks that the agent was given as task requests
 }
 
-// Hear waits for the next line that the agent says, and what it is to the
-// orchestrator: a *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so
-// on. Who the agent is, it is believed, and which tasks it was handed the Peer knows.
-// It is for one goroutine at a time.
+// Hear waits for the agent's next line and returns it with its meaning for the orchestrator: a
+// *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so on. The Peer believes what
+// the agent says about its identity, and knows the tasks given with Hand. Only one goroutine at
+// a time may call Hear.
 func (p *Peer) Hear() (line string, message wire.Message, err error) {
 	text, err := p.lines.ReadBytes('\n')
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Peer) Hear() (line string, message wire.Message, err error) {
 	return string(text), p.ears.Parse(text), nil
 }
 
-// Request waits for the next request, and passes over all else.
+// Request waits for the next request and skips everything else.
 func (p *Peer) Request() (*wire.Request, error) {
 	for {
 		_, message, err := p.Hear()
@@ -64,7 +64,7 @@ func (p *Peer) Request() (*wire.Request, error) {
 	}
 }
 
-// Said waits for the next message of a session, and passes over all else.
+// Said waits for the next session message and skips everything else.
 func (p *Peer) Said() (*Said, error) {
 	for {
 		line, _, err := p.Hear()
@@ -77,8 +77,8 @@ func (p *Peer) Said() (*Said, error) {
 	}
 }
 
-// Undelivered says that a message of a session was not delivered. Next is when it
-// is tried again, "" for never.
+// Undelivered reports that a session message was not delivered. Next is the time of the next
+// attempt, or "" for none.
 func (p *Peer) Undelivered(id, next string, why *wire.Error) error {
 	what := wire.Undelivered(id, why)
 	what.NextRetryAt = next
@@ -90,12 +90,12 @@ func (p *Peer) Answer(id string, payload any) error {
 	return p.write(sealed().AppendAnswer(nil, id, payload, nil))
 }
 
-// Refuse refuses it.
+// Refuse refuses the request with this id.
 func (p *Peer) Refuse(id string, refusal *wire.Error) error {
 	return p.write(sealed().AppendAnswer(nil, id, nil, refusal))
 }
 
-// Notify says something that the agent has not asked for, such as TaskAssigned.
+// Notify sends a notice, such as TaskAssigned.
 func (p *Peer) Notify(name string, payload any) error {
 	line := sealed().AppendNotice(nil, name, payload)
 	if len(line) == 0 {
@@ -107,10 +107,10 @@ func (p *Peer) Notify(name string, payload any) error {
 // Say says a line as it is, without its end.
 func (p *Peer) Say(line string) error { return p.write([]byte(line + "\n")) }
 
-// End says that nothing more will be said. The agent is still heard.
+// End closes the agent's input. The Peer can still hear the agent.
 func (p *Peer) End() { _ = p.say.Close() } // which never fails
 
-// Close goes away: nothing is said or heard any more.
+// Close closes both directions.
 func (p *Peer) Close() {
 	p.End()
 	_ = p.hear.Close()

@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Hand hands a task to the agent, as a delegated task. From then on what the
-// agent says of it is a response.
+// Hand delegates a task to the agent. From then on, lines of the agent about the task are read
+// as responses.
 func (p *Peer) Hand(request wire.TaskRequest) error {
 	line, err := spellRequest(request)
 	if err != nil {
@@ -16,7 +16,7 @@ func (p *Peer) Hand(request wire.TaskRequest) error {
 	return p.write(line)
 }
 
-// Act says something about a task to the agent that has it.
+// Act sends an act on a task to the agent that has it.
 func (p *Peer) Act(act wire.TaskAct) error {
 	line := wire.AppendTaskAct(nil, &act)
 	if _, wrong := wire.ReadTaskAct(line, depth); wrong != nil {
@@ -25,7 +25,7 @@ func (p *Peer) Act(act wire.TaskAct) error {
 	return p.write(line)
 }
 
-// Respond returns what became of a task to the agent that has delegated it.
+// Respond sends a response about a task to the agent that delegated it.
 func (p *Peer) Respond(response wire.TaskResponse) error {
 	line, err := checked(wire.AppendTaskResponse(nil, &response))
 	if err != nil {
@@ -34,8 +34,7 @@ func (p *Peer) Respond(response wire.TaskResponse) error {
 	return p.write(line)
 }
 
-// Delegated waits for the next task that the agent delegates, and passes over all
-// else.
+// Delegated waits for the next task that the agent delegates and skips everything else.
 func (p *Peer) Delegated() (*wire.TaskRequest, error) {
 	for {
 		line, _, err := p.Hear()
@@ -48,7 +47,7 @@ func (p *Peer) Delegated() (*wire.TaskRequest, error) {
 	}
 }
 
-// Response waits for the next response of the agent, and passes over all else.
+// Response waits for the next response of the agent and skips everything else.
 func (p *Peer) Response() (*Response, error) {
 	for {
 		line, _, err := p.Hear()
@@ -61,8 +60,8 @@ func (p *Peer) Response() (*Response, error) {
 	}
 }
 
-// hands notes the task that a line hands to the agent, if it does: an agent that says
-// the same has only printed it.
+// hands records the task if a line is a task request to the agent. An agent that writes such a
+// line has only printed it.
 func (p *Peer) hands(line []byte) {
 	request, wrong := wire.ReadTaskRequest(line, depth)
 	if wrong != nil {

@@ -6,9 +6,9 @@ import (
 	"orchestrator/wire"
 )
 
-// RequestHelp says that the agent cannot go on with a task without a person, and
-// does not wait for one: TaskUpdated tells of the answer, and Job.Help waits for
-// it. What goes with the question may be anything, or nil.
+// RequestHelp reports that the agent needs a person to go on with a task, and returns without
+// waiting. TaskUpdated announces the answer; Job.Help waits for it. The context about may be
+// any value, or nil.
 func (c *Conn) RequestHelp(ctx context.Context, id, question string, about any) (wire.Task, error) {
 	text, err := value(about)
 	if err != nil {
@@ -17,8 +17,7 @@ func (c *Conn) RequestHelp(ctx context.Context, id, question string, about any) 
 	return c.askTask(ctx, "request-help", wire.RequestHelp{TaskID: id, Question: question, Context: text})
 }
 
-// SubmitPlan says how the agent will go about a task. The plan is an object or a
-// text.
+// SubmitPlan submits the agent's plan for a task: an object or a text.
 func (c *Conn) SubmitPlan(ctx context.Context, id string, plan any) (wire.Task, error) {
 	text, err := value(plan)
 	if err != nil {
@@ -27,12 +26,12 @@ func (c *Conn) SubmitPlan(ctx context.Context, id string, plan any) (wire.Task, 
 	return c.askTask(ctx, "submit-plan", wire.SubmitPlan{TaskID: id, Plan: text})
 }
 
-// ApprovePlan lets another agent go about its task as it planned.
+// ApprovePlan approves the plan of another agent.
 func (c *Conn) ApprovePlan(ctx context.Context, id string) (wire.Task, error) {
 	return c.askTask(ctx, "approve-plan", wire.TaskID{TaskID: id})
 }
 
-// RevisePlan sends a plan of another agent back, with what is wrong with it.
+// RevisePlan sends the plan of another agent back, with feedback.
 func (c *Conn) RevisePlan(ctx context.Context, id, feedback string) (wire.Task, error) {
 	return c.askTask(ctx, "revise-plan", wire.RevisePlan{TaskID: id, Feedback: feedback})
 }

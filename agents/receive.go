@@ -10,11 +10,11 @@ import (
 	"orchestrator/wire"
 )
 
-// Fatal is an error with a code for programs, for the Mail of a Worker: the
-// message can never be dealt with, and why. It is the same as in package bus.
+// Fatal returns an error with a code, for the Mail function of a Worker. It means that retrying
+// the message cannot help. It is the same as bus.Fatal.
 func Fatal(code string, err error) error { return fatal.New(code, err) }
 
-// receive deals with the agent's mail, message after message, until ctx ends.
+// receive passes the agent's mail to the worker, one message at a time, until ctx ends.
 func (w *work) receive(ctx context.Context) {
 	for mail, ok := w.conn.letter(ctx); ok; mail, ok = w.conn.letter(ctx) {
 		err := w.read(ctx, mail)
@@ -26,8 +26,8 @@ func (w *work) receive(ctx context.Context) {
 	}
 }
 
-// read has the worker deal with a message. One that makes it panic takes nothing
-// with it; where it did is told apart from the letter, as trouble.
+// read calls Mail with a message. A panic fails only this message; its stack is reported in an
+// error event.
 func (w *work) read(ctx context.Context, mail wire.Mail) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -37,9 +37,9 @@ func (w *work) read(ctx context.Context, mail wire.Mail) (err error) {
 	return w.worker.Mail(ctx, mail)
 }
 
-// close acknowledges a message, when GO has been told if it failed. One of which
-// GO cannot be told is not acknowledged, and the log says so; that is all that can
-// be done, because the next one is acknowledged with all before it.
+// close acknowledges a message. If Mail failed, close first reports that to GO. If the report
+// fails, close returns an error and leaves the message unacknowledged. The next acknowledgment
+// covers it all the same.
 func (w *work) close(ctx context.Context, mail wire.Mail, failed error) error {
 	if failed != nil {
 		letter := fatal.Letter(&mail, failed)
@@ -55,8 +55,8 @@ func (w *work) close(ctx context.Context, mail wire.Mail, failed error) error {
 	return nil
 }
 
-// beat sends a heartbeat now and then one each time it is due, until ctx ends. One
-// that is refused says nothing about the next.
+// beat sends a heartbeat at once and then at each interval, until ctx ends. A refused heartbeat
+// does not stop it.
 func (w *work) beat(ctx context.Context) {
 	due := time.NewTicker(cmp.Or(w.worker.Beat, time.Minute))
 	defer due.Stop()

@@ -1,18 +1,18 @@
 package agents
 
-// remembered is how many messages of a session a connection remembers. One that
-// comes again comes soon: what is repeated is what may not have arrived.
+// remembered is how many session messages a connection remembers. Duplicates arrive soon,
+// because only messages that may not have arrived are repeated.
 const remembered = 4096
 
-// recent is what was known latest, by its key.
+// recent holds the latest values by key.
 type recent[V any] struct {
 	byKey map[string]V
-	order []string // of the keys; a ring when it is full
-	next  int      // the oldest, then
+	order []string // keys; a ring buffer once full
+	next  int      // index of the oldest key, once full
 }
 
-// add remembers something, and forgets the oldest for it. It reports whether the key
-// is new: what there is under a key stays.
+// add adds a value and drops the oldest one if full. It reports whether the key is new; the
+// value of a known key stays.
 func (r *recent[V]) add(key string, value V) bool {
 	if _, there := r.byKey[key]; there {
 		return false
@@ -31,7 +31,7 @@ func (r *recent[V]) add(key string, value V) bool {
 	return true
 }
 
-// take is what there is under a key, which is forgotten.
+// take removes and returns the value of a key.
 func (r *recent[V]) take(key string) (V, bool) {
 	value, there := r.byKey[key]
 	delete(r.byKey, key)

@@ -8,10 +8,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Code is why a request was refused, for programs.
+// Code is a refusal code for programs.
 type Code string
 
-// The codes. There are no others.
+// The codes. The list is complete.
 const (
 	InvalidRequest     Code = "INVALID_REQUEST"
 	InvalidMessageType Code = "INVALID_MESSAGE_TYPE"
@@ -21,25 +21,25 @@ const (
 	InternalError      Code = "INTERNAL_ERROR"
 )
 
-// Reasons tell apart what has no code of its own.
+// Reasons for refusals that share a code.
 const (
-	ReasonLimited    = "rate_limited" // too many messages; later it may be granted
-	ReasonConflict   = "conflict"     // it does not fit what is
-	ReasonWrongState = "wrong_state"  // nor does it fit the state of the task, such as one that has ended
+	ReasonLimited    = "rate_limited" // too many messages; retry later
+	ReasonConflict   = "conflict"     // conflicts with the current state
+	ReasonWrongState = "wrong_state"  // the task is in the wrong state, for example ended
 	ReasonBlocked    = "blocked"      // the task waits for others
 )
 
-// Refusal is the orchestrator's no, as an error.
+// Refusal is the error of a refused request.
 type Refusal struct {
 	Code    Code     `json:"code"`
 	Message string   `json:"message"`
 	Details wire.Raw `json:"details,omitzero"` // an object
 }
 
-// Error makes it an error.
+// Error returns the message and the code.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s (%s)", r.Message, r.Code) }
 
-// Reason is what the details give as a reason, "" for none.
+// Reason returns the reason in the details, or "".
 func (r *Refusal) Reason() string {
 	var details object.Reader
 	if details.Read(r.Details, depth, "") != nil {
@@ -54,7 +54,7 @@ func refusedFor(reason string, err error) bool {
 	return errors.As(err, &refused) && refused.Reason() == reason
 }
 
-// refusal reads the error of an answer. One that says nothing is still a no.
+// refusal decodes the error of an answer. A malformed error is still a refusal.
 func refusal(text wire.Raw) *Refusal {
 	r := new(Refusal)
 	if text == nil || object.DecodeOwn(text, r) != nil || r.Code == "" {

@@ -7,22 +7,21 @@ import (
 	"orchestrator/wire"
 )
 
-// A response has no answer, unless it is refused. What is refused because there is too
-// much just now is said again later, as it is then: a question and a final response
-// must not get lost.
+// Only refused responses get an answer. A question or final response must not be lost: if it is
+// refused for the rate limit, it is sent again later, provided that it still holds.
 
-// reasonQuestions is why one question too many is refused.
+// reasonQuestions is the reason of a refusal if too many questions are open.
 const reasonQuestions = "too_many_questions"
 
-// protested is about something that was said of a task and is refused.
+// protested handles the refusal of a response.
 func (s *serving) protested(task string, why *Refusal) error {
 	word, limited := s.conn.finalWord(task), why.Reason() == ReasonLimited
 	wrong := why.Code == InvalidRequest && why.Reason() == ""
 	switch j := s.job(task); {
-	case j != nil && limited: // words other than a question need not be said again
+	case j != nil && limited: // only questions are repeated
 		s.later(task, &j.tries, j.asksAgain)
 	case j != nil && (wrong || why.Reason() == reasonQuestions) && s.refuses(j, why):
-	case j == nil && word == nil: // it is about something else, which no caller waits for
+	case j == nil && word == nil: // the refusal concerns something else
 	case j == nil && limited:
 		s.later(task, &word.tries, func() ([]byte, error) { return s.lastWord(task) })
 	case j == nil && wrong && !word.instead:
@@ -33,7 +32,7 @@ func (s *serving) protested(task string, why *Refusal) error {
 	return nil
 }
 
-// refuses tells a job that its question was refused; false when it asks nothing.
+// refuses fails a job's open question with a refusal. It returns false if none is open.
 func (s *serving) refuses(j *Delegated, why *Refusal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +44,7 @@ func (s *serving) refuses(j *Delegated, why *Refusal) bool {
 	return true
 }
 
-// sayInstead says that a job has failed, because what came of it was refused.
+// sayInstead reports a job as failed, because its final response was refused.
 func (s *serving) sayInstead(word *finalWord, why *Refusal) error {
 	line, err := checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
 		ID: word.task, Status: wire.ResponseFailed, Metadata: word.metadata,
@@ -58,7 +57,7 @@ func (s *serving) sayInstead(word *finalWord, why *Refusal) error {
 	return s.conn.write(context.Background(), line)
 }
 
-// later says something again after a while, if it still holds.
+// later repeats a response after a pause, if it still holds.
 func (s *serving) later(task string, tries *int, spell func() ([]byte, error)) {
 	s.mu.Lock()
 	there := s.repeats[task]
@@ -86,7 +85,7 @@ func (j *Delegated) asksAgain() ([]byte, error) {
 	return j.standing()
 }
 
-// lastWord is the final response of a task, unless it is done again by now.
+// lastWord returns the final response of a task, unless the task is being done again.
 func (s *serving) lastWord(task string) ([]byte, error) {
 	word, j := s.conn.finalWord(task), s.jobs[task]
 	if word == nil || j != nil && !j.over {

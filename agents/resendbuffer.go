@@ -1,11 +1,10 @@
 package agents
 
-// mostLately bounds the lines that are kept for being said again.
+// mostLately bounds the bytes of lines kept for sending again.
 const mostLately = 8 << 20
 
-// resendBuffer are the latest lines of session messages that were written. One that has
-// to be said again is refused soon, so the oldest go first; a message whose line
-// is gone is not said again.
+// resendBuffer holds the latest written lines of session messages. Refusals arrive soon, so the
+// oldest lines are dropped first. A message whose line is gone is not sent again.
 type resendBuffer struct {
 	order []*written
 	size  int
@@ -33,7 +32,7 @@ func (l *resendBuffer) add(sent *Sent, line []byte) {
 	}
 }
 
-// take is the line of a message, nil when it is gone.
+// take removes and returns the line of a message, or returns nil if it is gone.
 func (l *resendBuffer) take(sent *Sent) []byte {
 	w := sent.written
 	if w == nil {

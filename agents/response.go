@@ -7,20 +7,18 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Response is what is said of work that was delegated: how it stands, or what came
-// of it. The last one is wire.ResponseCompleted, wire.ResponseFailed or
-// wire.ResponseCancelled.
+// Response is a status or the outcome of delegated work. The status of the final response is
+// wire.ResponseCompleted, wire.ResponseFailed or wire.ResponseCancelled.
 type Response struct {
 	*wire.TaskResponse
-	Message string // what is said with it in words; "" for nothing
+	Message string // free text; may be ""
 }
 
 // Read decodes the result.
 func (r *Response) Read(into any) error { return reply{payload: r.Result}.into(into) }
 
-// Err is why the work came to nothing, which is a *Fault as far as one was said
-// why, and ErrCancelled if it was cancelled. It is nil as long as the work goes on,
-// and when it is completed.
+// Err returns the error of failed or cancelled work, otherwise nil. It wraps a *Fault if the
+// response has one, and ErrCancelled if the work was cancelled.
 func (r *Response) Err() error {
 	var why error
 	if r.Fault != nil {
@@ -39,7 +37,7 @@ func (r *Response) Err() error {
 	return fmt.Errorf("task %s: %w", r.ID, why)
 }
 
-// final reports whether nothing follows.
+// final reports whether this is the last response.
 func (r *Response) final() bool {
 	return r.Status == wire.ResponseCompleted || r.Status == wire.ResponseFailed || r.Status == wire.ResponseCancelled
 }
@@ -57,14 +55,14 @@ func readResponse(line []byte) (*Response, error) {
 	return &Response{TaskResponse: read, Message: whole.Text("message")}, nil
 }
 
-// Fault is why work that was delegated came to nothing, as an error: that of the agent
-// waits for it, and that which a Skill returns.
+// Fault is the error of failed delegated work. A Skill can return one; the delegating agent
+// gets it from Response.Err.
 type Fault struct {
 	Code        string   // such as wire.FaultInvalidInput; the list is open
 	Message     string   // for people
 	Details     wire.Raw // an object, or nil
-	Recoverable bool     // another try may go well
+	Recoverable bool     // a retry may succeed
 }
 
-// Error makes it an error.
+// Error returns the message and the code.
 func (f *Fault) Error() string { return fmt.Sprintf("%s (%s)", f.Message, f.Code) }

@@ -5,8 +5,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Result is a result in the form for programs: what it delivers goes to the
-// tasks that need it. A handler returns one like any other result:
+// Result is a structured result. Its contracts are delivered to the tasks that depend on them.
+// A handler returns it like any other result:
 //
 //	return agents.Result{
 //		Summary:   "The form keeps the name",
@@ -20,7 +20,7 @@ type Result struct {
 	Artifacts map[string]any      `json:"artifacts,omitzero"` // what else there is, by name
 }
 
-// MarshalJSON returns what kind of document it is.
+// MarshalJSON adds the $schema of the document.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result // without this method
 	return object.Encode(struct {
@@ -29,24 +29,24 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{Schema: wire.SchemaResult + "v1", Plain: plain(r)})
 }
 
-// Contract is what a result delivers under a key.
+// Contract is one delivery of a result.
 type Contract struct {
 	Status string `json:"status"` // wire.ContractFulfilled and so on
 	Data   any    `json:"data,omitzero"`
 }
 
-// Fulfilled delivers all that was promised: an object, as a rule.
+// Fulfilled returns a contract that is delivered completely. The data is usually an object.
 func Fulfilled(data any) Contract { return Contract{Status: wire.ContractFulfilled, Data: data} }
 
-// Partial delivers a part of what was promised.
+// Partial returns a contract that is delivered in part.
 func Partial(data any) Contract { return Contract{Status: wire.ContractPartial, Data: data} }
 
-// Skipped returns why nothing is delivered.
+// Skipped returns a contract that is not delivered, with the reason.
 func Skipped(reason string) Contract {
 	return Contract{Status: wire.ContractSkipped, Data: map[string]string{"reason": reason}}
 }
 
-// Changes are what was changed to do a task.
+// Changes lists the files changed for a task.
 type Changes struct {
 	Modified     []string `json:"files_modified,omitzero"`
 	Created      []string `json:"files_created,omitzero"`
@@ -55,7 +55,7 @@ type Changes struct {
 	LinesRemoved int64    `json:"lines_removed,omitzero"`
 }
 
-// Tests are what tests said.
+// Tests summarizes a test run.
 type Tests struct {
 	Framework string  `json:"framework,omitzero"`
 	Total     int64   `json:"total"`

@@ -8,42 +8,39 @@ import (
 	"orchestrator/wire"
 )
 
-// Reviewer is what an agent does that judges the work of a session, for those to
-// which one function is not enough.
+// Reviewer configures ReviewAs. Agents that need only Do can call Session.Review instead.
 type Reviewer struct {
-	// Do judges what a request asks for. Its context ends when the task or the session
-	// is aborted or the agent has to go; then it should return soon. The custom checks
-	// in the request are words of the architect: Do alone knows whether to run them.
-	// With an error, or when it panics, there is no result, and the architect is told
-	// why.
+	// Do reviews what a request asks for. Its context ends when the task or the session is
+	// aborted, or when the agent has to shut down; Do should then return soon. The request's
+	// custom checks are text of the architect: only Do can decide whether to run them. If Do
+	// panics or returns an error, there is no result, and the architect is told why.
 	Do func(ctx context.Context, request ReviewRequest) (ReviewResult, error)
-	// Mend judges anew when the result was refused, such as one that approves although
-	// something bad is open. When it fails, or when there is none, there is no result.
+	// Mend returns a new result after one was refused, for example because it approves despite
+	// an open critical finding. If Mend is nil or fails, there is no result.
 	Mend func(ctx context.Context, request ReviewRequest, result ReviewResult, refused *Undelivered) (ReviewResult, error)
-	// Capacity is how many reviews are made at a time; one when it is 0.
+	// Capacity is the number of reviews done at a time; 0 means 1.
 	Capacity int
-	// Hear is told every message before it is heeded, in order. It must not wait.
+	// Hear is called with every message, in order, before it is processed. It must not block.
 	Hear func(*Said)
-	// Work does the tasks that the agent gets beside those of the session, as WorkAs
-	// does: by matching, by its role, by hand. Without it they are not done.
+	// Work does the agent's tasks outside the session, as WorkAs does. If it is nil, they are
+	// not done.
 	Work *Worker
 }
 
-// Review judges what it is asked to, until the agent is to shut down, the stream
-// ends or ctx does; then it waits for what is being judged and returns. A request
-// that comes twice is answered once; one of a task that was aborted is not.
+// Review answers review requests until the agent is told to shut down, or the stream or ctx
+// ends. Then it waits for running reviews and returns. A repeated request is answered once; a
+// request for an aborted task is not answered.
 //
-// A review that cannot be made has no result, for none would be true: the
-// architect gets feedback instead, an answer to the request that wants something
-// done.
+// If a review fails, there is no result. The architect gets feedback instead, which answers the
+// request and requires an action.
 //
-// What was given up because the agent has to go is not told. Review then returns
-// an error, as Work does.
+// Reviews given up because of a shutdown are not reported. Review then returns an error, as
+// Work does.
 func (s *Session) Review(ctx context.Context, do func(ctx context.Context, request ReviewRequest) (ReviewResult, error)) error {
 	return s.ReviewAs(ctx, Reviewer{Do: do})
 }
 
-// ReviewAs is Review for a Reviewer.
+// ReviewAs is like Review, with the settings of a Reviewer.
 func (s *Session) ReviewAs(ctx context.Context, reviewer Reviewer) error {
 	if err := s.opened(wire.AgentReviewer); err != nil {
 		return err
@@ -59,11 +56,11 @@ type judging struct {
 	Reviewer
 }
 
-// review is a request, for the function that judges it.
+// review is a request and its result.
 type review struct {
 	said    *Said
 	request ReviewRequest
-	result  ReviewResult // as it was told
+	result  ReviewResult // as sent
 }
 
 // asked is the errand of a request.
@@ -87,8 +84,7 @@ func (r *judging) asked(said *Said) *errand {
 	}
 }
 
-// judge calls a function of the reviewer and tells what it says. One that panics
-// takes nothing with it.
+// judge calls a function of the reviewer and sends the result. A panic fails only this review.
 func (r *judging) judge(ctx context.Context, e *errand, v *review, do func() (ReviewResult, error)) error {
 	err := func() (err error) {
 		defer func() {
@@ -102,7 +98,7 @@ func (r *judging) judge(ctx context.Context, e *errand, v *review, do func() (Re
 	return r.tell(ctx, e, v, err)
 }
 
-// fix judges anew what was refused.
+// mend makes a new review after the result was refused.
 func (r *judging) mend(ctx context.Context, e *errand, v *review, why *Undelivered) error {
 	if r.Mend == nil || e.mended >= mendings {
 		return errors.Join(why, r.tell(ctx, e, v, why))
@@ -110,7 +106,7 @@ func (r *judging) mend(ctx context.Context, e *errand, v *review, why *Undeliver
 	return r.judge(ctx, e, v, func() (ReviewResult, error) { return r.Mend(ctx, v.request, v.result, why) })
 }
 
-// tell tells a result, or why there is none, if a caller still waits.
+// tell sends a result, or feedback if there is none, unless the review was cancelled.
 func (r *judging) tell(ctx context.Context, e *errand, v *review, failed error) error {
 	switch {
 	case off(ctx):

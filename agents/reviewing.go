@@ -1,6 +1,6 @@
 package agents
 
-// ReviewRequest is what an architect asks a reviewer to look at.
+// ReviewRequest asks a reviewer to review a task.
 type ReviewRequest struct {
 	ReviewID string         `json:"review_id"` // a new one for each request
 	TaskID   string         `json:"task_id"`
@@ -9,14 +9,14 @@ type ReviewRequest struct {
 	Context  ReviewContext  `json:"context"`
 }
 
-// ReviewScope is what there is to look at.
+// ReviewScope limits what to review.
 type ReviewScope struct {
 	Files          []string `json:"files"`
 	FocusAreas     []string `json:"focus_areas"` // wire.FocusLogic and so on
 	IgnorePatterns []string `json:"ignore_patterns,omitzero"`
 }
 
-// ReviewCriteria are what the work has to pass.
+// ReviewCriteria lists the checks that the work has to pass.
 type ReviewCriteria struct {
 	MustPassTests     bool          `json:"must_pass_tests"`
 	MustPassTypeCheck bool          `json:"must_pass_type_check"`
@@ -24,30 +24,30 @@ type ReviewCriteria struct {
 	CustomChecks      []CustomCheck `json:"custom_checks,omitzero"`
 }
 
-// CustomCheck is a command that the architect would like to see run. Nothing here
-// runs it: whether a reviewer does, and where, is for its author to decide.
+// CustomCheck is a command that the architect suggests. This package never runs it; the author
+// of the reviewer decides whether and where to run it.
 type CustomCheck struct {
 	Name     string `json:"name"`
 	Command  string `json:"command"`
 	ExitCode int64  `json:"expected_exit_code"`
 }
 
-// ReviewContext is what the work was to be.
+// ReviewContext describes the task that was to be done.
 type ReviewContext struct {
 	TaskDescription    string          `json:"task_description"`
 	AcceptanceCriteria []string        `json:"acceptance_criteria"`
 	PreviousReviews    []ReviewSummary `json:"previous_reviews,omitzero"`
 }
 
-// ReviewSummary is what came of an earlier review.
+// ReviewSummary is the outcome of an earlier review.
 type ReviewSummary struct {
 	Number      int64    `json:"review_number"`
 	Verdict     string   `json:"verdict"`
 	KeyFindings []string `json:"key_findings"`
 }
 
-// ReviewResult is what a reviewer thinks of it. One that approves must have no
-// critical or major finding that is open, and no check that did not pass.
+// ReviewResult is the outcome of a review. An approval must have no open critical or major
+// finding and no failed check.
 type ReviewResult struct {
 	ReviewID        string           `json:"review_id"` // that of the request when it is ""
 	TaskID          string           `json:"task_id"`   // likewise
@@ -59,7 +59,7 @@ type ReviewResult struct {
 	Commendations   []string         `json:"commendations,omitzero"`    // where it is
 }
 
-// Finding is something that a reviewer has found.
+// Finding is one finding of a review.
 type Finding struct {
 	FindingID   string   `json:"finding_id"`
 	Severity    string   `json:"severity"` // wire.SeverityCritical and so on
@@ -68,10 +68,10 @@ type Finding struct {
 	Description string   `json:"description"`
 	Rationale   string   `json:"rationale"`
 	Suggestion  string   `json:"suggestion,omitzero"`
-	FixedIn     int64    `json:"fixed_in_iteration,omitzero"` // 0: it is open
+	FixedIn     int64    `json:"fixed_in_iteration,omitzero"` // 0: still open
 }
 
-// Location is where it is.
+// Location is the place of a finding.
 type Location struct {
 	File      string `json:"file"`
 	LineStart int64  `json:"line_start,omitzero"`
@@ -79,7 +79,7 @@ type Location struct {
 	Snippet   string `json:"code_snippet,omitzero"`
 }
 
-// Verification is what the checks came to.
+// Verification holds the results of the checks.
 type Verification struct {
 	Tests     CheckResult            `json:"tests"`
 	TypeCheck CheckResult            `json:"type_check"`
@@ -87,14 +87,14 @@ type Verification struct {
 	Custom    map[string]CheckResult `json:"custom"` // by the names of the custom checks
 }
 
-// CheckResult is what one check came to.
+// CheckResult is the result of one check.
 type CheckResult struct {
 	Passed bool   `json:"passed"`
 	Output string `json:"output,omitzero"`
 	Error  string `json:"error,omitzero"`
 }
 
-// RequiredChange is what a reviewer wants to be changed.
+// RequiredChange is a change that a reviewer requires.
 type RequiredChange struct {
 	ChangeID    string   `json:"change_id"`
 	Priority    string   `json:"priority"`         // wire.FixMust and so on

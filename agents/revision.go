@@ -12,8 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// asking is a request for a review in which what is not said is as the task has it.
-// Each has an id of its own.
+// asking fills in the empty fields of a review request from the task, with a new id.
 func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
 	task := t.work.Task
 	r.ReviewID, r.TaskID = cmp.Or(r.ReviewID, "review-"+uuid.NewString()), t.id
@@ -33,7 +32,7 @@ func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
 	return r
 }
 
-// reviewed remembers a review for the next one.
+// reviewed records a review for the context of the next one.
 func (t *SessionTask) reviewed(result ReviewResult) {
 	key := []string{}
 	for _, f := range result.Findings {
@@ -46,14 +45,13 @@ func (t *SessionTask) reviewed(result ReviewResult) {
 	})
 }
 
-// Revise gives the task to its developer again, with what a review has found: in
-// the description, and as a previous attempt.
+// Revise assigns the task to its developer again. The findings of the review are in the
+// description and in a previous attempt.
 func (t *SessionTask) Revise(ctx context.Context, result ReviewResult) error {
 	return t.ReviseAs(ctx, t.id, result)
 }
 
-// ReviseAs is Revise for those who give each attempt an id of its own, which is the
-// task's from then on.
+// ReviseAs is like Revise, but gives the task a new id.
 func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResult) error {
 	a := t.architect
 	a.mu.Lock()
@@ -69,7 +67,7 @@ func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResu
 	return t.assign(ctx, t.developer, work)
 }
 
-// request is what a result asks for, in words.
+// request returns the changes that a result asks for, as text.
 func (r *ReviewResult) request() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The review says %s: %s", r.Verdict, r.Summary)
@@ -84,7 +82,7 @@ func (r *ReviewResult) request() string {
 	return b.String()
 }
 
-// String is a finding in a line.
+// String returns the finding in one line.
 func (f Finding) String() string {
 	place := f.Location.File
 	if f.Location.LineStart > 0 {

@@ -12,25 +12,25 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A message of a session that was refused because there is too much of it just now
-// had no effect, and may be taken later: it is said again, the same line. Until it
-// is, what comes after it waits in the same lane:
+// A lane repeats session messages that were refused because of a rate limit or a full queue. A
+// refused message had no effect, so the same line is sent again. Until then, later messages
+// wait in the same lane:
 //
-//	""        the agent has said too much, so everything that it says in sessions waits
-//	an agent  that one has not taken what it was sent before, so what is for it waits
+//	""        rate limit of the agent: all its session messages wait
+//	an agent  full queue of that agent: messages to it wait
 //
-// No answer says that a message was taken. So a lane says some, and is silent for a
-// while: if none of them was refused by then, more of them follow sooner, otherwise
-// fewer, later. It is there until all are said and none comes back.
+// Delivered messages are not confirmed. So a lane sends a round of messages and pauses. If none
+// is refused, the next round is larger and sooner, otherwise smaller and later. The lane ends
+// when all messages are sent and none came back.
 type lane struct {
 	name string
-	held []held        // in the order in which they were said first
-	open chan struct{} // closed when nothing waits any more
+	held []held        // ordered by place
+	open chan struct{} // closed when the lane ends
 
 	wait    time.Duration // from one round to the next
-	most    int           // in a round
+	most    int           // messages in a round
 	begun   bool
-	refused bool // one of the last round
+	refused bool // a message of the last round was refused
 }
 
 // held is a message that waits to be said again.
@@ -40,13 +40,12 @@ type held struct {
 }
 
 const (
-	mostAgain  = 64               // how many are said again at a time
-	longPause  = 16 * time.Second // the longest between two rounds, but for a spread
-	triesAgain = 10               // how often one is said again
+	mostAgain  = 64               // messages in a round, at most
+	longPause  = 16 * time.Second // the longest pause between rounds, before jitter
+	triesAgain = 10               // how often a message is sent again
 )
 
-// laneOf is where a refused message waits; false for one that is not to be said
-// again.
+// laneOf returns the lane of a refused message, or false if it is not to be sent again.
 func laneOf(sent *Sent, why *Undelivered) (name string, ok bool) {
 	if why.Reason() == ReasonLimited {
 		return "", true
@@ -58,9 +57,8 @@ func laneOf(sent *Sent, why *Undelivered) (name string, ok bool) {
 	return sent.to, ok
 }
 
-// sayLater puts a refused message into its lane, and reports whether it will be said
-// again. It starts the goroutine of a lane, for which Wait waits. It is called by
-// the one that reads.
+// sayLater queues a refused message in its lane and reports whether it will be sent again. It
+// starts the lane's goroutine; Wait waits for it. Only the reading goroutine calls it.
 func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	name, ok := laneOf(sent, why)
 	if !ok {
@@ -70,7 +68,7 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	defer c.mu.Unlock()
 	line := c.lines.take(sent)
 	if sent.held {
-		return true // it was refused twice, as it was said
+		return true // refused twice, as it was sent twice
 	}
 	if line == nil || sent.tries == triesAgain {
 		return false
@@ -87,8 +85,8 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	return true
 }
 
-// sayAgain tells what is in a lane until there is nothing left. After the end of the
-// stream no refusals arrive, so the rest is said once.
+// sayAgain sends the messages of a lane in rounds until none is left. After the end of the
+// stream no refusals arrive, so the rest is sent in one round.
 func (c *Conn) sayAgain(l *lane) {
 	defer close(l.open)
 	defer c.abandon(l)
@@ -109,9 +107,8 @@ func (c *Conn) sayAgain(l *lane) {
 	}
 }
 
-// rest waits for a while and a little longer, because agents that were refused
-// together need not come back together. It reports whether the stream has ended, after
-// which it does not wait long.
+// rest waits for the given time plus some jitter, so that agents refused together do not return
+// together. It reports whether the stream has ended; it then returns soon.
 func (c *Conn) rest(wait time.Duration) (over bool) {
 	wait += rand.N(wait / 4)
 	select {
@@ -123,8 +120,8 @@ func (c *Conn) rest(wait time.Duration) (over bool) {
 	}
 }
 
-// slower lets a lane take its time when something of its last round was refused, and
-// says how much more.
+// slower slows a lane down after a refusal and speeds it up otherwise. It returns the extra
+// pause.
 func (c *Conn) slower(l *lane) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +136,7 @@ func (c *Conn) slower(l *lane) time.Duration {
 	return l.wait - pause
 }
 
-// round takes what a lane says next. When that is nothing the lane is no more.
+// round takes the next messages of a lane. It removes an empty lane.
 func (c *Conn) round(l *lane, all bool) []held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +158,7 @@ func (c *Conn) round(l *lane, all bool) []held {
 	return round
 }
 
-// abandon forgets a lane, unless there is another one in its place.
+// abandon removes a lane, unless another one has replaced it.
 func (c *Conn) abandon(l *lane) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +167,7 @@ func (c *Conn) abandon(l *lane) {
 	}
 }
 
-// ahead is what a message for an agent has to wait for, nil for nothing.
+// ahead returns the channel that a message to an agent has to wait for, or nil.
 func (c *Conn) ahead(to string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +181,7 @@ func (c *Conn) ahead(to string) <-chan struct{} {
 
 var errBehind = errors.New("another message comes first")
 
-// writeBehind is writeNext for a message that must not overtake those which are
-// said again.
+// writeBehind is writeNext for a message that must not overtake messages to be sent again.
 func (c *Conn) writeBehind(ctx context.Context, to string, spell func() ([]byte, error)) error {
 	for {
 		var ahead <-chan struct{}
@@ -206,8 +202,8 @@ func (c *Conn) writeBehind(ctx context.Context, to string, spell func() ([]byte,
 	}
 }
 
-// allSaid waits until nothing is to be said again, or ctx ends: an agent that goes
-// before takes it along.
+// allSaid waits until every lane is empty or ctx ends. Messages still waiting when the agent
+// exits are lost.
 func (c *Conn) allSaid(ctx context.Context) {
 	for {
 		var open chan struct{}

@@ -11,51 +11,47 @@ import (
 	"orchestrator/wire"
 )
 
-// Skill does what the agent is asked, and returns what came of it: any value, or nil
-// for no more than that it went well. An error that is a *Fault, or wraps one, says
-// why it failed; any other is a wire.FaultInternal that another try does not fix,
-// and so is a panic. Its context ends when the job is cancelled or the agent has to
-// go; then it should return soon.
+// A Skill does a job and returns its result: any value, or nil for success without a result. An
+// error that is or wraps a *Fault is reported as that fault. Any other error and a panic become
+// a wire.FaultInternal that is not recoverable. The context ends when the job is cancelled or
+// the agent has to shut down; the Skill should then return soon.
 type Skill func(ctx context.Context, job *Delegated) (result any, err error)
 
-// Server is what an agent does for others, when a list of skills is not
-// enough.
+// Server configures ServeAs. Agents that need only Skills can call Conn.Serve instead.
 type Server struct {
 	Skills map[string]Skill // by the type of the request
-	// Agent is who the agent is, as its responses say; $ORC_AGENT_ID when it is "".
+	// Agent is the agent's name in its responses; "" means $ORC_AGENT_ID.
 	Agent string
-	// Capacity is how many jobs are done at a time; the others wait. One that waits
-	// itself, for input or for what it has delegated, makes room for another one. There
-	// is no bound when it is 0 but that of the orchestrator, which hands over no more
-	// than the agent has room for.
+	// Capacity is the number of jobs done at a time; further jobs wait. A job that waits for
+	// input or for delegated work gives up its place meanwhile. 0 means no limit other than the
+	// orchestrator's.
 	Capacity int
 }
 
-// Serve does what others delegate to the agent, until the agent is to shut down, the
-// stream ends or ctx does; then it waits for the skills and returns. What the agent
-// has no skill for fails with wire.FaultCapabilityNotFound.
+// Serve does the jobs that others delegate to the agent, until the agent is told to shut down,
+// or the stream or ctx ends. Then it waits for the skills and returns. A job without a skill
+// fails with wire.FaultCapabilityNotFound.
 //
-// Each job comes to one final response. Until then a skill says what it likes, and
-// nothing is said by itself; a question how the job stands is answered at once, and
-// when it is over gets its final response once more. So does a request for the
-// same again, unless it was cancelled or failed so that another try may go well: then
-// it is done again.
+// Each job gets one final response. Before it, only the skill reports progress. Serve answers
+// status queries at once, and those about a finished job with its final response. It answers a
+// repeated request in the same way. If the job was cancelled, or failed with a recoverable
+// fault, a repeated request does it again.
 //
-// A job that is cancelled is over at once, and what its skill returns is dropped.
-// Of one that the skill gave up because the agent has to go, returning the error of
-// its context or of a question, nothing is said by itself, nor of one that has not
-// begun: the orchestrator knows what is to become of it. Serve then returns an error, as
-// Work does. Until the last skill has returned requests are answered, and a job may
-// be cancelled.
+// A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a
+// skill may give up by returning the error of its context or of a question. Such jobs, and jobs
+// that have not begun, are not reported: the orchestrator decides what becomes of them. Serve
+// then returns an error, as Work does. Until the last skill has returned, Serve answers
+// requests and accepts cancellations.
 //
-// What is asked before the agent serves waits for that, the latest thousand as far as
-// 8 MiB go; what is dropped is counted in the log. Serve takes no notices, so Work,
+// Requests that arrive before Serve is called are queued, up to a thousand and 8 MiB. Dropped
+// ones are counted in the log. Serve consumes no notices, so Work, News or a session role may
+// run beside it. Only one Serve may run at a time.
 // News or the roles of a session may go on beside it. There is one Serve at a time.
 func (c *Conn) Serve(ctx context.Context, skills map[string]Skill) error {
 	return c.ServeAs(ctx, Server{Skills: skills})
 }
 
-// ServeAs is Serve for a Server.
+// ServeAs is like Serve, with the settings of a Server.
 func (c *Conn) ServeAs(ctx context.Context, server Server) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -81,26 +77,26 @@ type serving struct {
 	Server
 	conn    *Conn
 	stop    context.CancelCauseFunc
-	rest    context.CancelFunc // called when the agent is to go and nothing is done any more
+	rest    context.CancelFunc // called when the agent shuts down and no job runs
 	running sync.WaitGroup
 
 	mu         sync.Mutex
 	places     *slots
-	jobs       map[string]*Delegated // by task, until nothing is done for it any more
-	repeats    map[string]bool       // the tasks of which something is said again
-	busy       int                   // how much is done
+	jobs       map[string]*Delegated // by task, until its work is over
+	repeats    map[string]bool       // the tasks with a response to repeat
+	busy       int                   // the number of running goroutines
 	leaving    bool
 	unfinished int
 }
 
-// listen heeds what is asked until a context ends, or the stream does.
+// listen handles requests until a context or the stream ends.
 func (s *serving) listen(ctx, until context.Context) {
 	for a, ok := s.conn.nextAsked(until); ok; a, ok = s.conn.nextAsked(until) {
 		s.troubled(s.heed(ctx, a))
 	}
 }
 
-// leave says that the agent is to go.
+// leave records that the agent is shutting down.
 func (s *serving) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +106,8 @@ func (s *serving) leave() {
 	}
 }
 
-// beside does something in a goroutine, for which ServeAs waits. The one that heeds
-// calls it, so that nothing begins when it has stopped.
+// beside runs a function in a goroutine that ServeAs waits for. Only the goroutine that handles
+// requests calls it, so none starts after the end.
 func (s *serving) beside(do func()) {
 	s.mu.Lock()
 	s.busy++
@@ -129,7 +125,7 @@ func (s *serving) beside(do func()) {
 	})
 }
 
-// notBegun counts the jobs that the agent leaves as they came.
+// notBegun counts the jobs that were never begun.
 func (s *serving) notBegun() (count int) {
 	for _, j := range s.jobs {
 		if !j.closed {
@@ -145,7 +141,7 @@ func (s *serving) troubled(err error) {
 	}
 }
 
-// heed does what is asked for. It waits for the orchestrator only, which reads.
+// heed handles one item. It blocks only on writing to the orchestrator.
 func (s *serving) heed(ctx context.Context, a asked) error {
 	switch {
 	case a.leave:
@@ -170,7 +166,7 @@ func (s *serving) heed(ctx context.Context, a asked) error {
 	return s.cancel(j, a.act.Reason)
 }
 
-// job is what there is of a task that is not over; nil: nothing.
+// job returns the unfinished job of a task, or nil.
 func (s *serving) job(task string) *Delegated {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +176,8 @@ func (s *serving) job(task string) *Delegated {
 	return nil
 }
 
-// requested begins a job, unless there is one, or nothing is to be done any more.
+// requested begins a job, unless it is running. It repeats the final response of a job that is
+// not to be done again.
 func (s *serving) requested(ctx context.Context, request *wire.TaskRequest) error {
 	if s.job(request.ID) != nil {
 		return nil
@@ -215,7 +212,7 @@ func (s *serving) requested(ctx context.Context, request *wire.TaskRequest) erro
 	return nil
 }
 
-// perform calls a skill. One that panics takes its job with it, not the agent.
+// perform calls a skill. A panic fails the job, not the agent.
 func (s *serving) perform(ctx context.Context, j *Delegated, skill Skill) (result any, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -225,7 +222,7 @@ func (s *serving) perform(ctx context.Context, j *Delegated, skill Skill) (resul
 	return skill(ctx, j)
 }
 
-// finish is the end of a job.
+// finish ends a job, or counts it as unfinished if the skill gave up.
 func (s *serving) finish(ctx context.Context, j *Delegated, result any, failed error) {
 	s.mu.Lock()
 	left := !j.closed && gaveUp(ctx, failed)
@@ -239,9 +236,8 @@ func (s *serving) finish(ctx context.Context, j *Delegated, result any, failed e
 	}
 }
 
-// gone forgets a job that is over, or was given up. A caller that waits for it waits for the
-// one before it as well. One that has not begun when the agent is to go is there to the
-// end, for later requests.
+// gone removes a job that is over. It first waits for the previous job of the same task. A job
+// that was never begun stays, so that a repeated request is ignored.
 func (s *serving) gone(j *Delegated) {
 	j.leave()
 	if j.before != nil {

@@ -6,9 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// UpdateCapabilities returns what the agent can do now, in place of what was known
-// of it. Capabilities are their document, or what stands in them: then a
-// Capacity of 0 means that the agent is given nothing.
+// UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
+// agent is assigned nothing.
 func (c *Conn) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
 	var answer wire.Server
 	err := c.Ask(ctx, "update-capabilities", now, &answer)
@@ -25,7 +24,7 @@ func (c *Conn) Servers(ctx context.Context) ([]wire.Server, error) {
 	return answer.Servers, err
 }
 
-// tidyServer takes capabilities of null for none.
+// tidyServer sets capabilities that are the JSON value null to nil.
 func tidyServer(server *wire.Server) *wire.Server {
 	server.Capabilities = some(server.Capabilities)
 	return server

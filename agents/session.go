@@ -16,32 +16,31 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Identity is who an agent is in a session.
+// Identity identifies an agent in a session.
 type Identity struct {
 	Agent   string // its name
 	Type    string // wire.AgentArchitect, wire.AgentDeveloper or wire.AgentReviewer
-	Session string // which one; needed by those alone who are in several
+	Session string // required only if the agent is in several sessions
 }
 
-// Session is an agent's place in a session. Its verbs say one message each, and
-// return when it is written: what may become of it later is in the Sent. What
-// makes no sense is refused at once, in the orchestrator's words. What is refused
-// because there is too much just now is said again, for a few minutes at most, and
-// what would overtake it waits until then.
+// A Session is an agent's membership in a session. Its methods send one message each and return
+// when it is written; the Sent reports a later refusal. Invalid messages are rejected at once,
+// with the orchestrator's error.
 //
-// Its methods may be called at the same time.
+// A message refused for a rate limit or a full queue is sent again, for a few minutes at most.
+// Messages that would overtake it wait. The methods may be called concurrently.
 type Session struct {
 	conn  *Conn
 	me    Identity
 	chain string
-	count *atomic.Int64 // the highest sequence number that was said or heard
+	count *atomic.Int64 // the highest sequence number sent or received
 }
 
 var errNobody = errors.New("who the agent is in its session is not known")
 
-// OpenSession is the agent's place in a session. What is "" in the identity is
-// $ORC_AGENT_ID, $ORC_SESSION_TYPE and $ORC_SESSION, as the orchestrator has set
-// them for the agents that it starts.
+// OpenSession returns the agent's membership in a session. Empty fields of the identity default
+// to $ORC_AGENT_ID, $ORC_SESSION_TYPE and $ORC_SESSION, which the orchestrator sets for the
+// agents that it starts.
 func (c *Conn) OpenSession(me Identity) (*Session, error) {
 	me.Agent = cmp.Or(me.Agent, os.Getenv("ORC_AGENT_ID"))
 	me.Type = cmp.Or(me.Type, os.Getenv("ORC_SESSION_TYPE"))
@@ -55,7 +54,7 @@ func (c *Conn) OpenSession(me Identity) (*Session, error) {
 	return &Session{conn: c, me: me, count: new(atomic.Int64)}, nil
 }
 
-// opened checks that a role is for the agent.
+// opened checks that the agent has the given role.
 func (s *Session) opened(role string) error {
 	if s.me.Type != role {
 		return fmt.Errorf("%w: %s is of the type %s, and this is for one of the type %s", errNobody, s.me.Agent, s.me.Type, role)
@@ -63,36 +62,36 @@ func (s *Session) opened(role string) error {
 	return nil
 }
 
-// Identity is who the agent is.
+// Identity returns the agent's identity in the session.
 func (s *Session) Identity() Identity { return s.me }
 
-// Conn is the agent's connection.
+// Conn returns the agent's connection.
 func (s *Session) Conn() *Conn { return s.conn }
 
-// Chain is the same session for messages that belong together with others: those
-// that answer nothing get this correlation_id.
+// Chain returns the same session with a correlation_id for its messages. Answers keep the
+// correlation_id of the message that they answer.
 func (s *Session) Chain(correlation string) *Session {
 	chained := *s
 	chained.chain = correlation
 	return &chained
 }
 
-// ArchitectID names an architect as the addressee of a message.
+// ArchitectID returns the identifier of an architect, for use as a recipient.
 func ArchitectID(name string) wire.AgentIdentifier {
 	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentArchitect}
 }
 
-// DeveloperID names a developer.
+// DeveloperID returns the identifier of a developer.
 func DeveloperID(name string) wire.AgentIdentifier {
 	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentDeveloper}
 }
 
-// ReviewerID names a reviewer.
+// ReviewerID returns the identifier of a reviewer.
 func ReviewerID(name string) wire.AgentIdentifier {
 	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentReviewer}
 }
 
-// speech is a message of a session, as it is said.
+// speech is an outgoing session message.
 type speech struct {
 	MessageID      string               `json:"message_id"`
 	Timestamp      string               `json:"timestamp"`
@@ -106,12 +105,12 @@ type speech struct {
 	SessionID      string               `json:"session_id,omitzero"`
 }
 
-// to begins a message that answers nothing.
+// to returns a message that answers no other.
 func (s *Session) to(whom wire.AgentIdentifier, kind string) speech {
 	return speech{To: whom, MessageType: kind, CorrelationID: s.chain, SessionID: s.me.Session}
 }
 
-// about begins one for the sender of another, in the chain of that.
+// about returns a message to the sender of another, with the same correlation_id.
 func (s *Session) about(said *Said, kind string) speech {
 	s.saw(said)
 	m := s.to(said.From, kind)
@@ -120,26 +119,27 @@ func (s *Session) about(said *Said, kind string) speech {
 	return m
 }
 
-// answering begins one that answers another.
+// answering returns a message that answers another.
 func (s *Session) answering(said *Said, kind string) speech {
 	m := s.about(said, kind)
 	m.ReplyTo = said.MessageID
 	return m
 }
 
-// farAhead is a number that no sender has counted to: an agent that follows it soon
-// has none left.
+// farAhead bounds the jump of a sequence number. Following a larger one could use up the
+// numbers.
 const farAhead = 1 << 20
 
-// saw keeps the numbers rising in the whole session, as far as the agent hears it.
+// saw raises the sequence number to that of a received message, so that numbers rise in the
+// whole session.
 func (s *Session) saw(said *Said) {
 	for now := s.count.Load(); now < said.SequenceNumber && said.SequenceNumber-now <= farAhead; now = s.count.Load() {
 		s.count.CompareAndSwap(now, said.SequenceNumber)
 	}
 }
 
-// say says a message. Its number is taken when it is its turn to be written, so
-// that numbers rise on the line as well.
+// say sends a message. Its sequence number is taken when its turn to be written comes, so that
+// numbers rise on the stream as well.
 func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error) {
 	var sent *Sent
 	body, err := asObject(payload)
@@ -162,7 +162,7 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 	return sent, nil
 }
 
-// spell makes a whole line of a message, and looks at it as the orchestrator will.
+// spell encodes a message as a line and validates it as the orchestrator will.
 func (m *speech) spell() ([]byte, error) {
 	line, err := object.Encode(m)
 	var said *Said
@@ -182,8 +182,8 @@ func (m *speech) spell() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// toldBy remembers a message that is about to be written, because it may be
-// refused before its sender goes on.
+// toldBy registers a message before it is written, because a refusal may arrive before the
+// sender goes on.
 func (c *Conn) toldBy(m *speech, line []byte) *Sent {
 	sent := &Sent{
 		MessageID: m.MessageID, CorrelationID: m.CorrelationID, SequenceNumber: m.SequenceNumber,

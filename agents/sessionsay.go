@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Assign gives a task to a developer. It begins a chain of messages, unless the
-// Session is one of a Chain.
+// Assign assigns a task to a developer. It starts a new correlation_id, unless the Session
+// comes from Chain.
 func (s *Session) Assign(ctx context.Context, developer string, work Assignment) (*Sent, error) {
 	m := s.to(DeveloperID(developer), wire.TypeTaskAssignment)
 	m.CorrelationID = cmp.Or(m.CorrelationID, uuid.NewString())
@@ -29,7 +29,7 @@ func (s *Session) Report(ctx context.Context, assignment *Said, how Progress) (*
 	return s.say(ctx, s.answering(assignment, wire.TypeTaskProgress), how)
 }
 
-// Complete tells the agent that assigned a task what came of it.
+// Complete reports the outcome of a task to the agent that assigned it.
 func (s *Session) Complete(ctx context.Context, assignment *Said, what Completion) (*Sent, error) {
 	what.TaskID = cmp.Or(what.TaskID, taskOf(assignment))
 	what.Status = cmp.Or(what.Status, wire.OutcomeCompleted)
@@ -43,7 +43,7 @@ func (s *Session) RequestReview(ctx context.Context, reviewer string, what Revie
 	return s.say(ctx, s.to(ReviewerID(reviewer), wire.TypeReviewRequest), what)
 }
 
-// Judge tells the agent that asked for a review what came of it.
+// Judge sends the result of a review to the agent that asked for it.
 func (s *Session) Judge(ctx context.Context, request *Said, result ReviewResult) (*Sent, error) {
 	if asked, ok := request.Body.(*wire.ReviewRequest); ok {
 		result.ReviewID, result.TaskID = cmp.Or(result.ReviewID, asked.ReviewID), cmp.Or(result.TaskID, asked.TaskID)
@@ -51,7 +51,7 @@ func (s *Session) Judge(ctx context.Context, request *Said, result ReviewResult)
 	return s.say(ctx, s.answering(request, wire.TypeReviewResult), result)
 }
 
-// Feedback is what any agent may say to any other.
+// Feedback is a message that any agent may send to any other.
 type Feedback struct {
 	Type           string `json:"feedback_type"` // wire.FeedbackQuestion and so on
 	Subject        string `json:"subject"`
@@ -60,33 +60,33 @@ type Feedback struct {
 	TaskID         string `json:"related_task_id,omitzero"`
 }
 
-// GiveFeedback says it.
+// GiveFeedback sends feedback to an agent.
 func (s *Session) GiveFeedback(ctx context.Context, to wire.AgentIdentifier, feedback Feedback) (*Sent, error) {
 	return s.say(ctx, s.to(to, wire.TypeFeedback), feedback)
 }
 
-// Answer says it to the sender of a message.
+// Answer sends feedback to the sender of a message.
 func (s *Session) Answer(ctx context.Context, said *Said, feedback Feedback) (*Sent, error) {
 	return s.say(ctx, s.answering(said, wire.TypeFeedback), feedback)
 }
 
-// StatusQuery is the payload of a question how things are.
+// StatusQuery is the payload of a status query.
 type StatusQuery struct {
-	TaskID string `json:"task_id,omitzero"` // "": of everything
+	TaskID string `json:"task_id,omitzero"` // "" means everything
 }
 
-// AskStatus asks another agent how things are.
+// AskStatus asks another agent for its status.
 func (s *Session) AskStatus(ctx context.Context, to wire.AgentIdentifier, about StatusQuery) (*Sent, error) {
 	return s.say(ctx, s.to(to, wire.TypeStatusQuery), about)
 }
 
-// TellStatus answers that, with any object. The roles do it by themselves, with a
+// TellStatus answers a status query with any object. The roles answer by themselves, with a
 // Status.
 func (s *Session) TellStatus(ctx context.Context, query *Said, status any) (*Sent, error) {
 	return s.say(ctx, s.answering(query, wire.TypeStatusResponse), status)
 }
 
-// Abort ends a task or a session.
+// Abort is the payload of a message that aborts a task or a session.
 type Abort struct {
 	Scope           string `json:"scope"`     // wire.AbortTask or wire.AbortSession
 	TargetID        string `json:"target_id"` // of the task or the session; the agent's own one when it is ""
@@ -94,7 +94,7 @@ type Abort struct {
 	CleanupRequired bool   `json:"cleanup_required"`
 }
 
-// Abort tells an agent that a task or the session has ended.
+// Abort tells an agent that a task or the session is aborted.
 func (s *Session) Abort(ctx context.Context, to wire.AgentIdentifier, what Abort) (*Sent, error) {
 	if what.Scope == wire.AbortSession {
 		what.TargetID = cmp.Or(what.TargetID, s.me.Session)
@@ -102,7 +102,7 @@ func (s *Session) Abort(ctx context.Context, to wire.AgentIdentifier, what Abort
 	return s.say(ctx, s.to(to, wire.TypeAbort), what)
 }
 
-// taskOf is the task that an assignment is about.
+// taskOf returns the id of the assigned task.
 func taskOf(assignment *Said) string {
 	if body, ok := assignment.Body.(*wire.SessionAssignment); ok {
 		return body.Task.TaskID

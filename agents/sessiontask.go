@@ -12,13 +12,13 @@ import (
 	"orchestrator/wire"
 )
 
-// SessionTask is a task that an architect has given out. One goroutine at a time
-// waits for what becomes of it.
+// A SessionTask is a task that an architect has assigned. Only one goroutine at a time may wait
+// for it.
 type SessionTask struct {
 	architect *Architect
 	bell      chan struct{} // rings when there is a tiding
 
-	first   string // what is to be done, as it was said first
+	first   string // the first description of the task
 	done    Completion
 	reviews []ReviewSummary
 	sent    *Sent // the last assignment
@@ -28,7 +28,7 @@ type SessionTask struct {
 	developer string
 	work      Assignment // as it was assigned last
 	chain     string     // its correlation_id
-	tidings   []update   // not looked for yet
+	tidings   []update   // not taken yet
 }
 
 // update is something new about a task: one of these.
@@ -41,7 +41,7 @@ type update struct {
 	cancelled  bool
 }
 
-// kind tells those apart of which one does not stand for another.
+// kind returns the kind of an update. An update is dropped only for another of its kind.
 func (m *update) kind() string {
 	switch {
 	case m.completion != nil:
@@ -63,11 +63,11 @@ func (t *SessionTask) ID() string {
 	return t.id
 }
 
-// mostTidings is how many of a kind wait for a caller to look.
+// mostTidings bounds the queued updates of each kind.
 const mostTidings = 64
 
-// put keeps a tiding for the caller that looks for it. What is not looked for makes room only
-// for what is like it, so that a completion is not lost to what is said about it.
+// put queues an update. A full queue drops the oldest update of the same kind, so that other
+// messages cannot displace a completion.
 func (t *SessionTask) put(m update) {
 	t.mu.Lock()
 	alike, oldest := 0, 0
@@ -84,7 +84,7 @@ func (t *SessionTask) put(m update) {
 	ring(t.bell)
 }
 
-// find takes the first tiding that a caller looks for.
+// find takes the first update that is wanted.
 func (t *SessionTask) find(wanted func(update) bool) (update, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,11 +97,11 @@ func (t *SessionTask) find(wanted func(update) bool) (update, bool) {
 	return update{}, false
 }
 
-// lastWord is how long one waits for what must be on its way.
+// lastWord is how long wait waits for a message that must be on its way.
 const lastWord = 10 * time.Second
 
-// wait waits for a tiding. The message that it answers may be refused, and a notice may
-// say that there will be none.
+// wait waits for an update. It fails if the message sent is refused, or if a notice reports the
+// end of the task.
 func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) bool, done bool) (update, error) {
 	var ended error
 	var late <-chan time.Time
@@ -113,7 +113,7 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) 
 			var final *Ended
 			switch err := t.heed(ctx, m); {
 			case err == nil:
-			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // that was said already
+			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // its completion must be on its way
 				ended, late = err, time.After(lastWord)
 			default:
 				ended, late = err, time.After(0) // unless it has come meanwhile
@@ -135,7 +135,7 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) 
 	}
 }
 
-// assign says an assignment, in the chain of the first one.
+// assign sends an assignment with the correlation_id of the first one.
 func (t *SessionTask) assign(ctx context.Context, developer string, work Assignment) error {
 	t.mu.Lock()
 	t.id, t.developer, t.work = work.Task.TaskID, developer, work
@@ -150,16 +150,15 @@ func (t *SessionTask) assign(ctx context.Context, developer string, work Assignm
 	return err
 }
 
-// session is the session for messages about the task.
+// session returns the session with the task's correlation_id.
 func (t *SessionTask) session() *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.architect.Chain(cmp.Or(t.chain, t.architect.chain))
 }
 
-// Completion waits for what comes of the task. It fails with an *Undelivered when
-// the developer is not given it, and with an *Ended when it has come to its end
-// without.
+// Completion waits for the completion of the task. The error is an *Undelivered if the
+// assignment is refused, and an *Ended if the task has ended without a completion.
 func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
 	m, err := t.wait(ctx, t.sent, func(m update) bool { return m.completion != nil }, true)
 	if err != nil {
@@ -169,9 +168,9 @@ func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
 	return t.done, nil
 }
 
-// Review has the task reviewed, and waits for the result. What the request does not
-// say is as the task has it. It fails as Completion does, and with ErrUnreviewed
-// when the reviewer says so.
+// Review has the task reviewed and waits for the result. Empty fields of the request are filled
+// in from the task. Errors are those of Completion, and ErrUnreviewed if the reviewer cannot
+// review it.
 func (t *SessionTask) Review(ctx context.Context, reviewer string, request ReviewRequest) (ReviewResult, error) {
 	request = t.asking(request)
 	sent, err := t.session().RequestReview(ctx, reviewer, request)
@@ -191,7 +190,7 @@ func (t *SessionTask) Review(ctx context.Context, reviewer string, request Revie
 	return *m.result, nil
 }
 
-// Abort ends the task. A caller that waits for it is told, too.
+// Abort aborts the task and wakes the caller that waits for it.
 func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) error {
 	t.mu.Lock()
 	id, developer := t.id, t.developer

@@ -9,18 +9,17 @@ import (
 	"orchestrator/wire"
 )
 
-// slots are for the jobs that are done, in the order in which they were asked for. A
-// job that waits for something gives its place to another one: otherwise two agents
-// that wait for each other would wait for ever. When it goes on it comes before those
-// that have not begun. They are behind the door of serving.
+// slots are places for running jobs, given out in the order of requests. A waiting job gives up
+// its place; otherwise two agents that wait for each other would deadlock. A job that continues
+// goes before jobs that have not begun. serving.mu guards slots.
 type slots struct {
 	free int
 	back []ticket // of the jobs that have waited for something
 	line []ticket // of those that have not begun
 }
 
-// ticket is a place among those at work, or in a line for one. It is closed when there
-// is no more to wait for: it has become a place, or was given up.
+// A ticket is a place, or a position in a line for one. It is closed when the place is granted
+// or given up.
 type ticket chan struct{}
 
 func placesFor(capacity int) *slots {
@@ -30,7 +29,7 @@ func placesFor(capacity int) *slots {
 	return &slots{free: capacity}
 }
 
-// join takes a place, or gets into a line for one.
+// join takes a place or joins a line for one.
 func (p *slots) join(line *[]ticket) ticket {
 	t := make(ticket)
 	if p.free > 0 {
@@ -42,7 +41,7 @@ func (p *slots) join(line *[]ticket) ticket {
 	return t
 }
 
-// leave lets the next one have a place, or gets out of the line for one.
+// leave passes a place to the next in line, or leaves the line.
 func (p *slots) leave(t ticket) {
 	for _, line := range []*[]ticket{&p.back, &p.line} {
 		if at := slices.Index(*line, t); at >= 0 {
@@ -61,8 +60,8 @@ func (p *slots) leave(t ticket) {
 	p.free++
 }
 
-// begin waits until it is the turn of a job, after the one before it of the same task:
-// two of them would work at the same things. False says that it does not begin.
+// begin waits for a place, and for the previous job of the same task, because both would change
+// the same things. It reports whether the job begins.
 func (j *Delegated) begin(ctx context.Context) bool {
 	s := j.serving
 	if j.before != nil {
@@ -88,7 +87,7 @@ func (j *Delegated) begin(ctx context.Context) bool {
 	return true
 }
 
-// leave gives back the place of a job of which nothing is done any more.
+// leave gives back the place of a job whose skill has returned.
 func (j *Delegated) leave() {
 	j.serving.mu.Lock()
 	defer j.serving.mu.Unlock()
@@ -96,8 +95,7 @@ func (j *Delegated) leave() {
 	j.makeRoom()
 }
 
-// makeRoom gives the place of a job away, or the one that it waits for. The caller
-// holds the lock.
+// makeRoom gives up a job's place or its position in line. The caller holds the lock.
 func (j *Delegated) makeRoom() {
 	if j.place != nil {
 		j.serving.places.leave(j.place)
@@ -105,8 +103,8 @@ func (j *Delegated) makeRoom() {
 	}
 }
 
-// aside lets another one have the place of a job that waits. Back waits for a place,
-// unless the job is to end or ctx does: then it goes on as it is.
+// aside gives up the place of a job that waits. back waits for a place again; it returns
+// without one if the job or ctx ends.
 func (j *Delegated) aside() (back func(context.Context)) {
 	j.serving.mu.Lock()
 	defer j.serving.mu.Unlock()
@@ -125,9 +123,8 @@ func (j *Delegated) aside() (back func(context.Context)) {
 	}
 }
 
-// comeBack gets a job that has waited for something a place: one for all that it has
-// waited for, as what it has waited for may come at once. There is none for a job whose
-// skill has returned, or that waits for something else.
+// comeBack requests a place for a job that has finished waiting. Concurrent waits of a job
+// share one place. It returns nil if the skill has returned or another wait goes on.
 func (j *Delegated) comeBack() ticket {
 	s := j.serving
 	s.mu.Lock()

@@ -6,22 +6,20 @@ import (
 	"slices"
 )
 
-// Status is what a developer or a reviewer answers when it is asked how things
-// are.
+// Status is the answer of a developer or reviewer to a status query.
 type Status struct {
 	State string       `json:"status"` // idle or busy
 	Tasks []TaskStatus `json:"tasks"`
 }
 
-// TaskStatus is how a task is that it has.
+// TaskStatus is the status of one task.
 type TaskStatus struct {
 	TaskID  string  `json:"task_id"`
 	Percent float64 `json:"progress_percent"` // from 0 to 100
 	Step    string  `json:"current_step"`
 }
 
-// tellStatus answers a question how things are: with one task, or with all when
-// it is "".
+// tellStatus answers a status query about one task, or about all if task is "".
 func (d *inbox) tellStatus(ctx context.Context, query *Said, task string) error {
 	status := Status{State: "idle", Tasks: []TaskStatus{}}
 	d.mu.Lock()

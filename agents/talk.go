@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Said is a message of a session: what one agent of it has said to another.
+// Said is a session message from another agent.
 type Said struct {
 	*wire.SessionMessage
 	Payload wire.Raw // as it came
@@ -26,8 +26,8 @@ func (s *Said) Read(into any) error {
 	return nil
 }
 
-// plainNumbers spells numbers anew: 3.0 is a whole number to a check of a
-// message, and not to a reader that fills one.
+// plainNumbers re-encodes numbers. The protocol accepts 3.0 as an integer, but decoding it into
+// an int fails.
 func plainNumbers(text wire.Raw) wire.Raw {
 	var anything any
 	if object.DecodeOwn(text, &anything) != nil {
@@ -40,7 +40,7 @@ func plainNumbers(text wire.Raw) wire.Raw {
 	return plain
 }
 
-// readSaid reads a message of a session as the orchestrator does, no matter who says it.
+// readSaid parses a session message as the orchestrator does, from any sender.
 func readSaid(line []byte) (*Said, error) {
 	message, wrong := wire.ReadSessionMessage(line, depth)
 	if wrong != nil {
@@ -53,22 +53,21 @@ func readSaid(line []byte) (*Said, error) {
 	return &Said{SessionMessage: message, Payload: whole.Document("payload")}, nil
 }
 
-// heard is what a session brings: a message for the agent, or one of its own that
-// was not delivered.
+// heard is a session event: a message for the agent, or one of its own that was not delivered.
 type heard struct {
 	said   *Said
 	lost   *Sent
-	before int64 // how many notices there had been
+	before int64 // notices received before it
 }
 
-// event is what a role listens to: what a session brings, or a notice.
+// event is what a role handles: a session event or a notice.
 type event struct {
 	heard
 	notice *Notice
 }
 
-// overheard keeps a message for the caller that takes it, unless it was there before: it
-// is delivered again when it is not certain that it arrived.
+// overheard queues a message, unless it is a duplicate. The orchestrator repeats a message if
+// its arrival is uncertain.
 func (c *Conn) overheard(line []byte) {
 	said, err := readSaid(line)
 	if err != nil {
@@ -90,7 +89,7 @@ func (c *Conn) keep(h heard) {
 	ring(c.talk)
 }
 
-// ring rings a bell. One that has not been heard yet need not ring twice.
+// ring signals a channel. A signal that is still pending is enough.
 func ring(bell chan<- struct{}) {
 	select {
 	case bell <- struct{}{}:
@@ -98,10 +97,9 @@ func ring(bell chan<- struct{}) {
 	}
 }
 
-// Talk is what the others of a session say to the agent, in order, from the first
-// message on and each once. It ends when ctx does, or when the stream has ended
-// and all is taken. Each message goes to one taker: the roles of a Session take
-// them, too.
+// Talk iterates over the session messages for the agent, in order, from the first one and each
+// once. It ends when ctx ends, or when the stream has ended and all messages are taken. Each
+// message goes to one caller; the roles of a Session take them, too.
 func (c *Conn) Talk(ctx context.Context) iter.Seq[*Said] {
 	return func(yield func(*Said) bool) {
 		for e := range c.events(ctx, false) {
@@ -112,9 +110,8 @@ func (c *Conn) Talk(ctx context.Context) iter.Seq[*Said] {
 	}
 }
 
-// events are what a session brings and, if a caller wants them, the notices, in
-// the order in which they came: that a task is cancelled must not be heard before
-// it is assigned.
+// events iterates over session events and, if wanted, notices, in the order of arrival. So a
+// cancellation is not seen before its assignment.
 func (c *Conn) events(ctx context.Context, notices bool) iter.Seq[event] {
 	return func(yield func(event) bool) {
 		for {
@@ -146,8 +143,8 @@ func (c *Conn) nextEvent(ctx context.Context, notices bool) (event, bool) {
 	return event{}, false
 }
 
-// takeEvent takes the oldest. Whatever it leaves belongs to another caller, whose bell it
-// may have heard.
+// takeEvent takes the oldest event. If others remain, it rings again, because it may have
+// consumed another caller's signal.
 func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,20 +2,19 @@ package agents
 
 import "weak"
 
-// taskIndex knows the tasks of an architect by their ids: the latest few thousand,
-// and each that a caller holds, for it may be waited for. The others are
-// forgotten, with what was said about them.
+// taskIndex finds the tasks of an architect by id. It keeps the latest few thousand, and every
+// task that a caller still refers to. Others are dropped with their updates.
 type taskIndex struct {
 	byID   map[string]weak.Pointer[SessionTask]
-	latest []*SessionTask // a ring when it is full
-	next   int            // the oldest, then
-	sweep  int            // how many entries are looked through for those that are forgotten
+	latest []*SessionTask // a ring buffer once full
+	next   int            // index of the oldest task, once full
+	sweep  int            // the size of byID that starts a search for dropped tasks
 }
 
-// find is a task, nil when it is not known.
+// find returns the task with an id, or nil.
 func (b *taskIndex) find(id string) *SessionTask { return b.byID[id].Value() }
 
-// enter knows a task by an id from now on. It may have others.
+// enter registers a task under an id. A task may have several ids.
 func (b *taskIndex) enter(id string, t *SessionTask) {
 	if b.byID == nil {
 		b.byID, b.sweep = make(map[string]weak.Pointer[SessionTask]), 2*remembered

@@ -6,52 +6,50 @@ import (
 	"orchestrator/wire"
 )
 
-// UpdateTask changes the words, the documents or the priority of a task, and
-// returns it as it is then. What is nil stays.
+// UpdateTask changes the text, documents or priority of a task and returns the updated task.
+// Nil fields stay unchanged.
 func (c *Conn) UpdateTask(ctx context.Context, change wire.UpdateTask) (wire.Task, error) {
 	return c.askTask(ctx, "update-task", change)
 }
 
-// AssignTask gives a task without an agent to an agent.
+// AssignTask assigns an unassigned task to an agent.
 func (c *Conn) AssignTask(ctx context.Context, assignment wire.AssignTask) (wire.Task, error) {
 	return c.askTask(ctx, "assign-task", assignment)
 }
 
-// AutoAssign gives a task to the agent that fits its requirements best. That
-// there is none is no error: the status says so.
+// AutoAssign assigns a task to the agent that matches its requirements best. If there is none,
+// the error is nil and the status says so.
 func (c *Conn) AutoAssign(ctx context.Context, id string) (wire.Assignment, error) {
 	var answer wire.Assignment
 	err := c.Ask(ctx, "auto-assign", wire.TaskID{TaskID: id}, &answer)
 	return answer, err
 }
 
-// MatchAgents tells how each agent fits the requirements of a task, the best
-// first.
+// MatchAgents reports how well each agent matches a task, the best first.
 func (c *Conn) MatchAgents(ctx context.Context, id string) ([]wire.Match, error) {
 	var answer wire.Matches
 	err := c.Ask(ctx, "match-agents", wire.TaskID{TaskID: id}, &answer)
 	return answer.Servers, err
 }
 
-// PollTasks lists what the agent has been given and has not begun.
+// PollTasks lists the tasks that the agent was assigned and has not begun.
 func (c *Conn) PollTasks(ctx context.Context) ([]wire.Task, error) {
 	return c.askTasks(ctx, "poll-tasks", nil)
 }
 
-// CheckTasks is PollTasks for a session: an agent's name, its server id or the
-// id of its run; the agent itself when it is "".
+// CheckTasks is PollTasks for another session: an agent's name, its server id or the id of its
+// run. "" means the agent itself.
 func (c *Conn) CheckTasks(ctx context.Context, session string) ([]wire.Task, error) {
 	return c.askTasks(ctx, "check-tasks", wire.CheckTasks{SessionID: session})
 }
 
-// AddDependency lets a task depend on another one. The type is wire.DependsBlocks
-// when it is "".
+// AddDependency makes a task depend on another one. The type defaults to wire.DependsBlocks.
 func (c *Conn) AddDependency(ctx context.Context, id string, on wire.Dependency) (wire.Link, error) {
 	return c.askLink(ctx, "add-dependency", wire.AddDependency{TaskID: id, Dependency: on})
 }
 
-// RemoveDependency takes a dependency away, given its own id or that of the task
-// that is depended on, and returns it as it was.
+// RemoveDependency removes and returns a dependency, given its id or that of the task depended
+// on.
 func (c *Conn) RemoveDependency(ctx context.Context, id, dependency string) (wire.Link, error) {
 	return c.askLink(ctx, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: dependency})
 }

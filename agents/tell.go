@@ -7,9 +7,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Tell tells of an event, such as "progress". There is no answer: what is wrong with
-// an event of the protocol is said here, because the orchestrator would pass
-// over it in silence.
+// Tell sends an event, such as "progress". Events have no answer, so Tell itself validates
+// those of the protocol; the orchestrator would ignore an invalid one.
 func (c *Conn) Tell(event string, payload any) error {
 	if err := c.tell(event, payload); err != nil {
 		return fmt.Errorf("event %s: %w", event, err)
@@ -33,14 +32,14 @@ func (c *Conn) tell(event string, payload any) error {
 	return c.write(context.Background(), line)
 }
 
-// Progress tells how much of a task is done, from 0 to 1. It ends nothing: a
-// task is done when CompleteTask says so.
+// Progress reports how much of a task is done, from 0 to 1. It does not complete the task;
+// CompleteTask does.
 func (c *Conn) Progress(taskID string, fraction float64, message string) error {
 	return c.Tell("progress", wire.Progress{TaskID: taskID, Progress: fraction, Message: message})
 }
 
-// Log writes into the agent's log, at the level info, warn or error. Context is
-// an object, or nil.
+// Log writes to the agent's log, at level info, warn or error. The context is an object, or
+// nil.
 func (c *Conn) Log(level, message string, context any) error {
 	about, err := value(context)
 	if err != nil {
@@ -49,14 +48,13 @@ func (c *Conn) Log(level, message string, context any) error {
 	return c.Tell("log", wire.LogEntry{Level: level, Message: message, Context: about})
 }
 
-// Trouble tells of an error at work. One from which there is no recovery fails
-// the task.
+// Trouble reports an error. An error that is not recoverable fails the task.
 func (c *Conn) Trouble(taskID string, trouble error, recoverable bool) error {
 	return c.Tell("error", wire.Trouble{TaskID: taskID, Error: trouble.Error(), Recoverable: recoverable})
 }
 
-// Wonder shows people a question without waiting for an answer. Context is an
-// object, or nil.
+// Wonder shows people a question without waiting for an answer. The context is an object, or
+// nil.
 func (c *Conn) Wonder(question string, context any) error {
 	about, err := value(context)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"orchestrator/wire"
 )
 
-// What the loops have in common that call functions of the agent's author.
+// Error handling of the loops that call functions of the agent's author.
 
-// troubled tells what went wrong, if something did. It concerns one thing, and the
-// others go on, unless nothing can be said any more.
+// troubled logs an error, if there is one. It stops the loop only if writing has failed.
 func (c *Conn) troubled(stop context.CancelCauseFunc, err error) {
 	if err != nil && !errors.Is(err, errTorn) {
 		err = c.Log("warn", err.Error(), nil)
@@ -23,8 +22,7 @@ func (c *Conn) troubled(stop context.CancelCauseFunc, err error) {
 	}
 }
 
-// panicked tells where a function panicked, at a task if there is one, and returns
-// what there is to say of it.
+// panicked reports a panic, with the task if there is one, and returns it as an error.
 func (c *Conn) panicked(what, task string, reason any) error {
 	err := fmt.Errorf("%s panicked: %v", what, reason)
 	_ = c.Tell("error", wire.Trouble{ // a broken stream shows in what is said next
@@ -33,8 +31,8 @@ func (c *Conn) panicked(what, task string, reason any) error {
 	return err
 }
 
-// parting is what a loop returns whose context has ended: nil when that is because
-// the agent has to go, and nothing was left unfinished.
+// parting returns the result of a loop whose context has ended. It is nil after a shutdown that
+// left nothing unfinished.
 func parting(ctx context.Context, unfinished int) error {
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):

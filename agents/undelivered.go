@@ -7,14 +7,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Undelivered is that a message of a session was not delivered, and why, as an
-// error.
+// Undelivered is the error of a session message that was not delivered.
 type Undelivered struct {
 	Refusal
 	wire.DeliveryError
 }
 
-// Error makes it an error.
+// Error returns the refusal and the number of attempts.
 func (u *Undelivered) Error() string {
 	if u.RetryCount > 0 {
 		return fmt.Sprintf("not delivered after %d attempts: %s", u.RetryCount+1, u.Refusal.Error())
@@ -22,11 +21,11 @@ func (u *Undelivered) Error() string {
 	return "not delivered: " + u.Refusal.Error()
 }
 
-// Unwrap is the refusal.
+// Unwrap returns the refusal.
 func (u *Undelivered) Unwrap() error { return &u.Refusal }
 
-// Scope is what may be changed for a task; false when that is not why the message
-// was refused.
+// Scope returns the patterns of the files that a task may change. It returns false if the
+// message was refused for another reason.
 func (u *Undelivered) Scope() (patterns []string, outside bool) {
 	var details struct {
 		Scope []string `json:"scope"`
@@ -37,8 +36,8 @@ func (u *Undelivered) Scope() (patterns []string, outside bool) {
 	return details.Scope, details.Scope != nil
 }
 
-// Sent is a message of a session that the agent has said. That it was delivered
-// is never told; that it was not, sooner or later.
+// Sent is a session message that the agent has sent. Delivery is never confirmed; a failure is
+// reported sooner or later.
 type Sent struct {
 	MessageID      string
 	CorrelationID  string
@@ -47,17 +46,17 @@ type Sent struct {
 	kind string // its message_type
 	to   string // its addressee
 	lost chan struct{}
-	why  *Undelivered // when lost is closed
+	why  *Undelivered // set before lost is closed
 
-	// For the Conn, behind its door.
-	place   int64    // among those that the agent has said
-	written *written // its line, as long as there is one
-	held    bool     // it is to be said again
-	tries   int      // how often it was
+	// Guarded by Conn.mu.
+	place   int64    // among the messages of the connection
+	written *written // its line, while buffered
+	held    bool     // it waits in a lane
+	tries   int      // how often it was sent again
 }
 
-// Refused is closed when the message will not be delivered, and Err says why. As
-// long as it is tried again, or said again, it is open.
+// Refused returns a channel that is closed when the message will not be delivered; Err then
+// returns why. It stays open while delivery is retried.
 func (s *Sent) Refused() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -65,8 +64,7 @@ func (s *Sent) Refused() <-chan struct{} {
 	return s.lost
 }
 
-// Err is an *Undelivered when the message will not be delivered, nil as long as
-// that was not said.
+// Err returns an *Undelivered once the message is known not to be delivered, otherwise nil.
 func (s *Sent) Err() error {
 	if why := s.undelivered(); why != nil {
 		return why
@@ -83,8 +81,8 @@ func (s *Sent) undelivered() *Undelivered {
 	}
 }
 
-// undelivered reports whether it is a message of a session that is refused, and tells
-// its sender. It is called by the one goroutine that reads.
+// undelivered reports whether a refusal concerns a session message, and records it there. Only
+// the reading goroutine calls it.
 func (c *Conn) undelivered(id string, why *Refusal) bool {
 	c.mu.Lock()
 	sent := c.said.byKey[id]

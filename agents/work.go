@@ -10,87 +10,77 @@ import (
 	"orchestrator/wire"
 )
 
-// Why the context of a handler ended, for context.Cause.
+// Causes of the end of a handler's context, as context.Cause returns them.
 var (
 	ErrCancelled = errors.New("the task was cancelled")
 	ErrShutdown  = errors.New("the agent is to shut down")
 )
 
-// Handler does a task and returns its result: an object or a text, such as a
-// Result, or nil for no more than that it went well. Its context ends when the
-// task is cancelled or the agent has to go; then it should return soon.
+// A Handler does a task and returns its result: an object or a text, such as a Result, or nil
+// for success without a result. Its context ends when the task is cancelled or the agent has to
+// shut down; the Handler should then return soon.
 type Handler func(ctx context.Context, task wire.Task) (result any, err error)
 
-// Worker is what an agent does, when a Handler is not enough.
+// Worker configures WorkAs. Agents that need only a Handler can call Conn.Work instead.
 type Worker struct {
-	// Do is a Handler that can hear of its task while it is at work, and ask for
-	// help.
+	// Do is a Handler that can also receive updates about its task and ask for help.
 	Do func(ctx context.Context, job *Job) (result any, err error)
-	// Plan says how a task will be done, an object or a text, when a person wants
-	// to know that first. It is called again, with what is wrong in the task's
-	// PlanFeedback, when the plan is sent back. Without it the plan is a sentence
-	// that says that there is none. When it fails, a note on the task says so, and
-	// the agent leaves the task to people.
+	// Plan returns a plan for a task, an object or a text, if a person has to approve it. It is
+	// called again when the plan is sent back; the task's PlanFeedback then has the reason. If
+	// Plan is nil, a default text is submitted. If Plan fails, the agent adds a note to the
+	// task and leaves it to people.
 	Plan func(ctx context.Context, job *Job) (plan any, err error)
 
-	// Mail deals with a message that came for the agent's actor: one at a time, in
-	// order of their numbers, beside the tasks. Its context ends when the agent has
-	// to go.
+	// Mail handles a message to the agent's actor. It is called with one message at a time, in
+	// the order of their numbers, beside the tasks. Its context ends when the agent has to shut
+	// down.
 	//
-	// Nil acknowledges the message, and is for topics of which the agent knows
-	// nothing as well. An error says that another agent should deal with it: GO is
-	// sent a task.failed that answers it, with the code of a Fatal or FAILED, and
-	// then it is acknowledged; a panic is PANIC. That is told only by the log when
-	// the message was a task.failed, or from the bus: it would fail for ever.
-	//
+	// If Mail returns nil, the message is acknowledged; return nil for unknown topics too. If
+	// it returns an error, the agent sends GO a task.failed and then acknowledges the message.
+	// The code is that of a Fatal, FAILED for other errors, and PANIC for a panic. The failure
+	// of a task.failed or of a bus notice is only logged, because reporting it could go on for
+	// ever.
 	// When the agent has to go and Mail returns the error of its context or of a
-	// question, the message is not acknowledged, and comes again to the next run. So
-	// it does when the agent dies after Mail has returned: what Mail does must be
-	// right when it is done twice.
-	//
-	// Without Mail the agent's messages are passed over, and not acknowledged.
+	// A message is not acknowledged if Mail returns the error of its context or of a request
+	// because the agent shuts down. The next run gets it again, also if the agent dies right
+	// after Mail has returned. So Mail must be safe to repeat.
+	// If Mail is nil, messages are ignored and not acknowledged.
 	Mail func(ctx context.Context, mail wire.Mail) error
 	// Beat is how long it is from one heartbeat to the next; when it is 0, as long
-	// as the orchestrator says.
-	// Heartbeats are sent by those that have Mail: an actor is missed after three
-	// minutes without.
+	// Beat is the interval between heartbeats; 0 means the orchestrator's. Heartbeats are sent
+	// only if Mail is set. An actor counts as missing after three minutes without one.
 	Beat time.Duration
 }
 
-// Work does tasks as they are assigned to the agent, each in a goroutine of its
-// own, until the agent is to shut down, the stream ends or ctx does; then it
-// waits for the handlers and returns. How many there are at a time is for the
-// orchestrator to say: no more than the agent's capacity, one by default, run at a
-// time. Of tasks that are matched, those that the agent has not begun count only
-// where scheduler.count_assigned says so; else it may be assigned more, and begins
-// them.
+// Work does assigned tasks, each in its own goroutine, until the agent is told to shut down, or
+// the stream or ctx ends. Then it waits for the handlers and returns. The orchestrator limits
+// how many tasks run at a time to the agent's capacity, 1 by default. Matched tasks that have
+// not begun count only if scheduler.count_assigned is set; otherwise the agent may be assigned
+// and begin more.
 //
-// A task that is not running yet is started, and one that cannot be started yet,
-// because it waits for others or for a person to approve its plan, waits for
-// news; the others go on meanwhile.
+// A task that is not running is started. While it waits for other tasks or for the approval of
+// its plan, other tasks go on.
 //
-// What a handler returns completes the task, an error or a panic fails it; that
-// is said again when the agent has said too much of other things to be heard. A
-// task that was cancelled is not reported: what became of it is decided.
+// The result of a handler completes the task; an error or a panic fails it. The report is
+// repeated if it is refused for the rate limit. A cancelled task is not reported.
 //
-// Neither is one that the handler gave up because the agent has to go, returning
-// the error of its context or of a question: the orchestrator knows what is to
-// become of the tasks of an agent that is gone. Work then returns an error, and
-// an agent that ends well in spite of it would say that its task is done:
+// At a shutdown, a handler may give up by returning the error of its context or of a request.
+// Its task is not reported: the orchestrator decides what becomes of it. Work then returns an
+// error. The agent must exit with a failure, because a successful exit may complete its task:
 //
 //	if err := conn.Work(ctx, do); err != nil {
 //		fmt.Fprintln(os.Stderr, err)
 //		os.Exit(1)
 //	}
 //
-// It returns nil after a shutdown that left nothing unfinished, the cause of ctx
-// when that ended, and what is wrong with the streams when there is something.
+// Work returns nil after a shutdown that left nothing unfinished, the cause of ctx if ctx
+// ended, and otherwise the error of a stream.
 func (c *Conn) Work(ctx context.Context, do Handler) error {
 	return c.WorkAs(ctx, Worker{Do: func(ctx context.Context, job *Job) (any, error) { return do(ctx, job.Task) }})
 }
 
-// WorkAs is Work for a Worker. It waits for Mail as it does for handlers. Only one
-// at a time may have a connection's mail.
+// WorkAs is like Work, with the settings of a Worker. It also waits for Mail. Only one WorkAs
+// at a time may handle a connection's mail.
 func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -103,8 +93,7 @@ func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	return parting(ctx, w.unfinished)
 }
 
-// working begins what a Worker does. The caller has it heed the notices, and
-// waits for what is running.
+// working starts a Worker. The caller passes notices to heed, and waits for running.
 func (c *Conn) working(ctx context.Context, worker Worker, stop context.CancelCauseFunc) *work {
 	w := &work{conn: c, worker: worker, stop: stop, jobs: make(map[string]*Job)}
 	if worker.Mail != nil {
@@ -122,11 +111,11 @@ type work struct {
 	running sync.WaitGroup
 
 	mu         sync.Mutex
-	jobs       map[string]*Job // by task; one that is cancelled is there no more
+	jobs       map[string]*Job // by task; without cancelled jobs
 	unfinished int
 }
 
-// heed does what a notice asks for. It does not wait for handlers.
+// heed handles a notice. It does not wait for handlers.
 func (w *work) heed(ctx context.Context, notice Notice) {
 	switch notice.Name {
 	case Shutdown:
@@ -150,7 +139,7 @@ func (w *work) heed(ctx context.Context, notice Notice) {
 	}
 }
 
-// deliver puts mail where receive finds it.
+// deliver puts mail into the mailbox that receive reads.
 func (w *work) deliver(notice Notice) {
 	var mail wire.Mail
 	if w.worker.Mail != nil && notice.Read(&mail) == nil {
@@ -158,9 +147,8 @@ func (w *work) deliver(notice Notice) {
 	}
 }
 
-// begin starts a job. The orchestrator repeats an assignment when it cannot be
-// sure that it was heard, or when it wants a plan after all; a job that there is
-// already has a look.
+// begin starts a job. The orchestrator repeats an assignment if its arrival is uncertain, or if
+// it wants a plan after all. A running job then looks at its task.
 func (w *work) begin(ctx context.Context, task string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,8 +165,8 @@ func (w *work) begin(ctx context.Context, task string) {
 	})
 }
 
-// cancel stops a job. It is forgotten at once, though its handler may take a
-// while: the task may be assigned again meanwhile.
+// cancel stops a job and removes it at once, even if its handler still runs, because the task
+// may be assigned again.
 func (w *work) cancel(task, reason string) {
 	w.mu.Lock()
 	j := w.jobs[task]
@@ -189,8 +177,7 @@ func (w *work) cancel(task, reason string) {
 	}
 }
 
-// update tells a job what is new. An agent without a job has said all there was
-// to say.
+// update passes an update to a job. Updates of finished jobs are ignored.
 func (w *work) update(task, message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,7 +188,7 @@ func (w *work) update(task, message string) {
 
 var errUnfinished = errors.New("left unfinished")
 
-// finish is the end of a job.
+// finish removes a job and reports its error.
 func (w *work) finish(j *Job, err error) {
 	w.mu.Lock()
 	if w.jobs[j.id] == j {
@@ -216,5 +203,5 @@ func (w *work) finish(j *Job, err error) {
 	}
 }
 
-// troubled tells what went wrong with one task or one message.
+// troubled reports the error of one task or message.
 func (w *work) troubled(err error) { w.conn.troubled(w.stop, err) }

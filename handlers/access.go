@@ -12,21 +12,21 @@ import (
 // The kinds of credential.
 const (
 	credentialKey          = "key"          // an agent's
-	credentialRegistration = "registration" // a server's that has not registered yet
+	credentialRegistration = "registration" // of a server that has not registered yet
 	credentialToken        = "token"        // a person's; the token itself is signed and not kept
-	credentialActor        = "actor"        // an actor's from elsewhere
+	credentialActor        = "actor"        // of an actor on another machine
 )
 
-// credential is proof of who a caller is. What is secret about it is
-// nowhere: a key is found by its hash, a token by its id.
+// A credential authenticates a caller. The secret is not stored: a key is found by its hash, a
+// token by its id.
 type credential struct {
 	wire.Credential
 	hash    string    // "" for a person's token
 	until   time.Time // it holds; zero: for ever
-	revoked bool      // of a token, which is signed and would hold by itself until then
+	revoked bool      // of a signed token, which would stay valid until then
 }
 
-// access is who may come in.
+// access holds all credentials.
 type access struct {
 	order  []*credential // as they were issued
 	byHash map[string]*credential
@@ -62,8 +62,8 @@ func (x *access) drop(c *credential) {
 	x.order = slices.DeleteFunc(x.order, func(o *credential) bool { return o == c })
 }
 
-// find is the credential with a hash, if it holds. Hashes are compared by a map:
-// an attacker who could make use of how long that takes would have to find preimages.
+// find returns the valid credential with a hash, or nil. A map lookup is not constant-time, but
+// an attacker could use the time only by finding preimages.
 func (x *access) find(hash, kind string, at time.Time) *credential {
 	c := x.byHash[hash]
 	if c == nil || c.Kind != kind || c.over(at) {
@@ -74,7 +74,7 @@ func (x *access) find(hash, kind string, at time.Time) *credential {
 
 func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
 
-// letsIn reports whether there is a key of an agent.
+// letsIn reports whether an agent has a key.
 func (x *access) letsIn(agent string) bool { return x.keys[agent] > 0 }
 
 // use spends a registration token.
@@ -102,11 +102,11 @@ func (x *access) revokeActor(actor string) {
 	}
 }
 
-// beyond is how long a revoked token is remembered when its time has come: doors
-// allow for clocks that differ.
+// beyond is how long a revoked token is kept after it has expired, since the check of a token
+// tolerates clock skew.
 const beyond = time.Minute
 
-// sweep forgets what has run out.
+// sweep removes expired credentials.
 func (s *State) sweep(at time.Time) {
 	for _, c := range slices.Clone(s.access.order) {
 		if c.over(at) && !(c.revoked && c.until.Add(beyond).After(at)) {
@@ -116,7 +116,7 @@ func (s *State) sweep(at time.Time) {
 	}
 }
 
-// list shows what there is, without what has run out.
+// list returns the credentials of some kinds that have not expired.
 func (x *access) list(at time.Time, kinds ...string) *wire.CredentialList {
 	answer := &wire.CredentialList{Credentials: []wire.Credential{}}
 	for _, c := range x.order {
@@ -135,8 +135,7 @@ func listTokens(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error
 	return t.state.access.list(t.at, credentialToken, credentialActor), nil
 }
 
-// TokenRevoked reports whether a person's token is not to be accepted, though it is
-// signed and its time has not come.
+// TokenRevoked reports whether a person's token was revoked before it expires.
 func (s *State) TokenRevoked(id string) bool {
 	c := s.access.byID[id]
 	return c != nil && c.revoked
@@ -165,7 +164,7 @@ func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	return &c.Credential, nil
 }
 
-// keyRevoked says that a key or a registration token holds no more.
+// keyRevoked records that a key or a registration token was revoked.
 type keyRevoked struct {
 	ID    string `json:"id"`
 	Agent string `json:"agent,omitzero"`
@@ -182,10 +181,10 @@ func (f *keyRevoked) apply(s *State, r *wire.Record) {
 	}
 }
 
-// registrationLasts is how long a registration token holds by default.
+// registrationLasts is the default validity of a registration token.
 const registrationLasts = 24 * time.Hour
 
-// registrationPrefix is what registration tokens begin with.
+// registrationPrefix begins every registration token.
 const registrationPrefix = "orcreg_"
 
 func issueRegistration(t *decision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
@@ -196,7 +195,7 @@ func issueRegistration(t *decision, r *wire.IssueRegistration) (*wire.IssuedRegi
 	return &wire.IssuedRegistration{ID: f.ID, Token: token, ExpiresAt: f.ExpiresAt}, nil
 }
 
-// expiry is when something runs out that holds for a time in milliseconds.
+// expiry returns the end of a validity of ttl milliseconds, or of the default if ttl is 0.
 func (t *decision) expiry(ttl int64, otherwise time.Duration) string {
 	if ttl == 0 {
 		return wire.Timestamp(t.at.Add(otherwise))
@@ -204,7 +203,7 @@ func (t *decision) expiry(ttl int64, otherwise time.Duration) string {
 	return wire.Timestamp(t.at.Add(time.Duration(ttl) * time.Millisecond))
 }
 
-// registrationIssued says that a server may register with a token.
+// registrationIssued records that a server may register with a token.
 type registrationIssued struct {
 	ID        string `json:"id"`
 	Name      string `json:"name,omitzero"`
@@ -221,7 +220,7 @@ func (f *registrationIssued) apply(s *State, r *wire.Record) {
 	}, hash: f.Hash})
 }
 
-// tokenLasts is how long a person's token holds by default: a working day.
+// tokenLasts is the default validity of a person's token: a working day.
 const tokenLasts = 8 * time.Hour
 
 func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
@@ -240,7 +239,7 @@ func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error
 	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
 }
 
-// tokenIssued says that a person has a token.
+// tokenIssued records that a person has a token.
 type tokenIssued struct {
 	ID        string `json:"id"`
 	Subject   string `json:"subject"`
@@ -269,7 +268,7 @@ func revokeToken(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	return &c.Credential, nil
 }
 
-// tokenRevoked says that the token of a person, or of an actor, holds no more.
+// tokenRevoked records that the token of a person or of an actor was revoked.
 type tokenRevoked struct {
 	ID      string `json:"id"`
 	Subject string `json:"subject"`
@@ -282,7 +281,7 @@ func (f *tokenRevoked) apply(s *State, r *wire.Record) {
 	case c == nil:
 	case c.Kind == credentialToken:
 		c.revoked = true
-	default: // nothing is signed that would hold without us
+	default: // it is not signed, so it is invalid without a record here
 		s.access.drop(c)
 		if !s.access.admitsBeside(c, r.At) && s.bus.remote(c.For) {
 			s.bus.dropActor(c.For)

@@ -7,10 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// issueActorToken makes a token for an actor from elsewhere. One that has some
-// gets a new one, and the old ones hold for the overlap: a caller with any of them
-// is that actor. An agent has its own from its start, and no other caller can be it:
-// tokens that were issued before the configuration gave it the name are void then.
+// issueActorToken creates a token for an actor on another machine. The existing tokens of the
+// actor stay valid for the overlap. The actor of an agent gets no token: the agent receives one
+// at its start, and tokens issued before then are void.
 func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if t.from.Kind != Operator {
 		if from, err := t.writer("", "actor"); err != nil {
@@ -39,8 +38,7 @@ func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire
 	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
 }
 
-// actorTokenIssued says that an actor has a new token, and until when its old
-// ones hold.
+// actorTokenIssued records that an actor has a new token, and when its old ones expire.
 type actorTokenIssued struct {
 	ID        string `json:"id"`
 	Actor     string `json:"actor"`
@@ -74,8 +72,7 @@ func (x *access) admits(actor string) bool {
 	return false
 }
 
-// admitsBeside reports whether the actor that a token is of has another one that
-// holds.
+// admitsBeside reports whether the actor of a token has another valid one.
 func (x *access) admitsBeside(token *credential, at time.Time) bool {
 	for _, c := range x.order {
 		if c != token && c.Kind == credentialActor && c.For == token.For && !c.over(at) {
@@ -85,7 +82,8 @@ func (x *access) admitsBeside(token *credential, at time.Time) bool {
 	return false
 }
 
-// ActorOf finds the actor that a token, given by its hash, speaks for.
+// ActorOf returns the actor of a token, given by its hash. It reports false if the token is not
+// valid.
 func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
 	c := s.access.find(hash, credentialActor, at)
 	if c == nil {

@@ -8,37 +8,37 @@ import (
 	"orchestrator/wire"
 )
 
-// agent is an agent as the State knows it.
+// An agent is an agent as the State knows it.
 type agent struct {
 	wire.Member
-	configured wire.Member        // as the file has it
-	actor      string             // as the log has it
-	mail       *busActor          // the actor as which it has mail; nil: it has none as long as it does not run
-	farewell   bool               // its run has told GO that it ends
-	wrecked    bool               // its last run ended badly
-	serverID   string             // for those who call agents servers
+	configured wire.Member        // as configured
+	actor      string             // its name in the log
+	mail       *busActor          // its actor on the bus; nil: none while it does not run
+	farewell   bool               // its run has announced its end to GO
+	wrecked    bool               // its last run ended with an error
+	serverID   string             // its id in protocol A
 	under      []string           // where tasks wait that it may fit
 	running    int                // of the tasks that it holds
-	remote     *remote            // of one that has registered itself; nil for others
-	said       *wire.Capabilities // by itself; nil: nothing
-	system     wire.Raw           // what else it said
+	remote     *remote            // of a registered server; nil for others
+	said       *wire.Capabilities // capabilities that it reported; nil: none
+	system     wire.Raw           // what else it reported
 	state      agentState
 	run        string
 	past       []string      // the latest runs that have ended, oldest first
-	ended      bool          // it has
-	stale      bool          // it runs, but takes or says nothing
-	deaf       bool          // it takes no messages for now
-	returns    bool          // it runs, or is to: by itself, as far as is known
-	handsOn    int           // tasks that it has handed on and that have not ended
-	owed       []*delegation // whose latest response it has not got
+	ended      bool          // the run has ended
+	stale      bool          // it runs, but does not read or write
+	deaf       bool          // it cannot receive messages now
+	returns    bool          // it runs, or will run without a request
+	handsOn    int           // open tasks that it has delegated
+	owed       []*delegation // delegations whose latest response it has not received
 	holds      []*task
 	number     int64 // in the order in which agents became known
 	given      int64 // number of the record that gave it its latest task
-	offered    bool  // it is among those that are free
+	offered    bool  // it is in the list of free agents
 	memories   replyCache
 }
 
-// agentState is what its process does, as far as it matters here.
+// An agentState is the state of an agent's process.
 type agentState string
 
 const (
@@ -49,24 +49,23 @@ const (
 	leaving  agentState = "stopping"
 )
 
-// takes reports whether an agent can be given a task.
+// takes reports whether a task can be assigned to the agent.
 func (a *agent) takes() bool { return a.state == up && !a.stale && len(a.holds) < a.Capacity }
 
-// hears reports whether an agent hears of a task that it is given.
+// hears reports whether the agent is notified of a task that is assigned to it.
 func (a *agent) hears() bool { return !a.deaf && !a.Deaf || a.remote != nil }
 
-// online reports whether there is a process, or a server that is heard of.
+// online reports whether the agent has a process, or is a server that is online.
 func (a *agent) online() bool { return a.state == up || a.state == leaving }
 
-// alive reports whether its run has begun and not ended: it may have words that come
-// late.
+// alive reports whether a run of the agent has begun and not ended. Its output may still arrive.
 func (a *agent) alive() bool { return a.run != "" && !a.ended }
 
-// runs reports whether a run is the present one, or the latest. What is noticed of
-// one run, and told late, says nothing about the next.
+// runs reports whether a run is the current or the latest one. Late events of an earlier run do
+// not affect the next.
 func (a *agent) runs(run string) bool { return run == a.run || run == "" }
 
-// offers reports whether an agent has what is asked for.
+// offers reports whether the agent has a role and some capabilities.
 func (a *agent) offers(role string, capabilities []string) bool {
 	if role != "" && role != a.Role {
 		return false
@@ -79,7 +78,7 @@ func (a *agent) offers(role string, capabilities []string) bool {
 	return true
 }
 
-// status is what other agents are told that it does.
+// status returns the status that other agents see.
 func (a *agent) status() string {
 	switch {
 	case a.state != up:
@@ -92,7 +91,7 @@ func (a *agent) status() string {
 	return "idle"
 }
 
-// shown is an agent as other agents see it.
+// shown returns the agent as other agents see it.
 func (a *agent) shown() wire.Agent {
 	shown := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities}
 	if len(a.holds) > 0 {
@@ -101,7 +100,7 @@ func (a *agent) shown() wire.Agent {
 	return shown
 }
 
-// agentKnown says that there is an agent, or that it has changed.
+// agentKnown records that there is an agent, or that it has changed.
 type agentKnown struct{ wire.Member }
 
 func (*agentKnown) kind() string { return wire.EventAgentKnown }
@@ -113,7 +112,7 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 		s.meet(a)
 	}
 	s.tasks.queue.removeIdle(a)
-	if a.remote != nil { // its name is that of one that runs here now
+	if a.remote != nil { // a configured agent has taken its name
 		s.unhear(a)
 		s.access.revokeOf(a.ID)
 		a.remote, a.system, a.state = nil, nil, offline
@@ -121,17 +120,17 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 	}
 	a.Member, a.configured, a.said = f.Member, f.Member, nil
 	s.attachAgent(a, r.Seq)
-	for _, w := range s.worksOf(f.ID) { // it may ask for its messages now, or not any more
+	for _, w := range s.worksOf(f.ID) { // whether it polls for its messages may have changed
 		s.watchWork(w)
 	}
 	s.indexCapabilities(a, wire.ReadCapabilities(f.Abilities))
 	s.addIdle(a)
 	s.tasks.required.gain(a)
 	s.recheckCapacity(a)
-	s.sendKeptResponses(a) // it may take messages now
+	s.sendKeptResponses(a) // it may be able to receive messages now
 }
 
-// indexCapabilities notes what an agent can do.
+// indexCapabilities adds the capabilities of an agent to the index.
 func (s *State) indexCapabilities(a *agent, c *wire.Capabilities) {
 	var under orderedSet
 	if c == nil {
@@ -153,7 +152,7 @@ func (s *State) indexCapabilities(a *agent, c *wire.Capabilities) {
 	s.updateStanding(a)
 }
 
-// agentCapable says that an agent itself says what it can do, or where it runs.
+// agentCapable records the capabilities that an agent reports, and its machine.
 type agentCapable struct {
 	Agent        string      `json:"agent"`
 	Capabilities wire.Raw    `json:"capabilities,omitzero"`
@@ -179,8 +178,8 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.server(a), nil)
 }
 
-// setCapabilities takes on what an agent says that it can do, in place of what is written
-// of it. Its names are not in what it says.
+// setCapabilities replaces the configured capabilities of an agent with those that it reports.
+// The Names are kept, since a report does not contain them.
 func (a *agent) setCapabilities(c *wire.Capabilities) {
 	a.said, a.Capacity = c, c.Capacity
 	var all orderedSet
@@ -208,7 +207,7 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 		}
 		f.System = r.System
 	}
-	if f.Capabilities != nil || f.System != nil { // a heartbeat that says nothing new is no news
+	if f.Capabilities != nil || f.System != nil { // a heartbeat without changes needs no record
 		t.fact(a.actor, "", f)
 	}
 	if f.Capabilities != nil {
@@ -217,11 +216,11 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 	return t.state.server(a), nil
 }
 
-// mostSystem bounds what is kept of what an agent says of its machine.
+// mostSystem is the maximum size of what an agent reports about its machine, in bytes.
 const mostSystem = 64 << 10
 
-// noteSystem keeps what an agent says of its machine, and what it does not name stays. Of a
-// server, the members of its registration change.
+// noteSystem stores what an agent reports about its machine. Members that it leaves out are
+// kept. For a server, it also updates the members of its registration.
 func (a *agent) noteSystem(said wire.Raw) {
 	a.system = wire.Merge(a.system, said)
 	if a.remote == nil {
@@ -237,8 +236,7 @@ func (a *agent) noteSystem(said wire.Raw) {
 	}
 }
 
-// oddCapabilities says what is worth a warning about what an agent says that it
-// can do.
+// oddCapabilities records the warnings about capabilities that an agent reports.
 func (t *decision) oddCapabilities(a *agent, c *wire.Capabilities) {
 	for _, o := range c.Oddities {
 		t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
@@ -251,7 +249,7 @@ func newAgent(name string) *agent {
 	}
 }
 
-// meet takes in an agent that was not known.
+// meet adds an agent.
 func (s *State) meet(a *agent) {
 	s.agents.met++
 	a.number = s.agents.met
@@ -264,8 +262,7 @@ func (s *State) meet(a *agent) {
 	}
 }
 
-// agentForgotten says that an agent is no longer there. What it has submitted
-// stays.
+// agentForgotten records that an agent no longer exists. The tasks that it submitted stay.
 type agentForgotten struct {
 	ID string `json:"id"`
 }
@@ -275,7 +272,7 @@ func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[f.ID]
 	for _, d := range slices.Clone(a.owed) {
-		s.dropKeptResponse(d) // no agent of that name is left to hear it
+		s.dropKeptResponse(d) // no agent is left to receive it
 	}
 	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
@@ -288,8 +285,8 @@ func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	s.agents.order = slices.DeleteFunc(s.agents.order, func(o *agent) bool { return o == a })
 }
 
-// syncAgents takes on the agents of the configuration: those that are new, have
-// changed, or are gone.
+// syncAgents applies the configured agents: it adds new ones, updates changed ones and removes
+// the others.
 func (t *decision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
@@ -313,7 +310,7 @@ func (t *decision) syncAgents(r *wire.AgentSet) {
 	}
 }
 
-// forgetAgent lets go of an agent that is no longer one of the agents.
+// forgetAgent removes an agent.
 func (t *decision) forgetAgent(a *agent) {
 	t.strip(a, "its agent is no longer one of the agents")
 	t.resolveStale(a.mail, "it is no longer one of the agents")
@@ -323,7 +320,7 @@ func (t *decision) forgetAgent(a *agent) {
 // strip takes all its tasks from an agent.
 func (t *decision) strip(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
-		if !k.view.State.Final() { // else it has come to nothing with another that the agent had
+		if !k.view.State.Final() { // it may have failed together with another task of the agent
 			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
@@ -350,9 +347,9 @@ func (t *decision) requeue(k *task, f *taskRequeued) {
 	t.lostTasks = append(t.lostTasks, lostTask{task: k, of: f.Agent})
 }
 
-// told notes that an agent has been told of its task, which starts it if it was
-// dispatched, or that it could not be told, which frees it. A task that came to
-// its agent in another way waits until the agent asks.
+// told handles the delivery of a notice about a task. If the task was dispatched, it starts when
+// the notice was written, and is requeued when it was lost. Any other task waits until its agent
+// starts it.
 func (t *decision) told(m *wire.Delivered) {
 	if m.Said != 0 && m.Task == "" {
 		t.handed(m)

@@ -7,14 +7,14 @@ import (
 	"orchestrator/wire"
 )
 
-// assignBy gives a task to an agent and tells it, unless something still holds the
-// task back: then it is told when nothing does. The agent says when it starts.
+// assignBy assigns a task to an agent. The agent is notified when no dependency holds the task
+// back, and starts the task itself.
 func (t *decision) assignBy(k *task, a *agent, f *taskAssigned) {
 	t.take(k, a, f)
 	t.tellAssigned(a, k)
 }
 
-// tellAssigned tells an agent of a task that it has been given and can begin.
+// tellAssigned notifies an agent of an assigned task that it can begin.
 func (t *decision) tellAssigned(a *agent, k *task) {
 	switch {
 	case k.view.State == wire.TaskPlanning:
@@ -27,7 +27,7 @@ func (t *decision) tellAssigned(a *agent, k *task) {
 // tell sends a notice about a task to an agent that has a stdin.
 func (t *decision) tell(a *agent, k *task, notice, message string) {
 	if a == nil || a.remote != nil || a.run == "" {
-		return // it asks itself, or will be told when it starts
+		return // it polls, or is notified when it starts
 	}
 	receipt := ""
 	if notice == wire.NoticeAssigned {
@@ -36,8 +36,8 @@ func (t *decision) tell(a *agent, k *task, notice, message string) {
 	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
 }
 
-// remind tells an agent that has started of what it has been given and has not
-// begun: the run before it may have died with the news.
+// remind notifies an agent that has started of its tasks that it has not begun. Its previous run
+// may have ended before it read the notices.
 func (t *decision) remind(a *agent) {
 	for _, k := range a.holds {
 		if k.way == matched || k.way == byHand {
@@ -73,8 +73,7 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 	return t.state.reply(k), nil
 }
 
-// assignedInSession refuses to give a task that its architect gives out, or that its
-// source has handed on.
+// assignedInSession refuses to assign a task that belongs to a session or was delegated.
 func assignedInSession(k *task) *wire.Error {
 	if k.delegation() != nil && !k.view.State.Final() {
 		return errDelegated(k)
@@ -89,8 +88,8 @@ func assignedInSession(k *task) *wire.Error {
 	}
 }
 
-// mayManage returns why an agent that has a task, and neither submitted it nor sees
-// to others', may not say what becomes of it.
+// mayManage returns an error if the caller is an agent that may not decide about a task: it has
+// neither submitted it nor manages tasks of others.
 func (t *decision) mayManage(k *task, verb string) *wire.Error {
 	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.manages(k) {
 		return nil
@@ -101,7 +100,7 @@ func (t *decision) mayManage(k *task, verb string) *wire.Error {
 	}
 }
 
-// agentNamed finds an agent by its name, its server id or the id of its run.
+// agentNamed returns the agent with a name, a server id or a run id, or nil.
 func (s *State) agentNamed(name string) *agent {
 	if a := s.agents.byID[name]; a != nil {
 		return a
@@ -140,7 +139,7 @@ func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 	return answer, nil
 }
 
-// rememberAssigned files the answer to the request that an assignment came of.
+// rememberAssigned stores the answer to the request that caused an assignment.
 func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 	if f.Request == nil {
 		return
@@ -184,7 +183,7 @@ func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
 	return t.given(t.state.agents.byID[t.from.Name]), nil
 }
 
-// given are the tasks that an agent has been given and has not begun.
+// given returns the tasks that an agent has been assigned and has not begun.
 func (t *decision) given(a *agent) *wire.TaskList {
 	answer := &wire.TaskList{Tasks: []wire.Task{}}
 	if a == nil {

@@ -1,9 +1,8 @@
 package handlers
 
-// HasPendingReply reports whether a run of an agent waits for the answer to something that
-// it asked. Questions to people and tasks that its agent has handed on are all that
-// is not answered in its own turn; of the latter those of earlier runs count too, for
-// it gets their responses.
+// HasPendingReply reports whether a run of an agent waits for an answer that comes later: to a
+// question, or from a task that the agent has delegated. Delegations of earlier runs count, too,
+// since the run receives their responses.
 func (s *State) HasPendingReply(run string) bool {
 	for _, a := range s.agents.order {
 		if a.run == run && a.handsOn > 0 {

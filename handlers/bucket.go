@@ -2,8 +2,8 @@ package handlers
 
 import "time"
 
-// Bucket limits how many messages an actor may send: Burst at once, and Rate a
-// second after that. The zero Bucket with both set is full.
+// A Bucket limits how many messages an actor may send: Burst at once, and then Rate a second. A
+// new Bucket with both fields set is full.
 type Bucket struct {
 	Rate, Burst float64
 
@@ -11,9 +11,9 @@ type Bucket struct {
 	at    time.Time
 }
 
-// Take takes one message out, or says that it is one too many.
+// Take takes one message out. It reports false if the limit is reached.
 func (b *Bucket) Take(now time.Time) bool {
-	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks are set back, too
+	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks may be set back
 		b.spent = max(0, b.spent-past.Seconds()*b.Rate)
 	}
 	b.at = now

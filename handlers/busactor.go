@@ -9,32 +9,32 @@ import (
 	"orchestrator/wire"
 )
 
-// busActor is an actor as the bus knows it: it has mail. Most are
-// agents; some come from elsewhere and have nothing else here.
+// A busActor is an actor on the bus, which has mail. Most actors are agents. Others are programs
+// on another machine.
 type busActor struct {
 	id     string
 	number int64     // in the order in which they became known
 	since  int64     // number of the record by which it did
-	agent  *agent    // that it belongs to; nil: none here
-	ofRun  bool      // it is no more than one run of an agent
+	agent  *agent    // its agent; nil: none here
+	ofRun  bool      // it exists only for one run of the agent
 	cursor int64     // the last message that it acked
 	latest int64     // the last that was sent only to it
-	seen   time.Time // when it last said something
+	seen   time.Time // its last sign of life
 	beat   time.Time // its heartbeat, or when it was first expected
 	beats  bool      // there was one
 	due    bool      // the next one is expected
-	stale  bool      // it has stayed away, and GO was told
+	stale  bool      // its heartbeat is overdue, and GO was notified
 }
 
-// date implements dated: when its heartbeat was last there.
+// date implements byTime. It returns the time of the last heartbeat.
 func (c *busActor) date() (time.Time, int64) { return c.beat, c.number }
 
-// bus is who has mail. The mail itself is in the record.
+// bus holds the actors that have mail. The mail itself is in the log.
 type bus struct {
 	actors map[string]*busActor
 	order  []*busActor          // in the order in which they became known
 	met    int64                // so far
-	due    timeOrder[*busActor] // whose heartbeat is expected
+	due    timeOrder[*busActor] // actors whose heartbeat is expected
 	keys   sentKeys
 }
 
@@ -44,7 +44,7 @@ func newBus() bus {
 	return b
 }
 
-// enter finds an actor that has mail, or adds it.
+// enter returns the actor with an id, and adds it if it is new.
 func (b *bus) enter(id string, seq int64) *busActor {
 	c := b.actors[id]
 	if c == nil {
@@ -63,8 +63,8 @@ func (b *bus) leave(c *busActor) {
 	b.order = slices.DeleteFunc(b.order, func(o *busActor) bool { return o == c })
 }
 
-// watch expects the heartbeat of an actor, which was last there at a time. Of
-// those that are stale it is not expected any more, until it comes.
+// watch expects a heartbeat of an actor, the last of which was at a given time. No heartbeat of
+// a stale actor is expected until one arrives.
 func (b *bus) watch(c *busActor, at time.Time) {
 	b.unwatch(c)
 	c.beat, c.due = at, true
@@ -79,8 +79,8 @@ func (b *bus) unwatch(c *busActor) {
 	}
 }
 
-// beat notes a heartbeat. An agent that does not run has none: what it said came
-// late.
+// beat records a heartbeat. If the agent does not run, the heartbeat is late and no further one
+// is expected.
 func (b *bus) beat(c *busActor, at time.Time) {
 	b.unwatch(c)
 	c.seen, c.beat, c.beats = at, at, true
@@ -97,7 +97,7 @@ func (s *State) attach(a *agent, id string, seq int64) *busActor {
 	s.detach(a)
 	c := s.bus.enter(id, seq)
 	if c.agent != nil {
-		c.agent.mail = nil // whose run has ended: until then its name is not given to another
+		c.agent.mail = nil // its run has ended, otherwise the name would be taken
 	}
 	s.bus.unwatch(c)
 	s.access.revokeActor(id) // an agent has its own from its start
@@ -105,8 +105,8 @@ func (s *State) attach(a *agent, id string, seq int64) *busActor {
 	return c
 }
 
-// detach takes its mail from an agent. An actor that was no more than a run of it
-// is forgotten; what was sent to it is in the record.
+// detach takes the mail from an agent. An actor that existed only for a run is removed; its mail
+// stays in the log.
 func (s *State) detach(a *agent) {
 	c := a.mail
 	if c == nil {
@@ -119,23 +119,21 @@ func (s *State) detach(a *agent) {
 	}
 }
 
-// ownActor is what an agent is on the bus by default: a worker, another one
-// with each run.
+// ownActor is the default actor of an agent: a worker, with a new id for each run.
 const ownActor = "W"
 
 // writes returns the actor of an agent on the bus, independent of its run.
 func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
 
-// named reports whether an agent was given its actor: then it is to send
-// heartbeats.
+// named reports whether an actor is configured for the agent, which must then send heartbeats.
 func (a *agent) named() bool { return a.writes() != ownActor }
 
-// attachAgent gives an agent that does not run the mail that it has whatever its run.
+// attachAgent gives an agent that does not run the mail that does not depend on its run.
 func (s *State) attachAgent(a *agent, seq int64) {
 	switch {
 	case a.remote != nil:
 		s.attach(a, ownActor+":"+a.serverID, seq)
-	case a.mail != nil && a.alive(): // it goes on as who it is
+	case a.mail != nil && a.alive(): // its running actor stays
 	case wire.PerRun(a.writes()):
 		s.detach(a)
 	case s.bus.taken(a.writes(), a): // until it starts: the other has ended by then
@@ -145,14 +143,14 @@ func (s *State) attachAgent(a *agent, seq int64) {
 	}
 }
 
-// remote reports whether an actor is known, and belongs to no agent here.
+// remote reports whether an actor is known and belongs to no agent here.
 func (b *bus) remote(id string) bool {
 	c := b.actors[id]
 	return c != nil && c.agent == nil
 }
 
-// dropActor is for an actor from elsewhere that no caller can be any more: it is missed
-// by no agent, and forgotten if its name is not one to come back.
+// dropActor handles the loss of the last token of an external actor. Its heartbeat is no longer
+// expected. A short-lived actor is removed.
 func (b *bus) dropActor(id string) {
 	c := b.actors[id]
 	b.unwatch(c)
@@ -161,7 +159,7 @@ func (b *bus) dropActor(id string) {
 	}
 }
 
-// taken reports whether a run of another agent has the mail of an actor.
+// taken reports whether a running agent other than a has the mail of an actor.
 func (b *bus) taken(id string, a *agent) bool {
 	c := b.actors[id]
 	return c != nil && c.agent != nil && c.agent != a && c.agent.remote == nil && c.agent.alive()
@@ -179,9 +177,8 @@ func (s *State) attachRun(a *agent, r *wire.Record) {
 // fromActor is the member of a message that names its sender.
 const fromActor = "from_actor"
 
-// writer is the actor as which a caller writes and reads: the one that the pipe or the
-// credential says. A claim must be the same; only operators at their own socket
-// are the actor that they name.
+// writer returns the actor of the caller, as its connection or credential determines it. A
+// claimed actor must be the same. Only operators on the local socket may act as another one.
 func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == wire.Broadcast && where != fromActor {
 		return "", &wire.Error{
@@ -233,9 +230,9 @@ func wrongActor(id, claimed, where string) *wire.Error {
 	}
 }
 
-// Reads returns the actor as which an agent has mail, and behind which number it has not been
-// told of any: what it has not acked, but nothing that was said to all
-// before its actor was known.
+// Reads returns the actor whose mail an agent reads, and the number of the last message that it
+// needs no notice of. That is the last acknowledged one, or the record that introduced the
+// actor.
 func (s *State) Reads(name string) (actor string, after int64) {
 	a := s.agents.byID[name]
 	if a == nil || a.mail == nil {

@@ -8,11 +8,10 @@ import (
 	"orchestrator/wire"
 )
 
-// complete ends a task well. What follows from it is decided here and now, in
-// this order, so that it can never be decided twice: its contracts are checked,
-// what depends on it is resolved, tasks that have nothing left to wait for are
-// unblocked, those of them that say what they require are assigned, and when all
-// that is done it is announced.
+// complete ends a task with success. All consequences are decided in the same turn, so that they
+// cannot be decided twice. In this order: its contracts are checked, its dependents are
+// resolved, and those that are free are unblocked. Unblocked tasks with requirements are
+// assigned, and the end is announced.
 func (t *decision) complete(k *task, result *wire.Result, mk *requestKey) {
 	before := len(t.out.Records)
 	t.fact("", k.view.ID, &taskDone{
@@ -34,7 +33,7 @@ func (t *decision) complete(k *task, result *wire.Result, mk *requestKey) {
 	t.respondFor(k, nil, result.Document)
 }
 
-// announce ends a turn: what was decided on the way is complete.
+// announce ends a turn by recording that the consequences of each ended task are complete.
 func (t *decision) announce() {
 	if len(t.announcements) == 0 {
 		return
@@ -47,7 +46,7 @@ func (t *decision) announce() {
 	t.announcements = t.announcements[:0]
 }
 
-// checkScope warns when a result touches more files than the spec likes.
+// checkScope warns if a result touches more files than the spec allows.
 func (t *decision) checkScope(k *task, result *wire.Result) {
 	if k.more == nil || k.more.maxFiles == 0 || int64(result.Files) <= k.more.maxFiles {
 		return
@@ -58,12 +57,11 @@ func (t *decision) checkScope(k *task, result *wire.Result) {
 	})
 }
 
-// checkContracts says of each contract that is promised, delivered or needed
-// whether it is there. It is advice: whatever it finds, the task is done.
+// checkContracts records whether each contract that is promised, delivered or needed is in the
+// result. The task is done in any case.
 //
-// One that was skipped is not there, though what it says is delivered: it is
-// missing if it was required. One that is optional and not there is no news
-// unless it is needed.
+// A skipped contract counts as missing if it was required, although its data are delivered. A
+// missing optional contract is recorded only if a task needs it.
 func (t *decision) checkContracts(k *task, result *wire.Result) {
 	said := make(map[string]bool)
 	miss := func(key, status, reason string) {
@@ -102,8 +100,8 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 	}
 }
 
-// missLate says what a task will not get of tasks that were done before it came
-// to depend on them.
+// missLate records the contracts that a task needs and that tasks which are already done did not
+// deliver.
 func (t *decision) missLate(k *task, needs []wire.Dependency) {
 	for _, d := range needs {
 		on := t.state.tasks.byID[d.On]
@@ -115,11 +113,11 @@ func (t *decision) missLate(k *task, needs []wire.Dependency) {
 	}
 }
 
-// mostResolved is how many dependencies one record resolves.
+// mostResolved is the maximum number of dependencies that one record resolves.
 const mostResolved = 1000
 
-// resolve frees the tasks that waited for one that is done, and returns those
-// that wait for nothing any more.
+// resolve resolves the dependencies on a task that is done. It returns their number, and the
+// tasks that wait for nothing else.
 func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 	var waiting []resolved
 	record := func() {
@@ -160,14 +158,13 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 	return count, unblocked
 }
 
-// unblock says that tasks wait for nothing any more, and assigns those that say
-// what they require.
+// unblock records that tasks wait for nothing any more, and assigns those with requirements.
 func (t *decision) unblock(tasks []*task) {
 	if len(tasks) == 0 {
 		return
 	}
 	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{} // no matter who ended what they waited for
+	t.from = Actor{} // the orchestrator decides, not the caller
 	for _, k := range tasks {
 		t.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
 	}

@@ -8,9 +8,9 @@ import (
 	"orchestrator/wire"
 )
 
-// checked is a fact that names what must be there already. Handle decides only
-// what fits; a record out of a log is checked before it is applied, so that one
-// of another log, or of a mistake of ours, is an error and not a panic.
+// A checked fact names things that must exist. Handle decides only valid facts. A record from
+// the log is checked before it is applied. A wrong log or a bug then gives an error and not a
+// panic.
 type checked interface{ check(s *State) error }
 
 func (f *agentKnown) check(*State) error {
@@ -58,8 +58,8 @@ func (f *taskAssigned) check(s *State) error {
 	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
-// heldStates are those of a task that an agent has, openStates those of every task
-// that has not ended.
+// heldStates are the states of a task that an agent holds; openStates are those of any open
+// task.
 var (
 	heldStates = []wire.TaskState{
 		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview,
@@ -168,8 +168,7 @@ func (s *State) checkServer(name string) error {
 	return nil
 }
 
-// checkTask returns what is wrong with a fact about a task that must be in one of a
-// few states.
+// checkTask returns an error unless a task exists and is in one of some states.
 func (s *State) checkTask(id string, states ...wire.TaskState) error {
 	k := s.tasks.byID[id]
 	switch {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// What must be there already for facts about sessions: see checked.
+// The checks of facts about sessions: see checked.
 
 func (f *sessionOpened) check(*State) error {
 	if f.ID == "" {

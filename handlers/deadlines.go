@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Due is when the earliest deadline passes, if there is one. The caller hands
-// in a wire.Due then.
+// Due returns the earliest deadline, if there is one. At that time the caller handles a
+// wire.Tick.
 func (s *State) Due() (time.Time, bool) {
 	due, some := time.Time{}, false
 	if len(s.questions.deadlines) > 0 {
@@ -35,26 +35,24 @@ func (s *State) Due() (time.Time, bool) {
 	return due, some
 }
 
-// lostAt is when the first server will have been silent for too long.
+// lostAt returns when the first server will have been silent for too long.
 func (s *State) lostAt() time.Time { return s.agents.online.first(s.since).Add(s.rules.Silence) }
 
-// date implements dated: when it stops waiting.
+// date implements byTime. It returns the deadline of the question.
 func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
 
-// keepDeadline files a question under its deadline, if it has one.
+// keepDeadline adds a question to the deadlines, if it has one.
 func (s *State) keepDeadline(q *question) {
 	if !q.deadline.IsZero() {
 		s.questions.deadlines.add(q)
 	}
 }
 
-// expire ends the questions whose time has passed, and finds servers that are
-// not heard of any more, actors whose heartbeat stays away, session messages that
-// are to be tried again, developers who are silent, and tasks that were handed on and
-// are to be tried again or asked about in vain.
+// expire handles everything that is due: questions that expire, silent servers, actors and
+// developers, session messages to be retried, and delegated tasks to be retried or reported.
 func (t *decision) expire(due wire.Tick) {
 	if due.Late {
-		t.fact("", "", new(stoodStill)) // who is there has its time again to say so
+		t.fact("", "", new(stoodStill)) // all servers and actors get their time again
 	}
 	t.silence()
 	t.missBeats()
@@ -75,8 +73,8 @@ func expired() *wire.Error {
 	return &wire.Error{Code: wire.CodeTimeout, Message: "there was no answer in time: ask again, or with a longer timeout"}
 }
 
-// stoodStill says that the orchestrator has stood still for a while, with its
-// machine or without: what was not heard meanwhile counts for nothing.
+// stoodStill records that the orchestrator, or its machine, was suspended. Silence in that time
+// does not count.
 type stoodStill struct{}
 
 func (*stoodStill) kind() string { return wire.EventStoodStill }

@@ -9,11 +9,10 @@ import (
 	"orchestrator/wire"
 )
 
-// orchestratorName is the source of what people and programs hand on that are no
-// agents, unless they have another name for themselves.
+// orchestratorName is the default source of tasks that callers other than agents delegate.
 const orchestratorName = "orchestrator"
 
-// submitTaskRequest hands a task on. What is refused is no task: its id can be used
+// submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
 func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
 	if k := t.state.tasks.byID[r.ID]; k != nil {
@@ -46,7 +45,7 @@ func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wir
 	return t.standingAnswer(k), nil
 }
 
-// notes says what is odd about words that a task has come with, each with its place.
+// notes records the warnings about a task request, each with its place.
 func (t *decision) notes(k *task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
@@ -54,7 +53,7 @@ func (t *decision) notes(k *task, notes []string) {
 	}
 }
 
-// handedOnBefore answers a request whose id is that of a task: the same once more has
+// handedOnBefore answers a request whose id is that of a task. A repeat of the same request has
 // no second effect.
 func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != t.from.String() {
@@ -86,7 +85,7 @@ func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
 	return said, nil
 }
 
-// pointer is where something stands in a task request, as its sender sees it.
+// pointer returns a pointer into a task request as its sender sees it.
 func (t *decision) pointer(pointer string) string {
 	if t.request.Form == wire.DialectTaskRequest {
 		return pointer
@@ -98,9 +97,9 @@ func denied(pointer, message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
-// partOf is the task in the course of which an agent hands on another: the one that it
-// names, or that is in the same trace, or the only one that it has in hand. Among says
-// how many it could be.
+// partOf returns the task of which a new delegated task is a part. It is the one that the
+// request names, one in the same trace, or the only one that the agent works on. among is the
+// number of candidates.
 func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
 	named := t.state.tasks.byID[r.Context.ParentTaskID]
 	a := t.state.agents.byID[t.from.Name]
@@ -119,7 +118,7 @@ func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
 	if trace := r.Observability.TraceID; trace != "" && len(held) > 1 {
 		held = slices.DeleteFunc(held, func(k *task) bool { return k.trace() == nil || k.trace().TraceID != trace })
 	}
-	if len(held) > 1 { // it waits with those of which it has handed on a part
+	if len(held) > 1 { // tasks with delegated parts are waiting
 		held = slices.DeleteFunc(held, func(k *task) bool { return len(k.parts()) > 0 })
 	}
 	if len(held) != 1 {
@@ -128,14 +127,14 @@ func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
 	return held[0], 1
 }
 
-// inHand reports whether its agent works on a task, as far as can be told.
+// inHand reports whether the agent of a task is working on it, as far as is known.
 func (k *task) inHand() bool {
 	d := k.delegation()
 	return k.busy() || k.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && k.view.State == wire.TaskAssigned
 }
 
-// chainOf is every agent that has had a task in hand, each once, and who hands it on now
-// at its end: the agents that are known to have had it, then those that the request names.
+// chainOf returns the agents that have had a task, without duplicates and with source at the
+// end. Those that are known come first, then those that the request names.
 func chainOf(parent *task, said []string, source string) []string {
 	var before []string
 	if parent != nil && parent.delegation() != nil {
@@ -152,9 +151,8 @@ func chainOf(parent *task, said []string, source string) []string {
 	return append(chain.texts, source)
 }
 
-// chooseTarget is the agent that is to do something: the one that is named, or the one
-// of those that can do it that is most likely to begin at once. Who has just ended with
-// it in hand is the last choice.
+// chooseTarget returns the agent for a task: the named one, or the capable one that is likely to
+// begin first. The agent that has just ended with the task comes last.
 func (t *decision) chooseTarget(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
 	if named == "" {
 		return t.bestCapable(kind, chain, ended)
@@ -165,7 +163,7 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 		return nil, delegationError(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
 	case slices.Contains(chain, named):
 		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
-	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent that advertises nothing may be able
+	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
 		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := t.unavailable(a, ended); why != "" {
@@ -174,9 +172,9 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 	return a, nil
 }
 
-// unavailable is why nothing can be handed on to an agent, "" when something can. One
-// that has just ended is perhaps about to be started again: it is said when it is not.
-// When everything stops, what waits is for the next start.
+// unavailable returns why nothing can be delegated to an agent, or "". An agent that has just
+// ended counts as available, since it may be restarted. While the orchestrator stops, tasks wait
+// for the next start.
 func (t *decision) unavailable(a *agent, ended string) string {
 	switch {
 	case a.Deaf && a.remote == nil:
@@ -189,13 +187,12 @@ func (t *decision) unavailable(a *agent, ended string) string {
 	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
 }
 
-// delegationError refuses to hand a task on. The fault is its code in the words of those
-// who deal with tasks in this way.
+// delegationError returns the refusal to delegate a task. fault is its code in protocol D.
 func delegationError(code wire.Code, fault, message, key string, value any) *wire.Error {
 	return &wire.Error{Code: code, Message: message, Details: map[string]any{"fault": fault, "reason": reasons[fault], key: value}}
 }
 
-// reasons are the same faults for those who ask in other words.
+// reasons maps these codes to the reasons that other protocols use.
 var reasons = map[string]string{
 	wire.FaultAgentNotFound: "agent_not_found", wire.FaultCapabilityNotFound: "capability_not_found",
 	wire.FaultGraphCycle: "cycle", wire.FaultAgentUnavailable: "agent_unavailable", wire.FaultAgentBusy: "agent_busy",
@@ -263,13 +260,13 @@ func (a *agent) comes() bool {
 	return a.remote != nil || a.returns || a.reachable() && a.state != leaving
 }
 
-// Bounds of what may wait for an agent that has not begun what it was given before.
+// The maximum number and size of the delegated tasks that wait for an agent.
 const (
 	mostWaiting      = 1000
 	mostWaitingBytes = 32 << 20
 )
 
-// checkBacklog refuses to hand something on to an agent for which too much waits.
+// checkBacklog returns an error if too much waits for an agent.
 func (a *agent) checkBacklog() *wire.Error {
 	n, size := 0, 0
 	for _, k := range a.holds {
@@ -283,7 +280,7 @@ func (a *agent) checkBacklog() *wire.Error {
 	return delegationError(wire.CodeLimited, wire.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
 }
 
-// handingOn is the fact of a task that is handed on.
+// handingOn returns the fact that creates a delegated task.
 func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, chain []string) *taskCreated {
 	trace, above := t.traceBelow(parent, r.Observability)
 	if trace.TraceID == "" {
@@ -305,14 +302,13 @@ func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, c
 	}
 	request, err := f.Delegated.read()
 	if err != nil {
-		panic(err) // it was read a moment ago, and little is new in it
+		panic(err) // it is a valid request with few changes
 	}
 	f.request, f.Parent = request, request.Context.ParentTaskID
 	return f
 }
 
-// contextBelow is what a task that is handed on has of the one that it is a part of,
-// unless it says something else.
+// contextBelow returns the default context of a part of a task.
 func contextBelow(parent *task) (c wire.TaskContext) {
 	if parent == nil {
 		return c
@@ -324,8 +320,7 @@ func contextBelow(parent *task) (c wire.TaskContext) {
 	return c
 }
 
-// assignDelegated puts a task that was handed on into the hands of an agent. It is forwarded
-// when the agent has room for it.
+// assignDelegated assigns a delegated task to an agent. It is forwarded when the agent has room.
 func (t *decision) assignDelegated(k *task, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}

@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// errDelegated refuses to give a task whose source has handed it on.
+// errDelegated returns the refusal to assign a delegated task.
 func errDelegated(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to the agent that it names", k.label()),
@@ -14,7 +14,7 @@ func errDelegated(k *task) *wire.Error {
 	}
 }
 
-// errNotDelegated refuses what is said about tasks that came by a task request alone.
+// errNotDelegated returns the refusal of an act on a task that was not delegated.
 func errNotDelegated(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s did not come by a task request", k.label()),
@@ -22,7 +22,7 @@ func errNotDelegated(k *task) *wire.Error {
 	}
 }
 
-// notForwarded refuses what is said about a task that its agent has not got yet.
+// notForwarded returns the refusal of an act on a task that its agent has not received.
 func notForwarded(k *task) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has not been brought to its agent: it waits for it to have room", k.label()),
@@ -30,26 +30,26 @@ func notForwarded(k *task) *wire.Error {
 	}
 }
 
-// unbrought reports whether a task waits to be brought to its agent: until then, no agent
-// else says that it has begun. A server asks for its tasks itself.
+// unbrought reports whether a task waits to be forwarded to its agent. Until then no response is
+// accepted. A server fetches its tasks itself.
 func (t *decision) unbrought(k *task) bool {
 	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
 	return d != nil && d.waits() && a != nil && a.remote == nil
 }
 
-// act says something about a task to its agent. It is recorded; what it could not be
-// brought of an input it is brought when it reads.
+// act records an act on a task and sends it to its agent. Input that cannot be sent waits until
+// the agent reads.
 func (t *decision) act(k *task, f *taskActed) {
 	a := t.state.agents.byID[k.view.AssignedTo]
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, a.ID
 	t.fact(a.actor, k.view.ID, f)
 	if !a.reachable() || a.run != k.delegation().out {
-		return // the run that it was for is over, and the next gets the whole task
+		return // that run has ended, and the next gets the whole task
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.line()}
-	if f.Act == wire.ActUpdate { // who asks how it stands is told what is known, and can ask again
+	if f.Act == wire.ActUpdate { // a lost status request is answered with what is known
 		l.Task, l.Said = k.view.ID, t.state.seq
-		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // not before those that wait
+		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // after the inputs that wait
 			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: t.state.seq})
 			return
 		}
@@ -57,20 +57,20 @@ func (t *decision) act(k *task, f *taskActed) {
 	t.out.Letters = append(t.out.Letters, l)
 }
 
-// checkOn asks the agent of a task how it stands. Without an agent to ask, or
-// without an answer, its source is told what is known.
+// checkOn requests the status of a task from its agent. If the agent cannot be asked or does not
+// answer, the source gets the known status.
 func (t *decision) checkOn(k *task) {
 	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
 	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.state.stopping {
 		t.repeatResponse(k)
 		return
 	}
-	if d.asked.IsZero() { // else the answer to the first answers this too
+	if d.asked.IsZero() { // otherwise the pending request serves both
 		t.act(k, &taskActed{Act: wire.ActStatus, Until: wire.Timestamp(t.at.Add(statusPatience))})
 	}
 }
 
-// repeatResponse says once more to the source of a task how it stands.
+// repeatResponse sends the latest response of a task to its source again.
 func (t *decision) repeatResponse(k *task) {
 	l := Letter{To: t.from}
 	if d := k.delegation(); d != nil && d.said == k.view.State.Response() {
@@ -112,7 +112,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
-	answer := t.state.answerOf(k, nil) // a repeat hears the same
+	answer := t.state.answerOf(k, nil) // a repeat gets the same answer
 	answer.Trace = k.trace()
 	return answer, nil
 }

@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// delegated is the part of a new task that says how it was handed on.
+// delegated is the part of taskCreated for a delegated task.
 type delegated struct {
-	Document wire.Raw `json:"document"` // the request, as it is forwarded but for its target
+	Document wire.Raw `json:"document"` // the request as it is forwarded, without its target
 	Sum      uint64   `json:"sum"`
 }
 
@@ -26,8 +26,8 @@ func (f *delegated) read() (*wire.TaskRequest, error) {
 	return request, nil
 }
 
-// taskForwarded says that an agent gets a task that was handed on to it, or once more
-// the input to it that it could not be brought.
+// taskForwarded records that a delegated task was sent to its agent, or that an input was sent
+// again.
 type taskForwarded struct {
 	ID    string `json:"task"`
 	Name  string `json:"name"`
@@ -47,8 +47,8 @@ func (f *taskForwarded) apply(s *State, r *wire.Record) {
 	d.out, d.forwarded = f.Run, wire.Timestamp(r.At)
 }
 
-// taskReturned says that it could not be brought to it. It is forwarded again when
-// the agent reads its stdin.
+// taskReturned records that the task or the input could not be sent. It is sent again when the
+// agent reads its stdin.
 type taskReturned struct {
 	ID    string `json:"task"`
 	Name  string `json:"name"`
@@ -73,15 +73,14 @@ func (f *taskReturned) apply(s *State, _ *wire.Record) {
 	}
 }
 
-// taskResponded says how a task that was handed on stands, in the words that its
-// source gets.
+// taskResponded records a response to a delegated task, as its source receives it.
 type taskResponded struct {
 	ID       string   `json:"task"`
 	Name     string   `json:"name"`
 	Agent    string   `json:"agent,omitzero"`
 	Status   string   `json:"status"`
 	Document wire.Raw `json:"document,omitzero"`
-	Own      bool     `json:"own,omitzero"`   // the orchestrator says so, not the agent
+	Own      bool     `json:"own,omitzero"`   // from the orchestrator, not from the agent
 	Again    bool     `json:"again,omitzero"` // in the words of the latest response
 }
 
@@ -99,7 +98,7 @@ func (f *taskResponded) apply(s *State, r *wire.Record) {
 	s.keepResponse(d, f.Document)
 }
 
-// taskAnswered says that its source has the latest response.
+// taskAnswered records that the source has received the latest response.
 type taskAnswered struct {
 	ID   string `json:"task"`
 	Name string `json:"name"`
@@ -112,7 +111,7 @@ func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
 	d.given = r.At
 	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
-		var oldest *delegation // of those that were given: the others are still to come
+		var oldest *delegation // of those that were written to it
 		for _, o := range a.owed {
 			if !o.given.IsZero() && (oldest == nil || o.latest < oldest.latest) {
 				oldest = o
@@ -122,7 +121,7 @@ func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	}
 }
 
-// taskUnanswered says that it could not be brought to it. It is when its source
+// taskUnanswered records that the response could not be sent. It is sent again when the source
 // reads its stdin.
 type taskUnanswered struct {
 	ID   string `json:"task"`
@@ -134,16 +133,16 @@ func (*taskUnanswered) kind() string { return wire.EventTaskUnanswered }
 
 func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[f.ID].delegation().sent = "" }
 
-// taskActed records what was said to the agent of a task.
+// taskActed records an act that was sent to the agent of a task.
 type taskActed struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent"`
 	Act     string      `json:"act"` // wire.Act…
 	Input   wire.Raw    `json:"input,omitzero"`
-	Payload wire.Raw    `json:"payload,omitzero"` // of an update that brings more than an input
+	Payload wire.Raw    `json:"payload,omitzero"` // of an update with other members than the input
 	Reason  string      `json:"reason,omitzero"`
-	Until   string      `json:"until,omitzero"` // of a question how it stands: then its source is told what is known
+	Until   string      `json:"until,omitzero"` // of a status request: when the source gets the known status
 	Request *requestKey `json:"request,omitzero"`
 }
 
@@ -158,16 +157,16 @@ func (f *taskActed) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.answerOf(k, nil), nil)
 }
 
-// line is what the agent is told.
+// line returns the act as it is sent to the agent.
 func (f *taskActed) line() wire.Raw {
 	return oneLine(wire.AppendTaskAct(nil, &wire.TaskAct{ID: f.ID, Type: f.Act, Input: f.Input, Payload: f.Payload, Reason: f.Reason}))
 }
 
-// oneLine is a line without its end.
+// oneLine returns a line without its end.
 func oneLine(text []byte) wire.Raw { return bytes.TrimSuffix(text, []byte("\n")) }
 
-// taskRetried says that a task is tried again, because its agent says that this may
-// go well.
+// taskRetried records that a failed task is retried, because its agent reported that a retry may
+// succeed.
 type taskRetried struct {
 	ID    string          `json:"task"`
 	Name  string          `json:"name"`
@@ -200,7 +199,7 @@ func (f *taskRetried) check(s *State) error {
 	return s.checkDelegated(f.ID, heldStates...)
 }
 
-// checkDelegated is checkTask for one that was handed on.
+// checkDelegated is checkTask for a delegated task.
 func (s *State) checkDelegated(id string, states ...wire.TaskState) error {
 	if err := s.checkTask(id, states...); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"orchestrator/wire"
 )
 
-// forward brings tasks that were handed on to agents that have room for them, the
-// most urgent first, then the oldest.
+// forward sends delegated tasks to agents that have room for them: the most urgent first, then
+// the oldest.
 func (t *decision) forward() {
-	for i := 0; i < len(t.state.delegations.look); i++ { // what is done here may add to them
+	for i := 0; i < len(t.state.delegations.look); i++ { // the loop may append to the list
 		a := t.state.delegations.look[i]
 		for d := t.nextHanded(a); d != nil; d = t.nextHanded(a) {
 			t.forwardTo(d, a)
@@ -21,7 +21,8 @@ func (t *decision) forward() {
 	t.state.delegations.look = t.state.delegations.look[:0]
 }
 
-// nextHanded is what an agent gets next; nil when nothing waits for it, or it has no room.
+// nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
+// agent has no room.
 func (t *decision) nextHanded(a *agent) (first *delegation) {
 	if t.state.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
@@ -41,10 +42,10 @@ func (t *decision) nextHanded(a *agent) (first *delegation) {
 	return first
 }
 
-// listens reports whether an agent has a run that reads what it is told.
+// listens reports whether an agent has a run that reads its stdin.
 func (a *agent) listens() bool { return a.remote == nil && a.reachable() && a.hears() }
 
-// load is how much room of an agent is taken, or will be.
+// load returns how much of the agent's capacity is in use or assigned.
 func (a *agent) load() int {
 	n := 0
 	for _, k := range a.holds {
@@ -55,8 +56,7 @@ func (a *agent) load() int {
 	return n
 }
 
-// inputAgain brings an agent that reads again the input that it could not be brought,
-// in order.
+// inputAgain sends an agent the inputs that could not be sent before, in order.
 func (t *decision) inputAgain(a *agent) {
 	for _, k := range a.holds {
 		d := k.delegation()
@@ -72,9 +72,9 @@ func (t *decision) inputAgain(a *agent) {
 	}
 }
 
-// occupies reports whether a task takes room of its agent. One that waits for what its
-// agent has handed on does not: else two agents that wait for each other would wait
-// for good.
+// occupies reports whether a task counts against the capacity of its agent. A task that waits
+// for delegated parts does not. Otherwise two agents that wait for each other would wait
+// forever.
 func (k *task) occupies() bool {
 	if k.more != nil && len(k.more.handedOn) > 0 {
 		return false
@@ -89,7 +89,7 @@ func (k *task) occupies() bool {
 	return false
 }
 
-// forwardTo brings an agent a task.
+// forwardTo sends a task to an agent.
 func (t *decision) forwardTo(d *delegation, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
@@ -101,13 +101,12 @@ func (t *decision) forwardTo(d *delegation, a *agent) {
 	})
 }
 
-// bringResponses brings the responses of this turn to those who have handed on their
-// tasks.
+// bringResponses sends the responses of this turn to the sources of their tasks.
 func (t *decision) bringResponses() {
 	for _, b := range t.state.delegations.fresh {
 		a := t.state.sourceAgent(b.of)
 		if a == nil || a.run == "" || a.run != b.of.sent {
-			continue // it is gone: its next run gets it
+			continue // that run has ended; the next one gets it
 		}
 		l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: b.line, Task: b.of.task.view.ID, Said: b.said}
 		if b.line == nil {
@@ -119,12 +118,12 @@ func (t *decision) bringResponses() {
 	t.state.delegations.fresh = t.state.delegations.fresh[:0]
 }
 
-// carried notes whether a line about a task that was handed on was written. What
-// could not be is not lost: it is tried again when its agent reads.
+// carried handles the delivery of a line about a delegated task. A lost line is sent again when
+// its agent reads.
 func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	k := d.task
 	a := t.state.agents.byID[m.Agent]
-	current := a != nil && a.runs(m.Run) && a.state == up // else the next run gets it
+	current := a != nil && a.runs(m.Run) && a.state == up // otherwise the next run gets it
 	held := k.view.AssignedTo == m.Agent && !k.view.State.Final()
 	switch {
 	case held && (m.Said != 0 || k.view.State == wire.TaskAssigned && d.out == m.Run):
@@ -139,19 +138,19 @@ func (t *decision) carried(d *delegation, m *wire.Delivered) {
 	}
 }
 
-// Given reports whether a task is in the hands of an agent, or was there when it ended:
-// what that agent says about the task is about its own work.
+// Given reports whether an agent has a task, or had it when the task ended. Only the output of
+// that agent counts as a response.
 func (s *State) Given(agent, id string) bool {
 	k := s.tasks.byID[id]
 	return k != nil && k.view.AssignedTo == agent && agent != ""
 }
 
-// Does reports whether there is an agent that can do what a type says.
+// Does reports whether any agent has a capability.
 func (s *State) Does(kind string) bool {
 	return slices.ContainsFunc(s.agents.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
 }
 
-// LineOf is the line that a record keeps, as it goes to its addressee.
+// LineOf returns the line in a record, as it is sent to its recipient.
 func LineOf(r wire.Record) (wire.Raw, error) {
 	f, err := decode(&r)
 	if err != nil {

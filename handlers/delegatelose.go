@@ -8,10 +8,10 @@ import (
 	"orchestrator/wire"
 )
 
-// loseHolder decides about a task that was handed on and whose agent has ended. What
-// that had not been brought waits for its next run; the rest it is given again, or
-// another agent is, unless agents keep dying of it. That an agent was told to end, or
-// was lost with the orchestrator, counts for nothing.
+// loseHolder decides about a delegated task whose agent has ended. A task that was not yet
+// forwarded waits for the next run of the agent. Any other is requeued, unless on_exit is "fail"
+// or too many agents crashed with it. An ordered stop, or the loss of the orchestrator, is not
+// counted.
 func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	begun := k.view.State != wire.TaskAssigned
 	d := k.delegation()
@@ -40,18 +40,18 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	t.failHanded(k, fault)
 }
 
-// failHanded fails a task that was handed on and that no agent does.
+// failHanded fails a delegated task that no agent can do.
 func (t *decision) failHanded(k *task, fault *wire.TaskFault) {
 	t.resume(k)
 	t.fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
 }
 
-// handOver gives a task that has lost its agent, or that is tried again, to the one
-// that it was for, or to another that can do it.
+// handOver assigns a task that has lost its agent or is retried: to the agent that the request
+// named, or to another capable one.
 func (t *decision) handOver(k *task, last string) {
 	d := k.delegation()
 	if k.view.State != wire.TaskPending || d.next.After(t.at) {
-		return // it has come to nothing meanwhile, or its time has not come
+		return // it has ended meanwhile, or its retry is not due
 	}
 	a, err := t.chooseTarget(k.view.Type, d.target, d.chain, last)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *decision) handOver(k *task, last string) {
 	t.assignDelegated(k, a)
 }
 
-// takeBack takes what was handed on from an agent that does not come back by itself.
+// takeBack requeues the delegated tasks of an agent that is not restarted automatically.
 func (t *decision) takeBack(a *agent, why string) {
 	if t.departed == nil {
 		t.departed = make(map[*agent]string)
@@ -74,8 +74,8 @@ func (t *decision) takeBack(a *agent, why string) {
 	}
 }
 
-// retries tries a task again that has failed, if its agent says that this may go
-// well, and it is not too often.
+// retries schedules a retry of a failed task, if its agent reported that this may succeed and
+// the limit is not reached. It reports whether it did.
 func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 	d := k.delegation()
 	if d == nil || !fault.Recoverable || d.retries >= t.state.rules.DelegationRetries {
@@ -89,11 +89,11 @@ func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 	return true
 }
 
-// retryDelays is how long after a failure a task is tried again.
+// retryDelays are the delays between a failure and the next attempt.
 var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
-// shift gives what an agent that was stopped has not begun to others that can do it, if
-// no agent was named.
+// shift requeues tasks that a stopped agent has not begun, if another agent can do them and the
+// request named none.
 func (t *decision) shift(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		d := k.delegation()
@@ -106,8 +106,8 @@ func (t *decision) shift(a *agent) {
 	}
 }
 
-// tryAgain sees to tasks whose time has come: those that are tried again, and those
-// whose agents were asked how they stand and have not said.
+// tryAgain handles delegated tasks that are due: it retries them, or answers a status request
+// that their agent did not.
 func (t *decision) tryAgain() {
 	for len(t.state.delegations.due) > 0 && !t.state.delegations.due[0].due.After(t.at) && !t.state.stopping {
 		d := t.state.delegations.due[0]
@@ -119,8 +119,8 @@ func (t *decision) tryAgain() {
 	}
 }
 
-// tellStanding tells the source of a task how it stands, because its agent does not:
-// by the latest words of that, if they hold.
+// tellStanding sends the known status of a task to its source, because its agent does not
+// answer. It repeats the latest response of the agent if that is current.
 func (t *decision) tellStanding(d *delegation) {
 	k := d.task
 	if d.said != k.view.State.Response() {
@@ -130,8 +130,7 @@ func (t *decision) tellStanding(d *delegation) {
 	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})
 }
 
-// parts are the tasks that its agent has handed on in the course of a task, and waits
-// for.
+// parts returns the delegated parts of a task that its agent waits for.
 func (k *task) parts() []*delegation {
 	if k.more == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// respond decides about what an agent says of a task that it was given. What it says
-// goes on to the source of the task, word for word. An agent that has a task that
-// was not handed on may say so as well: it counts like the words of other dialects.
+// respond decides about a response of an agent to one of its tasks. It is passed on to the
+// source of the task, word for word. A response to a task that was not delegated counts as the
+// corresponding operation.
 func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	k := t.state.tasks.byID[r.ID]
 	if k == nil || k.view.AssignedTo != t.from.Name {
@@ -21,7 +21,7 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	d := k.delegation()
 	switch {
 	case k.view.State == wire.TaskCancelled && r.Status == wire.ResponseCancelled:
-		return nil // it says that it has heard
+		return nil // it confirms the cancellation
 	case k.view.State.Final():
 		return wrongState(k, "responded to")
 	case t.unbrought(k):
@@ -54,8 +54,8 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	return nil
 }
 
-// heedResponse does what a response says. Again says that the task is tried once more, and
-// that this try need not be told.
+// heedResponse applies a response to its task. again reports whether the task is retried, so
+// that the response need not be passed on.
 func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
 	if r.Status == wire.ResponsePending {
 		if k.view.State != wire.TaskAssigned {
@@ -92,16 +92,16 @@ func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err 
 	return false, nil
 }
 
-// meant is what a response makes of a task, where that can be refused.
+// meant maps the status of a response to the verb of a refusal.
 var meant = map[string]string{
 	wire.ResponseInProgress: "worked on", wire.ResponseCompleted: "completed", wire.ResponseFailed: "failed",
 	wire.ResponseInputRequired: "helped with",
 }
 
-// giveUpItself cancels a task because its agent says so.
+// giveUpItself cancels a task at the request of its agent.
 func (t *decision) giveUpItself(k *task, r *wire.TaskResponse) {
 	reason := "Cancelled by " + t.from.String()
-	if r.Question != "" { // what it says, as its source reads it
+	if r.Question != "" { // the message of the response
 		reason = r.Question
 	}
 	t.hushed = t.from.Name
@@ -110,8 +110,7 @@ func (t *decision) giveUpItself(k *task, r *wire.TaskResponse) {
 	t.abandon(k)
 }
 
-// resultOf is the result of a response, which may be any value. It is not looked into:
-// it delivers nothing by contract.
+// resultOf returns the result of a response, which may be any value. It delivers no contracts.
 func resultOf(document wire.Raw) *wire.Result {
 	if document == nil {
 		return &succeeded
@@ -119,7 +118,7 @@ func resultOf(document wire.Raw) *wire.Result {
 	return &wire.Result{Document: document}
 }
 
-// respondFor says in place of its agent how a task that was handed on has ended.
+// respondFor sends the final response of a delegated task in place of its agent.
 func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 	if k.delegation() == nil || t.responded == k {
 		return
@@ -129,7 +128,7 @@ func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 	t.speakFor(k, r)
 }
 
-// speakFor says something to the source of a task in place of its agent.
+// speakFor sends a response to the source of a task in place of its agent.
 func (t *decision) speakFor(k *task, r *wire.TaskResponse) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
@@ -138,7 +137,7 @@ func (t *decision) speakFor(k *task, r *wire.TaskResponse) {
 	})
 }
 
-// response is how a task stands, in the words of those who hand on tasks.
+// response returns the status of a task as a task response.
 func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
 	r := &wire.TaskResponse{ID: k.view.ID, Status: k.view.State.Response(), Metadata: k.metadata(), Result: result}
 	switch r.Status {
@@ -161,11 +160,11 @@ func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
 	return r
 }
 
-// metadata is how the work on a task went.
+// metadata returns the metadata of a task response.
 func (k *task) metadata() wire.TaskMetadata {
 	v := &k.view
 	m := wire.TaskMetadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
-	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not said when it began
+	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not reported its start
 		m.StartedAt = d.forwarded
 	}
 	from, begun := object.ParseTime(m.StartedAt)
@@ -181,13 +180,13 @@ func (k *task) metadata() wire.TaskMetadata {
 	return m
 }
 
-// answerOf is an answer that says how a task stands.
+// answerOf returns an answer with the status of a task.
 func (s *State) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
 	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, s.response(k, result)))}
 }
 
-// standingAnswer is the same, with the words that its agent has found for it, if it has;
-// nil where what is said about tasks is no answer.
+// standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
+// nil for bare lines, which have no answer.
 func (t *decision) standingAnswer(k *task) *wire.TaskAnswer {
 	if t.request.Form == wire.DialectTaskRequest || t.request.Form == wire.DialectTaskAct {
 		return nil
@@ -217,7 +216,7 @@ func getTaskResponse(t *decision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *w
 	return t.standingAnswer(k), nil
 }
 
-// completeResponse reads a response, or what it lacks.
+// completeResponse completes an answer with a response from the log.
 func completeResponse(a *wire.TaskAnswer, pages []Page, record Archive) (*wire.TaskAnswer, error) {
 	if len(pages) == 0 {
 		return a, nil
@@ -248,6 +247,6 @@ func completeResponse(a *wire.TaskAnswer, pages []Page, record Archive) (*wire.T
 	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, r)), Trace: a.Trace}, nil
 }
 
-// statusPatience is how long the source of a task waits for its agent to say how it
-// stands, before it is told what is known.
+// statusPatience is how long an agent has to answer a status request before its source gets the
+// known status.
 const statusPatience = time.Second

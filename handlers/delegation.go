@@ -8,53 +8,52 @@ import (
 	"orchestrator/wire"
 )
 
-// delegation holds the state of a task that was handed on: its source, its
-// target, and what of it is on its way. It goes with the task for good; the request
-// itself goes when the task has ended.
+// A delegation holds the state of a delegated task: its source, its target, and the messages on
+// their way. It is kept as long as the task; the request itself is dropped when the task ends.
 type delegation struct {
 	task    *task
-	request wire.Raw // as it is forwarded, but for its target; nil when the task has ended
-	target  string   // the agent that was named; "": any that can do it
-	chain   []string // every agent that has had it in hand, its source last
-	sum     uint64   // of what is asked
+	request wire.Raw // the request without its target; nil when the task has ended
+	target  string   // the named agent; "": any capable one
+	chain   []string // every agent that has had it, the source last
+	sum     uint64   // of the request
 
-	context wire.TaskContext // what it belongs to
+	context wire.TaskContext // the context of the task
 
 	retries   int       // after failures
 	forwarded string    // when it was
-	out       string    // the run that it was forwarded to; "": none
-	said      string    // the status of the latest response; "": there is none, or it counts for nothing now
+	out       string    // the run that received it; "": none
+	said      string    // the status of the latest response; "": none, or outdated
 	latest    int64     // the record of that
 	owed      bool      // its source may not have read it
-	sent      string    // the run of the source that it is on its way to
-	given     time.Time // when it was written to that run's stdin; zero: it was not yet
-	returned  []int64   // records of inputs that it could not be brought
+	sent      string    // the run of the source that it was sent to
+	given     time.Time // when it was written to that run's stdin; zero: not yet
+	returned  []int64   // records of inputs that could not be sent
 
-	next    time.Time // it is tried again then
-	asked   time.Time // its source has asked how it stands, and is told then if its agent has not said
+	next    time.Time // when it is retried
+	asked   time.Time // when a status request is answered without the agent
 	due     time.Time // the first of the two
 	number  int64     // of the record that made it
-	awaited *task     // what its source does with it: that task waits for this one
+	awaited *task     // the task of the source that waits for it
 }
 
-// date implements dated.
+// date implements byTime.
 func (d *delegation) date() (time.Time, int64) { return d.due, d.number }
 
-// delegations are all there are.
+// delegations holds all delegations by what must happen next.
 type delegations struct {
 	due   timeOrder[*delegation]
-	look  []*agent // that may have room for what waits for them
+	look  []*agent // agents that may have room for waiting tasks
 	fresh []reply  // that this turn has sent on their way
 }
 
-// reply is a response that is brought to its source.
+// A reply is a response that is sent to its source.
 type reply struct {
 	of   *delegation
 	said int64    // its record
 	line wire.Raw // nil: it is only in the record
 }
 
-// delegation is how a task was handed on, or nil.
+// delegation returns the delegation of a task, or nil.
 func (k *task) delegation() *delegation {
 	if k.more == nil {
 		return nil
@@ -65,7 +64,7 @@ func (k *task) delegation() *delegation {
 // waits reports whether a task waits to be forwarded to its agent.
 func (d *delegation) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
 
-// when has a delegation looked at at other times; the zero time: not by itself.
+// when sets the times at which a delegation is due. A zero time means never.
 func (s *State) when(d *delegation, next, asked time.Time) {
 	s.delegations.due.drop(d)
 	d.next, d.asked, d.due = next, asked, next
@@ -77,21 +76,21 @@ func (s *State) when(d *delegation, next, asked time.Time) {
 	}
 }
 
-// recheckCapacity has an agent looked at: there may be room for what waits for it.
+// recheckCapacity marks an agent that may have room for waiting tasks.
 func (s *State) recheckCapacity(a *agent) {
 	if a != nil && !slices.Contains(s.delegations.look, a) {
 		s.delegations.look = append(s.delegations.look, a)
 	}
 }
 
-// looked lets go of what was to be looked at and told in a turn of another life.
+// looked drops the pending work of a turn that was replayed.
 func (x *delegations) looked() {
 	clear(x.look)
 	clear(x.fresh)
 	x.look, x.fresh = x.look[:0], x.fresh[:0]
 }
 
-// handOn takes in how a new task was handed on.
+// handOn adds the delegation of a new task.
 func (s *State) handOn(k *task, f *taskCreated, seq int64) {
 	q := f.request
 	d := &delegation{
@@ -105,21 +104,21 @@ func (s *State) handOn(k *task, f *taskCreated, seq int64) {
 	}
 }
 
-// handsOn counts the tasks that an agent has handed on and that have not ended.
+// handsOn updates the number of open tasks that an agent has delegated.
 func (s *State) handsOn(k *task, by int) {
 	if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil {
 		a.handsOn += by
 	}
 }
 
-// directed notes that a task that was handed on is for an agent.
+// directed records that a delegated task is assigned to an agent.
 func (s *State) directed(d *delegation, a *agent) {
 	direct(&d.task.view)
 	s.when(d, time.Time{}, d.asked)
 	s.recheckCapacity(a)
 }
 
-// direct has the routing of a task say who has it.
+// direct sets the target in the routing of a task to its agent.
 func direct(v *wire.Task) {
 	if v.AssignedTo == "" || v.Details == nil || v.Details.Routing == nil {
 		return
@@ -130,8 +129,8 @@ func direct(v *wire.Task) {
 	v.Details = d
 }
 
-// awaitEnd notes that an agent does its task with what it has handed on: while it
-// waits for that, it has room for something else.
+// awaitEnd marks a delegated task as a part of its agent's own task. While that task waits, it
+// does not count against the capacity of its agent.
 func (s *State) awaitEnd(d *delegation, parent *task) {
 	if !parent.view.State.Final() && parent.view.AssignedTo == agentOf(d.task.view.SubmittedBy) && parent.view.AssignedTo != "" {
 		d.awaited = parent
@@ -141,7 +140,7 @@ func (s *State) awaitEnd(d *delegation, parent *task) {
 	}
 }
 
-// closeDelegation lets go of what an open task has beside it.
+// closeDelegation drops the parts of a delegation that only an open task needs.
 func (s *State) closeDelegation(d *delegation) {
 	d.request = nil
 	s.handsOn(d.task, -1)
@@ -164,8 +163,8 @@ func (k *task) detachParts() {
 	k.more.handedOn = nil
 }
 
-// keepResponse has the latest response brought to its source, if that is an agent with a
-// stdin: now, or when it has a run that reads.
+// keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
+// or when it has a run that reads.
 func (s *State) keepResponse(d *delegation, line wire.Raw) {
 	a := s.sourceAgent(d)
 	if a == nil {
@@ -180,8 +179,8 @@ func (s *State) keepResponse(d *delegation, line wire.Raw) {
 	}
 }
 
-// sourceAgent is the agent that is to hear of a task; nil when none is, which does
-// not ask for it.
+// sourceAgent returns the agent that receives the responses of a task. It returns nil if they
+// are not sent but fetched.
 func (s *State) sourceAgent(d *delegation) *agent {
 	a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.Deaf {
@@ -190,14 +189,14 @@ func (s *State) sourceAgent(d *delegation) *agent {
 	return a
 }
 
-// bringTo sends the latest response on its way. The line is nil where it is in the
-// record alone.
+// bringTo queues the latest response for its source. line is nil if it must be read from the
+// record.
 func (s *State) bringTo(a *agent, d *delegation, line wire.Raw) {
 	d.sent, d.given = a.run, time.Time{}
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
 
-// sendKeptResponses sends on their way what an agent has not got that reads now.
+// sendKeptResponses queues the responses that an agent has not received, when it reads again.
 func (s *State) sendKeptResponses(a *agent) {
 	if !a.listens() {
 		return
@@ -210,8 +209,8 @@ func (s *State) sendKeptResponses(a *agent) {
 	}
 }
 
-// settleGiven notes that an agent has read the responses that were written to it a
-// while before it says something.
+// settleGiven drops responses that an agent must have read: it has written something well after
+// they were written to it.
 func (s *State) settleGiven(agent string, at time.Time) {
 	a := s.agents.byID[agent]
 	if a == nil {
@@ -224,7 +223,7 @@ func (s *State) settleGiven(agent string, at time.Time) {
 	}
 }
 
-// dropKeptResponse notes that no response is owed any more.
+// dropKeptResponse records that the source needs no response any more.
 func (s *State) dropKeptResponse(d *delegation) {
 	if !d.owed {
 		return

@@ -5,8 +5,7 @@ import (
 	"orchestrator/wire"
 )
 
-// dispatch gives waiting tasks to free agents, until there is no task or no
-// agent for it.
+// dispatch assigns waiting tasks to free agents until none match.
 func (t *decision) dispatch() {
 	t.rematch()
 	m := &t.state.tasks.queue
@@ -23,8 +22,8 @@ func (t *decision) dispatch() {
 	}
 }
 
-// match is the first task for which there is an agent, and the agent. One of
-// the two is new in this round.
+// match returns the first task that some agent fits, and the agent. One of them is new in this
+// round.
 func (m *taskQueue) match() (first *task, to *agent) {
 	for _, d := range m.fresh {
 		if k := d.head(); k != nil && (first == nil || k.before(first)) {
@@ -42,8 +41,8 @@ func (m *taskQueue) match() (first *task, to *agent) {
 	return first, to
 }
 
-// better is the task that goes first of those for which there is an agent: one
-// under a capability of a, or the first so far.
+// better returns the first task that fits, and its agent: one under a capability of a, or the
+// best so far.
 func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
 	for _, d := range m.under[under] {
 		if k := d.head(); (first == nil || k.before(first)) && m.fits(d, a) {
@@ -53,7 +52,7 @@ func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*tas
 	return first, to
 }
 
-// before reports whether a task is to be given out before another.
+// before reports whether a task is dispatched before another.
 func (k *task) before(o *task) bool {
 	if k.urgency != o.urgency {
 		return k.urgency < o.urgency
@@ -61,7 +60,7 @@ func (k *task) before(o *task) bool {
 	return k.created < o.created
 }
 
-// mostPatient is the first agent that a demand fits.
+// mostPatient returns the first free agent that fits a bucket.
 func (m *taskQueue) mostPatient(d *bucket) *agent {
 	for _, a := range m.free {
 		if m.fits(d, a) {
@@ -71,14 +70,14 @@ func (m *taskQueue) mostPatient(d *bucket) *agent {
 	return nil
 }
 
-// fits reports whether an agent could be given the tasks of a demand. It has to
-// hear of them: only a server that has registered asks by itself.
+// fits reports whether an agent can get the tasks of a bucket. It must receive notices, or be a
+// server that polls.
 func (m *taskQueue) fits(d *bucket, a *agent) bool {
 	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&
 		(d.wants == nil || m.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
 }
 
-// settled notes that all was given out.
+// settled starts a new round after everything was dispatched.
 func (m *taskQueue) settled() {
 	clear(m.fresh)
 	clear(m.freed)
@@ -86,18 +85,18 @@ func (m *taskQueue) settled() {
 	m.round++
 }
 
-// assign gives a task to an agent and tells it.
+// assign dispatches a task to an agent and notifies it.
 func (t *decision) assign(k *task, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{} // it is the orchestrator that decides this
+	t.from = Actor{} // the orchestrator decides this
 	t.take(k, a, &taskAssigned{})
 	t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 }
 
-// take puts a task into the hands of an agent.
+// take assigns a task to an agent.
 func (t *decision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
 	t.fact(a.actor, k.view.ID, f)
-	t.cancelParts(parts) // its new agent begins anew
+	t.cancelParts(parts) // the new agent starts from the beginning
 }

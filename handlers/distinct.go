@@ -2,8 +2,8 @@ package handlers
 
 import "slices"
 
-// orderedSet are texts in the order in which they came, each once. There may be as
-// many as fit into a line, so that a few are looked through and many are not.
+// An orderedSet is a list of texts without duplicates, in the order of insertion. It may be as
+// long as a line, so a long one has a map.
 type orderedSet struct {
 	texts []string
 	known map[string]struct{} // nil while they are few

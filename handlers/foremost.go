@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// OpenTasks are the first of the tasks that have not ended, at most so many and in
-// short: those that agents work on, those that agents have, and those that wait, each
-// in the order in which they were created. It is for those who look often.
+// OpenTasks returns up to most open tasks in short form. Tasks in progress come first, then
+// assigned ones, then waiting ones, each in the order of creation. It is cheap enough for
+// frequent calls.
 func (s *State) OpenTasks(most int) []wire.Task {
 	var found taskList
 	for _, a := range s.agents.order {
@@ -45,7 +45,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 	return tasks
 }
 
-// Asked are the questions that wait for a person, the oldest first, at most so many.
+// Asked returns up to most open questions, the oldest first.
 func (s *State) Asked(most int) []wire.Question {
 	questions := make([]wire.Question, 0, min(most, len(s.questions.open)))
 	for _, q := range s.questions.open[:min(most, len(s.questions.open))] {

@@ -10,39 +10,39 @@ import (
 	"orchestrator/wire/object"
 )
 
-// decision is the handling of one input.
+// A decision is the handling of one input.
 type decision struct {
 	state     *State
 	at        time.Time
 	from      Actor
 	random    [16]byte
 	request   *wire.Request // nil unless it is one
-	settled   bool          // it is answered, or will be
+	settled   bool          // the request is answered, or will be later
 	pages     []Page        // of the log, that the answer needs
-	until     int64         // and no record after this one, when it was given before; 0: all
+	until     int64         // the last record to use, for a repeated answer; 0: all
 	out       *Outcome
 	took      time.Duration     // since the input came
-	byMail    string            // a task of which the bus has this in a message
-	bySession bool              // a session ends a task now: no agent has to be told
-	hushed    string            // an agent that hears of it already
+	byMail    string            // a task whose change the bus already has as a message
+	bySession bool              // a session ends the task, so no agent is notified
+	hushed    string            // an agent that need not be notified
 	responded *task             // the task whose own agent reports its end
 	departed  map[*agent]string // that do not come back by themselves
-	lost      bool              // no run is there any more, though it looks so
+	lost      bool              // all runs are lost, although the State has them
 
 	lostTasks     []lostTask       // of this turn
 	announcements []*taskAnnounced // that end the turn
 }
 
-// Prepare reads the payload of a request, off the goroutine that decides.
+// Prepare decodes the payload of a request. It may run outside of the goroutine that calls
+// Handle.
 func Prepare(r *wire.Request, depth int) *wire.Error {
 	return PrepareIn(&wire.Payloads{Depth: depth}, r)
 }
 
-// programOperations are the operations of the program itself, which only its operators
-// have.
+// programOperations are the operations of the supervisor, which are only for operators.
 var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "reload", "down"}
 
-// PrepareIn is Prepare for those who read many.
+// PrepareIn is Prepare with a reader that is used for many requests.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 	body, err := p.Request(r.Operation, r.Payload)
 	if err != nil && err.Code == wire.CodeUnknownType && slices.Contains(programOperations, r.Operation) {
@@ -63,9 +63,8 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 
 // Handle decides about one input. What it returns is valid until the next call.
 //
-// A panic is a mistake of ours and costs only the input: the caller is
-// answered with an internal error, unless there is an answer already. The facts
-// that were decided before stand, for they are applied.
+// A panic is a bug and affects only its input. The caller gets an internal error, unless it has
+// an answer already. Facts that were decided before the panic stand, since they are applied.
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
@@ -108,7 +107,7 @@ func (t *decision) handle(message wire.Message, refusal *wire.Error) {
 		panic("there is no decision for it")
 	}
 	if t.out.Again {
-		return // nothing was decided
+		return // nothing has been decided
 	}
 	t.reassignLost()
 	t.dispatch()
@@ -159,8 +158,8 @@ func (t *decision) ask(r *wire.Request) {
 	}
 }
 
-// unknown refuses an agent that is not known, or not any more: what it did
-// could not be remembered, and a repeat would be done twice.
+// unknown refuses a request of an unknown agent and reports whether it did. Without the agent a
+// repeat could not be recognized.
 func (t *decision) unknown() bool {
 	if t.from.Kind != Agent || t.state.agents.byID[t.from.Name] != nil {
 		return false
@@ -172,7 +171,7 @@ func (t *decision) unknown() bool {
 	return true
 }
 
-// wait leaves the answer to the request to a later turn.
+// wait defers the answer to a later turn.
 func (t *decision) wait() { t.out.Waits, t.settled = true, true }
 
 // answer grants the request.
@@ -185,7 +184,7 @@ func (t *decision) answer(payload any) {
 			t.pages = append(t.pages, Page{Sent: answer.Seq})
 		}
 	case *wire.TaskList:
-		if t.request.Operation != "query-tasks" { // those are brief
+		if t.request.Operation != "query-tasks" { // its tasks are in short form
 			for i := range answer.Tasks {
 				t.look(&answer.Tasks[i])
 			}
@@ -195,7 +194,7 @@ func (t *decision) answer(payload any) {
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Payload: payload, Pages: t.pages})
 }
 
-// look notes what of a task in the answer is only in the log.
+// look adds the pages that a task in the answer needs.
 func (t *decision) look(v *wire.Task) {
 	k := t.state.tasks.byID[v.ID]
 	if k == nil {
@@ -214,17 +213,17 @@ func (t *decision) refuse(err *wire.Error) {
 	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Refusal: err})
 }
 
-// notice tells an agent something without having been asked.
+// notice sends an agent a notification.
 func (t *decision) notice(to Actor, name, receipt string, payload any) {
 	t.out.Letters = append(t.out.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
 }
 
-// fact makes something true: it is recorded and applied.
+// fact records a fact and applies it.
 func (t *decision) fact(to, correlation string, f fact) {
 	t.factOf(t.from.String(), to, correlation, f)
 }
 
-// factOf is fact for what another actor than the caller has caused.
+// factOf is fact with a cause other than the caller.
 func (t *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
 	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {

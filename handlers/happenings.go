@@ -7,8 +7,8 @@ import (
 	"orchestrator/wire"
 )
 
-// happenings are the kinds of record that say what the supervisor did or saw.
-// Most of them change nothing here, and are kept because people ask.
+// happenings are the kinds of record for events of the supervisor. Most do not change the State
+// and are recorded for operators.
 var happenings = map[string]bool{
 	wire.EventUp: true, wire.EventReloaded: true, wire.EventStopping: true, wire.EventDown: true, wire.EventIdle: true,
 	wire.EventCleared: true, wire.EventStorm: true, wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true,
@@ -18,7 +18,7 @@ var happenings = map[string]bool{
 	wire.EventNotServed: true, wire.EventUndelivered: true,
 }
 
-// lifecycleEvent is what the supervisor did or saw.
+// A lifecycleEvent records an event of the supervisor.
 type lifecycleEvent struct {
 	what    string
 	Agent   string       `json:"agent,omitzero"`
@@ -38,7 +38,7 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.stopping = true
 		return
 	}
-	if a := s.agents.byID[f.Agent]; a != nil && a.remote == nil { // else it was one before the server took its name
+	if a := s.agents.byID[f.Agent]; a != nil && a.remote == nil { // otherwise it was of an agent before the server took its name
 		s.tasks.queue.removeIdle(a)
 		came := a.takes()
 		f.change(a)
@@ -51,8 +51,7 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 	}
 }
 
-// awake is the start of an orchestrator: no agent runs, and no caller waits at a
-// door.
+// awake handles the start of an orchestrator: no agent runs, and no HTTP request waits.
 func (s *State) awake(at time.Time) {
 	s.stopping, s.since = false, at
 	s.stirred(at)
@@ -72,7 +71,7 @@ func (s *State) awake(at time.Time) {
 	}
 }
 
-// change is what a happening does to the agent it is about.
+// change applies an event to the state of its agent.
 func (f *lifecycleEvent) change(a *agent) {
 	switch f.what {
 	case wire.EventStarting:
@@ -82,7 +81,7 @@ func (f *lifecycleEvent) change(a *agent) {
 	case wire.EventStarted:
 		a.state, a.run, a.stale, a.deaf, a.ended = up, f.Run, false, false, false
 		for _, k := range a.holds {
-			k.run = f.Run // what it was given before it is given to it now
+			k.run = f.Run // its tasks belong to the new run
 		}
 	case wire.EventStalled, wire.EventRecovered, wire.EventStdinClosed:
 		if a.runs(f.Run) {
@@ -93,7 +92,7 @@ func (f *lifecycleEvent) change(a *agent) {
 	case wire.EventExited:
 		a.state, a.returns = offline, false
 		if f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0 {
-			a.state, a.returns = crashed, true // it is said when it does not
+			a.state, a.returns = crashed, true // another event follows if it is not restarted
 		}
 	case wire.EventStopped:
 		a.state, a.returns = offline, false
@@ -102,11 +101,11 @@ func (f *lifecycleEvent) change(a *agent) {
 	}
 }
 
-// maxPast is how many ended runs of an agent are known: a session message for one of them
-// is refused.
+// maxPast is the number of ended runs of an agent that are remembered. A session message for one
+// of them is refused.
 const maxPast = 16
 
-// endLife notes that a run has ended: nothing more is heard of it.
+// endLife records that a run has ended and its output was read.
 func (s *State) endLife(a *agent) {
 	if !a.ended && a.run != "" {
 		if a.past = append(a.past, a.run); len(a.past) > maxPast {
@@ -119,7 +118,7 @@ func (s *State) endLife(a *agent) {
 	}
 }
 
-// follow is what a happening does to an agent's mail.
+// follow applies an event to the mail of its agent.
 func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted:
@@ -134,8 +133,7 @@ func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 	}
 }
 
-// carry is what a happening does to the session messages that an agent has not
-// taken up.
+// carry applies an event to the session messages that wait for its agent.
 func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted, wire.EventRecovered:
@@ -146,7 +144,7 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 		}
 		for _, m := range s.sessions.seats[a.ID] {
 			if f.what == wire.EventStarted {
-				m.number = 0 // each run counts anew
+				m.number = 0 // each run starts its own numbering
 			}
 		}
 	case wire.EventEnded:
@@ -156,8 +154,8 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 	}
 }
 
-// hearing is what a happening says about an agent that runs: whether it works,
-// and whether it can be told.
+// hearing applies an event about the responsiveness of an agent: whether it works, and whether
+// it can be notified.
 func (f *lifecycleEvent) hearing(a *agent) {
 	switch f.what {
 	case wire.EventStalled:
@@ -169,8 +167,8 @@ func (f *lifecycleEvent) hearing(a *agent) {
 	}
 }
 
-// happen records what the supervisor did or saw, and decides about the tasks of
-// agents that have ended.
+// happen records an event of the supervisor, and decides about the tasks of agents that have
+// ended.
 func (t *decision) happen(e *wire.Event) {
 	if !happenings[e.Kind] {
 		panic("no kind of happening: " + e.Kind)
@@ -213,17 +211,17 @@ func (t *decision) happen(e *wire.Event) {
 	}
 }
 
-// wrecked reports whether the last run of an agent has ended badly.
+// wrecked reports whether the last run of an agent ended with an error.
 func (t *decision) wrecked(name string) bool {
 	a := t.state.agents.byID[name]
 	return a != nil && a.wrecked
 }
 
-// lostWithUs is how a run ended whose end was not seen.
+// lostWithUs describes the end of a run that was lost with the orchestrator.
 const lostWithUs = "lost when the orchestrator was killed"
 
-// lose decides about the tasks of agents that an orchestrator before this one
-// left behind: it was killed, and they with it.
+// lose decides about the tasks of agents that were killed together with the previous
+// orchestrator.
 func (t *decision) lose() {
 	t.lost = true
 	for _, a := range t.state.agents.order {

@@ -4,7 +4,7 @@ import (
 	"orchestrator/wire"
 )
 
-// taskHelp says that an agent cannot go on with its task without a person.
+// taskHelp records that an agent needs a person for its task.
 type taskHelp struct {
 	ID         string      `json:"task"`
 	Name       string      `json:"name"`
@@ -62,7 +62,7 @@ func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error
 	return t.state.reply(k), nil
 }
 
-// questionWithdrawn means that the answer is not needed to a question any more.
+// questionWithdrawn records that a question needs no answer any more.
 type questionWithdrawn struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`
@@ -78,8 +78,8 @@ func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
 	}
 }
 
-// cancelQuestions takes back what was asked about a task, which goes on without the
-// answer, or not at all.
+// cancelQuestions withdraws the question about a task that continues without the answer, or
+// ends.
 func (t *decision) cancelQuestions(k *task) {
 	if k.more != nil && k.more.question != "" {
 		asked := k.view.AssignedTo
@@ -90,7 +90,7 @@ func (t *decision) cancelQuestions(k *task) {
 	}
 }
 
-// helped lets a task go on whose agent has its answer.
+// helped continues a task whose agent has its answer.
 func (t *decision) helped(id, answer string) {
 	k := t.state.tasks.byID[id]
 	if k == nil || k.view.State != wire.TaskNeedsHuman {

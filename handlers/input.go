@@ -6,32 +6,31 @@ import (
 	"orchestrator/wire"
 )
 
-// Input is one thing to decide about.
+// An Input is one message to decide about.
 type Input struct {
 	At      time.Time
 	From    Actor
 	Message wire.Message
-	Random  [16]byte // fresh for each input; ids and keys are made of it
-	// Refusal is why a request cannot be decided about, if it cannot: what had to
-	// be looked up for it could not be.
+	Random  [16]byte // new for each input; source of ids and keys
+	// Refusal is set if a request cannot be decided, because a required lookup failed.
 	Refusal *wire.Error
-	Took    time.Duration // since it came, of a session message: its log says so
+	Took    time.Duration // time since a session message arrived, for its log
 }
 
-// Actor is who speaks. Its fields are what the pipe or the credential says,
-// never what a message claims.
+// An Actor is the sender of an input. Its fields come from the connection or the credential,
+// never from the message.
 type Actor struct {
 	Kind ActorKind
-	Name string // of an agent; of a person, if there is one to tell; the id of a actor
+	Name string // of an agent; of a person, if known; the id of an external actor
 	Run  string // of an agent: the process that speaks
-	Only string // of an agent at a door: the run that its credential is for; "": any
-	// Strict is a door where each step is said by itself: nothing ends there that
-	// was not started.
+	Only string // of an agent over HTTP: the run that its credential is for; "": any
+	// ExplicitSteps is set for callers that report each step of a task. A task that was not
+	// started cannot be ended then.
 	ExplicitSteps bool
-	ActsForOthers bool // an agent that came by a door where agents see to the tasks of others
+	ActsForOthers bool // an agent on a route that manages tasks of others
 }
 
-// ActorKind tells actors apart.
+// ActorKind is the kind of an Actor.
 type ActorKind uint8
 
 // The kinds of Actor.
@@ -40,10 +39,10 @@ const (
 	Operator
 	Agent
 	Anonymous // a caller that has not registered yet
-	External  // an actor on another machine, with mail here and nothing else
+	External  // an actor on another machine, which has only mail here
 )
 
-// String spells an actor as the log has it.
+// String returns the actor as recorded in the log.
 func (a Actor) String() string {
 	switch a.Kind {
 	case Operator:
@@ -63,57 +62,57 @@ func (a Actor) String() string {
 
 const agentPrefix = "agent:"
 
-// Outcome is what was decided. It is valid until the next call of Handle, and
-// its records and letters must be copied by a caller that keeps the slices longer.
+// An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
+// slices longer must copy them.
 type Outcome struct {
 	Records []wire.Record
 	Letters []Letter
-	// Refused is the verdict on a request or a report, for the audit: nil when
-	// it was granted. Waits says that the answer comes later.
+	// Refused is the error of a request or an event, for the audit; nil if it was accepted.
+	// Waits reports whether the answer comes later.
 	Refused *wire.Error
 	Waits   bool
-	// Again says that nothing was decided: what was looked up for the request is
-	// too old. It is to be looked up again, and handed in again.
+	// Again reports that nothing was decided, because the Lookup of the request is too old. The
+	// caller must repeat the search and call Handle again.
 	Again bool
-	// Fault is what went wrong in here, if something did. It is for the log of
-	// the orchestrator, not for the caller.
+	// Fault is an internal error, if there was one. It is for the log of the orchestrator and
+	// not for the caller.
 	Fault error
 }
 
-// Letter is something to be told, once the records are durable: the answer to a
-// request, or a notice to an agent.
+// A Letter is a message to send once the records are durable: the answer to a request, or a
+// notice to an agent.
 type Letter struct {
 	To      Actor
-	Request string       // of an answer: the id of what it answers
-	Form    wire.Dialect // of an answer: how that was asked
+	Request string       // of an answer: the id of the request
+	Form    wire.Dialect // of an answer: the form of the request
 	Notice  string       // of a notice: its name
 	Payload any          // of either
 	Refusal *wire.Error  // of an answer: instead of a payload
 	Task    string       // of a notice: a wire.Delivered reports that it was written
-	Pages   []Page       // of an answer: what is only in the log
-	Line    wire.Raw     // instead of all that: a line as it is, a session message
-	Said    int64        // of a Line: the number of its record, for the wire.Told that it was written
-	Kept    int64        // instead of a Line: the record that has it, see LineOf
-	After   int64        // of a session message: the one before it that is on its way too
+	Pages   []Page       // of an answer: the parts that are only in the log
+	Line    wire.Raw     // a complete line, instead of the fields above
+	Said    int64        // of a Line: its record, for the wire.Delivered that reports it
+	Kept    int64        // instead of a Line: the record that holds it; see LineOf
+	After   int64        // of a session message: the previous one that is on its way
 
 	Metadata *wire.TaskMetadata // of the task, for the members that the line lacks
 }
 
-// Rules are what the configuration decides.
+// Rules holds the settings from the configuration.
 type Rules struct {
-	RequestTimeout      time.Duration // of questions without one of their own
+	RequestTimeout      time.Duration // default timeout of questions
 	OnDependencyFailure string        // auto | block | cancel
-	LenientResults      bool          // a structured result that breaks its format is taken all the same
+	LenientResults      bool          // a result that does not conform to its $schema is accepted
 	MatchOnCreate       bool          // tasks with requirements are matched when they are created
-	IgnoreArrivals      bool          // and not when an agent comes online or has room again
-	OnlineOnly          bool          // they are given to agents that are online alone
-	CountAssigned       bool          // what an agent has not started counts against its capacity
-	MaxAttempts         int           // of a task whose agents end
-	DelegationRetries   int           // of one that was handed on and has failed, if its agent says that it may go better
+	IgnoreArrivals      bool          // do not match them when an agent becomes available
+	OnlineOnly          bool          // match them only with agents that are online
+	CountAssigned       bool          // tasks that are not started count against capacity
+	MaxAttempts         int           // maximum attempts of a task whose agents end
+	DelegationRetries   int           // retries of a failed delegated task with a recoverable fault
 	Silence             time.Duration // of a server that has registered: then it is offline
-	Heartbeat           time.Duration // apart: how often actors are asked for one
-	Stale               time.Duration // without a heartbeat: then GO is told
-	Topics              []string      // that are registered, besides the standard ones
+	Heartbeat           time.Duration // interval of heartbeats
+	Stale               time.Duration // time without a heartbeat after which GO is notified
+	Topics              []string      // registered topics besides the standard ones
 	Depth               int           // how deep a payload may nest
 	KeepFinished        int           // finished tasks that are kept whole
 	KeepClosed          int           // closed sessions, and servers without a key, that are kept

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// secret is what this turn's chance makes of a credential.
+// secret returns a secret made of the random bytes of the input.
 func (t *decision) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
 
 func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
@@ -23,14 +23,14 @@ func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }
 
-// newKey is a key, and what is kept of it.
+// newKey returns a new key with its id and its hash. Only the latter two are stored.
 func (t *decision) newKey() (key, id, hash string) {
 	key = wire.KeyPrefix + t.secret()
 	hash = HashKey(key)
 	return key, "k" + hash[:8], hash
 }
 
-// keyOf is the key of an agent as it is kept.
+// keyOf returns the credential for a key of an agent.
 func keyOf(agent, id, hash string, at time.Time) *credential {
 	return &credential{Credential: wire.Credential{ID: id, Kind: credentialKey, For: agent, IssuedAt: wire.Timestamp(at)}, hash: hash}
 }
@@ -41,13 +41,13 @@ func noAgent(name string) *wire.Error {
 	}
 }
 
-// HashKey is what is kept of a key.
+// HashKey returns the hash under which a key is stored.
 func HashKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// AgentOf finds the agent that a key, given by its hash, speaks for.
+// AgentOf returns the agent of a key, given by its hash.
 func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
 	c := s.access.find(hash, credentialKey, at)
 	if c == nil {
@@ -56,7 +56,7 @@ func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
 	return c.For, s.agents.byID[c.For] != nil
 }
 
-// keyIssued says that a key speaks for an agent. The key itself is nowhere.
+// keyIssued records that a key authenticates an agent. The key itself is not stored.
 type keyIssued struct {
 	ID    string `json:"id"`
 	Agent string `json:"agent"`
@@ -71,8 +71,7 @@ func (f *keyIssued) apply(s *State, r *wire.Record) {
 	s.admit(s.agents.byID[f.Agent])
 }
 
-// admit notes that an agent has a key. A server that had none left can be given
-// something again.
+// admit records that an agent has a key. A server that had none can be assigned tasks again.
 func (s *State) admit(a *agent) {
 	if a != nil {
 		if a.remote != nil {
@@ -84,8 +83,7 @@ func (s *State) admit(a *agent) {
 	}
 }
 
-// keysRotated says that an agent has a new key, and until when its old ones
-// hold.
+// keysRotated records that an agent has a new key, and when its old ones expire.
 type keysRotated struct {
 	ID    string `json:"id"`
 	Agent string `json:"agent"`
@@ -106,7 +104,7 @@ func (f *keysRotated) apply(s *State, r *wire.Record) {
 	s.admit(s.agents.byID[f.Agent])
 }
 
-// shorten lets a credential run out at a time, unless it does so before.
+// shorten makes a credential expire at a time, unless it expires earlier.
 func (x *access) shorten(c *credential, until string) {
 	at, _ := object.ParseTime(until)
 	if c.until.IsZero() || at.Before(c.until) {

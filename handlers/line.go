@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// taskList is tasks in the order of their creation.
+// A taskList is a list of tasks in the order of their creation.
 type taskList []*task
 
-// find says where a task stands, or would.
+// find returns the index of a task in the list, or where it would be inserted.
 func (l taskList) find(k *task) (at int, there bool) {
 	return slices.BinarySearchFunc(l, k.created, func(o *task, created int64) int { return cmp.Compare(o.created, created) })
 }
 
-// with is the line with a task in its place. Nearly always that is the end.
+// with returns the list with a task added. Usually the task is added at the end.
 func (l taskList) with(k *task) taskList {
 	if n := len(l); n == 0 || l[n-1].created < k.created {
 		return append(l, k)
@@ -34,7 +34,7 @@ func (l taskList) after(k *task) taskList {
 	return l[at:]
 }
 
-// without is the line without a task. Nearly always it is the first.
+// without returns the list without a task. Usually the task is the first.
 func (l taskList) without(k *task) taskList {
 	switch at, there := l.find(k); {
 	case !there:

@@ -4,7 +4,7 @@ import (
 	"orchestrator/wire"
 )
 
-// dependencyAdded says that a task depends on another.
+// dependencyAdded records that a task depends on another.
 type dependencyAdded struct {
 	ID         string          `json:"task"`
 	Name       string          `json:"name"`
@@ -27,8 +27,7 @@ func (f *dependencyAdded) apply(s *State, r *wire.Record) {
 	s.rememberLink(r, f.Request, k, f.Dependency)
 }
 
-// relink changes what a task depends on, and what follows for the counts and the
-// queue.
+// relink changes the dependencies of a task and updates the counts and the queue.
 func (s *State) relink(k *task, change func()) {
 	s.count(k, -1)
 	change()
@@ -48,7 +47,7 @@ func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d wire.Dep
 	}
 }
 
-// dependencyGone says that a task does not depend on another any more.
+// dependencyGone records that a task no longer depends on another.
 type dependencyGone struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
@@ -70,15 +69,14 @@ func (f *dependencyGone) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 
-// dependencyResolved says that tasks need not wait any longer for one that is
-// done, or has ended.
+// dependencyResolved records that tasks no longer wait for a task that is done or has ended.
 type dependencyResolved struct {
 	ID      string     `json:"task"` // that they waited for
 	Name    string     `json:"name"`
 	Waiting []resolved `json:"waiting"`
 }
 
-// resolved is a task that need not wait, and the number of its dependency.
+// A resolved names a waiting task and the number of its dependency.
 type resolved struct {
 	ID     string `json:"task"`
 	Number int64  `json:"number"`
@@ -100,7 +98,7 @@ func (f *dependencyResolved) apply(s *State, r *wire.Record) {
 	}
 }
 
-// taskUnblocked says that a task has nothing left to wait for.
+// taskUnblocked records that a task has no unresolved dependency.
 type taskUnblocked struct {
 	ID   string `json:"task"`
 	Name string `json:"name"`
@@ -109,7 +107,7 @@ type taskUnblocked struct {
 func (*taskUnblocked) kind() string               { return wire.EventTaskUnblocked }
 func (*taskUnblocked) apply(*State, *wire.Record) {}
 
-// taskAnnounced says that all is decided that followed from the end of a task.
+// taskAnnounced records that all consequences of the end of a task are decided.
 type taskAnnounced struct {
 	ID        string         `json:"task"`
 	Name      string         `json:"name"`
@@ -121,7 +119,7 @@ type taskAnnounced struct {
 func (*taskAnnounced) kind() string               { return wire.EventTaskAnnounced }
 func (*taskAnnounced) apply(*State, *wire.Record) {}
 
-// contractSeen says that a result has, or lacks, what was promised or is needed.
+// contractSeen records that a result has, or lacks, a contract that was promised or is needed.
 type contractSeen struct {
 	what     string
 	ID       string `json:"task"`
@@ -135,7 +133,7 @@ type contractSeen struct {
 func (f *contractSeen) kind() string             { return f.what }
 func (*contractSeen) apply(*State, *wire.Record) {}
 
-// oddity records what is worth a warning about a document that was accepted.
+// oddity records a warning about a document that was accepted.
 type oddity struct {
 	what    string
 	ID      string `json:"task,omitzero"`
@@ -148,7 +146,7 @@ type oddity struct {
 func (f *oddity) kind() string             { return f.what }
 func (*oddity) apply(*State, *wire.Record) {}
 
-// odd records what is worth a warning about a task.
+// odd records a warning about a task.
 func (t *decision) odd(k *task, o wire.Oddity) {
 	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(t.from.String()), Pointer: o.Pointer, Text: o.Text})
 }

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// kindOf is a kind of dependency as the graph has it.
+// kindOf returns the graph's kind for a type of dependency.
 func kindOf(name string) graph.Kind {
 	switch name {
 	case wire.DependsInput:
@@ -26,7 +26,7 @@ func kindOf(name string) graph.Kind {
 // gates reports whether a kind of dependency holds a task back.
 func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.Input }
 
-// link makes a task depend on another. What is settled already is resolved at
+// link makes a task depend on another. A dependency that is already satisfied is resolved at
 // once.
 func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
 	kind := kindOf(d.Type)
@@ -41,7 +41,7 @@ func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
 	return e
 }
 
-// shownLink is a dependency as others see it.
+// shownLink returns a dependency as callers see it.
 func (s *State) shownLink(e graph.Edge) wire.Link {
 	v := s.tasks.graph.Edge(e)
 	l := wire.Link{ID: linkID(v.Number), On: s.tasks.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
@@ -61,7 +61,7 @@ func (s *State) shownLink(e graph.Edge) wire.Link {
 
 func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 
-// showLinks adds what a task depends on to what others see of it.
+// showLinks adds the dependencies of a task to its view.
 func (s *State) showLinks(k *task, v *wire.Task) {
 	var needs orderedSet
 	for e := range s.tasks.graph.Needs(k.node) {
@@ -74,8 +74,8 @@ func (s *State) showLinks(k *task, v *wire.Task) {
 	v.Dependencies = needs.texts
 }
 
-// showInputs adds what has been delivered to a task. What is no longer here is
-// named in pages.
+// showInputs adds the delivered inputs to the view of a task. Data that are only in the log are
+// listed by inputPages.
 func (s *State) showInputs(k *task, v *wire.Task) {
 	for e := range s.tasks.graph.Needs(k.node) {
 		edge := s.tasks.graph.Edge(e)
@@ -89,9 +89,9 @@ func (s *State) showInputs(k *task, v *wire.Task) {
 	}
 }
 
-// showResults adds what came of the tasks that a task depends on, as far as it may show it.
-// As many are shown as there is room for, in the order of the dependencies. One that is only
-// in the log is named in pages.
+// showResults adds the results of the dependencies of a task to its view, except private ones.
+// It adds as many as fit, in the order of the dependencies. Results that are only in the log are
+// listed by resultPages.
 func (s *State) showResults(k *task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
 	for e := range s.tasks.graph.Needs(k.node) {
@@ -109,7 +109,7 @@ func (s *State) showResults(k *task, v *wire.Task) {
 	}
 }
 
-// resultPages are the results that a task shows and that are only in the log.
+// resultPages returns the results that a task shows and that are only in the log.
 func (s *State) resultPages(v *wire.Task) []PageResult {
 	var pages []PageResult
 	room := wire.MaxLinkResults
@@ -126,16 +126,15 @@ func (s *State) resultPages(v *wire.Task) []PageResult {
 	return pages
 }
 
-// delivery is what a task delivers under a contract. Data is nil when it is in
-// the log alone.
+// A delivery is the part of a result under one contract. Data is nil if it is only in the log.
 type delivery struct {
 	key    string
 	status string
 	data   wire.Raw
-	logged bool // there are data, in the log
+	logged bool // the log has data
 }
 
-// deliveries are the contracts of a result, if it is one that has any.
+// deliveries returns the contracts of a structured result, or nil.
 func deliveries(result wire.Raw) []delivery {
 	if read := wire.ReadResult(result); read != nil && read.Structured {
 		return delivered(read)
@@ -152,8 +151,8 @@ func delivered(result *wire.Result) []delivery {
 	return all
 }
 
-// delivery is what a task that is done has under a contract; nil if it has
-// nothing. There may be as many as fit into a line, and as many who ask.
+// delivery returns the delivery of a finished task under a contract, or nil. The search is
+// binary, since there may be as many as fit into a line.
 func (k *task) delivery(key string) *delivery {
 	if k.more == nil {
 		return nil
@@ -165,7 +164,7 @@ func (k *task) delivery(key string) *delivery {
 	return &k.more.delivered[at]
 }
 
-// leaveDelivered leaves to the log what a task delivers.
+// leaveDelivered drops the delivered data, which are in the log.
 func (k *task) leaveDelivered() {
 	if k.more == nil {
 		return
@@ -175,7 +174,7 @@ func (k *task) leaveDelivered() {
 	}
 }
 
-// inputPages are the inputs of a task whose data are only in the log.
+// inputPages returns the inputs of a task whose data are only in the log.
 func (s *State) inputPages(v *wire.Task) []PageInput {
 	var pages []PageInput
 	for _, in := range v.ResolvedInputs {

@@ -8,9 +8,9 @@ import (
 	"orchestrator/wire"
 )
 
-// dependencies checks what a new task is to depend on. Those that have come to
-// nothing are vain: they are refused, or only said, as the rule is. There is no
-// look for circles, for there cannot be any: a new task depends on older ones.
+// dependencies checks the dependencies of a new task. A dependency on a task that has failed is
+// vain: depending on the rules it is refused or returned. There can be no cycle, since a new
+// task depends only on older ones.
 func (t *decision) dependencies(needs []wire.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
 	taken := make(map[string]string)
 	for i := range needs {
@@ -49,10 +49,10 @@ func (t *decision) mayHave(up *task, d *wire.Dependency, of *wire.Details, point
 	}
 }
 
-// shares reports whether a task is of the same session, project or parent task as one with the
-// details d. A session counts for its members only, and a parent task for those that may read
-// it: any agent can write their names. The name of
-// a project is taken at its word: an agent that names a project may read what its tasks make.
+// shares reports whether a task belongs to the same session, project or parent task as one with
+// the details d. A session counts only for its members, and a parent task only for callers that
+// may read it, since any agent can name them. The name of a project is trusted: an agent that
+// names a project may read its results.
 func (t *decision) shares(up *task, d *wire.Details) bool {
 	its := up.view.Details
 	if its == nil || d == nil {
@@ -73,14 +73,14 @@ func (k *task) promises(key string) bool {
 	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p wire.Promise) bool { return p.Key == key })
 }
 
-// isVain reports whether a dependency would hold a task back for ever, since the
-// other has come to nothing.
+// isVain reports whether a dependency would hold a task back forever, because the other task
+// failed or was cancelled.
 func (s *State) isVain(d wire.Dependency) bool {
 	on := s.tasks.byID[d.On].view.State
 	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
-// mayDepend returns why a task cannot depend on another, whatever the task.
+// mayDepend returns an error if no task can have a dependency.
 func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := t.state.tasks.byID[d.On]
 	if on == nil {
@@ -99,8 +99,8 @@ func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool,
 	return t.mayHave(on, d, of, pointer)
 }
 
-// collides refuses two tasks that would deliver under the same contract: one
-// would hide the other.
+// collides refuses two tasks that would deliver under the same contract, since one would hide
+// the other.
 func collides(taken map[string]string, d wire.Dependency, pointer string) *wire.Error {
 	if d.Type != wire.DependsInput {
 		return nil
@@ -116,9 +116,8 @@ func collides(taken map[string]string, d wire.Dependency, pointer string) *wire.
 	return nil
 }
 
-// staysBlocked reports whether what depends on something that came to nothing stays
-// and waits for a person: as the file says, or else as those want it whose
-// protocol it came by.
+// staysBlocked reports whether a task stays pending after a dependency has failed, and waits for
+// a person. The configuration decides, or else the protocol by which the task was submitted.
 func (s *State) staysBlocked(patient bool) bool {
 	switch s.rules.OnDependencyFailure {
 	case "block":
@@ -187,10 +186,10 @@ func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
 	return circle(path)
 }
 
-// longestPath is how much of a circle is told.
+// longestPath is the maximum length of a cycle in an error.
 const longestPath = 100
 
-// circle refuses tasks that would wait for each other for ever.
+// circle returns the error for tasks that would wait for each other.
 func circle(path []string) *wire.Error {
 	message := fmt.Sprintf("task %s would wait for itself, by way of %d tasks", path[0], len(path)-1)
 	if len(path) == 2 {
@@ -205,12 +204,12 @@ func circle(path []string) *wire.Error {
 	}
 }
 
-// mayRelink returns why the dependencies of a task cannot change any more.
+// mayRelink returns an error if the dependencies of a task can no longer change.
 func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
-	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has it
+	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has received it
 		return wrongState(k, "made to depend on something else")
 	}
-	if w := k.work(); w != nil && w.phase != wire.PhaseHeld && gates(kind) { // its developer was told to do it
+	if w := k.work(); w != nil && w.phase != wire.PhaseHeld && gates(kind) { // its developer has received it
 		return wrongState(k, "made to depend on something else")
 	}
 	switch k.view.State {
@@ -224,7 +223,7 @@ func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	return wrongState(k, "made to depend on something else")
 }
 
-// warnVain says that a task waits for something that has come to nothing.
+// warnVain records that a task waits for one that has failed.
 func (t *decision) warnVain(k *task, d wire.Dependency) {
 	if t.state.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
@@ -256,8 +255,8 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 	return &wire.LinkReply{Dependency: link}, nil
 }
 
-// findLink finds a dependency of a task by its own id, or by that of the task
-// that is depended on: then one that is still open, if there are several.
+// findLink returns a dependency of a task, given by its id or by the id of the other task. Of
+// several it prefers an unresolved one.
 func (t *decision) findLink(k *task, id string) (found graph.Edge, ok bool) {
 	for e := range t.state.tasks.graph.Needs(k.node) {
 		v := t.state.tasks.graph.Edge(e)

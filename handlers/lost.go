@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// poison is how many agents may die with a task in their hands.
+// poison is the number of agents that may crash with a task before it fails.
 const poison = 2
 
 // requeueLost decides about a task whose agent has ended. If the agent was told to stop,
@@ -20,7 +20,7 @@ func (t *decision) requeueLost(k *task, a *agent, how string, code int, ordered 
 	case k.way == inSession: // see bereaveWorks
 	case k.way == assignedDelegated && !k.view.State.Final():
 		t.loseHolder(k, a, how, ordered)
-	case k.view.State.Final(): // it has come to nothing with another that the agent had
+	case k.view.State.Final(): // it has failed together with another task of the agent
 	case k.way != dispatched:
 		t.retry(k, a, how, code, ordered)
 	case k.view.State == wire.TaskAssigned:
@@ -39,7 +39,7 @@ func (t *decision) requeueLost(k *task, a *agent, how string, code int, ordered 
 	}
 }
 
-// stopWhy is why a task is requeued whose agent was stopped, or lost with the
+// stopWhy returns the reason to requeue a task whose agent was stopped, or lost with the
 // orchestrator.
 func (t *decision) stopWhy(how string) string {
 	if t.lost {
@@ -48,10 +48,9 @@ func (t *decision) stopWhy(how string) string {
 	return "its agent was stopped"
 }
 
-// retry decides about a task that was matched with an agent, or given to it by
-// hand, and whose agent has ended or is not heard of any more. Only the
-// agent says that such a task is done. What the agent had not begun waits for
-// it, unless only agents that are online are given anything.
+// retry decides about a matched or manually assigned task whose agent has ended or is offline.
+// Only its agent can complete such a task. A task that was not begun waits for its agent, unless
+// tasks are only for agents that are online.
 func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) {
 	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
 	counts := begun && !ordered
@@ -72,8 +71,8 @@ func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) 
 	}
 }
 
-// giveBack lets others have what an agent was matched with and has not begun, for
-// it does not come back by itself. What was given to it by hand waits for it.
+// giveBack requeues matched tasks that an agent has not begun, because it is not restarted
+// automatically. Manually assigned tasks wait for the agent.
 func (t *decision) giveBack(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == matched && k.view.State == wire.TaskAssigned {
@@ -83,14 +82,14 @@ func (t *decision) giveBack(a *agent) {
 	t.shift(a)
 }
 
-// lostTask is a task that has lost its agent.
+// A lostTask is a task that has lost its agent.
 type lostTask struct {
 	task *task
 	of   string
 }
 
-// reassignLost gives tasks with requirements, and those that were handed on, that have lost
-// their agents in this turn to others. It is for its end, when all is known of who is online.
+// reassignLost reassigns tasks with requirements and delegated tasks that have lost their agents
+// in this turn. It runs at the end of the turn, when all changes of agents are known.
 func (t *decision) reassignLost() {
 	slices.SortStableFunc(t.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
 	for _, o := range t.lostTasks {
@@ -102,7 +101,7 @@ func (t *decision) reassignLost() {
 	}
 }
 
-// fates are what became of the agents that had a task, this one last.
+// fates returns how each agent that had a task ended, the given one last.
 func (k *task) fates(last *agent, how string) string {
 	var all []string
 	if k.more != nil {
@@ -111,13 +110,13 @@ func (k *task) fates(last *agent, how string) string {
 	return strings.Join(append(all, last.ID+": "+how), "; ")
 }
 
-// giveUp fails a task that waits for a person perhaps.
+// giveUp fails a task, which may be waiting for a person.
 func (t *decision) giveUp(k *task, why string) {
 	t.resume(k)
 	t.fail(k, failure{why: why})
 }
 
-// resume takes a task up again whose agent waits for a person.
+// resume continues a task that waits for a person, without the answer.
 func (t *decision) resume(k *task) {
 	if k.view.State == wire.TaskNeedsHuman {
 		t.cancelQuestions(k)

@@ -7,16 +7,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// mailed says that an actor has sent a message. The message is the record itself,
-// column by column; what is not of it stands in the correlation.
+// mailed records a message from an actor. The fields of the record hold the message; its
+// correlation holds the cause.
 type mailed struct {
 	wire.Mail
 	key   string
 	cause *cause
 }
 
-// cause is the agent that sent a message, the request by which it did, where that
-// is one that may be repeated, and what else it was answered.
+// A cause names the agent that sent a message, its request if that can be repeated, and the
+// warnings in the answer.
 type cause struct {
 	Agent    string      `json:"agent"`
 	Request  *requestKey `json:"request,omitzero"`
@@ -42,20 +42,19 @@ func (f *mailed) apply(s *State, r *wire.Record) {
 	}
 	if f.cause != nil {
 		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
-		answer.Payload = nil // what may be large is in the record
+		answer.Payload = nil // the payload may be large and is in the record
 		s.saveReply(f.cause.Agent, f.cause.Request, answer, nil)
 	}
 }
 
-// arrived notes that there is mail for an actor.
+// arrived records that an actor has new mail.
 func (s *State) arrived(r *wire.Record) {
 	if to := s.bus.actors[r.To]; to != nil && r.IsMail() {
 		to.latest = r.Seq
 	}
 }
 
-// heard notes what a message says of its sender. That an agent has started is
-// said for GO, not by it.
+// heard updates the sender of a message. An agent does not send agent.spawned itself.
 func (b *bus) heard(c *busActor, r *wire.Record) {
 	if r.Topic != wire.TopicAgentSpawned {
 		c.seen = r.At
@@ -68,7 +67,7 @@ func (b *bus) heard(c *busActor, r *wire.Record) {
 		case r.To != wire.ActorGlobal:
 		case c.agent != nil:
 			c.agent.farewell = true
-		default: // it is gone, and not missed
+		default: // it has ended regularly
 			b.unwatch(c)
 		}
 	}
@@ -120,15 +119,14 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := t.before(&m.Lookup, from, m.Key); before.seq != 0 { // what it says is in the record
+	if before, _ := t.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
 		return &wire.Sent{Mail: wire.Mail{Seq: before.seq}, Duplicate: true}, nil
 	}
 	return t.send(from, m), nil
 }
 
-// IdempotencyKey returns what an input sends with a key, if it does: whether there is something
-// with it already is to be looked up in the record first, and filled into l. The key
-// is that of from.
+// IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.
+// The caller must search the log for the key before it calls Handle.
 func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
@@ -145,10 +143,11 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 			return &m.Lookup, x.of.key(), m.Message.MessageID
 		}
 	}
-	return nil, "", "" // it is refused, or has none
+	return nil, "", "" // the request will be refused, or has no key
 }
 
-// before is what the actor has sent with the same key, nothing if there is none.
+// before returns what an actor has sent with a key. sure is false if the Lookup does not
+// suffice.
 func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
 	if key == "" {
 		return keyed{}, true
@@ -162,8 +161,8 @@ func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bo
 	return t.state.bus.keys.find(from, key, l.Looked)
 }
 
-// SumOf is the sum of what a record with a key says, where the same key with other
-// words is refused; 0 where it is the key alone that counts.
+// SumOf returns the checksum of a record with a key, if the same key with other content is
+// refused. It returns 0 if only the key counts.
 func SumOf(r *wire.Record) uint64 {
 	if r.Kind != wire.EventSessionSaid {
 		return 0
@@ -171,11 +170,11 @@ func SumOf(r *wire.Record) uint64 {
 	var said struct {
 		Sum uint64 `json:"sum"`
 	}
-	_ = object.DecodeOwn(r.Payload, &said) // what cannot be read says something else
+	_ = object.DecodeOwn(r.Payload, &said) // an unreadable record never matches
 	return said.Sum
 }
 
-// outdated reports whether what was looked up for a request is too old to decide it.
+// outdated reports whether the Lookup of a request is too old to decide it.
 func (t *decision) outdated(r *wire.Request) bool {
 	l, from, key := t.state.IdempotencyKey(&Input{From: t.from, Message: r})
 	if l == nil {
@@ -185,7 +184,7 @@ func (t *decision) outdated(r *wire.Request) bool {
 	return !sure
 }
 
-// send sends a message, and does what follows from it.
+// send sends a message and applies its effects.
 func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	f := &mailed{Mail: wire.Mail{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
 	if m.ReplyTo != 0 {
@@ -219,7 +218,7 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
 }
 
-// oddMail returns what is odd about a message, and no reason to refuse it.
+// oddMail returns warnings about a message that is accepted.
 func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	if odd := misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)

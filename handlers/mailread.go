@@ -8,17 +8,16 @@ import (
 	"orchestrator/wire"
 )
 
-// MailPage is a page of an actor's mail, which is only in the record.
+// A MailPage selects a page of an actor's mail, which is only in the log.
 type MailPage struct {
 	Actor string
 	After int64 // messages behind this number
-	Until int64 // and up to this one: what came later is for the next page; 0: all
+	Until int64 // messages up to this number; 0: all
 	Limit int64
-	Told  bool // without the tasks that the actor was given: it is told of them otherwise
+	Told  bool // without assignments, of which the actor is notified separately
 }
 
-// mailPageBytes is how much a page holds; a message that is larger is a page by
-// itself.
+// mailPageBytes is the maximum size of a page. A larger message is a page by itself.
 const mailPageBytes = 4 << 20
 
 func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
@@ -38,13 +37,12 @@ func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Erro
 	return answer, nil
 }
 
-// isFor reports whether mail is for an actor: what is addressed to it, and what is
-// for all and not by itself.
+// isFor reports whether mail is for an actor: addressed to it, or a broadcast of another actor.
 func isFor(actor string, m *wire.Mail) bool {
 	return m.To == actor || m.To == wire.Broadcast && m.From != actor
 }
 
-// completeMail reads what an answer says of messages.
+// completeMail completes an answer with messages from the log.
 func completeMail(answer any, pages []Page, record Archive) (any, error) {
 	if len(pages) == 0 {
 		return answer, nil
@@ -78,8 +76,8 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 	return answer, nil
 }
 
-// ReadMail reads a page of an actor's mail. seen is the number behind which the
-// next one begins; what an actor has sent to all is passed over once.
+// ReadMail reads a page of an actor's mail. seen is the number after which the next page begins.
+// Broadcasts of the actor itself are skipped.
 func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, seen int64, more bool, err error) {
 	messages, seen = []wire.Mail{}, page.After
 	size := 0
@@ -116,12 +114,12 @@ func ackMessages(t *decision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
 	return &wire.Acked{Actor: id, Cursor: t.state.bus.actors[id].cursor}, nil
 }
 
-// mailAcked says that an actor has dealt with its mail up to a number.
+// mailAcked records that an actor has processed its mail up to a number.
 type mailAcked struct {
 	Actor string `json:"actor"`
 	Seq   int64  `json:"seq"`
 
-	Agent   string      `json:"agent,omitzero"` // that asked
+	Agent   string      `json:"agent,omitzero"` // the agent that requested it
 	Request *requestKey `json:"request,omitzero"`
 }
 

@@ -7,17 +7,17 @@ import (
 	"orchestrator/wire/object"
 )
 
-// mailReport is a task of which an agent says by mail how it is. Such mail is for GO,
-// and names its task in the payload.
+// A mailReport is a report of an agent about its task by mail. Such mail is for GO and names the
+// task in its payload.
 type mailReport struct {
 	task     *task
 	result   *wire.Result // of task.completed
-	progress *float64     // of task.progress, if it says so
-	text     string       // why it failed, or what there is to say
+	progress *float64     // of task.progress, if present
+	text     string       // the error of a failed task, or a message
 }
 
-// linked is the task that a message says something of which counts: its agent's
-// word. What keeps it from counting is a warning, and the message goes its way.
+// linked returns the report in a message, if it counts: if its sender has the task. Otherwise
+// the message is only delivered, with a warning.
 func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if t.from.Kind != Agent {
 		return nil, nil
@@ -52,7 +52,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	return e, nil
 }
 
-// firstText is the first of some members that is a text and says something.
+// firstText returns the first of some members that is a non-empty text.
 func firstText(o *object.Reader, keys ...string) string {
 	for _, key := range keys {
 		if s := o.Text(key); s != "" {
@@ -62,7 +62,7 @@ func firstText(o *object.Reader, keys ...string) string {
 	return ""
 }
 
-// heed does what a message says of a task.
+// heed applies a report to its task.
 func (t *decision) heed(e *mailReport, m *mailed) {
 	t.begin(e.task)
 	k := e.task
@@ -84,9 +84,8 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 	}
 }
 
-// deadLetter tells GO that an agent could not deal with a message, and that
-// nothing has been done about it: GO gives it to another, or lets it
-// be. The message itself stays.
+// deadLetter notifies GO that an agent could not process a message. The message stays, and GO
+// decides about it.
 func (t *decision) deadLetter(m *mailed) {
 	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
 	var said object.Reader
@@ -120,8 +119,8 @@ func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) 
 	return k, nil
 }
 
-// onBus is a fact that the bus shows as well: polls and streams of the actor that mailTo
-// returns find its record. "": the bus does not show it.
+// An onBus fact is also shown on the bus: polls and streams of the actor that mailTo returns
+// find its record. If the actor is "", the bus does not show it.
 type onBus interface {
 	mailTo(s *State) (actor, topic string)
 }
@@ -145,7 +144,7 @@ func (f *taskHelp) mailTo(s *State) (actor, topic string) {
 	return wire.ActorGlobal, wire.TopicAlertFired
 }
 
-// actorOf returns the actor id of an agent, "" if it has none.
+// actorOf returns the actor id of an agent, or "" if it has none.
 func (s *State) actorOf(agent string) string {
 	if a := s.agents.byID[agent]; a != nil && a.mail != nil {
 		return a.mail.id

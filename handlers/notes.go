@@ -6,11 +6,10 @@ import (
 	"orchestrator/wire"
 )
 
-// mostNotes is how many notes a task may have.
+// mostNotes is the maximum number of notes of a task.
 const mostNotes = 10_000
 
-// taskNoted says a note on a task. The note itself is in the log
-// alone.
+// taskNoted records a note on a task. The note itself is only in the log.
 type taskNoted struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`

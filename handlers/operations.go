@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Operation is an operation of the package wire, with the function that decides about it.
+// An Operation is an operation of the package wire with the function that decides about it.
 type Operation struct {
 	*wire.Operation
 	Request any // of the payload's type
@@ -15,8 +15,8 @@ type Operation struct {
 	do func(t *decision, body any) (any, *wire.Error)
 }
 
-// bind joins an operation and its function. Request is what the reader of its payload
-// returns.
+// bind returns an Operation with its function. Request is the type that the reader of its
+// payload returns.
 func bind[Request, Answer any](name string, do func(*decision, *Request) (*Answer, *wire.Error)) Operation {
 	o := Operation{Operation: wire.OperationNamed(name), Request: new(Request), Answer: new(Answer)}
 	if o.Operation == nil {
@@ -36,7 +36,7 @@ func bind[Request, Answer any](name string, do func(*decision, *Request) (*Answe
 	return o
 }
 
-// operations are all operations, in the order of wire.Operations.
+// operations lists all operations, in the order of wire.Operations.
 var operations = []Operation{
 	bind("query-agents", queryAgents),
 	bind("query-tasks", queryTasks),
@@ -99,29 +99,29 @@ var byName = func() map[string]*Operation {
 	return found
 }()
 
-// Operations are everything that can be asked, in the order of the protocol.
+// Operations returns all operations, in the order of the protocol.
 func Operations() []Operation { return slices.Clone(operations) }
 
-// Writes reports whether an operation can change something; then Random matters.
+// Writes reports whether an operation can change something. Only then is Input.Random used.
 func Writes(name string) bool {
 	o := byName[name]
 	return o != nil && o.Writes
 }
 
-// MayAgents reports whether agents may ask for an operation.
+// MayAgents reports whether agents may request an operation.
 func MayAgents(name string) bool {
 	o := byName[name]
 	return o != nil && (o.Audience <= wire.ForAgents || o.Audience == wire.ForActors)
 }
 
-// MayOutsiders reports whether external actors, which have only mail here, may ask for an
+// MayOutsiders reports whether external actors, which have only mail here, may request an
 // operation.
 func MayOutsiders(name string) bool {
 	o := byName[name]
 	return o != nil && o.Audience == wire.ForActors
 }
 
-// mayAsk returns why an actor may not ask for an operation.
+// mayAsk returns an error if an actor may not request the operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
 	case from.Kind == Anonymous && o.Audience != wire.ForNewcomers:

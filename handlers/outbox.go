@@ -8,60 +8,59 @@ import (
 	"orchestrator/wire"
 )
 
-// outboxItem is a session message that its addressee may not have read. It was written to
-// the stdin of a run, or it waits for one. A task assignment and a review request stay
-// items until they are taken up, any other message until its addressee says something
-// in a session after it. If the run ends before that, the next run is given it again;
-// receivers know duplicates by message_id.
+// An outboxItem is a session message that its recipient may not have read. It waits for a run,
+// or was written to the stdin of one. A task assignment and a review request stay until they are
+// taken up, any other message until its recipient sends a later one. If the run ends before
+// that, the next run gets it again; receivers recognize duplicates by message_id.
 type outboxItem struct {
 	seq     int64 // of its record
 	to      *member
-	from    string // the member that said it
+	from    string // the sender
 	id      string // its message_id
 	kind    string
 	task    string
-	by      string    // the actor that said it in place of its sender, which does not know it
-	line    wire.Raw  // nil once it was written, unless it is lasting: the record has it
-	held    bool      // it is not to be delivered yet
-	out     string    // the run that it is on the way to; "": it waits
+	by      string    // the actor that sent it for the sender
+	line    wire.Raw  // nil once it was written and is only in the log
+	held    bool      // it must not be delivered yet
+	out     string    // the run that it was sent to; "": it waits
 	taken   bool      // it was written to that run's stdin
 	given   time.Time // when that was
-	repeat  bool      // it was written to a run that has ended: the next run is given it again
+	repeat  bool      // it was written to a run that has ended, and is sent again
 	retries int       // so far
-	next    time.Time // it is tried again then, or counts as not read
+	next    time.Time // when it is retried, or counts as unread
 }
 
-// date implements dated.
+// date implements byTime.
 func (p *outboxItem) date() (time.Time, int64) { return p.next, p.seq }
 
-// lasting reports whether a item stays one until its task or review is taken up.
+// lasting reports whether an item stays until its task or review is taken up.
 func (p *outboxItem) lasting() bool {
 	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
 }
 
-// told reports whether a item was delivered to a run that may not have read it.
-// Its sender hears nothing more about it.
+// told reports whether an item was written to a run that may not have read it. Its sender gets
+// no further report.
 func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
 
-// pulls reports whether an agent asks for its messages itself: it runs elsewhere, has
-// no stdin for messages, or is not known yet.
+// pulls reports whether an agent fetches its messages: it runs on another machine, has no stdin
+// for messages, or is not known yet.
 func (s *State) pulls(name string) bool {
 	a := s.agents.byID[name]
 	return a == nil || a.remote != nil || a.Deaf
 }
 
-// reachable reports whether an agent has a run that can be told something now.
+// reachable reports whether an agent has a run that can receive messages.
 func (a *agent) reachable() bool {
 	return a.run != "" && !a.ended && (a.state == up || a.state == leaving)
 }
 
-// addItem takes a item in.
+// addItem adds an item.
 func (s *State) addItem(p *outboxItem, at time.Time) {
 	p.to.outbox = append(p.to.outbox, p)
 	s.post(p, at)
 }
 
-// post sends a item on its way, where nothing is in the way; else it waits.
+// post sends an item if its recipient can receive it and no earlier item waits.
 func (s *State) post(p *outboxItem, at time.Time) {
 	waits := slices.ContainsFunc(p.to.outbox, func(o *outboxItem) bool { return o != p && o.waits() })
 	switch a := s.agents.byID[p.to.AgentID]; {
@@ -73,18 +72,17 @@ func (s *State) post(p *outboxItem, at time.Time) {
 	}
 }
 
-// unread reports whether a item is on its way to a run that has not taken it yet.
+// unread reports whether an item was sent to a run that has not read it.
 func (p *outboxItem) unread() bool { return p.out != "" && !p.taken && !p.repeat }
 
-// timed reports whether something happens to a item at a time: it waits and is tried
-// again, or it is not read and its sender hears that.
+// timed reports whether an item has a deadline: for a retry, or for a report to its sender that
+// it was not read.
 func (p *outboxItem) timed() bool { return p.waits() || p.unread() }
 
 // waits reports whether a item is to be tried again.
 func (p *outboxItem) waits() bool { return p.out == "" && !p.held && !p.repeat }
 
-// turnOf is when a item is tried again that could be at some time: not before those
-// that are before it.
+// turnOf returns when an item is retried that is due at a given time: not before earlier items.
 func (p *outboxItem) turnOf(at time.Time) time.Time {
 	for _, o := range p.to.outbox {
 		if o == p {
@@ -97,8 +95,8 @@ func (p *outboxItem) turnOf(at time.Time) time.Time {
 	return at
 }
 
-// deferUntil lets a item wait until a time, and those behind it. It is not on its way
-// then, even if this turn has sent it.
+// deferUntil makes an item and those after it wait until a time. If this turn has sent the item,
+// it is not sent.
 func (s *State) deferUntil(p *outboxItem, until time.Time) {
 	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *outboxItem) bool { return o == p })
 	s.sessions.posted.drop(p)
@@ -113,8 +111,8 @@ func (s *State) deferUntil(p *outboxItem, until time.Time) {
 	}
 }
 
-// sendItem sends a item on its way to the run that its addressee has now. Its letter
-// is written when the turn ends.
+// sendItem queues an item for the current run of its recipient. Its letter is written when the
+// turn ends.
 func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.out, p.taken = s.agents.byID[p.to.AgentID].run, false
@@ -124,25 +122,25 @@ func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.fresh = append(s.sessions.fresh, p)
 }
 
-// patience is how long the next attempt to deliver a item takes.
+// patience returns the time until the next attempt to deliver an item.
 func (p *outboxItem) patience() time.Duration {
 	return deliveryRetries[min(p.retries, len(deliveryRetries)-1)]
 }
 
-// askLater has a item that is on its way looked at again at a time.
+// askLater sets the time at which an item that was sent is checked again.
 func (s *State) askLater(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.next = at
 	s.sessions.posted.add(p)
 }
 
-// removeItem lets go of a item.
+// removeItem removes an item.
 func (s *State) removeItem(p *outboxItem) {
 	s.sessions.posted.drop(p)
 	p.to.outbox = slices.DeleteFunc(p.to.outbox, func(o *outboxItem) bool { return o == p })
 }
 
-// outboxItem finds what of a record is still a item for an agent.
+// outboxItem returns the item for an agent with a record number, or nil.
 func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 	for _, m := range s.sessions.seats[agent] {
 		for _, p := range m.outbox {
@@ -154,7 +152,7 @@ func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 	return nil
 }
 
-// removeItems takes back the items about a task that have not been taken up.
+// removeItems removes the items about a task that have not been taken up.
 func (s *session) removeItems(st *State, task, kind string) {
 	for _, m := range s.members {
 		for _, p := range slices.Clone(m.outbox) {
@@ -165,15 +163,16 @@ func (s *session) removeItems(st *State, task, kind string) {
 	}
 }
 
-// Bounds of what may wait for a member, and of what is kept that was delivered to it.
+// The maximum number and size of the items that wait for a member, and the number of delivered
+// items that are kept.
 const (
 	mostParcels     = 1000
 	mostParcelBytes = 32 << 20
 	mostKept        = 1000
 )
 
-// trim drops the oldest message that was delivered to a member, if there are more than
-// are kept. A run that was written so many since has read it.
+// trim removes the oldest delivered item of a member, if there are more than mostKept. A run
+// that received so many later ones has read it.
 func (s *State) trim(m *member) {
 	n := 0
 	for _, p := range m.outbox {
@@ -186,9 +185,9 @@ func (s *State) trim(m *member) {
 	}
 }
 
-// settleItems drops what was delivered to the run of an agent that has read it: the agent
-// answers it, or says something a while after it was written. What an agent prints
-// before it reads a line may be decided after that line was written.
+// settleItems removes the delivered items that the run of an agent must have read: the agent
+// answers one, or writes something a while after it. Output from before that may be handled
+// after the item was written.
 func (s *State) settleItems(agent string, in *session, reply string, at time.Time) {
 	for _, m := range s.sessions.seats[agent] {
 		m.outbox = slices.DeleteFunc(m.outbox, func(p *outboxItem) bool {
@@ -198,11 +197,10 @@ func (s *State) settleItems(agent string, in *session, reply string, at time.Tim
 	}
 }
 
-// readWithin is how long after a line was written its reader may say something that it
-// has printed before.
+// readWithin is the time after which output of an agent proves that it has read an earlier line.
 const readWithin = time.Second
 
-// checkBacklog refuses a message to a member who does not take those before it.
+// checkBacklog refuses a message to a member that does not read earlier ones.
 func (m *member) checkBacklog() *wire.Error {
 	n, size := 0, 0
 	for _, p := range m.outbox {
@@ -219,9 +217,9 @@ func (m *member) checkBacklog() *wire.Error {
 	}
 }
 
-// before returns the record of the item before this one that is on its way to the same
-// run and has not been written; 0 if there is none. Items that an earlier run was given
-// do not count: a run that has no room for them never gets them.
+// before returns the record of the previous item that was sent to the same run and has not been
+// written, or 0. Items that an earlier run received do not count, since a run without room never
+// gets them.
 func (p *outboxItem) before() int64 {
 	if p.repeat {
 		return 0
@@ -239,7 +237,7 @@ func (p *outboxItem) before() int64 {
 	return 0
 }
 
-// bring writes the letters of the items that this turn has sent on their way.
+// bring writes the letters of the items that this turn sends.
 func (t *decision) bring() {
 	for _, p := range t.state.sessions.fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}
@@ -252,7 +250,7 @@ func (t *decision) bring() {
 	t.state.sessions.fresh = t.state.sessions.fresh[:0]
 }
 
-// meetRun is the start of a run: all that waits for its agent goes to it.
+// meetRun sends all waiting items of an agent to its new run.
 func (s *State) meetRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.outbox {
@@ -263,7 +261,7 @@ func (s *State) meetRun(a *agent, at time.Time) {
 	}
 }
 
-// loseRun is the end of one: what it may not have read waits for the next.
+// loseRun keeps the items that an ended run may not have read for the next one.
 func (s *State) loseRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.outbox {
@@ -277,8 +275,7 @@ func (s *State) loseRun(a *agent, at time.Time) {
 	}
 }
 
-// waitAgain gives what waits for an agent its time anew: it could not be brought
-// it while there was no orchestrator.
+// waitAgain restarts the delivery times of an agent's items, since the orchestrator was down.
 func (s *State) waitAgain(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.outbox {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// sessionDelivered says that a message was written to the stdin of its addressee.
+// sessionDelivered records that a message was written to the stdin of its recipient.
 type sessionDelivered struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
@@ -26,8 +26,8 @@ func (f *sessionDelivered) apply(s *State, r *wire.Record) {
 	}
 }
 
-// sessionDeferred says that a message could not be delivered and when it is tried
-// again; or that it is being tried again.
+// sessionDeferred records that a message could not be delivered and when it is retried, or that
+// it is retried now.
 type sessionDeferred struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
@@ -36,7 +36,7 @@ type sessionDeferred struct {
 	Retries int    `json:"retry_count"`
 	Next    string `json:"next_retry_at,omitzero"`
 	Again   bool   `json:"again,omitzero"`
-	Unread  bool   `json:"unread,omitzero"` // it is on its way to a run that does not read
+	Unread  bool   `json:"unread,omitzero"` // it was sent to a run that does not read
 }
 
 func (*sessionDeferred) kind() string { return wire.EventSessionDeferred }
@@ -56,7 +56,7 @@ func (f *sessionDeferred) apply(s *State, r *wire.Record) {
 	s.deferUntil(p, next)
 }
 
-// sessionUndelivered says that a message is not delivered.
+// sessionUndelivered records that the delivery of a message was given up.
 type sessionUndelivered struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`

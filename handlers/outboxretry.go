@@ -7,10 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// What becomes of a session message that its addressee does not take.
+// This file handles session messages that their recipients do not read.
 
-// handed notes that a session message was written to the stdin of its addressee,
-// or that it was not.
+// handed handles the delivery of a session message: written, or lost.
 func (t *decision) handed(m *wire.Delivered) {
 	p := t.state.outboxItem(m.Agent, m.Said)
 	if p == nil || p.out != m.Run || p.taken {
@@ -19,13 +18,13 @@ func (t *decision) handed(m *wire.Delivered) {
 	switch a := t.state.agents.byID[m.Agent]; {
 	case !m.Lost:
 		t.fact(agentPrefix+m.Agent, p.task, &sessionDelivered{Session: p.to.of.spec.ID, Agent: m.Agent, Message: m.Said})
-	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // else what it did not read waits for its next run
+	case a != nil && a.runs(m.Run) && a.state == up && !p.repeat: // otherwise it waits for the next run
 		t.deliveryFailed(p)
 	}
 }
 
-// deliveryFailed notes that a item could not be delivered. It is tried again a few times,
-// and its sender is told of each.
+// deliveryFailed handles a failed delivery. It is retried a few times, and its sender is
+// notified each time.
 func (t *decision) deliveryFailed(p *outboxItem) {
 	if p.retries == len(deliveryRetries) {
 		t.abandonItem(p, p.retries, "it was tried again and again")
@@ -42,9 +41,8 @@ func (t *decision) deferItem(p *outboxItem, retries int) {
 	t.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
 }
 
-// noteUnread notes that a run has not read a item in time. It stays on its way, in its place
-// among the others; its sender hears of it as if it were tried again. Time in which nothing
-// could be read does not count.
+// noteUnread handles an item that a run has not read in time. The item stays in its place, and
+// its sender is notified as of a retry. Time in which the run could not read does not count.
 func (t *decision) noteUnread(p *outboxItem, excused bool) {
 	retries, patience := p.retries, p.patience()
 	if !excused {
@@ -64,7 +62,7 @@ func (t *decision) noteUnread(p *outboxItem, excused bool) {
 	t.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
 }
 
-// tellUndelivered tells the sender of a item how its delivery goes.
+// tellUndelivered notifies the sender of an item about its delivery.
 func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string) {
 	a := t.state.agents.byID[p.from]
 	if p.by != "" || a == nil || a.remote != nil || !a.reachable() {
@@ -83,7 +81,7 @@ func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string)
 	})
 }
 
-// retryItems tries the items again whose time has come.
+// retryItems retries the items that are due.
 func (t *decision) retryItems(excused bool) {
 	for len(t.state.sessions.posted) > 0 && !t.state.sessions.posted[0].next.After(t.at) && !t.state.stopping {
 		p := t.state.sessions.posted[0]
@@ -101,8 +99,8 @@ func (t *decision) retryItems(excused bool) {
 	}
 }
 
-// missAll is another time that a member does not run. What waits behind the first has
-// been tried with it: else the last would be given up long after it.
+// missAll counts a failed attempt for all waiting items of a member that does not run. Otherwise
+// the last item would be given up long after the first.
 func (t *decision) missAll(m *member) {
 	for _, p := range slices.Clone(m.outbox) {
 		switch retries := p.retries + 1; {
@@ -115,7 +113,7 @@ func (t *decision) missAll(m *member) {
 	}
 }
 
-// abandonItem gives a item up, and what hangs on it.
+// abandonItem gives up an item, and the work or review that depends on it.
 func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 	s := p.to.of
 	t.fact(agentPrefix+p.from, p.task, &sessionUndelivered{
@@ -137,7 +135,7 @@ func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 	}
 }
 
-// abandonItems gives up all that waits for an agent that does not come back.
+// abandonItems gives up all items for an agent that is not restarted.
 func (t *decision) abandonItems(name, why string) {
 	for _, m := range t.state.sessions.seats[name] {
 		for _, p := range slices.Clone(m.outbox) {

@@ -8,21 +8,21 @@ import (
 	"orchestrator/wire"
 )
 
-// heavy is how many bytes of a task, or of its end, are too many to be kept
-// here: they are in the log, and read from there for the caller.
+// heavy is the size above which the texts of a task, or of its end, are kept only in the log, in
+// bytes.
 const heavy = 16 << 10
 
-// Page names the records that hold the rest of something in an answer.
+// A Page names the records that hold the missing part of an answer.
 type Page struct {
-	Task   string  // which one
+	Task   string  // the task
 	Parts  []int64 // records of its words and documents, in order
-	Ended  int64   // record of its end; 0: it is not shown as ended
+	Ended  int64   // record of its end; 0: not shown as ended
 	Inputs []PageInput
 	Notes  []int64
 
 	Results []PageResult
 
-	Mail *MailPage // an actor's messages
+	Mail *MailPage // messages of an actor
 	Sent int64     // record of a message
 
 	Reply bool // a message answers a record, which should be a message
@@ -30,22 +30,22 @@ type Page struct {
 	Session *SessionPage // the log of a session
 
 	Response int64             // record of a task response
-	Metadata wire.TaskMetadata // of the task, where that does not say it
+	Metadata wire.TaskMetadata // of the task: fills in members that the response lacks
 }
 
-// PageInput is a contract that is to be read out of the record of a task's end.
+// A PageInput is a contract to read from the record of a task's end.
 type PageInput struct {
 	Key   string
 	Ended int64
 }
 
-// PageResult is a dependency whose result is to be read out of the record of a task's end.
+// A PageResult is a dependency whose result must be read from the record of a task's end.
 type PageResult struct {
 	Link  int // its place
 	Ended int64
 }
 
-// lighten leaves the heavy words and documents of a task to the log.
+// lighten drops the large texts and documents of a task, which are in the log.
 func (k *task) lighten() {
 	d := k.view.Details
 	size := len(k.view.Description) + len(k.view.Payload)
@@ -58,7 +58,7 @@ func (k *task) lighten() {
 	}
 }
 
-// shrink makes a stub of a task that has ended.
+// shrink turns a finished task into a stub.
 func (k *task) shrink() {
 	k.view.Description, k.view.Payload, k.view.Result, k.view.Error, k.view.Message = "", nil, nil, "", ""
 	k.view.Details = k.view.Details.Brief()
@@ -72,8 +72,8 @@ func (k *task) shrink() {
 	}
 }
 
-// page is where the rest of a task is that is shown in a state, as it was at a
-// record; false when nothing is missing.
+// page returns the records with the missing part of a task, up to a record. It reports false if
+// nothing is missing.
 func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
 	if !k.stub {
 		return Page{}, false
@@ -93,13 +93,13 @@ func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
 	return p, true
 }
 
-// Archive is the record, for those who look something up in it.
+// An Archive reads the log.
 type Archive interface {
 	Record(seq int64) (wire.Record, error)
-	Find(wire.Search) iter.Seq2[wire.Record, error] // those that a search wants
+	Find(wire.Search) iter.Seq2[wire.Record, error] // the records that match
 }
 
-// readFact reads what a record says.
+// readFact reads the fact in a record.
 func readFact(record Archive, seq int64) (fact, *wire.Record, error) {
 	r, err := record.Record(seq)
 	if err != nil {
@@ -109,8 +109,8 @@ func readFact(record Archive, seq int64) (fact, *wire.Record, error) {
 	return f, &r, err
 }
 
-// Complete makes a whole answer of one that is completed from the log. The one
-// that is given is not changed: others may keep it.
+// Complete returns an answer completed from the log. The given answer is not modified, since
+// others may share it.
 func Complete(answer any, pages []Page, record Archive) (any, error) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:
@@ -146,7 +146,7 @@ func Complete(answer any, pages []Page, record Archive) (any, error) {
 	return answer, nil
 }
 
-// complete fills in what is missing of one task.
+// complete fills in the missing parts of a task.
 func (p *Page) complete(t *wire.Task, record Archive) error {
 	for _, seq := range p.Parts {
 		if err := p.part(t, seq, record); err != nil {
@@ -168,8 +168,7 @@ func (p *Page) complete(t *wire.Task, record Archive) error {
 	return p.fill(t.ResolvedInputs, record)
 }
 
-// part does again what one record did to the parts of a task that a stub leaves
-// out.
+// part applies one record to the parts of a task that a stub lacks.
 func (p *Page) part(t *wire.Task, seq int64, record Archive) error {
 	f, r, err := readFact(record, seq)
 	if err != nil {
@@ -203,7 +202,7 @@ func (p *Page) part(t *wire.Task, seq int64, record Archive) error {
 	return nil
 }
 
-// restoreDocuments puts back what a stub leaves out of the details of a task.
+// restoreDocuments restores the details that a stub lacks.
 func restoreDocuments(t *wire.Task, f *taskCreated) {
 	before := f.details()
 	if before == nil {
@@ -240,8 +239,7 @@ func (p *Page) fillResults(t *wire.Task, record Archive) error {
 	return nil
 }
 
-// fill reads what was delivered. Each record is read once, however many inputs
-// it has.
+// fill reads the delivered inputs. Each record is read only once.
 func (p *Page) fill(inputs wire.Inputs, record Archive) error {
 	place := make(map[string]int, len(inputs))
 	for i := range inputs {
@@ -262,7 +260,7 @@ func (p *Page) fill(inputs wire.Inputs, record Archive) error {
 	return nil
 }
 
-// readDeliveries reads what a task delivers out of the record of its end.
+// readDeliveries reads the deliveries of a task from the record of its end.
 func readDeliveries(seq int64, record Archive) (map[string]wire.Raw, error) {
 	f, r, err := readFact(record, seq)
 	if err != nil {

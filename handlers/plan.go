@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// taskPlanned says how an agent will go about its task.
+// taskPlanned records the plan of an agent for its task.
 type taskPlanned struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
@@ -26,7 +26,7 @@ func (f *taskPlanned) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// rewrite changes words or documents of a task, and notes where it is written.
+// rewrite changes texts or documents of a task, and remembers the record.
 func (s *State) rewrite(k *task, r *wire.Record, change func()) {
 	m := k.needsMore()
 	m.parts = append(m.parts, r.Seq)
@@ -34,7 +34,7 @@ func (s *State) rewrite(k *task, r *wire.Record, change func()) {
 	k.lighten()
 }
 
-// taskRevise records what is wrong with a plan.
+// taskRevise records the feedback on a plan.
 type taskRevise struct {
 	ID       string      `json:"task"`
 	Name     string      `json:"name"`
@@ -66,7 +66,7 @@ func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) 
 	return t.state.reply(k), nil
 }
 
-// review finds a task whose plan the caller may judge.
+// review returns a task whose plan the caller may approve or return.
 func (t *decision) review(id, verb string) (*task, *wire.Error) {
 	k, err := t.manageableTask(id)
 	switch {

@@ -6,8 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// beatsApart is how far apart heartbeats are at least to be recorded: an agent that
-// sends more is there all the same.
+// beatsApart is the minimum interval between recorded heartbeats of an actor.
 const beatsApart = time.Second
 
 func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
@@ -24,7 +23,7 @@ func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.state.rules.Heartbeat.Milliseconds()}, nil
 }
 
-// actorSeen says that an actor has sent its heartbeat.
+// actorSeen records a heartbeat of an actor.
 type actorSeen struct {
 	Actor string `json:"actor"`
 }
@@ -35,8 +34,8 @@ func (f *actorSeen) apply(s *State, r *wire.Record) {
 	s.bus.beat(s.bus.enter(f.Actor, r.Seq), r.At)
 }
 
-// actorStale says that the heartbeat of an actor stays away, or, when it is over,
-// that this is no matter any more.
+// actorStale records that the heartbeats of an actor have stopped, or, with Over set, that the
+// alert has ended.
 type actorStale struct {
 	Actor string `json:"actor"`
 	Over  bool   `json:"over,omitzero"`
@@ -67,13 +66,13 @@ func alertOf(what string, c *busActor) wire.Alert {
 	return a
 }
 
-// staleAt is when the first actor will have kept its heartbeat back for too long.
-// A heartbeat that comes at that very moment is in time.
+// staleAt returns when the first actor becomes stale. A heartbeat at that exact time is not too
+// late.
 func (s *State) staleAt() time.Time {
 	return s.bus.due.first(s.since).Add(s.rules.Stale + time.Millisecond)
 }
 
-// missBeats finds the actors whose heartbeat stays away. Of each GO is told once.
+// missBeats finds the actors whose heartbeats have stopped. GO is notified once of each.
 func (t *decision) missBeats() {
 	for len(t.state.bus.due) > 0 && !t.state.staleAt().After(t.at) {
 		c := t.state.bus.due[0]
@@ -83,7 +82,7 @@ func (t *decision) missBeats() {
 	}
 }
 
-// resolveStale tells GO that an actor is not stale any more, if it was.
+// resolveStale notifies GO that an actor is no longer stale, if it was.
 func (t *decision) resolveStale(c *busActor, why string) {
 	if c == nil || !c.stale {
 		return
@@ -94,8 +93,7 @@ func (t *decision) resolveStale(c *busActor, why string) {
 	t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
 }
 
-// spawn tells GO that an agent has started, and that what was wrong with it is
-// not any more.
+// spawn notifies GO that an agent has started, and resolves its alerts.
 func (t *decision) spawn(a *agent, e *wire.Event, wrecked bool) {
 	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, wire.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
 	t.resolveStale(a.mail, "it has started anew")
@@ -106,10 +104,10 @@ func (t *decision) spawn(a *agent, e *wire.Event, wrecked bool) {
 	}
 }
 
-// terminate tells GO how an agent has ended: well, unless it has said so itself,
-// or badly.
+// terminate notifies GO of the end of an agent, unless the agent has announced it. An end with
+// an error fires an alert.
 func (t *decision) terminate(a *agent, e *wire.Event) {
-	from, id := wire.ActorBus, "" // another has become who it was
+	from, id := wire.ActorBus, "" // another agent may have its actor
 	if a.mail != nil {
 		from, id = a.mail.id, a.mail.id
 	}
@@ -125,7 +123,7 @@ func (t *decision) terminate(a *agent, e *wire.Event) {
 	}
 }
 
-// crashed tells GO that an agent has ended badly.
+// crashed notifies GO that an agent has ended with an error.
 func (t *decision) crashed(a *agent, e *wire.Event) {
 	t.resolveStale(a.mail, "it has ended")
 	about := alertOf(wire.AlertCrashed, a.mail)
@@ -142,7 +140,7 @@ func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
 	return answer, nil
 }
 
-// view is an actor as all may see it.
+// view returns the actor as all callers see it.
 func (c *busActor) view() wire.ActorView {
 	v := wire.ActorView{Actor: c.id, Cursor: c.cursor, Latest: c.latest, Status: wire.ActorQuiet}
 	if c.agent != nil {

@@ -10,21 +10,21 @@ import (
 	"orchestrator/wire/object"
 )
 
-// question is one that was asked and has no answer.
+// A question is an open question of an agent to people.
 type question struct {
 	view     wire.Question
 	number   int64
 	run      string      // that waits for the answer
-	door     bool        // not a process of ours: an HTTP request waits for the answer
+	door     bool        // an HTTP request waits for the answer, not a process
 	request  *requestKey // nil when no caller waits
 	deadline time.Time
 }
 
-// mostQuestions is how many questions of one agent may be open. People do not read
-// more, and each is kept until they have.
+// mostQuestions is the maximum number of open questions of one agent. Each is kept until a
+// person answers it.
 const mostQuestions = 1000
 
-// tooMany refuses a question of an agent that has asked enough.
+// tooMany refuses a question of an agent that has too many open ones.
 func (t *decision) tooMany() *wire.Error {
 	if len(t.state.questions.open) < mostQuestions {
 		return nil
@@ -60,16 +60,15 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 			ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
 			Deadline: deadline, Request: t.mark(),
 		})
-	case q.waited(t.state): // a repeat of one that was asked long ago
+	case q.waited(t.state): // a repeat of an earlier question
 	default:
 		t.fact("", "", &questionRejoined{ID: q.view.ID, Agent: t.from.Name, Deadline: deadline, Request: t.mark()})
 	}
 	return nil, nil
 }
 
-// askedBefore finds the same question whose caller no longer waits,
-// because that run of the agent has died: no person should be asked twice. It also
-// finds the very same request.
+// askedBefore returns the same question whose caller no longer waits because its run has ended,
+// so that no person is asked twice. It also returns the question of a repeated request.
 func (t *decision) askedBefore() *question {
 	for _, q := range t.state.questions.open {
 		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
@@ -109,7 +108,7 @@ func (f *questionAsked) apply(s *State, r *wire.Record) {
 	s.await(q, f.Request, f.Deadline)
 }
 
-// questionRejoined says that another run of the agent waits for the answer.
+// questionRejoined records that another run of the agent waits for the answer.
 type questionRejoined struct {
 	ID       string      `json:"question_id"`
 	Agent    string      `json:"agent"`
@@ -125,7 +124,7 @@ func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 	s.await(q, f.Request, f.Deadline)
 }
 
-// await notes who waits for the answer to a question, and until when.
+// await sets the request that waits for the answer to a question, and its deadline.
 func (s *State) await(q *question, mk *requestKey, deadline string) {
 	q.request, q.view.Deadline = mk, deadline
 	q.deadline, _ = object.ParseTime(deadline)
@@ -166,7 +165,7 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 		}
 	}
 	told := q.waited(t.state)
-	if k := t.state.tasks.byID[q.view.Task]; k != nil { // it hears of it with the next notice, or when it asks
+	if k := t.state.tasks.byID[q.view.Task]; k != nil { // it gets the answer with the next notice, or when it polls
 		told = k.view.State == wire.TaskNeedsHuman
 	}
 	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
@@ -180,8 +179,8 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
 }
 
-// waited reports whether the caller still waits: a process as long as it runs,
-// and what asked at a door as long as the orchestrator does.
+// waited reports whether the caller still waits: an agent as long as its run lasts, and an HTTP
+// request as long as the orchestrator runs.
 func (q *question) waited(s *State) bool {
 	if q.request == nil || q.door {
 		return q.door
@@ -192,7 +191,7 @@ func (q *question) waited(s *State) bool {
 
 func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent, Run: q.run} }
 
-// close takes a question from those that wait.
+// close removes an open question and returns it.
 func (s *State) close(id string) *question {
 	q := s.questions.byID[id]
 	delete(s.questions.byID, id)
@@ -202,7 +201,7 @@ func (s *State) close(id string) *question {
 	return q
 }
 
-// questionAnswered records what a person answered.
+// questionAnswered records the answer of a person.
 type questionAnswered struct {
 	ID     string `json:"question_id"`
 	Agent  string `json:"agent"`
@@ -219,20 +218,20 @@ func (f *questionAnswered) apply(s *State, r *wire.Record) {
 	s.help(q, f.Answer, r)
 }
 
-// help notes on a task what a person answered about it.
+// help adds the answer of a person to the task of the question.
 func (s *State) help(q *question, answer string, r *wire.Record) {
 	k := s.tasks.byID[q.view.Task]
 	if k == nil || k.more == nil {
 		return
 	}
 	k.more.question = ""
-	if r.Correlation == k.view.ID { // records of an earlier version do not say what they are about
+	if r.Correlation == k.view.ID { // records of an earlier version have no task
 		k.more.parts = append(k.more.parts, r.Seq)
 	}
 	k.view.Details = answered(k.view.Details, answer, r)
 }
 
-// answered are the details of a task with what a person answered.
+// answered returns the details of a task with the answer of a person.
 func answered(d *wire.Details, answer string, r *wire.Record) *wire.Details {
 	if d == nil || d.Help == nil {
 		return d

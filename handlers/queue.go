@@ -9,52 +9,51 @@ import (
 	"orchestrator/wire"
 )
 
-// taskQueue is where tasks that wait and agents that are free meet.
+// A taskQueue matches waiting tasks with free agents.
 //
-// Each turn ends with nothing left that fits, so the next one need only look at
-// what has changed since: demands in which a task waits again, and agents that
-// are free again. With nothing new, however much waits, nothing is looked at.
+// After each turn no waiting task fits a free agent. The next turn therefore checks only what
+// has changed: buckets that have become non-empty, and agents that have become free. If nothing
+// has changed, nothing is checked.
 type taskQueue struct {
 	byKey map[string]*bucket
-	// Demands in which a task waits, each under one capability that it asks for,
-	// the one under which there are the fewest; those that ask for none are
-	// under "". An agent looks only under what it has.
+	// The buckets with waiting tasks, each under one of its capabilities: the one with the
+	// fewest buckets. Buckets without capabilities are under "". An agent checks only its own
+	// capabilities.
 	under map[string][]*bucket
-	free  []*agent  // that can be given a task, by patience
+	free  []*agent  // agents that can get a task, by patience
 	fresh []*bucket // of this round
 	freed []*agent  // those that became free in this round, by patience
 	round int64     // grows when all has been given out
-	key   []byte    // room to spell one
+	key   []byte    // buffer for a key
 	index *match.Index
 }
 
-// bucket is what tasks ask of an agent, and those that ask it. It includes who
-// submitted them, for an agent is never given its own: the tasks of a demand
-// differ in nothing but whose turn it is.
+// A bucket holds the waiting tasks that ask the same of an agent. The submitter is part of it,
+// since an agent never gets its own tasks. The tasks of a bucket differ only in their order.
 type bucket struct {
 	role         string
 	capabilities []string
 	submitter    string
-	wants        *requirements // what it requires besides
+	wants        *requirements // further requirements
 	waiting      [urgencies]taskList
 	size         int
 	key          string
 	filed        string // under this capability
-	at           int    // in this place
+	at           int    // its index there
 	round        int64  // in which it was last empty and then not
 }
 
-// spareDemands are how many demands are kept for the next task that asks for
-// the same: there are few different ones, however many tasks there are.
+// spareDemands is the number of empty buckets that are kept for later tasks. There are few
+// different ones, even with many tasks.
 const spareDemands = 1024
 
 func newTaskQueue(index *match.Index) taskQueue {
 	return taskQueue{index: index, byKey: make(map[string]*bucket), under: make(map[string][]*bucket), round: 1}
 }
 
-// enqueue lets a task wait for an agent, if it goes by itself and nothing holds
-// it back: in the queue, or, when all that it says is what it requires, among
-// the requirements.
+// enqueue adds a task to those that wait for an agent, unless something holds it back. A task
+// with a role or capabilities goes to the queue; one with only requirements goes to the
+// requirement queue.
 func (s *State) enqueue(k *task) {
 	if k.view.State != wire.TaskPending || s.tasks.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
 		return
@@ -74,7 +73,7 @@ func (s *State) enqueue(k *task) {
 	k.demand = d
 }
 
-// unqueue takes a task from wherever it waits.
+// unqueue removes a waiting task from its queue.
 func (s *State) unqueue(k *task) {
 	if k.demand != nil {
 		s.tasks.queue.drop(k)
@@ -107,12 +106,12 @@ func (m *taskQueue) demand(k *task) *bucket {
 	return d
 }
 
-// appendPart appends a text to a key, so that it does not run into the next.
+// appendPart appends a text to a key, preceded by its length.
 func appendPart(key []byte, text string) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
 }
 
-// file puts a demand where agents find it.
+// file adds a bucket to the index.
 func (m *taskQueue) file(d *bucket) {
 	d.filed = ""
 	for i, c := range d.capabilities {
@@ -128,7 +127,7 @@ func (m *taskQueue) file(d *bucket) {
 	}
 }
 
-// unfile takes out a demand in which nothing waits any more.
+// unfile removes an empty bucket from the index.
 func (m *taskQueue) unfile(d *bucket) {
 	beside := m.under[d.filed]
 	last := len(beside) - 1
@@ -155,7 +154,7 @@ func (m *taskQueue) drop(k *task) {
 	}
 }
 
-// head is the task whose turn it is, nil if none waits.
+// head returns the next task of a bucket, or nil.
 func (d *bucket) head() *task {
 	for _, line := range d.waiting {
 		if len(line) > 0 {
@@ -165,8 +164,8 @@ func (d *bucket) head() *task {
 	return nil
 }
 
-// removeIdle takes an agent from those that are free. It is for before anything
-// about it changes, and offer for after.
+// removeIdle removes an agent from the free agents. It must be called before the agent changes,
+// and addIdle after that.
 func (m *taskQueue) removeIdle(a *agent) {
 	if !a.offered {
 		return
@@ -176,8 +175,7 @@ func (m *taskQueue) removeIdle(a *agent) {
 	m.freed = without(m.freed, a)
 }
 
-// addIdle puts an agent among those that are free, if it can be given a task, and
-// notes where it stands.
+// addIdle adds an agent to the free agents, if it can get a task, and updates its standing.
 func (s *State) addIdle(a *agent) {
 	s.updateStanding(a)
 	if a.offered || !a.takes() {
@@ -188,7 +186,7 @@ func (s *State) addIdle(a *agent) {
 	s.tasks.queue.freed = with(s.tasks.queue.freed, a)
 }
 
-// updateStanding notes for the matching how an agent stands.
+// updateStanding updates the state of an agent in the index.
 func (s *State) updateStanding(a *agent) {
 	if a == nil || s.agents.byID[a.ID] != a {
 		return
@@ -199,7 +197,7 @@ func (s *State) updateStanding(a *agent) {
 	}
 	capacity := a.Capacity
 	if a.remote != nil && !s.access.letsIn(a.ID) {
-		capacity = 0 // no agent could fetch what it is given
+		capacity = 0 // it has no key to fetch its tasks
 	}
 	s.agents.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
 }
@@ -216,9 +214,8 @@ func without(agents []*agent, a *agent) []*agent {
 	return agents
 }
 
-// byPatience puts the agent first that has the fewest tasks, of those the one
-// that has waited longest, and of those that never had a task the one that was
-// known first.
+// byPatience orders agents for dispatch: by the number of their tasks, then by the time of their
+// last task, then by age.
 func byPatience(a, b *agent) int {
 	if c := cmp.Compare(len(a.holds), len(b.holds)); c != 0 {
 		return c

@@ -4,11 +4,11 @@ import (
 	"orchestrator/wire"
 )
 
-// remembers is how many requests that changed something are remembered of each
-// agent, so that a repeat changes nothing.
+// remembers is the number of requests with effects that are remembered of each agent, to
+// recognize repeats.
 const remembers = 128
 
-// requestKey is the request that a fact came of, as the fact keeps it.
+// A requestKey identifies the request that caused a fact.
 type requestKey struct {
 	ID        string `json:"id"`
 	Run       string `json:"run"`
@@ -16,15 +16,15 @@ type requestKey struct {
 	Sum       uint64 `json:"sum"` // of the operation and the payload
 }
 
-// savedReply is a request that was granted. While it waits there is no answer.
+// A savedReply is the answer to a request. It is empty while the request waits.
 type savedReply struct {
 	requestKey
 	answer any
 	err    *wire.Error
-	seq    int64 // of the record that it was answered with: what was changed later is not in the answer
+	seq    int64 // the last record at the time of the answer
 }
 
-// replyCache are the latest requests of one agent.
+// A replyCache holds the latest requests of one agent.
 type replyCache struct {
 	byID map[string]*savedReply
 	ring []*savedReply
@@ -49,8 +49,8 @@ func (m *replyCache) keep(mk requestKey) *savedReply {
 	return kept
 }
 
-// forget lets go of what an agent was told of a task while it had it: when it is
-// given the task again, that is another time.
+// forget removes the answers that show a task as assigned to the agent. They do not apply if the
+// agent gets the task again.
 func (m *replyCache) forget(task string) {
 	ring := make([]*savedReply, 0, len(m.ring))
 	for i := range m.ring {
@@ -67,9 +67,8 @@ func (m *replyCache) forget(task string) {
 	}
 }
 
-// mark is what facts of this turn keep of its request; nil when people ask,
-// whose doors do not repeat, and in forms where an id is not one request's for
-// good.
+// mark returns the requestKey for the facts of this turn. It returns nil for callers other than
+// agents, which do not repeat requests, and for dialects without unique ids.
 func (t *decision) mark() *requestKey {
 	if t.request == nil || t.from.Kind != Agent || t.request.Form != wire.DialectNative {
 		return nil
@@ -77,7 +76,7 @@ func (t *decision) mark() *requestKey {
 	return &requestKey{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
 }
 
-// saveReply files the answer to the request that a fact came of.
+// saveReply stores the answer to the request that caused a fact.
 func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents.byID[name]
 	if mk == nil || a == nil {
@@ -90,8 +89,8 @@ func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Err
 	kept.answer, kept.err, kept.seq = answer, err, s.seq
 }
 
-// settle files the answer to a request that has waited. Its id may have been
-// used again since, by a later run: then that is what is remembered.
+// settle stores the answer to a request that has waited. If a later run has used its id again,
+// it does nothing.
 func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents.byID[name]
 	if mk == nil || a == nil {
@@ -102,12 +101,12 @@ func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error)
 	}
 }
 
-// repeated answers a request that was there before: with the first answer when
-// it is the same, with a refusal when only its id is. Ids begin anew with each
-// run of an agent, unless the whole message is the same: then the run before
-// died without having heard the answer.
+// repeated answers a request whose id was used before, and reports whether it did. The same
+// request gets the first answer; another request is refused. Each run of an agent has its own
+// ids. But if a run repeats a whole message of the previous run, that run ended before it got
+// the answer.
 //
-// A request that was refused changed nothing, and is looked at afresh.
+// A request that was refused had no effect, and is handled again.
 func (t *decision) repeated(r *wire.Request) bool {
 	a := t.state.agents.byID[t.from.Name]
 	if t.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
@@ -130,7 +129,7 @@ func (t *decision) repeated(r *wire.Request) bool {
 	case kept.answer != nil:
 		t.until = kept.seq
 		t.answer(kept.answer)
-	case kept.Run != t.from.Run: // a question that still waits: askUser takes it up again
+	case kept.Run != t.from.Run: // a question that is still open: askUser resumes it
 		return false
 	default:
 		t.wait() // the answer to the first one answers this one too

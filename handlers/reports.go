@@ -4,8 +4,8 @@ import (
 	"orchestrator/wire"
 )
 
-// report takes what an agent tells. There is no answer; what is wrong with it is
-// for the audit.
+// report handles an event of an agent. An event has no answer; the returned error is for the
+// audit.
 func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 	switch body := r.Body.(type) {
 	case *wire.Progress:
@@ -34,7 +34,7 @@ func (t *decision) progress(p *wire.Progress) *wire.Error {
 	return nil
 }
 
-// trouble notes an error, and fails the task when the agent cannot go on.
+// trouble records an error, and fails the task if the agent cannot continue.
 func (t *decision) trouble(e *wire.Trouble) *wire.Error {
 	if e.TaskID == "" || e.Recoverable && t.state.tasks.byID[e.TaskID] == nil {
 		t.fact("", "", &taskTrouble{Agent: t.from.Name, Error: e.Error, Stack: e.Stack})

@@ -8,11 +8,11 @@ import (
 	"orchestrator/wire"
 )
 
-// requirements are what the requirements of a task ask of an agent.
+// requirements is what the requirements document of a task asks of an agent.
 type requirements struct {
 	match.Demand
-	key   string   // the same for those that ask for the same
-	under []string // what an agent must have, as it is filed in the queue
+	key   string   // equal for equal requirements
+	under []string // what an agent must have, as keys of the index
 }
 
 func newWants(r *wire.Requirements) *requirements {
@@ -40,20 +40,19 @@ func wantsOf(d *match.Demand) *requirements {
 	return w
 }
 
-// What an agent has is filed under these, so that a repository is not taken for
-// a language.
+// The prefixes of index keys, which keep repositories and languages apart.
 const (
 	underRepo     = "repo "
 	underLanguage = "language "
 )
 
-// requirementQueue are tasks with requirements that wait for an agent, by what they ask
-// for. They are looked at when an agent has come, has room again or can do more:
-// under what that agent has.
+// A requirementQueue holds the waiting tasks with requirements, by their requirements. It is
+// checked when an agent appears, gets room or gains capabilities, and only under the keys of
+// that agent.
 type requirementQueue struct {
 	byKey map[string]*requirementBucket
 	under map[string][]*requirementBucket
-	order []*agent // those that have gained something in this turn
+	order []*agent // agents that have gained something in this turn
 }
 
 type requirementBucket struct {
@@ -107,7 +106,7 @@ func (w *requirementQueue) drop(k *task) {
 	}
 }
 
-// head is the task whose turn it is.
+// head returns the next task of a bucket, or nil.
 func (h *requirementBucket) head() *task {
 	for _, line := range h.waiting {
 		if len(line) > 0 {
@@ -117,23 +116,22 @@ func (h *requirementBucket) head() *task {
 	return nil
 }
 
-// gain notes that an agent has come, has room again, or can do more than before.
+// gain marks an agent that has appeared, has room again or has new capabilities.
 func (w *requirementQueue) gain(a *agent) {
 	if len(w.byKey) > 0 && !slices.Contains(w.order, a) {
 		w.order = append(w.order, a)
 	}
 }
 
-// looked notes that all has been given out that could be.
+// looked clears the marks after everything was assigned.
 func (w *requirementQueue) looked() {
 	clear(w.order)
 	w.order = w.order[:0]
 }
 
-// rematch gives waiting tasks with requirements to agents, as long as one that
-// has gained something has room: the most urgent first, then the oldest; each to
-// the agent that it fits best. Here what an agent has not started counts as well, or one
-// agent that comes would be given all there is.
+// rematch assigns waiting tasks with requirements as long as an agent that was marked has room.
+// The most urgent task comes first, then the oldest; each goes to the agent that fits it best.
+// Tasks that are not started count as load, since otherwise a new agent would get all of them.
 func (t *decision) rematch() {
 	w := &t.state.tasks.required
 	defer w.looked()
@@ -152,7 +150,7 @@ func (t *decision) rematch() {
 	}
 }
 
-// nextFor is the first waiting task that an agent fits.
+// nextFor returns the first waiting task that an agent fits.
 func (t *decision) nextFor(a *agent) *task {
 	if len(a.holds) >= a.Capacity || a.stale {
 		return nil
@@ -173,12 +171,12 @@ func (t *decision) nextFor(a *agent) *task {
 	return first
 }
 
-// inTurn puts the task first that is to be given out first.
+// inTurn orders tasks by urgency, then by age.
 func inTurn(a, b *task) int {
 	return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(a.created, b.created))
 }
 
-// place gives a task to the agent that fits it best; false if none fits.
+// place assigns a task to the agent that fits it best. It reports false if none fits.
 func (t *decision) place(k *task, c match.Conditions) bool {
 	name, score, ok := t.state.agents.index.Best(&k.wants().Demand, c)
 	if ok {
@@ -187,10 +185,10 @@ func (t *decision) place(k *task, c match.Conditions) bool {
 	return ok
 }
 
-// free reports whether a task with requirements could be given to an agent now.
+// free reports whether a task with requirements can be assigned now.
 func (t *decision) free(k *task) bool {
 	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.state.tasks.graph.Open(k.node) == 0 && !t.state.stopping
 }
 
-// asks reports whether a task goes by its role and its capabilities.
+// asks reports whether a task is dispatched by its role and its capabilities.
 func (k *task) asks() bool { return k.view.RequiredRole != "" || len(k.view.RequiredCapabilities) > 0 }

@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Restore makes the State that a snapshot spells. It says false when there is
-// nothing to be made of it, for instance because another version wrote it.
+// Restore returns the State in a snapshot. It reports false if the snapshot cannot be used, for
+// instance because another version wrote it.
 func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
 	if err := object.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
@@ -60,13 +60,14 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	return s.State, !s.broken
 }
 
-// restoring is a State that is being made of a snapshot.
+// A restoring is a State that is being built from a snapshot.
 type restoring struct {
 	*State
-	broken bool // the snapshot names what is not in it, or something twice
+	broken bool // the snapshot is inconsistent
 }
 
-// task finds a task that the snapshot names. One that is not there is empty.
+// task returns a task that the snapshot names. If it does not exist, task returns an empty one
+// and sets broken.
 func (s *restoring) task(id string) *task {
 	if k := s.tasks.byID[id]; k != nil {
 		return k
@@ -91,7 +92,7 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
 	k.view.Details = k.view.Details.Filled()
 	if string(k.view.Result) == "null" {
-		k.view.Result = nil // it is spelled so
+		k.view.Result = nil // the encoding of a missing result
 	}
 	m := taskExtra{
 		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
@@ -133,7 +134,7 @@ func (kept *snapshotHandedOn) restore(k *task) *delegation {
 	return d
 }
 
-// restoreAwaited notes which task waits for one that its agent has handed on.
+// restoreAwaited links a delegated task to the task that waits for it.
 func (s *restoring) restoreAwaited(kept *snapshotTask) {
 	if kept.Handed == nil || kept.Handed.Awaited == "" {
 		return
@@ -148,7 +149,7 @@ func (s *restoring) restoreAwaited(kept *snapshotTask) {
 	m.handedOn = append(m.handedOn, d)
 }
 
-// empty reports whether a task can do without.
+// empty reports whether m has no members.
 func (m *taskExtra) empty() bool {
 	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
 		m.delivered == nil && m.question == "" && m.history == nil && m.trace == nil && m.delegation == nil
@@ -198,8 +199,8 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	s.indexCapabilities(a, abilities)
 }
 
-// restoreBus makes who has mail. Of the keys that it was sent with none is known
-// here now: the caller has looked into the record.
+// restoreBus restores the actors of the bus. The keys of their mail are only in the log, which
+// the caller searches.
 func (s *restoring) restoreBus(kept *snapshot) {
 	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*busActor), nil, kept.Met
 	s.bus.keys.floor = kept.Seq

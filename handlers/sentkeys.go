@@ -1,23 +1,22 @@
 package handlers
 
-// keysKept is how many of the latest keys with which mail was sent, and session
-// messages were said, are known here. Older ones are in the record.
+// keysKept is the number of recent idempotency keys that are kept here. Older ones are in the
+// log.
 const keysKept = 4096
 
-// sentKeys are the keys of the latest mail that had one. The caller has
-// looked into the record before: the two together know every key as long as
-// nothing has been forgotten here since that look.
+// sentKeys holds the keys of the latest mail. Together with an earlier search of the log it
+// knows every key, as long as no key was dropped here since that search.
 type sentKeys struct {
 	byKey map[sentKey]keyed
 	ring  []sentKey
 	next  int
-	floor int64 // what was sent up to this number may have been forgotten
+	floor int64 // keys of records up to this number may have been dropped
 }
 
 type sentKey struct{ from, key string }
 
-// keyed is what was sent with a key: the number of its record, and a sum of what it
-// says where the same key with other words is refused.
+// A keyed is what was sent with a key: the number of its record, and a checksum if the same key
+// with other content is refused.
 type keyed struct {
 	seq int64
 	sum uint64
@@ -42,8 +41,8 @@ func (k *sentKeys) keep(from, key string, what keyed) {
 	k.byKey[fresh] = what
 }
 
-// find is what was sent with a key, nothing when none was. It says false when a
-// look into the record up to a number is too old to tell.
+// find returns what was sent with a key, if anything. sure is false if the search of the log, up
+// to record looked, is too old.
 func (k *sentKeys) find(from, key string, looked int64) (what keyed, sure bool) {
 	if what = k.byKey[sentKey{from, key}]; what.seq != 0 {
 		return what, true

@@ -9,23 +9,20 @@ import (
 	"orchestrator/wire"
 )
 
-// remote is what is known of a server that has registered itself. It is an agent
-// like the others, but for its life: it runs elsewhere, asks for its tasks, and
-// is online as long as it is heard of.
+// A remote holds what is known of a registered server. A server is an agent that runs on another
+// machine and fetches its tasks. It is online as long as it sends requests.
 type remote struct {
 	hostname, ip, os string
 	repos            wire.Raw
-	seen             time.Time // as far as it is recorded
+	seen             time.Time // the latest recorded sign of life
 	keyless          int64     // the record that took its last key away; 0 while it has one
 }
 
-// seenEach is which part of the time that a server may be silent passes between
-// two records of it: a server that asks every second is not worth a record each
-// time.
+// seenEach is the number of signs of life that are recorded within the time that a server may be
+// silent. Not every request needs a record.
 const seenEach = 3
 
-// serverRegistered says that a server has come with a registration token, and
-// has a key now.
+// serverRegistered records that a server has registered with a token, and has a key.
 type serverRegistered struct {
 	Agent        string   `json:"agent"`
 	Hostname     string   `json:"hostname,omitzero"`
@@ -63,7 +60,7 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	s.tasks.required.gain(a)
 }
 
-// hear notes that a server is there.
+// hear marks a server as online.
 func (s *State) hear(a *agent, at time.Time) {
 	a.state, a.stale = up, false
 	a.remote.seen = at
@@ -77,10 +74,10 @@ func (s *State) unhear(a *agent) {
 	}
 }
 
-// date implements dated: when a server was heard of.
+// date implements byTime. It returns the last sign of life of a server.
 func (a *agent) date() (time.Time, int64) { return a.remote.seen, a.number }
 
-// serverSeen says that a server is there.
+// serverSeen records a sign of life of a server.
 type serverSeen struct {
 	Agent string `json:"agent"`
 }
@@ -99,7 +96,7 @@ func (f *serverSeen) apply(s *State, r *wire.Record) {
 	}
 }
 
-// serverLost says that a server has said nothing for too long.
+// serverLost records that a server was silent for too long.
 type serverLost struct {
 	Agent string `json:"agent"`
 }
@@ -114,7 +111,7 @@ func (f *serverLost) apply(s *State, _ *wire.Record) {
 	s.addIdle(a)
 }
 
-// seen records a sign of life of a server, if it is time for that.
+// seen records a sign of life of a server, unless the last one is recent.
 func (t *decision) seen(a *agent) {
 	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.state.rules.Silence/seenEach {
 		return
@@ -122,15 +119,15 @@ func (t *decision) seen(a *agent) {
 	t.fact(a.actor, "", &serverSeen{Agent: a.ID})
 }
 
-// silence ends the life of servers that are not heard of any more: what they had
-// goes to others.
+// silence marks servers as offline that were silent for too long. Their tasks go to other
+// agents.
 func (t *decision) silence() {
 	for len(t.state.agents.online) > 0 && !t.state.lostAt().After(t.at) {
 		t.part(t.state.agents.online[0], "it was not heard of for "+t.state.rules.Silence.String())
 	}
 }
 
-// part takes a server for gone. What it had goes to others.
+// part marks a server as offline. Its tasks go to other agents.
 func (t *decision) part(a *agent, why string) {
 	t.fact(a.actor, "", &serverLost{Agent: a.ID})
 	for _, k := range slices.Clone(a.holds) {
@@ -139,8 +136,8 @@ func (t *decision) part(a *agent, why string) {
 	t.bereaveWorks(a, why, false)
 }
 
-// trimServers forgets servers that have no key, those that lost it first, until at
-// most KeepClosed are left.
+// trimServers removes servers without a key until at most KeepClosed are left. Those that lost
+// their key first are removed first.
 func (t *decision) trimServers() {
 	var keyless []*agent
 	for _, a := range t.state.agents.order {
@@ -196,7 +193,7 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 		f.Capabilities = r.Capabilities.Document
 	}
 	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{Kind: Agent, Name: r.Name} // that is who it is now
+	t.from = Actor{Kind: Agent, Name: r.Name} // from now on the caller is this agent
 	t.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
 		t.oddCapabilities(t.state.agents.byID[r.Name], r.Capabilities)

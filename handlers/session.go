@@ -6,40 +6,40 @@ import (
 	"orchestrator/wire"
 )
 
-// session is agents that work together by session messages: those who plan, those
-// who do and those who review.
+// A session is a group of agents that work together by session messages: architects, developers
+// and reviewers.
 type session struct {
 	spec     wire.SessionSpec
-	file     bool   // it is in the configuration; else a request made it
+	file     bool   // it is in the configuration; otherwise a request created it
 	closedAt int64  // the record that closed it; 0 while it is open
 	reason   string // for which it was closed
 	aborted  bool   // by a member: it opens again with the next start
 	members  []*member
 	works    []*work     // in the order in which they were assigned
-	open     []*work     // those of them that something is still said of
-	reviews  []*reviewOf // in the order in which they were asked for
+	open     []*work     // the works that are not settled
+	reviews  []*reviewOf // in the order of their requests
 	byReview map[string]*reviewOf
 	messages int64        // so far
 	refused  int64        // among them
 	last     int64        // the highest sequence number
-	latest   *sessionSaid // the message that is being decided about: what follows from it, in the same turn and so in the same batch of the record, needs its words
+	latest   *sessionSaid // the message of this turn, whose content its consequences need
 }
 
-// member is one of a session.
+// A member is a member of a session.
 type member struct {
 	wire.SessionMember
 	of     *session
 	number int64         // the last sequence number that it gave itself
-	outbox []*outboxItem // that are not in its hands, in order
+	outbox []*outboxItem // messages that it may not have read, in order
 }
 
-// sessions are all there are.
+// sessions holds all sessions.
 type sessions struct {
 	byID    map[string]*session
 	order   []*session
-	seats   map[string][]*member   // of each agent
-	posted  timeOrder[*outboxItem] // that are to be tried again
-	watched timeOrder[*work]       // whose developer is expected to say something
+	seats   map[string][]*member   // the memberships of each agent
+	posted  timeOrder[*outboxItem] // items with a deadline
+	watched timeOrder[*work]       // works whose developer must report
 	fresh   []*outboxItem          // that this turn has sent on their way
 }
 
@@ -47,14 +47,14 @@ func newSessions() sessions {
 	return sessions{byID: make(map[string]*session), seats: make(map[string][]*member)}
 }
 
-// key is what the messages of a session are kept under in the record.
+// key returns the actor under which the messages of a session are recorded.
 func (s *session) key() string { return sessionPrefix + s.spec.ID }
 
 func (s *session) closed() bool { return s.closedAt != 0 }
 
 const sessionPrefix = "session:"
 
-// member finds one of a session.
+// member returns the member with a name, or nil.
 func (s *session) member(name string) *member {
 	for _, m := range s.members {
 		if m.AgentID == name {
@@ -64,7 +64,7 @@ func (s *session) member(name string) *member {
 	return nil
 }
 
-// workOn finds what a session does about a task.
+// workOn returns the work of a session on a task, or nil.
 func (s *State) workOn(x *session, id string) *work {
 	if k := s.tasks.byID[id]; k != nil && k.work() != nil && k.work().of == x {
 		return k.work()
@@ -72,8 +72,7 @@ func (s *State) workOn(x *session, id string) *work {
 	return nil
 }
 
-// seatIn gives the members of a session their seats, as its spec has them now.
-// Who was one before keeps what waits for it.
+// seatIn updates the members of a session from its spec. A member that stays keeps its outbox.
 func (x *sessions) seatIn(s *session) {
 	before := s.members
 	x.unseat(s)
@@ -95,7 +94,7 @@ func (x *sessions) seatIn(s *session) {
 	}
 }
 
-// seatsOf finds the seats of an agent, in the order of the sessions.
+// seatsOf returns the memberships of an agent, in the order of the sessions.
 func (x *sessions) seatsOf(name string) (seats []*member) {
 	for _, s := range x.order {
 		if m := s.member(name); m != nil {
@@ -120,7 +119,7 @@ func (x *sessions) unseat(s *session) {
 	s.members = nil
 }
 
-// drop lets go of what waits for a member that is none any more.
+// drop removes the outbox of a former member.
 func (x *sessions) drop(m *member) {
 	for _, p := range m.outbox {
 		x.posted.drop(p)
@@ -128,7 +127,7 @@ func (x *sessions) drop(m *member) {
 	m.outbox = nil
 }
 
-// looked lets go of the letters of a turn that was another life's.
+// looked drops the letters of a turn that was replayed.
 func (x *sessions) looked() { clear(x.fresh); x.fresh = x.fresh[:0] }
 
 // put files a session.
@@ -145,8 +144,9 @@ const (
 	progressEvery = 30 * time.Second
 )
 
-// deepest is how deep a message may nest that was accepted once, whatever holds now.
+// deepest is the maximum nesting of a message that was accepted before, independent of the
+// current rules.
 const deepest = 10_000
 
-// deliveryRetries is how long after a failed attempt a message is tried again.
+// deliveryRetries are the delays between attempts to deliver a message.
 var deliveryRetries = [wire.DeliveryRetries]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}

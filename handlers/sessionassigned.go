@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// workAssigned says that a task of a session is its developer's: for the first time,
+// workAssigned records that a task of a session is assigned to its developer, for the first time
 // or again.
 type workAssigned struct {
 	Session       string   `json:"session_id"`
@@ -52,7 +52,7 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 		w.wished, w.expired = f.Deadline, false
 	}
 	if wished, ok := object.ParseTime(f.Deadline); ok && wished.Before(r.At) {
-		w.expired = true // its architect is told with the assignment
+		w.expired = true // the answer to the assignment warns its architect
 	}
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
 	phase := wire.PhaseAssigned
@@ -62,7 +62,7 @@ func (f *workAssigned) apply(st *State, r *wire.Record) {
 	st.enter(w, phase, r.At)
 }
 
-// workMoved says that a work is in another phase, where nothing else says so.
+// workMoved records that a work is in another phase, if no other fact implies it.
 type workMoved struct {
 	ID    string `json:"task"`
 	Phase string `json:"phase"`
@@ -80,12 +80,11 @@ func (f *workMoved) apply(s *State, r *wire.Record) {
 	}
 }
 
-// letGo sends an assignment on its way that was held back, unless its developer asks
-// for it.
+// letGo sends an assignment that was held back, unless its developer polls.
 func (s *State) letGo(w *work, at time.Time) {
 	m := w.of.member(w.developer)
 	if m == nil {
-		return // it has left the session
+		return // the developer has left the session
 	}
 	for _, p := range slices.Clone(m.outbox) {
 		switch {
@@ -103,7 +102,7 @@ func (t *decision) moveWork(w *work, phase, why string) {
 	t.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
 }
 
-// release lets a work go to its developer that waited for others.
+// release assigns a work to its developer when it waits for nothing any more.
 func (t *decision) release(w *work) {
 	if w.phase == wire.PhaseHeld {
 		t.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// considerCompletion decides about the end of the work on a task. What changes files
-// that it was not to change is refused, with the scope that holds.
+// considerCompletion decides about a completion. A completion that changes files outside of the
+// scope is refused.
 func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wire.Error {
 	w, err := t.completable(x, c.TaskID)
 	if err != nil {
@@ -34,10 +34,10 @@ func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wi
 	}
 	result := payloadOf(x.Document)
 	if e := c.Error; e != nil && c.Status == wire.OutcomeFailed && t.mayRetry(w, e) {
-		x.fate = fateKept // it goes on: its architect hears of the end
+		x.fate = fateKept // the work continues; the architect gets only the last completion
 		x.after = func() {
 			t.beginWork(w)
-			if w.open != nil { // its review was asked for early
+			if w.open != nil { // its review was requested early
 				t.breakReview(w, "its developer begins anew: "+e.ErrorMessage)
 			}
 			t.retryWork(w, e)
@@ -49,7 +49,7 @@ func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wi
 		switch {
 		case c.Status == wire.OutcomeFailed:
 			t.failedWork(w, c)
-		case w.phase == wire.PhaseReviewing: // the review was asked for before it
+		case w.phase == wire.PhaseReviewing: // the review was requested before the completion
 			t.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
 		default:
 			t.completeWork(w, result)
@@ -58,24 +58,22 @@ func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wi
 	return nil
 }
 
-// Bounds of what is looked at and told of files.
+// The maximum number of files in a completion, and in an error about them.
 const (
 	mostFiles   = 20_000
-	mostOutside = 10 // that are told by name
+	mostOutside = 10 // named in an error
 )
 
-// outside are the first of the files that are outside of a scope, and how many there
-// are among those that are looked at.
+// outside returns the first files that are outside of a scope, and their number.
 func outside(patterns, files []string) (some []string, all int) {
 	some = scope.Outside(patterns, files[:min(len(files), mostFiles)])
 	return some[:min(len(some), mostOutside)], len(some)
 }
 
-// mostSaid is how much of a text stands in what the orchestrator says of
-// it: the rest is in their own message.
+// mostSaid is the maximum length of a text that the orchestrator quotes, in bytes.
 const mostSaid = 1000
 
-// brief is a text that is no longer than what is said of something.
+// brief returns text, cut to mostSaid.
 func brief(text string) string {
 	if len(text) <= mostSaid {
 		return text
@@ -83,8 +81,8 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:mostSaid], "") + "…"
 }
 
-// completable is the work that a completion ends. One that is being reviewed may be
-// completed yet: its review was asked for early.
+// completable returns the work that a completion ends. A work under review can be completed if
+// its review was requested early.
 func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error) {
 	if w := t.state.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
@@ -93,7 +91,7 @@ func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error
 	return t.activeWork(x, id)
 }
 
-// payloadOf is the payload of a session message, as it came.
+// payloadOf returns the payload of a session message, unchanged.
 func payloadOf(document wire.Raw) wire.Raw {
 	var o object.Reader
 	if o.Read(document, deepest, "") != nil {
@@ -102,7 +100,7 @@ func payloadOf(document wire.Raw) wire.Raw {
 	return o.Document("payload")
 }
 
-// outOfScope refuses a completion that touches what it was not to touch.
+// outOfScope refuses a completion that changes files outside of the scope.
 func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
 	e := &wire.TaskExecutionError{
 		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
@@ -118,8 +116,8 @@ func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
 	}
 }
 
-// completeWork is a completion: the task is done, or waits for its review where the
-// session wants one.
+// completeWork applies a completion: the task is done, or waits for its review if the session
+// requires one.
 func (t *decision) completeWork(w *work, result wire.Raw) {
 	if w.of.spec.RequireReview || w.task.view.State.Final() {
 		t.cancelQuestions(w.task)
@@ -129,8 +127,8 @@ func (t *decision) completeWork(w *work, result wire.Raw) {
 	t.doneWork(w, result)
 }
 
-// workCompleted says that a developer is done with a work, and that its task is not:
-// its review comes first, or it was done before.
+// workCompleted records that a developer has completed a work whose task does not end now: it is
+// reviewed first, or was done before.
 type workCompleted struct {
 	ID     string   `json:"task"`
 	Result wire.Raw `json:"result"`
@@ -146,7 +144,7 @@ func (f *workCompleted) apply(s *State, r *wire.Record) {
 	}
 }
 
-// doneWork ends the task of a work well, and those of which it is a revision.
+// doneWork completes the task of a work, and the tasks that it revises.
 func (t *decision) doneWork(w *work, document wire.Raw) {
 	result := &succeeded
 	if document != nil {
@@ -161,7 +159,7 @@ func (t *decision) doneWork(w *work, document wire.Raw) {
 	}
 }
 
-// failWork ends the task of a work badly, and those of which it is a revision.
+// failWork fails the task of a work, and the tasks that it revises.
 func (t *decision) failWork(w *work, why string) {
 	why = brief(why)
 	defer t.among()()
@@ -189,8 +187,8 @@ func (t *decision) drop(w *work, why string) {
 	}
 }
 
-// endWork ends a work whose task has ended before, and what a person is asked about
-// it; that of others ends with it.
+// endWork ends a work whose task has already ended, and withdraws its question. Any other work
+// ends with its task.
 func (t *decision) endWork(w *work, why string) {
 	if q := t.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
 		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
@@ -201,30 +199,30 @@ func (t *decision) endWork(w *work, why string) {
 	}
 }
 
-// among says that it is its session that ends a task now, and returns what ends
-// that: else its members are to be told.
+// among marks that a session ends its own task, so that its members are not notified. It returns
+// a function that restores the mark.
 func (t *decision) among() func() {
 	before := t.bySession
 	t.bySession = true
 	return func() { t.bySession = before }
 }
 
-// failedWork is a completion that says that the work has failed.
+// failedWork applies a completion with the outcome failed.
 func (t *decision) failedWork(w *work, c *wire.Completion) {
 	why := c.Summary
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
 	}
 	if c.Error != nil {
-		e := *c.Error // as it was said, it stays
+		e := *c.Error // the original is not modified
 		e.Recoverable, e.SuggestedAction = false, suggested(e.ErrorType)
 		t.troubled(w, &e)
 	}
 	t.failWork(w, why)
 }
 
-// tellEnd tells the members of a session what became of a task of theirs that
-// another actor has ended, as if its developer had said it.
+// tellEnd sends the members of a session a completion of a task that another actor has ended, as
+// if its developer had sent it.
 func (t *decision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
 	if w == nil || t.bySession || w.of.closed() {
@@ -233,26 +231,26 @@ func (t *decision) tellEnd(k *task, outcome, why string) {
 	t.sayCompletion(w, outcome, why, nil)
 }
 
-// sayCompletion says a completion for a developer who says none.
+// sayCompletion sends a completion for a developer that does not send one.
 func (t *decision) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
-		return // no member is left to say it, or to hear it
+		return // the sender or the recipient is gone
 	}
 	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage {
 		return h.Completion(w.task.view.ID, outcome, brief(why), e)
 	})
 }
 
-// sayFor says something in the name of a member, because it does not.
+// sayFor sends a message for a member that does not send it itself.
 func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *wire.SessionMessage) {
 	m := spell(t.head(w.of, from, to, w.chain))
 	t.say(&messageContext{SessionMessage: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
 }
 
-// head is what stands around a message that the orchestrator says for a member.
+// head returns the envelope of a message that the orchestrator sends for a member.
 func (t *decision) head(s *session, from, to *member, chain string) wire.SessionHead {
-	var named string // where the two could not tell which session it is
+	var named string // only if both members share several sessions
 	for _, seat := range t.state.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
 			named = s.spec.ID

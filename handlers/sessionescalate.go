@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire"
 )
 
-// escalate ends the reviews of a task of which there have been as many as there may
-// be, as its session wants it.
+// escalate handles a task that has reached the maximum number of reviews, as its session is
+// configured.
 func (t *decision) escalate(w *work) {
 	open := counted(len(w.loop.Open()), "finding")
 	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
@@ -31,7 +31,7 @@ func (w *work) escalation() *reviewEscalated {
 	}
 }
 
-// askPerson leaves it to a person what is to become of a work.
+// askPerson asks a person what to do about a work.
 func (t *decision) askPerson(w *work, why string) {
 	t.cancelQuestions(w.task)
 	f := w.escalation()
@@ -41,15 +41,14 @@ func (t *decision) askPerson(w *work, why string) {
 	t.tellArchitect(w, "A person is asked: "+why)
 }
 
-// tellArchitect tells the architect of a work what its session, or a person, has
-// decided about it.
+// tellArchitect notifies the architect of a work of a decision by its session or by a person.
 func (t *decision) tellArchitect(w *work, message string) {
 	if m := w.lead(); m != nil {
 		t.tell(t.state.agents.byID[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
 }
 
-// What a person can say about a task whose reviews have come to their end.
+// The answers of a person about a task after its last review.
 const (
 	judgeApprove = "approve"
 	judgeRevise  = "revise"
@@ -62,8 +61,8 @@ var judgements = []wire.Option{
 	{Label: "Abort it", Value: judgeAbort},
 }
 
-// reviewEscalated says that a task has had as many reviews as it may have, and what
-// follows.
+// reviewEscalated records that a task has reached the maximum number of reviews, and the
+// consequence.
 type reviewEscalated struct {
 	ID         string `json:"task"`
 	Name       string `json:"name"`
@@ -98,8 +97,8 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	}
 }
 
-// judge does with a work what a person has answered; false when the question was
-// another one.
+// judge applies the answer of a person to a work. It reports false if the question was about
+// something else.
 func (t *decision) judge(id, question, answer string) bool {
 	k := t.state.tasks.byID[id]
 	if k == nil || k.work() == nil || k.work().question != question {
@@ -120,7 +119,7 @@ func (t *decision) judge(id, question, answer string) bool {
 	return true
 }
 
-// reviewExtended says that a person wants a task revised once more.
+// reviewExtended records that a person requested another revision.
 type reviewExtended struct {
 	ID string `json:"task"`
 }

@@ -8,9 +8,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// sessionSaid is a message of a session as its log has it. It is in the record with
-// its session as sender and addressee, its message_id as key and its task as
-// correlation.
+// sessionSaid records a session message. The record has its session as sender and recipient, its
+// message_id as key and its task as correlation.
 type sessionSaid struct {
 	Session  string      `json:"session_id"`
 	From     string      `json:"from"`
@@ -21,25 +20,25 @@ type sessionSaid struct {
 	Sequence int64       `json:"sequence_number"`
 	Given    bool        `json:"given,omitzero"` // its sender gave the sequence number
 	Chain    string      `json:"correlation_id,omitzero"`
-	Linked   bool        `json:"linked,omitzero"` // and the correlation_id
+	Linked   bool        `json:"linked,omitzero"` // the sender set the correlation_id
 	ReplyTo  string      `json:"reply_to,omitzero"`
 	Sum      uint64      `json:"sum"`
 	TookMS   float64     `json:"processing_duration_ms"`
 	Notes    []string    `json:"notes,omitzero"`
-	By       string      `json:"by,omitzero"`   // who said it in its sender's name, if any did
+	By       string      `json:"by,omitzero"`   // the actor that sent it for its sender, if any
 	Fate     disposition `json:"fate,omitzero"` // what becomes of it
 	Request  *requestKey `json:"request,omitzero"`
 	Document wire.Raw    `json:"document"`
 }
 
-// disposition is what becomes of a message.
+// A disposition is what happens to a message after it was accepted.
 type disposition string
 
 const (
 	fateDelivered disposition = ""       // it is delivered
-	fateHeld      disposition = "held"   // it is delivered when its task waits for nothing any more
-	fateKept      disposition = "kept"   // it was dealt with here, and no member needs to hear of it
-	fatePulled    disposition = "pulled" // its addressee asks for it
+	fateHeld      disposition = "held"   // it is delivered when its task waits for nothing
+	fateKept      disposition = "kept"   // it was handled here and is not delivered
+	fatePulled    disposition = "pulled" // its recipient polls for it
 )
 
 func (*sessionSaid) kind() string { return wire.EventSessionSaid }
@@ -72,7 +71,7 @@ func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	}, r.At)
 }
 
-// answer is the reply to a request to send a message.
+// answer returns the answer to a request to send the message.
 func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	return &wire.SessionSaid{
 		MessageID: f.ID, SessionID: f.Session, Seq: seq, SequenceNumber: f.Sequence, CorrelationID: f.Chain, Held: f.Fate == fateHeld,
@@ -80,11 +79,11 @@ func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	}
 }
 
-// farAhead is how far a sequence number may be ahead of all others and count: a sender that
-// says one that is further has it alone.
+// farAhead is how far a sequence number may exceed the highest one of the session and still
+// advance it. A larger number counts only for its message.
 const farAhead = 1 << 20
 
-// line is the message as it is delivered.
+// line returns the message as it is delivered.
 func (f *sessionSaid) line() wire.Raw {
 	m := wire.SessionMessage{Document: f.Document, Sequenced: f.Given}
 	if f.Linked {
@@ -93,7 +92,7 @@ func (f *sessionSaid) line() wire.Raw {
 	return m.Delivered(f.Sequence, f.Chain)
 }
 
-// sessionRefused is a message that was not delivered, with what was wrong with it.
+// sessionRefused records a message that was not delivered, with its errors.
 type sessionRefused struct {
 	Session  string   `json:"session_id"`
 	From     string   `json:"from"`
@@ -131,10 +130,10 @@ func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int6
 	return r.Seq
 }
 
-// milliseconds is how long something took, to the microsecond.
+// milliseconds returns a duration in milliseconds, rounded down to microseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// logRefused logs a message that is refused with its session, if it has one.
+// logRefused records a refused message in the log of its session, if it has one.
 func (t *decision) logRefused(s *session, said *wire.SaySession, task string, err *wire.Error) {
 	if s == nil {
 		return
@@ -143,12 +142,12 @@ func (t *decision) logRefused(s *session, said *wire.SaySession, task string, er
 		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.speaker(),
 		Document: said.Document, From: t.from.Name,
 	}
-	if f.From == "" { // an operator, who has not said in whose name
+	if f.From == "" { // an operator that did not name a sender
 		f.From = t.from.String()
 	}
 	if m := said.Message; m != nil {
 		f.Type, f.ID, f.Chain, f.Document = m.MessageType, m.MessageID, m.CorrelationID, m.Document
-		if t.from.Kind != Agent { // an agent is itself, whatever name it says
+		if t.from.Kind != Agent { // an agent cannot use another name
 			f.From = m.From.AgentID
 		}
 	}
@@ -156,8 +155,8 @@ func (t *decision) logRefused(s *session, said *wire.SaySession, task string, er
 	t.sessionFact(s, wire.EventSessionRefused, "", task, f)
 }
 
-// complaints are what is wrong with a message that is refused, and what else there is
-// to say of it. What is wrong with its form has its place in it.
+// complaints returns the errors of a refused message, and its notes. Pointers are relative to
+// the message.
 func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 	all := []string{err.Message}
 	if _, several := err.Details["errors"]; several || said.Err != nil {
@@ -174,10 +173,10 @@ func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
 	return all
 }
 
-// heading is as much of a type that is not known as it takes to see what was meant.
+// heading returns the start of an unknown message type.
 func heading(text string) string { return text[:min(len(text), 100)] }
 
-// speaker is who says a message in another's name; "" when its sender does.
+// speaker returns the actor that sends a message for another, or "" if the sender does.
 func (t *decision) speaker() string {
 	if t.from.Kind == Agent {
 		return ""

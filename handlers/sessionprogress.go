@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// considerAck takes the word of a developer that it has its task.
+// considerAck handles an acknowledgment of a developer, which starts its task.
 func (t *decision) considerAck(x *messageContext) {
 	for _, w := range t.state.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
@@ -27,7 +27,7 @@ func (t *decision) considerAck(x *messageContext) {
 	x.notes = append(x.notes, "it acknowledges nothing that its sender has been given and not begun")
 }
 
-// beginWork notes that a developer is at its task.
+// beginWork records that a developer works on its task.
 func (t *decision) beginWork(w *work) {
 	switch {
 	case w.phase != wire.PhaseAssigned:
@@ -41,7 +41,7 @@ func (t *decision) beginWork(w *work) {
 	}
 }
 
-// activeWork is the work that a message of a developer is about.
+// activeWork returns the work that a message of a developer is about.
 func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error) {
 	w := t.state.workOn(x.of, id)
 	switch {
@@ -93,11 +93,11 @@ func (t *decision) passed(moment string) bool {
 	return ok && at.Before(t.at)
 }
 
-// mostOffered is how much of a result a notice carries.
+// mostOffered is the maximum size of a result in a notice, in bytes.
 const mostOffered = 4096
 
-// offerSoft tells the developer of a task that may need the result of another that
-// the other has ended.
+// offerSoft notifies the developer of a task with a soft dependency that the other task has
+// ended.
 func (t *decision) offerSoft(up, down *task) {
 	w := down.work()
 	if w == nil || !w.active() {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// considerRequest decides about a review that an architect asks for.
+// considerRequest decides about a review request of an architect.
 func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {
 		return &wire.Error{
@@ -22,7 +22,7 @@ func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wi
 			Details: map[string]any{"pointer": "/payload/task_id", "task_id": r.TaskID},
 		}
 	}
-	w = w.last() // what is reviewed is its latest revision, by whatever name
+	w = w.last() // the latest revision is reviewed, whatever its id
 	x.task, x.chain = w.task.view.ID, w.chain
 	switch {
 	case !w.loop.MayRequest():
@@ -51,7 +51,7 @@ func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wi
 	return nil
 }
 
-// reviewRequested says that the work on a task is under review.
+// reviewRequested records that the work on a task is under review.
 type reviewRequested struct {
 	Session  string `json:"session_id"`
 	Review   string `json:"review_id"`
@@ -77,7 +77,7 @@ func (f *reviewRequested) apply(st *State, r *wire.Record) {
 	st.enter(w, wire.PhaseReviewing, r.At)
 }
 
-// considerResult decides about what a review came to.
+// considerResult decides about the result of a review.
 func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire.Error {
 	v := x.of.byReview[r.ReviewID]
 	switch {
@@ -125,9 +125,8 @@ func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire
 	return nil
 }
 
-// reviewsOf is how many reviews there were of a work and of those that it revises. It is
-// more than the iteration where a review came to nothing, or after the work was planned
-// anew.
+// reviewsOf returns the number of reviews of a work and of those that it revises. It exceeds the
+// iteration after a review without a verdict, or after the work was planned again.
 func (s *session) reviewsOf(w *work) (n int64) {
 	for ; w != nil; w = w.revises {
 		for _, v := range s.reviews {
@@ -139,7 +138,7 @@ func (s *session) reviewsOf(w *work) (n int64) {
 	return n
 }
 
-// findings are those of a result as they are followed.
+// findings returns the findings of a result in the form that is tracked.
 func findings(r *wire.ReviewResult) []review.Finding {
 	found := make([]review.Finding, 0, len(r.Findings))
 	for _, f := range r.Findings {
@@ -150,13 +149,13 @@ func findings(r *wire.ReviewResult) []review.Finding {
 	return found
 }
 
-// reviewDecided records what a review came to.
+// reviewDecided records the result of a review.
 type reviewDecided struct {
 	Session  string           `json:"session_id"`
 	Review   string           `json:"review_id"`
 	ID       string           `json:"task"`
 	Reviewer string           `json:"reviewer"`
-	Verdict  string           `json:"verdict,omitzero"` // "": it came to nothing
+	Verdict  string           `json:"verdict,omitzero"` // "": it ended without one
 	Why      string           `json:"why,omitzero"`
 	Findings []review.Finding `json:"findings,omitzero"`
 
@@ -187,7 +186,7 @@ func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	}
 }
 
-// proceed does what follows from a verdict.
+// proceed applies the step that follows from a verdict.
 func (t *decision) proceed(w *work, step review.Step) {
 	switch step {
 	case review.Approve:
@@ -197,7 +196,7 @@ func (t *decision) proceed(w *work, step review.Step) {
 	}
 }
 
-// approveWork ends a work well.
+// approveWork completes an approved work.
 func (t *decision) approveWork(w *work, why string) {
 	t.doneWork(w, w.result)
 	for ; w != nil; w = w.revises {
@@ -217,14 +216,13 @@ func (t *decision) loseReview(w *work, why string) {
 	}
 }
 
-// breakReview ends a review that neither its reviewer nor its architect wants ended,
-// and tells both.
+// breakReview ends a review that neither the reviewer nor the architect ends, and notifies both.
 func (t *decision) breakReview(w *work, why string) {
 	t.recallReview(w, why)
 	t.loseReview(w, why)
 }
 
-// recallReview tells the reviewer of a work that its review is not waited for any more.
+// recallReview notifies the reviewer of a work that its review is no longer needed.
 func (t *decision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return

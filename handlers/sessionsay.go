@@ -8,21 +8,21 @@ import (
 	"orchestrator/wire"
 )
 
-// messageContext is a session message that is being decided about.
+// A messageContext is a session message while it is being decided.
 type messageContext struct {
 	*wire.SessionMessage
 	of    *session
 	said  *wire.SaySession
 	from  *member
 	to    *member
-	chain string      // what it belongs together with
-	task  string      // what it is about
-	fate  disposition // what becomes of it
-	notes []string    // what is odd about it
-	after func()      // does what follows from it
+	chain string      // the correlation_id
+	task  string      // the task that it is about
+	fate  disposition // what happens to it
+	notes []string    // warnings
+	after func()      // applies its effects
 }
 
-// places are where errors point to.
+// The pointers of errors about the members of a message.
 const (
 	atFrom = "/from_agent/agent_id"
 	atTo   = "/to_agent/agent_id"
@@ -49,13 +49,13 @@ func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, 
 		x.after()
 	}
 	if t.request.Form == wire.DialectSession {
-		return nil, nil // there is no answer when all is well
+		return nil, nil // a delivered message has no answer
 	}
 	return answer, nil
 }
 
-// saidBefore is for a message that was there already: nothing is done, and no member
-// is to blame, unless it says something else now.
+// saidBefore answers a message whose message_id was used before. A repeat has no effect and is
+// no error; another message is refused.
 func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
 	if before.sum != x.Sum {
 		err := &wire.Error{
@@ -71,7 +71,7 @@ func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSai
 	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
 }
 
-// locate finds the session of a message, and in it its sender and its addressee.
+// locate finds the session of a message, its sender and its recipient.
 func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) {
 	m := said.Message
 	if said.Err != nil || m == nil {
@@ -114,14 +114,14 @@ func (s *session) addressed(to wire.AgentIdentifier) *member {
 	return s.member(to.AgentID + "-" + number)
 }
 
-// hasEnded reports whether an instance of an agent is a run of it that has ended.
+// hasEnded reports whether an instance names an ended run of an agent.
 func (s *State) hasEnded(agent, instance string) bool {
 	a := s.agents.byID[agent]
 	return a != nil && instance != "" && (instance != a.run || a.ended) && slices.Contains(a.past, instance)
 }
 
-// sessionOf is the session that a message is said in: the one that it names, or the
-// only one in which both are.
+// sessionOf returns the session of a message: the one that it names, or the only one that both
+// members share.
 func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
@@ -167,8 +167,9 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 	return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of any session", m.From.AgentID))
 }
 
-// belongsTo returns the one of some sessions that a message belongs to: by the task or the
-// review that its payload names, else by what it answers. It is nil if that is not one.
+// belongsTo returns the session among open that a message belongs to: by the task or the review
+// in its payload, or by the message that it answers. It returns nil if that does not identify
+// one.
 func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
@@ -196,8 +197,8 @@ func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 	return nil
 }
 
-// refusing is the session in whose log a message belongs that is refused before it
-// is known which one was meant.
+// refusing returns the session whose log records a message that is refused before its session is
+// known, or nil.
 func (t *decision) refusing(said *wire.SaySession) *session {
 	name := t.from.Name
 	if m := said.Message; m != nil {
@@ -276,7 +277,7 @@ func (t *decision) considerBody(x *messageContext) *wire.Error {
 	return nil
 }
 
-// about notes what a message is about that may be about anything.
+// about sets the task of a message that may name any task.
 func (t *decision) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
@@ -288,7 +289,7 @@ func (t *decision) about(x *messageContext, task, key string) {
 	x.notes = append(x.notes, fmt.Sprintf("/payload/%s: no task of this session is called %.80q", key, task))
 }
 
-// say puts a message into the log of its session, and on its way.
+// say records a message in the log of its session and sends it.
 func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
@@ -310,13 +311,13 @@ func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	}
 	seq := t.sessionFact(x.of, x.MessageType, key, x.task, f)
 	if !t.lost {
-		t.bring() // before what is told of what follows
+		t.bring() // before the notices about its effects
 	}
 	return f.answer(seq)
 }
 
-// ownKey begins the keys of messages that the orchestrator says for members: no
-// member can take one from it, for no message_id has this form.
+// ownKey begins the keys of messages that the orchestrator sends for members. No message_id has
+// this form, so no member can use one.
 const ownKey = "own:"
 
 // rejected refuses a message for its sender or its addressee.

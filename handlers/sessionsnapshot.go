@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// snapshotSession is a session as a snapshot has it.
+// A snapshotSession is a session in a snapshot.
 type snapshotSession struct {
 	Spec     wire.SessionSpec `json:"spec"`
 	File     bool             `json:"file,omitzero"`
@@ -123,7 +123,7 @@ func (w *work) snapshot() snapshotWork {
 	return kept
 }
 
-// stamped is a time, "" when there is none.
+// stamped formats a time, or returns "" for the zero time.
 func stamped(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -131,7 +131,7 @@ func stamped(at time.Time) string {
 	return wire.Timestamp(at)
 }
 
-// restoreSession makes a session of a snapshot, when tasks and agents are there.
+// restoreSession restores a session. Tasks and agents must have been restored before.
 func (s *restoring) restoreSession(kept *snapshotSession) {
 	x := &session{
 		spec: kept.Spec, file: kept.File, closedAt: kept.ClosedAt, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,

@@ -8,8 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// sessionOpened says that there is a session, that it is open again, or that it has
-// changed.
+// sessionOpened records that a session is new, open again, or changed.
 type sessionOpened struct {
 	wire.SessionSpec
 	File bool `json:"file,omitzero"`
@@ -30,7 +29,7 @@ func (f *sessionOpened) apply(st *State, _ *wire.Record) {
 	}
 }
 
-// sessionClosed says that nothing is said in a session any more.
+// sessionClosed records that a session accepts no messages any more.
 type sessionClosed struct {
 	ID     string   `json:"session_id"`
 	Reason string   `json:"reason"`
@@ -49,9 +48,9 @@ func (f *sessionClosed) apply(st *State, r *wire.Record) {
 	st.sessions.trim(st.rules.KeepClosed)
 }
 
-// trim forgets closed sessions, those that closed first, until at most keep are left.
-// Their messages stay in the record, and their tasks stay tasks. An aborted session is
-// kept: it opens again with the next start.
+// trim removes closed sessions until at most keep are left. Those that were closed first are
+// removed first. Their messages stay in the log, and their tasks remain. Aborted sessions are
+// kept, since the next start opens them again.
 func (x *sessions) trim(keep int) {
 	var closed []*session
 	for _, s := range x.order {
@@ -70,9 +69,8 @@ func (x *sessions) trim(keep int) {
 	}
 }
 
-// syncSessions takes on the sessions of the configuration: those that are new, have
-// changed, or are gone. One that was aborted stays so until the next start: see
-// reconvene.
+// syncSessions applies the configured sessions: it opens new ones, updates changed ones and
+// closes the others. An aborted session stays closed until the next start: see reconvene.
 func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
@@ -90,8 +88,8 @@ func (t *decision) syncSessions(specs []wire.SessionSpec) {
 	t.leaveBehind()
 }
 
-// leaveBehind ends the work of members that are no longer known, and retries their
-// undelivered messages.
+// leaveBehind ends the work of members that are no longer agents, and retries their undelivered
+// messages.
 func (t *decision) leaveBehind() {
 	for _, s := range t.state.sessions.order {
 		for _, m := range s.members {
@@ -112,8 +110,7 @@ func (t *decision) leaveBehind() {
 	}
 }
 
-// reconvene opens the sessions again that were aborted before this orchestrator
-// was started.
+// reconvene opens the sessions that were aborted before this orchestrator started.
 func (t *decision) reconvene() {
 	for _, s := range t.state.sessions.order {
 		if s.closed() && s.aborted {
@@ -122,7 +119,7 @@ func (t *decision) reconvene() {
 	}
 }
 
-// dismiss ends the work of members that the new spec leaves out.
+// dismiss ends the work of members that are not in the new spec.
 func (t *decision) dismiss(s *session, spec *wire.SessionSpec) {
 	if s == nil || s.closed() {
 		return
@@ -143,7 +140,7 @@ func (t *decision) dismissFrom(w *work, name, why string) {
 	case w.open != nil && w.open.view.Reviewer == name:
 		t.breakReview(w, why)
 	case w.developer != name:
-	case w.phase == wire.PhaseHeld: // it has never been its developer's
+	case w.phase == wire.PhaseHeld: // its developer never received it
 		t.cancel(w.task, why, nil)
 		t.abandon(w.task)
 	case w.active():
@@ -154,9 +151,9 @@ func (t *decision) dismissFrom(w *work, name, why string) {
 	}
 }
 
-// closeSession ends a session, and what its members are at.
+// closeSession closes a session and drops its works.
 func (t *decision) closeSession(s *session, f *sessionClosed) {
-	for _, w := range slices.Backward(slices.Clone(s.works)) { // what waits for others before them
+	for _, w := range slices.Backward(slices.Clone(s.works)) { // dependents first
 		t.drop(w, "its session was ended: "+brief(f.Reason))
 	}
 	f.ID, f.Reason = s.spec.ID, brief(f.Reason)

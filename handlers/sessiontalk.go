@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// considerAbort decides about the end of a task, or of the session.
+// considerAbort decides about an abort of a task or of the session.
 func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	if a.Scope == wire.AbortSession {
 		if a.TargetID != x.of.spec.ID {
@@ -22,7 +22,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	}
 	w := t.state.workOn(x.of, a.TargetID)
 	if w != nil {
-		w = w.last() // its revision is what goes on
+		w = w.last() // its latest revision is the active one
 	}
 	switch {
 	case w == nil:
@@ -38,7 +38,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	}
 	x.task, x.chain = w.task.view.ID, w.chain
 	x.after = func() {
-		t.hushed = x.to.AgentID // it hears of it by this message
+		t.hushed = x.to.AgentID // this message notifies it
 		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
 			t.sayFor(w, x.from, to, func(h wire.SessionHead) *wire.SessionMessage {
 				return h.Abort(wire.MemberOf(x.Document, "payload"), a)
@@ -51,8 +51,8 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	return nil
 }
 
-// leaving are the agents of a session that have nothing left to do when it ends:
-// those that run here and are in no other that is open.
+// leaving returns the agents of a session that can stop when it ends: those that run here and
+// are in no other open session.
 func (t *decision) leaving(s *session) (names []string) {
 	for _, m := range s.members {
 		a := t.state.agents.byID[m.AgentID]
@@ -70,7 +70,7 @@ func (t *decision) leaving(s *session) (names []string) {
 	return names
 }
 
-// considerQuery answers a question for the state of a member that cannot answer.
+// considerQuery answers a status query for a member that does not run.
 func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
 	a := t.state.agents.byID[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
@@ -87,7 +87,7 @@ func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
 	}
 }
 
-// standing is how an agent is that does not run.
+// standing returns the status of an agent that does not run, with its tasks.
 func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
 	type standing struct {
 		AgentID string             `json:"agent_id"`
@@ -108,14 +108,14 @@ func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
 	return text
 }
 
-// messageID is the id of a message that the orchestrator says for a member: a UUID
-// of version 4 in its form. It needs no chance: no two are made of the same.
+// messageID returns the id of a message that the orchestrator sends for a member, in the form of
+// a UUID of version 4. It is derived from the session and the record number, so it is unique.
 func messageID(session string, seq int64) string {
 	sum := sha256.Sum256(binary.AppendVarint([]byte(session+"\x00"), seq))
 	return asUUID([16]byte(sum[:16]))
 }
 
-// counted is a number of things.
+// counted returns a number with a noun in the singular or plural.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -8,14 +8,14 @@ import (
 	"orchestrator/wire"
 )
 
-// mostTries is how often a developer tries a task, all in all, before it has failed.
+// mostTries is the maximum number of attempts of a developer at a task.
 const mostTries = 2
 
-// workTroubled says that the work on a task went wrong, and what is done about it.
+// workTroubled records an error in the work on a task, and its consequence.
 type workTroubled struct {
 	wire.TaskExecutionError
-	Tries int   `json:"tries"`             // with the one that begins now, if one does
-	Limit int64 `json:"limit_ms,omitzero"` // it has now
+	Tries int   `json:"tries"`             // including one that begins now
+	Limit int64 `json:"limit_ms,omitzero"` // the new limit
 }
 
 func (*workTroubled) kind() string { return wire.EventSessionTrouble }
@@ -32,7 +32,7 @@ func (f *workTroubled) apply(s *State, r *wire.Record) {
 	s.watchWork(w)
 }
 
-// troubled notes an error that changes nothing else.
+// troubled records an error without further consequence.
 func (t *decision) troubled(w *work, e *wire.TaskExecutionError) {
 	t.noteTrouble(w, e, w.tries, w.limit)
 }
@@ -42,7 +42,7 @@ func (t *decision) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, l
 	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
 
-// suggested is what can be done about an error that is not tried again.
+// suggested returns the suggested action for an error that is not retried.
 func suggested(kind string) string {
 	switch kind {
 	case wire.ExecutionTimeout:
@@ -50,17 +50,17 @@ func suggested(kind string) string {
 	case wire.ExecutionException:
 		return wire.SuggestAbort
 	}
-	return wire.SuggestManual // a task that is too large is for its architect to split
+	return wire.SuggestManual // the architect should split a task that is too large
 }
 
-// mayRetry reports whether a work that went wrong is tried again: once, after an
-// exception or when it took too long.
+// mayRetry reports whether a work is retried after an error: once, after an exception or a
+// timeout.
 func (t *decision) mayRetry(w *work, e *wire.TaskExecutionError) bool {
 	return (e.ErrorType == wire.ExecutionException || e.ErrorType == wire.ExecutionTimeout) && w.tries < mostTries && w.document != nil
 }
 
-// retryWork has the developer of a work begin anew: it is told by the assignment,
-// said again with what went wrong.
+// retryWork restarts a work. Its developer gets the assignment again, with the error as a
+// previous attempt.
 func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 	again := *trouble // as it was said, it stays
 	e := &again
@@ -75,7 +75,7 @@ func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
 }
 
-// restartWork lets a work wait for its developer to take it up again.
+// restartWork assigns a work to its developer again.
 func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
 	if from == nil || to == nil || t.state.agents.byID[w.developer] == nil {
@@ -101,8 +101,8 @@ func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	t.startWorkTask(w)
 }
 
-// loseWork fails a work that its developer does not end: its architect is told as if
-// the developer had.
+// loseWork fails a work that its developer does not complete. Its architect gets a completion as
+// if the developer had sent it.
 func (t *decision) loseWork(w *work, e *wire.TaskExecutionError) {
 	if w.settled() {
 		return
@@ -112,7 +112,7 @@ func (t *decision) loseWork(w *work, e *wire.TaskExecutionError) {
 	t.failWork(w, e.ErrorMessage)
 }
 
-// breakWork is for a developer who cannot go on with a work, and says so as an error.
+// breakWork handles an unrecoverable error that a developer reports about a work.
 func (t *decision) breakWork(w *work, why string) {
 	e := &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestAbort}
 	t.beginWork(w)
@@ -123,10 +123,9 @@ func (t *decision) breakWork(w *work, why string) {
 	t.loseWork(w, e)
 }
 
-// bereaveWorks decides about the works of an agent whose run has ended. What it had
-// not begun waits for its next run. What it was at is tried again: once, where the
-// run ended by itself; that it was told to end, or was lost with the orchestrator,
-// counts for nothing.
+// bereaveWorks decides about the works of an agent whose run has ended. Works that it had not
+// begun wait for its next run. Others are retried once if the run ended by itself. An ordered
+// stop, or the loss of the orchestrator, is not counted.
 func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 	for _, w := range t.state.worksOf(a.ID) {
 		if w.phase != wire.PhaseWorking {
@@ -147,7 +146,7 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 	}
 }
 
-// gone gives up what waits for an agent that does not come back by itself.
+// gone gives up the tasks and messages of an agent that is not restarted automatically.
 func (t *decision) gone(name string) {
 	if a := t.state.agents.byID[name]; a == nil || a.remote != nil || t.state.stopping {
 		return
@@ -167,13 +166,13 @@ func (t *decision) gone(name string) {
 	}
 }
 
-// stands reports whether a work waits for its architect. One that goes on under another
-// name does not.
+// stands reports whether a work waits for its architect. A work that was revised under another
+// id does not.
 func (w *work) stands() bool {
 	return !w.settled() && w.revision == nil && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)
 }
 
-// watch looks at the works whose developers have been silent, or have taken too long.
+// watch handles works whose developers have been silent or have taken too long.
 func (t *decision) watch() {
 	for len(t.state.sessions.watched) > 0 && !t.state.sessions.watched[0].due.After(t.at) && !t.state.stopping {
 		w := t.state.sessions.watched[0]
@@ -189,7 +188,7 @@ func (t *decision) watch() {
 	}
 }
 
-// timeOut is for a work that takes too long: once it has twice the time.
+// timeOut handles a work that exceeds its time limit. The first time, the limit is doubled.
 func (t *decision) timeOut(w *work) {
 	e := &wire.TaskExecutionError{
 		ErrorType: wire.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
@@ -206,8 +205,8 @@ func (t *decision) timeOut(w *work) {
 	t.tellArchitect(w, more)
 }
 
-// passDeadline tells the architect and the developer of a work that its deadline has passed.
-// A deadline is a wish: the work goes on.
+// passDeadline notifies the architect and the developer of a work that its deadline has passed.
+// A deadline is advisory: the work continues.
 func (t *decision) passDeadline(w *work) {
 	t.fact(agentPrefix+w.developer, w.task.view.ID, &deadlinePassed{
 		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
@@ -233,7 +232,7 @@ func (f *deadlinePassed) apply(s *State, _ *wire.Record) {
 	s.watchWork(w)
 }
 
-// progressOverdue says that nothing is heard of a task that takes its time.
+// progressOverdue records that a task has had no progress report for too long.
 type progressOverdue struct {
 	ID    string `json:"task"`
 	Name  string `json:"name"`
@@ -249,8 +248,8 @@ func (f *progressOverdue) apply(s *State, _ *wire.Record) {
 	s.watchWork(w)
 }
 
-// workRepeated says that a work was assigned again, by another message, because of
-// what came between.
+// workRepeated records that a work was assigned again by a new message, after an interruption or
+// an error.
 type workRepeated struct {
 	ID      string `json:"task"`
 	Message string `json:"message_id"`

@@ -7,19 +7,18 @@ import (
 	"orchestrator/wire"
 )
 
-// SessionPage is a page of the log of a session, which is only in the record.
+// A SessionPage selects a page of the log of a session.
 type SessionPage struct {
 	Session string
 	After   int64 // messages behind this number
-	Until   int64 // and up to this one
+	Until   int64 // messages up to this number
 	Limit   int
-	Chain   string // those of this chain alone; "": all
+	Chain   string // only messages of this chain; "": all
 	Task    string // likewise
 	To      string // likewise
 }
 
-// sessionPageBytes is how much a page holds; a message that is larger is a page by
-// itself.
+// sessionPageBytes is the maximum size of a page. A larger message is a page by itself.
 const sessionPageBytes = 4 << 20
 
 func listSessions(t *decision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
@@ -81,7 +80,7 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 	return view, nil
 }
 
-// sessionNamed is a session that the caller may look at.
+// sessionNamed returns a session that the caller may read.
 func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
 	seats := t.state.sessions.seats[t.from.Name]
 	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
@@ -105,7 +104,7 @@ func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
 	return s, nil
 }
 
-// sessionView is a session without its messages.
+// sessionView returns a session without its messages.
 func (t *decision) sessionView(s *session) *wire.SessionView {
 	v := &wire.SessionView{
 		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
@@ -136,7 +135,7 @@ func (t *decision) sessionView(s *session) *wire.SessionView {
 	return v
 }
 
-// view is a work as its members see it.
+// view returns the work as its members see it.
 func (w *work) view() wire.SessionTask {
 	k := w.task
 	v := wire.SessionTask{
@@ -196,7 +195,7 @@ func completeSession(answer *wire.SessionView, pages []Page, record Archive) (an
 	return &whole, nil
 }
 
-// mostScanned is how much of a log one page looks at, however little of it is wanted.
+// mostScanned is the maximum number of log entries that one page reads, even if few match.
 const mostScanned = 20_000
 
 func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
@@ -225,7 +224,7 @@ func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEn
 	return entries, next, false, nil
 }
 
-// entry is a record as the log of its session has it, and whether it is wanted.
+// entry returns a record as an entry of the session's log, and whether it matches.
 func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
 	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: wire.Timestamp(r.At)}
 	to := ""

@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// considerAssignment decides about a task for a developer: a new one, a revision of
-// one whose review wants changes, under its own id, or under another and linked to it
-// by the correlation_id.
+// considerAssignment decides about an assignment. It is a new task, or a revision of one whose
+// review requests changes. A revision has the same task id, or a new one and the same
+// correlation_id.
 func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignment) *wire.Error {
 	id := a.Task.TaskID
 	if t.state.agents.byID[x.to.AgentID] == nil {
@@ -43,7 +43,7 @@ func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignme
 	return nil
 }
 
-// assignmentNeeds are what an assigned task waits for.
+// assignmentNeeds returns the dependencies in an assignment.
 func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *wire.Error) {
 	kinds := map[string]string{wire.DependsHard: wire.DependsBlocks, wire.DependsSoft: wire.DependsSoft}
 	for i, d := range a.Dependencies {
@@ -60,7 +60,7 @@ func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *w
 	return needs, nil
 }
 
-// considerRevision decides about a task whose id is known.
+// considerRevision decides about an assignment of an existing task.
 func (t *decision) considerRevision(x *messageContext, a *wire.SessionAssignment, k *task) *wire.Error {
 	w := t.state.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
@@ -83,9 +83,9 @@ func (t *decision) considerRevision(x *messageContext, a *wire.SessionAssignment
 	return nil
 }
 
-// revised is the work of which an assignment with a new id is a revision; nil when
-// it is none. Some have one correlation_id for much that has nothing to do with each
-// other: then it is one only if it says what came of earlier attempts.
+// revised returns the work that an assignment with a new id revises, or nil. Some architects use
+// one correlation_id for unrelated tasks. If other open works share it, the assignment is a
+// revision only if it lists earlier attempts.
 func (t *decision) revised(x *messageContext, a *wire.SessionAssignment) (revised *work) {
 	alone := true
 	for _, w := range x.of.open {
@@ -128,7 +128,7 @@ func (t *decision) assignNew(x *messageContext, a *wire.SessionAssignment, needs
 	}
 }
 
-// assigned is the fact of an assignment.
+// assigned returns the fact of an assignment.
 func (t *decision) assigned(x *messageContext, a *wire.SessionAssignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
@@ -136,23 +136,24 @@ func (t *decision) assigned(x *messageContext, a *wire.SessionAssignment) *workA
 	}
 }
 
-// assignWork gives a task whose review wants changes to a developer.
+// assignWork assigns a task whose review requests changes to a developer again.
 func (t *decision) assignWork(w *work, x *messageContext, a *wire.SessionAssignment) {
 	t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, t.assigned(x, a))
 	t.startWorkTask(w)
 }
 
-// startWorkTask puts the task of a work into the hands of its developer.
+// startWorkTask assigns the task of a work to its developer.
 func (t *decision) startWorkTask(w *work) {
 	if a := t.state.agents.byID[w.developer]; !w.task.view.State.Final() && a != nil {
 		t.take(w.task, a, &taskAssigned{Way: inSession})
 	}
 }
 
-// mostName is how long the name is that a task gets of its description.
+// mostName is the maximum length of a task name that is taken from its description, in
+// characters.
 const mostName = 80
 
-// firstWords are the first line of a text, or as much of it as makes a name.
+// firstWords returns the first line of a text, cut to mostName.
 func firstWords(text, otherwise string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if runes := []rune(line); len(runes) > mostName {

@@ -7,8 +7,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Since returns the tasks that had not ended at a time, in the order of their creation, without
-// what can be large. The pages are for Complete: they name the errors that are only in the log.
+// Since returns the tasks that had not ended at a time, in the order of their creation and
+// without large members. The pages name the errors that are only in the log; Complete reads
+// them.
 func (s *State) Since(at time.Time) (*wire.TaskList, []Page) {
 	list, pages := &wire.TaskList{Tasks: []wire.Task{}}, []Page(nil)
 	for _, k := range s.tasks.list {

@@ -11,12 +11,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// snapshotVersion is the form of snapshots. One of another form is passed over,
-// and the records tell everything.
+// snapshotVersion is the version of the snapshot format. A snapshot of another version is
+// ignored; the State is then rebuilt from all records.
 const snapshotVersion = 7
 
-// snapshot is a State as it is kept, so that a restart need not begin at the
-// first record. What can be made of other parts is not in it.
+// A snapshot is a stored State, with which a restart need not read all records. Parts that can
+// be derived are left out.
 type snapshot struct {
 	Version   int                `json:"version"`
 	Seq       int64              `json:"seq"`
@@ -36,7 +36,7 @@ type snapshot struct {
 	Sessions  []snapshotSession  `json:"sessions"`
 }
 
-// snapshotActor is an actor that has mail. The keys of mail are in the record.
+// A snapshotActor is an actor of the bus. The keys of its mail are in the log.
 type snapshotActor struct {
 	ID     string `json:"actor"`
 	Number int64  `json:"number"`
@@ -52,7 +52,7 @@ type snapshotActor struct {
 	Stale  bool   `json:"stale,omitzero"`
 }
 
-// snapshotLink is a dependency between two tasks, by their places.
+// A snapshotLink is a dependency between two tasks, given by their indexes.
 type snapshotLink struct {
 	Down     graph.Node `json:"down"`
 	Up       graph.Node `json:"up"`
@@ -72,7 +72,7 @@ type snapshotAccess struct {
 
 type snapshotAgent struct {
 	Member   wire.Member      `json:"member"`
-	File     wire.Member      `json:"file"` // the same as the file has it
+	File     wire.Member      `json:"file"` // the member as configured
 	Said     wire.Raw         `json:"said,omitzero"`
 	System   wire.Raw         `json:"system,omitzero"`
 	Remote   *snapshotRemote  `json:"remote,omitzero"`
@@ -139,7 +139,7 @@ type snapshotTask struct {
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
 }
 
-// snapshotHandedOn is how a task was handed on.
+// A snapshotHandedOn is the delegation of a task.
 type snapshotHandedOn struct {
 	Request   wire.Raw `json:"request,omitzero"`
 	Target    string   `json:"target,omitzero"`
@@ -168,8 +168,8 @@ type snapshotDelivery struct {
 	Logged bool   `json:"logged,omitzero"`
 }
 
-// snapshotOwner are the tasks of one actor; whose they are cannot be told from
-// the tasks, since an agent keeps seeing what it has finished.
+// A snapshotOwner lists the tasks that an actor sees. They cannot be derived, since an agent
+// still sees the tasks that it has finished.
 type snapshotOwner struct {
 	Actor string   `json:"actor"`
 	Tasks []string `json:"tasks"`
@@ -183,7 +183,7 @@ type snapshotQuestion struct {
 	Request *requestKey   `json:"request,omitzero"`
 }
 
-// Snapshot spells the State.
+// Snapshot returns the State as a snapshot.
 func (s *State) Snapshot() ([]byte, error) {
 	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered}
 	if !s.since.IsZero() {
@@ -336,7 +336,7 @@ func (m *savedReply) snapshot() snapshotMemory {
 	return kept
 }
 
-// reply is the answer that was remembered; nil when there was none.
+// reply returns the stored answer, or nil if there is none.
 func (m *snapshotMemory) reply() any {
 	switch {
 	case m.Task != nil:
@@ -358,7 +358,7 @@ func (m *snapshotMemory) reply() any {
 	case m.Acked != nil:
 		return m.Acked
 	case m.Sent != nil:
-		m.Sent.Payload = nil // it is spelled as null
+		m.Sent.Payload = nil // the encoding has null
 		return m.Sent
 	}
 	return nil

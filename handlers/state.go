@@ -27,42 +27,42 @@ type State struct {
 	delegations delegations
 
 	stopping bool      // no new work is given out
-	since    time.Time // this orchestrator is up: before that it heard nothing
+	since    time.Time // start of this orchestrator, which missed everything before
 
-	turn    decision // the one that is being decided, reused
+	turn    decision // the current decision, reused
 	outcome Outcome
 }
 
-// agents are all agents that are known.
+// agents holds all known agents.
 type agents struct {
 	byID   map[string]*agent
 	order  []*agent // in the order in which they became known
 	met    int64    // agents so far
 	index  *match.Index
-	online timeOrder[*agent] // those that have registered and are online
+	online timeOrder[*agent] // registered servers that are online
 }
 
-// tasks are all tasks, open and ended.
+// tasks holds all tasks, open and ended.
 type tasks struct {
 	byID     map[string]*task
 	list     taskList
 	owned    map[string]taskList
 	counts   map[wire.TaskState]int
-	finished []*task          // kept whole, the one that ended first in front
+	finished []*task          // tasks that are kept whole, in the order of their end
 	queue    taskQueue        // those that wait for an agent
-	required requirementQueue // those that wait for an agent with capabilities
-	graph    *graph.Graph     // what depends on what
+	required requirementQueue // tasks that wait for an agent by their requirements
+	graph    *graph.Graph     // dependencies
 }
 
-// questions are those that wait for a person.
+// questions holds the open questions.
 type questions struct {
 	byID      map[string]*question
 	open      []*question          // oldest first
-	deadlines timeOrder[*question] // those that have one
+	deadlines timeOrder[*question] // questions with a deadline
 	numbered  int64                // questions so far
 }
 
-// New makes a State in which nothing has happened.
+// New returns an empty State.
 func New(rules Rules) *State {
 	if rules.Depth == 0 {
 		rules.Depth = 64
@@ -103,7 +103,7 @@ func New(rules Rules) *State {
 	}
 }
 
-// Seq is the number of the last record that the State includes.
+// Seq returns the number of the last record that the State includes.
 func (s *State) Seq() int64 { return s.seq }
 
 // Adopt takes on changed rules.
@@ -248,7 +248,7 @@ func (s *State) Apply(r wire.Record) error {
 	s.seq = r.Seq
 	s.arrived(&r)
 	f.apply(s, &r)
-	s.tasks.required.looked() // what came of it is in the records
+	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()
 	s.delegations.looked()
 	return nil
@@ -271,19 +271,19 @@ func (s *State) Counts() wire.TaskCounts {
 	}
 }
 
-// Tasks is how many tasks are remembered, open and ended.
+// Tasks returns the number of remembered tasks, open and ended.
 func (s *State) Tasks() int { return len(s.tasks.list) }
 
-// Open is how many tasks have not ended.
+// Open returns the number of tasks that have not ended.
 func (s *State) Open() int {
 	ended := s.tasks.counts[wire.TaskDone] + s.tasks.counts[wire.TaskFailed] + s.tasks.counts[wire.TaskCancelled]
 	return len(s.tasks.list) - ended
 }
 
-// Questions is how many questions wait for a person.
+// Questions returns the number of open questions.
 func (s *State) Questions() int { return len(s.questions.open) }
 
-// TasksOf returns what an agent is working on.
+// TasksOf returns the tasks that an agent holds.
 func (s *State) TasksOf(name string) []wire.TaskLabel {
 	a := s.agents.byID[name]
 	if a == nil {

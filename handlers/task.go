@@ -8,45 +8,45 @@ import (
 	"orchestrator/wire"
 )
 
-// task is a task as the State has it. The view is what others see of it, but for
-// its dependencies, which are the graph's; its texts and lists are never changed
-// in place, so that a copy can be read elsewhere.
+// A task is a task in the State. The view is what callers see, without the dependencies, which
+// are in the graph. Texts and lists in the view are never modified in place, so that copies can
+// be read elsewhere.
 type task struct {
 	view    wire.Task
 	urgency uint8      // 0 is first
 	node    graph.Node // in the graph
 	run     string     // of the agent that holds it
-	way     way        // in which it came to that agent
+	way     way        // how it was assigned
 	deaths  int        // of agents that held it
 	demand  *bucket    // it waits in this one
 	created int64      // number of its first record
-	ended   int64      // and of its last
+	ended   int64      // its last record
 	result  int        // length of its result
 	stub    bool       // a part of it is only in the log
-	freed   bool       // it is among those that are being unblocked
+	freed   bool       // it is being unblocked
 	more    *taskExtra // nil for most
 }
 
-// taskExtra is what the State knows of the tasks that use more than plain words.
+// A taskExtra holds the parts of a task that few tasks have.
 type taskExtra struct {
-	patient   bool               // what it depends on may come to nothing, and it stays
+	patient   bool               // it stays pending if a dependency fails
 	promises  []wire.Promise     // of its spec
 	maxFiles  int64              // that it may touch without a warning
 	wants     *requirements      // of its requirements; nil: none
 	bucket    *requirementBucket // it waits in this one
-	parts     []int64            // records after the first that changed what a stub leaves out
+	parts     []int64            // later records that changed parts that a stub lacks
 	notes     []int64            // records of its notes
-	delivered []delivery         // what its result has for others
+	delivered []delivery         // the contracts of its result
 	question  string             // its agent waits for the answer to this one
-	history   []string           // why it lost the agents that had it
-	work      *work              // what a session does about it
+	history   []string           // how each of its agents ended
+	work      *work              // its work in a session
 
-	trace      *wire.TaskTrace // where it stands in one, as far as it is known
-	delegation *delegation     // how it was handed on
-	handedOn   []*delegation   // what its agent has handed on of it, and waits for
+	trace      *wire.TaskTrace // its position in a trace, if known
+	delegation *delegation     // how it was delegated
+	handedOn   []*delegation   // its delegated parts that its agent waits for
 }
 
-// needsMore makes room for more.
+// needsMore returns the taskExtra of a task, and creates it if needed.
 func (k *task) needsMore() *taskExtra {
 	if k.more == nil {
 		k.more = new(taskExtra)
@@ -54,7 +54,7 @@ func (k *task) needsMore() *taskExtra {
 	return k.more
 }
 
-// wants are what a task asks of an agent, or nil.
+// wants returns the requirements of a task, or nil.
 func (k *task) wants() *requirements {
 	if k.more == nil {
 		return nil
@@ -62,7 +62,7 @@ func (k *task) wants() *requirements {
 	return k.more.wants
 }
 
-// work is what a session does about a task, or nil.
+// work returns the work of a session on a task, or nil.
 func (k *task) work() *work {
 	if k.more == nil {
 		return nil
@@ -72,41 +72,42 @@ func (k *task) work() *work {
 
 func (k *task) patient() bool { return k.more != nil && k.more.patient }
 
-// way is how a task came to its agent.
+// A way is how a task was assigned.
 type way string
 
 const (
-	dispatched        way = ""        // by its role and capabilities: the agent starts by being told
-	matched           way = "match"   // by its requirements: the agent says when it starts
-	byHand            way = "hand"    // by a request: the agent says when it starts
-	inSession         way = "session" // its architect said so: the developer hears of it by that message
-	assignedDelegated way = "handed"  // its source handed it on: the agent gets the request, and responds
+	dispatched        way = ""        // by its role and capabilities; it starts when the agent is notified
+	matched           way = "match"   // by its requirements; the agent starts it
+	byHand            way = "hand"    // by a request; the agent starts it
+	inSession         way = "session" // by its architect; the assignment notifies the developer
+	assignedDelegated way = "handed"  // by a task request, which is forwarded to the agent
 )
 
 // blocked counts pending tasks that wait for others, beside the states.
 const blocked wire.TaskState = "blocked"
 
-// urgencies are how many there are: urgent, high, normal, low.
+// urgencies is the number of classes: urgent, high, normal, low.
 const urgencies = 4
 
-// label is how people are told of a task.
+// label returns a task as shown to people: its short id and its name.
 func label(id, name string) string { return fmt.Sprintf("%s %q", short(id), wire.Visible(name)) }
 
 func (k *task) label() string { return label(k.view.ID, k.view.Name) }
 
 func short(id string) string { return wire.ShortID(id) }
 
-// submittedBy reports whether a task is an actor's own: submitted by it, or held by it.
+// submittedBy reports whether an actor submitted a task or holds it. Callers other than agents
+// count as submitters.
 func (k *task) submittedBy(from Actor) bool {
 	return from.Kind != Agent || agentOf(k.view.SubmittedBy) == from.Name || k.view.AssignedTo == from.Name
 }
 
-// heldBy reports whether an actor may say how a task ends: its agent, or an
-// operator.
+// heldBy reports whether an actor may end a task: the agent that holds it, or a caller other
+// than an agent.
 func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.AssignedTo == from.Name }
 
-// maySteer reports whether the caller may say how a task begins and ends: its agent, an
-// operator, and a planner over the hub's paths.
+// maySteer reports whether the caller may start and end a task. This holds for its agent, for
+// operators, and for planners over protocol A.
 func (t *decision) maySteer(k *task) bool {
 	return k.heldBy(t.from) || t.from.ActsForOthers && t.plans()
 }
@@ -117,8 +118,8 @@ func (t *decision) plans() bool {
 	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
-// manages reports whether an agent sees to a task as those do who submit tasks: a
-// planner to all, others to what people have submitted and no other agent holds.
+// manages reports whether the caller may manage a task like its submitter. A planner may manage
+// all tasks; another agent may manage tasks of people that no other agent holds.
 func (t *decision) manages(k *task) bool {
 	a := t.state.agents.byID[t.from.Name]
 	if !t.from.ActsForOthers || a == nil {
@@ -127,7 +128,7 @@ func (t *decision) manages(k *task) bool {
 	return t.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
 }
 
-// manageableTask finds a task that the caller may see to.
+// manageableTask returns a task that the caller submitted, holds or manages.
 func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 	k := t.state.tasks.byID[id]
 	if k == nil {
@@ -168,7 +169,7 @@ func (t *decision) dependsOn(up *task) bool {
 	return false
 }
 
-// wrongState refuses what a task's state does not allow.
+// wrongState returns the refusal of an operation that the state of a task does not allow.
 func wrongState(k *task, verb string) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
@@ -177,10 +178,10 @@ func wrongState(k *task, verb string) *wire.Error {
 	}
 }
 
-// reply answers with a task as it is now.
+// reply returns an answer with the current state of a task.
 func (s *State) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: s.shown(k)} }
 
-// shown is a task as others see it, with what it depends on.
+// shown returns a task as callers see it, with its dependencies.
 func (s *State) shown(k *task) wire.Task {
 	v := k.view
 	s.showLinks(k, &v)
@@ -199,7 +200,7 @@ func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	return answer, nil
 }
 
-// waitsFor are the tasks that have to be done before this one.
+// waitsFor returns the tasks that must be done before this one.
 func (s *State) waitsFor(k *task) []string {
 	if s.tasks.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
@@ -213,7 +214,7 @@ func (s *State) waitsFor(k *task) []string {
 	return ids.texts
 }
 
-// defaultLimit is how many tasks are listed by default.
+// defaultLimit is the default number of listed tasks.
 const defaultLimit = 100
 
 func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
@@ -276,19 +277,20 @@ func (k *task) inConversation(id string) bool {
 	return id == "" || k.delegation() != nil && k.delegation().context.ConversationID == id
 }
 
-// owns files a task under an actor, in the order in which tasks were created.
+// owns adds a task to those that an actor sees, in the order of creation.
 func (s *State) owns(actor string, k *task) {
 	s.tasks.owned[actor] = s.tasks.owned[actor].with(k)
 }
 
-// disowns takes a task that its agent lost from what the agent sees.
+// disowns removes a task that an agent has lost from those that it sees, unless the agent
+// submitted it.
 func (s *State) disowns(actor string, k *task) {
 	if k.view.SubmittedBy != actor {
 		s.tasks.owned[actor] = s.tasks.owned[actor].without(k)
 	}
 }
 
-// move puts a task in a state, and keeps the counts.
+// move changes the state of a task and updates the counts.
 func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
 	k.view.State, k.view.Status = to, to.Status()
@@ -311,8 +313,8 @@ func (k *task) busy() bool {
 	return k.view.State == wire.TaskRunning || k.view.State == wire.TaskInReview
 }
 
-// end puts a task in a final state and lets go of its agent. When too many
-// finished tasks are kept whole, the oldest becomes a stub.
+// end puts a task in a final state and releases its agent. If too many finished tasks are kept
+// whole, the oldest becomes a stub.
 func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	holder := s.agents.byID[k.view.AssignedTo]
 	s.move(k, to)
@@ -335,7 +337,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	}
 }
 
-// release takes a task out of the queue and from its agent.
+// release removes a task from the queue and from its agent.
 func (s *State) release(k *task) {
 	s.unqueue(k)
 	a := s.agents.byID[k.view.AssignedTo]

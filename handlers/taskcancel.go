@@ -16,7 +16,7 @@ func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	if t.request.Form == wire.DialectTaskAct && k.delegation() == nil {
-		return nil, errNotDelegated(k) // its end would never be told
+		return nil, errNotDelegated(k) // the caller would get no response
 	}
 	reason := r.Reason
 	if reason == "" {
@@ -25,12 +25,12 @@ func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) 
 	t.cancel(k, reason, t.mark())
 	t.abandon(k)
 	if t.request.Form == wire.DialectTaskAct {
-		return nil, nil // the caller hears of it by the response
+		return nil, nil // the response notifies the caller
 	}
 	return t.state.reply(k), nil
 }
 
-// cancel ends a task and tells its agent. What depended on it is for abandon.
+// cancel cancels a task and notifies its agent. abandon handles its dependents.
 func (t *decision) cancel(k *task, reason string, mk *requestKey) {
 	holder, run, parts := k.view.AssignedTo, k.run, k.parts()
 	t.cancelQuestions(k)
@@ -44,16 +44,16 @@ func (t *decision) cancel(k *task, reason string, mk *requestKey) {
 	t.cancelParts(parts)
 }
 
-// relieve tells the agent of a task that another actor has ended it.
+// relieve notifies the agent of a task that another actor has ended it.
 func (t *decision) relieve(k *task, by string) {
 	if t.from.Kind != Agent || k.view.AssignedTo != t.from.Name {
 		t.recall(k, k.view.AssignedTo, k.run, by+t.from.String())
 	}
 }
 
-// tellSubmitter tells the agent that submitted a task that the orchestrator has cancelled
-// it. The agent that has the task is told by recall, a delegator by a response, and an
-// architect by its session.
+// tellSubmitter notifies the agent that submitted a task that the orchestrator has cancelled it.
+// Others are notified in another way: the agent that has the task by recall, a delegator by a
+// response, and an architect by its session.
 func (t *decision) tellSubmitter(k *task, reason string) {
 	a := t.state.agents.byID[agentOf(k.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == t.hushed || k.delegation() != nil || k.work() != nil || t.lost {
@@ -62,11 +62,11 @@ func (t *decision) tellSubmitter(k *task, reason string) {
 	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
 }
 
-// recall tells an agent that it need not work on a task any more. It is told once: one
-// that does not hear it works on, and what it says of the task then is passed over.
+// recall notifies an agent that a task was ended. The notice is sent once. If the agent misses
+// it, its later reports about the task are ignored.
 func (t *decision) recall(k *task, holder, run, reason string) {
 	if a := t.state.agents.byID[holder]; a == nil || t.lost || a.remote != nil || holder == t.hushed {
-		return // a server is not told: it asks
+		return // a server is not notified: it polls
 	}
 	if d := k.delegation(); d != nil {
 		if a := t.state.agents.byID[holder]; d.out == a.run && a.reachable() {
@@ -78,14 +78,14 @@ func (t *decision) recall(k *task, holder, run, reason string) {
 	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
 }
 
-// abandon sees to the tasks that waited for one that will never be done: they
-// are cancelled too, and what waits for them; or they stay, and it is said. It
-// is the orchestrator that does this, no matter who ended the first one.
+// abandon handles the tasks that depend on one that will never be done. They are cancelled with
+// their own dependents, or stay pending with a warning. The orchestrator is recorded as the
+// cause.
 func (t *decision) abandon(ended *task) {
 	defer func(from Actor, bySession bool) { t.from, t.bySession = from, bySession }(t.from, t.bySession)
 	t.from, t.bySession = Actor{}, false
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
-		t.resolve(queue[0]) // what only wanted it to end
+		t.resolve(queue[0]) // soft dependencies
 		for _, k := range t.waiting(queue[0]) {
 			if t.state.staysBlocked(k.patient()) {
 				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
@@ -101,7 +101,7 @@ func (t *decision) abandon(ended *task) {
 	}
 }
 
-// waiting are the open tasks that wait for one, each once.
+// waiting returns the open tasks that wait for a task, without duplicates.
 func (t *decision) waiting(k *task) []*task {
 	var waiting []*task
 	for e := range t.state.tasks.graph.Waiting(k.node) {

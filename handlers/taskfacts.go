@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// taskCreated says that there is a task.
+// taskCreated records a new task.
 type taskCreated struct {
 	ID                   string            `json:"task"`
 	Name                 string            `json:"name"`
@@ -28,13 +28,13 @@ type taskCreated struct {
 	Patient              bool              `json:"patient,omitzero"`
 	Request              *requestKey       `json:"request,omitzero"`
 
-	// Where it stands in a trace: what is said of it, and what of that is above it.
+	// The position of the task in a trace: the given one, and the ids of the span above it.
 	Observability *wire.TaskTrace `json:"observability,omitzero"`
 	TraceID       string          `json:"trace_id,omitzero"`
 	SpanID        string          `json:"span_id,omitzero"`
-	Delegated     *delegated      `json:"delegated,omitzero"` // with a payload and a trace of its own
+	Delegated     *delegated      `json:"delegated,omitzero"` // has its own payload and trace
 
-	request *wire.TaskRequest // of one that was handed on, if it was read already
+	request *wire.TaskRequest // the decoded request of a delegated task, or nil
 }
 
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
@@ -71,7 +71,8 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// follow notes where a task stands in a trace. It keeps nothing else alive.
+// follow sets the position of a task in its trace. It copies the texts, so that the rest of the
+// fact can be freed.
 func (k *task) follow(f *taskCreated) {
 	said := f.Observability
 	if f.request != nil {
@@ -82,7 +83,7 @@ func (k *task) follow(f *taskCreated) {
 	}
 }
 
-// read reads the request of a task that was handed on.
+// read decodes the request of a delegated task.
 func (f *taskCreated) read() {
 	if f.Delegated != nil && f.request == nil {
 		f.request, _ = f.Delegated.read() // see check
@@ -96,14 +97,14 @@ func (f *taskCreated) payload() wire.Raw {
 	return f.Payload
 }
 
-// include takes a task in. The graph numbers tasks as they stand in the list.
+// include adds a task. The graph numbers its nodes as the tasks are listed.
 func (s *State) include(k *task) {
 	k.node = s.tasks.graph.Add()
 	s.tasks.byID[k.view.ID] = k
 	s.tasks.list = append(s.tasks.list, k)
 }
 
-// details are the parts of a task that few have.
+// details returns the parts of a task that few tasks have.
 func (f *taskCreated) details() *wire.Details {
 	d := wire.Details{
 		StructuredSpec: f.StructuredSpec, Requirements: f.Requirements, TargetRepo: f.TargetRepo,
@@ -119,7 +120,7 @@ func (f *taskCreated) details() *wire.Details {
 	return d.Filled()
 }
 
-// readDocuments reads what decisions need out of the documents of a task.
+// readDocuments decodes the parts of a task's documents that decisions need.
 func (k *task) readDocuments() {
 	d := k.view.Details
 	if d == nil {
@@ -134,8 +135,7 @@ func (k *task) readDocuments() {
 	}
 }
 
-// agentOf is the name of the agent that an actor of the log is; "" if it is
-// none.
+// agentOf returns the name of the agent that an actor of the log stands for, or "".
 func agentOf(actor string) string {
 	name, _ := strings.CutPrefix(actor, agentPrefix)
 	if name == actor {
@@ -144,7 +144,7 @@ func agentOf(actor string) string {
 	return name
 }
 
-// taskAssigned says that an agent has a task, and is to be told.
+// taskAssigned records that a task is assigned to an agent.
 type taskAssigned struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
@@ -152,7 +152,7 @@ type taskAssigned struct {
 	Run     string      `json:"run"`
 	Attempt int         `json:"attempt"`
 	Way     way         `json:"way,omitzero"`
-	Score   int         `json:"score,omitzero"` // of one that was matched
+	Score   int         `json:"score,omitzero"` // of a matched task
 	Plan    bool        `json:"plan,omitzero"`  // a plan is wanted first
 	Request *requestKey `json:"request,omitzero"`
 }
@@ -185,7 +185,7 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	s.rememberAssigned(r, f, k)
 }
 
-// taskStarted says that an agent works on its task.
+// taskStarted records that an agent works on its task.
 type taskStarted struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
@@ -208,7 +208,7 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// taskProgress says how far a task is.
+// taskProgress records the progress of a task.
 type taskProgress struct {
 	ID       string  `json:"task"`
 	Name     string  `json:"name"`
@@ -227,7 +227,7 @@ func (f *taskProgress) apply(s *State, r *wire.Record) {
 	}
 }
 
-// taskTrouble says that an agent met an error that it can live with.
+// taskTrouble records an error that does not end the task.
 type taskTrouble struct {
 	ID    string `json:"task,omitzero"`
 	Agent string `json:"agent"`
@@ -238,14 +238,14 @@ type taskTrouble struct {
 func (*taskTrouble) kind() string               { return wire.EventTaskTrouble }
 func (*taskTrouble) apply(*State, *wire.Record) {}
 
-// taskRequeued says that a task has lost its agent and waits for another.
+// taskRequeued records that a task has lost its agent and waits for another.
 type taskRequeued struct {
 	ID    string `json:"task"`
 	Name  string `json:"name"`
 	Agent string `json:"agent"` // that had it
 	Why   string `json:"why"`
 	Death bool   `json:"death,omitzero"` // it may be the task's fault
-	Deaf  bool   `json:"deaf,omitzero"`  // the agent could not be told, and takes nothing for now
+	Deaf  bool   `json:"deaf,omitzero"`  // the agent does not read, and gets no tasks for now
 
 	// Blameless is set if the agent never began the task, was stopped by the
 	// orchestrator or died with it. The attempt is not counted.
@@ -254,7 +254,7 @@ type taskRequeued struct {
 
 func (*taskRequeued) kind() string { return wire.EventTaskRequeued }
 
-// longestHistory is how many agents that had a task are named when it fails.
+// longestHistory is the maximum number of former agents that the error of a task names.
 const longestHistory = 10
 
 func (f *taskRequeued) apply(s *State, _ *wire.Record) {
@@ -272,7 +272,7 @@ func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 	s.unassign(k, f.Agent, f.Why)
 }
 
-// unassign takes a task out of the hands of its agent: it waits for another.
+// unassign takes a task from its agent and lets it wait for another.
 func (s *State) unassign(k *task, agent, why string) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
@@ -288,7 +288,7 @@ func (s *State) unassign(k *task, agent, why string) {
 	}
 	if d := k.delegation(); d != nil {
 		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
-		s.dropKeptResponse(d) // what was said of it does not hold any more
+		s.dropKeptResponse(d) // its last response is outdated
 	}
 	k.detachParts()
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
@@ -297,13 +297,13 @@ func (s *State) unassign(k *task, agent, why string) {
 	s.enqueue(k)
 }
 
-// taskDone says that a task has come to its result.
+// taskDone records the result of a task.
 type taskDone struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent,omitzero"`
 	Result  wire.Raw    `json:"result"`
-	Plain   bool        `json:"plain,omitzero"` // it is not looked into
+	Plain   bool        `json:"plain,omitzero"` // the result is not decoded
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
 
@@ -332,7 +332,7 @@ func (f *taskDone) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// taskFailed says that a task has come to nothing.
+// taskFailed records that a task has failed.
 type taskFailed struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
@@ -372,8 +372,8 @@ func (f *taskCancelled) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// taskBlocked says that a task waits for one that will never be done. It is a
-// warning: only a person can help.
+// taskBlocked records that a task waits for one that will never be done. It is a warning: only a
+// person can resolve it.
 type taskBlocked struct {
 	ID       string `json:"task"`
 	Name     string `json:"name"`

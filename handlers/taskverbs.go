@@ -44,15 +44,14 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
 	t.missLate(k, r.Dependencies)
-	answer := t.state.reply(k) // that it is pending: a repeat hears the same
+	answer := t.state.reply(k) // with the state pending, as a repeat gets it
 	if t.state.rules.MatchOnCreate && t.free(k) {
 		t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
 	}
 	return answer, nil
 }
 
-// parent is what the agent that submits a task is working on: the new one is a
-// part of it.
+// parent returns the task that a submitting agent works on. The new task is a part of it.
 func (t *decision) parent() string {
 	if t.from.Kind != Agent {
 		return ""
@@ -73,7 +72,7 @@ func (t *decision) parentOf(agent string) string {
 	return ""
 }
 
-// oddities says what is worth a warning about the documents of a new task.
+// oddities records the warnings about the documents of a new task.
 func (t *decision) oddities(k *task, r *wire.SubmitTask) {
 	if r.Spec != nil {
 		for _, o := range r.Spec.Oddities {
@@ -95,12 +94,12 @@ func (t *decision) oddities(k *task, r *wire.SubmitTask) {
 	}
 }
 
-// uuid is the id that this turn's chance makes (RFC 9562, version 4).
+// uuid returns a UUID made of the random bytes of the input (RFC 9562, version 4).
 func (t *decision) uuid() string {
 	return asUUID(t.random)
 }
 
-// asUUID spells bytes as a UUID of version 4.
+// asUUID formats bytes as a UUID of version 4.
 func asUUID(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	id := make([]byte, 0, 36)
@@ -124,7 +123,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	waits := t.state.tasks.graph.Open(k.node) > 0
 	switch state := k.view.State; {
-	case state == wire.TaskRunning && held && k.way == dispatched: // it was started when its agent was told
+	case state == wire.TaskRunning && held && k.way == dispatched: // it started when its agent was notified
 		return t.state.reply(k), nil
 	case t.unbrought(k):
 		return nil, notForwarded(k)
@@ -153,8 +152,8 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	return t.state.reply(k), nil
 }
 
-// ownWay is the way of a task that an agent takes by itself: of those who want
-// it that a task outlives its agents, it does.
+// ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must
+// outlive their agents.
 func (t *decision) ownWay(k *task) way {
 	if k.patient() || k.wants() != nil {
 		return byHand
@@ -162,10 +161,10 @@ func (t *decision) ownWay(k *task) way {
 	return dispatched
 }
 
-// mayStart reports whether the caller could start a task if it waited for nothing.
+// mayStart reports whether the caller could start a task without dependencies.
 func (t *decision) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
 
-// waits refuses to start what waits for others.
+// waits returns the refusal to start a task that waits for others.
 func (t *decision) waits(k *task) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
@@ -174,8 +173,8 @@ func (t *decision) waits(k *task) *wire.Error {
 	}
 }
 
-// hasEnough refuses an agent that would take one of its own tasks and has as
-// many as it may.
+// hasEnough returns the refusal of an agent that is at its capacity and wants to start another
+// of its tasks.
 func hasEnough(a *agent) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
@@ -195,10 +194,9 @@ func (t *decision) start(k *task, mk *requestKey) {
 	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
 }
 
-// reportableTask finds a task that the caller may say something of. One that its agent
-// has not started will do, if nothing holds it back: an agent that says how it
-// ended has begun. At a strict door that is so only for a dispatched one, which
-// is started for its agent: it may be quicker than our note that it was told.
+// reportableTask returns a task that the caller may report on. Without explicit steps, a task
+// that is assigned and not held back counts as started. With explicit steps only a dispatched
+// one does: its agent may report before the delivery of its notice is recorded.
 func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	k, err := t.held(id, verb)
 	switch {
@@ -219,7 +217,8 @@ func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	return k, nil
 }
 
-// inItsSession refuses to an agent what is said in a session, where it is checked.
+// inItsSession returns the refusal of a report that belongs in the session of the task, where it
+// is checked.
 func inItsSession(k *task, verb string) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
@@ -228,7 +227,7 @@ func inItsSession(k *task, verb string) *wire.Error {
 	}
 }
 
-// notBegun returns what is to be done about a task that its agent has not started.
+// notBegun adds a hint to an error about a task that its agent has not started.
 func notBegun(err *wire.Error, k *task) *wire.Error {
 	if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskNeedsHuman {
 		err.Hint = "start it first, with start-task"
@@ -236,7 +235,7 @@ func notBegun(err *wire.Error, k *task) *wire.Error {
 	return err
 }
 
-// begin starts a task that its agent is found to be working on.
+// begin starts a task that its agent already works on.
 func (t *decision) begin(k *task) {
 	if k.view.State != wire.TaskRunning {
 		t.cancelQuestions(k)
@@ -244,7 +243,7 @@ func (t *decision) begin(k *task) {
 	}
 }
 
-// held finds a task that the caller holds.
+// held returns a task that the caller holds.
 func (t *decision) held(id, verb string) (*task, *wire.Error) {
 	k, err := t.manageableTask(id)
 	switch {
@@ -258,7 +257,7 @@ func (t *decision) held(id, verb string) (*task, *wire.Error) {
 	return k, nil
 }
 
-// succeeded is the result of a task without a result.
+// succeeded is the default result of a completed task.
 var succeeded = wire.Result{Document: wire.Succeeded}
 
 func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
@@ -282,8 +281,7 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 	return t.state.reply(k), nil
 }
 
-// wrapped is a result as it is kept: one that is a text becomes a document that
-// says who wrote it.
+// wrapped returns a result as it is stored. A text becomes a document with its author.
 func (t *decision) wrapped(r *wire.Result) *wire.Result {
 	if r.Document[0] != '"' {
 		return r
@@ -304,14 +302,14 @@ func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	return t.state.reply(k), nil
 }
 
-// failure is how a task fails.
+// A failure describes how a task fails.
 type failure struct {
 	why, stack string
 	fault      *wire.TaskFault // for its source, if it was delegated; nil: an internal error with why
 	mark       *requestKey     // of the request that fails it
 }
 
-// fail ends a task as failed, tells its submitter and its agents, and cancels its parts.
+// fail ends a task as failed, notifies its submitter and its agents, and cancels its parts.
 func (t *decision) fail(k *task, f failure) {
 	parts := k.parts()
 	t.cancelQuestions(k)

@@ -7,9 +7,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Tell is a record as people and programs see it. A record that cannot be read
-// is shown as it is: this is the view of a person who wants to know what is
-// there.
+// Tell returns a record as an Event for people and programs. A record that cannot be decoded is
+// shown with the error.
 func Tell(r wire.Record) wire.Event {
 	e := wire.Event{Seq: r.Seq, At: wire.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
 	f, err := decode(&r)
@@ -31,12 +30,11 @@ func Tell(r wire.Record) wire.Event {
 	return e
 }
 
-// Happening reports whether records of a kind say what the supervisor did or saw,
-// and not what was decided.
+// Happening reports whether records of a kind are events of the supervisor and not decisions.
 func Happening(kind string) bool { return happenings[kind] }
 
-// About is the agent that a record is about, as far as can be told without
-// reading it: the one that caused it, or the one that it is for.
+// About returns the agent that a record is about, without decoding it: its cause or its
+// recipient.
 func About(r *wire.Record) string {
 	if name := agentOf(r.From); name != "" {
 		return name
@@ -48,7 +46,7 @@ func About(r *wire.Record) string {
 	return agentOf(r.To)
 }
 
-// A teller says what a fact means, and which agent it is about.
+// A teller is a fact that sets the text and the agent of its Event.
 type teller interface{ tell(e *wire.Event) }
 
 func (f *agentKnown) tell(e *wire.Event) {

@@ -2,7 +2,7 @@ package handlers
 
 import "orchestrator/wire"
 
-// What facts about tasks that were handed on mean, for people.
+// The events of facts about delegated tasks.
 
 func (f *taskForwarded) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run, e.Text = f.ID, f.Agent, f.Run, label(f.ID, f.Name)+" is brought to "+f.Agent
@@ -50,7 +50,7 @@ func (f *taskActed) tell(e *wire.Event) {
 func (f *taskRetried) tell(e *wire.Event) {
 	e.Task, e.Agent = f.ID, f.Agent
 	e.Text = label(f.ID, f.Name) + " is tried again"
-	if f.Fault != nil { // a record of ours says why
+	if f.Fault != nil { // other records have no fault
 		e.Text += " after " + f.Fault.Code + ": " + wire.Visible(f.Fault.Message)
 	}
 }

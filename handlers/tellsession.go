@@ -104,7 +104,7 @@ func (f *reviewDecided) tell(e *wire.Event) {
 	}
 }
 
-// foundWords say how many findings are open, and how many are fixed.
+// foundWords returns the number of open and of fixed findings, as text.
 func foundWords(found []review.Finding) string {
 	open := 0
 	for i := range found {

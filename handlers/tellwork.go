@@ -52,7 +52,7 @@ func (f *dependencyGone) tell(e *wire.Event) {
 	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" does not depend on "+short(f.On)+" any more"
 }
 
-// mostTold is how many tasks one line names.
+// mostTold is the maximum number of tasks that one text names.
 const mostTold = 5
 
 func (f *dependencyResolved) tell(e *wire.Event) {

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// byTime is something that is looked at when a time has come. The number tells
-// apart what has the same time.
+// A byTime is something that is due at a time. The number breaks ties.
 type byTime interface{ date() (time.Time, int64) }
 
-// timeOrder is things by their time, the earliest first. What is in one does not
-// change its time.
+// A timeOrder is a list ordered by time, the earliest first. The time of an element must not
+// change while it is in the list.
 type timeOrder[T byTime] []T
 
 func (l timeOrder[T]) find(x T) (place int, there bool) {
@@ -36,8 +35,8 @@ func (l *timeOrder[T]) drop(x T) {
 	}
 }
 
-// first is the earliest time, counted from the start of this orchestrator: what
-// was before that could not be heard.
+// first returns the earliest time, or since if that is later. Before since, the orchestrator was
+// down.
 func (l timeOrder[T]) first(since time.Time) time.Time {
 	at, _ := l[0].date()
 	if at.Before(since) {

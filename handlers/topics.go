@@ -7,16 +7,15 @@ import (
 	"orchestrator/wire"
 )
 
-// Who may send which topic to which actor, where that is limited.
+// The senders and recipients of a topic, where they are limited.
 const (
 	anyActor   = "any"
 	busActors  = "Bus, Governor"
 	globalOnly = wire.ActorGlobal
 )
 
-// standardTopics are the topics that are always known. The last one is the bus's
-// own: were it not among them, saying that a topic is not known would be mail on
-// one that is not.
+// standardTopics are the topics that always exist. The last one is for the warning about an
+// unknown topic, which would otherwise cause another such warning.
 var standardTopics = []wire.TopicView{
 	{Topic: wire.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
 	{Topic: wire.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
@@ -46,8 +45,8 @@ func (r *Rules) knows(topic string) bool {
 	return topicNamed(topic) != nil || slices.Contains(r.Topics, topic)
 }
 
-// misdirected returns what is odd about the sender and the addressee of a topic; ""
-// for nothing. It is no reason to refuse it.
+// misdirected returns a warning if the sender or the recipient does not fit the topic, or "".
+// The message is still accepted.
 func misdirected(from string, m *wire.SendMessage) string {
 	v := topicNamed(m.Topic)
 	if v == nil {

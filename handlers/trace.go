@@ -2,7 +2,7 @@ package handlers
 
 import "orchestrator/wire"
 
-// trace is where a task stands in a trace, or nil: then it is not known.
+// trace returns the position of a task in a trace, or nil if it is unknown.
 func (k *task) trace() *wire.TaskTrace {
 	if k.more == nil {
 		return nil
@@ -10,10 +10,9 @@ func (k *task) trace() *wire.TaskTrace {
 	return k.more.trace
 }
 
-// traceBelow is the trace of a new task: as it is said, and what is not said as the
-// task has it of which it is a part. Nothing that is carried is lost on the way. Above
-// is the span that it is said to be below, "" where that is the task's own: one that
-// hands on the trace that it was given means itself.
+// traceBelow returns the trace of a new task. If that is the trace of the parent task, missing
+// members come from there. above is the given span, or "" if that is the span of the parent
+// itself.
 func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.TaskTrace, above string) {
 	carried = said
 	if parent == nil || parent.trace() == nil {
@@ -36,8 +35,8 @@ func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.T
 	return carried, above
 }
 
-// traceIDOf is the id of a trace that no caller has begun: that of the first of the
-// tasks that lead to this one.
+// traceIDOf returns the trace id of a task without a given trace. It is derived from the first
+// task that leads to this one.
 func (t *decision) traceIDOf(parent *task, id string) string {
 	for seen := 0; parent != nil && seen < len(t.state.tasks.list); seen++ {
 		if up := parent.trace(); up != nil && up.TraceID != "" {
@@ -52,8 +51,8 @@ func (t *decision) traceIDOf(parent *task, id string) string {
 	return wire.TraceIDOf([]byte(id))
 }
 
-// traced fills in where a new task stands in a trace. One that is part of nothing
-// traced, and says nothing itself, needs no words.
+// traced sets the position of a new task in a trace. It does nothing if neither the request nor
+// the parent has one.
 func (t *decision) traced(f *taskCreated, said *wire.TaskTrace) {
 	parent := t.state.tasks.byID[f.Parent]
 	if said == nil && (parent == nil || parent.trace() == nil) {

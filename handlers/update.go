@@ -6,10 +6,10 @@ import (
 	"orchestrator/wire"
 )
 
-// taskUpdated records what was changed of a task. What is nil stays.
+// taskUpdated records changes of a task. A nil field is unchanged.
 type taskUpdated struct {
 	ID                 string      `json:"task"`
-	Name               string      `json:"name"` // as it is now
+	Name               string      `json:"name"` // the current name
 	Description        *string     `json:"description,omitzero"`
 	Type               *string     `json:"type,omitzero"`
 	Priority           wire.Raw    `json:"priority,omitzero"`
@@ -39,8 +39,7 @@ func (f *taskUpdated) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
 }
 
-// reread reads what decisions need out of the documents that have changed. The
-// others may be only in the log.
+// reread decodes the changed documents of a task again. The others may be only in the log.
 func (f *taskUpdated) reread(k *task) {
 	m := k.needsMore()
 	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {
@@ -52,7 +51,7 @@ func (f *taskUpdated) reread(k *task) {
 	k.readDocuments()
 }
 
-// change does to a task what was changed.
+// change applies the changes to a task.
 func (f *taskUpdated) change(v *wire.Task) {
 	v.Name = f.Name
 	set(&v.Description, f.Description)
@@ -114,7 +113,7 @@ func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) 
 		t.odd(k, o)
 	}
 	answer := t.state.reply(k)
-	if f.Request == nil { // else a repeat hears the same, of which inputs are not remembered
+	if f.Request == nil { // a stored answer must not contain the inputs
 		answer.Task.WaitsFor = t.state.waitsFor(k)
 		t.state.showInputs(k, &answer.Task)
 		t.state.showResults(k, &answer.Task)

@@ -10,53 +10,53 @@ import (
 	"orchestrator/wire/object"
 )
 
-// work is what a session does about a task: who does it, how far it is, and what
-// reviews have found. It outlives the end of the task where reviews come after it:
-// the task stays done then, and what waited for it is not held back again.
+// A work is the state of a task in a session: its developer, its phase, and the findings of its
+// reviews. It outlives the end of the task if reviews follow. The task then stays done, and its
+// dependents are not held back again.
 type work struct {
 	of        *session
 	task      *task
 	architect string
 	developer string
 	phase     string   // wire.Phase…
-	chain     string   // the correlation_id of all that is said about it
+	chain     string   // the correlation_id of all its messages
 	message   string   // message_id of the assignment
 	document  wire.Raw // and the assignment itself, until it is over
 	scope     []string
 	tested    bool // the assignment requires tests
 	tries     int
 	loop      review.Loop
-	revises   *work     // the one of which this is a revision under another id
-	revision  *work     // and the one that is a revision of this
+	revises   *work     // the work that this one revises under another id
+	revision  *work     // the work that revises this one
 	result    wire.Raw  // of the latest completion, until it is approved
 	open      *reviewOf // the review that is under way
 	escalated string
-	question  string // a person is asked what is to become of it
+	question  string // the open question to a person about it
 	trouble   *wire.TaskExecutionError
 
-	limit   time.Duration // without a completion; 0: none
-	wished  string        // its deadline, which is a wish; "": none
-	begun   time.Time     // this try
-	heard   time.Time     // its developer said something of it
-	overdue bool          // it was said that it does not
-	expired bool          // it was said that its deadline has passed
-	due     time.Time     // something is to be looked at then
+	limit   time.Duration // time limit until the completion; 0: none
+	wished  string        // its deadline, which is advisory; "": none
+	begun   time.Time     // start of this attempt
+	heard   time.Time     // last message of its developer about it
+	overdue bool          // the silence of its developer is recorded
+	expired bool          // the end of its deadline is recorded
+	due     time.Time     // when it must be checked
 	number  int64         // of the record that made it
 }
 
-// reviewOf is a review of a work.
+// A reviewOf is a review of a work.
 type reviewOf struct {
-	named  string   // its task, as the request has it
+	named  string   // its task, as in the request
 	wanted []string // verifications that must have been made
 	view   wire.ReviewView
 	work   *work
 }
 
-// date implements dated.
+// date implements byTime.
 func (w *work) date() (time.Time, int64) { return w.due, w.number }
 
-// lead is the architect of a work, or who has come in its place; nil when there is
-// none any more.
+// lead returns the architect of a work, or another architect of the session if that one is gone.
+// It may return nil.
 func (w *work) lead() *member {
 	if m := w.of.member(w.architect); m != nil {
 		return m
@@ -69,13 +69,13 @@ func (w *work) lead() *member {
 	return nil
 }
 
-// active reports whether the developer is expected to say something of it.
+// active reports whether the developer must still report on the work.
 func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
 
-// over reports whether nothing more is said of it.
+// over reports whether the work has ended.
 func (w *work) over() bool { return w.phase == wire.PhaseOver }
 
-// how is how a work is, for people.
+// how returns the state of a work, for people.
 func (w *work) how() string {
 	switch w.phase {
 	case wire.PhaseHeld:
@@ -95,16 +95,16 @@ func (w *work) how() string {
 	return w.phase
 }
 
-// planAnew lets the reviews of a work begin anew: what they found was in another one.
+// planAnew resets the reviews of a work, since their findings were about another plan.
 func (w *work) planAnew() { w.loop = review.Loop{Max: w.loop.Max, Policy: w.loop.Policy} }
 
-// settled reports whether it is over as far as what has ended with its task goes: a
-// review may come yet.
+// settled reports whether the work is over, or completed with its task. In the latter case a
+// review may follow.
 func (w *work) settled() bool {
 	return w.over() || w.phase == wire.PhaseCompleted && w.task.view.State.Final()
 }
 
-// last is the latest revision of a work.
+// last returns the latest revision of a work.
 func (w *work) last() *work {
 	for w.revision != nil {
 		w = w.revision
@@ -112,8 +112,8 @@ func (w *work) last() *work {
 	return w
 }
 
-// enter puts a work into a phase, and its task into the state that goes with it,
-// unless that has ended.
+// enter moves a work to a phase, and its task to the corresponding state unless the task has
+// ended.
 func (s *State) enter(w *work, phase string, at time.Time) {
 	if w.phase != phase && (phase == wire.PhaseAssigned || phase == wire.PhaseWorking) {
 		w.begun = at
@@ -137,7 +137,7 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 	s.watchWork(w)
 }
 
-// track keeps a work among those that something is still said of, or not.
+// track adds a work to the open works of its session, or removes it when it is settled.
 func (s *session) track(w *work) {
 	place, there := slices.BinarySearchFunc(s.open, w, func(a, b *work) int { return cmp.Compare(a.number, b.number) })
 	switch {
@@ -149,8 +149,8 @@ func (s *session) track(w *work) {
 	}
 }
 
-// takeUp is what the start of its task is for a work. It may be that a person lets it
-// go on who did not wait for what a person says: then it is reviewed once more.
+// takeUp applies the start of a task to its work. If the work was waiting for a person or a new
+// plan, its reviews are extended or reset.
 func (s *State) takeUp(w *work, at time.Time) {
 	switch w.phase {
 	case wire.PhaseAssigned, wire.PhaseWorking:
@@ -164,19 +164,19 @@ func (s *State) takeUp(w *work, at time.Time) {
 	s.enter(w, wire.PhaseWorking, at)
 }
 
-// endOf is what the end of its task is for a work. What is done as its developer said
-// may be reviewed yet.
+// endOf applies the end of a task to its work. A work that its developer completed may still be
+// reviewed.
 func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
 	if to == wire.TaskDone && (w.active() || w.phase == wire.PhaseHeld) {
 		s.enter(w, wire.PhaseCompleted, at)
-		w.document = nil // it does not begin anew
+		w.document = nil // it is not retried
 		return
 	}
 	s.enter(w, wire.PhaseOver, at)
 }
 
-// stateOf is the state of a task whose work is in a phase; "" where a fact of the
-// task itself says it.
+// stateOf returns the state of a task for a phase of its work, or "" if a fact of the task sets
+// it.
 func stateOf(phase string) wire.TaskState {
 	switch phase {
 	case wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise:
@@ -187,8 +187,8 @@ func stateOf(phase string) wire.TaskState {
 	return ""
 }
 
-// watchWork looks at a work again when its developer will have been silent for too
-// long, or will have had it for too long.
+// watchWork sets the time at which a work must be checked: for the silence of its developer, its
+// deadline or its time limit.
 func (s *State) watchWork(w *work) {
 	s.sessions.watched.drop(w)
 	w.due = time.Time{}
@@ -219,8 +219,8 @@ func (w *work) deadlineAt() (time.Time, bool) {
 	return at, ok && !w.expired
 }
 
-// silentAt is when a developer will have said nothing of a work for too long: once
-// it takes longer, it is heard of now and then.
+// silentAt returns when a developer has been silent about a work for too long. A work that takes
+// long must be reported on regularly.
 func (w *work) silentAt() time.Time {
 	every, after := w.of.every(), w.of.after()
 	silent := w.begun.Add(after + every)
@@ -244,7 +244,7 @@ func (s *session) every() time.Duration {
 	return progressEvery
 }
 
-// worksOf are the works that an agent is at or has been given.
+// worksOf returns the works that an agent is assigned or works on.
 func (s *State) worksOf(agent string) (all []*work) {
 	for _, m := range s.sessions.seats[agent] {
 		for _, w := range m.of.open {
@@ -256,7 +256,8 @@ func (s *State) worksOf(agent string) (all []*work) {
 	return all
 }
 
-// stirred notes that all developers have been heard of: the orchestrator did not listen meanwhile.
+// stirred resets the silence of all developers, because the orchestrator did not receive
+// messages meanwhile.
 func (s *State) stirred(at time.Time) {
 	for _, w := range slices.Clone(s.sessions.watched) {
 		s.sessions.watched.drop(w)

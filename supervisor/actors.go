@@ -4,11 +4,11 @@ import (
 	"orchestrator/wire"
 )
 
-// An actor that has a name is one run at a time. Where the configuration gives the
-// name to another agent, that one waits until the run that has it has ended: until
-// then the mail is not its own, and what it sent would be said by two.
+// A named actor belongs to one run at a time. If the configuration gives the name to another
+// agent, that agent starts only after the run that holds the name has ended. Otherwise two
+// agents would send as the same actor and read the same mail.
 
-// takeActor notes the actor as which a new run has mail.
+// takeActor records which actor the new run of a uses for its mail.
 func (s *Supervisor) takeActor(a *agent) {
 	a.as = a.Actor
 	if a.as != "" && !wire.PerRun(a.as) {
@@ -16,7 +16,7 @@ func (s *Supervisor) takeActor(a *agent) {
 	}
 }
 
-// actorHolder is the agent that still has the actor that a is to have; nil if none.
+// actorHolder returns the agent that still holds the actor that a needs, or nil.
 func (s *Supervisor) actorHolder(a *agent) *agent {
 	actor := a.Actor
 	if a.next != nil {
@@ -29,7 +29,7 @@ func (s *Supervisor) actorHolder(a *agent) *agent {
 	return holder
 }
 
-// vacateActor lets those start who have waited for the end of a run.
+// vacateActor releases the actor of an ended run and wakes the agents that waited for it.
 func (s *Supervisor) vacateActor(a *agent) {
 	if s.actors[a.as] == a {
 		delete(s.actors, a.as)

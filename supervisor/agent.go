@@ -12,25 +12,25 @@ import (
 	"orchestrator/wire"
 )
 
-// Agent says what to run and how to keep it running.
+// An Agent specifies what to run and how to keep it running.
 type Agent struct {
 	Name        string
-	Block       string // what replicas of one agent have in common
-	Place       string // where it was written
+	Block       string // name of the block, shared by the replicas of one agent
+	Place       string // position in the configuration file
 	Description string
 	Role        string
-	Actor       string   // the actor as which it has mail; "": a worker, another one with each run
+	Actor       string   // the actor whose mail it reads; "": a worker, a new actor for each run
 	Offers      []string // capabilities, in one list
-	Names       []string // those of them that are nothing else
+	Names       []string // the capabilities that are only names
 	Abilities   wire.Raw // a capabilities document, nil for none
-	Capacity    int      // tasks at a time; 0: it is given none
-	OnExit      string   // what becomes of its task: auto | fail | requeue
+	Capacity    int      // tasks at a time; 0: it gets no tasks
+	OnExit      string   // what happens to its task when it exits: auto | fail | requeue
 	Command     []string
 	Dir         string
-	// Environ makes the environment, anew for each start and off the
-	// supervisor's goroutine: it may read files and wait, as long as ctx lasts.
+	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
+	// so it may read files and block until ctx is done.
 	Environ   func(ctx context.Context) ([]string, error)
-	Raw       bool // it knows no messages: it is told nothing
+	Raw       bool // it does not speak the protocol; nothing is sent to it
 	NoStdin   bool
 	Pty       bool
 	DependsOn []string
@@ -44,13 +44,13 @@ type Agent struct {
 	Output    output.Limits
 }
 
-// actor is the actor as which a run has mail.
+// actor returns the actor whose mail a run reads.
 func (a *Agent) actor(run string) string { return wire.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
 
-// Process is one run of an agent: a child.Child, a connection by which a program
-// has joined, or a function in a test.
+// A Process is one run of an agent: a child.Child, a connection of a program that joined, or a
+// function in a test.
 type Process interface {
-	PID() int // 0: it is no process of ours
+	PID() int // 0 if it is not a child process
 	StartedAt() time.Time
 	Stdin() child.Stdin
 	CloseStdin() bool
@@ -60,17 +60,17 @@ type Process interface {
 	Usage() (cpuMS, rss int64)
 }
 
-// StopSequence is how an agent is stopped, rung by rung.
+// A StopSequence holds the delays and the signal that stop an agent, in order.
 type StopSequence struct {
-	CloseStdin time.Duration // after the notice and the end of stdin; the notice promises it
-	Unspoken   time.Duration // the same for an agent that has sent no message in this run
+	CloseStdin time.Duration // after the notice and the end of stdin; the notice states this time
+	Unspoken   time.Duration // replaces CloseStdin for an agent that has sent no message in this run
 	Signal     syscall.Signal
 	Grace      time.Duration // after the signal; then the tree is killed
 }
 
-// Health says when an agent counts as stalled.
+// Health determines when an agent counts as stalled.
 type Health struct {
 	Silence      time.Duration // without output; 0: never
-	WriteTimeout time.Duration // stdin takes nothing
-	Restart      bool          // a stalled agent is restarted, not only marked
+	WriteTimeout time.Duration // how long a write to stdin may block
+	Restart      bool          // restart a stalled agent instead of only marking it
 }

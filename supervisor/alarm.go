@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// alarm says in the log what goes wrong, and the same not more than once a second: it
-// may be an agent that brings it about.
+// An alarm logs errors. It logs the same text at most once a second, because an agent may be
+// able to cause the error at will.
 type alarm struct {
 	log hclog.Logger
 

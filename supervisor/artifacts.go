@@ -15,26 +15,26 @@ import (
 	"orchestrator/wire"
 )
 
-// artifacts keeps what agents have made and what is too large for the record: content
-// of more than detachAbove, each in a file that is named after its hash,
+// artifacts stores content that is too large for the record. Content of more than detachAbove
+// bytes goes into a file that is named after its hash,
 //
 //	artifacts/AB/AB…, 64 digits of SHA-256
 //
-// so that the same content is there once, and nothing else is ever taken for it. A
-// file is there whole or not at all, before the record refers to it: what is being
-// written is artifacts/new-…. Nothing is removed but what was never finished: the
-// record goes on referring to the rest.
+// so equal content is stored once and a name cannot refer to other content. A file is complete
+// and durable before the record refers to it. A file that is still being written is named
+// artifacts/new-…. Only unfinished files are removed, because the record keeps referring to the
+// others.
 type artifacts struct {
 	dir   string
 	alarm *alarm
-	sync  func(dir string) error // has what is in a folder survive
-	began time.Time              // what is older is not being written any more
+	sync  func(dir string) error // makes the entries of a folder durable
+	began time.Time              // older unfinished files have no writer
 
 	making sync.Mutex      // held while a folder is made
-	firm   map[string]bool // folders that are known to survive
+	firm   map[string]bool // folders that are known to be durable
 }
 
-// detachAbove is how many bytes of content stay in a response.
+// detachAbove is the largest content, in bytes, that stays in a response.
 const detachAbove = 64 << 10
 
 func newArtifacts(stateDir string, alarm *alarm) *artifacts {
@@ -43,8 +43,8 @@ func newArtifacts(stateDir string, alarm *alarm) *artifacts {
 	}
 }
 
-// clear removes what an earlier life did not finish writing. What cannot be removed
-// does no harm, and is tried again in the next.
+// clear removes files that an earlier run of the orchestrator did not finish. A file that
+// cannot be removed does no harm; the next start tries again.
 func (a *artifacts) clear() {
 	if a == nil {
 		return
@@ -58,11 +58,11 @@ func (a *artifacts) clear() {
 	}
 }
 
-// unfinished is how files are named that are being written.
+// unfinished is the name pattern of files that are still being written.
 const unfinished = "new-*"
 
-// detach puts the large content of a response into files. It waits for the disk, so
-// the agent that responds pays for it. A nil artifacts leaves everything where it is.
+// detach moves the large content of a response into files. It runs on the goroutine of the
+// agent that responds, because it waits for the disk. A nil artifacts changes nothing.
 func (a *artifacts) detach(r *wire.TaskResponse) *wire.Error {
 	if a == nil {
 		return nil
@@ -74,8 +74,8 @@ func (a *artifacts) detach(r *wire.TaskResponse) *wire.Error {
 	return nil
 }
 
-// attach puts the content back into a document. What cannot be read stays away, and
-// what refers to it stays there.
+// attach puts stored content back into a document. A reference whose content cannot be read
+// stays in the document.
 func (a *artifacts) attach(document wire.Raw) wire.Raw {
 	load := func(string) (string, error) { return "", errors.New("there is no state directory") }
 	if a != nil {
@@ -88,8 +88,8 @@ func (a *artifacts) attach(document wire.Raw) wire.Raw {
 	return whole
 }
 
-// keep keeps content, and returns what refers to it. When it returns without an
-// error, the content will not be lost any more.
+// keep stores content and returns a reference to it. The content is durable when keep returns
+// without an error.
 func (a *artifacts) keep(content string) (ref string, err error) {
 	hash := hashOf([]byte(content))
 	path := a.path(hash)
@@ -98,18 +98,18 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 			return "", err
 		}
 	}
-	if there, err := readRegular(path); err != nil || hashOf(there) != hash { // a wrong one is replaced
+	if there, err := readRegular(path); err != nil || hashOf(there) != hash { // a file with other content is replaced
 		if err := a.write(path, content); err != nil {
 			return "", err
 		}
 	}
-	if err := a.sync(filepath.Dir(path)); err != nil { // be it there already: perhaps since a moment ago
+	if err := a.sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err
 	}
 	return wire.ArtifactRef(hash), nil
 }
 
-// load reads content. A file that has something else in it is an error.
+// load returns the content of a reference. It returns an error if the file has other content.
 func (a *artifacts) load(ref string) (content string, err error) {
 	hash, ok := wire.ArtifactHash(ref)
 	if !ok {
@@ -132,11 +132,11 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// largestArtifact is more than any line has room for.
+// largestArtifact is the most that is read from a file. No line can hold as much.
 const largestArtifact = 256 << 20
 
-// readRegular reads a file of ours. Agents run as the same user and may put something
-// else in its place: what never ends, or is somewhere else, is not read.
+// readRegular reads a stored file. Agents run as the same user and may replace the file, so it
+// rejects symbolic links and anything that is not a regular file.
 func readRegular(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -153,7 +153,7 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, largestArtifact))
 }
 
-// write makes a file, or replaces a wrong one.
+// write creates a file or replaces one with wrong content.
 func (a *artifacts) write(path, content string) error {
 	file, err := os.CreateTemp(a.dir, unfinished) // with the mode 0600
 	if err != nil {
@@ -167,14 +167,14 @@ func (a *artifacts) write(path, content string) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // what is left of it goes with the next start
+		_ = os.Remove(file.Name()) // a failure leaves the file for clear
 	}
 	return err
 }
 
-// makeDir makes a folder that survives, if it is not there. One that is there may be
-// what a life that was killed had just made, so it is trusted only when it, and the
-// folder that it is in, were synced once.
+// makeDir creates a folder if it is missing and makes it durable. A killed orchestrator may
+// have left an existing folder unsynced. So the folder and its parent are synced once before
+// the folder is trusted.
 func (a *artifacts) makeDir(dir string) error {
 	a.making.Lock()
 	defer a.making.Unlock()

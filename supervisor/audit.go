@@ -14,9 +14,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// audit is the trail of requests: one line of JSON each, granted or not, in
-// files of bounded size below the state directory. Lines are gathered in memory
-// and written a moment later: they are not waited for.
+// An audit writes one line of JSON for each request, granted or not, to files of bounded size
+// below the state directory. Lines are gathered in memory and written a moment later, so no
+// request waits for them.
 type audit struct {
 	log  hclog.Logger
 	file output.File
@@ -26,14 +26,14 @@ type audit struct {
 	mu      sync.Mutex
 	text    []byte
 	lines   int64
-	lost    int64 // lines that there was no room for
+	lost    int64 // lines dropped because text was full
 	closing bool
 }
 
 const (
 	auditPause  = 200 * time.Millisecond // how long lines are gathered
-	auditAtOnce = 64 << 10               // when there is this much, it is written at once
-	auditMost   = 8 << 20                // more is not kept: the disk takes nothing
+	auditAtOnce = 64 << 10               // this many bytes are written at once
+	auditMost   = 8 << 20                // bytes kept in memory while the disk accepts no writes
 )
 
 func newAudit(stateDir string, log hclog.Logger) *audit {
@@ -49,8 +49,8 @@ func newAudit(stateDir string, log hclog.Logger) *audit {
 	return a
 }
 
-// requests adds the requests among inputs, and what became of each. A nil audit
-// keeps nothing.
+// requests adds a line for each request among inputs, with its outcome. A nil audit does
+// nothing.
 func (a *audit) requests(inputs []handlers.Input, w *work) {
 	if a == nil {
 		return
@@ -72,7 +72,8 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 	w.trail = b
 }
 
-// note adds a message that was refused. The id is given as it stood, or nil.
+// note adds a line for a message that was refused before a decision. The id is its JSON text,
+// or nil.
 func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
 	if a == nil {
 		return
@@ -93,7 +94,7 @@ func appendWho(b []byte, at time.Time, from handlers.Actor, kind string) []byte 
 	return append(b, `,"id":`...)
 }
 
-// appendOutcome appends the rest, behind the id.
+// appendOutcome appends the rest of a line, after the id.
 func appendOutcome(b []byte, verdict *wire.Error) []byte {
 	if verdict == nil {
 		return append(b, `,"outcome":"granted"}`+"\n"...)
@@ -103,7 +104,7 @@ func appendOutcome(b []byte, verdict *wire.Error) []byte {
 	return append(b, '}', '\n')
 }
 
-// add gathers whole lines.
+// add appends complete lines to the text that waits to be written.
 func (a *audit) add(text []byte, lines int64) {
 	if lines == 0 {
 		return
@@ -125,7 +126,7 @@ func (a *audit) add(text []byte, lines int64) {
 	}
 }
 
-// run writes what has been gathered until the audit is closed.
+// run writes the gathered lines until the audit is closed.
 func (a *audit) run() {
 	defer close(a.done)
 	defer a.file.Close()
@@ -135,7 +136,7 @@ func (a *audit) run() {
 	for closing := false; !closing; {
 		<-a.wake
 		pause.Reset(auditPause)
-		select { // more may come; a page that is full does not wait
+		select { // wait for more lines unless there are enough
 		case <-a.wake:
 		case <-pause.C:
 		}
@@ -143,7 +144,7 @@ func (a *audit) run() {
 	}
 }
 
-// write writes what has been gathered, and returns the buffer to gather in next.
+// write writes the gathered lines and returns them, so that their buffer can be used again.
 func (a *audit) write(spare []byte) (text []byte, closing bool) {
 	a.mu.Lock()
 	text, a.text = a.text, spare[:0]
@@ -161,7 +162,7 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 	return text, closing
 }
 
-// close writes what is left.
+// close writes the remaining lines and stops the audit.
 func (a *audit) close() {
 	if a == nil {
 		return

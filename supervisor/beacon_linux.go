@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lightBeacon takes a second lock of a state directory that no program can delete: an
-// abstract unix socket that is named after the directory and disappears with the
-// process. The lock file is not enough, because another orchestrator that makes a
-// deleted directory again would kill the agents of the first.
+// lightBeacon takes a second lock of a state directory, which no program can delete. The lock
+// is an abstract unix socket that is named after the directory and disappears with the process.
+// The lock file is not enough: after the directory was deleted, another orchestrator could
+// create it again and kill the agents of the first.
 func lightBeacon(dir string) (io.Closer, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
@@ -65,7 +65,7 @@ func (b *beacon) Close() error {
 	return err
 }
 
-// refuseAll ends all connections, so that there is always room for the next.
+// refuseAll closes every connection at once, so that the backlog never fills up.
 func (b *beacon) refuseAll() {
 	defer close(b.done)
 	for {
@@ -74,7 +74,7 @@ func (b *beacon) refuseAll() {
 			return
 		}
 		if err != nil {
-			time.Sleep(time.Second) // there are no descriptors left
+			time.Sleep(time.Second) // no file descriptors are left
 			continue
 		}
 		conn.Close()

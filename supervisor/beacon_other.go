@@ -4,5 +4,5 @@ package supervisor
 
 import "io"
 
-// lightBeacon has no abstract sockets to use here: the lock file has to do.
+// lightBeacon returns nil: there are no abstract sockets here, so only the lock file is used.
 func lightBeacon(string) (io.Closer, error) { return nil, nil }

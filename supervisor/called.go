@@ -4,8 +4,7 @@ import (
 	"orchestrator/wire"
 )
 
-// called is what a message is called in the audit, and by those who count: the name
-// of its kind on the line that it came on, in its two parts.
+// called is the name of a message's kind in the audit and in counters, in two parts.
 type called struct{ class, name string }
 
 func (c called) String() string { return c.class + c.name }
@@ -15,13 +14,13 @@ const (
 	classRequest = "request:"
 	classEvent   = "event:"
 	classSession = "session:"
-	classTask    = "task:" // delegated work, and what is said about it
+	classTask    = "task:" // delegated tasks and messages about them
 )
 
-// acts are the operations of what is said about a task by who has asked for it.
+// acts maps each operation that a requester uses on its delegated task to its name.
 var acts = map[string]string{"get-task-response": "status", "update-task-request": "update", "cancel-task": "cancel"}
 
-// calledOf is what a request is called.
+// calledOf returns the name of a request.
 func calledOf(r *wire.Request) called {
 	switch r.Form {
 	case wire.DialectSession:
@@ -36,7 +35,7 @@ func calledOf(r *wire.Request) called {
 	return called{class: classRequest, name: r.Operation}
 }
 
-// calledIn is what something is called that is told.
+// calledIn returns the name of an agent's event.
 func calledIn(r *wire.AgentEvent) called {
 	if r.Name == wire.ReportTaskResponse {
 		return called{class: classTask, name: "response"}

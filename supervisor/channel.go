@@ -14,9 +14,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// channel takes the messages out of what one run of an agent prints. It is used
-// by the goroutine that reads the agent's stdout: parsing, checking and limiting
-// cost the agent itself, and when its mailbox is full it is the one that waits.
+// A channel extracts the messages from the output of one run of an agent. It runs on the
+// goroutine that reads the agent's stdout, so parsing, checks and limits delay only that agent.
+// The goroutine also waits while the agent's mailbox is full.
 type channel struct {
 	dispatcher *dispatcher
 	actor      handlers.Actor
@@ -28,17 +28,17 @@ type channel struct {
 
 	inputs   []handlers.Input // since the last send
 	requests int              // among them
-	takes    bool             // one of them may put a task into the agent's hands
-	refused  stdin.Entry      // answers without a decision, most of them to what makes no sense
+	takes    bool             // one of them may assign a task to the agent
+	refused  stdin.Entry      // answers that need no decision, mostly to malformed messages
 	work     work
 
 	refusals complaints
-	warned   bool // that a line was nearly a message: once a run is enough
-	untimed  bool // that an event had no readable timestamp: the same
+	warned   bool // it has reported a line that was nearly a message, once a run
+	untimed  bool // it has reported an event without a valid timestamp, once a run
 }
 
-// complaints gathers what is said at most once a second: different texts one by one, each
-// with how often it came.
+// complaints gathers texts that are reported together at most once a second. Each different
+// text is reported with its count.
 type complaints struct {
 	told  time.Time
 	count int64
@@ -50,17 +50,17 @@ type complaint struct {
 	count int64
 }
 
-// maxComplaints is how many different texts are said at once.
+// maxComplaints is the largest number of different texts in one report.
 const maxComplaints = 5
 
-// Protocol is what the configuration says about messages.
+// Protocol holds the limits that the configuration sets for messages.
 type Protocol struct {
-	Depth int // how deep a line may nest
+	Depth int // nesting depth of a line
 	Rate  int // messages a second
 	Burst int // messages at once
 }
 
-// orDefault is what holds where nothing is said.
+// orDefault returns p with the default in place of each zero field.
 func (p Protocol) orDefault() Protocol {
 	return Protocol{Depth: cmp.Or(p.Depth, 64), Rate: cmp.Or(p.Rate, 100), Burst: cmp.Or(p.Burst, 100)}
 }
@@ -69,7 +69,7 @@ func (p Protocol) bucket() handlers.Bucket {
 	return handlers.Bucket{Rate: float64(p.Rate), Burst: float64(p.Burst)}
 }
 
-// Take takes a line, if it is a message. What it returns false for is log.
+// Take handles a line if it is a message. It returns false if the line is to be logged.
 func (c *channel) Take(line line.Line, now time.Time) bool {
 	var message wire.Message
 	if line.Cut {
@@ -104,7 +104,7 @@ func (c *channel) Take(line line.Line, now time.Time) bool {
 	return false
 }
 
-// reply answers what needs no decision.
+// reply sends the ready answer of a tool call that needs no decision.
 func (c *channel) reply(m *wire.Answered, now time.Time) {
 	err := c.admit(now)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *channel) reply(m *wire.Answered, now time.Time) {
 	c.dispatcher.refused(now, c.actor, m.Method, m.ID, m.Err)
 }
 
-// request puts a request among the inputs, or refuses it. One that is delegated work,
-// or about it, has been read as the line that it is.
+// request adds a request to the inputs, or refuses it. The body of a delegated task, or of a
+// message about one, has been parsed already.
 func (c *channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
 	if err == nil && r.Body == nil {
@@ -128,7 +128,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 		c.refuse(true, r.Form, r.RawID(), calledOf(r).String(), err, now)
 		return
 	}
-	r.Payload = nil // it lives as long as the line
+	r.Payload = nil // it is valid only as long as the line
 	in := handlers.Input{At: now, From: c.actor, Message: r}
 	if handlers.Writes(r.Operation) {
 		in.Random = chance()
@@ -137,8 +137,8 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 	c.requests++
 }
 
-// session puts a message of a session among the inputs, or refuses it. One that
-// makes no sense is decided about like any other: the log of its session has it.
+// session adds a message of a session to the inputs, or refuses it. A malformed message gets a
+// decision like any other, because the log of its session contains it.
 func (c *channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now); err != nil {
 		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
@@ -150,10 +150,9 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 	c.requests++
 }
 
-// report puts an event among the inputs. One that is log is log, and so is one
-// that makes no sense: the agent is not told, and its author should find it. It is
-// told of a response that cannot be taken, here or when it was decided about: its asker
-// waits for that.
+// report adds an event to the inputs. It returns false for an event that is to be logged: one
+// named "log", or a malformed one, which gets no answer. A response that cannot be accepted is
+// answered with a refusal, because its requester waits for it.
 func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
 	response, responds := r.Body.(*wire.TaskResponse)
@@ -182,7 +181,7 @@ func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	return true
 }
 
-// admit counts a message against the limit.
+// admit counts a message against the rate limit and returns an error if it is exceeded.
 func (c *channel) admit(now time.Time) *wire.Error {
 	if c.bucket.Take(now) {
 		return nil
@@ -194,8 +193,7 @@ func (c *channel) admit(now time.Time) *wire.Error {
 	}
 }
 
-// refuse answers what makes no sense, if it is a request, and notes it for
-// people and for the audit.
+// refuse answers a malformed request, and reports it in the log and in the audit.
 func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
 		c.answer(form, id, err, now)
@@ -207,7 +205,7 @@ func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 	c.refusals.add("refused " + kind + ": " + err.Message)
 }
 
-// answer has a refusal put into the mailbox with the next that are.
+// answer appends a refusal to the answers that the next turnDown puts into the mailbox.
 func (c *channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
@@ -225,17 +223,17 @@ func (c *complaints) add(text string) {
 	}
 }
 
-// Send passes on what was taken. The agent waits here while its own mailbox is
-// full, for it asks without reading the answers, and while too much waits to be
-// recorded.
+// Send submits the messages that Take has gathered. It blocks while the agent's mailbox is
+// full, because that agent sends requests without reading the answers. It also blocks while too
+// many records wait to be written.
 func (c *channel) Send(now time.Time) {
 	c.turnDown()
 	c.hand()
-	c.turnDown() // what was told and refused
+	c.turnDown() // refusals from the decisions
 	c.say(wire.EventRefused, &c.refusals, now)
 }
 
-// turnDown puts the answers into the mailbox that need no decision.
+// turnDown puts the answers that need no decision into the mailbox.
 func (c *channel) turnDown() {
 	if c.refused.Lines == 0 {
 		return
@@ -247,7 +245,7 @@ func (c *channel) turnDown() {
 	c.refused = stdin.Entry{Text: c.refused.Text[:0]}
 }
 
-// hand has the inputs decided about.
+// hand submits the inputs to the dispatcher.
 func (c *channel) hand() {
 	if len(c.inputs) == 0 {
 		return
@@ -263,8 +261,8 @@ func (c *channel) hand() {
 	c.dispatcher.yield()
 }
 
-// given reports whether a task is, or was, in the agent's hands. What it has said so far
-// counts: it may have taken the task one line before.
+// given reports whether a task is or was assigned to the agent. It first submits inputs that
+// may assign a task, because the agent may have taken the task one line before.
 func (c *channel) given(id string) (so bool) {
 	if c.takes {
 		c.hand()
@@ -273,16 +271,16 @@ func (c *channel) given(id string) (so bool) {
 	return so
 }
 
-// note tells people of what was told and not heeded. Of a response that was refused
-// its agent hears too, for it may wait for what comes of it; what it says of a task
-// that is over, or was further already, changes nothing.
+// note reports the inputs that were refused. The agent also gets an answer when a response was
+// refused, for it may wait for one. A message about a task that is over, or in another state,
+// is only reported.
 func (c *channel) note() {
 	for i := range c.inputs {
 		in, err := &c.inputs[i], c.work.verdicts[i]
 		if err == nil {
 			continue
 		}
-		if r, ok := in.Message.(*wire.Request); ok { // its agent has the answer, and people see it here
+		if r, ok := in.Message.(*wire.Request); ok { // its agent gets an answer; this is for the log
 			c.refusals.add("refused " + calledOf(r).String() + ": " + err.Message)
 			continue
 		}
@@ -317,8 +315,7 @@ func saidIn(r *wire.AgentEvent) string {
 	return "; it says: " + e.Error
 }
 
-// say tells people what came together since the last time, at most once a
-// second.
+// say reports the texts gathered since the last report, at most once a second.
 func (c *channel) say(kind string, what *complaints, now time.Time) {
 	if what.count == 0 || now.Sub(what.told) < time.Second {
 		return
@@ -341,7 +338,7 @@ func (c *channel) say(kind string, what *complaints, now time.Time) {
 	*what = complaints{told: now}
 }
 
-// End says what has not been said yet.
+// End submits the remaining messages and reports the remaining texts.
 func (c *channel) End(now time.Time) {
 	c.refusals.told = time.Time{}
 	c.Send(now)

@@ -14,38 +14,37 @@ import (
 	"orchestrator/wire"
 )
 
-// connection is a program that has a run of an agent by a connection.
+// A connection is a run of an agent by a program that has joined over a connection.
 //
-// One whose name is that of an agent that does not run is that agent's run, and
-// what the agent was before it is again afterwards: nothing is restarted. One
-// with an unused name is a guest: an agent that exists as long as its
-// connection. A configuration that is applied meanwhile
+// A program that joins under the name of an agent that does not run becomes that agent's run.
+// When it leaves, the agent returns to its earlier state and is not restarted. A program that
+// joins under an unused name is a guest: an agent that exists as long as its connection. A
+// configuration that is applied meanwhile
 //
-//   - leaves guests alone: they are not its agents;
-//   - may bring an agent by the name of a guest. That agent is the guest's heir:
-//     it waits until the guest has left, has its name then, and starts if it
-//     starts by itself. One that is taken out again before is no heir any more;
-//   - changes the agent that a program has joined as: what takes effect at once
-//     does, what needs a restart is heeded when the connection has ended, and an
-//     agent that is taken out is stopped, connection and all.
+//   - does not change guests, because it does not list them;
+//   - may add an agent with the name of a guest. That agent is the guest's heir: it gets the
+//     name when the guest has left, and then starts if it starts automatically. An heir that
+//     is removed before that is dropped;
+//   - changes the agent that a program has joined as. Settings that need a restart wait for
+//     the end of the connection. An agent that is removed is stopped with its connection.
 type connection struct {
-	state  wire.State // of the agent before
+	state  wire.State // of the agent before the run
 	reason string
-	err    error         // why it did not come about; when over
+	err    error         // why the program could not join; valid when over is closed
 	over   chan struct{} // closed when the run has ended, and the name is free
 
 	mu     sync.Mutex
-	accept func() (Conn, error) // nil when no program is there to be accepted
-	pipe   *pipe                // what came of it
+	accept func() (Conn, error) // nil when the program has gone
+	pipe   *pipe                // the accepted connection, or nil
 }
 
-// lately is how long a program that wants to join waits for a connection to be
-// over that has the name: one that was cut just now may not have been noticed.
+// lately is how long Join waits for another connection with the same name to end. A connection
+// that was cut a moment ago may not have been noticed yet.
 const lately = time.Second
 
-// Join has a connection be an agent, and returns when it has ended. guest says
-// what the agent is if its name is unused. Until accept is called an error
-// means that nothing happened.
+// Join runs a connection as an agent and returns when the connection has ended. guest specifies
+// the agent if its name is unused. If Join returns an error without having called accept, it
+// changed nothing.
 func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn, error)) error {
 	j := &connection{accept: accept, over: make(chan struct{})}
 	defer j.withdraw()
@@ -70,8 +69,8 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 	return s.sit(j)
 }
 
-// sit waits for the end of a connection that has a seat. Its caller may
-// have gone: that is for the connection to tell.
+// sit waits for the end of a connection that has begun its run. It ignores the caller's
+// context, because the connection notices by itself when the caller has gone.
 func (s *Supervisor) sit(j *connection) error {
 	_, err := await(context.Background(), s, j.over)
 	if err == nil {
@@ -86,13 +85,13 @@ func (s *Supervisor) sit(j *connection) error {
 	return err
 }
 
-// seatOf asks for a seat. The answer is waited for: a caller that leaves before
-// it may have the lock already.
+// seatOf runs seat on the supervisor's goroutine. It always waits for the result, because after
+// an early return the run could begin without its caller.
 func (s *Supervisor) seatOf(guest Agent, j *connection) (before *connection, err error) {
 	return ask(context.Background(), s, func() (*connection, error) { return s.seat(guest, j) })
 }
 
-// seat begins the run. When another connection has it, it returns that too.
+// seat begins the run. If another connection has the agent, seat also returns that connection.
 func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err error) {
 	if s.stopping != nil {
 		return nil, errStopping
@@ -120,7 +119,7 @@ func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err e
 	return nil, nil
 }
 
-// seated returns why no program can join as an agent just now.
+// seated returns an error if no program can join as agent a at present.
 func (s *Supervisor) seated(a *agent) error {
 	switch {
 	case a.removed:
@@ -138,7 +137,7 @@ func (s *Supervisor) seated(a *agent) error {
 	return nil
 }
 
-// stands refuses a guest by a name that stands for the replicas of an agent.
+// stands returns an error if name is the block name of an agent's replicas.
 func (s *Supervisor) stands(name string) error {
 	var replicas []string
 	for _, a := range s.order {
@@ -164,7 +163,7 @@ func conflict(a *agent, message, hint string) error {
 	}
 }
 
-// withdraw makes sure that no program is accepted that has gone.
+// withdraw prevents a program that has gone from being accepted.
 func (j *connection) withdraw() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,7 +172,7 @@ func (j *connection) withdraw() {
 
 var errGone = errors.New("the program that wanted to join has gone")
 
-// start makes the process of a run: a child, or a connection that has joined.
+// start creates the process of a run: a child, or a connection that has joined.
 func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
 	j := m.joined
 	if j == nil {
@@ -198,23 +197,23 @@ func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process,
 		s.dispatcher.settle()
 	}
 	j.pipe = p
-	s.makers.Go(func() error { // so that it is waited for, and the last word is said
+	s.makers.Go(func() error { // so that Run waits until the last message is written
 		p.run()
 		return nil
 	})
 	return p, nil
 }
 
-// byPipe is an agent as it is while a program has joined as it: there is no
-// command, and nothing to prepare for one.
+// byPipe returns the spec of an agent whose run is a connection. Such a run has no command and
+// needs no environment or terminal.
 func byPipe(spec Agent) Agent {
 	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	spec.Pty = false
 	return spec
 }
 
-// inputEnded follows the end of what a connection has to say. It is given no
-// more work; what it asked is answered, and then its stdin ends.
+// inputEnded handles the end of a connection's input. The agent gets no more work. After its
+// requests are answered, its stdin ends.
 func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{}) {
 	<-m.told
 	s.post(func() {
@@ -230,8 +229,8 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 	mail.CloseWhenEmpty()
 }
 
-// parted is the end of a run that was a connection, or was to be one: nothing
-// is restarted. It reports whether it was such a run.
+// parted ends a run that was a connection or was to be one, without a restart. It reports
+// whether it was such a run.
 func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j := a.joined
 	if j == nil {
@@ -281,7 +280,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	return true
 }
 
-// unseated is why a program could not join after all.
+// unseated returns the reason why a program could not join.
 func (s *Supervisor) unseated(a *agent, err error) error {
 	if a.halt != nil || s.stopping != nil {
 		return &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %q was stopped at the same time", a.Name)}
@@ -289,7 +288,7 @@ func (s *Supervisor) unseated(a *agent, err error) error {
 	return err
 }
 
-// bequeath is a change of the configuration that is about the name of a guest.
+// bequeath applies a configuration change to the name of a guest.
 func (a *agent) bequeath(c Change) expectation {
 	if c.Action == ActionStop {
 		a.heir = nil
@@ -299,8 +298,8 @@ func (a *agent) bequeath(c Change) expectation {
 	return expectation{told: "waits until the pipe that has its name has ended"}
 }
 
-// amend makes an agent what takes effect at once. What waits for the end of a
-// connection goes on waiting, and is newer now.
+// amend applies settings that take effect at once. If other settings already wait for the end
+// of a connection, spec replaces those instead.
 func (s *Supervisor) amend(a *agent, spec Agent) {
 	if a.joined != nil && a.next != nil {
 		a.next = &spec
@@ -309,7 +308,7 @@ func (s *Supervisor) amend(a *agent, spec Agent) {
 	s.adopt(a, spec)
 }
 
-// origin is where a run comes from, in words.
+// origin describes where a run comes from.
 func origin(p Process) string {
 	if p.PID() == 0 {
 		return "joined by pipe"
@@ -317,9 +316,8 @@ func origin(p Process) string {
 	return fmt.Sprintf("pid %d", p.PID())
 }
 
-// patience is how long an agent has from the notice to the first signal, or, where it
-// is a connection, to the cut. An agent that has sent no message in this run is not
-// expected to understand the notice.
+// patience returns the time from the notice to the first signal, or to the cut of a connection.
+// An agent that has sent no message in this run is not expected to understand the notice.
 func (a *agent) patience() time.Duration {
 	if a.voice.Spoke.Load() {
 		return a.Stop.CloseStdin
@@ -327,15 +325,15 @@ func (a *agent) patience() time.Duration {
 	return a.Stop.Unspoken
 }
 
-// answered waits until a run has been told everything that it asked for, or
-// over. Nothing more is asked.
+// answered waits until a run has received all replies to its requests, or until over is closed.
+// The run must not send further requests.
 func (d *dispatcher) answered(run string, mail *stdin.Mailbox, over <-chan struct{}) {
 	for {
 		moved, taking := mail.Moved()
 		waits := false
 		d.look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
 		if !waits || !taking {
-			d.settle() // what was decided is on its way
+			d.settle() // wait until all decided records and letters are out
 			select {
 			case <-d.mail.caughtUp(run):
 			case <-over:
@@ -343,7 +341,7 @@ func (d *dispatcher) answered(run string, mail *stdin.Mailbox, over <-chan struc
 			return
 		}
 		select {
-		case <-moved: // it may have been told
+		case <-moved: // it may have received its reply
 		case <-over:
 			return
 		}

@@ -9,10 +9,10 @@ import (
 	"orchestrator/wire"
 )
 
-// errStopping answers requests that come too late.
+// errStopping is the answer to requests that arrive while the supervisor stops.
 var errStopping = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}
 
-// StartAgents starts agents by hand and tells of each whether it stayed up.
+// StartAgents starts agents by hand and reports for each whether it stayed up.
 func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
@@ -22,14 +22,14 @@ func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]w
 	})
 }
 
-// startByHand starts an agent as if nothing had happened before.
+// startByHand starts an agent and clears its restart history.
 func (s *Supervisor) startByHand(a *agent, freely bool) {
 	a.history.forget()
 	switch {
 	case a.halt != nil:
 		a.halt.again, a.halt.crash, a.halt.fully = true, false, true
 		a.wanted, a.freely = true, freely
-	case a.exit != nil: // dead, and its tree is being cleared
+	case a.exit != nil: // the leader has exited; its process tree is being cleared
 		a.wanted, a.freely, a.afresh = true, freely, true
 	case a.state == wire.StateBackoff:
 		s.deadlines.drop(a.due)
@@ -40,8 +40,8 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 	}
 }
 
-// StopAgents stops agents by hand, those that depend on others first. They
-// stay stopped.
+// StopAgents stops agents by hand and keeps them stopped. Dependents stop before the agents
+// that they depend on.
 func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
@@ -54,7 +54,8 @@ func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wi
 	})
 }
 
-// halts stops agents, those that depend on others first. They stay stopped.
+// halts stops agents and keeps them stopped. Dependents stop before the agents that they depend
+// on.
 func (s *Supervisor) halts(agents []*agent, reason string) {
 	for _, a := range agents {
 		a.wanted = false
@@ -62,8 +63,8 @@ func (s *Supervisor) halts(agents []*agent, reason string) {
 	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: reason}) }), agents)
 }
 
-// RestartAgents stops agents, those that depend on others first, and starts them
-// again.
+// RestartAgents stops agents and starts them again. Dependents stop before the agents that they
+// depend on.
 func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		agents = slices.DeleteFunc(agents, func(a *agent) bool {
@@ -82,8 +83,7 @@ func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([
 	})
 }
 
-// each does something to agents in one turn and gathers what becomes of them,
-// in order.
+// each applies do to the named agents in one turn. It returns the outcomes in order.
 func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]wire.AgentOutcome, error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
 		if s.stopping != nil {
@@ -103,8 +103,8 @@ func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent,
 	return s.collect(ctx, outcomes)
 }
 
-// gather returns a way to expect things of agents, and where the outcomes will
-// come from.
+// gather returns a list of outcome channels, and a function that adds an expectation and its
+// channel to that list.
 func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expectation)) {
 	outcomes := new([]<-chan wire.AgentOutcome)
 	return outcomes, func(a *agent, e expectation) {
@@ -115,7 +115,7 @@ func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expecta
 	}
 }
 
-// collect waits for outcomes.
+// collect waits for the outcomes and returns them in order.
 func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcome) ([]wire.AgentOutcome, error) {
 	outcomes := make([]wire.AgentOutcome, 0, len(from))
 	for _, outcome := range from {
@@ -128,14 +128,13 @@ func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcom
 	return outcomes, nil
 }
 
-// Tell puts a message into an agent's mailbox: one whole line, with its end.
+// Tell puts one complete line, with its line end, into an agent's mailbox.
 func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
 	_, err := s.tell(ctx, name, line)
 	return err
 }
 
-// TellWaiting is Tell for those who would rather wait than be refused because
-// the mailbox is full.
+// TellWaiting is like Tell, but waits while the mailbox is full.
 func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
 	for {
 		moved, err := s.tell(ctx, name, line)
@@ -150,8 +149,8 @@ func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) 
 	}
 }
 
-// tell is Tell; when the mailbox is full it also returns what says that there
-// may be room again.
+// tell implements Tell. If the mailbox is full, it also returns a channel that is closed when
+// there may be room again.
 func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
 	return ask(ctx, s, func() (<-chan struct{}, error) {
 		a := s.agents[name]
@@ -165,7 +164,7 @@ func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan
 	})
 }
 
-// EndInput closes an agent's stdin when all that waits for it is written.
+// EndInput closes an agent's stdin after everything in its mailbox is written.
 func (s *Supervisor) EndInput(name string) {
 	s.post(func() {
 		if a := s.agents[name]; a != nil && a.mail != nil {

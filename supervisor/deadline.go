@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// deadline is something to be done at a time.
+// A deadline is a function that is to be called at a given time.
 type deadline struct {
 	at    time.Time
 	do    func()
 	index int // in the heap; -1 when it is not there
 }
 
-// deadlines are all that is due some day, soonest first. One timer serves them
-// all.
+// deadlines is a heap of all pending deadlines, soonest first. One timer serves them all.
 type deadlines []*deadline
 
 func (d deadlines) Len() int           { return len(d) }
@@ -24,14 +23,14 @@ func (d deadlines) Swap(i, j int) {
 	d[i].index, d[j].index = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (d *deadlines) Push(x any) {
 	entry := x.(*deadline)
 	entry.index = len(*d)
 	*d = append(*d, entry)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (d *deadlines) Pop() any {
 	last := len(*d) - 1
 	entry := (*d)[last]
@@ -41,21 +40,21 @@ func (d *deadlines) Pop() any {
 	return entry
 }
 
-// add enters something to do.
+// add adds a deadline and returns it.
 func (d *deadlines) add(at time.Time, do func()) *deadline {
 	entry := &deadline{at: at, do: do}
 	heap.Push(d, entry)
 	return entry
 }
 
-// drop takes an entry out. A nil entry, or one that was due, is fine.
+// drop removes an entry. It ignores a nil entry and one that is no longer in the heap.
 func (d *deadlines) drop(entry *deadline) {
 	if entry != nil && entry.index >= 0 {
 		heap.Remove(d, entry.index)
 	}
 }
 
-// next is when the soonest is due.
+// next returns the time of the soonest deadline, and whether there is one.
 func (d deadlines) next() (time.Time, bool) {
 	if len(d) == 0 {
 		return time.Time{}, false
@@ -63,7 +62,7 @@ func (d deadlines) next() (time.Time, bool) {
 	return d[0].at, true
 }
 
-// pop takes out the soonest entry if it is due.
+// pop removes and returns the soonest entry if it is due, or returns nil.
 func (d *deadlines) pop(now time.Time) *deadline {
 	if len(*d) == 0 || (*d)[0].at.After(now) {
 		return nil

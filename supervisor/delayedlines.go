@@ -9,18 +9,18 @@ import (
 	"orchestrator/wire"
 )
 
-// Lines that cannot be passed on as they are, and so are brought by the postman.
+// The postman delivers lines that cannot be passed on unchanged.
 
 // isLine reports whether a letter is a line that is passed on.
 func isLine(l *handlers.Letter) bool { return l.Line != nil || l.Kept != 0 }
 
-// isElsewhere reports whether a line, or a part of it, has to be read first. Messages of
-// sessions are passed on as they came, whatever stands in them.
+// isElsewhere reports whether a line, or part of it, must first be read from the record or from
+// a file. Session messages are passed on as they came, even with artifact references.
 func isElsewhere(l *handlers.Letter) bool {
 	return l.Kept != 0 || l.Task != "" && wire.HasArtifactRefs(l.Line)
 }
 
-// appendReceipt appends the receipt of a line, if one is wanted.
+// appendReceipt appends the receipt of a line if the line needs one.
 func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 	if l.Task == "" && l.Said == 0 {
 		return all
@@ -28,22 +28,21 @@ func appendReceipt(all []wire.Delivered, l *handlers.Letter) []wire.Delivered {
 	return append(all, wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said})
 }
 
-// delayedLines is what the postman has in hand for one run: lines that have to be read, and
-// all that came behind the first of them, for what is said about a task comes in the
-// order in which it was said. Each is read when there is room for it: with what is in
-// the record alone nothing is in memory but its number, however much it is. What is
-// not waits only as far as a mailbox would have it wait.
+// delayedLines holds the lines that the postman must still deliver to one run. It has the lines
+// that must be read first, and all lines after the first of them, because messages about a task
+// keep their order. A line is read only when the mailbox has room. For a line in the record
+// only its number is in memory, so their count is not limited. The other lines are limited as
+// in a mailbox.
 type delayedLines struct {
 	to    handlers.Actor
 	mail  *stdin.Mailbox
 	lines []handlers.Letter
-	fresh stdin.Limits    // how much of them is in memory
-	tries int             // that the first could not be read
-	done  []chan struct{} // closed when all is brought
+	fresh stdin.Limits    // the part that is in memory
+	tries int             // failed attempts to read the first line
+	done  []chan struct{} // closed when all lines are delivered
 }
 
-// add puts a line behind the others; the lock of the postman is held. It says false
-// when there is too much already.
+// add appends a line. It returns false if too much is in memory already. p.mu must be held.
 func (o *delayedLines) add(l handlers.Letter) bool {
 	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.AllowsBeside(o.fresh) {
 		return false
@@ -61,10 +60,11 @@ func (o *delayedLines) count(l *handlers.Letter, sign int) {
 	}
 }
 
-// carry has a line brought that has to be read first, or that comes behind one. It says
-// false of a line that can be passed on at once.
+// carry queues a line that must be read first, or that follows such a line. It returns false if
+// the line can be passed on at once.
 //
-// A line in hand is owed to its agent, for that may be who asks for it, without end.
+// A queued line counts as reserved in the mailbox, because the agent could otherwise ask for
+// such lines without end.
 func (p *postman) carry(l handlers.Letter, mail *stdin.Mailbox) bool {
 	reads := isElsewhere(&l)
 	p.mu.Lock()
@@ -89,8 +89,8 @@ func (p *postman) carry(l handlers.Letter, mail *stdin.Mailbox) bool {
 	return true
 }
 
-// bringLine reads the first line of a load and puts it into the mailbox, if there is
-// room. For each load it is called again until that is empty, and never twice at once.
+// bringLine reads the first line of a load and puts it into the mailbox if there is room. It is
+// called again until the load is empty, and never concurrently for the same load.
 func (p *postman) bringLine(o *delayedLines) {
 	d := p.dispatcher
 	again := func() { p.later(func() { p.bringLine(o) }) }
@@ -109,10 +109,11 @@ func (p *postman) bringLine(o *delayedLines) {
 	if err != nil {
 		if o.tries++; o.tries < mostTries && d.record != nil {
 			d.alarm.raise("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
-			time.AfterFunc(time.Second, again) // which does nothing when all is over
+			time.AfterFunc(time.Second, again) // does nothing after the end
 			return
 		}
-		// No receipt says that it is lost: that would be a fault of its agent, who reads.
+		// No receipt reports the loss, because a lost receipt means that the agent did not
+		// read.
 		d.log.Error("a line cannot be read in the record, and is passed over: this run of its agent does not get it",
 			"agent", l.To.Name, "task", l.Task, "seq", l.Kept, "error", err)
 		p.lineDone(o)
@@ -127,11 +128,11 @@ func (p *postman) bringLine(o *delayedLines) {
 	p.lineDone(o)
 }
 
-// mostTries is how often a line is tried that cannot be read, a second apart. Those
-// behind it wait so long.
+// mostTries is how often an unreadable line is tried, a second apart. The lines after it wait
+// meanwhile.
 const mostTries = 5
 
-// lineDone notes that the first line of a load is in the mailbox, or never will be.
+// lineDone removes the first line of a load, which is in the mailbox or was given up.
 func (p *postman) lineDone(o *delayedLines) {
 	p.mu.Lock()
 	o.count(&o.lines[0], -1)
@@ -146,7 +147,7 @@ func (p *postman) lineDone(o *delayedLines) {
 	o.mail.Reserve(-1)
 }
 
-// drop loses what a run has not got that takes nothing any more.
+// drop discards the lines of a run whose mailbox accepts nothing any more.
 func (p *postman) drop(o *delayedLines) {
 	p.mu.Lock()
 	p.unload(o)
@@ -155,11 +156,11 @@ func (p *postman) drop(o *delayedLines) {
 	for i := range o.lines {
 		e.Receipts = appendReceipt(e.Receipts, &o.lines[i])
 	}
-	p.dispatcher.put(o.mail, e, o.to) // which refuses it
+	p.dispatcher.put(o.mail, e, o.to) // refused by the closed mailbox, so the loss is counted
 	o.mail.Reserve(-e.Lines)
 }
 
-// unload lets go of a load. The lock is held.
+// unload removes a load. p.mu must be held.
 func (p *postman) unload(o *delayedLines) {
 	delete(p.loads, o.to.Run)
 	for _, done := range o.done {
@@ -167,7 +168,7 @@ func (p *postman) unload(o *delayedLines) {
 	}
 }
 
-// lineOf is a line as its addressee reads it.
+// lineOf returns a line as its recipient reads it.
 func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	line := l.Line
 	if l.Kept != 0 {
@@ -188,7 +189,7 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	return line, nil
 }
 
-// caughtUp is closed when all that is in hand now for a run is brought.
+// caughtUp returns a channel that is closed when all lines queued now for a run are delivered.
 func (p *postman) caughtUp(run string) <-chan struct{} {
 	done := make(chan struct{})
 	p.later(func() {

@@ -19,19 +19,19 @@ import (
 	"orchestrator/wire"
 )
 
-// recipients are the places to which letters go: the stdin of agents, and those who
-// wait at a door.
+// recipients holds the destinations of letters: the mailboxes of agents, and callers that wait
+// for an answer over HTTP.
 type recipients struct {
 	mu      sync.RWMutex
 	agents  map[string]recipient
 	waiters map[string]chan<- handlers.Letter
 }
 
-// recipient is one run of an agent.
+// A recipient is one run of an agent.
 type recipient struct {
 	run  string
 	mail *stdin.Mailbox
-	lost *complaints // what could not be delivered and has not been said; under the lock of posts
+	lost *complaints // undelivered messages that are not reported yet; guarded by recipients.mu
 }
 
 func (p *recipients) open(agent, run string, mail *stdin.Mailbox) {
@@ -43,8 +43,7 @@ func (p *recipients) open(agent, run string, mail *stdin.Mailbox) {
 	p.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
 }
 
-// close ends the post of an agent, and returns how many messages it did not get
-// and have not been told.
+// close removes an agent and returns how many undelivered messages were not reported yet.
 func (p *recipients) close(agent string) (lost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +54,7 @@ func (p *recipients) close(agent string) (lost int64) {
 	return lost
 }
 
-// mail is the mailbox of the run that a letter is for; nil when that has ended.
+// mail returns the mailbox of the run that a letter is for, or nil if that run has ended.
 func (p *recipients) mail(to handlers.Actor) *stdin.Mailbox {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -66,11 +65,11 @@ func (p *recipients) mail(to handlers.Actor) *stdin.Mailbox {
 	return at.mail
 }
 
-// doorPrefix begins what stands in place of a run for those who ask at a door:
-// they wait for their answer by themselves.
+// doorPrefix begins the name that replaces the run for a caller over HTTP. Such a caller waits
+// for its answer itself.
 const doorPrefix = "door:"
 
-// wait opens a place for one answer.
+// wait returns a channel for one answer.
 func (p *recipients) wait(door string) <-chan handlers.Letter {
 	answer := make(chan handlers.Letter, 1)
 	p.mu.Lock()
@@ -94,9 +93,9 @@ func (p *recipients) door(name string) chan<- handlers.Letter {
 	return p.waiters[name]
 }
 
-// deliver puts letters into mailboxes. Several for one agent become one entry,
-// so that they are one write. It never waits. They are spelled in room, which
-// is the caller's to keep.
+// deliver puts letters into mailboxes without blocking. Consecutive letters for one agent
+// become one entry and so one write. The text is built in *room, which the caller keeps for the
+// next call.
 func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
@@ -109,13 +108,14 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 			letters = letters[d.toAgent(letters, room, now):]
 			continue
 		} else if answer := d.recipients.door(to); answer != nil {
-			answer <- letters[0] // one answer each: there is room
+			answer <- letters[0] // does not block: the channel has room for its one answer
 		}
 		letters = letters[1:]
 	}
 }
 
-// toAgent delivers the first letter, and those behind it that can go with it.
+// toAgent delivers the first letter together with the following ones that fit into the same
+// entry. It returns how many it delivered.
 func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
 	mail := d.recipients.mail(to)
@@ -129,7 +129,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 		if task := letters[0].Task; task != "" {
 			d.receive([]wire.Delivered{{Agent: to.Name, Run: to.Run, Task: task}}, false)
 		}
-		return 1 // it has ended, and with it the caller
+		return 1 // the run that asked has ended
 	}
 	e := stdin.Entry{Text: (*room)[:0]}
 	for e.Lines < len(letters) {
@@ -157,9 +157,9 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	return e.Lines
 }
 
-// pass delivers the first letter, and those behind it that are for the same run
-// and lines like it, as they are. What there is too much of for one entry is left
-// for the next: an entry has room whole or not at all.
+// pass delivers the first letter, and the lines after it for the same run, unchanged. An entry
+// fits into the mailbox completely or not at all. So lines that would make the entry too large
+// are left for the next one.
 func (d *dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *[]byte) int {
 	to, e := letters[0].To, stdin.Entry{Text: (*room)[:0]}
 	if mail != nil && overtakes(mail, &letters[0]) {
@@ -184,7 +184,7 @@ func (d *dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *
 	return e.Lines
 }
 
-// roomKept is how much room for spelling is kept from one time to the next.
+// roomKept is the largest buffer that is kept for the next letters.
 const roomKept = 64 << 10
 
 func keepRoom(room *[]byte, text []byte) {
@@ -193,7 +193,7 @@ func keepRoom(room *[]byte, text []byte) {
 	}
 }
 
-// receive notes whether what receipts are for was written.
+// receive submits receipts, which say whether their messages were written.
 func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 	now := time.Now()
 	inputs := make([]handlers.Input, len(receipts))
@@ -204,20 +204,19 @@ func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 	d.submit(inputs, new(work))
 }
 
-// put puts an entry into a mailbox. What there is no room for is counted by the
-// mailbox, and said.
+// put puts an entry into a mailbox, or reports that the entry did not fit.
 func (d *dispatcher) put(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor) {
 	if _, err := mail.Put(e); err != nil {
 		d.fail(mail, e, to, err)
 	}
 }
 
-// fail notes that a run did not get an entry, and why.
+// fail records that a run did not get an entry, and why.
 func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor, err error) {
 	if len(e.Receipts) > 0 {
 		mail.NoteRefused(e.Receipts)
 		d.receive(e.Receipts, false)
-		if errors.Is(err, stdin.ErrFull) { // until it has read, it is given nothing more
+		if errors.Is(err, stdin.ErrFull) { // it gets nothing more until it reads again
 			d.notifyRoom(mail, to)
 		}
 	}
@@ -230,20 +229,20 @@ func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor,
 	}
 }
 
-// notifyRoom notes that an agent reads again as soon as it does: once, however much it
-// was not given meanwhile.
+// notifyRoom records an event as soon as the agent reads again. Any number of failed deliveries
+// leads to one event.
 func (d *dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
 	if !mail.AwaitsRoom.CompareAndSwap(false, true) {
 		return
 	}
 	mail.WhenRoomy(func() {
-		mail.AwaitsRoom.Store(false) // before it is noted: what is lost from now on is lost after it
+		mail.AwaitsRoom.Store(false) // before the event: later losses need a new one
 		d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }
 
-// missed counts messages that an agent did not get, and returns how many there
-// are to tell of, at most once a second.
+// missed counts messages that an agent did not get. It returns the number to report now, at
+// most once a second.
 func (p *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,7 +259,7 @@ func (p *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 	return lost
 }
 
-// spell appends a letter as the agent reads it.
+// spell appends a letter in the form that the agent reads.
 func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	if l.Notice != "" {
@@ -272,13 +271,13 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	return envelope.AppendReply(b, l.Form, l.Request, l.Payload, l.Refusal)
 }
 
-// isPart reports whether a part of an answer is only in the record, or in files.
+// isPart reports whether part of an answer must be read from the record or from files.
 func (d *dispatcher) isPart(l *handlers.Letter) bool {
 	answer, ok := l.Payload.(*wire.TaskAnswer)
 	return l.Pages != nil && d.record != nil || ok && wire.HasArtifactRefs(answer.Document)
 }
 
-// complete fills an answer of which a part is only in the record, or in files.
+// complete fills in the part of an answer that is in the record or in files.
 func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
 		whole, err := handlers.Complete(l.Payload, l.Pages, d)
@@ -288,7 +287,7 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 		l.Payload = whole
 	}
 	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && wire.HasArtifactRefs(answer.Document) {
-		whole := *answer // the other one may be kept
+		whole := *answer // the original may be kept elsewhere
 		whole.Document = d.artifacts.attach(answer.Document)
 		l.Payload = &whole
 	}
@@ -316,8 +315,8 @@ func (d *dispatcher) unreadable(err error) *wire.Error {
 	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
 }
 
-// messageID makes the id of a message of ours: a UUID, version 4. It need not be
-// a secret, and so it need not cost a call of the kernel.
+// messageID returns a random UUID, version 4. The id need not be secret, so no system call is
+// needed to make it.
 func messageID() string {
 	var raw uuid.UUID
 	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
@@ -326,8 +325,8 @@ func messageID() string {
 	return raw.String()
 }
 
-// overtakes reports whether a session message would be read before one that was sent before
-// it and was refused.
+// overtakes reports whether the agent would read a session message before an earlier one that
+// the mailbox refused.
 func overtakes(mail *stdin.Mailbox, l *handlers.Letter) bool {
 	return l.Said != 0 && l.Task == "" && mail.Overtakes(l.Said, l.After)
 }

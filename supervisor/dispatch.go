@@ -15,8 +15,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Record is where facts are kept. Append adds them behind the last one, all or
-// none, and returns when they will not be lost any more.
+// A Record stores facts. Append adds a batch after the fact numbered last, all of it or
+// nothing, and returns when the batch is durable.
 type Record interface {
 	Append(ctx context.Context, last int64, batch []wire.Record) error
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
@@ -26,71 +26,70 @@ type Record interface {
 }
 
 // A dispatcher serializes inputs through the State, commits the resulting records and then
-// delivers the letters. The goroutine that has inputs takes the lock,
-// has the State decide about them and leaves; the facts are recorded by one
-// goroutine, a batch at a time, while the next batch is being decided; and only
-// then the letters of the batch leave. One sync of the disk serves all who
-// waited for it.
+// delivers the letters. The goroutine that has inputs takes the lock, lets the State decide
+// about them and leaves. One goroutine commits the records, a batch at a time, while the next
+// batch is being decided. The letters of a batch leave after its commit. One sync of the disk
+// serves all inputs of a batch.
 //
-// The lock is a lock and not a goroutine with an inbox because a hand-over
-// costs more than most decisions: the goroutine that has read a request decides
-// about it, and, when nothing is to be recorded before, answers it too.
+// The dispatcher is a lock and not a goroutine with an inbox, because a hand-over costs more
+// than most decisions. The goroutine that has read a request decides about it. If no record
+// must be committed first, it also delivers the answer.
 type dispatcher struct {
-	record     Record // nil: nothing is kept, and nothing waits for it
+	record     Record // nil: nothing is recorded, and letters leave at once
 	log        hclog.Logger
 	alarm      alarm
 	audit      *audit
 	watch      Hooks
-	show       func([]wire.Record) // tells people what became true
-	closed     func(*wire.Record)  // hears of each session that is over
-	broke      func(error)         // the record takes nothing any more
+	show       func([]wire.Record) // publishes records as events
+	closed     func(*wire.Record)  // called for each closed session
+	broke      func(error)         // called when the record can no longer be written
 	recipients recipients
-	doors      atomic.Int64 // how many have asked at a door
+	doors      atomic.Int64 // number of requests over HTTP so far
 	bells      notifier
 	mail       postman
-	artifacts  *artifacts    // nil: there is nowhere to put them
-	limit      time.Duration // how long the record may take before those who wait are told
-	sound      func() error  // why what is recorded would be lost; nil: nothing is asked
+	artifacts  *artifacts    // nil without a state directory
+	limit      time.Duration // how long a commit may take before waiting callers get an error
+	sound      func() error  // returns why new records would be lost; nil: not checked
 
 	mu        sync.Mutex // guards what follows
 	state     *handlers.State
-	filling   batch         // decided and not yet being recorded
-	taken     chan struct{} // closed when the filling batch is taken; nil while nothing waits for that
-	recording bool          // a batch is being recorded, or its letters are leaving
+	filling   batch         // decided, but not yet being committed
+	taken     chan struct{} // closed when the filling batch is taken; nil while no goroutine waits
+	recording bool          // a batch is being committed or delivered
 	broken    *wire.Error
 	closing   bool
 	timer     *time.Timer // for the next deadline
 	due       time.Time
 
-	wake chan struct{} // there is something to record
+	wake chan struct{} // signals the recorder
 	done chan struct{} // closed when the recorder has ended
 
-	last atomic.Int64 // the last fact that was recorded
+	last atomic.Int64 // number of the last committed fact
 
-	reads bool // the record is only read: nothing falls due, and no snapshot is kept
+	reads bool // the record is read-only: there are no deadlines and no snapshots
 
-	appending atomic.Int64 // when the batch came to the record that it is taking, in nanoseconds; 0: none
-	blocked   atomic.Int64 // when the record last took a batch for which it needed long
+	appending atomic.Int64 // when the running Append began, in Unix nanoseconds; 0: none runs
+	blocked   atomic.Int64 // when the last slow Append ended, in Unix nanoseconds
 
-	// Of the recorder alone.
+	// Used only by the recorder.
 	kept     int64     // the last fact of the newest snapshot
-	looked   time.Time // when sound was asked
+	looked   time.Time // when sound was last called
 	room     []byte    // for spelling
 	snapshot struct {
 		seq   int64
 		state []byte
-		tasks int // that it has; of the newest one that was kept, too
+		tasks int // tasks in the snapshot, or in the last one that was stored
 	}
 	every   int          // snapshotEvery
 	keeping atomic.Int64 // facts of the last snapshot, while it is made
 }
 
-// batch is what was decided together.
+// A batch holds records and letters that are committed together.
 type batch struct {
 	records []wire.Record
 	letters []handlers.Letter
-	settled []chan struct{} // closed when all of it is recorded and told
-	bytes   int             // of the records
+	settled []chan struct{} // closed when the whole batch is committed and delivered
+	bytes   int             // size of the records
 }
 
 func (b *batch) empty() bool { return len(b.records)+len(b.letters)+len(b.settled) == 0 }
@@ -120,7 +119,7 @@ func newDispatcher(o Options) *dispatcher {
 	return d
 }
 
-// restore makes the State of what was recorded in earlier lives.
+// restore builds the State from the newest snapshot and the facts after it.
 func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 	if d.record == nil {
 		return nil
@@ -144,8 +143,8 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 	return nil
 }
 
-// submit has inputs decided about. The verdicts on them are for the audit: one
-// an input, nil when it was granted. What is to be told at once is told here.
+// submit lets the State decide about inputs. Afterwards w.verdicts has one entry for each
+// input, nil if it was granted. Letters that wait for no commit are delivered here.
 func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
 	d.watch.asked(inputs)
@@ -157,7 +156,7 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 		}
 		d.rearm()
 		d.mu.Unlock()
-		if next < len(inputs) { // so much is being recorded: a look sees more when it is
+		if next < len(inputs) { // look again after the pending records are committed
 			d.settle()
 		}
 	}
@@ -171,18 +170,18 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 	clear(w.letters)
 }
 
-// work is what a goroutine that submits keeps from one time to the next.
+// work holds the results and buffers of submit. A goroutine reuses it for its next inputs.
 type work struct {
 	verdicts []*wire.Error
-	waiting  int // requests that are not answered now: something that is to come answers them, or nothing does
+	waiting  int // requests without an answer now: they get it later, or never
 	letters  []handlers.Letter
 	records  []wire.Record
 	room     []byte // for spelling
 	trail    []byte // for the audit
 }
 
-// decide is the turn of one input. d.mu must be held. It says false when what was
-// looked up for the input is too old: that, and those behind it, come again.
+// decide handles one input. It returns false when the data that was looked up for the input is
+// too old; the caller then looks it up again. d.mu must be held.
 func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
 		return true
@@ -195,7 +194,7 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 		return false
 	}
 	if r, ok := in.Message.(*wire.Request); ok && quiet(r.Form) && out.Refused == nil {
-		out.Waits = true // for an answer that it never gets
+		out.Waits = true // no answer follows a granted one
 		if len(out.Records) > 0 {
 			out.Letters = append(out.Letters, unspoken(in, r))
 		}
@@ -214,7 +213,7 @@ func (d *dispatcher) take(out handlers.Outcome, w *work) {
 		w.waiting++
 	}
 	switch {
-	case d.broken != nil: // people see what happens; what was decided did not become true
+	case d.broken != nil: // events are still shown; decisions are discarded
 		w.records = appendHappenings(w.records, out.Records)
 		w.letters = appendRefusals(w.letters, out.Letters, d.broken)
 		return
@@ -227,14 +226,14 @@ func (d *dispatcher) take(out handlers.Outcome, w *work) {
 		w.letters = append(w.letters, out.Letters...)
 		return
 	}
-	d.filling.letters = append(d.filling.letters, w.letters...) // none overtakes those before it
+	d.filling.letters = append(d.filling.letters, w.letters...) // keeps the order of the letters
 	clear(w.letters)
 	w.letters = w.letters[:0]
 	d.filling.add(out)
 	d.rouse()
 }
 
-// add puts an outcome into a batch.
+// add appends an outcome to the batch.
 func (b *batch) add(out handlers.Outcome) {
 	b.records = append(b.records, out.Records...)
 	b.letters = append(b.letters, out.Letters...)
@@ -244,15 +243,14 @@ func (b *batch) add(out handlers.Outcome) {
 }
 
 const (
-	// crowd is how many facts, and crowdBytes how much of them, may wait to be
-	// recorded before those who bring more have to wait.
+	// crowd and crowdBytes are the number and the size of facts that may wait for a commit
+	// before yield blocks.
 	crowd      = 4096
 	crowdBytes = 4 << 20
 )
 
-// yield waits while too much waits to be recorded. It is for those who bring
-// what agents say, and who may wait: the disk sets their pace. What the
-// orchestrator itself has to note never waits.
+// yield blocks while too many facts wait for a commit. The goroutines that read the output of
+// agents call it, so the disk sets their pace. Inputs of the orchestrator itself never wait.
 func (d *dispatcher) yield() {
 	d.mu.Lock()
 	if len(d.filling.records) < crowd && d.filling.bytes < crowdBytes {
@@ -267,9 +265,9 @@ func (d *dispatcher) yield() {
 	<-taken
 }
 
-// refuse answers a request that comes after the record has broken: nothing can
-// become true any more. What the supervisor sees is decided about all the same,
-// so that people are told; it is not recorded.
+// refuse refuses an input that comes after the record has failed, because no decision can be
+// recorded. It returns false for an input of the supervisor, which is still decided and shown
+// as an event, but not recorded.
 func (d *dispatcher) refuse(in *handlers.Input, w *work) bool {
 	if in.From.Kind == handlers.Orchestrator {
 		return false
@@ -306,39 +304,39 @@ func (d *dispatcher) rearm() {
 	d.due = due
 }
 
-// tardy is how late a deadline is noticed when the orchestrator has stood still
-// before: it was stopped, or its machine slept.
+// tardy is how late a deadline must be noticed to show that the process was suspended, or that
+// its machine slept.
 const tardy = 10 * time.Second
 
-// long is how long a batch takes when the disk is blocked, and how long what it held back needs
-// to leave afterwards.
+// long is the duration from which a commit counts as blocked by the disk. The letters that it
+// held back may need as long to leave afterwards.
 const long = time.Second
 
-// expire is what the timer does.
+// expire submits a Tick when the timer fires.
 func (d *dispatcher) expire() {
 	now := time.Now()
 	d.mu.Lock()
 	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
-	d.due = time.Time{} // so that it is set again
+	d.due = time.Time{} // makes rearm set the timer again
 	d.mu.Unlock()
 	began := d.appending.Load()
 	blocked := began != 0 && now.Sub(time.Unix(0, began)) > long || now.Sub(time.Unix(0, d.blocked.Load())) < long
 	d.submit([]handlers.Input{{At: now, Message: wire.Tick{Late: late, Blocked: blocked}}}, new(work))
 }
 
-// refused notes that something was refused, or answered, before a decision
-// about it. The id is given as it stood, or nil.
+// refused reports a message that was refused or answered before a decision to the hooks and to
+// the audit. The id is its JSON text, or nil.
 func (d *dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
 	d.watch.refused(from, kind, verdict)
 	d.audit.note(at, from, kind, id, verdict)
 }
 
-// note has something decided about that the orchestrator itself says.
+// note submits a message of the orchestrator itself.
 func (d *dispatcher) note(m wire.Message) {
 	d.submit([]handlers.Input{{At: time.Now(), Message: m}}, new(work))
 }
 
-// settle waits until everything that was decided so far is recorded and told.
+// settle waits until everything decided so far is committed and delivered.
 func (d *dispatcher) settle() {
 	d.mu.Lock()
 	if !d.recording && d.filling.empty() || d.broken != nil {
@@ -352,16 +350,16 @@ func (d *dispatcher) settle() {
 	<-settled
 }
 
-// look reads the State. What it sees may not be recorded yet: a caller that shows it
-// calls settle first.
+// look calls see with the State. The State may contain uncommitted changes, so a caller that
+// shows them calls settle first.
 func (d *dispatcher) look(see func(*handlers.State)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	see(d.state)
 }
 
-// chance draws what ids and keys are made of.
+// chance returns the random bytes from which ids and keys are made.
 func chance() (bytes [16]byte) {
-	_, _ = rand.Read(bytes[:]) // it does not fail
+	_, _ = rand.Read(bytes[:]) // never fails
 	return bytes
 }

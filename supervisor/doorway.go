@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// doorway lets a run in at the door that Options have, and adds to its
-// environment how it gets there. shut is for when the run has ended, or has not
-// begun. One that does not get a door does without: it has its pipe.
+// doorway opens the agent's own way to the HTTP interface, and adds the variables for it to
+// env. The caller calls shut when the run has ended or could not begin. If Options.Doorway
+// fails, the run starts anyway, because it has its pipe.
 func (s *Supervisor) doorway(m *startRequest, env []string) (with []string, shut func()) {
 	if s.options.Doorway == nil || m.joined != nil {
 		return env, func() {}
@@ -19,8 +19,8 @@ func (s *Supervisor) doorway(m *startRequest, env []string) (with []string, shut
 	return append(without(env, ways), ways...), shut
 }
 
-// without is an environment without what is in another. Of a variable that is
-// there twice some programs take the first, and some the last.
+// without returns env without the variables that are also in other. If a variable is there
+// twice, some programs take the first value and some the last.
 func without(env, other []string) []string {
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -6,25 +6,24 @@ import (
 	"orchestrator/wire"
 )
 
-// expectation is a caller that waits for what becomes of an agent. All of them
-// are looked at after every turn, so that whatever happens in whatever order,
-// each is answered once and none is forgotten.
+// An expectation is a caller that waits for a state of an agent. All expectations are checked
+// after every turn, so each is answered exactly once, in whatever order events happen.
 type expectation struct {
-	up     bool   // that it runs; else that it has stopped
-	run    string // a restart: that it runs, and not as this run any more
-	told   string // nothing more is to come: this is the answer
+	up     bool   // expects the agent to run; otherwise, to have stopped
+	run    string // for a restart: the run that must have been replaced
+	told   string // the answer, if it is known already
 	began  time.Time
 	answer func(wire.AgentOutcome)
 }
 
-// expect enters an expectation.
+// expect adds an expectation.
 func (s *Supervisor) expect(a *agent, e expectation) {
 	e.began = time.Now()
 	a.expected = append(a.expected, e)
 	s.expecting[a] = true
 }
 
-// settle answers the expectations that have come true, or cannot any more.
+// settle answers the expectations that are fulfilled or cannot be fulfilled any more.
 func (s *Supervisor) settle() {
 	for a := range s.expecting {
 		left := a.expected[:0]
@@ -44,7 +43,7 @@ func (s *Supervisor) settle() {
 	}
 }
 
-// judge returns what an expectation has come to, if it has.
+// judge returns the outcome of an expectation, and whether it is known.
 func (s *Supervisor) judge(a *agent, e expectation) (wire.AgentOutcome, bool) {
 	switch {
 	case e.told != "":
@@ -61,8 +60,8 @@ func (s *Supervisor) judge(a *agent, e expectation) (wire.AgentOutcome, bool) {
 	return wire.AgentOutcome{OK: a.survivors == 0, Text: a.lastStop}, true
 }
 
-// judgeUp is judge for those who want the agent to run. It does when it has
-// been up for a moment: a program that ends at once has not been started.
+// judgeUp is judge for expectations that the agent runs. The agent must have been up for the
+// time good, because a program that ends at once does not count as started.
 func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) {
 	no := func(text string) (wire.AgentOutcome, bool) {
 		return wire.AgentOutcome{Text: text, LastWords: a.lastWords()}, true
@@ -94,7 +93,7 @@ func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) 
 	return wire.AgentOutcome{}, false
 }
 
-// lastWords are the agent's lines among the last 20, without the orchestrator's.
+// lastWords returns the agent's own lines among the last 20 lines of its output.
 func (a *agent) lastWords() []string {
 	var words []string
 	for _, line := range a.voice.Last(20) {

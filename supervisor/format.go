@@ -9,10 +9,10 @@ import (
 	"orchestrator/wire"
 )
 
-// short spells a duration for people: 0.4s, 31.2s, 12m05s, 1h02m.
+// short formats a duration: 0.4s, 31.2s, 12m05s, 1h02m.
 func short(d time.Duration) string {
 	switch {
-	case d < 59950*time.Millisecond: // what is above rounds to a minute
+	case d < 59950*time.Millisecond: // longer ones round to a minute
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	case d < time.Hour:
 		d = max(d, time.Minute)
@@ -21,7 +21,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -32,12 +32,12 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// leftOvers tells processes: "2 left-overs (41290 node, 41311 esbuild)".
+// leftOvers formats processes: "2 left-overs (41290 node, 41311 esbuild)".
 func leftOvers(processes []child.Process) string {
 	return fmt.Sprintf("%s (%s)", count(len(processes), "left-over"), names(processes))
 }
 
-// names lists processes, the first few of many.
+// names formats a list of processes and elides all but the first few.
 func names(processes []child.Process) string {
 	const few = 8
 	var words []string
@@ -61,7 +61,7 @@ func heldBy(processes []child.Process) string {
 	return " (by " + names(processes) + ")"
 }
 
-// views are processes as documents show them.
+// views converts processes to their form in documents.
 func views(processes []child.Process) []wire.LeftOver {
 	var list []wire.LeftOver
 	for _, p := range processes {

@@ -10,12 +10,12 @@ import (
 	"orchestrator/wire"
 )
 
-// mailbox makes the mailbox of a run that has begun.
+// mailbox returns the mailbox of a run that has begun.
 func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
 	if c.Stdin() == nil {
 		return stdin.Closed()
 	}
-	if a.Raw { // nothing is put into it; its stdin is closed when it is to end
+	if a.Raw { // gets no messages; stdin is closed when the agent is to end
 		return &stdin.Mailbox{Shut: func() { c.CloseStdin() }}
 	}
 	box := &stdin.Mailbox{
@@ -37,8 +37,7 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 	return box
 }
 
-// stdinStalled is the turn after an agent's stdin took nothing for too long,
-// or takes again.
+// stdinStalled handles an agent's stdin that has blocked for too long, or that is read again.
 func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 	if a.run != run || a.child == nil {
 		return
@@ -55,9 +54,9 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 	s.stalled(a, &a.deaf, why)
 }
 
-// frozen is the turn after the leader of an agent was stopped by a signal, or goes on.
-// It may stop for a moment, as with Ctrl-Z in a terminal: it is stalled when that takes
-// as long as its stdin may take nothing.
+// frozen handles a leader that was stopped by a signal, or that continues. A stop may be short,
+// as with Ctrl-Z in a terminal. The agent counts as stalled once the stop has lasted as long as
+// a write to its stdin may block.
 func (s *Supervisor) frozen(a *agent, run string, yes bool) {
 	if a.run != run || a.child == nil {
 		return
@@ -75,7 +74,7 @@ func (s *Supervisor) frozen(a *agent, run string, yes bool) {
 	})
 }
 
-// watchSilence looks at an agent's silence when it could be too long.
+// watchSilence sets a deadline that checks whether an agent has been silent for too long.
 func (s *Supervisor) watchSilence(a *agent) {
 	limit := a.Health.Silence
 	if limit <= 0 || a.child == nil {
@@ -101,9 +100,8 @@ func (s *Supervisor) watchSilence(a *agent) {
 	})
 }
 
-// stalled marks an agent that runs without working, and restarts it if it is
-// to be. It may be deaf, silent, stopped by a signal, or several of these; it has
-// recovered when it is none of them.
+// stalled marks an agent as stalled, and restarts it if its settings say so. The causes are a
+// blocked stdin, silence, and a stop by a signal. The agent has recovered when none is left.
 func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	if !a.state.Live() || a.halt != nil || a.exit != nil || *cause != "" {
 		return
@@ -134,8 +132,8 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 	a.set(wire.StateRunning, "")
 }
 
-// again restarts an agent that was stopped because it had stalled. That counts
-// as if it had crashed.
+// again restarts an agent that was stopped because it had stalled. The restart counts like one
+// after a crash.
 func (s *Supervisor) again(a *agent) {
 	v := a.history.again(a.Restart, "stalled", a.lastUp, time.Now(), rand.Float64())
 	if !v.again {

@@ -14,17 +14,16 @@ import (
 	"time"
 )
 
-// Home is the state directory of one orchestrator. Its holder is the
-// only one; the kernel takes the lock back when its process is gone, however
-// that happened.
+// A Home is the locked state directory of one orchestrator. The kernel releases the lock when
+// the process ends, even if it is killed.
 type Home struct {
 	Dir    string
 	lock   *os.File
-	inode  os.FileInfo // of the lock
+	inode  os.FileInfo // the lock file's identity
 	beacon io.Closer   // nil where there is none
 }
 
-// BusyError says that another orchestrator holds the home.
+// A BusyError reports that another orchestrator holds the state directory.
 type BusyError struct {
 	Dir   string
 	PID   int
@@ -32,7 +31,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	if e.PID == 0 { // between taking the lock and signing it
+	if e.PID == 0 { // the holder has not written its pid yet
 		return "an orchestrator already runs here"
 	}
 	if e.Since.IsZero() {
@@ -41,8 +40,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("an orchestrator already runs here (pid %d, since %s)", e.PID, e.Since.Local().Format("15:04:05"))
 }
 
-// OpenHome makes the state directory if need be, closes it to others, and takes its
-// locks. What is there already is checked before anything is changed.
+// OpenHome creates the state directory if necessary, sets its mode to 0700 and takes its locks.
+// It checks an existing directory before it changes anything.
 func OpenHome(dir string) (*Home, error) {
 	dir = filepath.Clean(dir)
 	if err := makeStateDir(dir); err != nil {
@@ -51,7 +50,7 @@ func OpenHome(dir string) (*Home, error) {
 	if err := checkStateDir(dir); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil { // it may be older than we are
+	if err := os.Chmod(dir, 0o700); err != nil { // an existing directory may be open to others
 		return nil, fmt.Errorf("closing the state directory to others: %w", err)
 	}
 	h := &Home{Dir: dir}
@@ -68,8 +67,8 @@ func OpenHome(dir string) (*Home, error) {
 	return h, nil
 }
 
-// makeStateDir makes the directory, and its name durable: the record in it is of no use
-// without.
+// makeStateDir creates the directory and makes its name durable. Otherwise a crash could lose
+// the record together with the directory.
 func makeStateDir(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -102,8 +101,8 @@ func (h *Home) take() (err error) {
 	return nil
 }
 
-// busySince adds to an error that names who holds the directory since when, if the lock
-// still says so.
+// busySince adds the holder of the directory and its start time to an error, if the lock file
+// still has them.
 func (h *Home) busySince(err error) error {
 	known, ok := errors.AsType[*BusyError](err)
 	if !ok {
@@ -120,12 +119,12 @@ func (h *Home) busySince(err error) error {
 	return err
 }
 
-// Lock returns the name of the lock and the file that is open. If the name leads to
-// another file, another orchestrator can take the directory.
+// Lock returns the name of the lock file and the identity of the open file. If the name leads
+// to another file, another orchestrator can take the directory.
 func (h *Home) Lock() (name string, open os.FileInfo) { return filepath.Join(h.Dir, "lock"), h.inode }
 
-// sign leaves the holder's name in the lock, and keeps the directory out of
-// version control.
+// sign writes the process id and the time into the lock file. It also keeps the directory out
+// of version control.
 func (h *Home) sign() error {
 	if err := h.lock.Truncate(0); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (h *Home) sign() error {
 	return nil
 }
 
-// busy reads who holds the lock.
+// busy returns a BusyError with the holder that the lock file names.
 func busy(dir string, lock *os.File) error {
 	e := &BusyError{Dir: dir}
 	text := make([]byte, 64)
@@ -153,7 +152,7 @@ func busy(dir string, lock *os.File) error {
 	return e
 }
 
-// Close gives the home back.
+// Close releases the locks.
 func (h *Home) Close() {
 	if h.lock != nil {
 		_ = h.lock.Close()
@@ -163,13 +162,13 @@ func (h *Home) Close() {
 	}
 }
 
-// longestSocket is what a socket's path may be long, with room to spare: the
-// kernel's limit is 108 bytes, 104 on macOS.
+// longestSocket is the longest socket path in bytes, with room to spare. The kernel's limit is
+// 108 bytes, 104 on macOS.
 const longestSocket = 100
 
-// SocketPath is where the control door of a state directory is: in it, or,
-// where that is too long for a socket, in a folder of the user's that is named
-// after it.
+// SocketPath returns the path of the control socket of a state directory. The socket is in the
+// directory, or, if that path would be too long, in a folder of the user that is named after
+// it.
 func SocketPath(stateDir string) string {
 	path := filepath.Join(stateDir, "api.sock")
 	if len(path) <= longestSocket {
@@ -183,9 +182,8 @@ func SocketPath(stateDir string) string {
 	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), name, "api.sock")
 }
 
-// MakeSocketDir makes the folders of a socket that are there only for sockets,
-// or sees that those that are there are safe: a stranger who owns or may write
-// one of them could put a socket of his own in our place.
+// MakeSocketDir creates the folders that exist only for a socket. It returns an error if
+// another user owns or may write an existing one, and so could replace the socket.
 func MakeSocketDir(socket, stateDir string) error {
 	levels := socketDirs(socket, stateDir)
 	if err := os.MkdirAll(filepath.Dir(levels[0]), 0o700); err != nil {
@@ -202,15 +200,14 @@ func MakeSocketDir(socket, stateDir string) error {
 	return os.Chmod(levels[len(levels)-1], 0o700)
 }
 
-// RemoveSocketDir removes the folder that was made for the one socket, unless
-// there is something in it.
+// RemoveSocketDir removes the folder that was created only for this socket, if it is empty.
 func RemoveSocketDir(socket, stateDir string) {
 	if levels := socketDirs(socket, stateDir); len(levels) > 1 {
-		_ = os.Remove(levels[len(levels)-1]) // one that stays is used again
+		_ = os.Remove(levels[len(levels)-1]) // a remaining folder is used again
 	}
 }
 
-// socketDirs are the folders of a socket that are ours, the upper one first.
+// socketDirs returns the socket's folders that only this user may write, outermost first.
 func socketDirs(socket, stateDir string) []string {
 	dir := filepath.Dir(socket)
 	if dir == filepath.Clean(stateDir) {
@@ -219,7 +216,7 @@ func socketDirs(socket, stateDir string) []string {
 	return []string{filepath.Dir(dir), dir}
 }
 
-// ours returns why a folder is not ours alone to write.
+// ours returns an error unless only this user may write a folder.
 func ours(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -8,48 +8,47 @@ import (
 	"orchestrator/wire"
 )
 
-// Hooks count and measure what happens, and decides nothing. A
-// func that is nil costs nothing. The others are called in the midst of the work,
-// by many goroutines at once: they must not wait, and may keep what they are given
-// but for the slice of facts.
+// Hooks observe requests and records without influencing decisions. A nil func costs nothing.
+// The others are called by many goroutines at once, while the work waits. So they must not
+// block. They may keep their arguments, except the slice of facts.
 type Hooks struct {
-	// Judged hears how many messages of a kind came by a door, and what became of
-	// them: the code of a refusal, or "" when they were granted.
+	// Judged is called with the number of messages of one kind that came by a door, and their
+	// result: the code of a refusal, or "" if they were granted.
 	Judged func(door, kind string, code wire.Code, messages int)
-	// Asked hears of a request before the decision about it, and Answered when
-	// its answer leaves. What is said in a session, or about delegated work as the line
-	// that it is, is no request here: it has an answer only when it is refused.
+	// Asked is called before the decision about a request, and Answered when its answer leaves.
+	// Session messages, delegated tasks and messages about them do not count as requests here,
+	// because only a refusal is answered.
 	Asked    func(Asked)
 	Answered func(Answered)
-	// Recorded sees the facts of a batch when they are durable, in their order, and
-	// before they are told of them.
+	// Recorded is called with the facts of a batch, in their order, after they are durable and
+	// before anything about them is sent.
 	Recorded func(facts []wire.Record, began time.Time, took time.Duration)
 }
 
-// The doors of Watch.
+// The doors that Judged is called with.
 const (
 	doorStdio = "stdio"
 	doorHTTP  = "http"
 )
 
-// Asked is a request.
+// Asked describes a request.
 type Asked struct {
 	At        time.Time
 	Operation string
-	From      string // as the log spells an actor
-	Agent     string // "" when it is none
-	Run       string // of an agent; else one that is unique
-	ID        string // among those of the run
+	From      string // the actor, as in the log
+	Agent     string // "" if the caller is not an agent
+	Run       string // the agent's run, or a unique name
+	ID        string // unique within Run
 }
 
-// Answered is the end of a request.
+// Answered describes the answer to a request.
 type Answered struct {
 	At      time.Time
 	Run, ID string
-	Code    wire.Code // of a refusal
+	Code    wire.Code // code of a refusal, or ""
 }
 
-// asked tells of the requests among inputs.
+// asked reports the requests among inputs.
 func (w *Hooks) asked(inputs []handlers.Input) {
 	if w.Asked == nil {
 		return
@@ -68,7 +67,7 @@ func (w *Hooks) asked(inputs []handlers.Input) {
 	}
 }
 
-// answered tells of the answers among letters.
+// answered reports the answers among letters.
 func (w *Hooks) answered(letters []handlers.Letter) {
 	if w.Answered == nil {
 		return
@@ -87,8 +86,8 @@ func (w *Hooks) answered(letters []handlers.Letter) {
 	}
 }
 
-// judged tells what became of inputs. Those of one kind often come together, and
-// are told of together.
+// judged reports the results of inputs. Consecutive inputs of one kind with the same result are
+// reported together.
 func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 	if w.Judged == nil {
 		return
@@ -105,14 +104,14 @@ func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 	}
 }
 
-// refused tells of a message without a decision.
+// refused reports a message that was refused before a decision.
 func (w *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
 	if w.Judged != nil {
 		w.Judged(doorOf(from), kind, codeOf(verdict), 1)
 	}
 }
 
-// said is what kind of message an input is; none when it has none.
+// said returns the kind of message of an input, or a zero value for other inputs.
 func said(in *handlers.Input) called {
 	if observes(in.From) {
 		return called{}
@@ -135,8 +134,8 @@ func codeOf(verdict *wire.Error) wire.Code {
 	return verdict.Code
 }
 
-// doorOf returns the way by which an actor speaks: a run of an agent has its pipe, and who has
-// something else in its place is at a door.
+// doorOf returns the door through which an actor sends: stdio for the run of an agent, http for
+// every other actor.
 func doorOf(from handlers.Actor) string {
 	if from.Kind == handlers.Agent && from.Run != "" && !strings.HasPrefix(from.Run, doorPrefix) {
 		return doorStdio

@@ -10,26 +10,26 @@ import (
 	"orchestrator/wire"
 )
 
-// ErrTasksUndone is what Run returns when it ended by ExitWhenIdle, every agent
-// was fine, and a task was not done.
+// ErrTasksUndone is returned by Run when ExitWhenIdle ended it and every agent was fine, but a
+// task was not done.
 var ErrTasksUndone = errors.New("not every task was done")
 
-// idleCounter counts what became of tasks in this life of the orchestrator, for those
-// who want to leave when there is nothing left to do.
+// An idleCounter counts the results of tasks in this run of the orchestrator. ExitWhenIdle uses
+// it to find the end of the work.
 type idleCounter struct {
 	mu         sync.Mutex
-	tasks      int             // that were there, or came
-	undone     int             // that failed or were cancelled
+	tasks      int             // tasks that were open at the start or were created
+	undone     int             // tasks that failed or were cancelled
 	submitters map[string]bool // agents that have submitted a task, in any run
-	workers    map[string]bool // agents that have been given one
-	last       time.Time       // of the latest event of a task
+	workers    map[string]bool // agents that were assigned a task
+	last       time.Time       // time of the latest task event
 }
 
-// linger is how long an agent that submits tasks, and neither is a planner nor has been
-// given one, may take to submit the next.
+// linger is how long ExitWhenIdle waits for the next task of an agent that submits tasks. It
+// does not apply to planners, or to agents that were assigned a task.
 const linger = 10 * time.Second
 
-// count takes an event in. It reports whether the work may have ended by it.
+// count adds an event. It reports whether the event may have ended the work.
 func (y *idleCounter) count(n *output.Notice) (ended bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -38,7 +38,7 @@ func (y *idleCounter) count(n *output.Notice) (ended bool) {
 	}
 	switch n.Record.Kind {
 	case wire.EventStarted:
-		return true // it may be the last that now only waits
+		return true // it may be the last agent to become idle
 	case wire.EventTaskAssigned:
 		y.workers[n.Event().Agent] = true
 	case wire.EventTaskCreated:
@@ -60,8 +60,8 @@ func (y *idleCounter) count(n *output.Notice) (ended bool) {
 	return false
 }
 
-// lingers returns for how long an agent may still submit a task of its own accord; 0: it
-// only waits for work. What an agent submits that has been given tasks is a part of them.
+// lingers returns how long an agent may still submit a task by itself, or 0 if it only waits
+// for work. Tasks of an agent that was assigned tasks count as parts of those.
 func (y *idleCounter) lingers(agent string) time.Duration {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -77,8 +77,8 @@ type awaited struct {
 	why   string
 }
 
-// awaits returns which agents may still bring work, and for how long they may: 0 where
-// only an event will tell.
+// awaits returns the agents that may still submit work. again is the time after which agents
+// that only may submit more no longer count, or 0 if only an event can change the result.
 func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
 	for _, a := range s.order {
 		why := ""
@@ -112,16 +112,16 @@ func (y *idleCounter) allDone() bool {
 	return y.undone == 0
 }
 
-// workDone reports whether all work has ended: there was some, or no agent is left that
-// would bring any, none is open that could still be done, no question waits, and the agents that
-// still run only wait for more.
+// workDone reports whether all work has ended. There must have been a task, or no agent must be
+// left that would submit one. No task that can still be done is open, no question waits, and
+// the running agents only wait for work.
 func (s *Supervisor) workDone() bool {
 	if !s.options.ExitWhenIdle || !s.tally.some() && !s.planless() {
 		return false
 	}
 	open := 0
 	s.dispatcher.look(func(state *handlers.State) {
-		// Where everything waits for something else, it waits for what came to nothing.
+		// Blocked tasks do not count: only failed tasks are left for them to wait for.
 		open = state.Open() - state.Counts().Blocked + state.Questions()
 	})
 	if open > 0 {
@@ -137,9 +137,9 @@ func (s *Supervisor) workDone() bool {
 	return len(all) == 0
 }
 
-// planless reports whether there were agents that give tasks, as planners and the
-// architects of sessions do, all of them have ended for good, and one gave up. Where
-// all ended well, they may have said by other means what there is to do.
+// planless reports whether all planners and session architects have ended for good, and at
+// least one of them gave up. If all ended well, they may have submitted the work in another
+// way.
 func (s *Supervisor) planless() bool {
 	lost := false
 	for _, a := range s.order {
@@ -166,7 +166,7 @@ func (s *Supervisor) designs(agent string) bool {
 	return false
 }
 
-// undone reports whether a task of this life was not done.
+// undone reports whether a task of this run of the orchestrator was not done.
 func (s *Supervisor) undone() bool {
 	open := 0
 	s.dispatcher.look(func(state *handlers.State) { open = state.Open() })

@@ -16,12 +16,11 @@ import (
 	"orchestrator/wire"
 )
 
-// good is how long an agent must be up before the request to start it is
-// answered with yes.
+// good is how long an agent must be up before a request to start it succeeds.
 const good = time.Second
 
-// want has an agent run from now on, and before it those it depends on. One of
-// them that has ended well has done what it was there for.
+// want marks an agent as wanted and starts it after the agents that it depends on. A dependency
+// that has ended well is not started again.
 func (s *Supervisor) want(a *agent, freely bool) {
 	a.wanted, a.freely = true, freely
 	if !freely {
@@ -34,8 +33,7 @@ func (s *Supervisor) want(a *agent, freely bool) {
 	s.tryStart(a)
 }
 
-// tryStart starts an agent that should run and does not, if what it depends on
-// is there.
+// tryStart starts an agent that should run and does not, if its dependencies run.
 func (s *Supervisor) tryStart(a *agent) {
 	switch {
 	case s.stopping != nil, !a.wanted, a.removed, a.halt != nil, s.held(a),
@@ -55,8 +53,8 @@ func (s *Supervisor) tryStart(a *agent) {
 
 func (a *agent) set(state wire.State, reason string) { a.state, a.reason = state, reason }
 
-// launch makes the agent's process, off this goroutine: reading secrets and
-// forking take their time.
+// launch creates the agent's process on another goroutine, because reading secrets and forking
+// take time.
 func (s *Supervisor) launch(a *agent) {
 	if a.next != nil {
 		s.adopt(a, *a.next)
@@ -83,22 +81,22 @@ func (s *Supervisor) launch(a *agent) {
 	})
 }
 
-// startRequest makes one run of an agent and passes on what its child reports: not
-// before the start itself was told.
+// A startRequest creates one run of an agent. It passes on what the child reports only after
+// the start itself was handled.
 type startRequest struct {
 	spec    Agent
 	run     string
-	session []string    // of its environment: what tells of its session
-	joined  *connection // nil: it is to be a child
+	session []string    // environment variables that describe its session
+	joined  *connection // nil for a child process
 	speech  *output.Run
-	channel *channel // nil where all its output is log
+	channel *channel // nil if all its output is log
 	told    chan struct{}
 }
 
 func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
 	env, err := m.spec.Environ(ctx)
 	if err == nil {
-		err = ctx.Err() // it is not wanted any more
+		err = ctx.Err() // the start was cancelled meanwhile
 	}
 	if err != nil {
 		return nil, err
@@ -142,7 +140,7 @@ func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proce
 	return c, err
 }
 
-// started is the turn after an attempt to make a process.
+// started handles the result of an attempt to create a process.
 func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	a.cancel()
 	if err != nil {
@@ -166,7 +164,7 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
 	s.bringMail(a)
 	s.watchSilence(a)
-	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // settle looks after it
+	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
 	if a.halt != nil || s.stopping != nil {
 		s.beginHalt(a)
 		return
@@ -174,14 +172,14 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	s.wakeWaiting()
 }
 
-// The exit codes of programs that did not start, as shells have them.
+// The exit codes that shells use for programs that did not start.
 const (
 	notRunnable = 126
 	notFound    = 127
 )
 
-// startFailed follows an attempt that made no process. What the machine is
-// short of may come back; anything else needs a person.
+// startFailed handles an attempt that created no process. A lack of resources may pass; any
+// other error needs a person.
 func (s *Supervisor) startFailed(a *agent, err error) {
 	defer s.vacateActor(a)
 	if s.parted(a, child.Ending{}, s.unseated(a, err)) {
@@ -205,7 +203,7 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 	}
 }
 
-// exited is the turn after the leader died. Its tree may still be there.
+// exited handles the death of the leader. Other processes of its tree may still run.
 func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.exit = &exit
 	a.mail.EndWaits()
@@ -220,15 +218,14 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
-	// A stop that was asked for is told whole, by stopped. What the leader left
-	// has the rest of the ladder: wrappers die at once, and what they wrap may
-	// have something to finish.
+	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
+	// the stop sequence: a wrapper dies at once, but its program may have something to finish.
 	if !a.halt.signalled {
 		s.signalRung(a)
 	}
 }
 
-// exitFigures are how a run ended, and whether it was told to.
+// exitFigures returns how a run ended, and whether the end was requested.
 func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 	if exit.Signal != 0 {
 		return wire.Figures{Signal: child.SignalName(exit.Signal), Ordered: ordered}
@@ -236,7 +233,7 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 	return wire.Figures{ExitCode: &exit.Code, Ordered: ordered}
 }
 
-// ended is the turn after nothing of the run is left. It decides what follows.
+// ended handles the end of a run's whole process tree. It decides what happens next.
 func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	s.clearUp(a, ending)
@@ -271,7 +268,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	}
 }
 
-// clearUp lets go of a run and tells what it left.
+// clearUp releases the resources of a run and reports the left-over processes.
 func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if len(ending.LeftOver) > 0 && a.halt == nil {
 		s.event(a, wire.Event{
@@ -312,7 +309,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	a.child, a.mail, a.exit = nil, nil, nil
 }
 
-// restartIn has an agent start again after a delay.
+// restartIn schedules the restart of an agent after a delay.
 func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attempt int) {
 	a.set(wire.StateBackoff, why)
 	text := "restart in " + short(delay)
@@ -334,8 +331,8 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 	})
 }
 
-// fail gives an agent up. code is its last exit code, or what a shell would say
-// of a program that did not start; -1 where neither tells why.
+// fail marks an agent as failed for good. code is its last exit code, or the code that a shell
+// uses for a program that did not start. It is -1 if neither is the cause.
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(wire.StateFailed, why)
@@ -348,14 +345,14 @@ func (s *Supervisor) fail(a *agent, why string, code int) {
 	s.checkIdle()
 }
 
-// gaveUp returns why there were too many restarts.
+// gaveUp describes why there were too many restarts.
 func gaveUp(endings []string, r Restart) string {
 	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %s",
 		len(endings), r.Window, strings.Join(endings, ", "), count(r.Burst, "restart"))
 }
 
-// checkIdle notices when every agent has ended for good. Those that wait for
-// one that will not come have, too.
+// checkIdle detects that every agent has ended for good. An agent that waits for one that will
+// not run counts as ended.
 func (s *Supervisor) checkIdle() {
 	if s.stopping != nil || s.idle {
 		return

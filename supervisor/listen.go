@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Listen hears what happens from the beginning, and, with lines, what agents
-// say. It is for before Run.
+// Listen follows all events from the beginning and, with lines, the output of agents. It must
+// be called before Run.
 func (s *Supervisor) Listen(lines bool) *output.Follower {
 	f := output.NewFollower(true)
 	f.EventsOnly, f.KeepOpen = !lines, true
@@ -24,9 +24,9 @@ func (s *Supervisor) Listen(lines bool) *output.Follower {
 	return f
 }
 
-// follow hears agents from now on. None named means all, also those that a
-// reload will bring, and the orchestrator itself. It is not waited for. The
-// caller ends it.
+// follow follows the output of the named agents from now on. No names means all agents, later
+// ones included, and the orchestrator itself. Agents do not wait for the follower. The caller
+// must call the returned func.
 func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follower, func(), error) {
 	f := output.NewFollower(false)
 	f.KeepOpen = len(names) == 0
@@ -56,10 +56,10 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follow
 	return f, end, nil
 }
 
-// Logs sends the last lines of agents, oldest first, and then, if asked, those
-// that come. Lines come from the tail in memory where it has enough, else from
-// the files, which also hold what was said to an earlier orchestrator. They are
-// read as they are sent: however much was said, little of it is in memory.
+// Logs sends the last lines of agents, oldest first, and then new lines if asked to. Lines come
+// from the tail in memory if it has enough of them, and otherwise from the files. The files
+// also hold the lines of earlier runs. Files are read while they are sent, so little of them is
+// in memory.
 func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire.LogLine) error) error {
 	var follower *output.Follower
 	if q.Follow {
@@ -69,7 +69,7 @@ func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire
 		}
 		defer end()
 		follower = f
-		q.Past = output.Stamp(time.Now()) // what is said from now on is heard, and need not be read
+		q.Past = output.Stamp(time.Now()) // later lines come from the follower
 	}
 	places, err := s.places(ctx, q.Agents)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire
 	return q.SendNew(ctx, follower, send)
 }
 
-// places says where the lines of agents are.
+// places returns where the lines of agents are stored.
 func (s *Supervisor) places(ctx context.Context, names []string) ([]output.AgentLog, error) {
 	return ask(ctx, s, func() ([]output.AgentLog, error) {
 		chosen, err := s.choose(names)
@@ -102,12 +102,12 @@ func (s *Supervisor) places(ctx context.Context, names []string) ([]output.Agent
 	})
 }
 
-// Seq is the number of the latest event.
+// Seq returns the number of the latest event.
 func (s *Supervisor) Seq() int64 { return s.audience.Recent.Latest() }
 
-// Events sends events as they are and, if asked, as they come, until send
-// fails or ctx is over. Those that are no longer in memory come from the
-// record; where nothing is recorded, the first one says how many are gone.
+// Events sends past events and then, if asked to, new ones, until send fails or ctx is done.
+// Events that are no longer in memory come from the record. If nothing is recorded, the first
+// event sent tells how many are missing.
 func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(wire.Event) error) error {
 	seq := q.Since
 	pass := func(e *wire.Event) error {
@@ -140,7 +140,7 @@ func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(
 	}
 }
 
-// older sends what lies behind seq up to last and is not in memory.
+// older sends the events after seq, up to last, that are not in memory.
 func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire.Event) error) error {
 	if s.options.Record == nil {
 		return send(&wire.Event{

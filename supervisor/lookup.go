@@ -7,10 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// lookUp looks into the record for what has to be known before it is decided: of
-// messages with a key, whether their sender has sent one with it before. The
-// State knows the latest by itself; the two together know all, and the State says
-// when this look is too old for that.
+// lookUp reads from the record what the decision about an input needs: whether the sender of a
+// message with a key has used that key before. The State knows the latest messages itself, and
+// rejects a look-up that is too old.
 func (d *dispatcher) lookUp(inputs []handlers.Input) {
 	for i := range inputs {
 		in := &inputs[i]
@@ -26,8 +25,8 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 	}
 }
 
-// keyed reports whether an input is a message with a key. One of a session has its
-// id, if it can be read.
+// keyed reports whether an input is a message with a key. For a session message the key is its
+// id, if that can be read.
 func keyed(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
@@ -42,13 +41,13 @@ func keyed(in *handlers.Input) bool {
 	return false
 }
 
-// sentBefore looks for what was sent with the same key.
+// sentBefore looks for an earlier message of the same sender with the same key.
 func (d *dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
 	*l = wire.Lookup{Sender: from, Looked: math.MaxInt64}
 	if d.record == nil {
 		return nil
 	}
-	l.Looked = d.last.Load() // before the look: what is recorded meanwhile may be seen or not
+	l.Looked = d.last.Load() // before the search, which may miss later records
 	for r, err := range d.Find(wire.Search{From: from, Key: key}) {
 		if err != nil {
 			return d.unreadable(err)

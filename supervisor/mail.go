@@ -10,16 +10,16 @@ import (
 	"orchestrator/wire"
 )
 
-// MailReader reads the mail of an actor as it comes: what is there, and then what
-// is recorded. It keeps nothing: a reader that is slow reads later.
+// A MailReader reads the mail of an actor: the recorded messages first, then new ones. It holds
+// no messages, so a slow reader only reads later.
 type MailReader struct {
 	s     *Supervisor
 	actor string
 	after int64
 }
 
-// OpenMail opens the mail of an actor for a caller that may read it, behind a number,
-// or behind what the actor has acked. Actor "" is the one who asks.
+// OpenMail opens the mail of an actor for a caller that may read it. Reading begins after
+// cursor, or after the last message that the actor has acked. Actor "" means the caller.
 func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
 	answer, err := s.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor st
 	return r, nil
 }
 
-// sipBytes is how much a reader gets at once; a message that is larger it gets
-// alone. There may be many readers, and slow ones.
+// sipBytes is how many bytes a reader gets at once, as there may be many slow readers. A larger
+// message is delivered by itself.
 const sipBytes = 32 << 10
 
-// Next waits for the next messages.
+// Next waits for new messages and returns them.
 func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	bell, down := r.s.dispatcher.bells.hang(r.actor)
 	defer down()
@@ -59,12 +59,12 @@ func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	}
 }
 
-// MailQuery chooses among all messages.
+// A MailQuery selects messages.
 type MailQuery struct {
 	Topic  string // a glob; "": all
-	Actor  string // from it or to it; "": all
-	Since  int64  // behind this number
-	Last   int    // the last so many; 0: all
+	Actor  string // sender or recipient; "": all
+	Since  int64  // only messages after this number
+	Last   int    // number of latest messages; 0: all
 	Follow bool
 }
 
@@ -75,11 +75,11 @@ func (q *MailQuery) wants(m *wire.Mail) bool {
 	if q.Topic == "" {
 		return true
 	}
-	fits, _ := path.Match(q.Topic, m.Topic) // one that cannot be read was refused
+	fits, _ := path.Match(q.Topic, m.Topic) // Messages has refused invalid patterns
 	return fits
 }
 
-// Messages sends messages, oldest first, and then, if asked, those that come.
+// Messages sends messages, oldest first, and then new ones if asked to.
 func (s *Supervisor) Messages(ctx context.Context, q MailQuery, send func(wire.Mail) error) error {
 	if _, err := path.Match(q.Topic, ""); err != nil {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the topic is no pattern: " + q.Topic}
@@ -96,12 +96,11 @@ func (s *Supervisor) Messages(ctx context.Context, q MailQuery, send func(wire.M
 	return err
 }
 
-// errEnough ends a search that has found what it was for.
+// errEnough ends a search early.
 var errEnough = errors.New("enough")
 
-// past sends what is there already, and returns the number behind which is the
-// rest. The last few are counted from the end first, so that none is kept
-// meanwhile.
+// past sends the recorded messages and returns the number after which new ones begin. For
+// q.Last it first counts from the end, so that no messages are held in memory.
 func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	search := wire.Search{After: q.Since}
 	if q.Last == 0 {
@@ -126,8 +125,8 @@ func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 	return search.Until, err
 }
 
-// messages sends those that a search finds and a query wants, and returns the
-// number of the last that it saw.
+// messages sends the messages that match a search and a query. It returns the number of the
+// last one that it saw.
 func (s *Supervisor) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	last := search.After
 	for r, err := range s.dispatcher.record.Find(ctx, search) {

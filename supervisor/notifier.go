@@ -13,11 +13,11 @@ type notifier struct {
 	hung map[string]map[*mailWaiter]bool // by the actor whose mail it is; "": all
 }
 
-// mailWaiter has been rung when there is something in it.
+// A mailWaiter receives from rung when new mail may be there.
 type mailWaiter struct{ rung chan struct{} }
 
-// hang hangs up a bell for the mail of an actor, "" for that of all, until it is
-// taken down.
+// hang registers a waiter for the mail of an actor, or of all actors if actor is "". The
+// returned func removes it.
 func (b *notifier) hang(actor string) (*mailWaiter, func()) {
 	fresh := &mailWaiter{rung: make(chan struct{}, 1)}
 	b.mu.Lock()
@@ -38,7 +38,7 @@ func (b *notifier) hang(actor string) (*mailWaiter, func()) {
 	}
 }
 
-// ring tells of the mail among records.
+// ring wakes the waiters for the mail among records.
 func (b *notifier) ring(records []wire.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,12 +59,12 @@ func (b *notifier) ring(records []wire.Record) {
 	}
 }
 
-// ringAll rings the notifiers of one actor. The lock is held.
+// ringAll wakes the waiters of one actor. b.mu must be held.
 func (b *notifier) ringAll(actor string) {
 	for one := range b.hung[actor] {
 		select {
 		case one.rung <- struct{}{}:
-		default: // it has been heard of, and not looked at yet
+		default: // already signalled
 		}
 	}
 }

@@ -1,16 +1,16 @@
 package supervisor
 
-// orderedStop stops some agents in order: each when none of the others depends
-// on it any more. Those that are to start again do so when all have stopped.
+// An orderedStop stops agents in order: each one after the others that depend on it. Agents
+// that are to start again do so when all have stopped.
 type orderedStop struct {
-	stop  func(*agent) // asks one to stop
+	stop  func(*agent) // asks an agent to stop
 	left  map[*agent]bool
 	asked map[*agent]bool
-	above map[*agent]int      // how many of the others depend on it and still run
-	below map[*agent][]*agent // those of the others that it depends on
+	above map[*agent]int      // number of running dependents among the others
+	below map[*agent][]*agent // its dependencies among the others
 }
 
-// newProcession orders agents; begin starts it.
+// newProcession returns an orderedStop of the agents. The caller starts it with begin.
 func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedStop {
 	p := &orderedStop{
 		stop: stop, left: make(map[*agent]bool), asked: make(map[*agent]bool),
@@ -30,7 +30,7 @@ func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedS
 	return p
 }
 
-// begin asks those without dependents.
+// begin starts an ordered stop with the agents that have no dependents.
 func (s *Supervisor) begin(p *orderedStop, agents []*agent) {
 	s.processions = append(s.processions, p)
 	for _, a := range agents {
@@ -49,8 +49,8 @@ func (p *orderedStop) ask(a *agent) {
 	}
 }
 
-// gone takes an agent that has stopped out of every ordered stop, and goes on to
-// those that waited for it. One that ended by itself is out as well.
+// gone removes an agent that has stopped from every ordered stop, and asks the agents that
+// waited for it. An agent that ended by itself is removed as well.
 func (s *Supervisor) gone(a *agent) {
 	for _, p := range s.processions {
 		if !p.left[a] {
@@ -67,8 +67,7 @@ func (s *Supervisor) gone(a *agent) {
 	s.disband()
 }
 
-// disband ends the processions that are through, and lets those of their
-// agents start that should.
+// disband removes the ordered stops that are complete, and starts their agents that should run.
 func (s *Supervisor) disband() {
 	rest := s.processions[:0]
 	through := false
@@ -89,8 +88,7 @@ func (s *Supervisor) disband() {
 	}
 }
 
-// held reports whether an agent must not start yet: others of its ordered stop
-// still stop.
+// held reports whether an agent must not start yet because its ordered stop still runs.
 func (s *Supervisor) held(a *agent) bool {
 	for _, p := range s.processions {
 		if p.asked[a] {

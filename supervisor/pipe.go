@@ -13,47 +13,46 @@ import (
 	"orchestrator/wire"
 )
 
-// Conn is a connection by which a program joins as an agent. What comes in is
-// the agent's stdout, what goes out its stdin.
+// A Conn is a connection by which a program joins as an agent. Its input is the agent's stdout,
+// and its output is the agent's stdin.
 type Conn interface {
-	// Read returns io.EOF when nothing more will come and what goes out is
-	// still read, and another error when the program is gone.
+	// Read returns io.EOF when the program sends nothing more but still reads, and another
+	// error when the program is gone.
 	io.ReadCloser
 	child.Stdin
-	// Gone waits, after io.EOF, until the program is gone. Close ends the
-	// wait.
+	// Gone waits, after io.EOF, until the program is gone or Close is called.
 	Gone()
 }
 
-// hungUp is the exit of a pipe whose other end went away without having ended
-// what it said: it was killed, or lost. There is no exit code to be had, so it
-// counts as ended by the signal that stands for a line that was hung up.
+// hungUp is the exit of a pipe whose program went away without ending its output: it was
+// killed, or the connection was lost. No exit code is known, so the run counts as ended by
+// SIGHUP.
 var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
 
-// pipe is a Process that is no child but a connection. It runs from the moment
-// a program has joined until one of these:
+// A pipe is a Process that is a connection instead of a child. It lasts from the moment a
+// program joins until one of these events:
 //
-//	what comes in ends         all that was asked is answered first: exit 0
-//	its stdin ends             it is told so (wire.Farewell), and leaves: exit 0
-//	Signal                     the connection is cut: exit 0, for it was told before
+//	the input ends             all requests are answered first: exit 0
+//	its stdin ends             it gets wire.Farewell and leaves: exit 0
+//	Signal                     the connection is cut: exit 0, because it got a notice before
 //	Kill                       the connection is cut: killed by SIGKILL
 //	the program is gone        killed by SIGHUP, unless it was told to leave
 //
-// The farewell is the last word. Where the other side does not wait for it to
-// leave, it comes after the end of the run was recorded: a program that has heard it
-// sees everywhere that it is over.
+// The farewell is the last message. Unless the other side waits for it before leaving, it is
+// sent after the end of the run was recorded. So a program that has received it finds the run
+// ended everywhere.
 type pipe struct {
 	conn  Conn
 	began time.Time
 	spec  child.Spec
-	// answers waits until all is answered that was asked, or over, and has the
-	// stdin ended then. parted waits until the end of the run is recorded.
+	// answers waits until all requests are answered, or until over is closed, and then ends
+	// stdin. parted waits until the end of the run is recorded.
 	answers func(over <-chan struct{})
 	parted  func()
 
 	closing sync.Once
 	shut    chan struct{} // closed when there is nothing more to write
-	said    chan struct{} // closed when the farewell has been said
+	said    chan struct{} // closed when the farewell has been sent
 	fixing  sync.Once
 	exit    child.Exit
 	cutting sync.Once
@@ -68,7 +67,7 @@ func newPipe(conn Conn, spec child.Spec) *pipe {
 	}
 }
 
-// PID is 0: there is no process of ours.
+// PID returns 0: there is no child process.
 func (p *pipe) PID() int              { return 0 }
 func (p *pipe) StartedAt() time.Time  { return p.began }
 func (p *pipe) Stdin() child.Stdin    { return pipeStdin{p.conn} }
@@ -77,13 +76,13 @@ func (p *pipe) Kill()                 { p.end(child.Exit{Code: -1, Signal: sysca
 func (p *pipe) Unread() int64         { return 0 }
 func (p *pipe) Usage() (int64, int64) { return 0, 0 }
 
-// CloseStdin is for when all is written.
+// CloseStdin reports that everything has been written.
 func (p *pipe) CloseStdin() bool {
 	p.closing.Do(func() { close(p.shut) })
 	return true
 }
 
-// pipeStdin is the outgoing side of a pipe. Its end looks like that of a child's
+// pipeStdin is the output side of a pipe. After its end it returns the same error as a child's
 // stdin.
 type pipeStdin struct{ child.Stdin }
 
@@ -95,7 +94,7 @@ func (in pipeStdin) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// fix says how the run ended. What ends it first does.
+// fix sets the exit of the run. Only the first call has an effect.
 func (p *pipe) fix(exit child.Exit) { p.fixing.Do(func() { p.exit = exit }) }
 
 // end cuts the connection.
@@ -107,8 +106,8 @@ func (p *pipe) end(exit child.Exit) {
 	})
 }
 
-// leave ends the pipe because the program is gone. That is in order when
-// it had been told that there is nothing more to hear.
+// leave ends the pipe because the program is gone. The exit is 0 if the program got the
+// farewell before.
 func (p *pipe) leave() {
 	select {
 	case <-p.said:
@@ -118,7 +117,7 @@ func (p *pipe) leave() {
 	}
 }
 
-// run sees the pipe to its end. The two goroutines that it starts end before it.
+// run works until the pipe has ended. The two goroutines that it starts end before it returns.
 func (p *pipe) run() {
 	defer close(p.done)
 	var others sync.WaitGroup
@@ -151,8 +150,8 @@ func (p *pipe) run() {
 	others.Wait()
 }
 
-// listen hears what comes in, to its end. A last line without its end gets one,
-// so that it is heard before anything follows from the end.
+// listen reads the input to its end. It adds a missing final newline, so that the last line is
+// handled before the end of the input.
 func (p *pipe) listen() error {
 	chunk := make([]byte, 32<<10)
 	last := byte('\n')
@@ -171,8 +170,7 @@ func (p *pipe) listen() error {
 	}
 }
 
-// dismiss says farewell to one that has more to say, when its stdin has ended:
-// it is to leave.
+// dismiss sends the farewell when stdin has ended before the input.
 func (p *pipe) dismiss(heard <-chan struct{}) {
 	select {
 	case <-p.shut:
@@ -182,8 +180,7 @@ func (p *pipe) dismiss(heard <-chan struct{}) {
 	}
 }
 
-// farewell says, once, that nothing more will be said. There is no other writer any
-// more. It is not said where the program is gone.
+// farewell sends the farewell once, unless the program is gone. No other writer is left then.
 func (p *pipe) farewell() {
 	select {
 	case <-p.said:

@@ -10,48 +10,46 @@ import (
 	"orchestrator/wire"
 )
 
-// postman reads the record for agents: mail, which it brings to those that run as it
-// comes, and the answers and lines that need something of the record, or of what is
-// too large for it. It is one goroutine that lives as long as there is something to
-// do, so that neither those who decide nor those who record ever wait for a page, and
-// so that not more than a page is in memory, however many agents there are.
+// A postman reads the record for agents. It delivers new mail to running agents, and the
+// answers and lines that need something from the record or from artifacts. It is one goroutine
+// that lives as long as it has work. So decisions and commits never wait for a page, and at
+// most one page is in memory.
 //
-// A round is where it stands with one run. A page of what is behind it is put into
-// the agent's mailbox at once, and the next one not before that was taken: a slow
-// agent costs nothing, and no memory but that page. What an agent has not
-// acked is brought again to its next run.
+// A round is the delivery of mail to one run. One page is put into the agent's mailbox, and the
+// next page only after the first was written. A slow agent therefore holds at most one page in
+// memory. Messages that the agent has not acked are delivered again to its next run.
 type postman struct {
 	dispatcher *dispatcher
 
 	mu      sync.Mutex
 	rounds  map[string]*round        // by actor
 	agents  map[string]*round        // by agent
-	loads   map[string]*delayedLines // lines that it has in hand, by run
-	due     []func()                 // what is to be done next
+	loads   map[string]*delayedLines // lines to deliver, by run
+	due     []func()                 // functions to call next
 	walking bool
 	over    bool
 	home    sync.WaitGroup
 }
 
-// round is the mail of one run.
+// A round is the delivery of mail to one run.
 type round struct {
 	actor  string
 	to     handlers.Actor
 	mail   *stdin.Mailbox
-	after  int64 // it has been brought all behind which this is the last
+	after  int64 // number of the last message delivered
 	due    bool  // there may be more
-	inHand bool  // it has a page that was not taken yet
-	waits  bool  // for room
+	inHand bool  // a page is not written yet
+	waits  bool  // waiting for room in the mailbox
 	over   bool
 }
 
-// A page of mail is so long at most.
+// Limits of one page of mail.
 const (
 	pageMessages = 128
 	pageBytes    = 256 << 10
 )
 
-// begin opens the round of a run.
+// begin starts the round of a run.
 func (p *postman) begin(r *round) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +60,7 @@ func (p *postman) begin(r *round) {
 	p.schedule(r)
 }
 
-// end closes it.
+// end ends the round of an agent's run.
 func (p *postman) end(agent string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +75,7 @@ func (p *postman) end(agent string) {
 	}
 }
 
-// ring has the mail among records brought to those who run.
+// ring schedules the rounds of the running agents that have mail among records.
 func (p *postman) ring(records []wire.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,23 +92,23 @@ func (p *postman) ring(records []wire.Record) {
 	}
 }
 
-// schedule has a round looked at. The lock is held.
+// schedule queues a visit of a round. p.mu must be held.
 func (p *postman) schedule(r *round) {
 	if r == nil || r.due || r.over || r.inHand || r.waits {
-		return // or it is looked at when that is over
+		return // it is scheduled again when that has ended
 	}
 	r.due = true
 	p.do(func() { p.visit(r) })
 }
 
-// later has something done that reads the record.
+// later queues a function that reads the record.
 func (p *postman) later(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.do(do)
 }
 
-// do is later. The lock is held.
+// do is later with p.mu held.
 func (p *postman) do(do func()) {
 	if p.over {
 		return
@@ -138,7 +136,7 @@ func (p *postman) walk() {
 	}
 }
 
-// close waits until nothing is brought any more.
+// close stops all deliveries and waits for the current one.
 func (p *postman) close() {
 	p.mu.Lock()
 	p.over = true
@@ -146,7 +144,7 @@ func (p *postman) close() {
 	p.home.Wait()
 }
 
-// visit brings a run a page of its mail.
+// visit delivers the next page of mail to a run.
 func (p *postman) visit(r *round) {
 	p.mu.Lock()
 	r.due = false
@@ -164,7 +162,7 @@ func (p *postman) visit(r *round) {
 	messages, seen, _, err := handlers.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
-		time.AfterFunc(time.Second, func() { p.again(r) }) // which does nothing when all is over
+		time.AfterFunc(time.Second, func() { p.again(r) }) // does nothing after the end
 		return
 	}
 	if len(messages) > 0 && !p.bring(r, messages) {
@@ -179,7 +177,7 @@ func (p *postman) again(r *round) {
 	p.schedule(r)
 }
 
-// bring puts a page into a run's mailbox, and goes on when it was taken.
+// bring puts a page into a run's mailbox. The round continues when the page is written.
 func (p *postman) bring(r *round, messages []wire.Mail) bool {
 	e := stdin.Entry{Lines: len(messages), Retriable: true, Told: func(written bool) {
 		p.mu.Lock()
@@ -193,7 +191,7 @@ func (p *postman) bring(r *round, messages []wire.Mail) bool {
 		e.Text = envelope.AppendNotice(e.Text, wire.NoticeMessage, &messages[i])
 	}
 	p.mu.Lock()
-	r.inHand = true // before it is put: it may be taken at once
+	r.inHand = true // before Put, because the page may be written at once
 	p.mu.Unlock()
 	_, err := r.mail.Put(e)
 	if err == nil {
@@ -208,7 +206,7 @@ func (p *postman) bring(r *round, messages []wire.Mail) bool {
 	return false
 }
 
-// await has a round looked at when its agent has read.
+// await schedules a round again when its mailbox has room.
 func (p *postman) await(r *round) {
 	p.mu.Lock()
 	r.waits = true
@@ -221,13 +219,13 @@ func (p *postman) await(r *round) {
 	})
 }
 
-// answer completes an answer out of the record and gives it to a run. One that
-// takes nothing for now gets it when it does.
+// answer completes an answer from the record and puts it into the mailbox, when that is
+// drained.
 func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 	p.later(func() {
 		if !mail.IsDrained() {
 			mail.WhenDrained(func() {
-				if mail.Takes() { // else it would be read for no agent
+				if mail.Takes() { // otherwise no agent would get what is read
 					p.answer(l, mail)
 				}
 			})

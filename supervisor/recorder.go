@@ -10,18 +10,18 @@ import (
 	"orchestrator/wire"
 )
 
-// snapshotEvery is how many facts there are at least from one snapshot to the
-// next. A large State is spelled more seldom: spelling it holds the lock.
+// snapshotEvery is the least number of facts between two snapshots. A large State is written
+// less often, because writing it holds the lock.
 const snapshotEvery = 100_000
 
-// soundEvery is how often the recorder asks whether the record is still in its place
-// while nothing is recorded. soundAfter is for how long a batch relies on the answer.
+// soundEvery is how often the recorder checks an idle record. soundAfter is how long a batch
+// relies on the last check.
 const (
 	soundEvery = time.Second
 	soundAfter = 100 * time.Millisecond
 )
 
-// keepRecording records batches until the dispatcher closes and nothing is left.
+// keepRecording commits batches until the dispatcher closes and nothing is left.
 func (d *dispatcher) keepRecording() {
 	defer close(d.done)
 	var b batch
@@ -37,8 +37,8 @@ func (d *dispatcher) keepRecording() {
 	}
 }
 
-// next waits for a batch and swaps it for the empty one. Meanwhile it looks after the
-// record when look says so.
+// next waits for a batch and swaps it for the empty one. While it waits, it checks the record
+// whenever look fires.
 func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
 		d.mu.Lock()
@@ -57,7 +57,7 @@ func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 		if d.closing {
 			d.keeping.Store(d.state.Seq() - d.kept)
 			d.takeSnapshot(true)
-			d.broken = ErrOver // who comes now is refused: the door is still open
+			d.broken = ErrOver // later requests are refused: the HTTP server still runs
 			d.mu.Unlock()
 			return false
 		}
@@ -72,8 +72,8 @@ func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	}
 }
 
-// inPlace returns an error if the record is not in its place any more. It relies on the
-// last answer for a while.
+// inPlace returns an error if the record was moved or deleted. It does not check again while
+// the last check is younger than relies.
 func (d *dispatcher) inPlace(relies time.Duration) error {
 	now := time.Now()
 	if d.sound == nil || now.Sub(d.looked) < relies {
@@ -83,7 +83,7 @@ func (d *dispatcher) inPlace(relies time.Duration) error {
 	return d.sound()
 }
 
-// leave follows a record that was lost while nothing was to be recorded.
+// leave handles a record that was lost while nothing was to be committed.
 func (d *dispatcher) leave(cause error) {
 	if !d.intact() {
 		return
@@ -94,7 +94,7 @@ func (d *dispatcher) leave(cause error) {
 	d.broke(fmt.Errorf("the record cannot be written: %w", cause))
 }
 
-// write makes a batch durable and then tells of it.
+// write commits a batch and then delivers its letters.
 func (d *dispatcher) write(b *batch) {
 	var broke error
 	if len(b.records) > 0 && d.intact() {
@@ -106,7 +106,7 @@ func (d *dispatcher) write(b *batch) {
 			d.mail.ring(b.records)
 		}
 	}
-	d.deliver(b.letters, &d.room) // an overdue answer is no longer among them
+	d.deliver(b.letters, &d.room) // without the answers that overdue has sent
 	if len(b.records) > 0 {
 		d.show(b.records)
 		d.heed(b.records)
@@ -114,14 +114,14 @@ func (d *dispatcher) write(b *batch) {
 	for _, settled := range b.settled {
 		close(settled)
 	}
-	if broke != nil { // not before who waited has heard: the end closes their ears
+	if broke != nil { // after the delivery, because the stop ends the waiting callers
 		d.broke(fmt.Errorf("the record cannot be written: %w", broke))
 	}
 	d.keepSnapshot()
 }
 
-// append makes the records of a batch durable. When it returns, nothing is told
-// any more that this takes too long: an answer is given once.
+// append makes the records of a batch durable. No overdue error is sent after it returns, so
+// that a request gets only one answer.
 func (d *dispatcher) append(b *batch) error {
 	if err := d.inPlace(soundAfter); err != nil {
 		return err
@@ -154,9 +154,8 @@ func (d *dispatcher) intact() bool {
 	return d.broken == nil
 }
 
-// breakOff follows a record that took nothing. What was decided and not recorded
-// is not told: requests are answered with a refusal, notices are dropped, and
-// the orchestrator stops.
+// breakOff handles a failed commit. Decisions that are not durable are not delivered: their
+// requests are refused, their notices are dropped, and the orchestrator stops.
 func (d *dispatcher) breakOff(cause error, b *batch) {
 	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
 	d.mu.Lock()
@@ -172,9 +171,8 @@ func (d *dispatcher) breakOff(cause error, b *batch) {
 	d.mu.Unlock()
 }
 
-// appendHappenings appends those of some records that say what was done or seen:
-// people are told of them all the same, without a number. What was decided and
-// not recorded did not become true, and is not told.
+// appendHappenings appends the records of events that have already happened. They are still
+// shown, without a number. Decisions that were not committed are dropped.
 func appendHappenings(some, records []wire.Record) []wire.Record {
 	for _, r := range records {
 		if handlers.Happening(r.Kind) {
@@ -185,7 +183,7 @@ func appendHappenings(some, records []wire.Record) []wire.Record {
 	return some
 }
 
-// appendRefusals appends the answers among letters to some, as refusals.
+// appendRefusals appends a refusal for each answer among letters.
 func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers.Letter {
 	for _, l := range letters {
 		if isAnswer(l) {
@@ -195,9 +193,8 @@ func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers
 	return some
 }
 
-// overdue answers those who wait for a record that does not take a batch. It
-// may still take it, and then the requests have been granted; a repeat of one
-// is answered with what became of it.
+// overdue sends an error to callers that wait for a blocked commit. The commit may still
+// succeed, and then their requests are granted. A repeated request gets the real result.
 func (d *dispatcher) overdue(b *batch) {
 	why := &wire.Error{
 		Code:    wire.CodeTimeout,
@@ -212,19 +209,18 @@ func (d *dispatcher) overdue(b *batch) {
 	d.deliver(late, new([]byte))
 }
 
-// isAnswer reports whether a letter answers a request. A DeliveryError is sent without one.
+// isAnswer reports whether a letter answers a request. A DeliveryError has no request.
 func isAnswer(l handlers.Letter) bool {
 	_, unasked := l.Payload.(*wire.DeliveryError)
 	return l.Notice == "" && !isLine(&l) && !unasked
 }
 
-// takeSnapshot spells the State when it is time to, or at the end. It includes
-// what is in the batch that is about to be recorded, and is kept after it. The
-// seat is held.
+// takeSnapshot serializes the State when a snapshot is due, or at the end. The snapshot
+// includes the batch that is about to be committed, and is stored after it. d.mu must be held.
 //
-// How many facts there are between two snapshots follows the size of the earlier one.
-// The size that State has meanwhile would not do: a State that grows by a task with
-// each fact would never be spelled.
+// The number of facts between two snapshots depends on the size of the earlier one. It must not
+// depend on the present size: a State that grows by a task with each fact would never be
+// written.
 func (d *dispatcher) takeSnapshot(end bool) {
 	seq := d.state.Seq()
 	enough := int64(max(d.every, 2*d.snapshot.tasks))
@@ -234,13 +230,13 @@ func (d *dispatcher) takeSnapshot(end bool) {
 	state, err := d.state.Snapshot()
 	if err != nil {
 		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
-		d.kept = seq // it is tried again when there are more facts
+		d.kept = seq // tried again after more facts
 		return
 	}
 	d.snapshot.seq, d.snapshot.state, d.snapshot.tasks = seq, state, d.state.Tasks()
 }
 
-// keepSnapshot keeps the snapshot that was taken, once its facts are recorded.
+// keepSnapshot stores the snapshot that was taken, once its facts are committed.
 func (d *dispatcher) keepSnapshot() {
 	if d.snapshot.state == nil || d.snapshot.seq > d.last.Load() {
 		return
@@ -251,8 +247,8 @@ func (d *dispatcher) keepSnapshot() {
 	d.kept, d.snapshot.state = d.snapshot.seq, nil
 }
 
-// close ends the dispatcher: everything that was decided is recorded and told
-// first. What comes after is refused.
+// close commits and delivers everything that was decided, and ends the dispatcher. Later inputs
+// are refused.
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	d.closing = true

@@ -7,28 +7,27 @@ import (
 	"orchestrator/wire"
 )
 
-// Action is what a change of the configuration needs.
+// An Action is what a configuration change requires.
 type Action string
 
 // The actions.
 const (
 	ActionStart   Action = "start"   // a new agent
-	ActionStop    Action = "stop"    // it is no longer there
-	ActionRestart Action = "restart" // it must be stopped and started as it is now
-	ActionLive    Action = "live"    // it goes on and heeds the change
+	ActionStop    Action = "stop"    // the agent was removed
+	ActionRestart Action = "restart" // stop the agent and start it with the new settings
+	ActionLive    Action = "live"    // apply the change while it runs
 )
 
-// Change is one change of one agent.
+// A Change is a configuration change of one agent.
 type Change struct {
 	Action Action
 	Name   string
-	Agent  Agent // as it is to be; not for ActionStop
+	Agent  Agent // the new settings; unused for ActionStop
 }
 
-// Apply brings the agents to what they should be, all in one turn, and the
-// sessions, which are all there are to be. Agents that no change names are not
-// touched. An error means that nothing was done; what becomes of the changes, in
-// their order, is what wait returns.
+// Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
+// that no change names are not touched. If Apply returns an error, nothing was changed. wait
+// returns the outcomes in the order of changes.
 func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]wire.AgentOutcome, error), err error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
 		if s.stopping != nil {
@@ -43,9 +42,8 @@ func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wir
 	return func(ctx context.Context) ([]wire.AgentOutcome, error) { return s.collect(ctx, outcomes) }, nil
 }
 
-// apply makes the changes. Whatever an agent is doing, each of them is fine:
-// one that is there already is started no second time, one that is gone is no
-// mistake.
+// apply applies the changes, whatever state the agents are in. It does not start an existing
+// agent a second time, and ignores the removal of an unknown one.
 func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	outcomes, expect := s.gather()
 	var leaving []*agent
@@ -103,8 +101,8 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	return *outcomes
 }
 
-// renew has an agent be what needs a start of it, and reports whether it is to be
-// stopped for that.
+// renew applies settings that need a start of the agent. It reports whether the agent must be
+// stopped for them.
 func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
 	switch {
 	case a.joined != nil:
@@ -119,7 +117,7 @@ func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
 	return expectation{up: true, run: a.run}, true
 }
 
-// adopt makes an agent what the configuration now says.
+// adopt applies the settings that the configuration has now.
 func (s *Supervisor) adopt(a *agent, spec Agent) {
 	a.Agent, a.next = spec, nil
 	a.voice.Adopt(spec.Output)
@@ -132,7 +130,7 @@ func (s *Supervisor) adopt(a *agent, spec Agent) {
 	}
 }
 
-// leave forgets an agent that has been taken out of the configuration.
+// leave removes an agent that is no longer in the configuration.
 func (s *Supervisor) leave(a *agent) {
 	s.audience.RemoveAgent(a.voice)
 	a.voice.Close()

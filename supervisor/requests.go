@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// enlist tells who there is.
+// enlist submits the present agents and sessions to the dispatcher.
 func (s *Supervisor) enlist() {
 	roster := &wire.AgentSet{Sessions: s.sessions}
 	for _, a := range s.order {
@@ -23,14 +23,14 @@ func (s *Supervisor) enlist() {
 	s.dispatcher.note(roster)
 }
 
-// does reports whether some agent can do what a type says. It tells a task request from
-// a message that is misspelt.
+// does reports whether an agent can do tasks of a type. It tells a task request from a
+// misspelled message.
 func (d *dispatcher) does(kind string) (so bool) {
 	d.look(func(state *handlers.State) { so = state.Does(kind) })
 	return so
 }
 
-// channel makes the channel of a run that is about to begin.
+// channel returns the channel of a run that is about to begin.
 func (s *Supervisor) channel(a *agent, m *startRequest) *channel {
 	c := &channel{
 		dispatcher: s.dispatcher,
@@ -45,8 +45,8 @@ func (s *Supervisor) channel(a *agent, m *startRequest) *channel {
 	return c
 }
 
-// Restore takes up what was recorded in earlier lives, and removes what they have left
-// half done. It is for before Run.
+// Restore rebuilds the State from the record and removes unfinished files of earlier runs. It
+// must be called before Run.
 func (s *Supervisor) Restore(ctx context.Context) error {
 	s.dispatcher.artifacts.clear()
 	if err := s.dispatcher.restore(ctx, s.options.Rules); err != nil {
@@ -57,8 +57,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Look answers what reads until ctx ends, from a record that was opened for reading. Nothing
-// is started or recorded.
+// Look answers read-only requests until ctx is done. It starts no agent and records nothing.
 func (s *Supervisor) Look(ctx context.Context) {
 	defer close(s.done)
 	defer s.audience.Recent.Close()
@@ -76,9 +75,8 @@ func (s *Supervisor) Look(ctx context.Context) {
 	}
 }
 
-// Ask has an operation done for a caller that waits for its answer here: an
-// operator, or an agent that does not use its pipe. The answer is a document of
-// package wire, and a refusal a *wire.Error.
+// Ask performs an operation for a caller outside an agent's pipe, such as an operator, and
+// returns its answer. The answer is a document of package wire. A refusal is a *wire.Error.
 func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation string, payload []byte) (any, error) {
 	if len(payload) == 0 {
 		payload = []byte("{}")
@@ -91,7 +89,7 @@ func (s *Supervisor) Ask(ctx context.Context, from handlers.Actor, operation str
 	return s.ask(ctx, from, r)
 }
 
-// Do is Ask for those who have read the payload already.
+// Do is like Ask, for a payload that was decoded already.
 func (s *Supervisor) Do(ctx context.Context, from handlers.Actor, operation string, body any) (any, error) {
 	r := asking(operation)
 	r.Body = body
@@ -102,8 +100,7 @@ func asking(operation string) *wire.Request {
 	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(time.Now())}
 }
 
-// Refuse notes for the audit that something was refused before a decision
-// about it, and returns the refusal.
+// Refuse records a refusal before a decision in the audit, and returns it.
 func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
 	s.dispatcher.refused(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
 	return err
@@ -130,19 +127,19 @@ func (s *Supervisor) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	return letter.Payload, nil
 }
 
-// Adopt takes on changed rules.
+// Adopt applies changed rules.
 func (s *Supervisor) Adopt(rules handlers.Rules) {
 	rules.Depth = s.options.Protocol.Depth
 	s.dispatcher.look(func(state *handlers.State) { state.Adopt(rules) })
 }
 
-// TokenRevoked reports whether a person's token is not to be accepted any more.
+// TokenRevoked reports whether a person's token was revoked.
 func (s *Supervisor) TokenRevoked(id string) (revoked bool) {
 	s.dispatcher.look(func(state *handlers.State) { revoked = state.TokenRevoked(id) })
 	return revoked
 }
 
-// AgentOf finds the agent that a key speaks for.
+// AgentOf returns the agent that a key belongs to.
 func (s *Supervisor) AgentOf(key string) (name string, err error) {
 	known := false
 	s.dispatcher.look(func(state *handlers.State) { name, known = state.AgentOf(handlers.HashKey(key), time.Now()) })
@@ -152,14 +149,14 @@ func (s *Supervisor) AgentOf(key string) (name string, err error) {
 	return name, nil
 }
 
-// ActorOf finds the actor that a token speaks for.
+// ActorOf returns the actor that a token belongs to.
 func (s *Supervisor) ActorOf(token string) (actor string, known bool) {
 	s.dispatcher.look(func(state *handlers.State) { actor, known = state.ActorOf(handlers.HashKey(token), time.Now()) })
 	return actor, known
 }
 
-// bringMail has its mail brought to an agent that has started, from the first
-// message that it has not acked.
+// bringMail starts the delivery of mail to a started agent, from the first message that it has
+// not acked.
 func (s *Supervisor) bringMail(a *agent) {
 	if a.Raw || a.NoStdin || s.dispatcher.record == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Policy says after which exits an agent starts again.
+// A Policy determines after which exits an agent is restarted.
 type Policy string
 
 // The policies.
@@ -16,37 +16,37 @@ const (
 	Never     Policy = "never"
 )
 
-// Restart is how an agent is started again.
+// Restart holds the restart settings of an agent.
 type Restart struct {
 	Policy     Policy
 	Delay      time.Duration // before the first restart
-	Factor     float64       // what each further delay is longer by
+	Factor     float64       // multiplies each further delay
 	MaxDelay   time.Duration
-	Jitter     float64       // part of the delay that chance may add or take
-	ResetAfter time.Duration // up this long: the delay starts again
-	Burst      int           // more restarts than this within Window: give up
+	Jitter     float64       // fraction of the delay that is added or subtracted at random
+	ResetAfter time.Duration // uptime after which the delay starts at Delay again
+	Burst      int           // give up after more restarts than this within Window
 	Window     time.Duration
 	Permanent  []int // exit codes that another try cannot fix
 }
 
-// verdict is what follows from an end.
+// A verdict is the decision after the end of a run.
 type verdict struct {
 	again   bool
 	delay   time.Duration
-	attempt int    // of burst, within the window
-	why     string // when not again: what a person should know; "" when all is well
+	attempt int    // number of this restart within the window
+	why     string // the reason for no restart; "" if the agent ended well
 }
 
-// history remembers what the arithmetic needs. All its times are monotonic, so
-// a clock that is set changes nothing.
+// history holds the past restarts of an agent. Its times are monotonic, so changes of the clock
+// have no effect.
 type history struct {
 	streak   int         // restarts since the agent was last up long enough
 	restarts []time.Time // within the window, oldest first
-	endings  []string    // how it ended before those restarts
+	endings  []string    // the exits before those restarts
 }
 
-// after decides what follows when an agent ended at now, having been up that
-// long. chance is in [0, 1).
+// after decides what happens after an agent ended at now with the given uptime. chance is in
+// [0, 1).
 func (h *history) after(r Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	failed := code != 0
 	switch {
@@ -60,7 +60,7 @@ func (h *history) after(r Restart, code int, cause string, up time.Duration, now
 	return h.again(r, cause, up, now, chance)
 }
 
-// again is after for ends that are followed by a restart, if not by too many.
+// again decides for an end that leads to a restart, unless there were too many.
 func (h *history) again(r Restart, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	if up >= r.ResetAfter {
 		h.streak = 0
@@ -80,11 +80,11 @@ func (h *history) again(r Restart, cause string, up time.Duration, now time.Time
 	return verdict{again: true, delay: delay, attempt: len(h.restarts)}
 }
 
-// delay is min(max, base·factorⁿ), spread by jitter to both sides.
+// delay returns min(max, base·factorⁿ), randomly changed by up to jitter in both directions.
 func (r Restart) delay(n int, chance float64) time.Duration {
 	delay := math.Min(float64(r.Delay)*math.Pow(r.Factor, float64(n)), float64(r.MaxDelay))
 	return time.Duration(delay * (1 + r.Jitter*(2*chance-1)))
 }
 
-// forget starts the arithmetic anew: a person asked for the start.
+// forget clears the history, because a person asked for the start.
 func (h *history) forget() { *h = history{} }

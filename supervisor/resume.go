@@ -10,21 +10,21 @@ import (
 	"orchestrator/wire"
 )
 
-// observer is who looks on behalf of a Watch. The audit has it; a Watch does not
-// hear of it.
+// observer is the actor of requests on behalf of Hooks. The audit records them; Hooks do not
+// see them.
 var observer = handlers.Actor{Kind: handlers.Operator, Name: "telemetry"}
 
 // A ResumePoint tells a reader of the record how far back to start so that it sees every
 // open task.
 type ResumePoint struct {
-	// Behind is a number in the record behind which it tells of every task that is
-	// open, and of those that they come from.
+	// Behind is the number of a fact. The facts after it include the creation of every open
+	// task and of its parents.
 	Behind   int64
 	Sessions []string // that are open
 }
 
-// Hindsight looks back no further than it has to: a record may be long. What has
-// ended behind number since counts as open.
+// Hindsight returns the ResumePoint of a reader that has read up to since. Tasks that ended
+// after since count as open. The point is as late as possible, because a record may be long.
 func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
 	h := ResumePoint{Behind: s.dispatcher.last.Load()}
 	if s.dispatcher.record == nil {
@@ -49,8 +49,8 @@ func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, e
 	return h, nil
 }
 
-// oldestOpen is when the oldest task was created that is open, or that an open one
-// comes from; "" when none is open.
+// oldestOpen returns the creation time of the oldest task that is open or a parent of an open
+// one. It returns "" if no task is open.
 func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
 	known := make(map[string]bool)
 	others, err := s.endedBehind(ctx, since)
@@ -93,7 +93,7 @@ func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string
 	return oldest, nil
 }
 
-// endedBehind are the tasks that have ended behind a fact.
+// endedBehind returns the ids of the tasks that ended after a fact.
 func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
 	for r, err := range s.dispatcher.record.Records(ctx, since) {
 		if err != nil {
@@ -107,9 +107,9 @@ func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string
 	return ids, nil
 }
 
-// behind is the number of the last fact before a time. A clock that was put back
-// may lead it astray, and then an old task is not seen: it finds its place by a few
-// looks at a record that may be long.
+// behind returns the number of the last fact before a time. It uses binary search, because a
+// record may be long. If the clock was set back, the result may be too late and an old task is
+// missed.
 func (s *Supervisor) behind(when string) int64 {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	last := s.dispatcher.last.Load()

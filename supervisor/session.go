@@ -8,10 +8,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// sayOperation is what an agent asks for that prints a message of a session.
+// sayOperation is the operation of a session message that an agent prints.
 const sayOperation = "send-session-message"
 
-// saying reports whether an input is a message of a session, on whatever way.
+// saying reports whether an input is a session message, over any transport.
 func saying(in *handlers.Input) bool {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
@@ -21,8 +21,8 @@ func saying(in *handlers.Input) bool {
 	return ok
 }
 
-// sessionOf is how an agent's environment tells of the session that it is in: of
-// the first, if there are several. It is for the turns of Run.
+// sessionOf returns the environment variables that describe an agent's session, or the first of
+// several. It must be called from Run.
 func (s *Supervisor) sessionOf(agent string) []string {
 	for i := range s.sessions {
 		for _, m := range s.sessions[i].Members {
@@ -34,9 +34,8 @@ func (s *Supervisor) sessionOf(agent string) []string {
 	return nil
 }
 
-// heed passes on what the supervisor has to do about facts. It comes after the
-// letters: what an agent is told last, it is told before it is stopped. Facts of
-// earlier lives do not come by here.
+// heed reports closed sessions to the supervisor. It runs after the letters are delivered, so
+// an agent gets its last message before it is stopped. Restored facts are not reported.
 func (d *dispatcher) heed(records []wire.Record) {
 	for i := range records {
 		if records[i].Kind == wire.EventSessionClosed {
@@ -45,8 +44,8 @@ func (d *dispatcher) heed(records []wire.Record) {
 	}
 }
 
-// sessionClosed stops those who are to end with their session. Some of them may
-// run elsewhere.
+// sessionClosed stops the agents that are to end with their session. Some of them may run
+// elsewhere.
 func (s *Supervisor) sessionClosed(r *wire.Record) {
 	var over struct {
 		Reason string   `json:"reason"`
@@ -61,7 +60,7 @@ func (s *Supervisor) sessionClosed(r *wire.Record) {
 	}
 	s.post(func() {
 		if s.stopping != nil {
-			return // so are they
+			return // all agents are being stopped
 		}
 		var agents []*agent
 		for _, name := range over.Stop {

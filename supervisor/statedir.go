@@ -19,22 +19,22 @@ import (
 // to a file elsewhere, or a record and a signing key that the author knows.
 // checkStateDir looks before anything is changed.
 
-// stateFiles are the files of a state directory that are trusted or written by name.
-// SQLite makes those that end in -wal and -shm.
+// stateFiles are the files of a state directory that are used by name. SQLite creates those
+// that end in -wal and -shm.
 var stateFiles = []string{"lock", ".gitignore", "jwt.key", "orchestrator.log", "events.db", "events.db-wal", "events.db-shm", "events.db-tip"}
 
-// stateSecrets are those of them whose contents are trusted. Others must not have been
-// able to write them, nor to read them.
+// stateSecrets are the state files whose contents are trusted. No other user may be able to
+// read or write them.
 var stateSecrets = []string{"jwt.key", "events.db"}
 
 // stateFolders are the folders of a state directory.
 var stateFolders = []string{"logs", "audit", "artifacts"}
 
-// ignoreAll is what the .gitignore of a state directory says.
+// ignoreAll is the content of the .gitignore of a state directory.
 const ignoreAll = "*\n"
 
-// checkStateDir returns an error if a state directory, or something in it that is used,
-// was not made by an orchestrator of this user.
+// checkStateDir returns an error unless an orchestrator of this user created the state
+// directory and everything in it that is used.
 func checkStateDir(dir string) error {
 	real, err := realStateDir(dir)
 	if err != nil {
@@ -71,10 +71,10 @@ func checkStateDir(dir string) error {
 	return nil
 }
 
-// removeUnfinishedKeys removes what is left when the orchestrator is killed while it makes
-// its key: a second name of it.
+// removeUnfinishedKeys removes a second name of the key, which remains if the orchestrator is
+// killed while it creates the key.
 func removeUnfinishedKeys(dir string) {
-	names, _ := filepath.Glob(filepath.Join(dir, ".key-*")) // a folder whose name is a pattern keeps them
+	names, _ := filepath.Glob(filepath.Join(dir, ".key-*")) // finds nothing if the folder's name contains pattern characters
 	for _, name := range names {
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
 			_ = os.Remove(name)
@@ -82,8 +82,8 @@ func removeUnfinishedKeys(dir string) {
 	}
 }
 
-// realStateDir returns where a state directory is. It must be a folder of this user. A
-// link is followed only if root made it, as systemd does for StateDirectory.
+// realStateDir returns the real path of a state directory, which must be a folder of this user.
+// It follows a link only if root created it, as systemd does for StateDirectory.
 func realStateDir(dir string) (string, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -115,8 +115,8 @@ func ownFolder(path string) error {
 	return nil
 }
 
-// checkStateFile reports whether there is a file, with an error unless it is a regular
-// file of this user with one name. A secret must be closed to others.
+// checkStateFile reports whether a file exists. It returns an error unless the file is a
+// regular file of this user with one name. Other users must have no access to a secret.
 func checkStateFile(path string, secret bool) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func checkStateFile(path string, secret bool) (bool, error) {
 		return true, fmt.Errorf("%s is not a regular file", path)
 	case !known || int(owner.Uid) != os.Geteuid():
 		return true, fmt.Errorf("%s belongs to another user", path)
-	case owner.Nlink > 1 && filepath.Base(path) != ".gitignore": // which is never changed
+	case owner.Nlink > 1 && filepath.Base(path) != ".gitignore": // .gitignore is never changed
 		return true, fmt.Errorf("%s has a second name (if it is yours: cp -p %[1]s %[1]s.new && mv %[1]s.new %[1]s)", path)
 	case secret && info.Mode().Perm()&0o077 != 0 && hasModes(filepath.Dir(path)):
 		return true, fmt.Errorf("%s is open to other users, as no orchestrator leaves it (chmod 600 closes it, if it is yours)", path)
@@ -141,7 +141,7 @@ func checkStateFile(path string, secret bool) (bool, error) {
 	return true, nil
 }
 
-// hasModes reports whether a new file in a folder can be closed to others. Disks of other
+// hasModes reports whether a new file in a folder can be closed to other users. Some file
 // systems give all files the same mode.
 func hasModes(dir string) bool {
 	file, err := os.CreateTemp(dir, ".mode-*")
@@ -154,11 +154,11 @@ func hasModes(dir string) bool {
 	return err != nil || info.Mode().Perm()&0o077 == 0
 }
 
-// largestIndex bounds how much of git's index is read.
+// largestIndex is the largest git index that is read, in bytes.
 const largestIndex = 256 << 20
 
-// repositoryOf returns the index of the git repository around a folder, and the name of
-// the folder in it. The index is "" where there is no repository.
+// repositoryOf returns the index of the git repository that contains a folder, and the folder's
+// path in it. The index is "" if there is no repository.
 func repositoryOf(dir string) (index, inside string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -175,8 +175,8 @@ func repositoryOf(dir string) (index, inside string) {
 	}
 }
 
-// tracked reports whether files of a folder are in an index. No program of git is run for
-// that, since the configuration of the repository could name any.
+// tracked reports whether an index has files of a folder. It does not run git, because the
+// repository's configuration could name any program.
 func tracked(index, inside string) bool {
 	info, err := os.Stat(index)
 	if err != nil || info.Size() > largestIndex {
@@ -186,10 +186,10 @@ func tracked(index, inside string) bool {
 	return err == nil && (indexHas(text, sha1.Size, inside+"/") || indexHas(text, sha256.Size, inside+"/"))
 }
 
-// indexHas reports whether a path in an index begins with prefix. The index of version 2
-// or 3 is a head of twelve bytes, and for each path 40 bytes about the file, its hash,
-// two bytes of flags, or four, the path, and zeros up to a multiple of eight. The rare
-// version 4 is passed over.
+// indexHas reports whether a path in an index begins with prefix. An index of version 2 or 3
+// has a header of 12 bytes and one entry for each path. An entry has 40 bytes about the file,
+// its hash, and 2 or 4 bytes of flags. The path follows, with zeros up to a multiple of 8.
+// Version 4, which is rare, is not read.
 func indexHas(index []byte, hash int, prefix string) bool {
 	const head, about, extended = 12, 40, 0x4000
 	if len(index) < head || string(index[:4]) != "DIRC" || binary.BigEndian.Uint32(index[4:]) > 3 {
@@ -216,7 +216,8 @@ func indexHas(index []byte, hash int, prefix string) bool {
 	return false
 }
 
-// indexOf is the index of a repository, by its .git: a folder, or a file that names one.
+// indexOf returns the index of a repository. git is its .git: a folder, or a file that names
+// one.
 func indexOf(git string) string {
 	info, err := os.Lstat(git)
 	switch {

@@ -10,30 +10,29 @@ import (
 	"orchestrator/wire"
 )
 
-// afterKill is how long a stop waits for trees that were killed before it
-// ends without them.
+// afterKill is how long a stop waits for killed process trees before it ends without them.
 const afterKill = 10 * time.Second
 
-// stoppingNotice is the reason that agents are given when everything stops.
+// stoppingNotice is the reason in the notice to agents when the orchestrator stops.
 const stoppingNotice = "Orchestrator stopping"
 
-// stopRequest is the ordered stop of one agent.
+// A stopRequest is the stop of one agent.
 type stopRequest struct {
 	reason    string
 	at        time.Time
-	begun     bool // the ladder has been entered
-	signalled bool // the second rung has
-	forced    bool // it had to be killed
-	again     bool // it starts again afterwards
-	crash     bool // and that counts as a restart
-	fully     bool // and so do those it depends on
+	begun     bool // the stop sequence has begun
+	signalled bool // the signal was sent
+	forced    bool // the agent was killed
+	again     bool // start the agent again afterwards
+	crash     bool // count the start as a restart
+	fully     bool // start its dependencies as well
 }
 
-// halt stops an agent that should no longer run, or not as it does.
+// halt stops an agent that should no longer run, or that is to run with other settings.
 func (s *Supervisor) halt(a *agent, h stopRequest) {
 	h.at = time.Now()
 	a.wanted, a.afresh = h.again, false
-	if a.halt != nil { // being stopped already: only what follows may change
+	if a.halt != nil { // being stopped already: only the next step changes
 		a.halt.again, a.halt.crash, a.halt.fully = h.again, h.crash, h.fully
 		return
 	}
@@ -43,7 +42,7 @@ func (s *Supervisor) halt(a *agent, h stopRequest) {
 		a.halt = &h
 		s.stopped(a, child.Ending{})
 	case wire.StateStarting:
-		a.halt = &h // started goes on from here
+		a.halt = &h // started continues the stop
 		a.cancel()
 	default:
 		a.halt = &h
@@ -51,13 +50,13 @@ func (s *Supervisor) halt(a *agent, h stopRequest) {
 	}
 }
 
-// beginHalt enters the ladder: the notice, and the end of stdin.
+// beginHalt begins the stop sequence: it sends the notice and ends stdin.
 func (s *Supervisor) beginHalt(a *agent) {
 	if a.halt == nil {
 		a.halt = &stopRequest{reason: stoppingNotice, at: time.Now()}
 	}
 	if a.halt.begun || a.exit != nil {
-		return // dead already: what follows is told when its tree is empty
+		return // dead already: ended continues when the tree is empty
 	}
 	a.halt.begun = true
 	s.deadlines.drop(a.watch)
@@ -72,20 +71,20 @@ func (s *Supervisor) beginHalt(a *agent) {
 	if !a.Raw {
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
 		line := wire.Envelope{ID: messageID(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
-		_, _ = a.mail.Put(stdin.OneLine(line)) // one that takes nothing is signalled all the same
+		_, _ = a.mail.Put(stdin.OneLine(line)) // an agent that does not read gets the signal anyway
 	}
 	a.mail.CloseWhenEmpty()
 	a.due = s.deadlines.add(time.Now().Add(grace), func() { s.signalRung(a) })
 }
 
-// roundUp spells a time to the tenth of a second: an agent that is told 29.999 s
-// of 30 learns nothing from it.
+// roundUp rounds a duration up to a tenth of a second, because 29.999 s instead of 30 s would
+// not help an agent.
 func roundUp(d time.Duration) time.Duration {
 	const tenth = 100 * time.Millisecond
 	return (d + tenth - 1).Truncate(tenth)
 }
 
-// signalRung is the second rung: the signal to the group.
+// signalRung is the second step of the stop sequence: it signals the process group.
 func (s *Supervisor) signalRung(a *agent) {
 	s.deadlines.drop(a.due)
 	a.halt.signalled = true
@@ -93,13 +92,13 @@ func (s *Supervisor) signalRung(a *agent) {
 	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.Grace)), func() { s.killRung(a) })
 }
 
-// killRung is the last one: the whole tree, without asking.
+// killRung is the last step of the stop sequence: it kills the process tree.
 func (s *Supervisor) killRung(a *agent) {
 	a.halt.forced = true
 	a.child.Kill()
 }
 
-// within cuts a time short where the budget of the whole stop ends before it.
+// within limits a duration to the rest of the budget of the whole stop.
 func (s *Supervisor) within(d time.Duration) time.Duration {
 	if s.stopping != nil {
 		return max(0, min(d, time.Until(s.stopping.until)))
@@ -107,12 +106,12 @@ func (s *Supervisor) within(d time.Duration) time.Duration {
 	return d
 }
 
-// stopped is the end of an ordered stop.
+// stopped completes the stop of an agent.
 func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	h := a.halt
 	a.halt = nil
 	s.deadlines.drop(a.due)
-	if h == nil { // it ended by itself while everything was being stopped
+	if h == nil { // it ended by itself during the stop of all agents
 		h = &stopRequest{at: time.Now()}
 	}
 	ran := h.begun || a.state == wire.StateStopping
@@ -120,7 +119,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	a.set(wire.StateStopped, "")
 	a.lastStop = "stopped"
 	if !ran && hoped && !h.again && s.stopping == nil {
-		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // it was to start, and no event tells that it does not
+		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
 	}
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)
@@ -148,7 +147,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	s.afterStop(a, h)
 }
 
-// afterStop does what comes after a stop: a start, or nothing.
+// afterStop starts a stopped agent again if that was requested.
 func (s *Supervisor) afterStop(a *agent, h *stopRequest) {
 	switch {
 	case s.stopping != nil, a.removed:
@@ -163,7 +162,7 @@ func (s *Supervisor) afterStop(a *agent, h *stopRequest) {
 	}
 }
 
-// stoppedText tells a stop in one line.
+// stoppedText describes a stop in one line.
 func (s *Supervisor) stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
 	text := a.lastExit
 	if h.forced {
@@ -175,24 +174,24 @@ func (s *Supervisor) stoppedText(a *agent, h *stopRequest, ending child.Ending) 
 	return fmt.Sprintf("%s (%s)", text, short(time.Since(h.at)))
 }
 
-// stopping is the ordered stop of everything.
+// stopping is the ordered stop of all agents.
 type stopping struct {
 	*orderedStop
 	at        time.Time
-	until     time.Time // the end of the one budget
-	killed    bool      // by a second signal, or because the budget was used up
+	until     time.Time // end of the time budget
+	killed    bool      // after a second signal, or at the end of the budget
 	over      bool
 	forced    int
 	leftOvers int
 	stopped   int
-	unsure    int // trees that could not be looked at to the end
+	unsure    int // trees that could not be verified to be empty
 	survivors []child.Process
 }
 
 // Stop begins the ordered stop. It returns at once; Run returns at its end.
 func (s *Supervisor) Stop(reason string) { s.post(func() { s.stop(reason) }) }
 
-// Kill ends every tree now.
+// Kill stops the supervisor and kills every process tree at once.
 func (s *Supervisor) Kill(reason string) {
 	s.post(func() {
 		s.stop(reason)
@@ -200,7 +199,7 @@ func (s *Supervisor) Kill(reason string) {
 	})
 }
 
-// stop asks the agents that nothing depends on to end, and so on downwards.
+// stop begins the ordered stop: agents without dependents are asked first.
 func (s *Supervisor) stop(reason string) {
 	if s.stopping != nil {
 		return
@@ -222,7 +221,7 @@ func (s *Supervisor) stop(reason string) {
 	s.begin(t.orderedStop, agents)
 }
 
-// checkOver notices that everything has been stopped.
+// checkOver marks the stop as complete when all agents have stopped.
 func (s *Supervisor) checkOver() {
 	if t := s.stopping; t != nil && len(t.left) == 0 {
 		t.over = true
@@ -244,7 +243,7 @@ func (t *stopping) count(a *agent, ran, forced bool, ending child.Ending) {
 	}
 }
 
-// killAll is the end of the budget, or of a person's patience.
+// killAll kills all agents, at the end of the budget or on request.
 func (s *Supervisor) killAll() {
 	t := s.stopping
 	if t.killed || t.over {
@@ -265,7 +264,7 @@ func (s *Supervisor) killAll() {
 	}
 }
 
-// summary is the last event: what was stopped and how.
+// summary records the last event: what was stopped, and how.
 func (t *stopping) summary(s *Supervisor) {
 	text := fmt.Sprintf("stopped %s in %s", count(t.stopped, "agent"), short(time.Since(t.at)))
 	if t.leftOvers > 0 {

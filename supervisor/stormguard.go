@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// stormSize is how many agents must end within a second to be one event
-	// with one cause, most likely something that they share.
+	// stormSize is how many agents must end within a second to be reported as one event, which
+	// probably has one cause.
 	stormSize = 10
-	// stormShare is what each of them adds to the time over which their
-	// restarts are spread, so that what they share is not run over again.
+	// stormShare is multiplied by their number. Their restarts are spread over that time, so
+	// that a shared resource is not overloaded again.
 	stormShare = 50 * time.Millisecond
 )
 
-// stormGuard counts agents that end together. One that ends again and again is one.
+// A stormGuard counts the agents that end together. An agent that ends repeatedly counts once.
 type stormGuard struct {
 	ends   map[*agent]time.Time // within the last second
-	raging bool                 // said so
+	raging bool                 // the event was recorded
 }
 
-// spread is how much longer the restart of an agent that ended at now waits
-// because others ended with it.
+// spread returns an extra delay for the restart of an agent that ended at now, if many others
+// ended with it.
 func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	t := &s.storm
 	maps.DeleteFunc(t.ends, func(_ *agent, at time.Time) bool { return now.Sub(at) > time.Second })

@@ -20,26 +20,26 @@ import (
 	"orchestrator/wire"
 )
 
-// Options of a Supervisor.
+// Options configure a Supervisor.
 type Options struct {
 	Name     string
 	Version  string
-	Config   string // the file, for people
+	Config   string // the configuration file, for display
 	StateDir string
-	Start    func(child.Spec) (Process, error) // makes a process
+	Start    func(child.Spec) (Process, error) // creates a process
 	Log      hclog.Logger
 	Shutdown time.Duration // one budget for the whole ordered stop
-	Record   Record        // where facts are kept; nil: nowhere
-	ReadOnly bool          // Record takes no facts: only Look can be called
-	Sound    func() error  // why what is recorded would be lost, such as a deleted file; nil: nothing is asked
+	Record   Record        // where facts are stored; nil: nowhere
+	ReadOnly bool          // Record is read-only: only Look can be called
+	Sound    func() error  // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
 	Protocol Protocol
-	Sessions []wire.SessionSpec // those of the configuration, in its order
-	// Doorway lets a run of an agent in at another door than its pipe. env is
-	// what the run is told of it, and counts beside an error as well; shut is
-	// called once, when nothing is left of the run. nil: there is no such door.
+	Sessions []wire.SessionSpec // the sessions of the configuration, in order
+	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
+	// for the run, even if err is not nil. shut is called once, when the run's processes have
+	// ended. A nil Doorway gives no access.
 	Doorway func(agent, run string) (env []string, shut func(), err error)
-	// Watch sees what happens; it has no part in it.
+	// Watch observes requests and records.
 	Watch Hooks
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
@@ -47,15 +47,15 @@ type Options struct {
 	AbortOnFailure bool
 }
 
-// ErrAgentsFailed is what Run returns when it ended by ExitWhenIdle or
-// AbortOnFailure, and not every agent had ended well.
+// ErrAgentsFailed is returned by Run when ExitWhenIdle or AbortOnFailure ended it, and not
+// every agent had ended well.
 var ErrAgentsFailed = errors.New("agents failed")
 
-// ErrOver is the error of a supervisor that has ended.
+// ErrOver is returned by a Supervisor that has ended.
 var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator has stopped"}
 
-// Supervisor runs agents. Its methods may be called from anywhere; what they
-// do happens in Run.
+// A Supervisor runs agents. Its methods are safe for concurrent use; their work is done by the
+// goroutine of Run.
 type Supervisor struct {
 	options    Options
 	dispatcher *dispatcher
@@ -71,24 +71,24 @@ type Supervisor struct {
 		wake  chan struct{}
 	}
 
-	// What follows belongs to Run.
+	// Used only by the goroutine of Run.
 	agents    map[string]*agent
-	actors    map[string]*agent // who is, of those that have names
+	actors    map[string]*agent // the agent that holds each named actor
 	order     []*agent
 	sessions  []wire.SessionSpec
 	deadlines deadlines
 	storm     stormGuard
-	idle      bool      // said that all have ended
-	lingering *deadline // it is asked again then whether the work has ended
+	idle      bool      // the end of all work was reported
+	lingering *deadline // the next check whether the work has ended
 	stopping  *stopping // nil until the stop begins
 	failed    bool      // agents had failed when the stop began
 	broken    error     // why nothing can be recorded any more
 
-	expecting   map[*agent]bool // those for which an expectation waits
+	expecting   map[*agent]bool // agents with a waiting expectation
 	processions []*orderedStop
 }
 
-// agent is an Agent as it runs. It belongs to Run.
+// An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
 type agent struct {
 	Agent
 	voice *output.Agent
@@ -96,39 +96,39 @@ type agent struct {
 	state     wire.State
 	reason    string
 	wanted    bool // it should run
-	freely    bool // without the agents it depends on
+	freely    bool // it runs without its dependencies
 	removed   bool // no longer in the configuration
 	next      *Agent
-	as        string      // the actor of its latest run; "" for one that has no name
-	joined    *connection // who has its run by a connection; nil: none
-	guest     bool        // it is not in the configuration, and there as long as its connection
-	heir      *Agent      // of a guest: who has its name in the configuration
+	as        string      // the named actor of its latest run, or ""
+	joined    *connection // the connection that is its run, or nil
+	guest     bool        // not in the configuration: exists as long as its connection
+	heir      *Agent      // for a guest: the configured agent of the same name
 	run       string
 	child     Process
 	mail      *stdin.Mailbox
-	exit      *child.Exit // of the current run, when the leader is dead
+	exit      *child.Exit // exit of the current run, once the leader is dead
 	lastExit  string
 	lastUp    time.Duration
 	lastStop  string // how its last stop went
 	endedRun  string // the last run that has ended
-	survivors int    // of its last run
+	survivors int    // processes left by its last run
 	starts    int
 	restarts  int
-	refused   int64 // messages, in earlier runs
+	refused   int64 // messages refused in earlier runs
 	history   history
-	halt      *stopRequest // nil unless it is being stopped by order
+	halt      *stopRequest // nil unless a stop was requested
 	due       *deadline    // the next restart, or the next rung of the stop
-	watch     *deadline    // the next look at its silence
-	proof     *deadline    // when a start counts as good
+	watch     *deadline    // the next check for silence
+	proof     *deadline    // when the start counts as successful
 	expected  []expectation
-	cancel    context.CancelFunc // of the start that is being made
-	afresh    bool               // it starts again as soon as its tree is empty: it was asked for
+	cancel    context.CancelFunc // cancels the start in progress
+	afresh    bool               // start it again, on request, when its tree is empty
 
-	deaf, silent, stopped string    // why it is stalled, for each cause
-	thaw                  *deadline // it counts as stopped by a signal then
+	deaf, silent, stopped string    // reasons for stalling, by cause
+	thaw                  *deadline // when it counts as stopped by a signal
 }
 
-// New makes a supervisor of some agents. Nothing starts before Run.
+// New returns a Supervisor of the given agents. Nothing starts before Run.
 func New(o Options, agents []Agent) *Supervisor {
 	o.Protocol = o.Protocol.orDefault()
 	o.Rules.Depth = o.Protocol.Depth
@@ -167,8 +167,8 @@ func (s *Supervisor) enter(spec Agent) *agent {
 	return a
 }
 
-// Run starts what is to be started by itself and works until everything has
-// been stopped: by ctx, by Stop, or by an option.
+// Run starts the agents that start automatically, and works until all have been stopped. ctx,
+// Stop or an option ends it.
 func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.audience.Recent.Close()
@@ -180,7 +180,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
 	})
-	s.enlist() // after the runs of an earlier life have been given up: nothing is given to them
+	s.enlist() // after EventUp, which ends earlier runs: they get no tasks
 	for _, a := range s.order {
 		if a.Autostart {
 			s.want(a, a.freely)
@@ -215,7 +215,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return s.end()
 }
 
-// reasonOf is why ctx ended, in words.
+// reasonOf describes why ctx ended.
 func reasonOf(ctx context.Context) string {
 	if cause := context.Cause(ctx); cause != nil && cause != context.Canceled {
 		return cause.Error()
@@ -223,11 +223,11 @@ func reasonOf(ctx context.Context) string {
 	return "asked to"
 }
 
-// Keeping returns how many facts the last snapshot is being made of, 0 when none is.
+// Keeping returns the number of facts of the snapshot in progress, or 0.
 func (s *Supervisor) Keeping() int64 { return s.dispatcher.keeping.Load() }
 
-// end collects the goroutines that made children, says the last word, and
-// sums up.
+// end waits for the goroutines that create processes, records the summary, and closes the
+// dispatcher.
 func (s *Supervisor) end() error {
 	s.awaitMakers()
 	s.stopping.summary(s)
@@ -248,9 +248,8 @@ func (s *Supervisor) end() error {
 	return nil
 }
 
-// awaitMakers waits for the goroutines that make processes. Their contexts are
-// over, so none makes one any more; a file that does not let itself be read
-// must not hold up the end.
+// awaitMakers waits up to a second for the goroutines that create processes. Their contexts are
+// done, so they create no more. A file that blocks its reader must not delay the end.
 func (s *Supervisor) awaitMakers() {
 	made := make(chan struct{})
 	go func() {
@@ -266,7 +265,7 @@ func (s *Supervisor) awaitMakers() {
 	}
 }
 
-// post has a turn done by Run. It never waits.
+// post queues a turn for Run. It never blocks.
 func (s *Supervisor) post(turn func()) {
 	s.inbox.mu.Lock()
 	s.inbox.turns = append(s.inbox.turns, turn)
@@ -277,7 +276,7 @@ func (s *Supervisor) post(turn func()) {
 	}
 }
 
-// take empties the inbox.
+// take removes and returns the queued turns.
 func (s *Supervisor) take() []func() {
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
@@ -286,7 +285,7 @@ func (s *Supervisor) take() []func() {
 	return turns
 }
 
-// ask has a question answered by Run.
+// ask calls question on Run's goroutine and returns the result.
 func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) (T, error) {
 	type answered struct {
 		answer T
@@ -304,7 +303,7 @@ func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) 
 	return got.answer, got.err
 }
 
-// await waits for what a turn will send.
+// await waits for a value that a turn will send.
 func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error) {
 	var none T
 	select {
@@ -322,7 +321,7 @@ func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error
 	}
 }
 
-// event has recorded what happened, and those who follow are told.
+// event records an event, which is then also shown to followers.
 func (s *Supervisor) event(a *agent, e wire.Event) {
 	if a != nil {
 		e.Agent = a.Name
@@ -333,14 +332,14 @@ func (s *Supervisor) event(a *agent, e wire.Event) {
 	s.dispatcher.note(&e)
 }
 
-// heard looks at each event that was told: the last task may have ended with it.
+// heard checks each recorded event, because it may have ended the last task.
 func (s *Supervisor) heard(n *output.Notice) {
 	if s.options.ExitWhenIdle && s.tally.count(n) {
 		s.post(s.checkIdle)
 	}
 }
 
-// recordBroke follows a record that takes nothing any more.
+// recordBroke stops everything when nothing can be recorded any more.
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
@@ -348,7 +347,7 @@ func (s *Supervisor) recordBroke(err error) {
 	})
 }
 
-// choose finds agents by name or block, in order; none named means all.
+// choose returns the agents with the given names or blocks, in order. No names means all.
 func (s *Supervisor) choose(names []string) ([]*agent, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(s.order), func(a *agent) bool { return a.removed }), nil

@@ -10,9 +10,9 @@ import (
 	"orchestrator/wire"
 )
 
-// Glance is Status for those who look often, and want figures more than the truth:
-// it does not wait for the disk, and may show what is not yet recorded. It asks the
-// kernel nothing, and does not say what each agent works on.
+// Glance is like Status, but does not wait for the disk, and may show uncommitted changes. It
+// omits the tasks of each agent and the figures that need a system call. It is cheap enough to
+// be called often.
 func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
@@ -24,15 +24,15 @@ func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 	return got.status, nil
 }
 
-// Dashboard is what the full screen shows of a team.
+// A Dashboard is what the full-screen view shows.
 type Dashboard struct {
 	Status    wire.Status
-	Tasks     []wire.Task     // the first that are open
-	Questions []wire.Question // the first that wait for a person
+	Tasks     []wire.Task     // the first open tasks
+	Questions []wire.Question // the first open questions
 }
 
-// Scene is Glance with what there is to do and to answer, a little of each, and with
-// what each agent works on. The audit does not hear of it.
+// Scene returns what Glance does, the first open tasks and questions, and the tasks of each
+// agent. The audit does not record it.
 func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 	return v, nil
 }
 
-// Left are the first of the tasks that are open, and how many are in all. It may be
-// asked before Run and after it.
+// Left returns the first open tasks and the number of all open ones. It may be called before
+// Run and after it.
 func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.OpenTasks(most), state.Open() })
 	return tasks, open
@@ -68,14 +68,14 @@ func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	return whole.(*wire.TaskList).Tasks, nil
 }
 
-// DroppedOutput are what was lost of what agents said and of what they were told.
+// DroppedOutput counts the lost output of agents and the messages that they did not get.
 type DroppedOutput struct {
 	Cut      int64 // lines that were longer than the limit
-	Unlogged int64 // lines that the log files did not take
-	Refused  int64 // messages that no mailbox took
+	Unlogged int64 // lines that could not be written to the log files
+	Refused  int64 // messages that a mailbox refused
 }
 
-// Losses sums up the agents that there are when Run has ended.
+// Losses returns the sums over all agents. It must be called after Run.
 func (s *Supervisor) Losses() (l DroppedOutput) {
 	for _, a := range s.order {
 		said := a.voice.View()
@@ -84,7 +84,7 @@ func (s *Supervisor) Losses() (l DroppedOutput) {
 	return l
 }
 
-// seen is what Run knows of everything.
+// seen is a copy of what Run's goroutine knows.
 type seen struct {
 	status   wire.Status
 	children []Process
@@ -102,8 +102,8 @@ func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 	})
 }
 
-// nameAwaited adds to views of all agents why ExitWhenIdle waits for them, where no task
-// is open any more.
+// nameAwaited adds to the views the reasons why ExitWhenIdle waits for agents, if no task is
+// open.
 func (s *Supervisor) nameAwaited(views []wire.AgentView) {
 	if _, open := s.Left(0); !s.options.ExitWhenIdle || open > 0 {
 		return
@@ -118,22 +118,22 @@ func (s *Supervisor) nameAwaited(views []wire.AgentView) {
 	}
 }
 
-// Status is everything as it is now.
+// Status returns the present state of the supervisor and its agents.
 func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
 		return wire.Status{}, err
 	}
 	s.dispatcher.settle()
-	got.status.Seq = s.Seq() // a reader that goes on from there misses nothing of what is not seen here
+	got.status.Seq = s.Seq() // read first, so that a reader can continue from it without a gap
 	s.dispatcher.look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 		for i := range got.status.Agents {
 			got.status.Agents[i].Tasks = state.TasksOf(got.status.Agents[i].Name)
 		}
 	})
-	s.dispatcher.settle()            // nothing is shown that is not recorded
-	for i, c := range got.children { // reading /proc is not for Run
+	s.dispatcher.settle()            // the status shows only committed changes
+	for i, c := range got.children { // reads /proc outside Run's goroutine
 		if v := &got.status.Agents[i]; c != nil {
 			v.CPUMS, v.RSSBytes = c.Usage()
 			v.Mailbox.Unread = c.Unread()

@@ -4,9 +4,9 @@ import (
 	"orchestrator/wire"
 )
 
-// What agents wait for before they start.
+// An agent waits for its dependencies, and for its actor, before it starts.
 
-// missing names the first agent that a still waits for.
+// missing returns the first dependency that a waits for, or "".
 func (s *Supervisor) missing(a *agent) string {
 	if a.freely {
 		return ""
@@ -20,7 +20,7 @@ func (s *Supervisor) missing(a *agent) string {
 	return ""
 }
 
-// wait has an agent wait to be started, and tells people for what.
+// wait marks an agent as waiting and records an event with the reason.
 func (s *Supervisor) wait(a *agent, what string) {
 	if a.state != wire.StateWaiting {
 		a.set(wire.StateWaiting, "for "+what)
@@ -29,7 +29,7 @@ func (s *Supervisor) wait(a *agent, what string) {
 	a.reason = "for " + what
 }
 
-// wakeWaiting starts those that waited for something that has changed.
+// wakeWaiting tries to start the waiting agents.
 func (s *Supervisor) wakeWaiting() {
 	for _, a := range s.order {
 		if a.state == wire.StateWaiting {

@@ -1,7 +1,6 @@
 package wire
 
-// KeyPrefix is what the keys of agents begin with, so that a person, and a
-// scanner of repositories, knows one when it sees it.
+// KeyPrefix begins every agent key, so that people and secret scanners recognize one.
 const KeyPrefix = "orc_"
 
 // IssueKey is the payload of issue-key and of rotate-key.
@@ -15,8 +14,7 @@ func (k *IssueKey) fields(f *fields) {
 	f.milliseconds(&k.Overlap, "overlap", "For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing. issue-key ignores it.", 0)
 }
 
-// IssuedKey answers issue-key and rotate-key. It is the only time that the key
-// is told.
+// IssuedKey answers issue-key and rotate-key. The key is not shown again.
 type IssuedKey struct {
 	ID    string `json:"id"` // of the key, for listing and revoking it
 	Agent string `json:"agent"`
@@ -32,8 +30,8 @@ func (r *Revoke) fields(f *fields) {
 	f.need(&r.ID, "id", "The id of the key or the token, as list-keys and list-tokens show it.")
 }
 
-// Credential is a key, a registration token or an operator's token, without what
-// is secret about it.
+// A Credential describes a key, a registration token or an operator's token. It does not hold
+// the secret.
 type Credential struct {
 	ID        string `json:"id"`
 	Kind      string `json:"kind"`          // key | registration | token | actor
@@ -60,8 +58,7 @@ func (i *IssueRegistration) fields(f *fields) {
 	f.milliseconds(&i.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year; a day when it is missing.", 1)
 }
 
-// IssuedRegistration answers issue-registration. It is the only time that the
-// token is told.
+// IssuedRegistration answers issue-registration. The token is not shown again.
 type IssuedRegistration struct {
 	ID        string `json:"id"`
 	Token     string `json:"token"`
@@ -72,21 +69,21 @@ type IssuedRegistration struct {
 const (
 	PersonAdmin    = "admin"
 	PersonOperator = "operator"
-	PersonViewer   = "viewer" // may look, and nothing else
+	PersonViewer   = "viewer" // read-only
 )
 
-// PersonRoles are all roles of people.
+// PersonRoles lists all roles of people.
 var PersonRoles = []string{PersonAdmin, PersonOperator, PersonViewer}
 
-// IssueToken is the payload of issue-token: a token for a person, or one for an
-// actor who comes from elsewhere.
+// IssueToken is the payload of issue-token. It requests a token for a person, or for an actor on
+// another machine.
 type IssueToken struct {
 	Subject string `json:"sub,omitzero"`
 	Role    string `json:"role,omitzero"` // of a person; operator when it is missing
 	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; missing: eight hours for a person, for ever for an actor
 
 	Actor   string `json:"actor,omitzero"`
-	Overlap int64  `json:"overlap,omitzero"` // of an actor: milliseconds for which those that it has still hold
+	Overlap int64  `json:"overlap,omitzero"` // for an actor: how long its other tokens stay valid, in milliseconds
 }
 
 func (t *IssueToken) fields(f *fields) {
@@ -117,8 +114,8 @@ func (t *IssueToken) fields(f *fields) {
 	}
 }
 
-// IssuedToken answers issue-token. A person's is signed where the key is; an
-// actor's is told this once.
+// IssuedToken answers issue-token. The token of a person is signed later, where the signing key
+// is. The token of an actor is not shown again.
 type IssuedToken struct {
 	ID        string `json:"id"`
 	Subject   string `json:"sub,omitzero"`

@@ -8,22 +8,21 @@ import (
 
 // Actors that are always there.
 const (
-	ActorGlobal   = "GO"       // who runs it all; operators at their own socket speak for it
+	ActorGlobal   = "GO"       // runs the system; operators on the local socket act as it
 	ActorBus      = "Bus"      // the orchestrator itself
-	ActorGovernor = "Governor" // reserved, for those who watch over it
+	ActorGovernor = "Governor" // reserved for supervising programs
 )
 
-// Broadcast is the addressee of mail for all.
+// Broadcast is the recipient of mail to all actors.
 const Broadcast = "broadcast"
 
-// longestActor is how many bytes the id of an actor may have.
+// longestActor is the maximum length of an actor's id, in bytes.
 const longestActor = 200
 
-// actorParts is how many parts an id has behind its family.
+// actorParts maps the family of an id to the number of parts after it.
 var actorParts = map[string]int{"HO": 1, "PO": 1, "IO": 1, "W": 1, "S": 2}
 
-// CheckActor returns why a text is no id of an actor who can send mail, "" if it is
-// one:
+// CheckActor returns why id does not name an actor that can send mail, or "" if it does:
 //
 //	GO             the one that runs it all
 //	HO:host        one for each host
@@ -53,8 +52,7 @@ func CheckActor(id string) string {
 	return ""
 }
 
-// unreadable reports whether a character is one that people cannot tell apart from
-// nothing, or from another.
+// unreadable reports whether c is invisible, or looks like another character.
 func unreadable(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }
 
 // CheckAddressee reports why mail cannot have an addressee.
@@ -69,8 +67,8 @@ func CheckAddressee(id string) string {
 	return ""
 }
 
-// ActorOfRun is the id that a run of an agent has. Of "W", and of "S:kind", each
-// run is another one; everything else is an id by itself.
+// ActorOfRun returns the actor id of a run. For "W" and "S:kind" each run has its own id. Any
+// other actor is returned unchanged.
 func ActorOfRun(actor, run string) string {
 	if PerRun(actor) {
 		return actor + ":" + run
@@ -78,11 +76,10 @@ func ActorOfRun(actor, run string) string {
 	return actor
 }
 
-// Passing reports whether an actor is one of many of its kind, which come and go: a
-// worker or a specialist.
+// Passing reports whether id names a short-lived actor: a worker or a specialist.
 func Passing(id string) bool { return strings.HasPrefix(id, "W:") || strings.HasPrefix(id, "S:") }
 
-// PerRun reports whether each run of an agent is an actor of its own.
+// PerRun reports whether each run of an agent with this actor has its own actor id.
 func PerRun(actor string) bool {
 	return actor == "W" || strings.HasPrefix(actor, "S:") && strings.Count(actor, ":") == 1
 }

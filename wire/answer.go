@@ -7,14 +7,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An Envelope is what stands around everything that an agent is told.
+// An Envelope holds the id and the time of a message to an agent.
 type Envelope struct {
 	ID string // of this message
 	At time.Time
 }
 
-// AppendAnswer appends the answer to a request as one line: payload, a JSON
-// object, or why not.
+// AppendAnswer appends the answer to a request as one line. The line holds the payload, a JSON
+// object, or the refusal if it is not nil.
 func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *Error) []byte {
 	if refusal != nil {
 		return e.AppendRefusal(b, Quote(request), refusal)
@@ -33,11 +33,11 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	return append(b, '}', '\n')
 }
 
-// unspeakable is said in the place of an answer that is our own fault.
+// unspeakable replaces an answer that cannot be encoded.
 var unspeakable = &Error{Code: CodeInternal, Message: "the answer could not be spelled"}
 
-// AppendRefusal appends the refusal of a request as one line. The request's id
-// is given as it stood, or nil.
+// AppendRefusal appends the refusal of a request as one line. The request's id is given as it
+// was written, or nil.
 func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte {
 	b = append(b, `{"type":"response:error","id":"`...)
 	b = append(b, e.ID...)
@@ -52,7 +52,7 @@ func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte
 	return append(appendError(b, refusal), '}', '\n')
 }
 
-// appendError spells a refusal as agents hear it.
+// appendError appends a refusal in the form that agents receive.
 func appendError(b []byte, refusal *Error) []byte {
 	code, reason := spokenCode(refusal.Code)
 	b = append(b, `{"code":"`...)
@@ -66,7 +66,7 @@ func appendError(b []byte, refusal *Error) []byte {
 	return append(b, '}')
 }
 
-// detailsWith are the details, the reason and the hint in one object.
+// detailsWith returns one object with the details, the reason and the hint.
 func detailsWith(e *Error, reason string) map[string]any {
 	all := make(map[string]any, len(e.Details)+2)
 	if reason != "" {
@@ -75,7 +75,7 @@ func detailsWith(e *Error, reason string) map[string]any {
 	if e.Hint != "" {
 		all["hint"] = e.Hint
 	}
-	for key, value := range e.Details { // a reason of its own says more
+	for key, value := range e.Details { // a reason in the details replaces the general one
 		all[key] = value
 	}
 	return all
@@ -93,7 +93,7 @@ func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
 	b = append(b, `,"payload":`...)
 	b, err := appendPayload(b, payload)
 	if err != nil {
-		return b[:from] // no payload of ours has what cannot be spelled
+		return b[:from] // the payloads of notices can always be encoded
 	}
 	return append(b, '}', '\n')
 }
@@ -104,7 +104,8 @@ func (e Envelope) appendTime(b []byte) []byte {
 	return append(b, '"')
 }
 
-// appendPayload spells what is asked for most by hand, the rest by reflection.
+// appendPayload appends a payload as JSON. The most frequent types are encoded by hand, the
+// others by reflection.
 func appendPayload(b []byte, payload any) ([]byte, error) {
 	switch p := payload.(type) {
 	case *TaskReply:
@@ -144,5 +145,5 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// Quote spells a text as JSON.
+// Quote returns a text as a JSON string.
 func Quote(text string) []byte { return object.AppendText(nil, text) }

@@ -1,6 +1,6 @@
 package wire
 
-// What the bus itself writes, to GO.
+// The payloads of messages from the bus itself to GO.
 
 // Alert is the payload of alert.fired and alert.resolved.
 type Alert struct {
@@ -17,14 +17,14 @@ type Alert struct {
 
 // The alerts.
 const (
-	AlertStale   = "agent.stale"      // its heartbeat stays away
-	AlertCrashed = "agent.crashed"    // it has ended badly
+	AlertStale   = "agent.stale"      // its heartbeats have stopped
+	AlertCrashed = "agent.crashed"    // it has ended with an error
 	AlertHelp    = "task.needs_human" // an agent needs a person for a task
 	AlertDead    = "message.failed"   // it could not deal with a message
 )
 
-// Spawned is the payload of agent.spawned, and of agent.terminated where the agent
-// has not said so itself.
+// Spawned is the payload of agent.spawned. It is also that of agent.terminated, when the agent
+// has not sent one itself.
 type Spawned struct {
 	Agent    string `json:"agent"`
 	Actor    string `json:"actor"`

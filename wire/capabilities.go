@@ -52,11 +52,11 @@ func readRepos(o *object.Reader) (repos []Repo) {
 	return repos
 }
 
-// readCapacity is 1 by default, and 0 only when that is said: then no
-// task is ever given out.
+// readCapacity returns max_concurrent_tasks, 1 by default. Only an explicit 0 yields 0: the
+// agent then never gets a task.
 func readCapacity(o *object.Reader) int {
 	const key = "max_concurrent_tasks"
-	alone := object.Reader{Pointer: o.Pointer, Members: o.Members} // what is wrong with others is not wrong with it
+	alone := object.Reader{Pointer: o.Pointer, Members: o.Members} // without the errors of other members
 	capacity := alone.Whole(key, 0)
 	if alone.Err() != nil || alone.Find(key) == nil {
 		o.Fail(alone.Err())

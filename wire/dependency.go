@@ -4,7 +4,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// dependencyTypes are those that can be asked for here.
+// dependencyTypes are the types that a request may name.
 var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
 // ReadDependencies reads an optional list of dependencies: ids, and objects that
@@ -55,8 +55,8 @@ func readDependency(o *object.Reader, key string, i int, item []byte) Dependency
 	return d
 }
 
-// oneDependency reads a dependency out of members that are called in one of two
-// ways.
+// oneDependency reads a dependency from members with the given keys. Two protocols use different
+// keys.
 func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
 	d := Dependency{On: CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
 	if o.Find(kind) == nil {
@@ -78,13 +78,13 @@ func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
 	return d
 }
 
-// dependencies are in the order in which they were added, each of them once.
+// dependencies is a list without duplicates, in the order of insertion.
 type dependencies struct {
 	list []Dependency
-	at   map[dependencyKey]int // a list may be as long as a line: it is not searched
+	at   map[dependencyKey]int // avoids a search: a list may be as long as a line
 }
 
-// dependencyKey is what makes two dependencies the same.
+// dependencyKey identifies a dependency.
 type dependencyKey struct{ on, kind, contract string }
 
 func newDependencies(most int) *dependencies {

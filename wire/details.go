@@ -4,8 +4,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Details are the parts of a task that few tasks have. They are never changed in
-// place.
+// Details holds the members that few tasks have. A Details is never modified in place.
 type Details struct {
 	StructuredSpec     Raw          `json:"structured_spec,omitzero"`
 	Requirements       Raw          `json:"requirements,omitzero"`
@@ -13,16 +12,16 @@ type Details struct {
 	AcceptanceCriteria []string     `json:"acceptanceCriteria,omitzero"`
 	ProjectID          string       `json:"projectId,omitzero"`
 	SessionID          string       `json:"sessionId,omitzero"`
-	ParentTaskID       string       `json:"parentTaskId,omitzero"` // what its submitter was working on
+	ParentTaskID       string       `json:"parentTaskId,omitzero"` // the task of its submitter
 	Plan               Raw          `json:"plan,omitzero"`         // an object or a text
 	PlanFeedback       string       `json:"planFeedback,omitzero"` // why the plan is to be changed
 	Help               *Help        `json:"help,omitzero"`
-	Context            *TaskContext `json:"context,omitzero"` // these three are those of a TaskRequest
+	Context            *TaskContext `json:"context,omitzero"` // as the next two, from a TaskRequest
 	Routing            *TaskRouting `json:"routing,omitzero"`
 	Observability      *TaskTrace   `json:"observability,omitzero"` // of a task of submit-task too
 }
 
-// Help is what the agent of a task asked a person.
+// Help is a question that the agent of a task asked a person, and its answer.
 type Help struct {
 	QuestionID string `json:"questionId"`
 	Question   string `json:"question"`
@@ -31,14 +30,14 @@ type Help struct {
 	AnsweredAt string `json:"answeredAt,omitzero"`
 }
 
-// empty reports whether a task can do without.
+// empty reports whether d has no members.
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
 		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
-// Filled is d, or nil when there is nothing in it.
+// Filled returns d, or nil if d is empty.
 func (d *Details) Filled() *Details {
 	if d.empty() {
 		return nil
@@ -46,7 +45,7 @@ func (d *Details) Filled() *Details {
 	return d
 }
 
-// Brief are the details without what can be large.
+// Brief returns d without the members that can be large, or nil if nothing is left.
 func (d *Details) Brief() *Details {
 	if d == nil {
 		return nil
@@ -57,7 +56,7 @@ func (d *Details) Brief() *Details {
 	return brief.Filled()
 }
 
-// Copy is a copy to be changed; an empty one when there are none.
+// Copy returns a shallow copy of d that may be modified. The copy of nil is empty.
 func (d *Details) Copy() *Details {
 	if d == nil {
 		return new(Details)
@@ -96,11 +95,11 @@ func (d *Details) append(b []byte) []byte {
 	return b
 }
 
-// appendEncoded appends a member of which there are few.
+// appendEncoded appends a member by reflection. Few tasks have such members.
 func appendEncoded(b []byte, key string, value any) []byte {
 	spelled, err := object.Encode(value)
 	if err != nil {
-		return b // texts, and values that were read, can be spelled
+		return b // strings and decoded values can always be encoded
 	}
 	return object.AppendRaw(b, key, spelled)
 }

@@ -7,21 +7,20 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Dialect is how an agent has asked for something, and so how it is answered.
+// A Dialect is the form of a request and of its answer.
 type Dialect uint8
 
-// The forms.
+// The dialects.
 const (
 	DialectNative      Dialect = iota // request:…, answered with response:…
-	DialectMail                       // mail as it is, answered with the mail as it is kept
-	DialectToolCall                   // the call of a tool, answered as JSON-RPC; the ID is JSON
-	DialectSession                    // a session message as it is: only a refusal is answered, with what became of it
-	DialectTaskRequest                // a task request as it is: only a refusal is answered, with a task response that failed
-	DialectTaskAct                    // what is said about a task as it is: only a refusal is answered, with response:…
+	DialectMail                       // bare mail, answered with the stored mail
+	DialectToolCall                   // a tool call, answered as JSON-RPC; the ID is JSON
+	DialectSession                    // a bare session message; only a refusal is answered, with a delivery error
+	DialectTaskRequest                // a bare task request; only a refusal is answered, with a failed task response
+	DialectTaskAct                    // a bare act on a task; only a refusal is answered, with response:…
 )
 
-// RawID is the id of a request as JSON, for those who refuse it; nil when it has
-// none.
+// RawID returns the id of a request as JSON, or nil if it has none.
 func (r *Request) RawID() []byte { return rawID(r.Form, r.ID) }
 
 func rawID(form Dialect, id string) []byte {
@@ -36,7 +35,7 @@ func rawID(form Dialect, id string) []byte {
 	return Quote(id)
 }
 
-// payload is where the payload stands in a line of this form.
+// payload returns the pointer to the payload in a line of this form.
 func (f Dialect) payload() string {
 	switch f {
 	case DialectMail:
@@ -47,27 +46,27 @@ func (f Dialect) payload() string {
 	return "/payload"
 }
 
-// place has an error point into a line of this form. A reader of a payload, or
-// decides about it, says where something is wrong as if it stood in a request of
-// our own: they need not know in which form it came. A message of a session or of
-// delegated work is read by itself, and what is wrong with it points into it already.
+// place returns an error that points into a line of this form. Readers of payloads report errors
+// as if the request were native, so that they need not know its form. Errors in session messages
+// and delegated work already point into the line.
 func (f Dialect) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
 	below, found := strings.CutPrefix(pointer, DialectNative.payload())
 	if f != DialectMail && f != DialectToolCall || !found || below != "" && below[0] != '/' {
 		return e
 	}
-	there := *e // the same error may be said again, in another form
+	there := *e // the same error may be sent again, in another form
 	there.Details = maps.Clone(e.Details)
 	there.Details["pointer"] = f.payload() + below
 	return &there
 }
 
-// AppendReply appends the answer to a request as one line, in the form in which
-// it was asked: payload, a JSON object, or why not. The request is its ID. A
-// session message that is delivered has no answer; beside a refusal, payload may
-// be the *DeliveryError that became of it. Delegated work that is taken has none
-// either: what becomes of it is said in lines of its own.
+// AppendReply appends the answer to a request as one line, in the form of the request. The line
+// holds the payload, a JSON object, or the refusal if it is not nil. The request is given by its
+// ID.
+//
+// A delivered session message has no answer. Beside the refusal of one, payload may be its
+// *DeliveryError. Accepted delegated work has no answer either; later lines report on it.
 func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload any, refusal *Error) []byte {
 	switch {
 	case form == DialectNative:
@@ -98,7 +97,7 @@ func appendReply(b []byte, form Dialect, request string, payload any) ([]byte, e
 	return appendResult(b, rawID(form, request), string(spelled), spelled, false), nil
 }
 
-// appendReceipt appends what became of a session message, if it was not delivered.
+// appendReceipt appends the delivery error of a session message that was refused.
 func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal *Error) []byte {
 	if refusal == nil {
 		return b
@@ -110,11 +109,11 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 	return e.AppendDeliveryError(b, rawID(DialectSession, messageID), what, refusal)
 }
 
-// AppendRefused appends the refusal of a request as one line, in the form in
-// which it was asked. The request's id is given as it stood, or nil.
+// AppendRefused appends the refusal of a request as one line, in the form of the request. The
+// request's id is given as it was written, or nil.
 //
-// What is said of refused work in the form of its response is said of the task with
-// its id. Without such an id, or with that of another task, it is said as usual.
+// A refused task request is answered with a failed task response if its id is a string that
+// belongs to no other task. Otherwise it is answered with response:error.
 func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Error) []byte {
 	refusal = form.place(refusal)
 	switch form {
@@ -140,8 +139,8 @@ func (Envelope) appendToolRefusal(b, id []byte, refusal *Error) []byte {
 	return append(appendResult(b, id, words, about, true), '\n')
 }
 
-// appendResult spells what the call of a tool came to: for models that read it,
-// and for programs.
+// appendResult appends the result of a tool call: as text for models, and as a document for
+// programs.
 func appendResult(b, id []byte, words string, document []byte, failed bool) []byte {
 	b = appendRPC(b, id)
 	b = append(b, `"result":{"content":[{"type":"text","text":`...)

@@ -10,11 +10,11 @@
 //	Detach, Attach           content that is too large for the record
 //	Envelope                 answers and notices as lines, in the Dialect of the request
 //	Encode                   every other document as JSON
-//	Record                   what became true, as it is stored
+//	Record                   one fact, as it is stored
 //	AppendVisible            text of others, safe to show
 //	Schemas                  JSON Schemas of all messages
 //
-// Documents are kept as they came, digit for digit.
+// Documents are stored unchanged, digit for digit.
 //
 // The package is pure: it opens nothing, waits for nothing, and has no clock and no randomness.
 // Callers pass streams, times and ids as values.

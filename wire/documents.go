@@ -4,9 +4,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The documents that a task or an agent may bring besides plain words. Each is
-// kept as it came, digit for digit and with keys that are not known here; what is
-// read out of it is what decisions need.
+// This file declares the documents that a task or an agent may have. A document is stored
+// unchanged, digit for digit and with unknown keys. The types hold only the members that
+// decisions need.
 
 // The families of documents: the part of $schema before the version.
 const (
@@ -16,18 +16,18 @@ const (
 	SchemaRequirements = "orchestratia/requirements/"
 )
 
-// Oddity is what is worth a warning about a document that is accepted.
+// An Oddity is a warning about a document that is accepted.
 type Oddity struct {
-	Kind    string `json:"kind"` // of the event that says it: EventSchemaUnknown or EventDocumentOdd
+	Kind    string `json:"kind"` // of the event that reports it: EventSchemaUnknown or EventDocumentOdd
 	Pointer string `json:"pointer"`
 	Text    string `json:"text"`
 }
 
-// Spec is a task spec: what a task asks for, for programs.
+// A Spec is a task spec: a description of a task for programs.
 type Spec struct {
 	Document Raw
 	Promises []Promise // in the order of their keys
-	MaxFiles int64     // that a result may touch without a warning; 0: as many as it likes
+	MaxFiles int64     // that a result may touch without a warning; 0: no limit
 	Oddities []Oddity
 }
 
@@ -37,22 +37,22 @@ type Promise struct {
 	Required bool   `json:"required,omitzero"`
 }
 
-// Result is what a task came to.
+// A Result is the outcome of a task.
 type Result struct {
 	Document   Raw        // an object or a text
 	Structured bool       // it has a $schema, and so contracts count
 	Contracts  []Contract // in the order of their keys
-	Files      int        // that it says it touched
+	Files      int        // number of files that it claims to have touched
 	Oddities   []Oddity
-	Breach     *Error // why it is not what it says it is
+	Breach     *Error // why it does not conform to its $schema
 }
 
-// Contract is what a result delivers under a key.
+// A Contract is the part of a result under one key.
 type Contract struct {
 	Key    string
 	Status string // fulfilled | partial | skipped
 	Data   Raw    // nil when there is none
-	Reason string // of one that was skipped
+	Reason string // why it was skipped
 }
 
 // Requirements are what a task asks of its agent.
@@ -67,7 +67,7 @@ type Requirements struct {
 	Oddities     []Oddity
 }
 
-// Empty reports whether they ask for nothing.
+// Empty reports whether r requires nothing.
 func (r *Requirements) Empty() bool {
 	return r == nil || r.Repo == "" && len(r.Languages) == 0 && len(r.Environments) == 0 &&
 		len(r.Tools) == 0 && len(r.Tags) == 0 && r.Prefer == ""
@@ -93,7 +93,7 @@ type Repo struct {
 	Tools     []string
 }
 
-// Empty reports whether they offer nothing that could be asked for.
+// Empty reports whether c offers nothing that requirements can name.
 func (c *Capabilities) Empty() bool {
 	return c == nil || len(c.Repos) == 0 && len(c.Languages) == 0 && len(c.Environments) == 0 &&
 		len(c.Tools) == 0 && len(c.Tags) == 0
@@ -103,11 +103,11 @@ func (c *Capabilities) Empty() bool {
 const (
 	DependsBlocks  = "blocks"  // the other must be done first
 	DependsInput   = "input"   // and something of its result is needed
-	DependsRelated = "related" // it is worth knowing, no more
-	DependsSoft    = "soft"    // whatever becomes of the other, it does not wait for it
+	DependsRelated = "related" // for information only
+	DependsSoft    = "soft"    // the task does not wait; resolved when the other ends
 )
 
-// Dependency is what a task is to depend on.
+// A Dependency names a task that another task depends on.
 type Dependency struct {
 	On       string   `json:"depends_on_task_id"`
 	Type     string   `json:"dependency_type"`
@@ -116,7 +116,8 @@ type Dependency struct {
 	Oddities []Oddity `json:"-"`
 }
 
-// ResultOf is a result to be said: an object or a text, or none.
+// ResultOf returns a Result with the document, an object or a text. It returns nil for a nil
+// document.
 func ResultOf(document Raw) *Result {
 	if document == nil {
 		return nil
@@ -124,7 +125,7 @@ func ResultOf(document Raw) *Result {
 	return &Result{Document: document}
 }
 
-// After are dependencies on tasks that must be done first.
+// After returns dependencies on tasks that must be done first.
 func After(ids ...string) []Dependency {
 	var needs []Dependency
 	for _, id := range ids {
@@ -133,8 +134,8 @@ func After(ids ...string) []Dependency {
 	return needs
 }
 
-// What the log holds was accepted once. These read it again; nil when there is
-// none.
+// The following functions read documents from the log, which were accepted before. They return
+// nil if there is no document.
 
 // ReadSpec reads a Spec that was accepted.
 func ReadSpec(document Raw) *Spec { return stored(document, readSpecMember) }
@@ -156,8 +157,7 @@ func stored[T any](document Raw, read func(*object.Reader, string) *T) *T {
 	return read(&o, "document")
 }
 
-// MemberOf is a member of a document, as it stands there; nil when there is
-// none.
+// MemberOf returns a member of a document as it was written, or nil if there is none.
 func MemberOf(document Raw, key string) Raw {
 	if document == nil {
 		return nil
@@ -177,8 +177,8 @@ func TextOf(document Raw, key string) (value string, ok bool) {
 	return "", false
 }
 
-// Merge returns the members of a document, and those of another that replace or follow
-// them.
+// Merge returns the members of both documents. A member of changes replaces one of document with
+// the same key.
 func Merge(document, changes Raw) Raw {
 	var before, after object.Reader
 	if document == nil || before.Read(document, object.AnyDepth, "") != nil || after.Read(changes, object.AnyDepth, "") != nil {
@@ -213,8 +213,8 @@ func rawMember(o *object.Reader, key string) []byte {
 	return nil
 }
 
-// Spell makes the document of capabilities that came in another way; nil when
-// they offer nothing.
+// Spell returns c as a capabilities document, or nil if c is empty. It is for capabilities that
+// did not come as a document.
 func (c *Capabilities) Spell() Raw {
 	if c.Empty() {
 		return nil
@@ -244,7 +244,7 @@ func (c *Capabilities) Spell() Raw {
 	}
 	text, err := object.Encode(document)
 	if err != nil {
-		return nil // texts and numbers can be spelled
+		return nil // strings and numbers can always be encoded
 	}
 	return text
 }

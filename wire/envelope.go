@@ -6,8 +6,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// request reads the envelope of a request. What is wrong with it is answered,
-// as far as there is an id to answer to.
+// request reads the envelope of a request. An error is answered if the request has an id.
 func (r *Reader) request(kind string) Message {
 	k := &r.known
 	refused := func(err *Error) Message {
@@ -27,8 +26,8 @@ func (r *Reader) request(kind string) Message {
 	return &Request{ID: id, Operation: kind[len("request:"):], Timestamp: when, Payload: k.body()}
 }
 
-// event reads the envelope of an event. There is no answer that tells what is wrong with an
-// event, so a missing time is not held against it.
+// event reads the envelope of an event. An event has no answer, so a missing timestamp is not an
+// error.
 func (r *Reader) event(kind string) Message {
 	k := &r.known
 	id, err := k.identity()
@@ -42,10 +41,10 @@ func (r *Reader) event(kind string) Message {
 	return &AgentEvent{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
 }
 
-// longestID is how many bytes an id may have.
+// longestID is the maximum length of an id, in bytes.
 const longestID = 4096
 
-// identity is the id: any text that is not empty.
+// identity returns the id, which is any non-empty string.
 func (k *keys) identity() (string, *Error) {
 	switch id, ok := object.Text(k.id); {
 	case k.id == nil:
@@ -54,7 +53,7 @@ func (k *keys) identity() (string, *Error) {
 		return "", object.Invalid("/id", "id must be a string")
 	case id == "":
 		return "", object.Invalid("/id", "id must not be empty")
-	case len(id) > longestID: // it is kept with what came of it
+	case len(id) > longestID: // the id is stored with the outcome
 		return "", object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", longestID))
 	default:
 		return id, nil
@@ -100,7 +99,7 @@ func (r *Reader) envelope() *Error {
 	return nil
 }
 
-// body is the payload; a missing one is as good as an empty one.
+// body returns the payload. A missing payload is an empty object.
 func (k *keys) body() []byte {
 	if k.payload == nil {
 		return []byte("{}")
@@ -120,9 +119,9 @@ func unknownType(kind string) *Error {
 	}
 }
 
-// plainTime reports whether a value is a time in the form that most agents
-// sends, without making one: 2006-01-02T15:04:05Z, with or without a fraction.
-// Days that not every month has are left to ParseTime.
+// plainTime reports whether a value is a time in the most common form, without parsing it:
+// 2006-01-02T15:04:05Z, with or without a fraction. ParseTime checks days that not every month
+// has.
 func plainTime(value []byte) bool {
 	const form = `"0000-00-00T00:00:00`
 	if len(value) < len(form)+len(`Z"`) || value[len(value)-2] != 'Z' {

@@ -5,34 +5,34 @@ import (
 )
 
 type (
-	// Error is what the other side may know about a refusal. It is declared below, since
-	// the readers of objects return it.
+	// An Error is a refusal as the other side sees it: a code for programs, a message for
+	// people, and a hint on what would help.
 	Error = object.Error
 	// Code is the kind of an Error, for programs.
 	Code = object.Code
 )
 
-// The codes. Each interface spells them in its own way.
+// The codes. Each interface has its own spelling of them.
 const (
 	CodeInvalid  Code = "invalid"   // the request makes no sense
-	CodeNotFound Code = "not_found" // what it names is not there
-	CodeConflict Code = "conflict"  // it does not fit what is
+	CodeNotFound Code = "not_found" // the request names something that does not exist
+	CodeConflict Code = "conflict"  // the request conflicts with the current state
 	CodeDenied   Code = "denied"    // not for this caller
 	CodeLimited  Code = "limited"   // too many in too short a time
 	CodeTimeout  Code = "timeout"   // it took too long
-	CodeInternal Code = "internal"  // our own fault
+	CodeInternal Code = "internal"  // a fault of the orchestrator
 
 	CodeUnknownType Code = "unknown_type" // a message of an unknown type
 
-	// At doors that are no pipe.
+	// Codes that are mostly used over HTTP.
 	CodeUnauthenticated Code = "unauthenticated" // the caller is not known
-	CodeMalformed       Code = "malformed"       // it is no JSON
-	CodeTooLarge        Code = "too_large"       // it is longer than is read
-	CodeMediaType       Code = "media_type"      // it says that it is something else than JSON
+	CodeMalformed       Code = "malformed"       // the request is not JSON
+	CodeTooLarge        Code = "too_large"       // the request is too large
+	CodeMediaType       Code = "media_type"      // the media type is not JSON
 )
 
-// spokenCode is the code as agents hear it: there are six, and what has none of its
-// own is told apart by a reason in the details.
+// spokenCode returns the code as agents receive it. Agents know six codes; a reason in the
+// details distinguishes the others.
 func spokenCode(c Code) (code, reason string) {
 	switch c {
 	case CodeInvalid, CodeMalformed:

@@ -8,10 +8,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// fields declares the members of a payload: what each is called, what it may be and what it
-// is for. One declaration serves two ends. While a payload is read, each method reads its
-// member into a variable. While a payload is described, it adds the member to a JSON Schema
-// and reads nothing.
+// fields declares the members of a payload: their keys, types and descriptions. One declaration
+// serves two purposes. While a payload is read, each method reads its member into a variable.
+// While a payload is described, the method adds its member to a JSON Schema and reads nothing.
 type fields struct {
 	in     *object.Reader // the payload that is read; nil while it is described
 	schema payloadSchema
@@ -22,7 +21,7 @@ type payload interface {
 	fields(f *fields)
 }
 
-// ReadPayload reads a payload of the type T. What is wrong with it is in o.Err.
+// ReadPayload reads a payload of the type T. The first error is in o.Err.
 func ReadPayload[T any, P interface {
 	*T
 	payload
@@ -32,8 +31,8 @@ func ReadPayload[T any, P interface {
 	return p
 }
 
-// describe adds a member to the schema and reports whether the payload is only described.
-// The schema is the inside of a JSON object. A member that is needed must be there.
+// describe adds a member to the schema and reports whether the payload is only described. The
+// schema argument is the inside of a JSON object. A needed member is required.
 func (f *fields) describe(key, about, schema string, needed bool) bool {
 	if f.in != nil {
 		return false
@@ -42,7 +41,7 @@ func (f *fields) describe(key, about, schema string, needed bool) bool {
 	return true
 }
 
-// rule adds what holds of several members to the schema: the inside of a JSON object.
+// rule adds a rule about several members to the schema. It is the inside of a JSON object.
 func (f *fields) rule(schema string) {
 	if f.in == nil {
 		f.schema.rules = append(f.schema.rules, schema)
@@ -85,7 +84,7 @@ func (f *fields) textOrNil(p **string, key, about string) {
 	}
 }
 
-// wordsOrNil is TextOrNil for a text that is not blank.
+// wordsOrNil is textOrNil for a text that is not blank.
 func (f *fields) wordsOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaSomeWords, false) {
 		*p = someText(f.in, key)
@@ -137,7 +136,7 @@ func (f *fields) milliseconds(p *int64, key, about string, least int64) {
 	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, object.MaxMilliseconds), false)
 }
 
-// millisecondsOr is Milliseconds with a default.
+// millisecondsOr is milliseconds with a default.
 func (f *fields) millisecondsOr(p *int64, key, about string, otherwise int64) {
 	if f.in != nil {
 		*p = millisecondsOr(f.in, key, otherwise)

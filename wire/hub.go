@@ -4,11 +4,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Some speak of a hub, of servers that work and of sessions on them, in words of
-// their own and over HTTP. Here is how what they say is read and how they are
-// answered; the operations behind it are the same.
+// This file reads and writes protocol A, which runs over HTTP. It calls the orchestrator a hub
+// and agents servers. The operations behind it are the same.
 
-// hubNoReason is why a task failed that failed without a word.
+// hubNoReason is the error of a task that failed without a reason.
 const hubNoReason = "no reason was given"
 
 // ReadHubTask reads a new task.
@@ -114,7 +113,7 @@ func ReadHubPlan(o *object.Reader, task string) *SubmitPlan {
 	return &SubmitPlan{TaskID: task, Plan: readPlan(o)}
 }
 
-// ReadHubRevise reads what is wrong with a plan.
+// ReadHubRevise reads the feedback on a plan.
 func ReadHubRevise(o *object.Reader, task string) *RevisePlan {
 	return &RevisePlan{TaskID: task, Feedback: o.NeedText("feedback")}
 }
@@ -139,13 +138,13 @@ func ReadHubDependency(o *object.Reader, task string) *AddDependency {
 	return &AddDependency{TaskID: task, Dependency: oneDependency(o, "depends_on_task_id", "dependency_type", "contract_key")}
 }
 
-// ReadHubHeartbeat reads a sign of life, and what its sender can do now. Body is
-// all of it: what else stands in it is about the machine.
+// ReadHubHeartbeat reads a heartbeat and the capabilities in it. The other members of body
+// describe the machine.
 func ReadHubHeartbeat(o *object.Reader, body Raw) *UpdateCapabilities {
 	return &UpdateCapabilities{Capabilities: readCapabilities(o, "capabilities"), System: systemOf(o, body)}
 }
 
-// systemOf is a heartbeat without the capabilities, nil when nothing is left.
+// systemOf returns a heartbeat without the capabilities, or nil if nothing is left.
 func systemOf(o *object.Reader, body Raw) Raw {
 	var rest []byte
 	for i := range o.Members {
@@ -179,7 +178,7 @@ type HubTask struct {
 	Requirements       Raw      `json:"requirements"`
 	Dependencies       []Link   `json:"dependencies"`
 	ResolvedInputs     Inputs   `json:"resolved_inputs"`
-	// InputStatus says of each resolved input whether it is all that was promised.
+	// InputStatus has the status of the contract behind each resolved input.
 	InputStatus        map[string]string `json:"resolved_input_status,omitzero"`
 	Result             Raw               `json:"result"`
 	Error              *string           `json:"error"`
@@ -200,7 +199,7 @@ type HubTask struct {
 	CompletedAt        *string           `json:"completed_at"`
 }
 
-// Hub is a task as the hub shows it.
+// Hub returns the task as the hub shows it.
 func (t *Task) Hub() *HubTask {
 	h := &HubTask{
 		ID: t.ID, Title: t.Name, Spec: t.Description, Status: t.State.Hub(), Type: t.Type, Priority: PriorityWord(t.Priority),
@@ -231,7 +230,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// Hub is the state as the hub calls it: it has no word for a review.
+// Hub returns the state in the words of the hub, which has none for a review.
 func (s TaskState) Hub() string {
 	if s == TaskInReview {
 		return string(TaskRunning)

@@ -6,17 +6,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Inputs are what a task gets of those that it depends on, by contract.
+// Inputs are the results that a task gets from its dependencies, by contract.
 type Inputs []InputData
 
-// InputData is what was delivered under one contract. From is the task that
-// delivered it.
+// InputData is the data of one contract. From is the task that delivered it.
 type InputData struct {
 	Key, From, Status string
 	Data              Raw // null when there is none
 }
 
-// MarshalJSONTo implements the encoder's interface.
+// MarshalJSONTo implements json.MarshalerTo.
 func (i Inputs) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.append(nil)) }
 
 func (i Inputs) append(b []byte) []byte {
@@ -35,8 +34,8 @@ func (i Inputs) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// UnmarshalJSONFrom implements the decoder's interface, for those who are told
-// of a task. Where a value came from is not on the wire.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom, for clients. From is not on the wire and
+// stays empty.
 func (i *Inputs) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Link is a dependency of a task as it stands.
+// A Link is a dependency of a task, in its current state.
 type Link struct {
 	ID         string `json:"id"`
 	On         string `json:"depends_on_task_id"`
@@ -19,13 +19,13 @@ type Link struct {
 	ResolvedAt string `json:"resolved_at"` // null until it is
 
 	Result  Raw  `json:"result,omitzero"`          // of the other, when it is done
-	LeftOut bool `json:"result_left_out,omitzero"` // it is longer than a task shows
+	LeftOut bool `json:"result_left_out,omitzero"` // the result is too long to be shown
 }
 
-// MaxLinkResults is how many bytes of the results of its dependencies a task shows.
+// MaxLinkResults is the maximum size of the dependency results that a task shows, in bytes.
 const MaxLinkResults = 256 << 10
 
-// MarshalJSONTo implements the encoder's interface.
+// MarshalJSONTo implements json.MarshalerTo.
 func (l *Link) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(l.append(nil)) }
 
 func (l *Link) append(b []byte) []byte {

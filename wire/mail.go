@@ -9,19 +9,18 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Mail is a message from one actor to another, as it is kept: nothing of it ever
-// changes.
+// A Mail is a message from one actor to another, as stored. It never changes.
 type Mail struct {
 	Seq       int64  `json:"seq"` // its number: the canonical id, and the order
 	From      string `json:"from_actor"`
 	To        string `json:"to_actor"`
 	Topic     string `json:"topic"`
 	Payload   Raw    `json:"payload"`
-	ReplyTo   *int64 `json:"reply_to"` // the number of what it answers; nil: it begins something
+	ReplyTo   *int64 `json:"reply_to"` // the number of the message that it answers, or nil
 	CreatedAt string `json:"created_at"`
 }
 
-// MailOf is the mail that a record keeps.
+// MailOf returns the mail in a record.
 func MailOf(r *Record) Mail {
 	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: Timestamp(r.At)}
 	switch r.Kind {
@@ -35,9 +34,8 @@ func MailOf(r *Record) Mail {
 	return m
 }
 
-// mailOfTask returns the sender and the payload of the record of a task as mail: what the
-// record says, after the id of the task as ticket_id. GO gives tasks out, and agents end
-// them.
+// mailOfTask returns the sender and the payload of a task's record as mail. The payload is that
+// of the record, preceded by the id of the task as ticket_id. Without an actor the sender is GO.
 func mailOfTask(r *Record) (from string, payload Raw) {
 	from = ActorGlobal
 	if actor, ok := TextOf(r.Payload, "actor"); ok {
@@ -69,7 +67,7 @@ const (
 	TopicHeartbeat       = "heartbeat"
 	TopicDirect          = "message.direct"
 	TopicBroadcast       = "broadcast.all"
-	TopicUnknown         = "topic.unknown" // the bus has taken mail on a topic that is not registered
+	TopicUnknown         = "topic.unknown" // the bus accepted mail on a topic that is not registered
 )
 
 // Bounds of mail.
@@ -77,11 +75,10 @@ const (
 	MostMail     = 1 << 20 // bytes of a payload
 	longestTopic = 200
 	longestKey   = 200
-	MostMailPage = 10_000 // letters that a poll may ask for
+	MostMailPage = 10_000 // messages that a poll may request
 )
 
-// NoticeMessage is what an actor's agent is told of its mail; its payload is a
-// Mail.
+// NoticeMessage is the notice of new mail for an actor's agent. Its payload is a Mail.
 const NoticeMessage = "message"
 
 // SendMessage is the payload of send-message.
@@ -93,7 +90,7 @@ type SendMessage struct {
 	ReplyTo int64  `json:"reply_to,omitzero"`
 	Key     string `json:"idempotency_key,omitzero"`
 
-	Lookup `json:"-"` // whether there is one with the key already; Sum is of no use here
+	Lookup `json:"-"` // whether the key is already in use; Sum is not set
 }
 
 func (m *SendMessage) fields(f *fields) {
@@ -130,7 +127,7 @@ func (m *SendMessage) fields(f *fields) {
 	}
 }
 
-// describe is the part of fields that is only for schemas.
+// describe adds the members to the schema that fields reads in another way.
 func (*SendMessage) describe(f *fields) {
 	const word = `[^.*\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
 	f.describe("topic", "The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that is not registered causes a warning.",
@@ -165,7 +162,7 @@ func (f *fields) actor(p *string, key, about string, recipient bool) {
 	}
 }
 
-// readActor is an optional id of an actor.
+// readActor reads an optional actor id, which check must accept.
 func readActor(o *object.Reader, key string, check func(string) string) string {
 	id := o.Text(key)
 	if o.Find(key) == nil {
@@ -186,7 +183,7 @@ func readTopic(o *object.Reader, key string) string {
 	return topic
 }
 
-// CheckTopic returns why a text is no topic, "" if it is one.
+// CheckTopic returns why a text is not a topic, or "" if it is one.
 func CheckTopic(topic string) string {
 	if len(topic) > longestTopic {
 		return fmt.Sprintf("must not be longer than %d bytes", longestTopic)
@@ -199,11 +196,11 @@ func CheckTopic(topic string) string {
 	return ""
 }
 
-// mostDigits is how long a number may be that is written as text: no number so
-// long is taken for a neighbour.
+// mostDigits is the maximum length of a number that is written as text. Such a number is exact
+// as a float64.
 const mostDigits = 15
 
-// readReplyTo is the number of a message, which some write as text.
+// readReplyTo reads the number of a message, which may be written as text.
 func readReplyTo(o *object.Reader, key string) int64 {
 	digits, quoted := object.Text(o.Find(key))
 	if !quoted {
@@ -217,7 +214,7 @@ func readReplyTo(o *object.Reader, key string) int64 {
 	return int64(n)
 }
 
-// Sent answers send-message: the message as it is kept.
+// Sent answers send-message with the stored message.
 type Sent struct {
 	Mail      `json:",embed"`
 	Duplicate bool     `json:"duplicate,omitzero"` // it was there already
@@ -227,11 +224,11 @@ type Sent struct {
 // PollMessages is the payload of poll-messages.
 type PollMessages struct {
 	Actor  string `json:"actor,omitzero"`  // "": the caller
-	Cursor *int64 `json:"cursor,omitzero"` // messages behind this one; nil: behind the last that was acked
+	Cursor *int64 `json:"cursor,omitzero"` // messages after this one; nil: after the last acknowledged one
 	Limit  int64  `json:"limit,omitzero"`  // MailPage when it is 0
 }
 
-// MailPage is how many messages a poll gets at most when it does not say.
+// MailPage is the default limit of a poll.
 const MailPage = 1000
 
 func (p *PollMessages) fields(f *fields) {
@@ -249,10 +246,10 @@ func (p *PollMessages) fields(f *fields) {
 
 // MailList answers poll-messages.
 type MailList struct {
-	Actor    string `json:"actor"`    // whose they are
+	Actor    string `json:"actor"`    // the recipient
 	Messages []Mail `json:"messages"` // in order of their numbers
 	Cursor   int64  `json:"cursor"`   // the last that was acked
-	More     bool   `json:"more"`     // there are more than were asked for
+	More     bool   `json:"more"`     // more messages follow
 }
 
 // AckMessages is the payload of ack-messages.
@@ -297,20 +294,20 @@ type Beat struct {
 // ActorView is an actor as all may see it.
 type ActorView struct {
 	Actor    string `json:"actor"`
-	Agent    string `json:"agent,omitzero"` // whose actor it is, if it runs here or has registered
+	Agent    string `json:"agent,omitzero"` // the agent of this actor, if it runs here or has registered
 	Status   string `json:"status"`         // Actor… below
 	LastSeen string `json:"last_seen,omitzero"`
 	LastBeat string `json:"last_heartbeat,omitzero"`
 	Cursor   int64  `json:"cursor"`          // the last message that it acked
-	Latest   int64  `json:"latest,omitzero"` // the last message that was sent to it alone, since it is known
+	Latest   int64  `json:"latest,omitzero"` // the last message to this actor only, if there is one
 }
 
-// What an actor is.
+// The statuses of an actor.
 const (
-	ActorActive  = "active"  // its agent runs, or it was heard of lately
-	ActorStale   = "stale"   // its heartbeat stays away
+	ActorActive  = "active"  // its agent runs, or it was seen recently
+	ActorStale   = "stale"   // its heartbeats have stopped
 	ActorOffline = "offline" // its agent does not run
-	ActorQuiet   = "quiet"   // not known: it has never said that it would send heartbeats
+	ActorQuiet   = "quiet"   // unknown: it has never sent heartbeats
 )
 
 // ActorList answers list-actors.
@@ -318,10 +315,10 @@ type ActorList struct {
 	Actors []ActorView `json:"actors"`
 }
 
-// TopicView is a topic, and who is to use it.
+// A TopicView is a topic with its intended senders and recipients.
 type TopicView struct {
 	Topic    string `json:"topic"`
-	Standard bool   `json:"standard"` // else it is in the configuration
+	Standard bool   `json:"standard"` // false for a topic from the configuration
 	From     string `json:"from,omitzero"`
 	To       string `json:"to,omitzero"`
 	Summary  string `json:"summary,omitzero"`

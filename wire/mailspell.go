@@ -6,13 +6,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// How mail is spelled: by hand, because it is said for every message there is.
-// These are no methods of the encoder's interface, for Mail is embedded in Sent,
-// which would be spelled as the mail alone.
+// Mail is encoded by hand, because every message passes through here. Mail does not implement
+// json.MarshalerTo: it is embedded in Sent, which would then be encoded as the mail only.
 
 func (m *Mail) append(b []byte) []byte { return append(m.appendMembers(append(b, '{')), '}') }
 
-// appendMembers spells all seven, always.
+// appendMembers appends all seven members, even those that are empty.
 func (m *Mail) appendMembers(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `"seq":`...), m.Seq, 10)
 	b = object.AppendMember(b, "from_actor", m.From)

@@ -4,17 +4,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is a JSON value that is passed on as it came, digit for digit.
+// Raw is a JSON value that is not decoded. It is passed on unchanged, digit for digit.
 type Raw = jsontext.Value
 
-// Message is what there is to decide about. A line of an agent turns out to be
-// a Log, a Request, a Report, a Refused, a Replied or a Session; the orchestrator
-// itself says an Event, a Told, a Gone, a Roster or a Due.
+// A Message is an input of the orchestrator. A line of an agent is a Log, a Request, an
+// AgentEvent, a Refused, an Answered or a Session. The orchestrator itself produces a Delivered,
+// an AgentGone, an AgentSet or a Tick.
 type Message interface{ message() }
 
-// Log is a line for people. Why says what kept it from being a message, if it
-// looked like one. Nearly says why it is none, if its author probably thinks
-// that it is one.
+// A Log is a line for people. Why is the reason that a line that looked like a message is not
+// one. Nearly is set if the author of the line probably meant a message.
 type Log struct{ Why, Nearly string }
 
 // Request asks for an operation and is answered exactly once.
@@ -24,11 +23,11 @@ type Request struct {
 	Timestamp string
 	Payload   []byte // a JSON object, as long as the line lives
 	Body      any    // the payload, read; nil until then
-	Sum       uint64 // of what is asked, so that a repeat is recognised; 0 until it is made
+	Sum       uint64 // of the content, to recognize a repeat; 0 until it is computed
 	Form      Dialect
 }
 
-// AgentEvent tells something and is never answered. On the line it is an event:….
+// An AgentEvent reports something and is never answered. Its line has the type event:….
 type AgentEvent struct {
 	ID        string
 	Name      string // without its prefix, such as "progress"
@@ -37,17 +36,16 @@ type AgentEvent struct {
 	Body      any
 }
 
-// Refused is a message that is wrong. A request is answered with Err; an event
-// is not.
+// A Refused is a message with an error. A request is answered with Err; an event is not.
 type Refused struct {
-	ID      []byte // as it stood in the line, for the answer; nil where there is none to give back
+	ID      []byte // as written in the line, for the answer; nil if it cannot be repeated
 	Type    string
 	Request bool
 	Form    Dialect // of the question, and so of the answer
 	Err     *Error
 }
 
-// Answered is a call that needs no decision: its answer stands in it.
+// An Answered is a call that needs no decision: Text is its answer.
 type Answered struct {
 	ID     []byte // as it stood in the line
 	Method string
@@ -55,44 +53,44 @@ type Answered struct {
 	Err    *Error // why it was refused; nil when it was not
 }
 
-// Delivered says that a notice or a message was written to an agent's stdin, or, with
-// Lost, that it never will be.
+// Delivered reports that a notice or a message was written to an agent's stdin. With Lost set,
+// it never will be.
 type Delivered struct {
 	Agent, Run string
-	Task       string // what it was about
+	Task       string // the task that it concerns
 	Said       int64  // which message it was: the number of its record
 	Lost       bool
 }
 
-// AgentGone says that an agent has ended and is not started again by itself.
+// AgentGone reports that an agent has ended and is not restarted automatically.
 type AgentGone struct{ Agent string }
 
-// AgentSet says which agents there are, and which sessions, in order.
+// AgentSet lists the agents and the sessions, in order.
 type AgentSet struct {
 	Agents   []Member
 	Sessions []SessionSpec
 }
 
-// Member is an agent as the orchestrator knows it before it runs.
+// A Member is an agent as configured, before it runs.
 type Member struct {
 	ID           string   `json:"id"`
 	Role         string   `json:"role"`
 	Capabilities []string `json:"capabilities"`
 	Capacity     int      `json:"capacity"`           // tasks at a time
 	OnExit       string   `json:"on_exit"`            // auto | fail | requeue
-	Deaf         bool     `json:"deaf,omitzero"`      // it takes no messages
+	Deaf         bool     `json:"deaf,omitzero"`      // it receives no messages
 	Actor        string   `json:"actor,omitzero"`     // the actor as which it has mail; see ActorOfRun
-	Names        []string `json:"names,omitzero"`     // those of the capabilities that are nothing else
+	Names        []string `json:"names,omitzero"`     // those of the capabilities that are only names
 	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
 }
 
-// Tick says that a deadline has passed.
+// Tick reports that a deadline has passed.
 type Tick struct {
-	// Late says that this is found out much later than it should be: the
-	// orchestrator has stood still, and has heard nothing meanwhile.
+	// Late reports whether the tick comes much later than it should. The orchestrator was then
+	// suspended, and has received nothing meanwhile.
 	Late bool
-	// Blocked reports whether the disk has not taken the record for a while, so that nothing
-	// has left that was decided meanwhile.
+	// Blocked reports whether the log has not been written for a while. Decisions made meanwhile
+	// have not been sent.
 	Blocked bool
 }
 

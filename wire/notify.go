@@ -10,16 +10,15 @@ type ShutdownNotice struct {
 	Reason      string `json:"reason"`
 }
 
-// Timestamp spells a time as every message and document does: UTC, RFC 3339,
-// milliseconds.
+// Timestamp formats a time as all messages and documents do: UTC, RFC 3339, milliseconds.
 func Timestamp(at time.Time) string {
 	return string(AppendTimestamp(make([]byte, 0, len(timeLayout)), at))
 }
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// AppendTimestamp is Timestamp for those who build a line. It is written by
-// hand because one stands in every line that is sent or noted.
+// AppendTimestamp appends the Timestamp of a time to b. It is written by hand because every line
+// that is sent or recorded has one.
 func AppendTimestamp(b []byte, at time.Time) []byte {
 	at = at.UTC()
 	year, month, day := at.Date()

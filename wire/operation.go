@@ -12,9 +12,9 @@ import (
 type Operation struct {
 	Name      string
 	Summary   string // verb and object, no full stop
-	About     string // what its schema says of it beyond the summary
+	About     string // the description in its schema, after the summary
 	Audience  Audience
-	Published bool     // part of the published stdio protocol; else an extension
+	Published bool     // part of the published stdio protocol; otherwise an extension
 	Writes    bool     // it can change something, so its repeats are recognized
 	OfTask    bool     // it is answered with one task, or with its task response
 	Examples  []string // payloads; "" for a request without one
@@ -29,10 +29,10 @@ type Audience uint8
 // The audiences.
 const (
 	ForAll       Audience = iota
-	ForAgents             // only agents: the answer concerns the one that asks
+	ForAgents             // only agents: the answer depends on the caller
 	ForOperators          // only people
 	ForNewcomers          // programs that are not registered yet, and people
-	ForActors             // all that have mail: agents, people, and actors that have nothing else here
+	ForActors             // all that have mail: agents, people, and actors without other access
 )
 
 // String returns the audience as the manual shows it.
@@ -49,7 +49,7 @@ func request[T any, P interface {
 	return o
 }
 
-// Operations are all operations, in the order of the manual.
+// Operations lists all operations, in the order of the manual.
 var Operations = func() (all []*Operation) {
 	for _, topic := range [][]Operation{
 		taskOperations, workOperations, serverOperations, questionOperations, accessOperations, mailOperations, delegationOperations, sessionOperations,
@@ -61,8 +61,8 @@ var Operations = func() (all []*Operation) {
 	return all
 }()
 
-// ControlOperations start and stop what runs. They are asked for over HTTP, and the
-// supervisor does them.
+// ControlOperations start and stop agents and the orchestrator. They are requested over HTTP and
+// performed by the supervisor.
 var ControlOperations = []*Operation{
 	{Name: "status", Audience: ForOperators, Summary: "Show the orchestrator and its agents"},
 	{Name: "start-agent", Audience: ForOperators, Writes: true, Summary: "Start agents, and the agents that they depend on"},
@@ -80,10 +80,10 @@ var operationsByName = func() map[string]*Operation {
 	return found
 }()
 
-// OperationNamed finds an operation; nil if there is none of that name.
+// OperationNamed returns the operation with a name, or nil if there is none.
 func OperationNamed(name string) *Operation { return operationsByName[name] }
 
-// Schema spells the JSON Schema of the request.
+// Schema returns the JSON Schema of the request.
 func (o *Operation) Schema() []byte {
 	var f fields
 	body, needed := `{"$ref": "urn:orchestrator:`+o.ref+`"}`, true
@@ -123,7 +123,7 @@ func (o *Operation) Schema() []byte {
 	return []byte(b.String())
 }
 
-// description are the description of the request.
+// description returns the description of the request.
 func (o *Operation) description() string {
 	words := o.Summary + ". "
 	if o.About != "" {

@@ -8,13 +8,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Reader turns the lines of one agent into messages. Many dialects meet on a
-// line; the first rule that fits decides:
+// A Reader parses the lines of one agent into messages. A line may be in any dialect; the first
+// rule that fits decides:
 //
 //	0  not one JSON object                                    log
 //	1  type begins request: or event:                         Request, Report
 //	2  type begins response: or notify:                       log: an echo of ours
-//	3  jsonrpc is "2.0", with a method                        Request or Replied: a call
+//	3  jsonrpc is "2.0", with a method                        Request or Answered: a call
 //	4  message_type is one of ten, or stands beside
 //	   message_id, from_agent or to_agent                     Session: a session message
 //	5  seq, created_at and from_actor                         log: an echo of mail
@@ -23,46 +23,46 @@ import (
 //	   payload too, and a capability of that name, a context,
 //	   routing or observability object, or no timestamp       Request: delegated work, or an act about it
 //	8  id and status, no type, of a task that the agent has:
-//	   one of six, or nothing beside that is not of a response Report: a task response
+//	   one of six, or only members of a response               AgentEvent: a task response
 //	9  type and id otherwise                                  refused: unknown type
 //	10 anything else                                          log
 //
-// An agent may print what it is told, so rules 7 and 8 look whose the task is. Who has
-// it says how it goes: that is a Report, and a request for it or an act about it an
-// echo. Of a task that the agent has not, it is the other way round.
+// An agent may print the lines that it receives, so rules 7 and 8 check whether the agent has
+// the task. If it has, a response is an AgentEvent, and a request or an act is an echo. If it
+// has not, a request or an act is a Request, and a response is log.
 //
-// Keys are exact, and none that the rules look at may stand twice: a reader that
-// takes the last and one that takes the first would see two messages. A Reader
-// is used by one goroutine; what it returns lives as long as the line, but for what
-// is read already: messages of sessions and of delegated work live longer.
+// Keys are exact, and a key that the rules use must not be duplicated: readers that take the
+// first and readers that take the last would see different messages. A Reader must be used by
+// one goroutine at a time. A Message is valid as long as its line. Bodies that are already
+// decoded, of sessions and of delegated work, live longer.
 type Reader struct {
-	Agent string // whose lines these are: no other name may stand in them
+	Agent string // the sender of the lines: they must not name another
 	Depth int    // levels of nesting
-	// Capability reports whether an agent offers a task type; nil: none does.
+	// Capability reports whether an agent offers a task type; nil means that none does.
 	Capability func(name string) bool
-	// Given reports whether a task of that id is, or was, in the hands of this agent;
-	// nil: none is.
+	// Given reports whether this agent has, or had, the task with an id; nil means that it has
+	// none.
 	Given func(id string) bool
 
 	room  []object.Member
 	known keys
 }
 
-// keys are the top-level members that decide what a line is.
+// keys holds the top-level members that decide which message a line is.
 type keys struct {
 	kind, id, timestamp, agent, payload               []byte // type, id, timestamp, agentId, payload
 	messageType, messageID, fromAgent, toAgent        []byte
 	jsonrpc, method                                   []byte
 	seq, createdAt, fromActor, toActor, topic, status []byte
 	context, routing, observability                   []byte
-	twice                                             string // one that stands twice
-	vague                                             bool   // such a one says what the line is, or whose
+	twice                                             string // a duplicate key
+	vague                                             bool   // a duplicate key is one that decides the kind or the sender
 }
 
 // Parse reads a line.
 func (r *Reader) Parse(line []byte) Message {
 	members, why, ok := object.Scan(line, r.Depth, r.room)
-	if !ok && why != object.TooDeep && why != object.HalfOf { // these are JSON, and may ask for something
+	if !ok && why != object.TooDeep && why != object.HalfOf { // these are JSON, and may be requests
 		if why == "" && isBatch(line) {
 			why = "several calls stand in it: say one a line"
 		}
@@ -104,7 +104,7 @@ func (r *Reader) Parse(line []byte) Message {
 	return asLog("", k.nearly(kind, typed))
 }
 
-// asLog costs nothing for lines that have nothing of a message.
+// asLog returns a Log. It does not allocate for lines that do not resemble a message.
 func asLog(why, nearly string) Message {
 	if why == "" && nearly == "" {
 		return Log{}
@@ -112,13 +112,13 @@ func asLog(why, nearly string) Message {
 	return Log{Why: why, Nearly: nearly}
 }
 
-// ambiguous judges a line in which a key stands twice. It refuses a request, and
-// what is certainly a message of a session or of delegated work, so that the sender gets an
-// answer. Any other line is log.
+// ambiguous returns the message on a line with a duplicate key. It refuses requests, session
+// messages and messages of delegated work, so that the sender gets an answer. Any other line is
+// log.
 func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
 	why := "the key " + k.twice + " stands twice"
-	id := correlatable(k.id) // the last, as most readers of JSON take it
+	id := correlatable(k.id) // the last, as most JSON decoders take it
 	switch kind, _ := object.Text(k.kind); {
 	case strings.HasPrefix(kind, "request:") && id != nil:
 		return &Refused{ID: id, Type: kind, Request: true, Err: object.Invalid("/"+k.twice, why)}
@@ -131,21 +131,20 @@ func (r *Reader) ambiguous(line []byte) Message {
 	return Log{Why: why}
 }
 
-// isOwn reports whether a type is in the orchestrator's own words, of either
-// direction.
+// isOwn reports whether a type has a prefix of the native dialect, in either direction.
 func isOwn(kind string) bool {
 	family, _, found := strings.Cut(kind, ":")
 	return found && (family == "request" || family == "event" || family == "response" || family == "notify")
 }
 
-// isBatch reports whether a line is a list of calls. Many a line begins with a
-// bracket: only what looks like one is searched.
+// isBatch reports whether a line is a list of calls. Many lines begin with a bracket, so only
+// those with an object behind it are searched.
 func isBatch(line []byte) bool {
 	inner, found := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("["))
 	return found && bytes.HasPrefix(bytes.TrimLeft(inner, " \t"), []byte("{")) && bytes.Contains(inner, []byte(`"jsonrpc"`))
 }
 
-// note files members under their keys.
+// note stores members under their keys.
 func (r *Reader) note(members []object.Member) *keys {
 	r.known = keys{}
 	for i := range members {
@@ -154,18 +153,16 @@ func (r *Reader) note(members []object.Member) *keys {
 	return &r.known
 }
 
-// ParseHead reads the beginning of a line that is longer than lines may be. A
-// request that has said in it what it is, and its own id, is refused, so that
-// its sender is answered; everything else is log.
+// ParseHead returns the message for the head of an oversized line. It refuses a request whose
+// type and id are in the head, so that its sender gets an answer. Any other line is log.
 func (r *Reader) ParseHead(head []byte, why string) Message {
 	r.room, _, _ = object.Scan(head, r.Depth, r.room)
 	r.note(r.room)
 	return r.unfinished(head, why)
 }
 
-// unfinished refuses a request of which only the beginning could be read. Of mail
-// it must be sure that it is none that was delivered: what would tell may be
-// among the rest.
+// unfinished refuses a request that was read only in part. Mail is refused only if it is
+// certainly not an echo, since the members that tell may be in the missing part.
 func (r *Reader) unfinished(line []byte, why string) Message {
 	k := &r.known
 	kind, _ := object.Text(k.kind)
@@ -186,14 +183,14 @@ func (r *Reader) unfinished(line []byte, why string) Message {
 		key := r.mailKey()
 		return &Refused{ID: rawID(DialectMail, key), Type: "request:" + operationMail, Request: true, Form: DialectMail, Err: err}
 	default:
-		if key := behind(line, r.room); key != "routing" { // which says whose a request is
+		if key := behind(line, r.room); key != "routing" { // which names the source of a request
 			return r.spoiledTask(k.payload != nil || key == "payload", why)
 		}
 	}
 	return Log{Why: why}
 }
 
-// note files a member under its key.
+// note stores a member under its key.
 func (k *keys) note(m *object.Member) {
 	var into *[]byte
 	switch string(m.Key) {
@@ -247,8 +244,8 @@ func (k *keys) note(m *object.Member) {
 	*into = m.Value
 }
 
-// describes reports whether a member of work that is handed on leaves it clear what the
-// line is, and who says it.
+// describes reports whether a member of delegated work does not affect the kind or the sender of
+// the line.
 func describes(key string) bool {
 	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
 }
@@ -262,11 +259,11 @@ func (k *keys) calls() bool {
 // mails reports whether rule 6 fits.
 func (k *keys) mails() bool { return k.fromActor != nil && (k.topic != nil || k.toActor != nil) }
 
-// operationMail is what mail asks for that is said as it is.
+// operationMail is the operation that bare mail requests.
 const operationMail = "send-message"
 
-// mailKey is the key of mail, by which its answer is known: the sender's, or ""
-// when there is none. One that stands twice is refused with the payload.
+// mailKey returns the idempotency key of mail, or "" if it has none. The answer repeats it. A
+// duplicate key is refused with the payload.
 func (r *Reader) mailKey() string {
 	line := object.Reader{Members: r.room}
 	return line.Text("idempotency_key")
@@ -278,8 +275,8 @@ func (k *keys) delegates(kind string, capability func(string) bool) bool {
 		capability != nil && capability(kind)
 }
 
-// means reports whether a line means to be a task response, and has none of the six
-// words: there is nothing in it but what a response has.
+// means reports whether a line looks like a task response with an unknown status: it has only
+// members of a response.
 func (k *keys) means(members []object.Member) bool {
 	if k.status == nil {
 		return false
@@ -294,13 +291,13 @@ func (k *keys) means(members []object.Member) bool {
 	return true
 }
 
-// responds reports whether status is one of a task response's.
+// responds reports whether the status is one of ResponseStatuses.
 func (k *keys) responds() bool {
 	status, _ := object.Text(k.status)
 	return slices.Contains(ResponseStatuses, status)
 }
 
-// kinds are the types of messages that come all the time; each has one string.
+// kinds holds one string for each of the most frequent message types.
 var kinds = func() map[string]string {
 	found := make(map[string]string)
 	for _, kind := range []string{
@@ -313,7 +310,7 @@ var kinds = func() map[string]string {
 	return found
 }()
 
-// common is text that costs nothing when it is a known type.
+// common is text, but does not allocate for the types in kinds.
 func common(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -325,8 +322,8 @@ func common(value []byte) (string, bool) {
 	return string(inner), true
 }
 
-// correlatable is an id that can be given back: a string or a number, digit
-// for digit.
+// correlatable returns id if it can be repeated in an answer: a string or a number, digit for
+// digit. Otherwise it returns nil.
 func correlatable(id []byte) []byte {
 	if len(id) > 0 && (id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9') {
 		return id

@@ -1,7 +1,6 @@
 package wire
 
-// Farewell is the line that ends what the orchestrator says to an agent that
-// has joined by a connection: the control character EOT, which no message
-// begins with. A connection that ends without it was cut, and the listener
-// has not heard all.
+// Farewell is the last line that the orchestrator sends to an agent on a connection. It is the
+// control character EOT, which begins no message. A connection that ends without it was
+// interrupted, and messages may be missing.
 const Farewell = "\x04\n"

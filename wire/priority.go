@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// readPriority is an optional number or text, as it was written.
+// readPriority reads an optional number or text and returns it as it was written.
 func readPriority(o *object.Reader, key string) Raw {
 	value := o.Find(key)
 	switch {
@@ -22,8 +22,8 @@ func readPriority(o *object.Reader, key string) Raw {
 	return raw
 }
 
-// OddPriority returns the warning about a priority that is none of those with a meaning, or
-// nil. It is kept as it is, and counts as Urgency says.
+// OddPriority returns a warning about a priority that has no defined meaning, or nil. Such a
+// priority is stored, and counts as Urgency says.
 func OddPriority(given Raw) *Oddity {
 	if len(given) == 0 {
 		return nil
@@ -46,8 +46,7 @@ func OddPriority(given Raw) *Oddity {
 	}
 }
 
-// PriorityWord is a priority for those who use words: their own, or that of its
-// class.
+// PriorityWord returns a priority as a word: the given word, or that of its class.
 func PriorityWord(given Raw) string {
 	if len(given) > 0 && given[0] == '"' {
 		word, _ := object.Text(given)
@@ -56,8 +55,8 @@ func PriorityWord(given Raw) string {
 	return [...]string{"critical", "high", "normal", "low"}[Urgency(given)]
 }
 
-// Urgency is the class of a priority: 0 is the most urgent of four, and 2 what
-// no agent gave.
+// Urgency returns the class of a priority, from 0, the most urgent, to 3. A missing priority has
+// class 2.
 func Urgency(priority Raw) uint8 {
 	if len(priority) == 0 {
 		return 2

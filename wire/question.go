@@ -7,11 +7,11 @@ import (
 // AskUser is the payload of ask-user.
 type AskUser struct {
 	Question string   `json:"question"`
-	Options  []Option `json:"options,omitzero"` // none: any text will do
+	Options  []Option `json:"options,omitzero"` // none: any text is allowed
 	Timeout  int64    `json:"timeout,omitzero"` // milliseconds; 0: as for every request
 }
 
-// Option is one of the answers that a question allows.
+// An Option is one of the allowed answers to a question.
 type Option struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
@@ -38,7 +38,7 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 	`"label": {"type": ["string", "null"], "description": "The text that the person sees; the value when it is missing."}, ` +
 	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
 
-// readOptions is an optional list of options, no two with the same value.
+// readOptions reads an optional list of options with distinct values.
 func readOptions(o *object.Reader, key string) []Option {
 	var all []Option
 	taken := make(map[string]bool)
@@ -67,7 +67,7 @@ type AnswerMetadata struct {
 	AnsweredAt string `json:"answeredAt"`
 }
 
-// Question is a question that waits for a person.
+// A Question is an open question to a person.
 type Question struct {
 	ID       string   `json:"id"`
 	Agent    string   `json:"agent"`
@@ -77,7 +77,7 @@ type Question struct {
 	Context  Raw      `json:"context,omitzero"`
 	Blocking bool     `json:"blocking"` // the agent waits for the answer
 	AskedAt  string   `json:"askedAt"`
-	Deadline string   `json:"deadline,omitzero"` // then the agent is told that there was no answer
+	Deadline string   `json:"deadline,omitzero"` // when the agent is told that there was no answer
 }
 
 // QuestionList answers list-questions, oldest first.
@@ -101,8 +101,8 @@ func (a *AnswerQuestion) fields(f *fields) {
 	}
 }
 
-// QuestionReply answers answer-question. Told reports whether the agent heard the
-// answer; it does when it still waits.
+// QuestionReply answers answer-question. Told reports whether the answer was sent to the agent,
+// which happens only if the agent still waits.
 type QuestionReply struct {
 	Question Question `json:"question"`
 	Answer   string   `json:"answer"`

@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReportTaskResponse is the name of a Report that is a task response, said as it is:
-// its Body is a *TaskResponse.
+// ReportTaskResponse is the name of an AgentEvent that is a bare task response. Its Body is a
+// *TaskResponse.
 const ReportTaskResponse = "task-response"
 
 // Progress is the payload of event:progress.
@@ -24,8 +24,7 @@ type LogEntry struct {
 	Context Raw    `json:"context,omitzero"` // an object
 }
 
-// LogOf reads a line of output that is an event:log, and so is meant to be read
-// as what it says. It is false for every other line.
+// LogOf reads a line of output that is an event:log. It reports false for any other line.
 func LogOf(line []byte) (*LogEntry, bool) {
 	if len(line) == 0 || line[0] != '{' || !bytes.Contains(line, []byte("event:log")) {
 		return nil, false
@@ -54,7 +53,8 @@ func readLog(o *object.Reader) *LogEntry {
 	return &LogEntry{Level: o.NeedText("level"), Message: needWords(o, "message"), Context: o.Document("context")}
 }
 
-// CheckLog is Report for an event:log that is kept as the line that it is.
+// CheckLog returns the error that Report returns for an event:log. It does not decode the
+// payload, because the line is kept as it is.
 func (p *Payloads) CheckLog(payload []byte) *Error {
 	o, err := p.open(payload)
 	if err != nil {
@@ -90,7 +90,7 @@ type OpenQuestion struct {
 	Context  Raw    `json:"context,omitzero"` // an object
 }
 
-// ReadReport is Payloads.Report for those who read one.
+// ReadReport is Payloads.Report for a single event.
 func ReadReport(name string, payload []byte, depth int) (any, *Error) {
 	return (&Payloads{Depth: depth}).Report(name, payload)
 }
@@ -134,7 +134,7 @@ func readProgress(o *object.Reader) *Progress {
 	return p
 }
 
-// needWords is a string that must be there, and may be empty.
+// needWords reads a required string that may be empty.
 func needWords(o *object.Reader, key string) string {
 	if o.Find(key) == nil {
 		o.Refuse(key, "is missing")

@@ -4,12 +4,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Payloads reads payloads, one after the other, in the same room.
+// Payloads reads payloads, one after the other, with the same memory.
 type Payloads struct {
 	Depth int // how deep one may nest
 
 	room   []object.Member
-	object object.Reader // that is being read
+	object object.Reader // the payload that is being read
 	fields fields
 }
 
@@ -20,7 +20,7 @@ func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
 	switch {
 	case op == nil:
 		return nil, unknownType("request:" + operation)
-	case op.payload == nil: // it is kept as a whole
+	case op.payload == nil: // the payload is a document
 		return p.taskRequest(payload)
 	}
 	o, err := p.open(payload)
@@ -44,13 +44,12 @@ func (p *Payloads) open(payload []byte) (object.Reader, *Error) {
 	return o, err
 }
 
-// ReadRequest is Payloads.Request for those who read one.
+// ReadRequest is Payloads.Request for a single request.
 func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
 	return (&Payloads{Depth: depth}).Request(operation, payload)
 }
 
-// Nothing is the payload of an operation that needs none. What stands in it is
-// passed over.
+// Nothing is the payload of an operation that needs none. Its members are ignored.
 type Nothing struct{}
 
 func (*Nothing) fields(*fields) {}

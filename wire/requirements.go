@@ -31,8 +31,8 @@ func readRequirements(o *object.Reader, key string) *Requirements {
 	return r
 }
 
-// readDocument keeps an optional member that is an object, and opens what is kept:
-// so parts of it can be handed on without a copy.
+// readDocument copies an optional member that is an object, and opens the copy. Parts of the
+// copy can then be shared.
 func readDocument(o *object.Reader, key string, room []object.Member) (kept Raw, inner object.Reader, ok bool) {
 	kept = o.Document(key)
 	if kept == nil {
@@ -75,8 +75,8 @@ func readSchema(o *object.Reader, family string, needed bool) (full bool, odd []
 	return true, nil
 }
 
-// openDocument opens an optional member that is an object. A caller that has read it hands
-// what is wrong with it to take, or passes over it.
+// openDocument opens an optional member that is an object. The caller passes the errors of the
+// result to Fail, or ignores them.
 func openDocument(o *object.Reader, key string, room []object.Member) (inner object.Reader, ok bool) {
 	value := o.Find(key)
 	if value == nil {
@@ -85,7 +85,7 @@ func openDocument(o *object.Reader, key string, room []object.Member) (inner obj
 	return openValue(o, key, value, room)
 }
 
-// openValue is inside for a member that was found.
+// openValue is openDocument for a value that was already found.
 func openValue(o *object.Reader, key string, value []byte, room []object.Member) (inner object.Reader, ok bool) {
 	if !object.IsObject(value) {
 		o.Refuse(key, "must be an object")

@@ -16,8 +16,8 @@ const (
 
 var contractStatuses = []string{ContractFulfilled, ContractPartial, ContractSkipped}
 
-// ReadResultMember reads an optional result: a text, or an object that is as its $schema
-// says, or any other object, which is not looked into.
+// ReadResultMember reads an optional result: a text, an object with a $schema, or any other
+// object. Only an object with a $schema is checked.
 func ReadResultMember(o *object.Reader, key string) *Result {
 	value := o.Find(key)
 	if value == nil {
@@ -47,14 +47,14 @@ func ReadResultMember(o *object.Reader, key string) *Result {
 	return r
 }
 
-// mayNameSchema is false for most objects that have no $schema, without a look
-// at their parts: the word is in the text, or an escape that may spell it.
+// mayNameSchema reports whether an object may have a $schema. It is cheap: it looks for the
+// word, or for an escape that may spell it.
 func mayNameSchema(text []byte) bool {
 	return bytes.Contains(text, []byte(schemaKey)) || bytes.IndexByte(text, '\\') >= 0
 }
 
-// read fills in what can be read, whatever is wrong with the rest: it may be
-// that the reader is not strict.
+// read fills in all members that can be read, even if others are wrong. The caller may accept
+// them.
 func (r *Result) read(o *object.Reader) {
 	full, odd := readSchema(o, SchemaResult, true)
 	r.Oddities = odd
@@ -74,7 +74,7 @@ func (r *Result) readChanges(o *object.Reader) {
 	if !ok {
 		return
 	}
-	touched := make(map[string]struct{}) // one that is created and modified is one file
+	touched := make(map[string]struct{}) // a file that is created and modified counts once
 	for _, key := range [...]string{"files_modified", "files_created", "files_deleted"} {
 		items, _ := in.Items(key)
 		in.EachText(key, items, func(path string) { touched[path] = struct{}{} })
@@ -111,8 +111,7 @@ func (r *Result) readContracts(o *object.Reader, full bool) {
 	o.Fail(in.Err())
 }
 
-// readContract reads a contract. Its data is the part of the document that it
-// is, not a copy.
+// readContract reads a contract. Its data shares the memory of the document.
 func readContract(key string, o *object.Reader) Contract {
 	const dataKey = "data"
 	data := o.Find(dataKey)
@@ -132,7 +131,7 @@ func readContract(key string, o *object.Reader) Contract {
 	return c
 }
 
-// noteContract notes what is odd about a contract that is taken as it is.
+// noteContract records warnings about a contract that is accepted.
 func (r *Result) noteContract(c *Contract, o *object.Reader) {
 	if !isContractKey(c.Key) {
 		r.Oddities = note(r.Oddities, o.Pointer, fmt.Sprintf("the key %q should have %s", c.Key, keyForm))
@@ -159,8 +158,7 @@ func checkTests(o *object.Reader) {
 	o.Fail(in.Err())
 }
 
-// mayNumber refuses a member that is there and no number. How large it is, or
-// how exact, is for those who need it.
+// mayNumber refuses a member that is not a number. It does not check the range or the precision.
 func mayNumber(o *object.Reader, key string) {
 	if value := o.Find(key); value != nil && value[0] != '-' && (value[0] < '0' || value[0] > '9') {
 		o.Refuse(key, "must be a number")

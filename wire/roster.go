@@ -10,7 +10,7 @@ import (
 type QueryAgents struct {
 	Role         string   `json:"role,omitzero"`
 	Status       string   `json:"status,omitzero"`
-	Capabilities []string `json:"capabilities,omitzero"` // those that have all of them
+	Capabilities []string `json:"capabilities,omitzero"` // agents that have all of them
 }
 
 var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". A status that no agent has finds none."
@@ -27,8 +27,7 @@ func (q *QueryAgents) fields(f *fields) {
 	}
 }
 
-// UnknownRole refuses to find agents of a role that no agent can have. The roles are those
-// of a team.
+// UnknownRole returns the refusal of a role that no agent can have, with the roles of the team.
 func UnknownRole(role, pointer string, roles []string) *Error {
 	return &Error{
 		Code:    CodeInvalid,
@@ -38,7 +37,7 @@ func UnknownRole(role, pointer string, roles []string) *Error {
 	}
 }
 
-// Agent is an agent as other agents see it.
+// An Agent is an agent as other agents see it.
 type Agent struct {
 	ID           string   `json:"id"`
 	Role         string   `json:"role"`
@@ -47,10 +46,10 @@ type Agent struct {
 	CurrentTask  string   `json:"currentTask"` // an id; null: none
 }
 
-// AgentStatuses are what an agent may be doing.
+// AgentStatuses lists the statuses of an agent.
 var AgentStatuses = []string{"idle", "busy", "starting", "stopping", "stale", "offline", "crashed"}
 
-// MarshalJSONTo implements the encoder's interface.
+// MarshalJSONTo implements json.MarshalerTo.
 func (a *Agent) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(a.append(nil)) }
 
 func (a *Agent) append(b []byte) []byte {

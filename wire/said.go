@@ -9,11 +9,11 @@ import (
 	"orchestrator/wire/object"
 )
 
-// How payloads are spelled by those who ask, where that is not what their
-// members say: a document is itself, whatever has been read out of it.
+// This file encodes payloads for clients, where the members are not the encoding: a document is
+// encoded unchanged, regardless of what has been read from it.
 
-// MarshalJSONTo implements the encoder's interface: a dependency that is nothing
-// special is the id of a task.
+// MarshalJSONTo implements json.MarshalerTo. A dependency that only blocks is encoded as a task
+// id.
 func (d Dependency) MarshalJSONTo(e *jsontext.Encoder) error {
 	if (d.Type == "" || d.Type == DependsBlocks) && !d.Private {
 		return e.WriteToken(jsontext.String(d.On))
@@ -27,7 +27,7 @@ func (d Dependency) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(b, '}'))
 }
 
-// UnmarshalJSONFrom implements the decoder's interface.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (d *Dependency) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	if from.PeekKind() == '"' {
 		id, err := from.ReadToken()
@@ -38,14 +38,14 @@ func (d *Dependency) UnmarshalJSONFrom(from *jsontext.Decoder) error {
 	return json.UnmarshalDecode(from, (*plain)(d))
 }
 
-// MarshalJSONTo implements the encoder's interface: a result is its document.
+// MarshalJSONTo implements json.MarshalerTo. It writes the document of the result.
 func (r *Result) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(r.Document) }
 
-// MarshalJSONTo implements the encoder's interface: a spec is its document.
+// MarshalJSONTo implements json.MarshalerTo. It writes the document of the spec.
 func (s *Spec) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(s.Document) }
 
-// MarshalJSONTo implements the encoder's interface: requirements are their
-// document, or one is made of them.
+// MarshalJSONTo implements json.MarshalerTo. It writes the document of the requirements, or one
+// made from their fields.
 func (r *Requirements) MarshalJSONTo(e *jsontext.Encoder) error {
 	if r.Document != nil {
 		return e.WriteValue(r.Document)
@@ -64,8 +64,8 @@ func (r *Requirements) MarshalJSONTo(e *jsontext.Encoder) error {
 	})
 }
 
-// MarshalJSONTo implements the encoder's interface: capabilities are their
-// document, or one is made of them.
+// MarshalJSONTo implements json.MarshalerTo. It writes the document of the capabilities, or one
+// made from their fields.
 func (c *Capabilities) MarshalJSONTo(e *jsontext.Encoder) error {
 	document := c.Document
 	if document == nil {
@@ -77,8 +77,8 @@ func (c *Capabilities) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(document)
 }
 
-// MarshalJSONTo implements the encoder's interface. The documents may stand in
-// the details, or be given as they were read.
+// MarshalJSONTo implements json.MarshalerTo. The documents come from the details or from the
+// decoded fields.
 func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
 	type plain SubmitTask // without this method
 	if s.Details.StructuredSpec == nil && s.Spec != nil {
@@ -94,8 +94,7 @@ func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
 	return json.MarshalEncode(e, plain(s))
 }
 
-// MarshalJSONTo implements the encoder's interface: a document that is taken
-// away is null.
+// MarshalJSONTo implements json.MarshalerTo. A document to be removed is encoded as null.
 func (u UpdateTask) MarshalJSONTo(e *jsontext.Encoder) error {
 	type plain UpdateTask // without this method
 	said := struct {

@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// schemas are the JSON Schemas of what agents say and hear, one file each.
-// Their tests hold them against the readers and the encoders: neither can
-// change without the other.
+// schemas holds the JSON Schemas of the messages from and to agents, one in each file. Tests
+// check them against the readers and the encoders.
 //
 //go:embed schemas/*.json
 var schemas embed.FS
 
-// Schemas are the names of all schemas, sorted: those of messages are their
-// type, such as request:submit-task, those of documents a plain word, such as
-// task.
+// Schemas returns the sorted names of all schemas. A message schema has the name of its type,
+// such as request:submit-task. A document schema has a plain name, such as task.
 func Schemas() []string {
 	files, _ := schemas.ReadDir("schemas") // it is part of the program
 	names := make([]string, 0, len(files))
@@ -27,7 +25,7 @@ func Schemas() []string {
 	return names
 }
 
-// Schema is a schema as text; false if there is none of that name.
+// Schema returns the text of a schema. It reports false if there is none with this name.
 func Schema(name string) ([]byte, bool) {
 	text, err := schemas.ReadFile("schemas/" + strings.Replace(name, ":", ".", 1) + ".json")
 	return text, err == nil && !strings.Contains(name, ".")

@@ -4,12 +4,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Check reads a line as Parse does, and its payload too, but takes it from
-// a decision: it is for those who write an agent and want to know what is wrong
-// with a message before it is sent. What comes back is a Request or a
-// Report with its Body, a Session with its Message, a call that was granted, or
-// why not; its errors point into the line, and are no more to be said in the form
-// of the question. Without Given, what looks like a task response is taken for one.
+// Check parses a line and its payload without effect. It is for authors of agents who want to
+// validate a message before they send it. It returns a Request or an AgentEvent with its Body, a
+// Session with its Message, an Answered, or a Refused. The errors point into the line. Without
+// Given, a line that looks like a task response counts as one.
 func (r *Reader) Check(line []byte) Message {
 	m := r.claimed(line, r.Parse(line))
 	kind, err := "", (*Error)(nil)
@@ -44,7 +42,7 @@ func (r *Reader) Check(line []byte) Message {
 	return m
 }
 
-// claimed is what a line turns out to be, said by the sender that it names.
+// claimed parses a line as if the sender that it names had sent it.
 func (r *Reader) claimed(line []byte, m Message) Message {
 	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
 	switch refused := m.(type) {

@@ -9,8 +9,8 @@ import (
 
 // UpdateCapabilities is the payload of update-capabilities.
 type UpdateCapabilities struct {
-	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: as they were
-	System       Raw           `json:"system,omitzero"`       // what else there is to say, of the machine it runs on
+	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: no change
+	System       Raw           `json:"system,omitzero"`       // other members, about its machine
 }
 
 func (u *UpdateCapabilities) fields(f *fields) {
@@ -20,24 +20,24 @@ func (u *UpdateCapabilities) fields(f *fields) {
 	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
 }
 
-// Server is an agent as those see it who call agents servers.
+// A Server is an agent as protocol A shows it.
 type Server struct {
 	ServerID     string `json:"server_id"`
 	Name         string `json:"name"`
 	Status       string `json:"status"` // ServerOnline or ServerOffline
 	Role         string `json:"role"`
-	Remote       bool   `json:"remote"` // it has registered itself
+	Remote       bool   `json:"remote"` // it has registered over HTTP
 	Hostname     string `json:"hostname,omitzero"`
 	IP           string `json:"ip,omitzero"`
 	OS           string `json:"os,omitzero"`
 	Repos        Raw    `json:"repos"`        // an object, by name
-	Capabilities Raw    `json:"capabilities"` // null when it has said none
+	Capabilities Raw    `json:"capabilities"` // null if it has reported none
 	System       Raw    `json:"system,omitzero"`
 	Running      int    `json:"running_tasks"`
 	LastSeen     string `json:"last_seen,omitzero"`
 }
 
-// What a server is.
+// The statuses of a server.
 const (
 	ServerOnline  = "online"
 	ServerOffline = "offline"
@@ -48,8 +48,7 @@ type ServerList struct {
 	Servers []Server `json:"servers"`
 }
 
-// Register is the payload of register-agent, for servers that come from
-// elsewhere.
+// Register is the payload of register-agent, for servers on other machines.
 type Register struct {
 	Name         string        `json:"name"`
 	Hostname     string        `json:"hostname,omitzero"`
@@ -72,15 +71,15 @@ func (r *Register) fields(f *fields) {
 	}
 }
 
-// Registered answers register-agent. It is the only time that the key is told.
+// Registered answers register-agent. The key is not shown again.
 type Registered struct {
 	ServerID string `json:"server_id"`
 	Name     string `json:"name"`
 	Key      string `json:"api_key"`
 }
 
-// ServerID is the id of an agent for those who call agents servers. It follows
-// from the name: a server that comes again is the same one (RFC 9562, version 8).
+// ServerID returns the server id of an agent. It is derived from the name, so that a server that
+// registers again keeps its id (RFC 9562, version 8).
 func ServerID(agent string) string {
 	if agent == "" {
 		return ""
@@ -91,11 +90,10 @@ func ServerID(agent string) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// longestName is how long the name of an agent may be.
+// longestName is the maximum length of an agent's name, in bytes.
 const longestName = 128
 
-// CheckName returns what is wrong with a name that a server gives itself; "" when
-// nothing is.
+// CheckName returns why a server cannot have a name, or "" if it can.
 func CheckName(name string) string {
 	if len(name) > longestName {
 		return "is longer than 128 characters"

@@ -9,26 +9,26 @@ import (
 	"orchestrator/wire/object"
 )
 
-// SessionMessage is what one agent of a session says to another. It is delivered
-// as it came; what is read out of it is what decisions need.
+// A SessionMessage is a message from one agent of a session to another. It is delivered
+// unchanged. The fields hold what decisions need.
 type SessionMessage struct {
 	MessageID      string // the same message again has the same
 	Timestamp      string
-	SequenceNumber int64 // its place in the session, as far as its sender knows
-	Sequenced      bool  // there is a SequenceNumber
+	SequenceNumber int64 // its position in the session, according to its sender
+	Sequenced      bool  // SequenceNumber is set
 	From, To       AgentIdentifier
 	MessageType    string // Type… above
-	CorrelationID  string // what it belongs together with
-	ReplyTo        string // the MessageID of what it answers
-	SessionID      string // an extension: most do not say it
+	CorrelationID  string // groups related messages
+	ReplyTo        string // the MessageID that it answers
+	SessionID      string // an extension; usually ""
 	Body           any    // by its type: *SessionAssignment, *SessionProgress, *Completion and so on
 
 	Document Raw      // all of it, on one line, digit for digit
-	Notes    []string // what was forgiven, and what is odd, each with its place
-	Sum      uint64   // of its type, its sender and addressee, and its payload: saying it once more changes none of them
+	Notes    []string // tolerated errors and warnings, each with its place
+	Sum      uint64   // of its type, sender, recipient and payload; a repeat has the same
 
 	lapses  []object.Problem
-	pointer string // to the message, in what it came in
+	pointer string // to the message, within the line or the request
 }
 
 // AgentIdentifier names an agent in a session.
@@ -38,27 +38,26 @@ type AgentIdentifier struct {
 	InstanceID string `json:"instance_id,omitzero"`
 }
 
-// Session is what was said in the words of a session, on a line of its own or in
-// the payload of a request: a message, or what is wrong with it. Both belong in the
-// log of the session; the sender of a wrong message is told so (AppendDeliveryError).
+// A Session is a message in the session dialect, from a line or from the payload of a request.
+// It is either a Message or an Err. Both are recorded in the log of the session. The sender of a
+// wrong message gets a delivery error (AppendDeliveryError).
 type Session struct {
-	ID       string          // its message_id, "" when none can be read
+	ID       string          // its message_id; "" if it cannot be read
 	Type     string          // its message_type, whatever word that is
-	Message  *SessionMessage // nil when there is an Err
+	Message  *SessionMessage // nil if Err is set
 	Err      *Error
-	Document Raw // as it came; nil when it could not be read to its end
+	Document Raw // as received; nil if it could not be read completely
 
 	id []byte
 }
 
 func (*Session) message() {}
 
-// RawID is the message_id as it was spelled, for the answer; nil when there is none
-// to give back.
+// RawID returns the message_id as it was written, or nil if it cannot be repeated.
 func (s *Session) RawID() []byte { return s.id }
 
-// Complaints are what the log says beside a message: what was forgiven, or all
-// that is wrong with it, each with its place.
+// Complaints returns the validation errors for the log, each with its place: those that were
+// tolerated, or all errors of a message that was refused.
 func (s *Session) Complaints() []string {
 	if s.Err != nil {
 		return s.Err.Complaints()
@@ -66,14 +65,12 @@ func (s *Session) Complaints() []string {
 	return slices.Clone(s.Message.Notes)
 }
 
-// Strictly is what a strict reader refuses about the message: all that was forgiven,
-// told as ReadSessionMessage tells what is wrong; nil when nothing was. What is only
-// odd is no mistake.
+// Strictly returns the error that a strict reader reports, with everything that was tolerated.
+// It is nil if nothing was. Warnings do not count.
 func (m *SessionMessage) Strictly() *Error { return object.ErrorOf(m.lapses) }
 
-// Placed has an error that points into the message point into what it came in: they
-// are the same where the message is a line of its own. One that does so already
-// stays as it is.
+// Placed returns e with its pointer moved from the message to the line or the request that
+// contains it. An error that points there already is returned unchanged.
 func (m *SessionMessage) Placed(e *Error) *Error {
 	pointer, there := e.Details["pointer"].(string)
 	if m.pointer == "" || !there || strings.HasPrefix(pointer+"/", m.pointer+"/") {
@@ -85,9 +82,8 @@ func (m *SessionMessage) Placed(e *Error) *Error {
 	return &placed
 }
 
-// Delivered is the message as it is written to its addressee: as it came, with a
-// sequence_number and a correlation_id where it had none. What is 0 or "" is not
-// filled in.
+// Delivered returns the message as it is written to its recipient. It is the received document,
+// with a sequence_number and a correlation_id if it had none. Zero values are not filled in.
 func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
 	fillsSequence, fillsCorrelation := !m.Sequenced && sequence != 0, m.CorrelationID == "" && correlation != ""
 	if !fillsSequence && !fillsCorrelation {
@@ -103,7 +99,7 @@ func (m *SessionMessage) Delivered(sequence int64, correlation string) Raw {
 	return append(line, '}')
 }
 
-// direction is the sender and addressee of messages of a type; "" is any.
+// A direction gives the sender and the recipient of a message type; "" is any.
 type direction struct{ kind, from, to string }
 
 var directions = []direction{
@@ -115,8 +111,8 @@ var directions = []direction{
 	{TypeAbort, AgentArchitect, ""},
 }
 
-// Misdirected is why an agent of its type does not say this to one of that type,
-// nil if it does. It is Placed.
+// Misdirected returns an error if the types of the sender and the recipient do not fit the type
+// of the message. The error is already Placed.
 func (m *SessionMessage) Misdirected() *Error {
 	i := slices.IndexFunc(directions, func(d direction) bool { return d.kind == m.MessageType })
 	if i < 0 {

@@ -9,9 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Again is the task_assignment that was said before, as a new message: the same
-// task, and among its previous attempts what came of the last one. All else in the
-// payload is as it was, digit for digit.
+// Again returns a new task_assignment for the same task. The outcome of the last attempt is
+// appended to its previous attempts. The rest of the payload is unchanged, digit for digit.
 func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, feedback string) (*SessionMessage, error) {
 	if original.MessageType != TypeTaskAssignment {
 		return nil, fmt.Errorf("saying %s again: it is no %s", original.MessageID, TypeTaskAssignment)
@@ -34,8 +33,7 @@ func spellAttempt(number int64, outcome, feedback string) []byte {
 	return append(object.AppendMember(b, "feedback", feedback), '}')
 }
 
-// withAttempt is the payload of a task_assignment with one more attempt behind those
-// that there are.
+// withAttempt returns the payload of a task_assignment with one more attempt at the end.
 func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 	in, at := payload, 0
 	for _, key := range [...]string{"task", "context"} {
@@ -47,7 +45,7 @@ func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 	}
 	from, to, there := within(in, "previous_attempts")
 	if !there {
-		at += len(in) - 1 // before the brace of the context, in which there are others
+		at += len(in) - 1 // before the closing brace of the context, which has other members
 		return slices.Concat(payload[:at], []byte(`,"previous_attempts":[`), attempt, []byte{']'}, payload[at:]), true
 	}
 	if in[from] != '[' {
@@ -60,8 +58,8 @@ func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 	return slices.Concat(payload[:at], attempt, payload[at:]), true
 }
 
-// within is where the value of a member begins and ends in a document. The value is
-// lent out of the document, and ends where its room does: that tells the place.
+// within returns the position of a member's value in an object. The value must be a slice of the
+// object that keeps its capacity, since that gives the position.
 func within(document []byte, key string) (from, to int, ok bool) {
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	value := once(members, key)

@@ -1,27 +1,27 @@
 package wire
 
-// Lookup is what had to be looked up in the record before a message with a key can
-// be decided about: whether there is one with that key already. The State knows the
-// latest by itself, and says when this look is too old for the rest.
+// A Lookup is the result of a search in the log for the key of a message. It is needed before
+// the message can be decided. The State knows the latest keys, and reports when the Lookup is
+// too old.
 type Lookup struct {
-	Before int64  // the number of the record with the key; 0: there is none
-	Sum    uint64 // of what that one says, where the same key with other words is refused
-	Looked int64  // up to this record
-	Sender string // whose key it is
+	Before int64  // the number of the record with the key; 0: none
+	Sum    uint64 // of that record, if the same key with other content is refused
+	Looked int64  // the last record that was searched
+	Sender string // the sender that the key belongs to
 }
 
-// SessionSpec is what a session is: as the configuration has it, or as create-session
-// makes it. It is the payload of create-session, too.
+// A SessionSpec is the definition of a session, from the configuration or from create-session.
+// It is the payload of create-session, too.
 type SessionSpec struct {
 	ID            string          `json:"session_id"`
 	Members       []SessionMember `json:"members"`
 	Validation    string          `json:"validation"`                 // Validation… below
-	MaxIterations int64           `json:"max_iterations"`             // of reviews, for tasks that say nothing
+	MaxIterations int64           `json:"max_iterations"`             // maximum number of reviews, unless a task has its own
 	OnMax         string          `json:"on_max"`                     // Escalate…
 	RequireReview bool            `json:"require_review"`             // a task is done when it is approved, not before
-	TaskTimeout   int64           `json:"task_timeout_ms,omitzero"`   // milliseconds without a completion; 0: a task may take as long as it does
-	ProgressAfter int64           `json:"progress_after_ms,omitzero"` // a task that takes longer reports its progress
-	ProgressEvery int64           `json:"progress_every_ms,omitzero"` // this often
+	TaskTimeout   int64           `json:"task_timeout_ms,omitzero"`   // milliseconds without a completion; 0: no limit
+	ProgressAfter int64           `json:"progress_after_ms,omitzero"` // a task that takes longer must report its progress
+	ProgressEvery int64           `json:"progress_every_ms,omitzero"` // the interval of these reports
 }
 
 // When a developer reports progress, by default: in milliseconds.
@@ -30,13 +30,13 @@ const (
 	SessionProgressEvery = 30_000
 )
 
-// How strictly the messages of a session are held against its protocol.
+// The levels of validation of session messages.
 const (
 	ValidationStandard = "standard"
 	ValidationStrict   = "strict"
 )
 
-// SessionMember is one of a session.
+// A SessionMember is a member of a session.
 type SessionMember struct {
 	AgentID   string `json:"agent_id"`
 	AgentType string `json:"agent_type"` // Agent…
@@ -45,20 +45,20 @@ type SessionMember struct {
 // SaySession is the payload of send-session-message. An agent says the same by
 // printing the message as a line of its own.
 type SaySession struct {
-	SessionID string // of the session that is meant; "": the only one that both are in
-	Session          // the message, or what is wrong with it: that is no reason to refuse the request
+	SessionID string // the session; "": the only one that both members share
+	Session          // the message, or its error, which does not refuse the request
 	Lookup           // whether it was there before
 }
 
-// SessionSaid answers send-session-message: what became of a message.
+// SessionSaid answers send-session-message.
 type SessionSaid struct {
 	MessageID      string   `json:"message_id"`
 	SessionID      string   `json:"session_id"`
 	Seq            int64    `json:"seq"` // its number in the record
 	SequenceNumber int64    `json:"sequence_number"`
 	CorrelationID  string   `json:"correlation_id,omitzero"`
-	Duplicate      bool     `json:"duplicate,omitzero"` // it was there before, and nothing was done
-	Held           bool     `json:"held,omitzero"`      // it is delivered when the tasks are done that it waits for
+	Duplicate      bool     `json:"duplicate,omitzero"` // a repeat; nothing was done
+	Held           bool     `json:"held,omitzero"`      // it is delivered when the tasks that it waits for are done
 	Notes          []string `json:"notes,omitzero"`     // what was forgiven, and what is odd
 }
 
@@ -67,9 +67,9 @@ type GetSession struct {
 	SessionID     string `json:"session_id,omitzero"`     // "": the only one that the caller is in
 	After         int64  `json:"after,omitzero"`          // messages behind this number of the record
 	Limit         int64  `json:"limit,omitzero"`          // SessionPage when it is 0; at most MostSessionPage
-	CorrelationID string `json:"correlation_id,omitzero"` // messages of this chain alone
-	TaskID        string `json:"task_id,omitzero"`        // and of this task
-	To            string `json:"to,omitzero"`             // and for this member
+	CorrelationID string `json:"correlation_id,omitzero"` // only messages of this chain
+	TaskID        string `json:"task_id,omitzero"`        // only messages about this task
+	To            string `json:"to,omitzero"`             // only messages to this member
 }
 
 // How many messages a page of a session has.

@@ -9,13 +9,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// entryKeys are what the log says of a message, beside what the message says. A
-// message may have such members of its own: they are left out, or it could say of
-// itself what only the log can know.
+// entryKeys are the members that the log adds to a message. Members with these keys in the
+// message itself are dropped, so that a sender cannot forge them.
 var entryKeys = []string{"logged_at", "processing_duration_ms", "validation_errors", "log_seq", "refused", "said_by"}
 
-// MarshalJSONTo implements the encoder's interface: an entry is the message as it
-// came, and what the log says of it.
+// MarshalJSONTo implements json.MarshalerTo. It writes the message as received, with the members
+// of the log.
 func (s *SessionEntry) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(s.append(nil)) }
 
 func (s *SessionEntry) append(b []byte) []byte {
@@ -40,7 +39,7 @@ func (s *SessionEntry) append(b []byte) []byte {
 	return b
 }
 
-// appendMembersBut spells members as they are, but for those with some keys.
+// appendMembersBut appends members unchanged, except those with the given keys.
 func appendMembersBut(b []byte, members []object.Member, keys []string) []byte {
 	for _, m := range members {
 		if key := string(m.Key); !slices.Contains(keys, key) {
@@ -51,7 +50,7 @@ func appendMembersBut(b []byte, members []object.Member, keys []string) []byte {
 	return b
 }
 
-// appendKnown spells what is known of a message without a document.
+// appendKnown appends what is known about a message without a document.
 func (s *SessionEntry) appendKnown(b []byte) []byte {
 	b = object.AppendOptional(b, "message_id", s.MessageID)
 	b = object.AppendOptional(b, "message_type", s.Type)
@@ -61,7 +60,7 @@ func (s *SessionEntry) appendKnown(b []byte) []byte {
 	return b
 }
 
-// appendLogged spells what the log says.
+// appendLogged appends the members of the log.
 func (s *SessionEntry) appendLogged(b []byte) []byte {
 	b = object.AppendMember(b, "logged_at", s.LoggedAt)
 	b = strconv.AppendFloat(object.AppendKey(b, "processing_duration_ms"), s.TookMS, 'f', -1, 64)
@@ -73,9 +72,8 @@ func (s *SessionEntry) appendLogged(b []byte) []byte {
 	return object.AppendOptional(b, "said_by", s.By)
 }
 
-// UnmarshalJSONFrom implements the decoder's interface, for those who are told of a
-// message. Its document is then all of the entry, and what the message says is read
-// as far as it makes sense: it may be one that was refused for that.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom, for clients. The document is then the whole
+// entry. The members of the message are read as far as possible, since it may be a refused one.
 func (s *SessionEntry) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
 	if err != nil {

@@ -4,33 +4,32 @@ import (
 	"maps"
 )
 
-// DeliveryError is what became of a message that was not delivered. No message of
-// a session says it: it stands in the details of a response:error.
+// A DeliveryError describes a message that was not delivered. It is sent in the details of a
+// response:error.
 type DeliveryError struct {
-	OriginalMessageID string `json:"original_message_id"` // "" when it had none that could be read
+	OriginalMessageID string `json:"original_message_id"` // "" if it could not be read
 	ErrorType         string `json:"error_type"`          // Delivery… below
 	RetryCount        int    `json:"retry_count"`
 	MaxRetries        int    `json:"max_retries"`
 	NextRetryAt       string `json:"next_retry_at,omitzero"` // "": it is not tried again
 }
 
-// Why a message was not delivered.
+// The reasons why a message was not delivered.
 const (
-	DeliveryTimeout   = "timeout"   // its addressee does not take it
-	DeliveryRejected  = "rejected"  // it does not fit what is
-	DeliveryMalformed = "malformed" // it makes no sense
+	DeliveryTimeout   = "timeout"   // the recipient did not read it
+	DeliveryRejected  = "rejected"  // it conflicts with the current state
+	DeliveryMalformed = "malformed" // it is not valid
 )
 
-// DeliveryRetries is how often a delivery is tried again, by default.
+// DeliveryRetries is the default number of retries of a delivery.
 const DeliveryRetries = 3
 
-// Undelivered is what became of a message that was refused. It is tried again by
-// no member.
+// Undelivered returns the DeliveryError of a message that was refused. It is not retried.
 func Undelivered(messageID string, why *Error) *DeliveryError {
 	return &DeliveryError{OriginalMessageID: messageID, ErrorType: deliveryCode(why.Code), MaxRetries: DeliveryRetries}
 }
 
-// deliveryCode is the code as sessions know it.
+// deliveryCode returns the error_type of a code.
 func deliveryCode(c Code) string {
 	switch c {
 	case CodeInvalid, CodeUnknownType, CodeMalformed, CodeTooLarge, CodeMediaType:
@@ -41,9 +40,9 @@ func deliveryCode(c Code) string {
 	return DeliveryRejected
 }
 
-// AppendDeliveryError appends as one line what became of a session message. Its
-// message_id is given as it stood, or nil (Session.RawID). The details are those
-// of the DeliveryError, and beside them what is said of why.
+// AppendDeliveryError appends the delivery error of a session message as one line. Its
+// message_id is given as it was written, or nil (Session.RawID). The details are those of both
+// errors.
 func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *DeliveryError, why *Error) []byte {
 	said := *why
 	said.Details = maps.Clone(why.Details)
@@ -61,7 +60,7 @@ func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *Delivery
 	return e.AppendRefusal(b, messageID, &said)
 }
 
-// TaskExecutionError is how the work on a task of a session went wrong.
+// A TaskExecutionError describes what went wrong with the work on a task of a session.
 type TaskExecutionError struct {
 	TaskID          string `json:"task_id"`
 	ErrorType       string `json:"error_type"` // Execution… below
@@ -74,13 +73,13 @@ type TaskExecutionError struct {
 const (
 	ExecutionTimeout        = "timeout"
 	ExecutionException      = "exception"
-	ExecutionScopeViolation = "scope_violation" // a file was changed that was not to be
+	ExecutionScopeViolation = "scope_violation" // a file outside the scope was changed
 	ExecutionResourceLimit  = "resource_limit"
 )
 
 var executionErrors = []string{ExecutionTimeout, ExecutionException, ExecutionScopeViolation, ExecutionResourceLimit}
 
-// What can be done about it.
+// The suggested actions of a TaskExecutionError.
 const (
 	SuggestRetry    = "retry"
 	SuggestReassign = "reassign"

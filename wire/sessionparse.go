@@ -14,9 +14,8 @@ func (k *keys) session() bool {
 	return ok && (slices.Contains(SessionTypes, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)
 }
 
-// session reads a session message. The sender is whose line it is: another name
-// is refused, but for one that says something to this agent, which is a message
-// that was delivered here and comes back.
+// session reads a session message. Its sender must be the agent of the line. A message of
+// another sender to this agent is an echo of a delivered message.
 func (r *Reader) session(line []byte) Message {
 	s, from := named(r.room), r.sender()
 	switch {
@@ -33,8 +32,8 @@ func (r *Reader) session(line []byte) Message {
 	return s
 }
 
-// keep copies a line whose members are read next: they are those of the copy, so that
-// a reader of what was kept finds the same in it.
+// keep copies a line whose members are read next. The members are then those of the copy, so
+// that a later reader of the copy finds the same.
 func (r *Reader) keep(line []byte) Raw {
 	line = bytes.TrimSpace(line)
 	document := object.Clone(line)
@@ -44,9 +43,8 @@ func (r *Reader) keep(line []byte) Raw {
 	return document
 }
 
-// spoiled refuses a session message that cannot be read. It must be sure that it
-// is none that was delivered: what would tell may be among the rest. The line is
-// nil where it is not all there.
+// spoiled refuses a session message that cannot be read. It refuses only messages of this agent,
+// since others may be echoes. The line is nil if it is incomplete.
 func (r *Reader) spoiled(line []byte, why string) Message {
 	if r.sender() != r.Agent || r.Agent == "" {
 		return Log{Why: why}
@@ -59,7 +57,7 @@ func (r *Reader) spoiled(line []byte, why string) Message {
 	return s
 }
 
-// named is a session message of which nothing but its name is known.
+// named returns a session message of which only the id and the type are known.
 func named(members []object.Member) *Session {
 	s := new(Session)
 	s.Type, _ = object.Text(once(members, "message_type"))
@@ -69,11 +67,10 @@ func named(members []object.Member) *Session {
 	return s
 }
 
-// sender is the agent that the message names, "" if unknown.
+// sender returns the agent that the message names as its sender, or "" if it is unknown.
 func (r *Reader) sender() string { return agentNamed(once(r.room, "from_agent")) }
 
-// once is the value of a member, nil when it stands twice: it is unknown which of the
-// two was meant.
+// once returns the value of a member, or nil if its key is missing or a duplicate.
 func once(members []object.Member, key string) []byte {
 	var found []byte
 	for i := range members {
@@ -88,7 +85,7 @@ func once(members []object.Member, key string) []byte {
 	return found
 }
 
-// agentNamed is the agent_id in an AgentIdentifier, "" if it has none.
+// agentNamed returns the agent_id in an AgentIdentifier, or "" if it has none.
 func agentNamed(agent []byte) string {
 	var room [4]object.Member
 	o, err := object.Open(agent, object.AnyDepth, "", room[:0])

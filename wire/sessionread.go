@@ -10,14 +10,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReadSessionMessage reads a message of a session, as far as the message alone
-// tells whether it is one. Everything that is wrong is in the error: the first in
-// its message and under "pointer" in its details, all of it under "errors".
+// ReadSessionMessage reads a message of a session and checks it without knowledge of the
+// session. The message of the error, and "pointer" in its details, describe the first problem.
+// "errors" in the details lists all problems.
 //
-// A message_id may have the short form that is in use beside UUIDs, and what is
-// left out too often to insist on it is forgiven with a note: a sequence_number,
-// must_not_break, the rationale of a finding, and custom verifications. Whether
-// a session is stricter than that is known when the session is: see Strictly.
+// A message_id may be a UUID or have the short form. Some members are often left out; if one is
+// missing, this is tolerated with a note: a sequence_number, must_not_break, the rationale of a
+// finding, and custom verifications. For strict sessions see Strictly.
 func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -26,7 +25,8 @@ func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
 	return readSession(document, members, "")
 }
 
-// openLine takes apart what is a message as a whole. The document outlives the line.
+// openLine splits a whole message into its members. The document is a copy that outlives the
+// line.
 func openLine(line []byte, depth int) (document Raw, members []object.Member, err *Error) {
 	document = object.Clone(bytes.TrimSpace(line))
 	members, why, ok := object.Scan(document, depth, nil)
@@ -39,8 +39,8 @@ func openLine(line []byte, depth int) (document Raw, members []object.Member, er
 	return document, members, nil
 }
 
-// readSession is ReadSessionMessage for a document that has been taken apart. The
-// pointer is to where it stands.
+// readSession is ReadSessionMessage for a document that has been split into members. The pointer
+// is that of the document.
 func readSession(document Raw, members []object.Member, pointer string) (*SessionMessage, *Error) {
 	var all object.Issues
 	p := object.Decoder{Reader: object.Reader{Pointer: pointer, Members: members}, Issues: &all}
@@ -71,13 +71,13 @@ func readSession(document Raw, members []object.Member, pointer string) (*Sessio
 	return m, nil
 }
 
-// sum is the Sum of a message with a payload.
+// sum returns the Sum of a message with a payload.
 func (m *SessionMessage) sum(payload []byte) uint64 {
 	return sumOf([]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload)
 }
 
-// sumOf is a sum of several texts. There is a length before each, so that no two
-// messages are made of the same text.
+// sumOf returns the checksum of several texts. Each is preceded by its length, so that the
+// boundaries count.
 func sumOf(parts ...[]byte) uint64 {
 	sum := fnv.New64a()
 	for _, part := range parts {
@@ -140,8 +140,8 @@ func isUUID4(id string) bool {
 	return isUUID(id) && id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
 }
 
-// isShortID reports whether a text is msg- and digits, perhaps with a dash, letters
-// and digits behind them.
+// isShortID reports whether a text is "msg-" and digits, optionally followed by a dash, letters
+// and digits.
 func isShortID(id string) bool {
 	number, short := strings.CutPrefix(id, "msg-")
 	number, rest, more := strings.Cut(number, "-")

@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// fields refuses nothing inside message: what is wrong there belongs in the log of the session.
+// fields accepts any message. An error inside it belongs in the log of the session.
 func (s *SaySession) fields(f *fields) {
 	const key = "message"
 	f.text(&s.SessionID, "session_id", "The session; optional where both members have only one session in common.")
@@ -28,7 +28,7 @@ func (s *SaySession) fields(f *fields) {
 	s.Message, s.Err = readSession(document, members, o.Below(key))
 }
 
-// MarshalJSONTo implements the encoder's interface, for those who say a message.
+// MarshalJSONTo implements json.MarshalerTo, for clients.
 func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 	b := []byte{'{'}
 	if s.SessionID != "" {
@@ -83,17 +83,17 @@ const schemaMembers = `"type": "array", "items": {"type": "object", "properties"
 	`"agent_type": {"enum": ["architect", "developer", "reviewer"], "description": "What the agent does: it plans and assigns, works, or reviews."}}, ` +
 	`"required": ["agent_id", "agent_type"]}`
 
-// longestSession is how long the id of a session may be, in characters.
+// longestSession is the maximum length of a session id, in bytes.
 const longestSession = 64
 
-// IsSessionID reports whether a text is plain enough to be the id of a session: people
-// type it, and it stands in addresses.
+// IsSessionID reports whether a text may be the id of a session. People type it, and it is part
+// of URLs.
 func IsSessionID(id string) bool {
 	plain := func(c byte) bool { return alphanumeric(c) || c == '.' || c == '-' || c == '_' }
 	return len(id) <= longestSession && isRun(id, plain) && alphanumeric(id[0])
 }
 
-// readSessionMembers is a list of members, each of them once.
+// readSessionMembers reads a list of members without duplicates.
 func readSessionMembers(o *object.Reader, key string) []SessionMember {
 	if o.Find(key) == nil {
 		o.Refuse(key, "is missing: it must be a list")

@@ -7,8 +7,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReviewRequest is the payload of review_request. The checks in it are commands
-// of strangers: they are passed on to the reviewer, and not read here.
+// ReviewRequest is the payload of review_request. Its checks are untrusted commands. They are
+// passed on to the reviewer and not read here.
 type ReviewRequest struct {
 	ReviewID string
 	TaskID   string
@@ -45,7 +45,7 @@ func readReviewRequest(p *object.Decoder) *ReviewRequest {
 	return r
 }
 
-// want notes a verification that must have been made.
+// want records a required verification.
 func (r *ReviewRequest) want(name string, wanted bool) {
 	if wanted && !slices.Contains(r.Wanted, name) {
 		r.Wanted = append(r.Wanted, name)
@@ -58,12 +58,12 @@ type ReviewResult struct {
 	TaskID       string
 	Verdict      string // Verdict… above
 	Findings     []Finding
-	Verification []Verification // tests, type_check, lint if there is one, and those of their own
+	Verification []Verification // tests, type_check, lint if present, and custom ones
 	Summary      string
 	Changes      []RequiredChange
 }
 
-// Finding is something that a reviewer found.
+// A Finding is a defect that a reviewer found.
 type Finding struct {
 	ID       string
 	Severity string // Severity… above
@@ -73,21 +73,21 @@ type Finding struct {
 	FixedIn  int64  // the iteration; 0: it is open
 }
 
-// Verification is whether a check passed.
+// A Verification is the result of a check.
 type Verification struct {
 	Name   string // tests, type_check, lint or custom/NAME
 	Passed bool
 }
 
-// RequiredChange is what a reviewer wants changed.
+// A RequiredChange is a change that a reviewer requires.
 type RequiredChange struct {
 	ID       string
 	Priority string   // Fix… above
-	Findings []string // whose change it is
+	Findings []string // the findings that it fixes
 }
 
-// Objection is why a result cannot approve, nil if it can or does not: something
-// bad is still open, or a check has not passed.
+// Objection returns an error if an approving result contradicts itself: a severe finding is
+// open, or a check has not passed.
 func (r *ReviewResult) Objection() *Error {
 	if r.Verdict != VerdictApproved {
 		return nil
@@ -105,8 +105,7 @@ func (r *ReviewResult) Objection() *Error {
 	return nil
 }
 
-// Lacks is why a result cannot approve that leaves out verifications which its request
-// asked for; nil if it can.
+// Lacks returns an error if an approving result lacks verifications that its request required.
 func (r *ReviewResult) Lacks(wanted []string) *Error {
 	if r.Verdict != VerdictApproved {
 		return nil
@@ -199,8 +198,8 @@ func (r *ReviewResult) verified(name string, p *object.Decoder) {
 	p.Text("error", object.Optional)
 }
 
-// readRequiredChange reads a change. One that refers to nothing is odd and no more:
-// the finding may be one of an earlier review.
+// readRequiredChange reads a change. An unknown finding gets only a note, since it may belong to
+// an earlier review.
 func readRequiredChange(p *object.Decoder, known map[string]bool) RequiredChange {
 	c := RequiredChange{ID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, fixes), Findings: p.Names("related_findings", object.Required)}
 	p.Text("description", object.Required)

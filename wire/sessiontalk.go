@@ -4,7 +4,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Feedback is the payload of feedback: what any agent may say to any other.
+// Feedback is the payload of feedback, which any agent may send to any other.
 type Feedback struct {
 	Type           string // Feedback… above
 	Subject        string
@@ -25,8 +25,7 @@ type StatusQuery struct {
 	TaskID string // "": of everything
 }
 
-// StatusResponse is the payload of status_response: any object, which is for
-// the caller.
+// StatusResponse is the payload of status_response: any object. It is not read here.
 type StatusResponse struct{}
 
 // Abort is the payload of abort.
@@ -34,7 +33,7 @@ type Abort struct {
 	Scope           string // AbortTask or AbortSession
 	TargetID        string // of the task or the session
 	Reason          string
-	CleanupRequired bool // passed on: the agent of the work knows what there is to clean up
+	CleanupRequired bool // passed on to the developer, who knows what to clean up
 }
 
 func readAbort(p *object.Decoder) *Abort {

@@ -1,6 +1,6 @@
 package wire
 
-// SessionView answers get-session: a session whole, with a page of its log.
+// SessionView answers get-session with a whole session and a page of its log.
 type SessionView struct {
 	SessionSpec
 	State    string         `json:"state"` // SessionOpen or SessionClosed
@@ -10,11 +10,11 @@ type SessionView struct {
 	Tasks    []SessionTask  `json:"tasks"`    // in the order in which they were assigned
 	Reviews  []ReviewView   `json:"reviews"`  // in the order in which they were asked for
 	Messages []SessionEntry `json:"messages"` // in the order in which they came
-	More     bool           `json:"more"`     // there are messages behind these
-	Next     int64          `json:"next"`     // ask again behind this number
+	More     bool           `json:"more"`     // more messages follow
+	Next     int64          `json:"next"`     // the After of the next page
 }
 
-// What a session can be.
+// The states of a session.
 const (
 	SessionOpen   = "open"
 	SessionClosed = "closed"
@@ -26,11 +26,11 @@ const (
 	SessionByHand   = "operation"
 )
 
-// MemberView is how a member is.
+// A MemberView shows a member and its load.
 type MemberView struct {
 	SessionMember
 	Status  string `json:"status"`           // as query-agents has it; absent: no agent has this name
-	Waiting int    `json:"waiting,omitzero"` // messages that it has not been given yet
+	Waiting int    `json:"waiting,omitzero"` // messages not yet delivered to it
 	Working int    `json:"working,omitzero"` // tasks that it has
 }
 
@@ -39,7 +39,7 @@ type SessionList struct {
 	Sessions []SessionBrief `json:"sessions"`
 }
 
-// SessionBrief is what there is room for of a session beside others.
+// A SessionBrief summarizes a session for a list.
 type SessionBrief struct {
 	ID       string          `json:"session_id"`
 	State    string          `json:"state"`
@@ -62,7 +62,7 @@ type SessionTask struct {
 	State         TaskState           `json:"state"`    // of the task
 	Progress      float64             `json:"progress"` // from 0 to 1
 	Step          string              `json:"step,omitzero"`
-	Overdue       bool                `json:"overdue,omitzero"` // no progress is heard of for too long
+	Overdue       bool                `json:"overdue,omitzero"` // its progress report is overdue
 	Tries         int                 `json:"tries"`            // 2: it was retried after an error
 	Iteration     int                 `json:"iteration"`        // reviews that it has had
 	MaxIterations int                 `json:"max_iterations"`
@@ -77,17 +77,17 @@ type SessionTask struct {
 // The phases of a task of a session.
 const (
 	PhaseHeld      = "held"      // it waits for others
-	PhaseAssigned  = "assigned"  // the developer was told, and has said nothing yet
+	PhaseAssigned  = "assigned"  // the developer has it and has not responded
 	PhaseWorking   = "working"   // the developer is at it
-	PhaseCompleted = "completed" // the developer is done, and no review was asked for
+	PhaseCompleted = "completed" // the developer is done; no review is requested yet
 	PhaseReviewing = "reviewing"
-	PhaseRevise    = "revise"   // changes are requested: the architect assigns it again
-	PhaseRedesign  = "redesign" // it was rejected, and is to be planned anew
+	PhaseRevise    = "revise"   // changes are requested; the architect must assign it again
+	PhaseRedesign  = "redesign" // it was rejected and must be planned again
 	PhaseHuman     = "human"    // a person has to decide
 	PhaseOver      = "over"
 )
 
-// FindingView is a finding, followed over the reviews of a task.
+// A FindingView is a finding, tracked over the reviews of a task.
 type FindingView struct {
 	ID       string `json:"finding_id"`
 	Severity string `json:"severity"`
@@ -108,7 +108,7 @@ type ReviewView struct {
 	Verdict     string   `json:"verdict,omitzero"` // Verdict…; absent: it is open
 	RequestedAt string   `json:"requested_at"`
 	DecidedAt   string   `json:"decided_at,omitzero"`
-	Findings    []string `json:"findings"` // ids of those that its result has
+	Findings    []string `json:"findings"` // ids of the findings in its result
 }
 
 // ReviewList answers list-reviews.
@@ -116,18 +116,18 @@ type ReviewList struct {
 	Reviews []ReviewView `json:"reviews"`
 }
 
-// SessionEntry is a message as the log of its session has it.
+// A SessionEntry is a message in the log of its session.
 type SessionEntry struct {
 	Seq       int64  // its number in the record
-	Document  Raw    // the message as it came; nil when it could not be read to its end
-	MessageID string // where there is no document
+	Document  Raw    // the message as received; nil if it could not be read completely
+	MessageID string // only without a document
 	Type      string // likewise
 	From      string // the agent that said it
 	LoggedAt  string
-	TookMS    float64  // from when it came to when it was decided about
-	Errors    []string // what was forgiven, or all that is wrong with it
+	TookMS    float64  // from its receipt to the decision
+	Errors    []string // tolerated problems, or all problems
 	Refused   string   // why it was not delivered; "" when it was
-	By        string   // who said it in its sender's name; "" when its sender did
-	Sequence  int64    // what it was delivered with, where it had none itself
+	By        string   // who sent it for its sender; "" if the sender did
+	Sequence  int64    // the number that was assigned at delivery, if it had none
 	Chain     string
 }

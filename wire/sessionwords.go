@@ -1,7 +1,7 @@
 package wire
 
-// The words of sessions, in which an architect, developers and reviewers work
-// together. They are closed lists: a word that is not here is a mistake.
+// The words of the session protocol, in which an architect, developers and reviewers work
+// together. The lists are closed: any other word is an error.
 
 // The types of session messages.
 const (
@@ -33,7 +33,7 @@ const (
 // AgentTypes are all types of agents in a session.
 var AgentTypes = []string{AgentArchitect, AgentDeveloper, AgentReviewer}
 
-// How urgent an assignment is.
+// The priorities of an assignment.
 const (
 	PriorityHigh   = "high"
 	PriorityMedium = "medium"
@@ -42,13 +42,13 @@ const (
 
 var sessionPriorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
 
-// DependsHard is a SessionDependency that is waited for; the other kind is
+// DependsHard is the type of a SessionDependency that a task waits for. The other type is
 // DependsSoft.
 const DependsHard = "hard"
 
 var sessionDependencies = []string{DependsHard, DependsSoft}
 
-// What a completion says became of the task.
+// The outcomes of a completion.
 const (
 	OutcomeCompleted = "completed"
 	OutcomePartial   = "partial"
@@ -57,7 +57,7 @@ const (
 
 var outcomes = []string{OutcomeCompleted, OutcomePartial, OutcomeFailed}
 
-// What was done to a file.
+// The types of change to a file.
 const (
 	ChangeCreated  = "created"
 	ChangeModified = "modified"
@@ -66,7 +66,7 @@ const (
 
 var changeTypes = []string{ChangeCreated, ChangeModified, ChangeDeleted}
 
-// What a reviewer is asked to look at.
+// The focus areas of a review.
 const (
 	FocusSecurity      = "security"
 	FocusPerformance   = "performance"
@@ -78,19 +78,19 @@ const (
 
 var focusAreas = []string{FocusSecurity, FocusPerformance, FocusStyle, FocusLogic, FocusErrorHandling, FocusTestCoverage}
 
-// What a review comes to.
+// The verdicts of a review.
 const (
 	VerdictApproved         = "approved"
 	VerdictChangesRequested = "changes_requested" // it can be mended
-	VerdictRejected         = "rejected"          // it has to be planned anew
+	VerdictRejected         = "rejected"          // it must be planned again
 )
 
-// VerdictNone is said of a review that came to nothing: its reviewer never had it.
+// VerdictNone is the verdict of a review that its reviewer never received.
 const VerdictNone = "none"
 
 var verdicts = []string{VerdictApproved, VerdictChangesRequested, VerdictRejected}
 
-// How bad a finding is.
+// The severities of a finding.
 const (
 	SeverityCritical   = "critical"
 	SeverityMajor      = "major"
@@ -100,8 +100,7 @@ const (
 
 var severities = []string{SeverityCritical, SeverityMajor, SeverityMinor, SeveritySuggestion}
 
-// What kind of thing a finding is. The words are not those of what a reviewer is
-// asked to look at.
+// The categories of a finding. They differ from the focus areas.
 const (
 	CategoryBug         = "bug"
 	CategorySecurity    = "security"
@@ -122,7 +121,7 @@ const (
 
 var fixes = []string{FixMust, FixShould, FixConsider}
 
-// What feedback is.
+// The types of feedback.
 const (
 	FeedbackClarification = "clarification"
 	FeedbackCorrection    = "correction"
@@ -132,7 +131,7 @@ const (
 
 var feedbackTypes = []string{FeedbackClarification, FeedbackCorrection, FeedbackGuidance, FeedbackQuestion}
 
-// What an abort ends.
+// The scopes of an abort.
 const (
 	AbortTask    = "task"
 	AbortSession = "session"
@@ -140,16 +139,16 @@ const (
 
 var abortScopes = []string{AbortTask, AbortSession}
 
-// SessionIterations is how often a task is reviewed at most, by default.
+// SessionIterations is the default maximum number of reviews of a task.
 const SessionIterations = 3
 
-// What becomes of a task that was reviewed that often and is still not right. No
-// message says it.
+// The actions for a task that is not approved after the maximum number of reviews. No message
+// contains them.
 const (
 	EscalateAbort        = "abort"
 	EscalateForceApprove = "force_approve"
 	EscalateHumanReview  = "human_review"
 )
 
-// Escalations are all of these.
+// Escalations lists these actions.
 var Escalations = []string{EscalateAbort, EscalateForceApprove, EscalateHumanReview}

@@ -10,13 +10,13 @@ import (
 type SessionAssignment struct {
 	Task          DeveloperInput
 	Priority      string // Priority… above
-	Deadline      string // a wish; "" when there is none
-	MaxIterations int64  // 0: not said; see SessionIterations
+	Deadline      string // advisory; "" if there is none
+	MaxIterations int64  // 0: not set; see SessionIterations
 	Dependencies  []SessionDependency
 }
 
-// DeveloperInput is a task as a developer is given it. What there is to read
-// first, and what came of earlier attempts, is only for the developer.
+// DeveloperInput is a task as its developer receives it. The reading list and the results of
+// earlier attempts are only for the developer and are not read here.
 type DeveloperInput struct {
 	TaskID             string
 	Description        string
@@ -24,13 +24,13 @@ type DeveloperInput struct {
 	TestingRequired    bool
 	MustNotBreak       []string
 	AcceptanceCriteria []string
-	Attempts           int // that were made before, as far as it says
+	Attempts           int // number of earlier attempts that it lists
 }
 
-// SessionDependency is what a task waits for: an extension, for the protocol
-// knows dependencies and no message that says them.
+// A SessionDependency names tasks that a task waits for. It is an extension: the protocol knows
+// dependencies, but no message for them.
 type SessionDependency struct {
-	TaskID    string // that waits; the one that is assigned, by default
+	TaskID    string // the waiting task; by default the one that is assigned
 	DependsOn []string
 	Type      string // DependsHard or DependsSoft
 }
@@ -85,10 +85,10 @@ func checkContextFile(p *object.Decoder) {
 // SessionProgress is the payload of task_progress.
 type SessionProgress struct {
 	TaskID    string
-	Percent   float64 // from 0 to 100: 1 is one percent, not all of it
-	Step      string  // what the developer is at
+	Percent   float64 // from 0 to 100; 1 is one percent
+	Step      string  // what the developer does now
 	Files     []string
-	Remaining string // how long it takes yet, in the developer's words
+	Remaining string // the remaining time, as free text
 	Blockers  []string
 }
 
@@ -109,9 +109,9 @@ type Completion struct {
 	Summary  string
 	Blockers []string // why it is not completed
 
-	TestsRun, TestsPassed, TypeCheckPassed bool // as the developer says
+	TestsRun, TestsPassed, TypeCheckPassed bool // as reported by the developer
 
-	Error *TaskExecutionError // an extension: how it went wrong; nil: not said, or not so that it makes sense
+	Error *TaskExecutionError // an extension: what went wrong; nil if missing or not valid
 }
 
 // FileChange is a file that a developer created or modified.
@@ -121,7 +121,7 @@ type FileChange struct {
 	LinesRemoved *int64
 }
 
-// Touched are the files of a completion: created, modified and deleted.
+// Touched returns the files of a completion: created, modified and deleted.
 func (c *Completion) Touched() []string {
 	files := make([]string, 0, len(c.Created)+len(c.Modified)+len(c.Deleted))
 	for _, f := range c.Created {
@@ -159,8 +159,8 @@ func readCompletion(p *object.Decoder) *Completion {
 	return c
 }
 
-// readExecutionError reads how the work on a task went wrong. The protocol does not know
-// it, and no message is refused for what stands there.
+// readExecutionError reads what went wrong with the work on a task. It is an extension, so an
+// error in it does not refuse the message.
 func readExecutionError(p *object.Decoder, key, task string) *TaskExecutionError {
 	var e *TaskExecutionError
 	aside := object.Decoder{Reader: p.Reader, Issues: new(object.Issues)}
@@ -190,7 +190,7 @@ func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 	return files
 }
 
-// readCount is an optional number of things, nil if not said.
+// readCount reads an optional number of things. It returns nil if it is missing.
 func readCount(p *object.Decoder, key string) *int64 {
 	n, there := p.Whole(key, object.Optional, 0)
 	if !there {

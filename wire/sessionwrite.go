@@ -7,21 +7,21 @@ import (
 	"orchestrator/wire/object"
 )
 
-// SessionHead is what stands around the payload of a session message that the
-// orchestrator says for an agent, because the agent cannot.
+// SessionHead is the envelope of a session message that the orchestrator sends for an agent that
+// cannot send it itself.
 type SessionHead struct {
 	MessageID      string // a UUID of version 4
 	At             time.Time
 	SequenceNumber int64
-	From, To       AgentIdentifier // From is the member that it is said for
+	From, To       AgentIdentifier // From is the member that it is sent for
 	CorrelationID  string          // "" when there is none
 	ReplyTo        string
 	SessionID      string // "" unless its sender and its receiver share several sessions
 }
 
-// Completion is the task_completion of a developer who will say none: what the task
-// came to (Outcome…), and why. Nothing is known of what was changed or checked.
-// An error says what went wrong with the work; it is an extension.
+// Completion returns a task_completion for a developer who will not send one. It has an outcome
+// and the reason. It reports no changes and no checks. The error is an extension: it describes
+// what went wrong.
 func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError) *SessionMessage {
 	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
 	p := object.AppendText([]byte(`{"task_id":`), task)
@@ -41,13 +41,12 @@ func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError
 	return h.say(TypeTaskCompletion, append(p, '}'), c)
 }
 
-// Abort is an abort that is passed on to the developer of its task.
+// Abort returns an abort to be passed on to the developer of its task.
 func (h SessionHead) Abort(payload Raw, a *Abort) *SessionMessage {
 	return h.say(TypeAbort, payload, a)
 }
 
-// StatusResponse answers a status_query for an agent that does not run: with any
-// object.
+// StatusResponse returns the answer to a status_query for an agent that does not run.
 func (h SessionHead) StatusResponse(payload Raw) *SessionMessage {
 	return h.say(TypeStatusResponse, payload, &StatusResponse{})
 }

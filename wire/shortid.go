@@ -3,11 +3,11 @@ package wire
 // How much of an id people see.
 const (
 	shortUUID  = 8
-	longestOwn = 24 // characters, of one that a person has thought of
+	longestOwn = 24 // characters of an id that a person has chosen
 )
 
-// ShortID is an id as people see it: the beginning of it, by which it can be told from
-// others and found again. What a person has thought of is shown whole, if it is not long.
+// ShortID returns an id for people. A UUID is cut to a prefix that identifies it. An id that a
+// person has chosen is cut only if it is long.
 func ShortID(id string) string {
 	if isUUID(id) {
 		return id[:shortUUID]

@@ -33,7 +33,7 @@ func readSpecMember(o *object.Reader, key string) *Spec {
 	return s
 }
 
-// checkAims reads what the task is for: at least one thing.
+// checkAims checks the requirements of a task: at least one.
 func checkAims(o *object.Reader) {
 	const key = "requirements"
 	count := 0
@@ -129,7 +129,7 @@ func (s *Spec) readPromises(o *object.Reader) {
 	o.Fail(in.Err())
 }
 
-// keyForm is what the key of a contract must have.
+// keyForm describes the key of a contract, for messages.
 const keyForm = "letters from a to z, digits and underscores alone, and one of them at least"
 
 func isContractKey(key string) bool {
@@ -141,7 +141,7 @@ func isContractKey(key string) bool {
 	return key != ""
 }
 
-// isUUID knows the one spelling that most programs write: 8-4-4-4-12.
+// isUUID reports whether a text is a UUID in the usual form: 8-4-4-4-12.
 func isUUID(text string) bool {
 	if len(text) != 36 {
 		return false
@@ -162,7 +162,7 @@ func isUUID(text string) bool {
 	return true
 }
 
-// CanonicalID returns a UUID in lower case, as RFC 9562 has it, and any other id as it is.
+// CanonicalID returns a UUID in lower case, as RFC 9562 requires, and any other id unchanged.
 func CanonicalID(id string) string {
 	if isUUID(id) {
 		return strings.ToLower(id)
@@ -170,7 +170,7 @@ func CanonicalID(id string) string {
 	return id
 }
 
-// note adds what is odd.
+// note appends a warning, up to mostOddities.
 func note(odd []Oddity, pointer, text string) []Oddity {
 	if len(odd) >= object.MaxNotes {
 		return odd
@@ -178,14 +178,14 @@ func note(odd []Oddity, pointer, text string) []Oddity {
 	return append(odd, Oddity{Kind: EventDocumentOdd, Pointer: pointer, Text: text})
 }
 
-// mayText is Text for those who only want to know that it is one.
+// mayText checks an optional text without returning it.
 func mayText(o *object.Reader, key string) {
 	if value := o.Find(key); value != nil && value[0] != '"' {
 		o.Refuse(key, "must be a string")
 	}
 }
 
-// mustSay is NeedText for those who only want to know that it is there.
+// mustSay checks a required text without returning it.
 func mustSay(o *object.Reader, key string) {
 	switch value := o.Find(key); {
 	case value == nil:
@@ -197,13 +197,13 @@ func mustSay(o *object.Reader, key string) {
 	}
 }
 
-// mayTexts is Texts for those who only want to know that it is a list of them.
+// mayTexts checks an optional list of texts without returning it.
 func mayTexts(o *object.Reader, key string) {
 	items, _ := o.Items(key)
 	o.EachText(key, items, func(string) {})
 }
 
-// mayObject is Document for those who only want to know that it is one.
+// mayObject checks an optional object without returning it.
 func mayObject(o *object.Reader, key string) {
 	if value := o.Find(key); value != nil && !object.IsObject(value) {
 		o.Refuse(key, "must be an object")

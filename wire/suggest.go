@@ -8,13 +8,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// spoken are the types of messages that agents say.
+// spoken lists the types of messages that agents send.
 var spoken = slices.DeleteFunc(Schemas(), func(name string) bool {
 	return !strings.HasPrefix(name, "request:") && !strings.HasPrefix(name, "event:")
 })
 
-// meantType is the type that was probably meant by one that there is not; "" when none
-// is near. An author that forgets what stands before the colon asks for something.
+// meantType returns the type that an unknown type probably meant, or "" if none is similar. A
+// type without a prefix counts as a request.
 func meantType(kind string) string {
 	const slips, longest = 2, 64
 	if len(kind) > longest {
@@ -33,7 +33,7 @@ func meantType(kind string) string {
 	return best
 }
 
-// dashed spells complete_task and completeTask as complete-task.
+// dashed rewrites complete_task and completeTask as complete-task.
 func dashed(kind string) string {
 	var b strings.Builder
 	for i, r := range kind {
@@ -50,7 +50,7 @@ func dashed(kind string) string {
 	return b.String()
 }
 
-// slipsBetween counts the letters that are wrong, too many or missing.
+// slipsBetween returns the edit distance of two texts.
 func slipsBetween(a, b string) int {
 	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -70,8 +70,7 @@ func slipsBetween(a, b string) int {
 	return last[len(b)]
 }
 
-// nearly returns why a line that is no JSON object was probably meant as a message; "" when
-// it was not.
+// nearly returns why a line that is not a JSON object was probably meant as a message, or "".
 func nearly(line []byte) string {
 	text := bytes.TrimLeft(line, " \t")
 	if !bytes.HasPrefix(text, []byte("{")) {

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TaskState is where a task stands.
+// TaskState is the state of a task.
 type TaskState string
 
 // The states of a task. The last three are final.
@@ -25,16 +25,16 @@ const (
 	TaskCancelled  TaskState = "cancelled"
 )
 
-// TaskStates are all states, in the order in which a task may pass them.
+// TaskStates lists all states, in the order in which a task may pass through them.
 var TaskStates = []TaskState{
 	TaskPending, TaskAssigned, TaskPlanning, TaskPlanReview, TaskRunning,
 	TaskNeedsHuman, TaskInReview, TaskDone, TaskFailed, TaskCancelled,
 }
 
-// Final reports whether nothing follows.
+// Final reports whether the state is final.
 func (s TaskState) Final() bool { return s == TaskDone || s == TaskFailed || s == TaskCancelled }
 
-// Status is the state as agents see it, in five words.
+// Status returns the state as agents see it: one of TaskStatuses.
 func (s TaskState) Status() string {
 	switch s {
 	case TaskPending, TaskAssigned:
@@ -47,11 +47,11 @@ func (s TaskState) Status() string {
 	return "running"
 }
 
-// TaskStatuses are the words of Status, and so what query-tasks can filter by.
+// TaskStatuses lists the results of Status, by which query-tasks can filter.
 var TaskStatuses = []string{"queued", "running", "completed", "failed", "cancelled"}
 
-// Task is a task as all see it. In a list the parts that can be large
-// (description, payload, result) are left out; get-task has them.
+// A Task is a task as all callers see it. A list leaves out the members that can be large
+// (description, payload, result); get-task has them.
 type Task struct {
 	ID                   string    `json:"id"`
 	Name                 string    `json:"name"`
@@ -71,7 +71,7 @@ type Task struct {
 	SubmittedBy    string  `json:"submittedBy"`       // such as agent:planner
 	AssignedTo     string  `json:"assignedTo"`        // an agent; null: none
 	Progress       float64 `json:"progress,omitzero"` // from 0 to 1
-	Message        string  `json:"message,omitzero"`  // said with the progress
+	Message        string  `json:"message,omitzero"`  // reported with the progress
 	Attempts       int     `json:"attempts,omitzero"` // how often it was assigned
 	Result         Raw     `json:"result,omitzero"`
 	Error          string  `json:"error,omitzero"`  // why it failed
@@ -85,8 +85,8 @@ type Task struct {
 // MarshalJSONTo implements the encoder's interface.
 func (t *Task) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(t.append(nil)) }
 
-// append spells a task. It is written by hand because tasks are what is asked
-// for most.
+// append appends a task as JSON. It is written by hand because tasks are the most frequent
+// answer.
 func (t *Task) append(b []byte) []byte {
 	b = append(b, `{"id":`...)
 	b = object.AppendText(b, t.ID)
@@ -135,14 +135,14 @@ func (t *Task) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// The roles of agents: what each is there for.
+// The roles of agents.
 const (
 	RoleWorker   = "worker"
 	RolePlanner  = "planner"
 	RoleReviewer = "reviewer"
 )
 
-// Roles are the roles that every team has. The file of a team may name more.
+// Roles lists the roles that every team has. The configuration may add more.
 var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
 
 // SubmitTask is the payload of submit-task.
@@ -153,13 +153,13 @@ type SubmitTask struct {
 	Payload              Raw           `json:"payload,omitzero"`
 	RequiredRole         string        `json:"requiredRole,omitzero"`
 	RequiredCapabilities []string      `json:"requiredCapabilities,omitzero"`
-	Dependencies         []Dependency  `json:"dependencies,omitzero"` // what must be done first, and what else there is to know
+	Dependencies         []Dependency  `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
 	Priority             Raw           `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
 	Spec                 *Spec         `json:"-"`
 	Requirements         *Requirements `json:"-"`
 	Observability        *TaskTrace    `json:"observability,omitzero"` // nil if not said
 	Details              Details       `json:",embed"`
-	Patient              bool          `json:"-"` // what depends on it waits when it fails, unless the file says otherwise
+	Patient              bool          `json:"-"` // its dependents wait if it fails, unless the configuration differs
 }
 
 func (s *SubmitTask) fields(f *fields) {
@@ -199,7 +199,7 @@ func (f *fields) priority(p *Raw) {
 	}
 }
 
-// documents reads the documents that a new task may bring.
+// documents reads the optional documents of a new task.
 func (s *SubmitTask) documents(o *object.Reader) {
 	if s.Spec = readSpecMember(o, "structured_spec"); s.Spec != nil {
 		s.Details.StructuredSpec = s.Spec.Document
@@ -231,7 +231,7 @@ func (q *QueryTasks) fields(f *fields) {
 	f.text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
 }
 
-// statusWords are what tasks can be chosen by.
+// statusWords lists the words by which tasks can be filtered.
 var statusWords = func() []string {
 	words := append([]string(nil), TaskStatuses...)
 	for _, state := range TaskStates {
@@ -244,7 +244,7 @@ var statusWords = func() []string {
 	return words
 }()
 
-// TaskID is the payload of every operation that needs nothing but a task.
+// TaskID is the payload of every operation that needs only a task.
 type TaskID struct {
 	TaskID string `json:"taskId"`
 }
@@ -302,7 +302,7 @@ type TaskList struct {
 	Cursor string `json:"cursor,omitzero"` // the last task of the list, if others follow
 }
 
-// MostCounted bounds the count of what is beyond the limit of a list.
+// MostCounted is the maximum of TaskList.More.
 const MostCounted = 10_000
 
 // TaskNotice is the payload of notify:task-assigned and notify:task-cancelled.
@@ -316,21 +316,20 @@ type TaskNotice struct {
 const (
 	NoticeAssigned  = "task-assigned"
 	NoticeCancelled = "task-cancelled"
-	NoticeUpdated   = "task-updated" // something is new about the agent's task
+	NoticeUpdated   = "task-updated" // the agent's task has changed
 	NoticeShutdown  = "shutdown"
 )
 
-// AssignedMessage is what notify:task-assigned says.
+// AssignedMessage is the message of notify:task-assigned.
 const AssignedMessage = "Task assigned. Use TaskGet to view details."
 
-// PlanFirstMessage is what it says when a plan is wanted.
+// PlanFirstMessage is the message of notify:task-assigned if a plan is required.
 const PlanFirstMessage = "Task assigned. Submit a plan for it first, with submit-plan."
 
-// DependencyFailed is why a task is cancelled when one that it needs comes to
-// nothing.
+// DependencyFailed is the reason of a task that is cancelled because a dependency failed.
 const DependencyFailed = "Dependency failed"
 
-// taskOperations are the operations that the published protocol has, and the steps of a task.
+// taskOperations are the operations of the published protocol and the steps of a task.
 var taskOperations = []Operation{
 	request[QueryAgents](Operation{
 		Name: "query-agents", Published: true,

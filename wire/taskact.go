@@ -6,15 +6,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TaskAct is said about a task that was asked for before, under the same id. A
-// request has other types: these three are reserved.
+// A TaskAct is a message about an existing task, with the id of the task. Its types are
+// reserved: a task request has another type.
 type TaskAct struct {
 	ID     string // of the task
 	Type   string // Act… below
-	Input  Raw    // what an update brings: any value, digit for digit
-	Reason string // why it is cancelled; "" if not said
+	Input  Raw    // the input of an update: any value, digit for digit
+	Reason string // why it is cancelled, or ""
 
-	// Payload is the whole payload of an update that has other members beside the input.
+	// Payload is the whole payload of an update with members other than the input.
 	Payload Raw
 
 	Document Raw // all of it, on one line, digit for digit
@@ -22,18 +22,18 @@ type TaskAct struct {
 
 // The types of acts.
 const (
-	ActStatus = "task.status" // asks where the task stands
-	ActUpdate = "task.update" // brings what the task needs to go on
-	ActCancel = "task.cancel" // asks to give it up
+	ActStatus = "task.status" // requests the status of the task
+	ActUpdate = "task.update" // provides the input that the task waits for
+	ActCancel = "task.cancel" // requests its cancellation
 )
 
 var taskActs = []string{ActStatus, ActUpdate, ActCancel}
 
-// IsTaskAct reports whether a type is one of an act, and so none of a request.
+// IsTaskAct reports whether a type is that of an act and not of a task request.
 func IsTaskAct(kind string) bool { return slices.Contains(taskActs, kind) }
 
-// ReadTaskAct reads what is said about a task that there is, in the way of
-// ReadTaskRequest. The input of an update may be any value: null is one too.
+// ReadTaskAct reads an act, as ReadTaskRequest reads a request. The input of an update may be
+// any value, including null.
 func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -42,7 +42,7 @@ func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
 	return readTaskAct(document, members)
 }
 
-// readTaskAct is ReadTaskAct for a document that has been taken apart.
+// readTaskAct is ReadTaskAct for a document that has been split into members.
 func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 	p := delegated(members, "")
 	a := &TaskAct{Document: document, ID: readLabel(p, "id", object.Required), Type: p.OneOf("type", object.Required, taskActs)}
@@ -64,7 +64,7 @@ func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 	return a, nil
 }
 
-// readAny is a value that must be there, and may be null.
+// readAny reads a required value that may be null.
 func readAny(p *object.Decoder, key string) Raw {
 	if value := once(p.Members, key); object.IsNull(value) {
 		return Raw("null")

@@ -11,12 +11,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// artifactRef begins the ref of content that is kept elsewhere. No agent may give
-// such a ref: its reader gets what it refers to.
+// artifactRef begins the ref of detached content. An agent must not use such a ref, since its
+// reader would get that content.
 const artifactRef = "sha256:"
 
-// refsOfOthers refuses refs that no agent can give: the reader of such an artifact
-// would get content that another agent has made.
+// refsOfOthers refuses refs to detached content. The reader of such an artifact would get the
+// content of another agent.
 func (r *TaskResponse) refsOfOthers() *Error {
 	for i := range r.Artifacts {
 		if IsArtifactRef(r.Artifacts[i].Ref) {
@@ -26,11 +26,12 @@ func (r *TaskResponse) refsOfOthers() *Error {
 	return nil
 }
 
-// ArtifactRef is the ref of content that was detached: hash is its SHA-256, in 64
-// hexadecimal digits.
+// ArtifactRef returns the ref of detached content. hash is its SHA-256, in 64 hexadecimal
+// digits.
 func ArtifactRef(hash string) string { return artifactRef + hash }
 
-// ArtifactHash is the hash in such a ref. It is not ok for every other.
+// ArtifactHash returns the hash in the ref of detached content. It reports false for any other
+// ref.
 func ArtifactHash(ref string) (hash string, ok bool) {
 	if hash, ok = strings.CutPrefix(ref, artifactRef); !ok || !isHex(hash, 64) {
 		return "", false
@@ -38,19 +39,18 @@ func ArtifactHash(ref string) (hash string, ok bool) {
 	return hash, true
 }
 
-// IsArtifactRef reports whether a ref is that of content that was detached.
+// IsArtifactRef reports whether a ref is that of detached content.
 func IsArtifactRef(ref string) bool {
 	_, ok := ArtifactHash(ref)
 	return ok
 }
 
-// Detach takes the content out of every artifact that has more than limit bytes of
-// it, and leaves a ref in its place: in the Artifacts and in the Document, if there is
-// one. An artifact that has a ref of its own keeps both. When something cannot be
-// stored, the response stays as it was.
+// Detach stores the content of every artifact with more than limit bytes and replaces it with a
+// ref, both in Artifacts and in Document. An artifact that already has a ref is not changed. If
+// store fails, the response is not changed.
 //
-// What is stored is the content, or its spelling in the document where that is not
-// ours: Attach puts it back digit for digit.
+// If the document encodes the content differently than Quote, the JSON text is stored instead.
+// Attach can then restore it digit for digit.
 func (r *TaskResponse) Detach(limit int, store func(content string) (ref string, err error)) error {
 	artifacts, refs := slices.Clone(r.Artifacts), make([]string, len(r.Artifacts))
 	spelled := artifactsIn(r.Document)
@@ -78,8 +78,8 @@ func (r *TaskResponse) Detach(limit int, store func(content string) (ref string,
 	return nil
 }
 
-// Attach puts content back that was detached. What cannot be loaded stays as it is:
-// the document is right in any case, and the error says what is missing in it.
+// Attach restores detached content. Content that cannot be loaded keeps its ref. The document is
+// valid in any case, and the error lists what is missing.
 func Attach(document Raw, load func(ref string) (string, error)) (Raw, error) {
 	var missing []error
 	whole := replaced(document, artifactsIn(document), func(i int, item Raw) Raw {
@@ -106,7 +106,7 @@ func HasArtifactRefs(document Raw) bool {
 		slices.ContainsFunc(artifactsIn(document), func(item Raw) bool { return refOf(item) != "" })
 }
 
-// refOf is the ref of an artifact whose content was detached, "" for every other.
+// refOf returns the ref of an artifact with detached content, or "".
 func refOf(artifact Raw) string {
 	if ref, ok := object.Text(MemberOf(artifact, "ref")); ok && IsArtifactRef(ref) {
 		return ref
@@ -114,8 +114,9 @@ func refOf(artifact Raw) string {
 	return ""
 }
 
-// kept is how the content of an artifact is stored: as it is, if it can be spelled
-// again from that. Content that could be taken for a spelling is none such.
+// kept returns the form in which the content of an artifact is stored: the content, if Quote
+// restores its JSON text, or that text. Content that looks like JSON text is stored as JSON
+// text.
 func kept(content string, literal []byte) string {
 	if string(Quote(content)) == string(literal) && !isLiteral(content) {
 		return content
@@ -123,7 +124,7 @@ func kept(content string, literal []byte) string {
 	return string(literal)
 }
 
-// literalOf is the spelling of content that was stored.
+// literalOf returns the JSON text of stored content.
 func literalOf(kept string) []byte {
 	if isLiteral(kept) {
 		return []byte(kept)
@@ -136,8 +137,8 @@ func isLiteral(content string) bool {
 	return strings.HasPrefix(content, `"`) && s.Quoted() && s.At == len(content)
 }
 
-// artifactsIn are the artifacts of a task response, lent out of its document. A
-// document of another kind has none, whatever stands in it.
+// artifactsIn returns the artifacts of a task response as slices of its document. A document of
+// another kind has none.
 func artifactsIn(document Raw) []Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || once(members, "status") == nil || once(members, "type") != nil {
@@ -152,8 +153,8 @@ func artifactsIn(document Raw) []Raw {
 	return artifacts
 }
 
-// replaced is a document with something else in the place of each item, which are
-// lent out of it in their order; all else is as it was.
+// replaced returns a document with each item replaced. The items are slices of the document, in
+// order. The rest is unchanged.
 func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
 	var b []byte
 	done := 0
@@ -168,7 +169,7 @@ func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
 	return append(b, document[done:]...)
 }
 
-// withoutMember is a document without one of its members, of which there are others.
+// withoutMember returns a document without one of its members. It must have others.
 func withoutMember(document Raw, key string) Raw {
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	i := slices.IndexFunc(members, func(m object.Member) bool { return string(m.Key) == key })

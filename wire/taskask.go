@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The operations of delegated work, without their prefix. They can be asked for as
-// every other, or said as the lines that they are: see FormTask and FormAct.
+// The operations of delegated work, without their prefix. They can be requested like any other,
+// or sent as bare lines: see DialectTaskRequest and DialectTaskAct.
 const (
 	operationSubmitTask = "submit-task-request" // its payload is the task request
 	operationGetTask    = "get-task-response"
@@ -18,12 +18,12 @@ const (
 	operationCancelTask = "cancel-task"
 )
 
-// ReasonReused is the reason in the details of a refusal that says that the id of a
-// task request is that of another task.
+// ReasonReused is the reason in the details of a refusal if the id of a task request belongs to
+// another task.
 const ReasonReused = "id_reused"
 
-// MarshalJSONTo implements the encoder's interface: a request is its document, or one
-// is made of it.
+// MarshalJSONTo implements json.MarshalerTo. It writes the document of the request, or one made
+// from its fields.
 func (r *TaskRequest) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(r.Forwarded(Forwarding{}))
 }
@@ -31,7 +31,7 @@ func (r *TaskRequest) MarshalJSONTo(e *jsontext.Encoder) error {
 // GetTaskResponse is the payload of get-task-response.
 type GetTaskResponse struct {
 	TaskID string `json:"taskId"`
-	Check  bool   `json:"-"` // it was said as an act: the answer is a line of its own
+	Check  bool   `json:"-"` // it came as a bare act: the answer is a separate line
 }
 
 const theRequested = "The id of the task, as in its task request."
@@ -41,9 +41,9 @@ func (g *GetTaskResponse) fields(f *fields) { f.need(&g.TaskID, "taskId", theReq
 // UpdateTaskRequest is the payload of update-task-request.
 type UpdateTaskRequest struct {
 	TaskID string `json:"taskId"`
-	Input  Raw    `json:"input"` // what the task needs to go on: any value, digit for digit
+	Input  Raw    `json:"input"` // the input that the task waits for: any value, digit for digit
 
-	Payload Raw `json:"-"` // all that a line says, if it says more
+	Payload Raw `json:"-"` // the whole payload of a bare act, if it has other members
 }
 
 func (u *UpdateTaskRequest) fields(f *fields) {
@@ -66,25 +66,24 @@ const schemaTrace = schemaObject + `, "properties": {` +
 	`"spanId": {"type": ["string", "null"], "maxLength": 4096, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*$", "description": "The span that the work is part of."}, ` +
 	`"baggage": {"type": ["object", "null"], "description": "Values that travel with the trace, at most 16 KiB."}}`
 
-// TaskAnswer answers the operations of delegated work: with the task response, as
-// it is.
+// TaskAnswer answers the operations of delegated work with the task response, unchanged.
 type TaskAnswer struct {
 	Document Raw
-	// Trace is where the task stands in a trace. It goes beside the answer, where there
-	// is a place for it, and is not spelled: one that was read has none.
+	// Trace is the position of the task in a trace. It is sent beside the answer where the
+	// transport allows it, and is not encoded.
 	Trace *TaskTrace
 }
 
-// TaskID is the id of the task that the response is about.
+// TaskID returns the id of the task of the response.
 func (a *TaskAnswer) TaskID() string {
 	id, _ := object.Text(MemberOf(a.Document, "id"))
 	return id
 }
 
-// MarshalJSONTo implements the encoder's interface.
+// MarshalJSONTo implements json.MarshalerTo.
 func (a TaskAnswer) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(a.Document) }
 
-// UnmarshalJSONFrom implements the decoder's interface.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (a *TaskAnswer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := d.ReadValue()
 	if err != nil {
@@ -107,7 +106,7 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 	return r, nil
 }
 
-// readTrace is an optional place in a trace; nil when it is missing.
+// readTrace reads an optional position in a trace. It returns nil if it is missing.
 func readTrace(o *object.Reader, key string) *TaskTrace {
 	value := o.Find(key)
 	if value == nil {

@@ -6,22 +6,22 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TaskFault is why a task that was handed to an agent came to nothing.
+// A TaskFault is the error of a delegated task that failed.
 type TaskFault struct {
-	Code        string `json:"code"` // Fault… below, or a word that only those who deal with each other know
+	Code        string `json:"code"` // Fault… below, or a code that two programs have agreed on
 	Message     string `json:"message"`
 	Details     Raw    `json:"details,omitzero"` // an object, digit for digit
-	Recoverable bool   `json:"recoverable"`      // another try may go well
+	Recoverable bool   `json:"recoverable"`      // a retry may succeed
 }
 
-// The codes that are in use. The list is open: whatever an agent says is taken.
+// The known codes. The list is open: an agent may use any code.
 const (
 	FaultInvalidInput       = "INVALID_INPUT"
 	FaultMissingField       = "MISSING_REQUIRED_FIELD"
 	FaultFieldType          = "INVALID_FIELD_TYPE"
 	FaultFieldValue         = "INVALID_FIELD_VALUE"
 	FaultAgentNotFound      = "AGENT_NOT_FOUND"
-	FaultCapabilityNotFound = "CAPABILITY_NOT_FOUND" // no agent does what the type says
+	FaultCapabilityNotFound = "CAPABILITY_NOT_FOUND" // no agent has the capability of that type
 	FaultAgentUnavailable   = "AGENT_UNAVAILABLE"
 	FaultAgentBusy          = "AGENT_BUSY"
 	FaultMCPNotConnected    = "MCP_NOT_CONNECTED"
@@ -29,25 +29,25 @@ const (
 	FaultMCPRateLimited     = "MCP_RATE_LIMITED"
 	FaultMCP                = "MCP_ERROR"
 	FaultCoordination       = "COORDINATION_FAILED"
-	FaultGraphCycle         = "TASK_GRAPH_CYCLE"  // the work would come back to an agent that has it
-	FaultDelegation         = "DELEGATION_FAILED" // it cannot be handed on
+	FaultGraphCycle         = "TASK_GRAPH_CYCLE"  // the work would return to an agent that has had it
+	FaultDelegation         = "DELEGATION_FAILED" // it cannot be delegated
 	FaultTimeout            = "TIMEOUT"
 	FaultInternal           = "INTERNAL_ERROR"
 	FaultKnowledgeNotFound  = "KNOWLEDGE_NOT_FOUND"
 	FaultRateLimited        = "RATE_LIMITED"
 )
 
-// FaultCodes are all codes that are in use.
+// FaultCodes lists all known codes.
 var FaultCodes = []string{
 	FaultInvalidInput, FaultMissingField, FaultFieldType, FaultFieldValue, FaultAgentNotFound, FaultCapabilityNotFound,
 	FaultAgentUnavailable, FaultAgentBusy, FaultMCPNotConnected, FaultMCPAuth, FaultMCPRateLimited, FaultMCP,
 	FaultCoordination, FaultGraphCycle, FaultDelegation, FaultTimeout, FaultInternal, FaultKnowledgeNotFound, FaultRateLimited,
 }
 
-// unexplained is why something failed that failed without a word.
+// unexplained is the message of a failure without one.
 const unexplained = "The task failed, and its agent does not say why"
 
-// orUnexplained is a fault, or that of an agent that says none.
+// orUnexplained returns f, or a fault without an explanation if f is nil.
 func orUnexplained(f *TaskFault) *TaskFault {
 	if f == nil {
 		return &TaskFault{Code: FaultInternal, Message: unexplained}
@@ -55,12 +55,12 @@ func orUnexplained(f *TaskFault) *TaskFault {
 	return f
 }
 
-// passing are the codes of what may have passed when it is tried again.
+// passing lists the codes of temporary errors.
 var passing = []string{FaultRateLimited, FaultTimeout, FaultAgentUnavailable, FaultAgentBusy}
 
-// FaultOf is a refusal as the source of delegated work hears it. The details
-// are the same; where a code stands for several, a reason in them tells which. A source that
-// refuses may know the code better, and say it as "fault" in the details.
+// FaultOf returns a refusal as the source of delegated work sees it. The details are the same.
+// If one code covers several, "reason" in the details distinguishes them. A "fault" in the
+// details of the refusal overrides the code.
 func FaultOf(why *Error) *TaskFault {
 	code, reason := faultCode(why.Code)
 	known, better := why.Details["fault"].(string)
@@ -87,7 +87,7 @@ func FaultOf(why *Error) *TaskFault {
 	return f
 }
 
-// faultCode is the code as this dialect has it.
+// faultCode returns the code in the delegation dialect.
 func faultCode(c Code) (code, reason string) {
 	switch c {
 	case CodeInvalid, CodeMalformed:
@@ -108,8 +108,8 @@ func faultCode(c Code) (code, reason string) {
 	return FaultInternal, ""
 }
 
-// readFault reads an error. What it does not say is filled in: a failure is none the
-// less one.
+// readFault reads an error. Missing members are filled in, since the task has failed in any
+// case.
 func readFault(p *object.Decoder) *TaskFault {
 	checkLookalikes(p, "code", "message", "details", "recoverable")
 	f := &TaskFault{

@@ -4,10 +4,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// FillIn is a task response in which the metadata says what m knows and it did not.
+// FillIn returns a task response whose metadata is completed from m. Existing members are kept.
 func (m TaskMetadata) FillIn(response Raw) Raw {
 	spelled, err := object.Encode(m)
-	if err != nil { // texts and numbers can be spelled
+	if err != nil { // strings and numbers can always be encoded
 		return response
 	}
 	block := Raw("{}")

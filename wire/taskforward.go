@@ -7,23 +7,23 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Forwarding is what is said anew when a request is forwarded. What is empty stays
-// as it came.
+// A Forwarding holds the members that are replaced when a request is forwarded. Empty fields
+// leave the request unchanged.
 type Forwarding struct {
 	Source, Target string
-	Chain          []string // every agent that has had the task in hand, the last of them last
+	Chain          []string // every agent that has had the task, the latest last
 	TraceID        string
 	SpanID         string
 
-	// These are said where the request says nothing; of the context the conversation,
-	// the parent and the user, and no more.
+	// The following fill in members that the request lacks. Of Context only the conversation,
+	// the parent and the user are used.
 	Context TaskContext
 	Baggage Raw
 }
 
-// Forwarded is the request as it is written to its target, without a line end: as it
-// came, digit for digit and with members that are not known here, but for what is
-// said anew. One that did not come, and so has no Document, is spelled first.
+// Forwarded returns the request as it is written to its target, without a line end. It is the
+// received document, digit for digit and with unknown members, except for the members in f. A
+// request without a Document is encoded first.
 func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 	document := r.Document
 	if document == nil {
@@ -50,7 +50,7 @@ func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 	})
 }
 
-// spell makes the document of a request of our own.
+// spell returns the document of a request that the orchestrator made.
 func (r *TaskRequest) spell() Raw {
 	b := object.AppendText([]byte(`{"id":`), r.ID)
 	b = object.AppendMember(b, "type", r.Type)
@@ -72,8 +72,7 @@ func (r *TaskRequest) spell() Raw {
 	return append(b, '}')
 }
 
-// appendBlock appends an object in which everything may be missing, if there is
-// something in it.
+// appendBlock appends an object with optional members, unless it is empty.
 func appendBlock(b []byte, key string, block any) []byte {
 	spelled, err := object.Encode(block)
 	if err != nil || string(spelled) == "{}" { // texts and numbers can be spelled
@@ -82,13 +81,13 @@ func appendBlock(b []byte, key string, block any) []byte {
 	return object.AppendRaw(b, key, spelled)
 }
 
-// setting is a member that gets a value; nil leaves it alone.
+// A setting is a new value for a member; nil leaves the member unchanged.
 type setting struct {
 	key   string
 	value []byte
 }
 
-// setWithin sets members of an object that is a member, and that is added when it is
+// setWithin sets members of an object that is a member of document. It adds the object if it is
 // missing.
 func setWithin(document Raw, key string, settings []setting) Raw {
 	block, changed := Raw("{}"), false
@@ -106,8 +105,7 @@ func setWithin(document Raw, key string, settings []setting) Raw {
 	return setMember(document, key, block)
 }
 
-// setMember is a document in which a member has a value, and everything else is as it
-// was.
+// setMember returns a document with one member set and the rest unchanged.
 func setMember(document Raw, key string, value []byte) Raw {
 	if from, to, ok := within(document, key); ok {
 		return slices.Concat(document[:from], value, document[to:])
@@ -115,12 +113,12 @@ func setMember(document Raw, key string, value []byte) Raw {
 	end := len(document) - 1 // before its brace
 	added := object.AppendRaw(nil, key, value)
 	if len(bytes.TrimSpace(document[1:end])) == 0 {
-		added = added[1:] // nothing stands before it
+		added = added[1:] // it is the first member
 	}
 	return slices.Concat(document[:end], added, document[end:])
 }
 
-// dropMember is a document without a member, with everything else as it was.
+// dropMember returns a document without a member. The rest is unchanged.
 func dropMember(document Raw, key string) Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || once(members, key) == nil {
@@ -146,7 +144,7 @@ func spellSome(text string) []byte {
 	return Quote(text)
 }
 
-// spellMissing spells a text that stands in for one that is missing.
+// spellMissing returns the JSON of otherwise if said is empty, or nil.
 func spellMissing(said, otherwise string) []byte {
 	if said != "" {
 		return nil

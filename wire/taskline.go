@@ -7,16 +7,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What is refused of delegated work, as Refused.Type has it.
+// The values of Refused.Type for delegated work.
 const (
 	typeTaskRequest  = "task:request"
 	typeTaskResponse = "task:response"
-	typeTaskAct      = "task:" // and what comes behind the dot in the type of the act
+	typeTaskAct      = "task:" // followed by the part of the act's type after the dot
 )
 
-// given is the id of the task that a line is about, and whether this agent has it, or
-// had it. Of two ids it is the last, as most readers of JSON take it, and the agent
-// has the task if it has either.
+// given returns the id of the task that a line is about, and whether this agent has or had it.
+// For a duplicate id it returns the last, as most JSON decoders do, and given is true if it
+// holds for any.
 func (r *Reader) given() (id string, given bool) {
 	for i := range r.room {
 		if string(r.room[i].Key) == "id" {
@@ -43,7 +43,7 @@ func (r *Reader) taskRequest(line []byte) Message {
 	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: DialectTaskRequest}
 }
 
-// taskAct reads what is said about a task by who has asked for it.
+// taskAct reads an act on a task by its source.
 func (r *Reader) taskAct(line []byte, kind string) Message {
 	id, given := r.given()
 	if given {
@@ -67,8 +67,8 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 
 func typeOfAct(kind string) string { return typeTaskAct + kind[len("task."):] }
 
-// taskResponse reads what became of a task. Many a logger prints an id and a status,
-// and so does who shows a task: it is none unless this agent has the task.
+// taskResponse reads a task response. A line is a response only if this agent has the task,
+// since many programs print objects with an id and a status.
 func (r *Reader) taskResponse(line []byte) Message {
 	id, given := r.given()
 	if !given {
@@ -89,10 +89,9 @@ func (r *Reader) refusedTask(form Dialect, kind string, err *Error) *Refused {
 	return &Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
 }
 
-// spoiledTask refuses a message of delegated work that cannot be read, and that is
-// no other's: neither of another dialect, as far as it goes, nor of another agent,
-// nor about a task that this one has, unless it is the response. Of a request there
-// must be a payload, be it only the beginning of one.
+// spoiledTask refuses a message of delegated work that cannot be read. The line must not be of
+// another dialect or from another agent. This agent must not have the task, unless the line is a
+// response. A request must have a payload, or the start of one.
 func (r *Reader) spoiledTask(payload bool, why string) Message {
 	k := &r.known
 	id, given := r.given()
@@ -111,8 +110,8 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 	return Log{Why: why}
 }
 
-// source is the agent that a request names as its source, "" if none. It is false when
-// that is unknown.
+// source returns the agent that a request names as its source, or "". It reports false if the
+// source cannot be read.
 func (r *Reader) source() (name string, known bool) {
 	if !object.IsObject(r.known.routing) {
 		return "", true
@@ -123,14 +122,14 @@ func (r *Reader) source() (name string, known bool) {
 	return name, err == nil && o.Err() == nil
 }
 
-// ours reports whether the source of a request is this agent, or not said.
+// ours reports whether a request names this agent or no source.
 func (r *Reader) ours() bool {
 	source, known := r.source()
 	return known && (source == "" || source == r.Agent)
 }
 
-// behind is the key behind the members of an object that could be read; "" if there is
-// none. What could not be read is its value.
+// behind returns the key after the members of an object that could be read, or "" if there is
+// none. Its value is the part that could not be read.
 func behind(line []byte, members []object.Member) string {
 	s := object.Scanner{Text: line}
 	if len(members) == 0 {

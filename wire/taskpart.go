@@ -9,9 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// delegated is a message about delegated work that is to be read. Programs that have
-// nothing to say often say null, and nothing in this dialect means something else
-// by it.
+// delegated returns a decoder for a message of delegated work. In this dialect null means
+// missing, since many programs write null for an absent value.
 func delegated(members []object.Member, pointer string) *object.Decoder {
 	return &object.Decoder{Reader: object.Reader{Members: members, Pointer: pointer}, Issues: &object.Issues{NullIsAbsent: true}}
 }
@@ -37,7 +36,7 @@ func readLabel(p *object.Decoder, key string, must object.Presence) string {
 	return ""
 }
 
-// readLabels is an optional list of labels that say something.
+// readLabels reads an optional list of labels that are not blank.
 func readLabels(p *object.Decoder, key string) []string {
 	all := p.Names(key, object.Optional)
 	for i, s := range all {
@@ -51,14 +50,14 @@ func readLabels(p *object.Decoder, key string) []string {
 	return all
 }
 
-// LongestChain is how many may have had a task in hand.
+// LongestChain is the maximum number of agents in a delegation chain.
 const LongestChain = 100
 
-// largestChain is how long their names may be together.
+// largestChain is the maximum total length of their names, in bytes.
 const largestChain = 16 << 10
 
-// readChain is a list of labels that does not grow for ever: it goes with each request
-// that follows from this one.
+// readChain reads a list of labels of bounded size. Every request that follows from this one
+// carries it.
 func readChain(p *object.Decoder, key string) []string {
 	all := readLabels(p, key)
 	size := 0
@@ -72,7 +71,7 @@ func readChain(p *object.Decoder, key string) []string {
 	return all
 }
 
-// unfit is why a text is no label, "" if it is one.
+// unfit returns why a text is not a label, or "" if it is one.
 func unfit(s string) string {
 	switch {
 	case len(s) > longestID:
@@ -83,7 +82,7 @@ func unfit(s string) string {
 	return ""
 }
 
-// readObject is an object that is not looked into.
+// readObject reads an object without decoding it.
 func readObject(p *object.Decoder, key string, must object.Presence) Raw {
 	if !p.Has(key, must) {
 		return nil
@@ -108,8 +107,8 @@ func checkKeys(p *object.Decoder) {
 	}
 }
 
-// mistakable is the member that makes something else of a message about delegated
-// work, and what; "" when none does.
+// mistakable returns the member that makes a message of delegated work ambiguous, and why. It
+// returns "" if there is none.
 func (k *keys) mistakable() (key, why string) {
 	kind, _ := object.Text(k.kind)
 	switch {
@@ -127,10 +126,10 @@ func (k *keys) mistakable() (key, why string) {
 	return "", ""
 }
 
-// checkLookalikes notes members that are passed over although they were probably meant:
-// this dialect mixes two ways of spelling keys.
+// checkLookalikes adds notes about ignored members that were probably meant as known ones. This
+// dialect mixes two spellings of keys.
 func checkLookalikes(p *object.Decoder, known ...string) {
-	const longest = 40 // no key of this dialect is, however it is spelled
+	const longest = 40 // longer than any key of this dialect
 	for i := range p.Members {
 		if len(p.Members[i].Key) > longest {
 			continue
@@ -147,8 +146,8 @@ func checkLookalikes(p *object.Decoder, known ...string) {
 	}
 }
 
-// alike reports whether two keys are the same but for capitals, dashes and underscores.
-// One of them has letters alone beside these.
+// alike reports whether two keys differ only in case, dashes and underscores. One of them must
+// consist of letters otherwise.
 func alike(a, b string) bool {
 	for {
 		a, b = strings.TrimLeft(a, "_-"), strings.TrimLeft(b, "_-")

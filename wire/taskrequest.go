@@ -6,22 +6,22 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TaskRequest is work that is handed to an agent. It is forwarded as it came; what
-// is read out of it is what decisions need.
+// A TaskRequest is work that is delegated to an agent. It is forwarded unchanged. The fields
+// hold what decisions need.
 type TaskRequest struct {
-	ID            string // of the task: whatever is said about the task has the same
-	Type          string // what is to be done: the name of a capability
+	ID            string // of the task; every message about the task has it
+	Type          string // the capability that it needs
 	Payload       Raw    // an object, digit for digit
 	Context       TaskContext
 	Routing       TaskRouting
 	Observability TaskTrace
 
 	Document Raw      // all of it, on one line, digit for digit
-	Notes    []string // what is odd, each with its place
-	Sum      uint64   // of what is asked and of which agent: asking once more changes none of it
+	Notes    []string // warnings, each with its place
+	Sum      uint64   // of the content and the target; a repeat has the same
 }
 
-// TaskContext is what a task belongs to. What is not said is "".
+// TaskContext is the context of a task. Missing members are "".
 type TaskContext struct {
 	ConversationID string `json:"conversationId,omitzero"`
 	ParentTaskID   string `json:"parentTaskId,omitzero"`
@@ -30,27 +30,25 @@ type TaskContext struct {
 	Priority       string `json:"priority,omitzero"` // Priority…
 }
 
-// TaskRouting is the way of a task. What is not said is "".
+// TaskRouting is the route of a task. Missing members are "".
 type TaskRouting struct {
-	Source string   `json:"source,omitzero"` // who asks, and is answered
-	Target string   `json:"target,omitzero"` // who is asked
+	Source string   `json:"source,omitzero"` // the agent that delegates and gets the responses
+	Target string   `json:"target,omitzero"` // the agent that the work is for
 	Chain  []string `json:"delegationChain,omitzero"`
 }
 
-// TaskTrace says to which trace a task belongs. The ids need not be those of the
-// W3C: see IsTraceID.
+// TaskTrace is the position of a task in a trace. The ids need not have the form of the W3C: see
+// IsTraceID.
 type TaskTrace struct {
 	TraceID string `json:"traceId,omitzero"`
 	SpanID  string `json:"spanId,omitzero"`
 	Baggage Raw    `json:"baggage,omitzero"` // an object, digit for digit
 }
 
-// mostBaggage is how long baggage may be, in bytes: it goes with everything that is
-// done for a task.
+// mostBaggage is the maximum size of baggage, in bytes. All messages of a task carry it.
 const mostBaggage = 16 << 10
 
-// How urgent a task is has two words that sessions do not have. What is not said is
-// PriorityNormal.
+// The priorities that sessions do not have. The default is PriorityNormal.
 const (
 	PriorityNormal = "normal"
 	PriorityUrgent = "urgent"
@@ -58,12 +56,11 @@ const (
 
 var taskPriorities = []string{PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent}
 
-// ReadTaskRequest reads a request for work, as far as it alone tells whether it is
-// one. Everything that is wrong is in the error, as ReadSessionMessage tells it.
+// ReadTaskRequest reads a task request and checks it without knowledge of other tasks. The error
+// lists all problems, as that of ReadSessionMessage does.
 //
-// Members that are not known here are kept and forwarded. One that is null counts as
-// missing, where it may be. A type of which IsTaskAct says that it is about a task
-// that there is already is none of a request.
+// Unknown members are kept and forwarded. An optional member that is null counts as missing. The
+// type must not be that of an act (IsTaskAct).
 func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -72,8 +69,8 @@ func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {
 	return readTaskRequest(document, members, "")
 }
 
-// readTaskRequest is ReadTaskRequest for a document that has been taken apart. The
-// pointer is to where it stands.
+// readTaskRequest is ReadTaskRequest for a document that has been split into members. The
+// pointer is that of the document.
 func readTaskRequest(document Raw, members []object.Member, pointer string) (*TaskRequest, *Error) {
 	p := delegated(members, pointer)
 	r := &TaskRequest{Document: document, ID: readLabel(p, "id", object.Required), Type: readLabel(p, "type", object.Required), Payload: readObject(p, "payload", object.Required)}

@@ -4,39 +4,37 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TaskResponse is what became of work that was handed to an agent: so far, or in the
-// end.
+// A TaskResponse reports the status of delegated work, intermediate or final.
 type TaskResponse struct {
 	ID        string     // of the task
 	Status    string     // Response… below
-	Result    Raw        // of a task that is completed: any value, digit for digit; nil when there is none
-	Fault     *TaskFault // why it failed, or was cancelled; of one that failed there always is one
+	Result    Raw        // of a completed task: any value, digit for digit; nil if there is none
+	Fault     *TaskFault // why it failed or was cancelled; never nil if it failed
 	Metadata  TaskMetadata
 	Artifacts []Artifact
-	Question  string   // what is asked where input is required: there always is something
-	Options   []Option // the answers that it allows; none: any will do
+	Question  string   // the question if input is required; then never ""
+	Options   []Option // the allowed answers; none: any text is allowed
 
-	Document Raw      // all of it, on one line, digit for digit; nil of our own
-	Notes    []string // what is odd, each with its place
+	Document Raw      // the whole response on one line; nil if the orchestrator made it
+	Notes    []string // warnings, each with its place
 }
 
 // The statuses of delegated work.
 const (
 	ResponsePending       = "pending"     // it was received, and not begun
-	ResponseInProgress    = "in_progress" // it is worked on
+	ResponseInProgress    = "in_progress" // the agent works on it
 	ResponseCompleted     = "completed"
 	ResponseFailed        = "failed"
 	ResponseCancelled     = "cancelled"
 	ResponseInputRequired = "input_required" // it goes on with an ActUpdate
 )
 
-// ResponseStatuses are all statuses of delegated work.
+// ResponseStatuses lists all statuses of delegated work.
 var ResponseStatuses = []string{
 	ResponsePending, ResponseInProgress, ResponseCompleted, ResponseFailed, ResponseCancelled, ResponseInputRequired,
 }
 
-// Response is the state as the source of the work sees it: one of
-// ResponseStatuses.
+// Response returns the state as the source of the work sees it: one of ResponseStatuses.
 func (s TaskState) Response() string {
 	switch s {
 	case TaskPending, TaskAssigned:
@@ -53,17 +51,17 @@ func (s TaskState) Response() string {
 	return ResponseInProgress
 }
 
-// TaskMetadata is how the work went. The keys are not all spelled in the same way.
+// TaskMetadata describes the execution of a task. The spelling of its keys is not uniform.
 type TaskMetadata struct {
 	StartedAt   string `json:"startedAt,omitzero"`
 	CompletedAt string `json:"completedAt,omitzero"`
 	DurationMS  *int64 `json:"duration_ms,omitzero"` // nil if not said
 	Agent       string `json:"agent,omitzero"`       // who did it
-	RetryCount  *int64 `json:"retryCount,omitzero"`  // how often it was tried again; nil if not said
+	RetryCount  *int64 `json:"retryCount,omitzero"`  // number of retries; nil if unknown
 }
 
-// Artifact is something that was made. One that is elsewhere has a Ref, and need not
-// have its content here: an extension.
+// An Artifact is a product of a task. One that is stored elsewhere has a Ref, and its Content
+// may be empty; this is an extension.
 type Artifact struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"` // a MIME type
@@ -71,9 +69,9 @@ type Artifact struct {
 	Ref     string `json:"ref,omitzero"`
 }
 
-// AppendTaskResponse appends a response of our own as one line: what another agent
-// has said is its Document. Of what does not go with its status nothing is written,
-// and one that failed without a fault has that of an agent that does not say why.
+// AppendTaskResponse appends a response that the orchestrator made as one line. Members that do
+// not fit the status are left out. A failed response without a fault gets one. The response of
+// an agent is its Document.
 func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 	b = object.AppendText(append(b, `{"id":`...), r.ID)
 	b = object.AppendMember(b, "status", r.Status)
@@ -94,15 +92,15 @@ func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 	return append(b, '}', '\n')
 }
 
-// appendUndone appends the response to work that was refused. The id is given as it
-// stood.
+// appendUndone appends the failed response to work that was refused. The id is given as it was
+// written.
 func appendUndone(b, id []byte, why *Error) []byte {
 	b = append(append(b, `{"id":`...), id...)
 	b = object.AppendMember(b, "status", ResponseFailed)
 	return append(FaultOf(why).append(object.AppendKey(b, "error")), '}', '\n')
 }
 
-// appendQuestion says a question in both of the ways in which it is read.
+// appendQuestion appends a question in both forms that programs read.
 func (r *TaskResponse) appendQuestion(b []byte) []byte {
 	question := r.Question
 	if object.IsBlank(question) {

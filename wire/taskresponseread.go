@@ -7,17 +7,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReadTaskResponse reads what became of a task, in the way of ReadTaskRequest. A
-// result goes with the status completed alone. A task that failed without an error,
-// or with half of one, is not kept from failing: what is missing is filled in, with
-// a note.
+// ReadTaskResponse reads a task response, as ReadTaskRequest reads a request. Only a completed
+// task may have a result. If a failed task has no error or an incomplete one, the missing
+// members are filled in, with a note.
 //
-// Where input is required, the question is the first of these that says something:
-// the member message, the question in the object input, and the message of the
-// error. The answers that are allowed stand in the options of input: texts, or
-// objects with a value and a label, no value twice. None of this is in the published
-// protocol, which is silent about it, so whatever is otherwise there is noted and passed
-// over.
+// If input is required, the question is the first of these that is not blank: the member
+// message, the question in the object input, and the message of the error. The options of input
+// are the allowed answers: texts, or objects with a value and a label, without duplicate values.
+// The published protocol does not define these members, so errors in them are noted and ignored.
 func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
 	document, members, err := openLine(line, depth)
 	if err != nil {
@@ -26,7 +23,7 @@ func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
 	return readTaskResponse(document, members)
 }
 
-// readTaskResponse is ReadTaskResponse for a document that has been taken apart.
+// readTaskResponse is ReadTaskResponse for a document that has been split into members.
 func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Error) {
 	p := delegated(members, "")
 	r := &TaskResponse{Document: document, ID: readLabel(p, "id", object.Required), Status: p.OneOf("status", object.Required, ResponseStatuses)}
@@ -51,9 +48,9 @@ func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Er
 // Succeeded is the result of a completed task whose response has none.
 var Succeeded = Raw(`{"success":true}`)
 
-// normalized returns the document with the members that its status needs, and without an
-// error that its status does not allow, so that all readers find the same. A document that
-// needs no change is returned byte for byte.
+// normalized returns the document with the members that its status needs, and without an error
+// that its status does not allow. All readers then find the same. A document that needs no
+// change is returned unchanged.
 func (r *TaskResponse) normalized(members []object.Member) Raw {
 	switch r.Status {
 	case ResponseFailed:
@@ -64,11 +61,11 @@ func (r *TaskResponse) normalized(members []object.Member) Raw {
 		return setWithin(r.Document, "error", r.Fault.lacking(given))
 	case ResponseCompleted:
 		document := r.Document
-		if once(members, "result") == nil { // a null that was said stays: it is passed on word for word
+		if once(members, "result") == nil { // an explicit null is passed on unchanged
 			document = setMember(document, "result", Succeeded)
 		}
 		return dropMember(document, "error")
-	case ResponseInputRequired, ResponseCancelled: // what is asked, or why, may be in the error only
+	case ResponseInputRequired, ResponseCancelled: // the question or the reason may be only in the error
 		if once(members, "error") == nil {
 			return r.Document
 		}
@@ -81,7 +78,7 @@ func (r *TaskResponse) normalized(members []object.Member) Raw {
 	return dropMember(r.Document, "error")
 }
 
-// lacking are the members that the error of an agent leaves out.
+// lacking returns the members that the error of an agent lacks.
 func (f *TaskFault) lacking(given []byte) (settings []setting) {
 	if code, ok := object.Text(MemberOf(given, "code")); !ok || object.IsBlank(code) {
 		settings = append(settings, setting{key: "code", value: Quote(f.Code)})
@@ -105,7 +102,7 @@ func readResponseResult(p *object.Decoder, status string) Raw {
 	return p.Value("result")
 }
 
-// checkStatus makes what was said about a task fit its status.
+// checkStatus adapts the members of a response to its status.
 func checkStatus(p *object.Decoder, r *TaskResponse) {
 	switch r.Status {
 	case ResponseFailed:
@@ -166,10 +163,10 @@ func readArtifact(p *object.Decoder) Artifact {
 	return a
 }
 
-// unasked is what is asked where the input is not described.
+// unasked is the question of a response that requires input and does not describe it.
 const unasked = "The agent needs input to go on, and does not say which"
 
-// readAsk finds the question of a task that needs input.
+// readAsk sets the question of a task that needs input.
 func readAsk(p *object.Decoder, r *TaskResponse) {
 	var said object.Reader
 	input := once(p.Members, "input")
@@ -196,8 +193,8 @@ func readAsk(p *object.Decoder, r *TaskResponse) {
 	}
 }
 
-// readAskOptions are the answers that a question allows: texts, or as in AskUser. In both a
-// value stands once, otherwise it is unknown what was meant.
+// readAskOptions reads the answers that a question allows: texts, or objects as in AskUser.
+// Values must be distinct.
 func readAskOptions(o *object.Reader) []Option {
 	items, _ := o.Items("options")
 	if len(items) == 0 || object.IsObject(items[0]) {

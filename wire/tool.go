@@ -8,43 +8,41 @@ import (
 	"orchestrator/wire/object"
 )
 
-// tool is an operation that can be called as a tool, in the words of the Model
-// Context Protocol, on a line like every other. What its arguments are is said by
-// the schema of the operation's payload.
+// A tool is an operation that can be called as in the Model Context Protocol, with one call on a
+// line. The schema of the operation's payload describes its arguments.
 type tool struct{ name, operation, summary string }
 
 var tools = []tool{
 	{
 		"bus_send_message", operationMail,
-		"Sends a message to another actor. It is kept, and its addressee finds it when they come. The answer is the message with its number, seq.",
+		"Sends a message to another actor. The message is kept until the recipient reads it. The answer is the message with its number, seq.",
 	},
 	{
 		"bus_poll", "poll-messages",
-		"Returns the messages that came for you, in the order of their numbers. It takes nothing away: say with bus_ack what you have dealt with.",
+		"Returns your messages, in the order of their numbers. Reading removes nothing: acknowledge processed messages with bus_ack.",
 	},
 	{
 		"bus_ack", "ack-messages",
-		"Says up to which message you have dealt with what came for you. bus_poll goes on behind it.",
+		"Acknowledges your messages up to a number. bus_poll continues after that number.",
 	},
 	{
 		"bus_presence_heartbeat", "heartbeat",
-		"Says that you are there: once a minute, from when you begin with it.",
+		"Reports that you are present. After the first call, call it once a minute.",
 	},
 }
 
-// The versions of the Model Context Protocol in which tools are called as here,
-// the latest last.
+// toolVersions are the supported versions of the Model Context Protocol, the latest last.
 var toolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 
-// What may be wrong with a call, in the numbers of JSON-RPC.
+// The JSON-RPC error codes of a call.
 const (
 	rpcInvalidRequest = -32600
 	rpcNoMethod       = -32601
 	rpcInvalidParams  = -32602
 )
 
-// call reads a line that calls a method. A tool becomes a request, the rest is
-// answered at once. What has no id wants no answer, and gets none.
+// call reads a line that calls a method. A tool call becomes a Request; any other call is
+// answered at once. A call without an id is not answered.
 func (r *Reader) call() Message {
 	k := &r.known
 	id := correlatable(k.id)
@@ -132,8 +130,8 @@ func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
 	return &Answered{ID: id, Method: method, Text: append(line, '}', '}', '\n'), Err: err}
 }
 
-// appendWelcome answers initialize: with the version that was asked for, if it
-// is one of ours, or else with our latest, which the caller may take or leave.
+// appendWelcome answers initialize with the requested version if it is supported, or with the
+// latest one.
 func (r *Reader) appendWelcome(b []byte) []byte {
 	version := toolVersions[len(toolVersions)-1]
 	var params object.Reader
@@ -153,7 +151,7 @@ func appendTools(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		schema, _ := Schema("request:" + t.operation) // tests say that it is there, and has a payload
+		schema, _ := Schema("request:" + t.operation) // tests check that it exists and has a payload
 		b = object.AppendText(append(b, `{"name":`...), t.name)
 		b = object.AppendMember(b, "description", t.summary)
 		b = append(object.AppendRaw(b, "inputSchema", MemberOf(MemberOf(schema, "properties"), "payload")), '}')

@@ -8,17 +8,17 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TraceContext is a place in a trace, as the W3C's recommendation on trace context
-// has it.
+// A TraceContext is a position in a trace, as defined by the W3C recommendation on trace
+// context.
 type TraceContext struct {
 	TraceID string // 32 digits: see IsTraceID
 	SpanID  string // 16 digits: see IsSpanID
-	Flags   byte   // of which the lowest bit says that the trace is recorded
+	Flags   byte   // the lowest bit is set if the trace is recorded
 }
 
-// ParseTraceparent reads a traceparent. Of versions to come it reads what they have in
-// common with version 00, which stands in front. False means that there is none:
-// a receiver of a wrong one begins a trace of their own.
+// ParseTraceparent reads a traceparent. Of a later version it reads the part that version 00
+// defines. It reports false if the traceparent is not valid; the receiver then begins a new
+// trace.
 func ParseTraceparent(line string) (TraceContext, bool) {
 	parts := strings.Split(line, "-")
 	later := len(parts) > 4 && parts[0] != "00"
@@ -29,7 +29,7 @@ func ParseTraceparent(line string) (TraceContext, bool) {
 	return TraceContext{TraceID: parts[1], SpanID: parts[2], Flags: flags[0]}, true
 }
 
-// Traceparent spells it; "" when its ids are none of the W3C's.
+// Traceparent returns the traceparent of c, or "" if the ids do not have the form of the W3C.
 func (c TraceContext) Traceparent() string {
 	if !IsTraceID(c.TraceID) || !IsSpanID(c.SpanID) {
 		return ""
@@ -49,16 +49,13 @@ func isHex(text string, length int) bool {
 	return len(text) == length && isRun(text, func(c byte) bool { return object.IsDigit(c) || 'a' <= c && c <= 'f' })
 }
 
-// TraceIDOf is the trace id that belongs to something: always the same for the same,
-// and for two things hardly ever.
+// TraceIDOf returns a trace id derived from what. It is always the same for the same input.
 func TraceIDOf(what []byte) string { return derived("trace", what, 16) }
 
-// SpanIDOf is the span id that belongs to something. It is not the beginning of its
-// trace id.
+// SpanIDOf returns a span id derived from what. It is not a prefix of the trace id.
 func SpanIDOf(what []byte) string { return derived("span", what, 8) }
 
-// derived makes an id out of something. The kind keeps ids of one kind apart from
-// those of another.
+// derived returns an id derived from what. kind separates trace ids from span ids.
 func derived(kind string, what []byte, length int) string {
 	sum := sha256.Sum256(append([]byte(kind+"\x00"), what...))
 	id := hex.EncodeToString(sum[:length])

@@ -1,23 +1,23 @@
 package wire
 
-// FormatVersion stands in every document for programs. The minor number grows
-// with new keys, the major one when something breaks.
+// FormatVersion is part of every document for programs. New keys increment the minor number;
+// incompatible changes increment the major number.
 const FormatVersion = "1.0"
 
-// State is what an agent is doing as a process.
+// State is the state of an agent's process.
 type State string
 
 // The states of an agent.
 const (
-	StateStopped  State = "stopped"  // not asked to run, or ended by order
+	StateStopped  State = "stopped"  // not started, or stopped on request
 	StateWaiting  State = "waiting"  // for the agents it depends on
 	StateStarting State = "starting" // its process is being made
 	StateRunning  State = "running"
-	StateStalled  State = "stalled"  // runs, but takes or says nothing
+	StateStalled  State = "stalled"  // runs, but does not read or write
 	StateBackoff  State = "backoff"  // ended, starts again after a delay
-	StateStopping State = "stopping" // was asked to end
-	StateExited   State = "exited"   // ended by itself, and well
-	StateFailed   State = "failed"   // ended badly, or never started; not tried again
+	StateStopping State = "stopping" // is being stopped
+	StateExited   State = "exited"   // ended by itself, without an error
+	StateFailed   State = "failed"   // ended with an error, or never started; not retried
 )
 
 // Live reports whether an agent in this state has a process.
@@ -43,8 +43,8 @@ type Status struct {
 	Seq           int64       `json:"seq"`       // of the latest event
 }
 
-// TaskCounts is how many tasks are in each state; blocked ones are pending and
-// wait for others.
+// TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait
+// for others.
 type TaskCounts struct {
 	Pending    int `json:"pending"`
 	Blocked    int `json:"blocked"`
@@ -86,7 +86,7 @@ type AgentView struct {
 	RSSBytes    int64       `json:"rss_bytes"`
 }
 
-// TaskLabel is what there is room for of a task beside other things.
+// A TaskLabel is a short description of a task.
 type TaskLabel struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -94,8 +94,7 @@ type TaskLabel struct {
 	Progress float64   `json:"progress"`
 }
 
-// OutputView counts what an agent has said in all its runs, and what of it
-// could not be kept.
+// OutputView counts the output of an agent in all its runs, and the lines that were not kept.
 type OutputView struct {
 	Lines    int64  `json:"lines"`
 	Bytes    int64  `json:"bytes"`
@@ -104,7 +103,7 @@ type OutputView struct {
 	File     string `json:"file"`           // where stdout of the current run goes
 }
 
-// MailboxView is what waits for an agent's stdin.
+// MailboxView counts the messages that wait for an agent's stdin.
 type MailboxView struct {
 	Messages int   `json:"messages"`
 	Bytes    int64 `json:"bytes"`
@@ -125,19 +124,17 @@ type LogLine struct {
 	Agent  string `json:"agent"`
 	Stream string `json:"stream"`
 	Text   string `json:"text"`
-	// Level and Context stand beside what was said by event:log, whose message
-	// is the text.
+	// Level and Context are those of an event:log, whose message is the text.
 	Level   string `json:"level,omitzero"`
 	Context Raw    `json:"context,omitzero"`
-	// Kind and Trouble are those of an Event, when the orchestrator speaks.
+	// Kind and Trouble are those of an Event, if the line is from the orchestrator.
 	Kind    string `json:"kind,omitzero"`
 	Trouble bool   `json:"trouble,omitzero"`
 	// Missed counts lines before this one that the reader was too slow for.
 	Missed int64 `json:"missed,omitzero"`
 }
 
-// Event is one thing that happened, as a person would tell it and as a program
-// would read it: a Record seen from outside.
+// An Event is a Record as operators see it, with a text for people and fields for programs.
 type Event struct {
 	Seq     int64   `json:"seq"` // 0: it could not be recorded any more
 	At      string  `json:"at"`
@@ -164,7 +161,7 @@ type Figures struct {
 	Count    int64      `json:"count,omitzero"`
 	LeftOver []LeftOver `json:"left_over,omitzero"`
 	Gap      int64      `json:"gap,omitzero"`
-	Ordered  bool       `json:"ordered,omitzero"` // it was told to
+	Ordered  bool       `json:"ordered,omitzero"` // it was requested
 }
 
 // LeftOver is a process that outlived the agent that started it.
@@ -183,12 +180,12 @@ const (
 	EventIdle        = "orchestrator.idle"
 	EventCleared     = "orchestrator.cleared" // left-overs of an earlier life
 	EventStorm       = "orchestrator.storm"
-	EventGap         = "orchestrator.gap" // events that a reader asked for are gone
+	EventGap         = "orchestrator.gap" // events that a reader requested are no longer there
 	EventWaiting     = "agent.waiting"
 	EventStarting    = "agent.starting"
 	EventStarted     = "agent.started"
 	EventExited      = "agent.exited"
-	EventEnded       = "agent.ended" // nothing of the run is left, and its last words are heard
+	EventEnded       = "agent.ended" // the run has ended and all its output was read
 	EventRestarting  = "agent.restarting"
 	EventGaveUp      = "agent.gave_up"
 	EventStopAsked   = "agent.stopping"
@@ -200,12 +197,12 @@ const (
 	EventLineCut     = "agent.line_cut"
 	EventUnlogged    = "agent.unlogged"
 	EventStdinClosed = "agent.stdin_closed"
-	EventRefused     = "agent.refused"     // a message that makes no sense, or is not allowed
-	EventNotServed   = "agent.not_served"  // by earlier versions: a message of a dialect that they did not serve
-	EventUndelivered = "agent.undelivered" // what it was to be told, and there was no room for
+	EventRefused     = "agent.refused"     // a message that is not valid or not allowed
+	EventNotServed   = "agent.not_served"  // from earlier versions: a message in an unsupported dialect
+	EventUndelivered = "agent.undelivered" // a message to it that found no room
 )
 
-// The kinds of Event that tell of decisions.
+// The kinds of Event that record decisions.
 const (
 	EventAgentKnown         = "agent.known"
 	EventAgentForgotten     = "agent.forgotten"
@@ -218,20 +215,20 @@ const (
 	EventTaskDone           = "task.done"
 	EventTaskFailed         = "task.failed"
 	EventTaskCancelled      = "task.cancelled"
-	EventTaskBlocked        = "task.blocked" // what it needs will never be done
+	EventTaskBlocked        = "task.blocked" // a task that it needs will never be done
 	EventTaskUpdated        = "task.updated"
 	EventTaskNoted          = "task.noted"
-	EventTaskPlanned        = "task.planned"       // there is a plan, and a person has to approve it
+	EventTaskPlanned        = "task.planned"       // its plan waits for approval
 	EventTaskRevise         = "task.plan_returned" // the plan is to be changed
 	EventTaskHelp           = "task.help_wanted"   // its agent needs a person
 	EventTaskUnblocked      = "task.unblocked"     // all that it waited for is done
-	EventTaskAnnounced      = "task.announced"     // what followed from its end is decided
-	EventTaskForwarded      = "task.forwarded"     // it is brought to the agent that is to do it
-	EventTaskReturned       = "task.returned"      // it could not be: it waits until that agent reads
-	EventTaskResponded      = "task.responded"     // where it stands: its agent says so, or it is said in its place
+	EventTaskAnnounced      = "task.announced"     // all consequences of its end are decided
+	EventTaskForwarded      = "task.forwarded"     // it is sent to its agent
+	EventTaskReturned       = "task.returned"      // it could not be sent; it waits until the agent reads
+	EventTaskResponded      = "task.responded"     // a response of its agent, or one in its place
 	EventTaskAnswered       = "task.answered"      // its source has the response
-	EventTaskUnanswered     = "task.unanswered"    // it could not be brought: it waits until its source reads
-	EventTaskActed          = "task.acted"         // its agent is asked about it, or given input to it
+	EventTaskUnanswered     = "task.unanswered"    // the response could not be sent; it waits until the source reads
+	EventTaskActed          = "task.acted"         // an act was sent to its agent
 	EventTaskRetried        = "task.retried"       // it failed, and is tried again
 	EventDependencyAdded    = "dependency.added"
 	EventDependencyGone     = "dependency.removed"
@@ -240,15 +237,15 @@ const (
 	EventContractMissing    = "contract_missing"
 	EventSchemaUnknown      = "schema_version_unknown"
 	EventDocumentOdd        = "document_odd"
-	EventAgentCapable       = "agent.capable" // it says itself what it can do
+	EventAgentCapable       = "agent.capable" // it reports its capabilities
 	EventQuestionAsked      = "question.asked"
-	EventQuestionRejoined   = "question.rejoined" // asked again by the agent's next run
+	EventQuestionRejoined   = "question.rejoined" // asked again by the next run of the agent
 	EventQuestionAnswered   = "question.answered"
 	EventQuestionExpired    = "question.expired"
 	EventQuestionWithdrawn  = "question.withdrawn" // its agent does not need the answer any more
 	EventServerRegistered   = "server.registered"
-	EventServerSeen         = "server.seen" // it is there again
-	EventServerLost         = "server.lost" // it has said nothing for too long
+	EventServerSeen         = "server.seen" // it is online again
+	EventServerLost         = "server.lost" // it has been silent for too long
 	EventKeysRotated        = "key.rotated"
 	EventKeyRevoked         = "key.revoked"
 	EventRegistrationIssued = "registration.issued"
@@ -259,18 +256,18 @@ const (
 	EventMail               = "message.sent"
 	EventMailAcked          = "message.acked"
 	EventActorSeen          = "actor.seen"  // its heartbeat
-	EventActorStale         = "actor.stale" // its heartbeat stays away
+	EventActorStale         = "actor.stale" // its heartbeats have stopped
 	EventActorTokenIssued   = "actor.token_issued"
 	EventSessionOpened      = "session.opened"
 	EventSessionClosed      = "session.closed"
 	EventSessionSaid        = "session.message"
 	EventSessionRefused     = "session.refused"     // a message that was not delivered, and why
-	EventSessionDelivered   = "session.delivered"   // messages are with their addressees
+	EventSessionDelivered   = "session.delivered"   // messages have reached their recipients
 	EventSessionDeferred    = "session.deferred"    // a message could not be delivered, and is tried again
 	EventSessionUndelivered = "session.undelivered" // it is not
 	EventSessionAssigned    = "session.assigned"    // a task has come into a session
 	EventSessionMoved       = "session.moved"       // a task of a session is in another phase
-	EventSessionRepeated    = "session.reassigned"  // it is given to its developer again, after something went wrong
+	EventSessionRepeated    = "session.reassigned"  // it is assigned to its developer again after an error
 	EventSessionCompleted   = "session.completed"   // its developer is done, and its task is not
 	EventSessionTrouble     = "session.trouble"     // the work on one went wrong
 	EventProgressOverdue    = "task.progress_overdue"
@@ -281,7 +278,7 @@ const (
 	EventReviewExtended     = "review.extended"  // a person wants one more
 )
 
-// Trouble reports whether an event is about something that went wrong with an agent.
+// Trouble reports whether an event is about an error of an agent.
 func (e *Event) Trouble() bool {
 	switch e.Kind {
 	case EventExited:
@@ -296,7 +293,7 @@ func (e *Event) Trouble() bool {
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
 type AgentsRequest struct {
 	Agents []string `json:"agents"`           // names, or blocks: all replicas; empty: all
-	NoDeps bool     `json:"no_deps,omitzero"` // start-agent alone: without those they depend on
+	NoDeps bool     `json:"no_deps,omitzero"` // only for start-agent: without their dependencies
 }
 
 // AgentsReply answers them, one entry an agent.
@@ -305,7 +302,7 @@ type AgentsReply struct {
 	Agents        []AgentOutcome `json:"agents"`
 }
 
-// AgentOutcome is what became of one agent that was asked to change.
+// An AgentOutcome is the result of such a request for one agent.
 type AgentOutcome struct {
 	Name      string   `json:"name"`
 	OK        bool     `json:"ok"`
@@ -320,16 +317,16 @@ type ReloadRequest struct {
 	DryRun bool `json:"dry_run,omitzero"`
 }
 
-// ReloadReply says what a reload does, or did.
+// ReloadReply describes what a reload would do, or did.
 type ReloadReply struct {
 	FormatVersion string         `json:"format_version"`
 	DryRun        bool           `json:"dry_run"`
 	Changes       []ReloadChange `json:"changes"`
 	Errors        int            `json:"errors"`
-	Problems      string         `json:"problems,omitzero"` // the mistakes in the file, to be shown as they are
+	Problems      string         `json:"problems,omitzero"` // the errors in the file, formatted for people
 }
 
-// ReloadChange is one change of the file and what it needs.
+// A ReloadChange is one change in the configuration and the action that it needs.
 type ReloadChange struct {
 	Agent   string `json:"agent"`
 	Action  string `json:"action"` // start | stop | restart | live | refused

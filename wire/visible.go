@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// AppendVisible appends text to dst so that it is safe on a terminal: every
-// control character, every byte that is no UTF-8 and every character that
-// turns the direction of writing is spelled out, as in \x1b or \u202e. Tabs
-// stay. Colours, the one harmless control sequence that honest programs print,
-// are left out; they would only be noise when spelled.
+// AppendVisible appends text to dst so that it is safe on a terminal. Control characters,
+// invalid UTF-8 and characters that change the writing direction are escaped, as in \x1b or
+// \u202e. Tabs are kept. Color sequences are harmless and are removed, since their escapes would
+// only be noise.
 //
-// It is for the last step before a screen. What is stored stays as it came.
+// It is for output only; stored text is not changed.
 func AppendVisible(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		if c := text[i]; c >= ' ' && c < 0x7f || c == '\t' {
@@ -48,8 +47,8 @@ func Visible(text string) string {
 	return text
 }
 
-// colour measures an SGR sequence (ESC [ digits and semicolons m) at the start
-// of text; 0 if there is none.
+// colour returns the length of an SGR sequence (ESC [ digits and semicolons m) at the start of
+// text, or 0 if there is none.
 func colour(text []byte) int {
 	if len(text) < 3 || text[0] != 0x1b || text[1] != '[' {
 		return 0
@@ -65,9 +64,9 @@ func colour(text []byte) int {
 	return 0
 }
 
-// treacherous names the characters that make a line show something else than
-// it says: C1 controls, bidirectional overrides, line separators, and spaces
-// of no width. Joiners are spared: emoji and several scripts need them.
+// treacherous reports whether a character makes a line look different from its content: C1
+// controls, bidirectional overrides, line separators and zero-width spaces. Joiners are allowed,
+// because emoji and several scripts need them.
 func treacherous(r rune) bool {
 	switch {
 	case r >= 0x80 && r <= 0x9f,

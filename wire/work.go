@@ -7,8 +7,8 @@ import (
 // AssignTask is the payload of assign-task.
 type AssignTask struct {
 	TaskID      string `json:"taskId"`
-	Agent       string `json:"agent"`                // its name, its server id, or the id of its run
-	RequirePlan bool   `json:"requirePlan,omitzero"` // it is to say first how it will go about it
+	Agent       string `json:"agent"`                // a name, a server id or a run id
+	RequirePlan bool   `json:"requirePlan,omitzero"` // it must submit a plan first
 }
 
 func (a *AssignTask) fields(f *fields) {
@@ -26,10 +26,10 @@ type Assignment struct {
 	MatchScore int    `json:"match_score,omitzero"`
 }
 
-// What auto-assign comes to.
+// The statuses of an Assignment.
 const (
 	Assigned = "assigned"
-	NoMatch  = "no_match" // no agent fits, or none has room
+	NoMatch  = "no_match" // no agent fits, or all are full
 )
 
 // Matches answers match-agents, the best first.
@@ -38,7 +38,7 @@ type Matches struct {
 	Total   int     `json:"total"`
 }
 
-// Match is how an agent fits a task.
+// A Match is the score of an agent for a task.
 type Match struct {
 	ServerID   string   `json:"server_id"`
 	ServerName string   `json:"server_name"`
@@ -47,7 +47,7 @@ type Match struct {
 	Reasons    []string `json:"reasons"`
 }
 
-// UpdateTask is the payload of update-task. What is nil stays as it is.
+// UpdateTask is the payload of update-task. A nil field leaves the task unchanged.
 type UpdateTask struct {
 	TaskID             string    `json:"taskId"`
 	Name               *string   `json:"name,omitzero"`
@@ -85,7 +85,7 @@ func (u *UpdateTask) fields(f *fields) {
 	f.rule(`"allOf": [{"properties": {"id": {"type": "null"}, "status": {"type": "null"}, "state": {"type": "null"}, "result": {"type": "null"}, "assignedTo": {"type": "null"}}}]`)
 }
 
-// common reads what both spellings of an update have.
+// common reads the members that both spellings of an update have.
 func (u *UpdateTask) common(o *object.Reader, criteria string) {
 	u.Type = someText(o, "type")
 	u.Priority = readPriority(o, "priority")
@@ -102,7 +102,7 @@ func (u *UpdateTask) common(o *object.Reader, criteria string) {
 	never(o, "id", "status")
 }
 
-// someText is an optional text that says something, nil when it is missing.
+// someText reads an optional text that is not blank. It returns nil if it is missing.
 func someText(o *object.Reader, key string) *string {
 	if o.Find(key) == nil {
 		return nil
@@ -111,7 +111,7 @@ func someText(o *object.Reader, key string) *string {
 	return &text
 }
 
-// anyText is an optional text, nil when it is missing.
+// anyText reads an optional text. It returns nil if it is missing.
 func anyText(o *object.Reader, key string) *string {
 	if o.Find(key) == nil {
 		return nil
@@ -120,7 +120,7 @@ func anyText(o *object.Reader, key string) *string {
 	return &text
 }
 
-// refuseNulls refuses members that are null, where null is not the same as missing.
+// refuseNulls refuses members that are null, for objects where null does not mean missing.
 func refuseNulls(o *object.Reader, why string) {
 	for i := range o.Members {
 		if object.IsNull(o.Members[i].Value) {
@@ -139,7 +139,7 @@ func isNullMember(o *object.Reader, key string) bool {
 	return false
 }
 
-// never refuses members that a sender may think can be set.
+// never refuses members that cannot be set, although a sender may expect it.
 func never(o *object.Reader, keys ...string) {
 	for _, key := range keys {
 		if o.Find(key) != nil {
@@ -171,7 +171,7 @@ func (a *AddDependency) fields(f *fields) {
 // RemoveDependency is the payload of remove-dependency.
 type RemoveDependency struct {
 	TaskID       string `json:"taskId"`
-	DependencyID string `json:"dependencyId"` // its id, or that of the task that is depended on
+	DependencyID string `json:"dependencyId"` // the id of the dependency, or of the task that it names
 }
 
 func (r *RemoveDependency) fields(f *fields) {
@@ -183,7 +183,7 @@ func (r *RemoveDependency) fields(f *fields) {
 type AddNote struct {
 	TaskID  string `json:"taskId"`
 	Content string `json:"content"`
-	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is told at once
+	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is notified at once
 }
 
 func (n *AddNote) fields(f *fields) {
@@ -266,7 +266,7 @@ func (r *RequestHelp) fields(f *fields) {
 
 // CheckTasks is the payload of check-tasks.
 type CheckTasks struct {
-	SessionID string `json:"sessionId,omitzero"` // an agent's name, its server id or the id of its run; your own when it is missing
+	SessionID string `json:"sessionId,omitzero"` // a name, a server id or a run id; by default the caller's
 }
 
 func (c *CheckTasks) fields(f *fields) {

@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Poll lists mail, oldest first: that which has not been acknowledged, or all
-// behind a number. Nothing changes by it.
+// Poll lists mail, oldest first: the unacknowledged messages, or all after a given number. It
+// changes nothing.
 func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]wire.Mail, error) {
 	values := url.Values{"actor": {cmp.Or(query.Actor, c.Actor)}}
 	if query.Cursor != nil {
@@ -28,23 +28,22 @@ func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]wire.Mail
 	return mail, err
 }
 
-// Ack says that all mail up to a number has been dealt with.
+// Ack acknowledges all mail up to a number.
 func (c *Client) Ack(ctx context.Context, seq int64) (wire.Acked, error) {
 	var answer wire.Acked
 	err := c.post(ctx, "/api/bus/ack", wire.AckMessages{Actor: c.Actor, Seq: seq}, &answer)
 	return answer, err
 }
 
-// Heartbeat says that the actor is there.
+// Heartbeat reports that the actor is present.
 func (c *Client) Heartbeat(ctx context.Context) (wire.Beat, error) {
 	var answer wire.Beat
 	err := c.post(ctx, "/api/bus/heartbeat", wire.Heartbeat{Actor: c.Actor}, &answer)
 	return answer, err
 }
 
-// Beat sends a heartbeat now and then one as often as BeatEvery says, or else as
-// the bus wants them. It ends with ctx, or when the bus wants no heartbeat of this actor, and returns
-// why.
+// Beat sends a heartbeat at once and then every BeatEvery, or at the interval that the bus asks
+// for. It returns when ctx ends, or when the bus refuses heartbeats of this actor.
 func (c *Client) Beat(ctx context.Context) error {
 	if err := c.ready(); err != nil {
 		return err

@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// patience is how long an attempt waits for its answer: a bus that says
-	// nothing is as good as one that cannot be reached.
+	// patience bounds the wait for an answer. A bus that does not answer counts as unreachable.
 	patience = 30 * time.Second
-	// longest bounds an answer, so that a stranger's cannot take all memory.
+	// longest bounds an answer, so that a faulty server cannot use up the memory.
 	longest = 1 << 30
 )
 
@@ -27,7 +26,7 @@ var (
 	errHuge   = fmt.Errorf("it has more than %d MiB", longest>>20)
 )
 
-// call asks for something, once, and decodes the answer.
+// call sends one request and decodes the answer.
 func (c *Client) call(ctx context.Context, method, path string, body []byte, answer any) error {
 	limited, stop := context.WithTimeoutCause(ctx, patience, errSilent)
 	defer stop()
@@ -44,7 +43,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, ans
 	return nil
 }
 
-// exchange asks for something and returns the answer as it came.
+// exchange sends one request and returns the body of the answer.
 func (c *Client) exchange(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	response, err := c.open(ctx, method, path, body)
 	if err != nil {
@@ -61,8 +60,8 @@ func (c *Client) exchange(ctx context.Context, method, path string, body []byte)
 	return text, nil
 }
 
-// open asks for something that is granted, and leaves it to the caller to read
-// the answer.
+// open sends one request and returns the response if its status is 2xx. The caller closes its
+// body.
 func (c *Client) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -85,8 +84,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte) (*h
 	return response, nil
 }
 
-// lost is the error of a call that did not get through. What the HTTP client says
-// around it would be the address once more.
+// lost returns the error of a call that failed without an answer. It drops the *url.Error,
+// which would repeat the address.
 func (c *Client) lost(ctx context.Context, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err

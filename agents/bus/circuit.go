@@ -8,24 +8,23 @@ import (
 	"orchestrator/wire"
 )
 
-// ErrOpen is why nothing is sent after mail was given up.
+// ErrOpen is the error of a send while the circuit is open.
 var ErrOpen = errors.New("the circuit is open, and nothing is sent")
 
 // cooldown is how long the circuit stays open before a message is let through.
 const cooldown = time.Minute
 
-// circuit reports whether there is any use in sending. It is for the one whose turn
-// it is to send.
+// circuit stops sending for a while after mail was given up. It is guarded by Client.turn.
 type circuit struct {
-	since time.Time // when mail was given up last; zero: it is closed
-	noted string    // the key of the mail that the incident file ends with
+	since time.Time // when mail was last given up; zero: closed
+	noted string    // the key of the last mail in the incident file
 }
 
-// open reports whether it is open. When it is and refuses nothing any more, what is
-// sent next is to show how the bus is.
+// open reports whether the circuit is open. After the cooldown it is still open, but the next
+// message may try.
 func (c *circuit) open() bool { return !c.since.IsZero() }
 
-// refuses returns why nothing is sent now, and when something is again.
+// refuses returns an error if nothing may be sent now.
 func (c *circuit) refuses(incidents string) error {
 	if !c.open() || time.Since(c.since) >= cooldown {
 		return nil

@@ -17,44 +17,42 @@ import (
 	"orchestrator/wire"
 )
 
-// Client speaks for one actor. What can be set in it is set before it is used;
-// its methods may all be called at the same time.
+// A Client sends and receives mail for one actor. Set its fields before the first call; its
+// methods may be called concurrently.
 type Client struct {
-	// Actor is who speaks, such as HO:h1.
+	// Actor is the client's actor, such as HO:h1.
 	Actor string
-	// URL is where the bus is: https://host:port, or the path of a unix socket.
+	// URL is the address of the bus: https://host:port, or the path of a unix socket.
 	URL string
-	// Token shows who speaks. A socket that is the actor's own needs none.
+	// Token authenticates the actor. The actor's own socket needs none.
 	Token string
-	// Incidents is the file for mail that was given up, bus-incidents.jsonl in the
-	// working directory when it is "".
+	// Incidents is the file for mail that was given up; "" means bus-incidents.jsonl in the
+	// working directory.
 	Incidents string
 
-	// How long Receive waits between polls when there was mail lately, 10 seconds
-	// by default, and when there was none, a minute.
+	// PollActive is the pause between polls after recent mail, 10 seconds by default. PollIdle
+	// is the pause otherwise, by default a minute.
 	PollActive, PollIdle time.Duration
-	// PollOnly lets Receive do without the stream of events.
+	// PollOnly makes Receive poll without listening to the event stream.
 	PollOnly bool
-	// BeatEvery is how long it is from one heartbeat to the next; when it is 0, as
-	// long as the bus says.
+	// BeatEvery is the interval between heartbeats; 0 means the interval that the bus asks for.
 	BeatEvery time.Duration
-	// Trouble is told what goes wrong in Receive and Beat and does not end them. It
-	// may be called from several goroutines at a time.
+	// Trouble, if set, is called with errors that do not end Receive or Beat. It may be called
+	// concurrently.
 	Trouble func(error)
 
-	// HTTP is what requests are made with, if that is to be something of the
-	// caller's own.
+	// HTTP replaces the default HTTP client if it is not nil.
 	HTTP *http.Client
 
 	once    sync.Once
 	base    string
 	http    *http.Client
-	wrong   error         // with what was set
-	turn    chan struct{} // has room for the one who sends
-	circuit circuit       // of the one who sends
+	wrong   error         // an error in the fields
+	turn    chan struct{} // held by the goroutine that sends
+	circuit circuit       // guarded by turn
 }
 
-// FromEnv makes a client of $ORC_ACTOR and $ORC_SOCKET, or of $ORC_ACTOR,
+// FromEnv returns a client configured from $ORC_ACTOR and $ORC_SOCKET, or from $ORC_ACTOR,
 // $ORC_URL and $ORC_TOKEN.
 func FromEnv() (*Client, error) {
 	c := &Client{Actor: os.Getenv("ORC_ACTOR"), URL: os.Getenv("ORC_SOCKET")}
@@ -67,7 +65,7 @@ func FromEnv() (*Client, error) {
 	return c, nil
 }
 
-// ready looks at what was set, once.
+// ready checks the fields once.
 func (c *Client) ready() error {
 	c.once.Do(func() {
 		c.turn = make(chan struct{}, 1)
@@ -78,8 +76,7 @@ func (c *Client) ready() error {
 	return c.wrong
 }
 
-// address is what URLs begin with, and the socket that they are spoken through,
-// if any.
+// address returns the prefix of URLs, and the path of the unix socket if there is one.
 func (c *Client) address() (base, socket string, err error) {
 	if why := wire.CheckActor(c.Actor); why != "" {
 		return "", "", errors.New("the actor " + why)
@@ -106,8 +103,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// newHTTP follows no redirect: who is sent on to another place would show
-// its mail there.
+// newHTTP returns a client that follows no redirects, so that mail is not sent to another
+// server.
 func newHTTP(socket string) *http.Client {
 	transport := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
@@ -125,7 +122,7 @@ func newHTTP(socket string) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: stay}
 }
 
-// troubled tells of what goes wrong.
+// troubled passes an error to Trouble.
 func (c *Client) troubled(err error) {
 	if c.Trouble != nil {
 		c.Trouble(err)

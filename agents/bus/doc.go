@@ -1,6 +1,5 @@
-// Package bus is what an actor needs that has mail and is anywhere: it speaks to
-// the orchestrator over HTTP, and does what is asked of those who send and of
-// those who receive.
+// Package bus is a client for actors of the mail bus, on any machine. It talks to the
+// orchestrator over HTTP and implements what the protocol requires of senders and receivers.
 //
 //	client, err := bus.FromEnv()
 //	…
@@ -8,40 +7,34 @@
 //	…
 //	err = client.Receive(ctx, bus.Handlers{wire.TopicTaskAssigned: assigned})
 //
-// An agent that the orchestrator has started can do the same on its own stdin
-// and stdout, with package agents.
+// An agent that the orchestrator has started can use package agents on its stdin and stdout
+// instead.
 //
 // # Sending
 //
-// The bus keeps mail before it says that it did. When it cannot be reached, or
-// has trouble of its own (HTTP 5xx), Send tries again after 2, 10 and 60
-// seconds, with the same idempotency key, so that mail whose answer got lost is
-// not kept twice. What the bus refuses is not tried again: neither what makes no
-// sense to it, nor what came too fast (429).
+// The bus stores mail before it confirms it. If the bus is unreachable or fails (HTTP 5xx),
+// Send tries again after 2, 10 and 60 seconds. It repeats the idempotency key, so that mail
+// whose confirmation was lost is stored only once. Refused mail is not sent again, whether it
+// is invalid or over the rate limit (429).
 //
-// After the fourth attempt the mail is given up. A line in the incident file says
-// so, with all that it takes to send it again, and the circuit opens: nothing is
-// sent for a minute. Then one message is let through, with one attempt; when that
-// reaches the bus all is well again, and when it does not, it is given up as
-// well, and the circuit stays open for another minute. That the bus answers a
-// poll or a heartbeat closes nothing, because one that has no room left to keep
-// mail does that too.
+// After the fourth attempt the mail is given up. A line in the incident file records all that
+// is needed to send it again, and the circuit opens: for a minute, nothing is sent. Then the
+// next message gets one attempt. If it reaches the bus, the circuit closes; otherwise it is
+// given up and the circuit stays open for another minute. Polls and heartbeats do not close the
+// circuit, because a bus that cannot store mail still answers them.
 //
-// The messages of one client go one after the other, and one that is tried again
-// holds up those behind it: an actor's mail is kept in the order in which it was
-// sent, but for what was given up.
+// A client sends one message at a time, and a retry delays the messages behind it. So an
+// actor's mail is stored in the order in which it was sent, except mail that was given up.
 //
 // # Receiving
 //
-// Receive polls behind what was acknowledged last, which the bus remembers,
-// handles message after message in the order of their numbers, and acknowledges
-// each. A message is handled at least once: again, when the program ends between
-// the two. So what a handler does must be right when it is done twice.
+// Receive polls for mail after the last acknowledged message, which the bus remembers. It
+// handles messages in the order of their numbers and acknowledges each. A message is handled
+// again if the program ends before the acknowledgment, so handlers must be safe to repeat.
 //
-// Between polls it waits: 10 seconds, or a minute when there has been no mail for
-// a minute. Meanwhile it listens to the bus's stream of events, and polls as soon
-// as that says anything. The stream is a hint and no more: what it says is not
-// read, and without it mail only comes later.
+// Between polls Receive waits 10 seconds, or a minute if there was no mail for a minute.
+// Meanwhile it listens to the event stream of the bus and polls at any event. The stream is
+// only a hint: its content is not read, and without it mail arrives later.
 //
 //	handler returns        the message
 //	nil                    is acknowledged
@@ -50,12 +43,12 @@
 //	a panic                likewise
 //	(there is no handler)  is acknowledged: topics may be added any time
 //
-// No letter is sent about a task.failed that fails, nor about what the bus itself
-// says: it would be the next to fail, for ever. Trouble is told instead.
+// No task.failed is sent about a task.failed or about mail from the bus itself, because the
+// report could fail in turn, for ever. Trouble is called instead.
 //
-// # What it will not do
+// # Limits
 //
-// It keeps nothing but the incident file, and sends nothing by itself that is in
-// there. No goroutine outlives the call that started it, but for those of
-// connections, which are kept for a minute when they are idle.
+// The package stores nothing but the incident file, and does not send that again by itself. No
+// goroutine outlives the call that started it, except those of idle connections, which last a
+// minute.
 package bus

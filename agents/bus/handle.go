@@ -9,19 +9,18 @@ import (
 	"orchestrator/wire"
 )
 
-// Fatal says that a message can never be dealt with, and why; the code is for
-// programs. A Handler returns it. It is the same as in package agents.
+// Fatal returns an error with a code, for a Handler to return. It means that retrying the
+// message cannot help. It is the same as agents.Fatal.
 func Fatal(code string, err error) error { return fatal.New(code, err) }
 
-// debt is what is still to be said of a message that its handler is done with.
-// It is kept until it is said, so that the handler is not called again because
-// the bus was away.
+// debt is what remains to be sent after a handler has returned. It is kept until it is sent, so
+// that an unreachable bus does not cause a second call of the handler.
 type debt struct {
 	seq    int64
-	letter *wire.SendMessage // that it failed, nil when it did not, or that was said
+	letter *wire.SendMessage // the report of a failure; nil if there is none or it was sent
 }
 
-// handle deals with a message and acknowledges it.
+// handle calls the handler of a message and acknowledges the message.
 func (r *receiver) handle(ctx context.Context, mail wire.Mail) error {
 	d := &debt{seq: mail.Seq}
 	if handler := r.handlers[mail.Topic]; handler != nil {
@@ -41,8 +40,8 @@ func (r *receiver) handle(ctx context.Context, mail wire.Mail) error {
 	return r.pay(ctx)
 }
 
-// call calls a handler. A panic would come back with the message each time, and
-// nothing behind it would ever be handled.
+// call calls a handler and turns a panic into a Fatal. Otherwise the message would be handled
+// again and again, and block those behind it.
 func (r *receiver) call(ctx context.Context, handler Handler, mail wire.Mail) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -53,8 +52,8 @@ func (r *receiver) call(ctx context.Context, handler Handler, mail wire.Mail) (e
 	return handler(ctx, mail)
 }
 
-// pay returns what is owed. What has been handled is acknowledged even when ctx has
-// ended meanwhile: it would be handled again otherwise.
+// pay sends what the last message still needs. The acknowledgment is sent even if ctx has
+// ended; otherwise the message would be handled again.
 func (r *receiver) pay(ctx context.Context) error {
 	d := r.owed
 	if d == nil {
@@ -73,8 +72,8 @@ func (r *receiver) pay(ctx context.Context) error {
 	return nil
 }
 
-// failure is what is sent because a message has failed, nil when that is only
-// told here.
+// failure returns the report to send for a failed message. If none may be sent, it calls
+// Trouble and returns nil.
 func (r *receiver) failure(mail wire.Mail, why error) *wire.SendMessage {
 	letter := fatal.Letter(&mail, why)
 	if letter == nil {

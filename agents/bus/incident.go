@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// incident is a line of the incident file: mail that was given up, whole, so that
-// a person can send it again. Sent with its key it is kept once, even if an
-// attempt that seemed to fail did not.
+// incident is a line of the incident file. It holds a complete message, so that a person can
+// send it again. The key ensures that the message is stored once, even if an earlier attempt
+// did succeed.
 type incident struct {
 	Time     string   `json:"time"`
 	Actor    string   `json:"actor"`
@@ -33,12 +33,11 @@ func incidentOf(mail *wire.SendMessage, at time.Time, attempts int, err error) i
 	}
 }
 
-// incidents is the file.
+// incidents returns the name of the incident file.
 func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.jsonl") }
 
-// note adds a line to a file, with one write, so that programs that share the
-// file do not tear each other's lines. No other user may read it: there are
-// payloads in it.
+// note appends a line with one write, so that programs can share the file without tearing
+// lines. The file is private to its user, because it contains payloads.
 func note(name string, i incident) error {
 	line, err := object.Encode(i)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// listen rings the bell whenever the stream of events says something, and when
-// it begins: there may have been mail before. A bus that has no stream for us is
-// left in peace.
+// listen rings the bell at every event of the stream and when the stream opens, because mail
+// may have arrived before. If the bus refuses the stream, listen stops.
 func (r *receiver) listen(ctx context.Context) {
 	for {
 		err := r.hear(ctx)
@@ -29,8 +28,8 @@ func (r *receiver) listen(ctx context.Context) {
 	}
 }
 
-// hear opens the stream and listens until it ends. That it cannot be opened for
-// the time being is not told: the polls will say it.
+// hear opens the event stream and listens until it ends. A temporary failure is not reported,
+// because the polls will report it.
 func (r *receiver) hear(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -48,8 +47,7 @@ func (r *receiver) hear(ctx context.Context) error {
 	return r.follow(response.Body)
 }
 
-// follow rings for each event that says something. It says that in a line, which
-// may be long and is not kept.
+// follow rings for each line that begins with data. A long line is not kept in memory.
 func (r *receiver) follow(stream io.Reader) error {
 	lines := bufio.NewReader(stream)
 	begins := true
@@ -65,8 +63,7 @@ func (r *receiver) follow(stream io.Reader) error {
 	}
 }
 
-// ring says that there may be mail. A bell that has not been heard yet need not
-// ring twice.
+// ring signals that there may be mail. A signal that is still pending is enough.
 func (r *receiver) ring() {
 	select {
 	case r.bell <- struct{}{}:

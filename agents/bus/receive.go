@@ -12,17 +12,16 @@ import (
 	"orchestrator/wire"
 )
 
-// Handler deals with a message. It may be called with the same message again:
-// see the package. Its context ends when Receive has to.
+// A Handler handles a message. It may be called more than once for the same message; see the
+// package documentation. Its context ends when Receive has to return.
 type Handler func(ctx context.Context, mail wire.Mail) error
 
-// Handlers are who deals with which topic.
+// Handlers maps topics to their handlers.
 type Handlers map[string]Handler
 
-// Receive deals with the actor's mail, one message after the other, and sends
-// heartbeats meanwhile. It returns when ctx ends, with its cause, or when the bus
-// refuses what it asks for in a way that will not change, as when the token has
-// been taken back.
+// Receive handles the actor's mail, one message at a time, and sends heartbeats meanwhile. It
+// returns when ctx ends, with its cause, or when the bus refuses a request for good, for
+// example because the token was revoked.
 func (c *Client) Receive(ctx context.Context, handlers Handlers) error {
 	if err := c.ready(); err != nil {
 		return err
@@ -53,16 +52,14 @@ type receiver struct {
 	active   time.Duration
 	idle     time.Duration
 	bell     chan struct{} // rings when there may be mail
-	lately   time.Time     // when there was some
-	owed     *debt         // what is not said yet of the message before
+	lately   time.Time     // when mail was last handled
+	owed     *debt         // what the previous message still needs
 }
 
-// page is how many messages are asked for at a time, so that a full mailbox does
-// not have to fit into memory.
+// page is the number of messages in a poll, so that a full mailbox need not fit into memory.
 const page = 100
 
-// errHeld says that a message stays because its handler failed, which has been
-// told.
+// errHeld reports that a message stays because its handler failed, which was reported.
 var errHeld = errors.New("a message stays")
 
 func (r *receiver) receive(ctx context.Context) error {
@@ -77,14 +74,14 @@ func (r *receiver) receive(ctx context.Context) error {
 			if !errors.Is(err, errHeld) {
 				r.client.troubled(err)
 			}
-			r.wait(ctx, r.active, nil) // new mail does not make it go any better
+			r.wait(ctx, r.active, nil) // new mail would not help
 		case !some:
 			r.wait(ctx, r.interval(), r.bell)
 		}
 	}
 }
 
-// round handles a page of mail; some reports whether there was any.
+// round handles a page of mail. It reports whether there was any.
 func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	if err := r.pay(ctx); err != nil {
 		return false, err
@@ -93,8 +90,8 @@ func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Acknowledging a message acknowledges all before it, so the order is
-	// not left to others.
+	// Acknowledging a message acknowledges all before it, so the order must not depend on the
+	// server.
 	slices.SortFunc(mail, func(a, b wire.Mail) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, m := range mail {
 		err := r.handle(ctx, m)
@@ -106,7 +103,7 @@ func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	return len(mail) > 0, nil
 }
 
-// interval is how long it is to the next poll.
+// interval returns the pause before the next poll.
 func (r *receiver) interval() time.Duration {
 	if time.Since(r.lately) < r.idle {
 		return r.active

@@ -10,16 +10,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Refusal is the bus's no, as an error.
+// Refusal is the error of a request that the bus refuses.
 type Refusal struct {
 	Status      int      `json:"-"`       // of HTTP
-	Code        string   `json:"code"`    // for programs; "" when it was not the bus that answered
+	Code        string   `json:"code"`    // for programs; "" if the answer is not from the bus
 	Message     string   `json:"message"` // for people
 	Details     wire.Raw `json:"details"`
-	Recoverable bool     `json:"recoverable"` // the same may be granted later
+	Recoverable bool     `json:"recoverable"` // a retry may succeed
 }
 
-// Error makes it an error.
+// Error returns the message, the code and the HTTP status.
 func (r *Refusal) Error() string {
 	if r.Code == "" {
 		return fmt.Sprintf("%s (HTTP %d)", r.Message, r.Status)
@@ -27,8 +27,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (%s, HTTP %d)", r.Message, r.Code, r.Status)
 }
 
-// refusal reads a refusal. One that says nothing is still a no: what stands
-// between us and the bus answers in its own way.
+// refusal decodes a refusal. Any other body also yields a Refusal, because a proxy answers in
+// its own format.
 func refusal(response *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20)) // what there is of it
 	said := struct {
@@ -41,15 +41,14 @@ func refusal(response *http.Response) error {
 	return &said.Error
 }
 
-// passing reports whether the next attempt may fare better: there was no answer, or
-// one who has trouble.
+// passing reports whether a retry may succeed: there was no answer, or the server failed.
 func passing(err error) bool {
 	refused, ok := errors.AsType[*Refusal](err)
 	return ok && refused.Status >= 500 || errors.Is(err, errLost)
 }
 
-// final reports whether there is no use in asking again, ever: the bus has
-// understood, and said no. One who asks too often, or too slowly, may ask later.
+// final reports whether a retry cannot succeed because the bus has refused the request.
+// Timeouts and rate limits are not final.
 func final(err error) bool {
 	refused, ok := errors.AsType[*Refusal](err)
 	if !ok || refused.Recoverable {

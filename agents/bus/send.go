@@ -13,17 +13,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// pauses are between the attempts to send a message.
+// pauses lists the pauses between attempts to send a message.
 var pauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
 
-// Send sends mail and returns it as it is kept. Who it is from is the client's
-// actor, unless it says something else; a key is made for mail that has none, and
-// a payload that is nil is an empty object.
+// Send sends mail and returns the stored message. The sender defaults to the client's actor,
+// the key to a new UUID, and a nil payload to an empty object.
 //
-// It takes its time while the bus cannot be reached: see the package. A *Refusal
-// says that the bus does not want the mail. When ctx ends first the mail may or
-// may not have been kept; sent again with the same key of the caller's own, it is
-// kept once.
+// Send retries while the bus cannot be reached; see the package documentation. The error is a
+// *Refusal if the bus refuses the mail. If ctx ends first, the mail may or may not be stored.
+// To send it again safely, set the key.
 func (c *Client) Send(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
 	mail.From = cmp.Or(mail.From, c.Actor)
 	mail.Key = cmp.Or(mail.Key, uuid.NewString())
@@ -66,7 +64,7 @@ func (c *Client) takeTurn(ctx context.Context) error {
 	}
 }
 
-// deliver is for the one whose turn it is.
+// deliver sends a message through the circuit. The caller holds c.turn.
 func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byte, sent *wire.Sent) error {
 	if err := c.circuit.refuses(c.incidents()); err != nil {
 		return err
@@ -77,7 +75,7 @@ func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byt
 	}
 	err := c.insist(ctx, body, between, sent)
 	switch {
-	case err != nil && ctx.Err() != nil: // which says nothing about the bus
+	case err != nil && ctx.Err() != nil: // the end of ctx says nothing about the bus
 		return err
 	case passing(err):
 		return c.giveUp(mail, len(between)+1, err)
@@ -102,8 +100,8 @@ func (c *Client) insist(ctx context.Context, body []byte, between []time.Duratio
 	return c.call(ctx, http.MethodPost, "/api/bus/send", body, sent)
 }
 
-// giveUp is the end of a message that did not get through. One that its sender
-// tries to send again and again stands in the incident file once.
+// giveUp records a message that could not be sent and opens the circuit. Repeated failures of
+// the same message are recorded once.
 func (c *Client) giveUp(mail *wire.SendMessage, attempts int, err error) error {
 	now := time.Now()
 	c.circuit.since = now

@@ -2,12 +2,10 @@ package graph
 
 import "slices"
 
-// Circle is the circle that down would close if it had to wait for up: what
-// Depend would answer. Nil is fine.
+// Circle returns the circle that Depend would report for these nodes, or nil.
 //
-// A dependency that is resolved is passed over, since nothing waits along it any
-// more. It never becomes open again, so a circle that leads over it never holds
-// anything up.
+// Resolved dependencies are skipped, because nothing waits along them. They never become open
+// again, so a circle through one never blocks anything.
 func (g *Graph) Circle(down, up Node) []Node {
 	if down == up {
 		return []Node{down, down}
@@ -19,15 +17,12 @@ func (g *Graph) Circle(down, up Node) []Node {
 	return g.path(down, up)
 }
 
-// path is the first way from down over up to down, of which it is known that
-// there is one: depth first, along what each node needs in the order of
-// creation, and to no node twice.
+// path returns the first path from down over up to down; one must exist. It searches depth
+// first, follows the needs of each node in the order of creation, and visits no node twice.
 //
-// It must be the same in a Graph that has been put together again, whose order
-// may be another. It is: nodes that the order rules out do not lead to down, and
-// neither do nodes that have been left again. Passing over either kind is
-// passing over what would have found nothing, so it is always the very first
-// way, whichever of them are passed over.
+// The path must be the same in a Graph that was restored, whose order may differ. It is:
+// skipped nodes, whether ruled out by the order or searched in vain, do not lead to down. So
+// skipping them does not change the first path.
 func (g *Graph) path(down, up Node) []Node {
 	mark := g.mark()
 	g.nodes[up].mark = mark
@@ -57,7 +52,7 @@ func (g *Graph) path(down, up Node) []Node {
 	}
 }
 
-// along is the nodes of the circle that the trail is part of.
+// along returns the nodes of the circle that contains the trail.
 func (g *Graph) along(down, up Node) []Node {
 	circle := append(slices.Grow([]Node(nil), len(g.trail)+3), down, up)
 	for _, e := range g.trail {

@@ -2,12 +2,11 @@ package graph
 
 import "fmt"
 
-// Depend makes down depend on up. One that holds back and would close a circle
-// is refused with the circle: nodes from down over up back to down, each
-// waiting for the next. The key is that of an Input, and "" else.
+// Depend makes down depend on up. A blocking dependency that would close a circle is refused
+// with that circle: nodes from down over up back to down, each waiting for the next. The key is
+// that of an Input, otherwise "".
 //
-// What has ended already holds nothing back, but the Graph does not know what
-// has: Resolve says so.
+// The Graph does not know which nodes have ended; call Resolve for an up node that has.
 func (g *Graph) Depend(down, up Node, kind Kind, key string) (Edge, []Node) {
 	if kind.blocks() {
 		if circle := g.Circle(down, up); circle != nil {
@@ -20,10 +19,9 @@ func (g *Graph) Depend(down, up Node, kind Kind, key string) (Edge, []Node) {
 	return g.attach(View{Down: down, Up: up, Kind: kind, Key: key, Number: g.ledger.last + 1}), nil
 }
 
-// Put appends a dependency as it stood in another Graph, in no time and without
-// looking for circles: together with those that are there, the ones that hold
-// back must not form one. Dependencies are put in the order of their numbers;
-// one that is out of turn is a mistake of the caller, and panics.
+// Put appends a dependency of another Graph in constant time, without looking for circles. The
+// blocking dependencies must not form one. Dependencies must be put in the order of their
+// numbers; Put panics otherwise.
 func (g *Graph) Put(v View) Edge {
 	if v.Number <= g.ledger.last {
 		panic(fmt.Sprintf("graph: dependency %d is put after %d", v.Number, g.ledger.last))
@@ -36,9 +34,8 @@ func (g *Graph) Put(v View) Edge {
 	return e
 }
 
-// Resolve says that what a dependency waits for has come, and keeps the stamp
-// with it. It returns whether it was the last one to hold its down node back. A
-// second time changes nothing.
+// Resolve marks a dependency as resolved, with a stamp. It reports whether that was the last
+// one that blocked its down node. Resolving it again has no effect.
 func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
 	d := &g.edges[e]
 	if d.kind == gone || d.resolved {
@@ -55,8 +52,8 @@ func (g *Graph) Hide(e Edge) { g.edges[e].private = true }
 // Show undoes Hide.
 func (g *Graph) Show(e Edge) { g.edges[e].private = false }
 
-// Remove takes a dependency out, and returns whether it was the last one to
-// hold its down node back.
+// Remove removes a dependency. It reports whether that was the last one that blocked its down
+// node.
 func (g *Graph) Remove(e Edge) (unblocked bool) {
 	d := &g.edges[e]
 	if d.kind == gone {
@@ -72,7 +69,7 @@ func (g *Graph) Remove(e Edge) (unblocked bool) {
 	return held && g.release(down)
 }
 
-// release counts one dependency less that holds a node back.
+// release decrements the number of dependencies that block a node.
 func (g *Graph) release(n Node) (unblocked bool) {
 	g.nodes[n].open--
 	return g.nodes[n].open == 0

@@ -1,29 +1,28 @@
 package graph
 
-// Node is something that depends on others. Nodes are counted from 0.
+// Node is something that depends on others. Nodes are numbered from 0.
 type Node int32
 
-// Edge is a dependency, for as long as it is not removed; after that another
-// one may get its number.
+// Edge identifies a dependency until it is removed. The value may be reused after that.
 type Edge int32
 
-// none is the edge that there is not.
+// none is the Edge value for no edge.
 const none Edge = -1
 
-// Kind records what a dependency does.
+// Kind is the kind of a dependency.
 type Kind uint8
 
 const (
-	Blocks  Kind = iota // holds back until it is resolved
-	Input               // the same, and hands something over
-	Soft                // holds nothing back
-	Related             // nor does this
+	Blocks  Kind = iota // blocks until it is resolved
+	Input               // blocks, and delivers an input
+	Soft                // does not block
+	Related             // does not block
 )
 
 // blocks reports whether dependencies of this kind hold back.
 func (k Kind) blocks() bool { return k <= Input }
 
-// View is a dependency as it stands.
+// View is the current state of a dependency.
 type View struct {
 	Down, Up Node
 	Kind     Kind
@@ -34,8 +33,8 @@ type View struct {
 	Private  bool  // the result of Up is not shown in Down
 }
 
-// Graph is nodes and their dependencies. It has one user at a time: even
-// those methods that only answer use room of the Graph to find out.
+// A Graph holds nodes and their dependencies. Only one goroutine may use it at a time, even for
+// queries, because they use its buffers.
 type Graph struct {
 	nodes  []node
 	edges  []edge
@@ -46,7 +45,7 @@ type Graph struct {
 	ledger ledger
 	order  order
 
-	unordered int  // dependencies put that the order may not hold for
+	unordered int  // number of dependencies from Put that may violate the order
 	late      Edge // the latest of them
 
 	marked uint32 // latest mark that was used
@@ -54,8 +53,7 @@ type Graph struct {
 	trail  []Edge
 }
 
-// end is one of the two ends of a dependency, and with it the list at the node
-// there.
+// end selects one end of a dependency, and the list at its node.
 type end uint8
 
 const (
@@ -66,11 +64,11 @@ const (
 type node struct {
 	first, last [2]Edge
 	open        int32
-	mark        uint32 // of the latest search that came by
+	mark        uint32 // of the latest search that visited it
 }
 
-// edge is what walks and searches come by. What they do not ask for is apart,
-// in a stamp, so that less is fetched from far away: most of the time goes there.
+// edge holds the members that searches use. Others are in stamp, so that searches touch less
+// memory.
 type edge struct {
 	ends       [2]Node
 	next, prev [2]Edge
@@ -89,7 +87,7 @@ const gone Kind = 255
 // gates reports whether a dependency holds its down node back.
 func (e *edge) gates() bool { return e.kind.blocks() && !e.resolved }
 
-// New is a Graph without nodes.
+// New returns an empty Graph.
 func New() *Graph {
 	return &Graph{free: none, keys: newKeys(), order: newOrder()}
 }
@@ -102,13 +100,13 @@ func (g *Graph) Add() Node {
 	return n
 }
 
-// Len is how many nodes there are.
+// Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.nodes) }
 
-// Open is how many dependencies hold a node back.
+// Open returns the number of dependencies that block a node.
 func (g *Graph) Open(n Node) int { return int(g.nodes[n].open) }
 
-// Edge is a dependency as it stands.
+// Edge returns the current state of a dependency.
 func (g *Graph) Edge(e Edge) View {
 	d, s := &g.edges[e], &g.stamps[e]
 	return View{

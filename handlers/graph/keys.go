@@ -1,9 +1,9 @@
 package graph
 
-// keys are the keys of dependencies. They are kept apart because few have one,
-// and because edges without pointers are never looked at by the collector.
+// keys holds the keys of dependencies. They are separate because few dependencies have one, and
+// because the garbage collector does not scan edges without pointers.
 type keys struct {
-	texts []string // the first is that of those without
+	texts []string // the first is "", for dependencies without a key
 	spare []int32  // places that are free again
 }
 
@@ -11,7 +11,7 @@ func newKeys() keys { return keys{texts: []string{""}} }
 
 func (k *keys) at(place int32) string { return k.texts[place] }
 
-// keep keeps a key and says where.
+// keep stores a key and returns its place.
 func (k *keys) keep(key string) int32 {
 	if key == "" {
 		return 0

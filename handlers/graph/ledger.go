@@ -6,10 +6,8 @@ import (
 	"slices"
 )
 
-// ledger is all dependencies in the order of their numbers. Those of a node
-// are in that order too, but to look through them for one costs as much as
-// there are: for a node that waits for a million, a million times a million in
-// all.
+// ledger lists all dependencies by number, for binary search. A search in the list of a node
+// would be quadratic in total for a node that waits for a million others.
 type ledger struct {
 	entries []entry
 	struck  int // entries of what has been removed
@@ -21,7 +19,7 @@ type entry struct {
 	edge   Edge
 }
 
-// crumbs are how many entries of removed dependencies are worth no clearing up.
+// crumbs is the number of unused entries that are not worth removing.
 const crumbs = 64
 
 func (l *ledger) enter(number int64, e Edge) {
@@ -29,8 +27,8 @@ func (l *ledger) enter(number int64, e Edge) {
 	l.last = number
 }
 
-// strike counts an entry whose dependency is removed. They are cleared up when
-// they are the greater part.
+// strike counts the entry of a removed dependency. The entries are removed when they are the
+// majority.
 func (l *ledger) strike(stamps []stamp) {
 	l.struck++
 	if l.struck > crumbs && l.struck > len(l.entries)/2 {
@@ -39,11 +37,11 @@ func (l *ledger) strike(stamps []stamp) {
 	}
 }
 
-// stands reports whether a dependency is not removed. Another one may have got its
-// edge, but not its number.
+// stands reports whether a dependency still exists. Another one may have its edge, but not its
+// number.
 func (y entry) stands(stamps []stamp) bool { return stamps[y.edge].number == y.number }
 
-// Numbered finds the dependency of a node that has a number.
+// Numbered returns the dependency of a node with a number.
 func (g *Graph) Numbered(down Node, number int64) (Edge, bool) {
 	at, there := slices.BinarySearchFunc(g.ledger.entries, number, func(y entry, n int64) int { return cmp.Compare(y.number, n) })
 	if !there {
@@ -56,8 +54,8 @@ func (g *Graph) Numbered(down Node, number int64) (Edge, bool) {
 	return y.edge, true
 }
 
-// All is every dependency in the order of creation, as Put wants them. Nothing
-// may be removed meanwhile.
+// All iterates over all dependencies in the order of creation, as Put needs them. Do not remove
+// any meanwhile.
 func (g *Graph) All() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		for _, y := range g.ledger.entries {
@@ -68,10 +66,9 @@ func (g *Graph) All() iter.Seq[Edge] {
 	}
 }
 
-// Last is the latest number that was given, 0 if none was. What had it may have
-// been removed.
+// Last returns the latest number given, or 0. Its dependency may have been removed.
 func (g *Graph) Last() int64 { return g.ledger.last }
 
-// Skip lets no number up to this one be given. With Last of the Graph that a
-// snapshot is of, numbers go on where they were.
+// Skip reserves all numbers up to this one. After a snapshot is restored, pass it the Last of
+// the original Graph.
 func (g *Graph) Skip(to int64) { g.ledger.last = max(g.ledger.last, to) }

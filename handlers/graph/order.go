@@ -2,11 +2,9 @@ package graph
 
 import "cmp"
 
-// order is all nodes in a row, so that whatever waits for another node comes
-// after it. Each has a label, and labels grow along the row: which of two nodes
-// comes first is a comparison, and a node is moved by giving it a label between
-// two others. Where there is no such label left, those around are given new
-// ones, further apart.
+// order keeps all nodes in a list, each after the nodes that it waits for. Labels increase
+// along the list, so comparing two nodes compares their labels. A node is moved by giving it a
+// label between two others. If there is none, the neighbors get new labels, further apart.
 type order struct {
 	places []place // of node n at n+1; the first is before and after all others
 }
@@ -35,13 +33,13 @@ func (o *order) compare(a, b Node) int {
 	return cmp.Compare(o.places[a+1].label, o.places[b+1].label)
 }
 
-// moveBefore moves nodes to right before another one.
+// moveBefore moves nodes directly before another one.
 func (o *order) moveBefore(n Node, moved []Node) {
 	o.takeOut(moved)
 	o.putIn(o.places[n+1].prev, moved)
 }
 
-// moveAfter moves nodes to right after another one.
+// moveAfter moves nodes directly after another one.
 func (o *order) moveAfter(n Node, moved []Node) {
 	o.takeOut(moved)
 	o.putIn(int32(n)+1, moved)
@@ -61,8 +59,7 @@ func (o *order) putIn(after int32, nodes []Node) {
 	}
 }
 
-// arrange puts nodes into this order, instead of the one in which they are.
-// There may be some missing, which stay before all others.
+// arrange reorders the list. Nodes that are not given stay before all others.
 func (o *order) arrange(nodes []Node) {
 	o.takeOut(nodes)
 	o.putIn(o.places[0].prev, nodes)
@@ -80,8 +77,8 @@ func (o *order) insert(p, after int32) {
 	o.places[after].next, o.places[next].prev = p, p
 }
 
-// between is a label between two neighbours, if there is one. At the ends of
-// the row it leaves room for more, since that is where most are put.
+// between returns a label between two neighbors, if there is one. At the ends of the list it
+// leaves a wide gap, because most nodes are added there.
 func (o *order) between(a, b int32) (label uint64, ok bool) {
 	low, high := o.places[a].label, o.places[b].label
 	if b == 0 {

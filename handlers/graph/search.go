@@ -2,22 +2,20 @@ package graph
 
 import "slices"
 
-// side is one of two searches that go on at once: from up along what is needed,
-// and from down along what waits. Both stay between the two in the order, for
-// outside of that there is nothing in the way and no way to each other.
+// side is one of two alternating searches: from up along its needs, and from down along the
+// waiting nodes. Both stay between the two nodes in the order, because no path leads outside.
 type side struct {
 	found []Node
-	at    int  // those before have been left
+	at    int  // index of the current node
 	edge  Edge // of the one at, to go along next
 	mark  uint32
 }
 
-// ended reports whether a side has found all that there is to find.
+// ended reports whether a side has nothing left to search.
 func (s *side) ended() bool { return s.at == len(s.found) }
 
-// search reports whether there is a way from down to up along what waits. It goes
-// from both ends, a step each in turn, until they meet or either has nowhere
-// left to go.
+// search reports whether there is a path from down to up along waiting nodes. It searches from
+// both ends in turn, until they meet or one side ends.
 func (g *Graph) search(down, up Node) (met bool) {
 	marks := [2]uint32{g.mark(), g.mark()}
 	for along, from := range [2]Node{needs: up, waiting: down} {
@@ -38,7 +36,7 @@ func (g *Graph) search(down, up Node) (met bool) {
 	}
 }
 
-// advance goes on to the next node that has something to go along.
+// advance moves to the next node with an edge to follow.
 func (g *Graph) advance(s *side, along end) bool {
 	for s.edge == none {
 		if s.at++; s.ended() {
@@ -49,8 +47,7 @@ func (g *Graph) advance(s *side, along end) bool {
 	return true
 }
 
-// step goes along one dependency, and reports whether the other side has been at
-// its end.
+// step follows one edge and reports whether the two sides have met.
 func (g *Graph) step(s *side, along end, other uint32, down, up Node) (met bool) {
 	d := &g.edges[s.edge]
 	s.edge = d.next[along]
@@ -69,7 +66,7 @@ func (g *Graph) step(s *side, along end, other uint32, down, up Node) (met bool)
 	return false
 }
 
-// mark is a mark that no node has.
+// mark returns a mark that no node has.
 func (g *Graph) mark() uint32 {
 	g.marked++
 	if g.marked == 0 { // all have been used
@@ -81,10 +78,9 @@ func (g *Graph) mark() uint32 {
 	return g.marked
 }
 
-// reorder brings up before down, after a search in which they did not meet. The
-// side that has ended moves past the start of the other one, keeping the order
-// among its own: all that it would have to keep behind it, or before it, is
-// there already.
+// reorder moves up before down after a search in which they did not meet. The side that has
+// ended moves past the start of the other one and keeps its relative order. All nodes that must
+// stay before or after it are already there.
 func (g *Graph) reorder(down, up Node) {
 	back, forth := &g.sides[needs], &g.sides[waiting]
 	if back.ended() {

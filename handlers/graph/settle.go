@@ -1,7 +1,7 @@
 package graph
 
-// settle makes the order hold again for dependencies that were put. For one it
-// is what Depend would have done, for more it is a new order.
+// settle restores the order after Put. For one dependency it does what Depend would have done;
+// for more it sorts all nodes.
 func (g *Graph) settle() {
 	switch {
 	case g.unordered == 0:
@@ -19,7 +19,7 @@ func (g *Graph) settle() {
 	g.unordered = 0
 }
 
-// sorted is all nodes, each after those that it waits for.
+// sorted returns all nodes in topological order.
 func (g *Graph) sorted() []Node {
 	sorted := make([]Node, 0, len(g.nodes))
 	open := make([]int32, len(g.nodes))

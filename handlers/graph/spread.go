@@ -1,12 +1,9 @@
 package graph
 
-// spread gives new labels to those around a place. It widens the range that it
-// looks at, twofold each time, until the range is thinly enough filled; the
-// wider, the thinner it has to be. So it is the less often the more is moved,
-// and each insertion pays for a few new labels only, in the mean no more than
-// the logarithm of how many nodes there are: Bender, Cole, Demaine,
-// Farach-Colton and Zito, Two simplified algorithms for maintaining order in a
-// list, 2002.
+// spread gives new labels to the neighbors of a place. It doubles the range of labels until the
+// range is sparse enough; a wider range has to be sparser. So large ranges are rare, and an
+// insertion relabels on average a logarithmic number of nodes: Bender, Cole, Demaine,
+// Farach-Colton and Zito, Two simplified algorithms for maintaining order in a list, 2002.
 func (o *order) spread(around int32) {
 	first, last, count := around, around, uint64(1)
 	limit := 1.0

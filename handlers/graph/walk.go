@@ -2,13 +2,13 @@ package graph
 
 import "iter"
 
-// Needs is what a node depends on, in the order of creation. The one just
-// yielded may be resolved or removed, any other must not be removed, and what
-// is new may or may not be seen.
+// Needs iterates over the dependencies of a node, in the order of creation. The loop may
+// resolve or remove the current one, but must not remove others. New ones may or may not be
+// seen.
 func (g *Graph) Needs(n Node) iter.Seq[Edge] { return g.walk(n, needs) }
 
-// Waiting is what depends on a node, resolved or not, in the order of creation.
-// The same holds as for Needs.
+// Waiting iterates over the dependencies on a node, resolved or not, in the order of creation.
+// The rules of Needs apply.
 func (g *Graph) Waiting(n Node) iter.Seq[Edge] { return g.walk(n, waiting) }
 
 func (g *Graph) walk(n Node, at end) iter.Seq[Edge] {
@@ -23,9 +23,9 @@ func (g *Graph) walk(n Node, at end) iter.Seq[Edge] {
 	}
 }
 
-// Find finds the oldest dependency that is all this. It looks through what down
-// needs and what waits for up at once, since one of them is often short; both
-// are in the order of creation, so both would find the same one.
+// Find returns the oldest dependency with these properties. It walks both lists in parallel,
+// because one of them is often short. Both are in the order of creation, so both yield the same
+// result.
 func (g *Graph) Find(down, up Node, kind Kind, key string) (Edge, bool) {
 	a, b := g.nodes[down].first[needs], g.nodes[up].first[waiting]
 	for a != none && b != none {

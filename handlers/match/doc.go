@@ -1,41 +1,38 @@
-// Package match says who fits a task: of the agents that offer what it demands,
-// the best one, and of every agent why it is or is not.
+// Package match finds the agent that fits a task best, and explains for every agent why it does
+// or does not fit.
 //
 // # Points
 //
-// What a task demands is hard or soft. Who misses something hard is
-// disqualified, whatever else it has:
+// A demand of a task is hard or soft. An agent that misses a hard one is disqualified:
 //
 //	repo           +100   it is among the agent's repos
-//	languages       +50   the agent knows all of them, for itself or in any repo
+//	languages       +50   the agent knows all of them, in general or in any repo
 //	environments    +30   the agent has one of them
-//	capacity        +50   fewer tasks run than may
+//	capacity        +50   fewer tasks run than the agent may run
 //
-// Something soft adds points and is never missed:
+// A soft demand only adds points:
 //
-//	tools           +10   each that the agent has, for itself or in the repo
+//	tools           +10   each that the agent has, in general or in the repo
 //	tags             +5   each
 //	preference     +200   the agent is the one that the task prefers
 //	online          +25
 //
-// What is demanded twice counts once, and what is not demanded gives no points,
-// but that capacity and being online always count. An agent that offers nothing
-// at all is disqualified. Texts are equal or they are not: "Go" is not "go".
+// A repeated demand counts once, and a demand that is not made gives no points. Capacity and
+// online always count. An agent that offers nothing is disqualified. Texts are compared
+// exactly: "Go" is not "go".
 //
-// The best has the most points, of those the least load, and of those the first
-// name. It does not depend on the order in which agents became known.
+// The best agent has the most points. Ties go to the lower load, then to the first name. The
+// result does not depend on the order in which agents were added.
 //
-// # How it is fast
+// # Implementation
 //
-// Every agent has a slot, and every value that an agent offers has the set of
-// slots that offer it, 64 to a word. Who meets what is hard are those in all of
-// these sets, and the soft points of 64 agents are added up at once: each bit of
-// the sums is a word of its own. So a search passes over the words of the rarest
-// hard value, and over all words only where nothing hard is demanded.
+// Every agent has a slot, and every offered value has the set of slots that offer it, 64 to a
+// word. Agents in the sets of all hard values qualify. The soft points of 64 agents are added
+// at once, with one word for each bit of the sums. So a search visits the words of the rarest
+// hard value, or all words if there is none.
 //
-// # What it will not do
+// # Limits
 //
-// It decides nothing but the fit: it does not know what a task is, when it is
-// given out, or who is told. It keeps what it was told of each agent and
-// notices nothing by itself.
+// The package decides only the fit. It does not know what a task is, when it is assigned or who
+// is notified. It knows of agents only what it is told.
 package match

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// kind records what a value is: the same text may be a tool and a tag.
+// kind is the kind of a value: the same text may be a tool and a tag.
 type kind uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	ofLanguage
 	ofEnvironment
 	ofTool
-	ofRepoTool // a tool that is there in one repo
+	ofRepoTool // a tool in one repo
 	ofTag
 )
 
@@ -24,26 +24,26 @@ type value struct {
 	text string
 }
 
-// holders are the agents that offer a value.
+// holders is the set of agents that offer a value.
 type holders struct {
 	of    value
 	cells []cell // by word
 	asked int    // the search that has last asked for the value
 }
 
-// cell is one word of a set of slots. A set has cells only for words in which
-// there are any: most values are held by few agents.
+// cell is one word of a set of slots. A set has only non-empty cells, because most values are
+// held by few agents.
 type cell struct {
 	word int32
 	bits uint64
 }
 
-// place is where a slot is in a set.
+// place returns the position of a slot in a set.
 func place(slot int32) (word int32, bit uint64) {
 	return slot >> 6, 1 << (slot & 63)
 }
 
-// find is the cell of a word, or where it would be.
+// find returns the index of the cell of a word, or where to insert it.
 func (h *holders) find(word int32) (at int, there bool) {
 	return slices.BinarySearchFunc(h.cells, word, byWord)
 }
@@ -59,7 +59,7 @@ func (h *holders) has(slot int32) bool {
 	return there && h.cells[at].bits&bit != 0
 }
 
-// add reports whether the slot is new.
+// add adds a slot and reports whether it is new.
 func (h *holders) add(slot int32) bool {
 	word, bit := place(slot)
 	at, there := h.find(word)
@@ -71,7 +71,7 @@ func (h *holders) add(slot int32) bool {
 	return old&bit == 0
 }
 
-// drop takes out a slot that is there.
+// drop removes a slot of the set.
 func (h *holders) drop(slot int32) {
 	word, bit := place(slot)
 	at, _ := h.find(word)
@@ -81,8 +81,8 @@ func (h *holders) drop(slot int32) {
 	}
 }
 
-// seek is the first cell from one on that is not before a word. Mostly it is
-// near, but where another set has a wide gap, it is far.
+// seek returns the first cell from at on that is not before a word. It first tries the next few
+// cells, because the result is usually near.
 func seek(cells []cell, at int, word int32) int {
 	for range 8 {
 		if at >= len(cells) || cells[at].word >= word {

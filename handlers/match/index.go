@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Index is the agents and what they offer. One goroutine uses it at a time,
-// also for what only looks: the room of a search is kept for the next.
+// An Index holds the agents and their offers. Only one goroutine may use it at a time, even for
+// queries, because they share buffers.
 type Index struct {
 	slots map[string]int32
-	spare []int32 // slots of agents that are gone
+	spare []int32 // unused slots
 	by    map[value]*holders
 
 	agents []agent      // by slot
@@ -17,19 +17,19 @@ type Index struct {
 	keys   [][64]uint64 // by word and slot: the load, then the rank of the name; less is better
 
 	order  []int32 // slots by name
-	ranked int     // so many of the order have their rank in their keys
+	ranked int     // length of the prefix of order whose ranks are in keys
 
 	search search
 }
 
-// agent is one that is known, or a slot that is spare.
+// agent is a known agent, or an unused slot.
 type agent struct {
 	name     string
 	standing Standing
 	offers   []*holders // those that it is among
 }
 
-// word is what is to be known of 64 agents in every search.
+// word holds what every search needs of 64 agents.
 type word struct {
 	offering uint64 // anything at all
 	room     uint64 // for another task to run
@@ -43,13 +43,12 @@ const (
 	noKey     = 1<<64 - 1 // is less than this
 )
 
-// New is an empty Index.
+// New returns an empty Index.
 func New() *Index {
 	return &Index{slots: make(map[string]int32), by: make(map[value]*holders)}
 }
 
-// Put makes an agent known, or what it offers now. Nothing of the offer is kept
-// but its texts.
+// Put adds an agent or replaces its offer. It keeps no references to the offer.
 func (x *Index) Put(name string, o Offer, s Standing) {
 	slot, known := x.slots[name]
 	if known {
@@ -63,7 +62,7 @@ func (x *Index) Put(name string, o Offer, s Standing) {
 	x.stand(slot, s)
 }
 
-// Stand tells how an agent stands now. Of one that is not known it is ignored.
+// Stand updates the standing of an agent. Unknown agents are ignored.
 func (x *Index) Stand(name string, s Standing) {
 	if slot, known := x.slots[name]; known {
 		x.stand(slot, s)
@@ -91,7 +90,7 @@ func set(bits *uint64, bit uint64, on bool) {
 	}
 }
 
-// Remove forgets an agent.
+// Remove removes an agent.
 func (x *Index) Remove(name string) {
 	slot, known := x.slots[name]
 	if !known {
@@ -108,7 +107,7 @@ func (x *Index) Remove(name string) {
 	x.spare = append(x.spare, slot)
 }
 
-// admit gives a slot to a name that is new.
+// admit gives a slot to a new name.
 func (x *Index) admit(name string) int32 {
 	slot := int32(len(x.agents))
 	if last := len(x.spare) - 1; last >= 0 {
@@ -128,15 +127,15 @@ func (x *Index) admit(name string) int32 {
 	return slot
 }
 
-// rank is where a name is in the order, or would be.
+// rank returns the position of a name in order, or where to insert it.
 func (x *Index) rank(name string) (int, bool) {
 	return slices.BinarySearchFunc(x.order, name, func(slot int32, name string) int {
 		return strings.Compare(x.agents[slot].name, name)
 	})
 }
 
-// settle writes ranks into keys after agents have come and gone. It waits for a
-// search to need them: many agents may come one after the other.
+// settle updates the ranks in keys after changes of the agents. It is called by searches,
+// because agents often change in groups.
 func (x *Index) settle() {
 	for rank := x.ranked; rank < len(x.order); rank++ {
 		key := x.key(x.order[rank])
@@ -145,7 +144,7 @@ func (x *Index) settle() {
 	x.ranked = len(x.order)
 }
 
-// join puts an agent among the holders of all that it offers.
+// join adds an agent to the holders of everything that it offers.
 func (x *Index) join(slot int32, o *Offer) {
 	for i := range o.Repos {
 		r := &o.Repos[i]
@@ -177,8 +176,7 @@ func (x *Index) hold(slot int32, v value) {
 	}
 }
 
-// leave takes an agent out of all that it offers, and forgets what no agent
-// offers any more.
+// leave removes an agent from its holders, and removes holders that become empty.
 func (x *Index) leave(slot int32) {
 	a := &x.agents[slot]
 	for _, h := range a.offers {

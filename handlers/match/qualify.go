@@ -1,7 +1,6 @@
 package match
 
-// qualify leaves among those who can be the best all who miss nothing, and says
-// whether there is an agent.
+// qualify keeps the candidates that meet all hard demands, and reports whether any is left.
 func (x *Index) qualify(c Conditions) bool {
 	s := &x.search
 	s.start(x.words, c, x.cell(c.Not))
@@ -20,7 +19,7 @@ func (x *Index) qualify(c Conditions) bool {
 	return len(s.among) > 0
 }
 
-// cell is the set of one agent. The empty set is nowhere.
+// cell returns the set of one agent. The set of an unknown agent matches nothing.
 func (x *Index) cell(name string) cell {
 	slot, known := x.slots[name]
 	if name == "" || !known {
@@ -30,8 +29,7 @@ func (x *Index) cell(name string) cell {
 	return cell{word: word, bits: bit}
 }
 
-// start begins with those who hold the rarest value that is needed, or with
-// every agent.
+// start sets the candidates to the holders of the rarest needed value, or to all agents.
 func (s *search) start(words []word, c Conditions, not cell) {
 	if s.lead == nil {
 		for at := range words {
@@ -53,7 +51,7 @@ func (s *search) consider(c, not cell) {
 	}
 }
 
-// ready are those that could be given a task whatever it demands.
+// ready returns the agents that may get a task at all.
 func (w *word) ready(c Conditions) uint64 {
 	bits := w.offering & w.room
 	if c.Online {
@@ -65,7 +63,7 @@ func (w *word) ready(c Conditions) uint64 {
 	return bits
 }
 
-// gather notes who holds a value, besides those who are noted already.
+// gather adds the holders of a value to held.
 func (s *search) gather(cells []cell) {
 	among, held := s.among, s.held
 	for i, j := 0, 0; i < len(among) && i < len(held) && j < len(cells); {
@@ -82,7 +80,7 @@ func (s *search) gather(cells []cell) {
 	}
 }
 
-// keep lets go of those who are not noted.
+// keep drops the candidates that are not in held.
 func (s *search) keep() {
 	kept := 0
 	for i, c := range s.among {
@@ -95,5 +93,5 @@ func (s *search) keep() {
 	s.among = s.among[:kept]
 }
 
-// blank is empty.
+// blank empties held.
 func (s *search) blank() { s.held = extended(s.held[:0], len(s.among)) }

@@ -1,7 +1,6 @@
 package match
 
-// question is a demand of which every agent is asked, each value of it looked
-// up once.
+// question is a demand to check against every agent, with its values looked up once.
 type question struct {
 	index                                *Index
 	repo                                 []wish // one, or none
@@ -9,10 +8,10 @@ type question struct {
 	prefer                               string
 }
 
-// wish is a value of a demand, and those who hold it.
+// wish is a value of a demand, with its holders.
 type wish struct {
 	text        string
-	here, there *holders // for themselves, or in the repo
+	here, there *holders // in general, or in the repo
 }
 
 func (w *wish) met(slot int32) bool { return w.here.has(slot) || w.there.has(slot) }
@@ -37,7 +36,7 @@ func (x *Index) ask(d *Demand) *question {
 	return q
 }
 
-// requirements looks up texts, each of them once, in the order demanded.
+// wishes looks up texts without duplicates, in the order of the demand.
 func (x *Index) wishes(k kind, texts []string) []wish {
 	wishes := make([]wish, 0, len(texts))
 	seen := make(map[string]bool, len(texts))
@@ -50,7 +49,7 @@ func (x *Index) wishes(k kind, texts []string) []wish {
 	return wishes
 }
 
-// texts are what was demanded.
+// texts returns the texts of wishes.
 func texts(wishes []wish) []string {
 	texts := make([]string, 0, len(wishes))
 	for i := range wishes {
@@ -59,7 +58,7 @@ func texts(wishes []wish) []string {
 	return texts
 }
 
-// met are those that an agent has.
+// met returns the texts of the wishes that an agent meets.
 func met(wishes []wish, slot int32) []string {
 	texts := make([]string, 0, len(wishes))
 	for i := range wishes {

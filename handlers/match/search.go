@@ -1,32 +1,32 @@
 package match
 
-// search is one look for the best. Its slices are kept for the next one.
+// search is the state of one search for the best agent. Its slices are reused.
 //
-// It goes set by set and not agent by agent, nor even word by word: each step is
-// a plain loop over words in which hardly a branch is guessed wrong, which was
-// several times as fast as doing all of it for one word and then for the next.
+// It processes one set after the other, not one agent or word after the other. Each step is a
+// plain loop over words with predictable branches, which was measured to be several times
+// faster.
 type search struct {
-	number int      // of all searches, to tell what this one has asked for
-	lead   []cell   // those who hold the needed value that the fewest hold, if any is needed
-	all    [][]cell // those who hold each other value that is needed
-	any    [][]cell // those who hold one of which any will do
-	anyOf  bool     // whether there are such
+	number int      // number of this search, to detect repeated values
+	lead   []cell   // holders of the rarest needed value, if any is needed
+	all    [][]cell // holders of each other needed value
+	any    [][]cell // holders of each value of which one is enough
+	anyOf  bool     // whether one of any is needed
 	soft   []soft
 	prefer [1]cell // the preferred agent, as a set
 
-	among []cell   // who can still be the best
-	held  []uint64 // who of them hold what is looked at, cell by cell
-	carry []uint64 // from one bit of the sums to the next
+	among []cell   // candidates
+	held  []uint64 // candidates that hold the current value, cell by cell
+	carry []uint64 // carry from one bit of the sums to the next
 	sums  []uint64
 }
 
-// soft is something that adds points, and those who hold it.
+// soft is a soft demand and its holders.
 type soft struct {
-	here, there []cell // for themselves, or in the repo
+	here, there []cell // in general, or in the repo
 	weight      uint   // in units
 }
 
-// Best finds the agent that fits best, and its score.
+// Best returns the agent that fits best, and its score.
 func (x *Index) Best(d *Demand, c Conditions) (name string, score int, ok bool) {
 	s := &x.search
 	s.begin()
@@ -41,7 +41,7 @@ func (x *Index) Best(d *Demand, c Conditions) (name string, score int, ok bool) 
 	return x.agents[slot].name, d.base() + unit*units, true
 }
 
-// base are the points of every agent that qualifies.
+// base returns the points that every qualified agent has.
 func (d *Demand) base() int {
 	points := capacityPoints
 	if d.Repo != "" {
@@ -62,7 +62,7 @@ func (s *search) begin() {
 	s.all, s.any, s.soft, s.among = s.all[:0], s.any[:0], s.soft[:0], s.among[:0]
 }
 
-// need gathers what is hard, and reports whether an agent holds each of it.
+// need collects the hard demands. It returns false if a value has no holder.
 func (x *Index) need(d *Demand) bool {
 	s := &x.search
 	if d.Repo != "" && !s.needs(x.by[value{kind: ofRepo, text: d.Repo}]) {
@@ -82,7 +82,7 @@ func (x *Index) need(d *Demand) bool {
 	return !s.anyOf || len(s.any) > 0
 }
 
-// needs adds a value that every agent must hold, and reports whether one does.
+// needs adds a value that the agent must hold. It returns false if the value has no holder.
 func (s *search) needs(h *holders) bool {
 	if !s.fresh(h) {
 		return h != nil
@@ -99,8 +99,7 @@ func (s *search) needs(h *holders) bool {
 	return true
 }
 
-// fresh reports whether an agent holds a value and this search has not asked for it
-// before.
+// fresh reports whether a value has a holder and was not yet used in this search.
 func (s *search) fresh(h *holders) bool {
 	if h == nil || h.asked == s.number {
 		return false
@@ -109,7 +108,7 @@ func (s *search) fresh(h *holders) bool {
 	return true
 }
 
-// want gathers what is soft.
+// want collects the soft demands.
 func (x *Index) want(d *Demand) {
 	s := &x.search
 	for _, text := range d.Tools {

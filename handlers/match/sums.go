@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// addUp adds up what is soft. Bit i of the sums of all who are among is as many
-// words as those have cells, one bit after the other.
+// addUp adds up the soft points. sums holds one bit of all sums after the other, with one word
+// for each candidate cell.
 func (s *search) addUp(words []word) {
 	s.sums = s.sums[:0]
 	s.blank()
@@ -22,7 +22,7 @@ func (s *search) addUp(words []word) {
 	}
 }
 
-// add adds a weight to the sums of those who are noted.
+// add adds a weight to the sums of the agents in held.
 func (s *search) add(weight uint) {
 	for ; weight != 0; weight &= weight - 1 {
 		s.carry = append(s.carry[:0], s.held...)
@@ -30,8 +30,7 @@ func (s *search) add(weight uint) {
 	}
 }
 
-// addFrom adds the carry to a bit of the sums, what that carries to the next,
-// and so on. There are as many bits as were needed so far.
+// addFrom adds carry to a bit of the sums and propagates the carries. It adds bits as needed.
 func (s *search) addFrom(bit int) {
 	n := len(s.carry)
 	for carries := true; carries; bit++ {
@@ -54,9 +53,8 @@ func addBit(sum, carry []uint64) bool {
 	return carries != 0
 }
 
-// narrow leaves among the best only those with the highest sum, and returns it:
-// those with the highest bit if there are any, of those with the next, and so
-// on.
+// narrow keeps only the candidates with the highest sum, and returns the sum. It goes from the
+// highest bit to the lowest.
 func (s *search) narrow() (units int) {
 	n := len(s.among)
 	for end := len(s.sums); end > 0; end -= n {
@@ -79,7 +77,7 @@ func (s *search) anyWith(bit []uint64) bool {
 	return with != 0
 }
 
-// choose is the least key of those who are left.
+// choose returns the smallest key of the candidates.
 func (s *search) choose(keys [][64]uint64) uint64 {
 	least := uint64(noKey)
 	for _, c := range s.among {
@@ -96,8 +94,7 @@ func (s *search) choose(keys [][64]uint64) uint64 {
 	return least
 }
 
-// few is where looking for the bits that are set begins to cost more than
-// looking at all 64, as measured.
+// few is the number of set bits from which a scan of all 64 is faster, as measured.
 const few = 20
 
 func leastOfFew(keys *[64]uint64, left uint64) uint64 {
@@ -108,8 +105,8 @@ func leastOfFew(keys *[64]uint64, left uint64) uint64 {
 	return least
 }
 
-// leastOfMany asks no agent whether it is left, which would often be guessed
-// wrong: the keys of those who are not are made too great.
+// leastOfMany avoids branches, which would often be mispredicted: it makes the keys of other
+// agents too large.
 func leastOfMany(keys *[64]uint64, left uint64) uint64 {
 	least := uint64(noKey)
 	for _, key := range keys {
@@ -119,7 +116,7 @@ func leastOfMany(keys *[64]uint64, left uint64) uint64 {
 	return least
 }
 
-// extended is a slice with so many more words, all of them 0.
+// extended returns a slice with n more words, all 0.
 func extended(words []uint64, n int) []uint64 {
 	had := len(words)
 	words = slices.Grow(words, n)[:had+n]

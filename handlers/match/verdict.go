@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Verdict is how an agent fits a demand, and why. Who does not has a score of
-// -1, and the reasons are what it misses.
+// Verdict describes how an agent fits a demand. A disqualified agent has the score -1, and the
+// reasons list what it misses.
 type Verdict struct {
 	Name    string
 	Score   int
@@ -16,8 +16,7 @@ type Verdict struct {
 	Reasons []string
 }
 
-// Fits reports whether an agent would qualify under the conditions. It is the
-// question whether its verdict is a score, without the verdict.
+// Fits reports whether an agent qualifies under the conditions. It is cheaper than Verdict.
 func (x *Index) Fits(d *Demand, name string, c Conditions) bool {
 	slot, known := x.slots[name]
 	if !known || c.Not != "" && name == c.Not {
@@ -31,7 +30,7 @@ func (x *Index) Fits(d *Demand, name string, c Conditions) bool {
 		x.qualifies(slot, d)
 }
 
-// qualifies reports whether an agent has all that is hard.
+// qualifies reports whether an agent meets all hard demands.
 func (x *Index) qualifies(slot int32, d *Demand) bool {
 	if d.Repo != "" && !x.by[value{kind: ofRepo, text: d.Repo}].has(slot) {
 		return false
@@ -49,7 +48,7 @@ func (x *Index) qualifies(slot int32, d *Demand) bool {
 	return len(d.Environments) == 0
 }
 
-// Verdict is the verdict on one agent. One that is not known offers nothing.
+// Verdict returns the verdict on one agent. An unknown agent offers nothing.
 func (x *Index) Verdict(d *Demand, name string) Verdict {
 	slot, known := x.slots[name]
 	if !known {
@@ -58,8 +57,7 @@ func (x *Index) Verdict(d *Demand, name string) Verdict {
 	return x.ask(d).verdict(slot)
 }
 
-// Verdicts are the verdicts on all agents: the highest score first, and of
-// equals the first name.
+// Verdicts returns the verdicts on all agents, sorted by descending score, then by name.
 func (x *Index) Verdicts(d *Demand) []Verdict {
 	q := x.ask(d)
 	all := make([]Verdict, 0, len(x.order))
@@ -72,7 +70,7 @@ func (x *Index) Verdicts(d *Demand) []Verdict {
 
 const offersNothing = "no capabilities defined (disqualified)"
 
-// verdict weighs one agent.
+// verdict returns the verdict on one agent.
 func (q *question) verdict(slot int32) Verdict {
 	a := &q.index.agents[slot]
 	v := Verdict{Name: a.name, Online: a.standing.Online}
@@ -85,7 +83,7 @@ func (q *question) verdict(slot int32) Verdict {
 	return v
 }
 
-// against is what disqualifies an agent.
+// against returns the reasons that disqualify an agent.
 func (q *question) against(slot int32, a *agent) (reasons []string) {
 	if at, bit := place(slot); q.index.words[at].offering&bit == 0 {
 		return []string{offersNothing}
@@ -112,8 +110,8 @@ func (q *question) against(slot int32, a *agent) (reasons []string) {
 	return reasons
 }
 
-// hard adds the points for what is hard, all of which is there but for the
-// environments, of which one is enough.
+// hard adds the points for hard demands, which the agent meets. Of the environments, one is
+// enough.
 func (q *question) hard(v *Verdict, slot int32) {
 	if len(q.repo) > 0 {
 		v.add("repo match", texts(q.repo), repoPoints)
@@ -126,7 +124,7 @@ func (q *question) hard(v *Verdict, slot int32) {
 	}
 }
 
-// soft adds the points for what is soft, and for how the agent stands.
+// soft adds the points for soft demands and for the standing of the agent.
 func (q *question) soft(v *Verdict, slot int32) {
 	if tools := met(q.tools, slot); len(tools) > 0 {
 		v.add("tools match", tools, toolPoints*len(tools))
@@ -143,7 +141,7 @@ func (q *question) soft(v *Verdict, slot int32) {
 	v.add("has capacity", nil, capacityPoints)
 }
 
-// add adds points, and what they are for.
+// add adds points and the reason for them.
 func (v *Verdict) add(reason string, which []string, points int) {
 	if len(which) > 0 {
 		reason += ": " + strings.Join(which, ", ")

@@ -2,18 +2,18 @@ package review
 
 import "slices"
 
-// Finding is something that was found, followed over the results.
+// Finding is a finding of a review, tracked over all results.
 type Finding struct {
 	ID       string `json:"id"`
 	Severity string `json:"severity,omitzero"`
 	Category string `json:"category,omitzero"`
 	File     string `json:"file,omitzero"`
 	Text     string `json:"text,omitzero"`
-	Found    int    `json:"found,omitzero"` // the iteration that first told of it
-	Fixed    int    `json:"fixed,omitzero"` // the iteration in which it was fixed; 0: it is open
+	Found    int    `json:"found,omitzero"` // the iteration that first reported it
+	Fixed    int    `json:"fixed,omitzero"` // the iteration that fixed it; 0: open
 }
 
-// IsOpen reports whether there is still something to do about it.
+// IsOpen reports whether the finding is not fixed.
 func (f *Finding) IsOpen() bool { return f.Fixed < 1 }
 
 func (f *Finding) size() int {
@@ -23,10 +23,10 @@ func (f *Finding) size() int {
 // Bounds of a ledger.
 const (
 	mostFindings = 2000
-	mostBytes    = 1 << 20 // of texts, where something is closed
+	mostBytes    = 1 << 20 // of texts, if a finding is closed
 )
 
-// Open is what is still to be fixed, in the order in which it was found.
+// Open returns the open findings, in the order in which they were found.
 func (l *Loop) Open() (open []Finding) {
 	for _, f := range l.Findings {
 		if f.IsOpen() {
@@ -36,9 +36,8 @@ func (l *Loop) Open() (open []Finding) {
 	return open
 }
 
-// note makes the ledger agree with a result: a known finding is what the result
-// says of it but for when it was found, and where the result has the same one
-// twice, the last counts.
+// note updates the ledger with a result. A known finding is replaced, but keeps the iteration
+// in which it was found. If a result has a finding twice, the last one counts.
 func (l *Loop) note(found []Finding) {
 	l.Findings = slices.Clone(l.Findings) // a copy of the Loop stays as it is
 	places := make(map[string]int, len(l.Findings)+len(found))
@@ -63,9 +62,8 @@ func (l *Loop) note(found []Finding) {
 	l.shorten()
 }
 
-// shorten drops what is closed, in the order in which it was found, until there
-// is not too much left. Where that is not enough, it drops the last of what is
-// open, of which the next result tells again.
+// shorten drops closed findings, oldest first, until the ledger is within its bounds. If that
+// is not enough, it drops the latest open ones, which the next result reports again.
 func (l *Loop) shorten() {
 	count, bytes := len(l.Findings), 0
 	for i := range l.Findings {

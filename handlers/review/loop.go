@@ -1,6 +1,6 @@
 package review
 
-// Verdict is what a result says.
+// Verdict is the verdict of a review result.
 type Verdict string
 
 // The verdicts.
@@ -10,7 +10,7 @@ const (
 	Rejected         Verdict = "rejected"
 )
 
-// Policy is what happens when the last result still asks for changes.
+// Policy decides what happens if the last allowed review still requests changes.
 type Policy string
 
 // The policies.
@@ -20,33 +20,33 @@ const (
 	ThenHumanReview  Policy = "human_review"
 )
 
-// Step is what follows from a result.
+// Step is the consequence of a result.
 type Step string
 
 // The steps.
 const (
 	Approve      Step = "approve"       // the work is done
-	Revise       Step = "revise"        // the work is changed, and reviewed again
+	Revise       Step = "revise"        // the work is changed and reviewed again
 	Redesign     Step = "redesign"      // the work is planned anew
-	Abort        Step = "abort"         // the work is given up
-	ForceApprove Step = "force_approve" // the work is done, whatever is open
+	Abort        Step = "abort"         // the task is aborted
+	ForceApprove Step = "force_approve" // the work is accepted with its open findings
 	AskHuman     Step = "ask_human"     // a person decides
 )
 
-// UsualMax is how many results there may be by default.
+// UsualMax is the default number of results.
 const UsualMax = 3
 
-// Loop is the reviews of one task. Its zero value has had none, may have
-// UsualMax, and asks a person then.
+// Loop tracks the reviews of one task. The zero value has no results, allows UsualMax, and then
+// asks a person.
 type Loop struct {
 	Iteration int       `json:"iteration,omitzero"` // results so far
-	Max       int       `json:"max,omitzero"`       // as it was assigned; below 1 it is UsualMax
-	Extra     int       `json:"extra,omitzero"`     // what a person has allowed beyond
-	Policy    Policy    `json:"policy,omitzero"`    // an unknown one asks a person
+	Max       int       `json:"max,omitzero"`       // as assigned; below 1 means UsualMax
+	Extra     int       `json:"extra,omitzero"`     // further results that a person has allowed
+	Policy    Policy    `json:"policy,omitzero"`    // an unknown policy means ThenHumanReview
 	Findings  []Finding `json:"findings,omitzero"`  // in the order in which they were found
 }
 
-// Limit is how many results there may be by now.
+// Limit returns how many results are allowed now.
 func (l *Loop) Limit() int {
 	most := l.Max
 	if most < 1 {
@@ -58,8 +58,7 @@ func (l *Loop) Limit() int {
 // MayRequest reports whether another review may be requested.
 func (l *Loop) MayRequest() bool { return l.Iteration < l.Limit() }
 
-// Extend allows one more result. It is never in vain, even when Max was made less
-// than there had been already.
+// Extend allows at least one more result, even if Max was reduced below Iteration.
 func (l *Loop) Extend() {
 	l.Extra++
 	if short := l.Iteration + 1 - l.Limit(); short > 0 {
@@ -67,9 +66,8 @@ func (l *Loop) Extend() {
 	}
 }
 
-// Decide takes a result, and says what follows. A result that no reviewer may have
-// requested any more is one more of the last iteration. An unknown verdict
-// requests changes: it must not end anything.
+// Decide records a result and returns the next step. A result beyond the limit counts as part
+// of the last iteration. An unknown verdict requests changes, because it must not end the loop.
 func (l *Loop) Decide(v Verdict, found []Finding) Step {
 	if l.MayRequest() {
 		l.Iteration++

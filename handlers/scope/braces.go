@@ -6,17 +6,16 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Bounds of one pattern. What is beyond allows nothing.
+// Bounds of a pattern. A pattern beyond them allows nothing.
 const (
 	longestPattern   = 512 // bytes
-	mostWildcards    = 32  // * ? and [, where ** are two
+	mostWildcards    = 32  // * ? and [; ** counts as two
 	mostBraces       = 8
-	mostAlternatives = 64 // once all braces are written out
+	mostAlternatives = 64 // after all braces are expanded
 )
 
-// alternatives is a pattern with its braces written out, and how many there were
-// to try: what is refused for having too many of them has cost as much as if it
-// had not been.
+// alternatives expands the braces of a pattern. It also returns how many alternatives were
+// tried, so that a pattern with too many has its full cost.
 func alternatives(pattern string) (all []string, tried int) {
 	if len(pattern) > longestPattern || !utf8.ValidString(pattern) || !doublestar.ValidatePattern(pattern) || !modest(pattern) {
 		return nil, 1
@@ -41,7 +40,7 @@ func alternatives(pattern string) (all []string, tried int) {
 	return all, tried
 }
 
-// modest reports whether a pattern keeps to the bounds of what it may contain.
+// modest reports whether a pattern is within the bounds.
 func modest(pattern string) bool {
 	wildcards, braces := 0, 0
 	for at := 0; at < len(pattern); at = after(pattern, at) {
@@ -55,8 +54,8 @@ func modest(pattern string) bool {
 	return wildcards <= mostWildcards && braces <= mostBraces
 }
 
-// brace is where the first brace of a well formed pattern begins, where its
-// alternatives are cut, and where it ends; nil when there is none.
+// brace returns the positions of the first brace of a valid pattern: start, separators and end.
+// It returns nil if there is none.
 func brace(pattern string) (cuts []int) {
 	depth := 0
 	for at := 0; at < len(pattern); at = after(pattern, at) {
@@ -76,9 +75,8 @@ func brace(pattern string) (cuts []int) {
 	return nil
 }
 
-// after is where a pattern goes on after what stands at a place: a character, one
-// that is escaped, or a whole class, within which braces and commas are nothing
-// but characters.
+// after returns the position after the next character, escaped character or class. Braces and
+// commas within a class have no meaning.
 func after(pattern string, at int) int {
 	switch pattern[at] {
 	case '\\':

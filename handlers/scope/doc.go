@@ -1,44 +1,40 @@
-// Package scope says which files a scope allows to change.
+// Package scope checks which files a scope allows to change.
 //
-// A scope is a list of patterns. A file that none of them allows is outside, so
-// an empty scope allows nothing.
+// A scope is a list of patterns. A file that no pattern allows is outside, so an empty scope
+// allows nothing.
 //
 // # Patterns
 //
 //	?        one character of a name
-//	*        any characters of a name, also none, also a leading dot
-//	**       as a whole name: any number of folders, also none
+//	*        any characters of a name, or none; also a leading dot
+//	**       as a whole name: any number of folders, or none
 //	[a-z]    one of these; [!a-z] and [^a-z] one of the others
-//	{a,b}    a or b, which may be patterns themselves
-//	\        the next character stands for itself
+//	{a,b}    a or b, which may be patterns
+//	\        the next character, without its meaning
 //
-// Nothing but ** crosses a slash. At the end of a pattern ** is all that lies
-// below: dir/** allows dir/a and dir/a/b, neither dir itself nor dirX/a. A
-// pattern without any of these allows the file of that name and nothing else.
-// Upper and lower case are different.
+// Only ** matches a slash. At the end of a pattern, ** matches everything below: dir/** allows
+// dir/a and dir/a/b, but neither dir nor dirX/a. A pattern without special characters allows
+// only the file of that name. Matching is case-sensitive.
 //
-// Patterns and files are paths below the top of what is worked on. Files are
-// cleaned before they are looked at, so that a/../../b is seen for what it is.
-// What is absolute, climbs out or names no file is always outside, whatever the
-// patterns are. So is what another system could read in another way: a backslash,
-// the letter of a drive, a NUL, text that is not UTF-8.
+// Patterns and files are paths relative to the top folder. Files are cleaned first, so that
+// a/../../b is recognized as outside. Paths that are absolute, leave the top folder or name no
+// file are always outside. So are paths that another system could read differently: with a
+// backslash, a drive letter, a NUL or invalid UTF-8.
 //
-// A pattern that is not well formed, is absolute or ends in a slash allows
-// nothing. No pattern ever takes away what another one allows.
+// A pattern that is malformed, absolute or ends in a slash allows nothing. Patterns only add to
+// what others allow.
 //
-// # How much it does
+// # Bounds
 //
-// Patterns and files come from agents, and the caller has other things to do.
-// So a pattern that is overlong or has too many wildcards or alternatives allows
-// nothing, and neither do those after too many. Without alternatives, a pattern
-// can be matched in steps that are at most a small multiple of its length times
-// that of the file; since alternatives in turn would multiply that, they are
-// written out beforehand. Each question may take so many steps and no more, and
-// what has not been looked at by then is outside: an extravagant scope can refuse
-// what it means to allow, but never the other way round.
+// Patterns and files come from agents, so the cost of a check is bounded. A pattern that is too
+// long, or has too many wildcards or alternatives, allows nothing. So do patterns beyond the
+// maximal number. Without alternatives, matching takes at most a small multiple of the
+// pattern's length times the file's. Alternatives would multiply that, so they are expanded
+// first. Each check has a maximal number of steps; files that it does not reach are outside. So
+// an excessive scope may refuse too much, but never allow too much.
 //
-// # What it will not do
+// # Limits
 //
-// It looks at texts and never at files: it knows no links, and does not know what
-// is there. It does not say who may change what, only what lies where.
+// The package works on texts, not on files: it does not know links or what exists. It does not
+// decide who may change a file.
 package scope

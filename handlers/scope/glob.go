@@ -6,12 +6,11 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// special are the characters that are not just themselves in a pattern whose
-// braces are written out.
+// special lists the characters with a meaning in a pattern after braces are expanded.
 const special = `*?[\`
 
-// normal is the one way to write a pattern without alternatives, unless it can
-// allow nothing. Names of .. are left in it: no file that is clean has one.
+// normal returns the normal form of a pattern without alternatives. It returns false if the
+// pattern can allow nothing. It keeps names of .., because no clean file has one.
 func normal(text string) (string, bool) {
 	text, ok := tame(text)
 	for _, odd := range []string{"//", "/./"} {
@@ -23,16 +22,15 @@ func normal(text string) (string, bool) {
 	if !ok || text == "" || strings.HasPrefix(text, "/") || strings.HasSuffix(text, "/") {
 		return "", false
 	}
-	// Else dir/** would allow dir.
+	// Otherwise dir/** would allow dir.
 	if strings.HasSuffix(text, "/**") {
 		text += "/*"
 	}
 	return text, true
 }
 
-// tame rewrites what would be matched in another way than the package comment
-// says: a class would match a slash, and three stars or more not match nothing. A
-// class that asks for a slash is refused.
+// tame rewrites what doublestar would match differently: a class that matches a slash, and
+// three or more stars that do not match nothing. It refuses a class that contains a slash.
 func tame(text string) (string, bool) {
 	var b strings.Builder
 	for at := 0; at < len(text); {
@@ -64,12 +62,11 @@ func matches(pattern, name string) bool {
 	return matched && err == nil
 }
 
-// glob is a pattern that may allow many files. Most files it does not, and of
-// those most are told by how they begin and how they end.
+// glob is a pattern with wildcards. Its head and end quickly rule out most files.
 type glob struct {
-	head string // whole names without wildcards, and the slash after them
-	tail string // all that is after the head
-	end  string // of the tail, without wildcards
+	head string // the folders before the first wildcard, with a trailing slash
+	tail string // the rest after head
+	end  string // the end of tail without wildcards
 }
 
 func newGlob(text string) glob {
@@ -79,12 +76,12 @@ func newGlob(text string) glob {
 	return glob{head: text[:head], tail: text[head:], end: text[end:]}
 }
 
-// near reports whether a file may be one that the pattern allows.
+// near reports whether a file has the head and end of the pattern.
 func (g *glob) near(file string) bool {
 	return strings.HasPrefix(file, g.head) && strings.HasSuffix(file[len(g.head):], g.end)
 }
 
-// price is at least how many steps it is to match a file.
+// price returns the number of steps charged for matching a file.
 func (g *glob) price(file string) int {
 	if !g.near(file) {
 		return look

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// longestPath is as long as any that a system can open.
+// longestPath bounds a path; no system opens longer ones.
 const longestPath = 4096
 
-// clean is the one way to write a file, unless it is none below the top.
+// clean returns the normal form of a file. It returns false if the file is not below the top
+// folder.
 func clean(file string) (string, bool) {
 	if file == "" || len(file) > longestPath || strings.ContainsAny(file, "\\\x00") || !utf8.ValidString(file) {
 		return "", false

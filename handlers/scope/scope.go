@@ -2,17 +2,17 @@ package scope
 
 import "strings"
 
-// mostPatterns is how many patterns a Scope has once alternatives are written out.
-// The rest allows nothing.
+// mostPatterns bounds the patterns of a Scope after alternatives are expanded. Further patterns
+// allow nothing.
 const mostPatterns = 2000
 
-// Scope is which files may change. It never changes itself.
+// A Scope is an immutable set of patterns of files that may change.
 type Scope struct {
 	files map[string]struct{} // from patterns that stand for one file
 	globs []glob
 }
 
-// New is the Scope of some patterns.
+// New returns the Scope of some patterns.
 func New(patterns []string) *Scope {
 	s := &Scope{files: make(map[string]struct{})}
 	for room := mostPatterns; len(patterns) > 0 && room > 0; patterns = patterns[1:] {
@@ -25,7 +25,7 @@ func New(patterns []string) *Scope {
 	return s
 }
 
-// add takes in a pattern without alternatives.
+// add adds a pattern without alternatives.
 func (s *Scope) add(text string) {
 	text, ok := normal(text)
 	switch {
@@ -37,7 +37,7 @@ func (s *Scope) add(text string) {
 	}
 }
 
-// Outside is the files that may not change, as they were given.
+// Outside returns the files that may not change, as they were given.
 func (s *Scope) Outside(files []string) (outside []string) {
 	steps := mostSteps
 	for _, file := range files {
@@ -48,17 +48,17 @@ func (s *Scope) Outside(files []string) (outside []string) {
 	return outside
 }
 
-// Outside is the files that no pattern allows, as they were given.
+// Outside returns the files that no pattern allows, as they were given.
 func Outside(patterns, files []string) []string { return New(patterns).Outside(files) }
 
-// mostSteps is what one question may take, however many files it is about. The
-// most expensive that was found to ask took a tenth of a second for it.
+// mostSteps bounds the steps of one check of any number of files. The most expensive check
+// found took a tenth of a second.
 const mostSteps = 1 << 25
 
-// look is the steps that it takes to see that a file is not near a pattern.
+// look is the number of steps to find that a file is not near a pattern.
 const look = 6
 
-// allows takes its steps from those that are left.
+// allows reports whether a file may change. It deducts its steps from steps.
 func (s *Scope) allows(file string, steps *int) bool {
 	file, ok := clean(file)
 	if !ok {

@@ -6,19 +6,19 @@ import (
 	"orchestrator/wire"
 )
 
-// Access is who may take a route.
+// Access is the kind of callers that may use a route.
 type Access uint8
 
-// The kinds of Access. A credential of the wrong kind is as good as none there.
+// The kinds of Access. A credential of the wrong kind counts as none.
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Known                   // whoever is known here: operators and agents
-	Public                  // every caller: no credential is looked at
-	Actors                  // every known caller, and actors from elsewhere: nothing else is for those
+	Known                   // operators and agents
+	Public                  // every caller; credentials are ignored
+	Actors                  // operators, agents and external actors
 )
 
-// What to show where a credential is missing or of the wrong kind.
+// Hints for a missing credential or one of the wrong kind.
 const (
 	showToken = "Send Authorization: Bearer TOKEN, with an operator's token: orchestrator token issue --sub NAME"
 	showKey   = "Send X-API-Key: orc_…, an agent's key: orchestrator key issue AGENT"
@@ -26,7 +26,7 @@ const (
 	showAny   = "Send Authorization: Bearer TOKEN, with the token of an actor, an agent's key, or an operator's token"
 )
 
-// allows returns why a caller may not take a route.
+// allows returns an error if a caller may not use a route.
 func (a Access) allows(c Caller) *wire.Error {
 	switch {
 	case a == Public:
@@ -43,7 +43,7 @@ func (a Access) allows(c Caller) *wire.Error {
 	return nil
 }
 
-// hint is what to show.
+// hint returns the hint for a missing credential.
 func (a Access) hint() string {
 	switch a {
 	case Operators:
@@ -64,11 +64,10 @@ func denied(message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeDenied, Message: message}
 }
 
-// admission says why a caller may not make a request.
+// admission returns an error if a caller may not make a request.
 type admission func(Caller, *http.Request) *wire.Error
 
-// admission is nil where no credential is asked for. Who may only look may take routes
-// that only read.
+// admission returns nil for a public route. Viewers may only use routes that read.
 func (t *Route) admission() admission {
 	if t.Access == Public {
 		return nil
@@ -81,7 +80,7 @@ func (t *Route) admission() admission {
 	}
 }
 
-// known refuses only Unknown: what the others may is another matter.
+// known refuses only callers of kind Unknown.
 func known(c Caller) *wire.Error {
 	if c.Kind == Unknown {
 		return Known.allows(c)
@@ -89,8 +88,7 @@ func known(c Caller) *wire.Error {
 	return nil
 }
 
-// toOperation is for an operation: agents and actors from elsewhere ask for those
-// that are open to them.
+// toOperation admits agents and external actors only to the operations open to them.
 func (d *API) toOperation(name string) admission {
 	return func(c Caller, _ *http.Request) *wire.Error {
 		if err := known(c); err != nil {
@@ -106,7 +104,7 @@ func (d *API) toOperation(name string) admission {
 	}
 }
 
-// toLook is for a list, toJoin for a pipe: only operators have either.
+// toLook admits operators to lists, toJoin to pipes.
 func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
 func toJoin(c Caller, r *http.Request) *wire.Error {
 	if c.Kind == Operator && !c.Wide {
@@ -125,8 +123,7 @@ func operatorsOnly(c Caller, r *http.Request, reads bool) *wire.Error {
 	return looks(c, reads)
 }
 
-// looks refuses what is more than looking to those who may do no more. A role
-// that is not known here may do nothing.
+// looks refuses everything but reads to viewers, and everything to an unknown role.
 func looks(c Caller, reads bool) *wire.Error {
 	switch {
 	case c.Kind != Operator, c.Wide, c.Role == wire.PersonAdmin, c.Role == wire.PersonOperator:

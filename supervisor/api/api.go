@@ -19,7 +19,7 @@ import (
 // Operation answers a document with a document.
 type Operation func(ctx context.Context, request []byte) (any, error)
 
-// Do makes an Operation of a function.
+// Do returns the Operation that decodes a request and calls f.
 func Do[Request, Answer any](f func(context.Context, Request) (Answer, error)) Operation {
 	return func(ctx context.Context, text []byte) (any, error) {
 		request, err := decode[Request](text)
@@ -30,10 +30,10 @@ func Do[Request, Answer any](f func(context.Context, Request) (Answer, error)) O
 	}
 }
 
-// Stream answers with lines, one document each, until it returns.
+// Stream answers a document with lines, one JSON document each, until it returns.
 type Stream func(ctx context.Context, request []byte, send func(any) error) error
 
-// DoLines makes a Stream of a function.
+// DoLines returns the Stream that decodes a request and calls f.
 func DoLines[Request any](f func(context.Context, Request, func(any) error) error) Stream {
 	return func(ctx context.Context, text []byte, send func(any) error) error {
 		request, err := decode[Request](text)
@@ -58,12 +58,12 @@ func decode[T any](text []byte) (T, error) {
 // List answers a query with lines.
 type List func(ctx context.Context, query url.Values, send func(any) error) error
 
-// Route is one of the published routes, which have paths and forms of their own.
+// Route is a published route with its own path and format.
 type Route struct {
 	Pattern string // a method and a path, as http.ServeMux reads them
 	Access  Access
-	// Do answers. An error that it returns is answered for it; it has written
-	// nothing then.
+	// Do answers a request. If it returns an error, it must not have written anything; the API
+	// then answers with the error.
 	Do func(w http.ResponseWriter, r *http.Request) error
 }
 
@@ -72,14 +72,14 @@ const (
 	operationsPath = apiPath + "operations/"
 )
 
-// What is read and written, as Content-Type says it.
+// Content types of requests and answers.
 const (
 	inJSON  = "application/json"
 	inLines = "application/jsonl"
 )
 
-// An API serves operations, streams and routes over HTTP and checks which callers may use
-// them. Without the funcs that know callers there are no credentials.
+// An API serves operations, streams and routes over HTTP and checks which callers may use them.
+// If Agent, Actor and Signer are not set, it accepts no credentials.
 type API struct {
 	Operations map[string]Operation // answered with a document
 	Streams    map[string]Stream    // operations answered with lines
@@ -87,50 +87,50 @@ type API struct {
 	Pipes      map[string]Pipe
 	Routes     []Route
 	MaxBody    int64 // bytes
-	Rate       int   // requests a second of one caller; 0: any number
+	Rate       int   // requests a second for each caller; 0: no limit
 	Log        hclog.Logger
 
-	// Runs are the runs of agents that are let in, each by its own credential.
+	// Runs admits running agents, each with its own credential.
 	Runs *Runs
-	// Agent finds the agent that a key is of, and the run if it is of one alone.
+	// Agent returns the agent of a key, and the run if the key is limited to one.
 	Agent func(key string) (name, run string, ok bool)
-	// Actor finds the actor from elsewhere that a token is of. It is asked for what
-	// is no key of an agent's.
+	// Actor returns the external actor of a token. It is called for keys that Agent does not
+	// know.
 	Actor func(token string) (id string, ok bool)
-	// Signer knows the tokens of operators.
+	// Signer verifies the tokens of operators.
 	Signer *Signer
-	// WithKey says which operations agents may ask for. Of the rest they have
-	// the routes that are for them, and nothing else.
+	// WithKey reports whether agents may ask for an operation. They may also use the routes for
+	// agents.
 	WithKey func(operation string) bool
-	// WithActor says which operations actors from elsewhere may ask for. Besides
-	// them they have the routes of the bus.
+	// WithActor reports whether external actors may ask for an operation. They may also use the
+	// routes of the bus.
 	WithActor func(operation string) bool
-	// Writes says which operations are more than looking; nil: all are.
+	// Writes reports whether an operation changes anything; nil means that all do.
 	Writes func(operation string) bool
 
-	// Do has an operation done whose body has been read: the routes of the hub
-	// and the bus are there with it. A caller without credentials is Anonymous, so that it can register.
+	// Do performs an operation with a decoded body. The routes of the hub and the bus are
+	// served only if it is set. A caller without credentials is Anonymous, so that it can
+	// register.
 	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
-	// Refused notes what is refused at these routes before a decision.
+	// Refused records requests that these routes refuse before a decision.
 	Refused func(from Caller, operation string, err *wire.Error)
-	Depth   int // how deep their bodies may nest; 0: 64
+	Depth   int // maximal nesting of their bodies; 0: 64
 
-	// OpenMail opens the mail of an actor behind a number; a nil cursor: behind
-	// the last that was acked. "" is the caller's own actor. The reader is of no
-	// more use when ctx is over.
+	// OpenMail opens the mail of an actor after a number. A nil cursor means the last
+	// acknowledged message, and "" the caller's own actor. The reader is valid until ctx ends.
 	OpenMail  func(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error)
-	KeepAlive time.Duration // a stream of mail is silent no longer; 0: 15 seconds
+	KeepAlive time.Duration // longest silence of a mail stream; 0: 15 seconds
 
-	// Metrics writes figures in the text form of Prometheus; nil: there are none.
+	// Metrics writes figures in the Prometheus text format; nil disables them.
 	Metrics func(ctx context.Context, to io.Writer) error
 
-	Version string // of what is described
+	Version string // for the OpenAPI document
 
 	limits  limits
 	readers readers
 }
 
-// Handler is the door for net/http. It is made once.
+// Handler returns the handler of the API. It must be called only once.
 func (d *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	d.mount(mux.HandleFunc)
@@ -138,7 +138,7 @@ func (d *API) Handler() http.Handler {
 	return whole(d.outside(d.rejectDotSegments(mux)))
 }
 
-// mount puts everything that is answered where it is.
+// mount registers all handlers.
 func (d *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for name, operation := range d.Operations {
 		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func (d *API) document(w http.ResponseWriter, r *http.Request, name string, oper
 	d.write(w, http.StatusOK, answer)
 }
 
-// body reads a request within bounds.
+// body reads the body of a request, up to a limit.
 func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := d.MaxBody
 	if CallerOf(r.Context()).Kind == Unknown {
@@ -229,27 +229,25 @@ func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, unhurried(w)
 }
 
-// mostOfStrangers is how much is read of a caller without a credential.
+// mostOfStrangers bounds the body of a caller without a credential.
 const mostOfStrangers = 256 << 10
 
-// unhurried takes the limit on reading a request away once it is read: while
-// it is answered, the server reads on to notice a caller that leaves, and a
-// limit that passes then would look like one.
+// unhurried removes the read deadline after a request is read. During the answer the server
+// reads on to detect a closed connection; a deadline would look like one.
 func unhurried(w http.ResponseWriter) error {
 	return http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
-// patience is how long a caller may take nothing of what is written to it
-// before it is left.
+// patience is how long a write may block before the connection is given up.
 const patience = 30 * time.Second
 
-// hurry limits what is written next. The limit is taken back once that is
-// written: what comes later, perhaps much later, has a time of its own.
+// hurry sets the deadline of the next write; sent removes it, because the following write may
+// come much later.
 func hurry(control *http.ResponseController) error {
 	return control.SetWriteDeadline(time.Now().Add(patience))
 }
 
-// sent sends off what was written and takes the limit back.
+// sent flushes what was written and removes the deadline.
 func sent(control *http.ResponseController) error {
 	if err := control.Flush(); err != nil {
 		return err
@@ -257,9 +255,9 @@ func sent(control *http.ResponseController) error {
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// lines answers with a stream. Each line leaves as soon as it is there. A
-// refusal before the first line is an ordinary one; after it the connection is
-// cut, so that the part is not taken for the whole.
+// lines answers with a stream and sends each line at once. An error before the first line is an
+// ordinary refusal. A later error cuts the connection, so that a part is not taken for the
+// whole.
 func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	begun := false
@@ -303,8 +301,8 @@ func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) e
 	}
 }
 
-// refuse answers with why not. What is not meant for the other side is logged
-// here, once, and said in general terms.
+// refuse answers with an error. An internal error is logged here, once; the caller gets only a
+// general message.
 func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
 	if !known {

@@ -7,16 +7,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Actors write to each other by a bus, by paths and in documents of its own. It
-// refuses as the hub does, but for one thing: what does not say what it should is
-// as good there as what is no JSON. Who sends goes only by the status, and tries
-// again where it is 500 or more.
+// The bus carries mail between actors, with its own paths and documents. It refuses as the hub
+// does, except that an invalid document has the same status as malformed JSON. Clients decide
+// only by the status; they retry at 500 and above.
 
-// busTrees are the paths below which it is.
+// busTrees are the path prefixes of the bus.
 var busTrees = []string{"/api/bus", "/api/sse", "/api/agents", "/health"}
 
-// ofBus reports whether a path belongs to the bus, whether or not there is
-// something.
+// ofBus reports whether a path belongs to the bus, even if it does not exist.
 func ofBus(path string) bool { return below(path, busTrees) }
 
 func busStatus(code wire.Code) int {
@@ -26,15 +24,14 @@ func busStatus(code wire.Code) int {
 	return hubStatus(code)
 }
 
-// busPause is for how many seconds a caller is told to wait for which no other
-// time is known.
+// busPause is the default Retry-After, in seconds.
 const busPause = "5"
 
-// busVersion is the version of what the bus says and takes. Its first number
-// grows when something is taken away, or becomes something else.
+// busVersion is the version of the bus protocol. The major number changes with incompatible
+// changes.
 const busVersion = "1.0"
 
-// busRoutes are all routes of the bus.
+// busRoutes lists all routes of the bus.
 var busRoutes = []route{
 	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent},
 	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*API).mailbox,
@@ -50,7 +47,7 @@ var busRoutes = []route{
 		summary: "Show the version of the bus", words: "It needs no credential."},
 }
 
-// mostSeq is the largest number of a message that every reader of JSON can read.
+// mostSeq is the largest message number that every JSON parser reads exactly.
 const mostSeq = 1<<53 - 1
 
 // The parameters of queries.
@@ -61,7 +58,7 @@ var (
 	byLastEvent = parameter{name: "Last-Event-ID", most: mostSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
 )
 
-// actor is whose mail is asked for.
+// actor returns the actor whose mail is requested.
 func (a *params) actor() string {
 	id, there := a.given(ofActor)
 	if why := wire.CheckAddressee(id); there && why != "" {
@@ -70,7 +67,7 @@ func (a *params) actor() string {
 	return id
 }
 
-// What the bus is told.
+// Readers of bus requests.
 var (
 	readMessage = bodyOf("bus.new-message", true, func(o *object.Reader, _ string) *wire.SendMessage {
 		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
@@ -96,7 +93,7 @@ var (
 	}}
 )
 
-// What the bus answers.
+// Writers of bus answers.
 var (
 	writeSent = answered(http.StatusOK, "bus.sent", as[wire.Sent])
 	writeMail = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
@@ -109,7 +106,7 @@ var (
 	writeHealth = answered(http.StatusOK, "bus.health", as[healthReply])
 )
 
-// mailMore is a header of a page of messages after which others follow.
+// mailMore is a header of a page of messages if more follow.
 const mailMore = "Bus-More"
 
 func tokenReply(t *wire.IssuedToken) any {
@@ -125,7 +122,7 @@ type healthReply struct {
 	Version string `json:"protocol_version"`
 }
 
-// health tells every caller that the server is here.
+// health answers with the version of the bus.
 func (d *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 	d.write(w, http.StatusOK, healthReply{Version: busVersion})
 	return nil

@@ -12,34 +12,32 @@ type CallerKind uint8
 
 // The kinds of Caller.
 const (
-	Unknown  CallerKind = iota // not known, and so not trusted with anything
-	Operator                   // a person who runs the orchestrator, or a program of theirs
+	Unknown  CallerKind = iota // unidentified and therefore untrusted
+	Operator                   // a person who runs the orchestrator, or such a person's program
 	Agent
-	Outsider // an actor from elsewhere that has a token of its own, and is no agent
+	Outsider // an external actor with its own token
 )
 
-// Caller is who asks: what the listener and the credential say, and never what
-// a request claims.
+// Caller is the sender of a request, as identified by the listener and the credential. It never
+// depends on what a request claims.
 type Caller struct {
 	Kind CallerKind
-	Name string // an agent's name; of an operator the subject of the token, "" at the operators' socket; an actor's id
-	Run  string // of an agent: the one run that the credential is for; "": it is good for any
+	Name string // an agent's name, an actor's id, or the subject of an operator's token; "" at the operators' socket
+	Run  string // of an agent: the only run of the credential; "": any
 	Role string // of an operator with a token: wire.PersonAdmin and so on
-	// Wide is an operator at the operators' own socket: the one who owns it all,
-	// and so may go where agents go, and speak for them there. Of an agent it says
-	// that it came by a route where agents see to the tasks of others.
+	// Wide marks an operator at the operators' socket, who may use routes of agents and act for
+	// them. For an agent, it marks a route on which agents manage the tasks of others.
 	Wide bool
 
-	// Of an operator with a token: what is told over a long time is told as long
-	// as that holds.
+	// until is the expiry of an operator's token. Streams end with it.
 	until time.Time
-	token string // its id
-	// Of one with a key or an actor's token: that. It is told as long as it is
-	// still theirs. No Caller that is printed tells it.
+	token string // the id of an operator's token
+	// key is the key or actor's token of the caller. Streams end when it is revoked. It is a
+	// pointer so that printing a Caller does not show it.
 	key *string
 }
 
-// String is the caller for people.
+// String returns a description of the caller for people.
 func (c Caller) String() string {
 	switch c.Kind {
 	case Operator:
@@ -55,15 +53,15 @@ func (c Caller) String() string {
 	return "unknown"
 }
 
-// callerKey is under what a context has its caller.
+// callerKey is the context key of a Caller.
 type callerKey struct{}
 
 func withCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller of the request in a context. It is Unknown on a Public
-// route: credentials are not looked at there.
+// CallerOf returns the caller of the request in a context. On a Public route it is Unknown,
+// because credentials are ignored there.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

@@ -8,16 +8,16 @@ import (
 	"orchestrator/wire"
 )
 
-// KeyPrefix is what the keys of agents and the tokens of actors begin with: by it
-// they are told from the tokens of operators.
+// KeyPrefix starts the keys of agents and the tokens of actors. It distinguishes them from the
+// tokens of operators.
 const KeyPrefix = wire.KeyPrefix
 
-// longestKey is what a key may be long; ours have a quarter of it.
+// longestKey bounds the length of a key; real keys have a quarter of it.
 const longestKey = 256
 
-// credentialOf is what a request shows of who makes it, "" if that is nothing.
-// A script whose variable is empty must not become an operator by it, and which
-// of two counts must not be a question: both are refused.
+// credentialOf returns the credential of a request, or "". It refuses an empty credential,
+// because a script with an unset variable must not become an operator. It also refuses a
+// request with two different credentials.
 func credentialOf(header http.Header) (string, *wire.Error) {
 	var shown []string
 	for _, value := range header.Values("X-API-Key") {
@@ -59,8 +59,8 @@ func isKey(text string) bool {
 
 var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
 
-// bearer is who a credential says that it is of. A run that is being let in is
-// returned too: what it asks for ends with it.
+// bearer returns the caller of a credential. For a run it also returns the runSocket, because
+// its requests end with the run.
 func (d *API) bearer(credential string) (Caller, *runSocket, error) {
 	if strings.HasPrefix(credential, KeyPrefix) {
 		if v := d.Runs.visit(credential); v != nil {
@@ -84,7 +84,7 @@ func (d *API) bearer(credential string) (Caller, *runSocket, error) {
 	}, nil, nil
 }
 
-// holder is who has a key: an agent, or an actor from elsewhere.
+// holder returns the agent or external actor that has a key.
 func (d *API) holder(key string) (Caller, bool) {
 	if d.Agent != nil {
 		if name, run, ok := d.Agent(key); ok {
@@ -101,9 +101,8 @@ func (d *API) holder(key string) (Caller, bool) {
 
 var errLapsed = unauthenticated("the credential does not hold any more", "")
 
-// lapsed reports whether a caller that was let in would not be any more. One who
-// came without a credential cannot lapse; a run ends with its visit, and a token
-// whose time is over with the context of the request.
+// lapsed reports whether a caller's credential was revoked. Other ends need no check: runs end
+// with their socket, and expired tokens with the context of the request.
 func (d *API) lapsed(c Caller) bool {
 	switch {
 	case c.token != "":
@@ -115,9 +114,8 @@ func (d *API) lapsed(c Caller) bool {
 	return false
 }
 
-// identify is who makes a request: who its credential says, or without one who
-// comes in by that listener. A caller is the one that it names, and nothing else
-// that would be more.
+// identify returns the caller of a request, by its credential or else by its listener. A
+// credential replaces the listener's caller; rights are not combined.
 func (d *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {

@@ -14,9 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// behind puts a handler behind the checks for all callers. Nothing of a request
-// that is refused has been read but its headers; that what was asked for was
-// refused is noted.
+// behind wraps a handler in the checks for all callers. Of a refused request only the headers
+// have been read. The refusal is recorded.
 func (d *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller, v, err := d.examine(may, w, r)
@@ -45,9 +44,8 @@ func (d *API) behind(what string, may admission, do http.HandlerFunc) http.Handl
 	}
 }
 
-// examine asks who it is, that it is not too often, whether they may, and
-// whether what they send can be read. On a Public route, where may is nil, it
-// does not ask who.
+// examine identifies the caller and checks the rate limit, the right and the content type. On a
+// Public route may is nil, and the caller is not identified.
 func (d *API) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *runSocket, err error) {
 	e := entranceOf(r.Context())
 	if may != nil {
@@ -77,7 +75,7 @@ func (d *API) examine(may admission, w http.ResponseWriter, r *http.Request) (ca
 
 var errRunEnded = unauthenticated("the run that this credential was for has ended", "")
 
-// readable returns why a body cannot be read: it says that it is no JSON.
+// readable returns an error if the Content-Type of a body is not JSON.
 func readable(r *http.Request) *wire.Error {
 	if r.ContentLength == 0 {
 		return nil
@@ -101,10 +99,9 @@ func mediaType(format, value string) *wire.Error {
 	return &wire.Error{Code: wire.CodeMediaType, Message: fmt.Sprintf(format, value), Hint: "Send Content-Type: " + inJSON}
 }
 
-// tooOften says how long a caller should wait before it is served again; 0: it
-// need not. A caller that is not known, or whose credential is worth nothing, counts by
-// where they come from. Operators at a socket of their own wait for nothing:
-// they could as well stop it all.
+// tooOften returns how long a caller has to wait because of the rate limit, or 0. Unknown
+// callers and those with invalid credentials are counted by address. Operators at their own
+// socket have no limit.
 func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
 	if c.Kind == Unknown {
 		c = e.caller
@@ -116,7 +113,7 @@ func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration
 	return d.limits.take(d.Rate, bucketName(c, r.RemoteAddr), time.Now())
 }
 
-// outside refuses what was not meant for this door.
+// outside refuses requests for other host names.
 func (d *API) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !entranceOf(r.Context()).answersTo(r) {

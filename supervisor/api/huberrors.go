@@ -13,12 +13,11 @@ import (
 	"orchestrator/wire"
 )
 
-// codeMethod says that something is there, but not for this method. Only
-// passages tells that apart.
+// codeMethod is the code for an existing path without the requested method. Only the hub and
+// the bus distinguish it.
 const codeMethod wire.Code = "method"
 
-// hubRefusal is a refusal as the hub spells it, and the bus after it. Older
-// programs look at detail alone.
+// hubRefusal is an error document of the hub and the bus. Older clients read only detail.
 type hubRefusal struct {
 	Error  hubError `json:"error"`
 	Detail string   `json:"detail"`
@@ -28,7 +27,7 @@ type hubError struct {
 	Code        wire.Code      `json:"code"`
 	Message     string         `json:"message"`
 	Details     map[string]any `json:"details"`
-	Recoverable bool           `json:"recoverable"` // the same request may be granted later
+	Recoverable bool           `json:"recoverable"` // a retry may succeed
 	Hint        string         `json:"hint,omitzero"`
 }
 
@@ -38,7 +37,7 @@ func toHub(e *wire.Error) *hubRefusal {
 	}}
 }
 
-// hubHints are the ways of the hub for the operations that hints name.
+// hubHints replaces operations in hints by routes of the hub.
 var hubHints = strings.NewReplacer(
 	"with start-task", "with POST /api/v1/servers/tasks/{id}/start",
 	"with fail-task", "with POST /api/v1/servers/tasks/{id}/fail",
@@ -46,7 +45,7 @@ var hubHints = strings.NewReplacer(
 	"with get-task", "with GET /api/v1/server/tasks/{id}",
 )
 
-// hubDetails spells details in the words of the hub: its keys and its states.
+// hubDetails converts the keys and states in details to those of the hub.
 func hubDetails(details map[string]any) map[string]any {
 	if details == nil {
 		return nil
@@ -61,7 +60,7 @@ func hubDetails(details map[string]any) map[string]any {
 	return spelled
 }
 
-// snakeCase spells a key such as taskId as task_id.
+// snakeCase converts a key such as taskId to task_id.
 func snakeCase(key string) string {
 	var spelled []byte
 	for i := range len(key) {
@@ -85,7 +84,8 @@ func recoverable(e *wire.Error) bool {
 	return false
 }
 
-// hubStatus tells what is no JSON from JSON that does not say what it should.
+// hubStatus returns the HTTP status of a code. It distinguishes malformed JSON from an invalid
+// document.
 func hubStatus(code wire.Code) int {
 	switch code {
 	case wire.CodeInvalid:
@@ -98,8 +98,8 @@ func hubStatus(code wire.Code) int {
 	return status(code)
 }
 
-// unreadable is why a text could not be opened: the reader's own words, unless
-// it is no JSON at all.
+// unreadable returns the error for an unreadable body: the reader's own, or a general one if
+// the body is not JSON.
 func unreadable(text []byte, depth int, why *wire.Error) *wire.Error {
 	if utf8.Valid(text) && (json.Valid(text) || deeper(text, depth)) {
 		return why
@@ -107,8 +107,8 @@ func unreadable(text []byte, depth int, why *wire.Error) *wire.Error {
 	return &wire.Error{Code: wire.CodeMalformed, Message: "the request is no JSON", Details: map[string]any{"pointer": ""}}
 }
 
-// deeper reports whether a text opens more levels than depth. What is checked is
-// bounded by that, so that nothing is made of a text of brackets.
+// deeper reports whether a text nests deeper than depth. It stops there, so that a text of
+// brackets costs little.
 func deeper(text []byte, depth int) bool {
 	level, quoted := 0, false
 	for i := 0; i < len(text) && level <= depth; i++ {
@@ -127,8 +127,7 @@ func deeper(text []byte, depth int) bool {
 	return level > depth
 }
 
-// aimed makes what is refused say where in the request it is: an operation knows
-// its own words for what is asked, and not those of a passage.
+// aimed changes the pointer of a refusal from the operation's names to those of the route.
 func (a *params) aimed(err error) error {
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if !ok {
@@ -144,7 +143,7 @@ func (a *params) aimed(err error) error {
 	return &theirs
 }
 
-// hubPointers are the words of the hub for members that have others here.
+// hubPointers maps pointers of operations to different names in the hub.
 var hubPointers = map[string]string{
 	"/dependsOnTaskId": "/depends_on_task_id",
 	"/contractKey":     "/contract_key",
@@ -163,8 +162,8 @@ func (a *params) pointer(theirs string) string {
 	return theirs
 }
 
-// dependencyAt is where a dependency of a new task stands: they are said in two
-// lists, of which one is made.
+// dependencyAt returns the pointer of a dependency of a new task. A task has two lists of
+// dependencies, which are merged for the operation.
 func (a *params) dependencyAt(index int) string {
 	typed := len(wire.ReadDependencies(&a.body, "dependencies"))
 	if task, ok := a.said.(*wire.SubmitTask); ok && index >= typed && index < len(task.Dependencies) {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What the hub is told.
+// Readers of hub requests.
 var (
 	readChanges    = bodyOf("hub.changes", true, wire.ReadHubUpdate)
 	readCompletion = bodyOf("hub.completion", true, wire.ReadHubComplete)
@@ -23,8 +23,7 @@ var (
 	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
 )
 
-// What the hub is told by a path or a query alone. What a body says besides is
-// passed over.
+// Readers of requests that only have a path or a query. A body is ignored.
 var (
 	readTaskID  = &reading{read: func(a *params) any { return &wire.TaskID{TaskID: a.task} }}
 	readNothing = &reading{read: func(*params) any { return new(wire.Nothing) }}
@@ -37,7 +36,7 @@ var (
 	}}
 )
 
-// The parameters of queries.
+// Query parameters.
 var (
 	bySession = parameter{name: "session_id", words: "A session: the name of an agent, its server id or the id of its run; the caller itself when it is missing."}
 	byTask    = parameter{name: "cursor", words: "Only tasks after this one: see the header Link of the page before."}
@@ -45,7 +44,7 @@ var (
 	byState   = parameter{name: "status", words: "Only tasks that stand there.", of: hubStates()}
 )
 
-// hubStates are the states of a task for which the hub has a word.
+// hubStates returns the task states that the hub distinguishes.
 func hubStates() (words []string) {
 	for _, state := range wire.TaskStates {
 		if word := state.Hub(); !slices.Contains(words, word) {

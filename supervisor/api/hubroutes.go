@@ -1,18 +1,16 @@
 package api
 
-// Some call all this a hub, with servers that work on its tasks. What they ask
-// for are the same operations, by paths of their own, in documents of their own
-// and with refusals of their own.
+// The hub is protocol A: servers that work on tasks. Its routes are the same operations with
+// their own paths, documents and errors.
 
-// hubTrees are the paths below which they are.
+// hubTrees are the path prefixes of the hub.
 var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
 
-// ofHub reports whether a path belongs to the hub, whether or not there is
-// something.
+// ofHub reports whether a path belongs to the hub, even if it does not exist.
 func ofHub(path string) bool { return below(path, hubTrees) }
 
-// hubRoutes are all routes of the hub. People see to tasks below /tasks, agents
-// to their own below /servers, and to those that they look after below /server.
+// hubRoutes lists all routes of the hub. Operators use /tasks, agents use /servers for their
+// own tasks and /server for tasks that they manage.
 var hubRoutes = []route{
 	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
 		query: []parameter{byTrace}},

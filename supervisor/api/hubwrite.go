@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire"
 )
 
-// What the hub answers.
+// Writers of hub answers.
 var (
 	writeCreated    = placed(answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
 	writeMoved      = placed(answered(http.StatusOK, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
@@ -37,7 +37,7 @@ type aliveReply struct {
 	Server *wire.Server `json:"server"`
 }
 
-// taskBrief is what there is to say of a task that its caller has just moved.
+// taskBrief is the short answer to a change of a task.
 type taskBrief struct {
 	ID        string `json:"id"`
 	Title     string `json:"title"`
@@ -53,7 +53,7 @@ func briefly(t *wire.Task) taskBrief {
 	}
 }
 
-// helpReply returns what a person is asked.
+// helpReply returns the answer to a call for help, with the id of the question.
 func helpReply(r *wire.TaskReply) any {
 	question := ""
 	if d := r.Task.Details; d != nil && d.Help != nil {
@@ -65,7 +65,7 @@ func helpReply(r *wire.TaskReply) any {
 	}{taskBrief: briefly(&r.Task), Intervention: question}
 }
 
-// assignedReply says who has a task now.
+// assignedReply returns the answer to an assignment, with the agent.
 func assignedReply(r *wire.TaskReply) any {
 	return &struct {
 		taskBrief
@@ -74,8 +74,7 @@ func assignedReply(r *wire.TaskReply) any {
 	}{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
 }
 
-// taskLine is a task in a list: without what can be large, which was not
-// looked up.
+// taskLine is a task in a list, without large members, which are not loaded.
 type taskLine struct {
 	taskBrief
 	TargetRepo         *string     `json:"target_repo"`

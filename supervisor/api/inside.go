@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// Inside is a listener for this process. All that comes in by it is an operator's.
+// Inside is an in-process listener. Its callers are operators.
 type Inside struct {
 	conns chan net.Conn
 	over  chan struct{}
 	once  sync.Once
 }
 
-// NewInside returns an Inside that nothing has come to yet.
+// NewInside returns an Inside without connections.
 func NewInside() *Inside {
 	return &Inside{conns: make(chan net.Conn), over: make(chan struct{})}
 }
 
-// Dial opens a connection.
+// Dial opens a connection to the listener.
 func (l *Inside) Dial(ctx context.Context) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
@@ -41,7 +41,7 @@ func (l *Inside) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Dial and Accept.
+// Close closes the listener; Dial and Accept then return net.ErrClosed.
 func (l *Inside) Close() error {
 	l.once.Do(func() { close(l.over) })
 	return nil

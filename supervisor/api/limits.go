@@ -10,12 +10,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mostBuckets is how many callers are counted one by one. Those beyond are
-// counted together, so that invented addresses cost no memory.
+// mostBuckets bounds the callers that are counted separately. Further callers share one limit,
+// so that forged addresses cost no memory.
 const mostBuckets = 4096
 
-// limits counts the requests of callers: each may make as many a second as the
-// rate says, and as many at once.
+// limits counts requests. Each caller may make as many a second as the rate says, and as many
+// in one burst.
 type limits struct {
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
@@ -23,8 +23,8 @@ type limits struct {
 	swept   time.Time
 }
 
-// take counts a request. It returns how long its caller should wait before the
-// next try; 0: it is granted. One that is not granted does not count.
+// take counts a request and returns how long the caller has to wait, or 0 if it is granted. A
+// refused request does not count.
 func (l *limits) take(perSecond int, name string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,8 +54,7 @@ func (l *limits) bucket(perSecond int, name string, now time.Time) *rate.Limiter
 	return fresh
 }
 
-// sweep forgets those who have asked for nothing for so long that they are as
-// good as new.
+// sweep removes callers whose bucket is full again.
 func (l *limits) sweep(now time.Time) {
 	l.swept = now
 	for name, bucket := range l.buckets {
@@ -65,9 +64,9 @@ func (l *limits) sweep(now time.Time) {
 	}
 }
 
-// bucketName is under what a caller is counted: its name, whichever of its
-// credentials it shows, and without one its address. Of an address of version 6
-// only the part is taken that is not its owner's to choose.
+// bucketName returns the name under which a caller is counted: its own name for any of its
+// credentials, otherwise its address. Of an IPv6 address only the network part counts, because
+// the host can choose the rest.
 func bucketName(c Caller, address string) string {
 	if c.Kind != Unknown {
 		return fmt.Sprintf("%d %s", c.Kind, c.Name)

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Listen opens the unix socket only for this user. A socket without a
-// answers is a left-over and is replaced; anything else at path is not ours
-// to remove. Closing the listener leaves the socket in its place: while it is
-// there, its orchestrator has not let go of everything.
+// Listen opens a unix socket that only this user can use. It replaces a socket at which no
+// program answers, and refuses any other file at path. Closing the listener does not remove the
+// socket: while the file exists, the orchestrator may still use its state.
 func Listen(path string) (*Socket, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -53,7 +52,7 @@ func Listen(path string) (*Socket, error) {
 	return newSocket(listener, made), nil
 }
 
-// Socket lets in this user and root. Who gets in is an operator.
+// Socket is a listener for this user and root. Its callers are operators.
 type Socket struct {
 	net.Listener
 	made      os.FileInfo
@@ -64,7 +63,7 @@ func newSocket(listener net.Listener, made os.FileInfo) *Socket {
 	return &Socket{Listener: listener, made: made, strangers: make(chan struct{}, mostStrangers)}
 }
 
-// Remove removes the socket, unless another program has put one in its place.
+// Remove removes the socket file, unless another program has replaced it.
 func (o *Socket) Remove() {
 	if now, err := os.Lstat(o.Addr().String()); err == nil && os.SameFile(o.made, now) {
 		_ = os.Remove(o.Addr().String())
@@ -75,7 +74,7 @@ func (o *Socket) entrance() *listenerInfo {
 	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
 }
 
-// Accept waits for a connection that may come in.
+// Accept waits for a connection of this user or root.
 func (o *Socket) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
@@ -97,10 +96,10 @@ func (o *Socket) Accept() (net.Conn, error) {
 	}
 }
 
-// mostStrangers is how many of other users are answered at once; more are cut off.
+// mostStrangers bounds the other users that get an answer at once; more are cut off.
 const mostStrangers = 16
 
-// turnAway answers another user.
+// turnAway sends a refusal to another user and closes the connection.
 func turnAway(conn net.Conn) {
 	const text = `{"format_version":"1.0","error":{"code":"UNAUTHORIZED","message":"this socket is for another user"}}` + "\n"
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -108,13 +107,12 @@ func turnAway(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// StrangerError says that another user is at the other end of a socket.
+// StrangerError reports that another user is at the other end of a socket.
 type StrangerError struct{ UID int }
 
 func (e *StrangerError) Error() string { return fmt.Sprintf("user %d is at the other end", e.UID) }
 
-// trusted returns why the other end of a socket is not to be spoken to: it must
-// be this user or root.
+// trusted returns an error unless the other end of a socket is this user or root.
 func trusted(conn net.Conn) error {
 	uid, err := peer(conn)
 	if err == nil && stranger(uid, os.Geteuid()) {
@@ -125,9 +123,8 @@ func trusted(conn net.Conn) error {
 
 func stranger(uid, self int) bool { return uid != self && uid != 0 }
 
-// Dial opens a connection to the orchestrator behind a socket. A user that can
-// make files where the socket is expected could answer in its place, so a
-// stranger there is refused as one who calls is.
+// Dial opens a connection to the orchestrator at a socket. It returns a StrangerError if
+// another user listens there, because that user could have created the socket.
 func Dial(ctx context.Context, path string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)

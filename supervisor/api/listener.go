@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// listenerInfo is what a listener knows of all who come in by it.
+// listenerInfo holds what a listener determines about its callers.
 type listenerInfo struct {
-	caller Caller          // who one is that shows no credential
-	visit  *runSocket      // whose own socket it is; nil: of no run
-	hosts  map[string]bool // by which names it may be asked for; nil: it has none
+	caller Caller          // the caller if a request has no credential
+	visit  *runSocket      // the run whose socket it is, or nil
+	hosts  map[string]bool // accepted host names; nil: all
 }
 
-// entranceKey is under what a context has its entrance.
+// entranceKey is the context key of a listenerInfo.
 type entranceKey struct{}
 
-// enterBy is the context of all that comes in by a listener. One that does not
-// say who comes in by it makes every caller Unknown.
+// enterBy returns the base context of requests at a listener. If the listener has no entrance
+// method, callers are Unknown.
 func enterBy(l net.Listener) context.Context {
 	e := new(listenerInfo)
 	if known, ok := l.(interface{ entrance() *listenerInfo }); ok {
@@ -35,8 +35,8 @@ func entranceOf(ctx context.Context) *listenerInfo {
 	return new(listenerInfo)
 }
 
-// hostNames are the names by which a listener may be asked for: with a port, or
-// without one for any.
+// hostNames returns the accepted values of the Host header. A name without a port accepts any
+// port.
 func hostNames(hosts []string) map[string]bool {
 	names := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
@@ -45,7 +45,7 @@ func hostNames(hosts []string) map[string]bool {
 	return names
 }
 
-// hostName spells a name in the one way in which it is looked up.
+// hostName returns the normalized form of a host name.
 func hostName(host string) string {
 	if bare, ok := strings.CutPrefix(host, "["); ok {
 		if bare, ok = strings.CutSuffix(bare, "]"); ok {
@@ -55,9 +55,8 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// answersTo reports whether a request asks for this listener by one of its names.
-// A page in a browser that has had its own name lead here would not; no credential
-// name stands behind the number itself.
+// answersTo reports whether the Host of a request is a name of this listener. The check stops
+// DNS rebinding: a web page whose name resolves to this address is refused.
 func (e *listenerInfo) answersTo(r *http.Request) bool {
 	if e.hosts == nil {
 		return true

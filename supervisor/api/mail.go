@@ -16,41 +16,39 @@ import (
 	"orchestrator/wire/object"
 )
 
-// MailReader reads the mail of an actor.
+// A MailReader reads the mail of an actor.
 type MailReader interface {
-	// Next returns the next messages, in order. It waits until there are some, or
-	// until ctx is over, and returns the error of ctx then; a caller that calls it again
-	// has missed nothing.
+	// Next returns the next messages, in order. It waits until there are some, or returns the
+	// error of ctx. No message is lost if it is called again after that.
 	Next(ctx context.Context) ([]wire.Mail, error)
 }
 
-// Mail is told as the events of a stream that browsers read too (text/event-stream),
+// Mail is streamed as server-sent events (text/event-stream), one for each message:
 // one a message:
 //
 //	id: 42
 //	event: task.assigned
 //	data: {"seq":42,…}
 //
-// and a comment when there has been none for a while, so that whatever lies
-// between the two sees that they still speak. A reader that comes again says with
-// Last-Event-ID how far it has read.
+// A comment follows after a silence, so that proxies keep the connection open. A client that
+// reconnects sends Last-Event-ID with the last message that it has read.
 const (
 	inEvents     = "text/event-stream"
-	streamBegins = "retry: 2000\n\n" // milliseconds after which a reader that was cut off comes again
+	streamBegins = "retry: 2000\n\n" // milliseconds before a client reconnects
 	streamIdles  = ": keep-alive\n\n"
 )
 
-// keepAlive is how long a stream is silent at most, unless the door says so.
+// keepAlive is the default of API.KeepAlive.
 const keepAlive = 15 * time.Second
 
-// follower is what a reader of mail asks for.
+// follower is a request for a stream of mail.
 type follower struct {
 	actor  string // "": the caller
-	cursor *int64 // nil: behind the last that was acked
+	cursor *int64 // nil: after the last acknowledged message
 }
 
-// mail streams mail to an actor until it leaves, or its credential does not
-// hold any more, or the server ends.
+// mail streams mail to an actor until the client leaves, its credential is revoked, or the
+// server shuts down.
 func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	asked, ok := body.(*follower)
 	if !ok {
@@ -72,7 +70,7 @@ func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	}
 	w.Header().Set("Content-Type", inEvents)
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // else a proxy may keep what was told until it is much
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise a proxy may buffer the stream
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -93,10 +91,10 @@ type mailStream struct {
 	caller  Caller
 	actor   string
 	reader  MailReader
-	last    int64 // the last message that was told
+	last    int64 // the number of the last message sent
 }
 
-// follow tells of mail until it cannot, and says why.
+// follow sends mail until an error ends the stream, and returns the error.
 func (s *mailStream) follow(ctx context.Context) error {
 	if err := s.say([]byte(streamBegins)); err != nil {
 		return err
@@ -124,8 +122,7 @@ func (s *mailStream) follow(ctx context.Context) error {
 	}
 }
 
-// next waits for mail. There is none when the stream has been silent for long
-// enough.
+// next waits for mail. It returns none when it is time for a comment.
 func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
 	wait, stop := context.WithTimeout(ctx, cmp.Or(s.door.KeepAlive, keepAlive))
 	defer stop()
@@ -136,9 +133,8 @@ func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
 	return mail, err
 }
 
-// frame is a message as an event. What is not a line would be another event, or
-// the end of this one: nothing that was taken as mail is, and no caller may have to
-// trust in that.
+// frame returns a message as an event. It refuses line breaks, which would end the event. The
+// bus accepts no such message, but the check is made here as well.
 func frame(m *wire.Mail) ([]byte, error) {
 	data, err := object.Encode(m)
 	if err != nil {
@@ -151,11 +147,11 @@ func frame(m *wire.Mail) ([]byte, error) {
 	return slices.Insert(append(data, "\n\n"...), 0, head...), nil
 }
 
-// mostAtOnce is how much a reader must take before it is left, in bytes. One that
-// is slow is no reader that takes nothing.
+// mostAtOnce is the size of a write, in bytes. A slow client is cut off only if it does not
+// accept that much in time.
 const mostAtOnce = 64 << 10
 
-// say writes something, if its reader may still hear it.
+// say writes text unless the caller's credential was revoked.
 func (s *mailStream) say(text []byte) error {
 	if s.door.lapsed(s.caller) {
 		return errLapsed
@@ -174,8 +170,8 @@ func (s *mailStream) say(text []byte) error {
 	return nil
 }
 
-// finish ends a stream. No stream ends by itself, and so its end looks the same to
-// a reader whatever the reason: it comes again, and hears then if it may not.
+// finish ends a stream. A client sees the same end for every reason; it reconnects and is
+// refused then if it must be.
 func (s *mailStream) finish(ctx context.Context, err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

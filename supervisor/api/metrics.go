@@ -8,14 +8,14 @@ import (
 	"orchestrator/wire"
 )
 
-// metricsPath is where those look who watch many programs. They look for it there.
+// metricsPath is the path that Prometheus scrapes by default.
 const metricsPath = "/metrics"
 
-// inFigures is the text form that they read.
+// inFigures is the content type of the Prometheus text format.
 const inFigures = "text/plain; version=0.0.4; charset=utf-8"
 
-// metrics answers with figures, whole or not at all. They name the agents, and so
-// they are for those who may see the status.
+// metrics answers with all figures or an error. The figures name the agents, so callers need
+// the same right as for the status.
 func (d *API) metrics(w http.ResponseWriter, r *http.Request) {
 	var text bytes.Buffer
 	if err := d.Metrics(r.Context(), &text); err != nil {
@@ -30,7 +30,7 @@ func (d *API) metrics(w http.ResponseWriter, r *http.Request) {
 	_ = sent(control)
 }
 
-// metricsEndpoint describes it.
+// metricsEndpoint describes the route of the metrics.
 func (d *API) metricsEndpoint() *endpoint {
 	return &endpoint{
 		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),

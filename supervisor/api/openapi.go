@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What is here is described for programs, in an OpenAPI document that is made
-// of the routes themselves: none can be there without the other.
+// openAPIPath is the path of the OpenAPI document. It is generated from the routes, so neither
+// can exist without the other.
 const openAPIPath = "/openapi.json"
 
 type openAPI struct {
@@ -48,7 +48,7 @@ type openComponents struct {
 	SecuritySchemes map[string]wire.Raw `json:"securitySchemes"`
 }
 
-// endpoint is what a method does at a path.
+// endpoint describes a method of a path.
 type endpoint struct {
 	ID          string                  `json:"operationId"`
 	Summary     string                  `json:"summary"`
@@ -88,7 +88,7 @@ type openContent struct {
 	Schema wire.Raw `json:"schema"`
 }
 
-// describe makes the document of a door.
+// describe returns the OpenAPI document of the API.
 func (d *API) describe() (wire.Raw, error) {
 	schemas, err := allSchemas()
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *API) describe() (wire.Raw, error) {
 		OpenAPI: "3.1.0",
 		Info: openInfo{
 			Title: "Orchestrator", Version: orElse(d.Version, "0"),
-			Description: "What can be asked of an orchestrator of agents. At its unix socket no credential is needed: " +
+			Description: "The API of an orchestrator of agents. Its unix socket needs no credential: " +
 				"the kernel says who comes. A caller that asks too often is told with 429 and Retry-After when to come again.",
 		},
 		Servers: []openServer{{URL: "/", Description: "Where this document came from."}},
@@ -132,7 +132,7 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// openAPI answers with the document, which is made once.
+// openAPI serves the document, which is built once.
 func (d *API) openAPI() http.HandlerFunc {
 	text, err := d.describe()
 	return d.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
@@ -147,14 +147,13 @@ func (d *API) openAPI() http.HandlerFunc {
 	})
 }
 
-// ownSchemas are the schemas of what is said here and nowhere else: of the hub's
-// documents, and of what the door says for itself.
+// ownSchemas are the schemas used only by this package: those of the hub, the bus and the API
+// itself.
 //
 //go:embed schemas/*.json
 var ownSchemas embed.FS
 
-// allSchemas are all schemas by their names in the document, each referring to
-// others within it.
+// allSchemas returns all schemas by their component names. References point into the document.
 func allSchemas() (map[string]wire.Raw, error) {
 	all := make(map[string]wire.Raw)
 	for _, name := range wire.Schemas() {
@@ -185,12 +184,11 @@ func allSchemas() (map[string]wire.Raw, error) {
 	return all, nil
 }
 
-// component is the name of a schema in the document, where not all characters
-// may stand.
+// component returns the component name of a schema; a colon is not allowed there.
 func component(name string) string { return strings.ReplaceAll(name, ":", ".") }
 
-// embedded is a schema as a part of the document: it has no name of its own
-// there, or what it refers to would be looked for in it.
+// embedded returns a schema as a component. Its $id is removed, because references would be
+// resolved against it.
 func embedded(name string, text []byte) (wire.Raw, error) {
 	var members map[string]wire.Raw
 	if err := object.Decode(text, &members); err != nil {
@@ -205,7 +203,7 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"\$ref":\s*"(urn:orchestrator:|#/)([^"]+)"`)
 })
 
-// referring has a schema refer to others as they are called in the document.
+// referring rewrites the references of a schema to components.
 func referring(name string, schema []byte) wire.Raw {
 	pattern := reference()
 	return pattern.ReplaceAllFunc(schema, func(found []byte) []byte {
@@ -217,7 +215,7 @@ func referring(name string, schema []byte) wire.Raw {
 	})
 }
 
-// refer is a schema that is one of the components.
+// refer returns a schema that refers to a component.
 func refer(name string) wire.Raw {
 	return wire.Raw(`{"$ref":"#/components/schemas/` + component(name) + `"}`)
 }

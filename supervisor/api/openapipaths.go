@@ -23,7 +23,7 @@ const (
 	tagDoor       = "door"
 )
 
-// endpoints are all that the door answers, by method and path.
+// endpoints describes everything that the API serves, by method and path.
 func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
 		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: d.responses(inSchema("This document.", anyObject)),
@@ -54,8 +54,7 @@ func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	return found
 }
 
-// declared finds the declaration of an operation. One that is declared nowhere has only its
-// name.
+// declared returns the declaration of an operation. An undeclared one has only its name.
 func declared(name string) *wire.Operation {
 	if o := wire.OperationNamed(name); o != nil {
 		return o
@@ -91,7 +90,7 @@ func (d *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) 
 	return e
 }
 
-// operationWords are what a summary does not say.
+// operationWords returns what the summary of an operation leaves out.
 func operationWords(o *wire.Operation) string {
 	var words []string
 	switch o.Audience {
@@ -123,7 +122,7 @@ func (d *API) operationSecurity(o *wire.Operation) []map[string][]string {
 	return security(schemes...)
 }
 
-// security is one of these.
+// security returns security requirements of which one must be met.
 func security(schemes ...string) (one []map[string][]string) {
 	for _, scheme := range schemes {
 		one = append(one, map[string][]string{scheme: {}})
@@ -145,7 +144,7 @@ func (a Access) security() []map[string][]string {
 	return nil
 }
 
-// listWords are the lists that are known by name, and their queries.
+// listWords describes the known lists and their query parameters.
 var listWords = map[string]struct {
 	summary, line string
 	query         []parameter
@@ -193,7 +192,7 @@ func (d *API) pipeEndpoint(name string) *endpoint {
 	}
 }
 
-// routeEndpoint says of a route what the door knows of it.
+// routeEndpoint describes a published route.
 func (d *API) routeEndpoint(t *Route) *endpoint {
 	method, path, _ := strings.Cut(t.Pattern, " ")
 	return &endpoint{
@@ -203,7 +202,7 @@ func (d *API) routeEndpoint(t *Route) *endpoint {
 	}
 }
 
-// inPath are the parameters of a path.
+// inPath returns the parameters of a path.
 func inPath(path string) (parameters []openParameter) {
 	for _, part := range strings.Split(path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
@@ -238,15 +237,14 @@ func inQuery(query []parameter) (parameters []openParameter) {
 	return parameters
 }
 
-// anyObject is what there is to say of a document of which nothing else is
-// said.
+// anyObject is the schema of a document without a schema of its own.
 var anyObject = wire.Raw(`{"type":"object"}`)
 
 func inSchema(words string, schema wire.Raw) openResponse {
 	return openResponse{Description: words, Content: map[string]openContent{inJSON: {Schema: schema}}}
 }
 
-// asLines is an answer of many documents, which no schema of one can describe.
+// asLines describes an answer of many documents, which no JSON schema can.
 func asLines(line string) openResponse {
 	schema := wire.Raw(`{"type":"string"}`)
 	words := "One JSON document a line, each as soon as it is there. A connection that is cut is no end."
@@ -256,14 +254,14 @@ func asLines(line string) openResponse {
 	return openResponse{Description: words, Content: map[string]openContent{inLines: {Schema: schema}}}
 }
 
-// responses are success and refusals. Some refusals may come anywhere.
+// responses returns a success and refusals, with those that every route may have.
 func (d *API) responses(success openResponse, refusals ...int) map[string]openResponse {
 	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
 	all["200"] = success
 	return all
 }
 
-// refusedWords are why requests are refused, by status.
+// refusedWords describes refusals by status.
 var refusedWords = map[int]string{
 	400: "It cannot be read.",
 	401: "There is no credential, or none that counts here.",
@@ -286,7 +284,7 @@ func refused(schema wire.Raw, statuses []int) map[string]openResponse {
 	return all
 }
 
-// passageEndpoint describes a passage.
+// passageEndpoint describes a route of the hub or the bus.
 func passageEndpoint(t *route) *endpoint {
 	e := &endpoint{
 		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
@@ -304,7 +302,7 @@ func passageEndpoint(t *route) *endpoint {
 	return e
 }
 
-// response describes an answer.
+// response describes a success.
 func (g *writing) response() openResponse {
 	if g.schema == "" {
 		words := "Events without an end, each as soon as it is there: its id is the number of a message, its name the topic, " +
@@ -328,7 +326,7 @@ func described(headings ...heading) map[string]openHeader {
 	return found
 }
 
-// refusals are with what a passage may be refused.
+// refusals returns the statuses of possible refusals of a route.
 func refusals(t *route) []int {
 	statuses := slices.Sorted(maps.Keys(refusedWords))
 	return slices.DeleteFunc(statuses, func(status int) bool {

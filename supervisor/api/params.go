@@ -14,19 +14,19 @@ import (
 	"orchestrator/wire/object"
 )
 
-// params is a request by a passage, as its reader sees it.
+// params is a request of a route, as its reader sees it.
 type params struct {
-	task, dependency string // of the path
+	task, dependency string // from the path
 	query            url.Values
 	header           http.Header
 	text             []byte // the body, as it came
 	body             object.Reader
-	said             any // what was made of it, for the operation
+	said             any // the payload that was read, for the operation
 
-	wrong *wire.Error // with the query
+	wrong *wire.Error // an error in the query
 }
 
-// open takes the body apart.
+// open parses the body.
 func (a *params) open(depth int) error {
 	if len(bytes.TrimSpace(a.text)) == 0 {
 		a.text = []byte("{}")
@@ -37,10 +37,10 @@ func (a *params) open(depth int) error {
 	return nil
 }
 
-// depth is how deep a body may nest.
+// depth returns the maximal nesting of a body.
 func (d *API) depth() int { return cmp.Or(d.Depth, 64) }
 
-// refusal is the first thing that is wrong, nil if nothing is.
+// refusal returns the first error of the request, or nil.
 func (a *params) refusal() *wire.Error {
 	if a.wrong != nil {
 		return a.wrong
@@ -48,16 +48,16 @@ func (a *params) refusal() *wire.Error {
 	return a.body.Err()
 }
 
-// parameter is a value of the query, for those who read about it.
+// parameter describes a query parameter.
 type parameter struct {
 	name, words string
-	of          []string // the words that it may be; none: any text
+	of          []string // allowed values; none: any text
 	repeats     bool
-	least, most int64 // of a whole number; both 0: it is none
-	header      bool  // it is a header, and not in the query
+	least, most int64 // of an integer; both 0: not an integer
+	header      bool  // a header instead of a query parameter
 }
 
-// word is a parameter of which there is one at most, "" when there is none.
+// word returns a parameter, or "" if it is missing. It must not be repeated.
 func (a *params) word(p parameter) string {
 	values := a.query[p.name]
 	switch {
@@ -71,9 +71,8 @@ func (a *params) word(p parameter) string {
 	return values[0]
 }
 
-// given is a parameter of which there is one at most. One that is there says
-// something: a script whose variable is empty would else ask for something that
-// it does not mean.
+// given returns a parameter, if it is present. It must not be empty or repeated, so that an
+// unset variable in a script does not change the meaning of a request.
 func (a *params) given(p parameter) (text string, there bool) {
 	values := a.query[p.name]
 	if p.header {
@@ -90,7 +89,7 @@ func (a *params) given(p parameter) (text string, there bool) {
 	return values[0], true
 }
 
-// whole is a parameter that is a whole number, nil when it is missing.
+// whole returns an integer parameter, or nil if it is missing.
 func (a *params) whole(p parameter) *int64 {
 	text, there := a.given(p)
 	if !there {
@@ -103,7 +102,7 @@ func (a *params) whole(p parameter) *int64 {
 	return &n
 }
 
-// limit is the parameter of that name, 0 when it is missing.
+// limit returns the parameter limit, or 0 if it is missing.
 func (a *params) limit() int64 {
 	if n := a.whole(byLimit); n != nil {
 		return *n
@@ -117,10 +116,10 @@ func (a *params) refuse(p parameter, why string) {
 	}
 }
 
-// reading is how a request is read, and the schema of what it carries.
+// reading describes how to read a request, and the schema of its body.
 type reading struct {
 	schema string
-	need   bool // without a body there is something missing
+	need   bool // the body is required
 	read   func(*params) any
 }
 
@@ -130,12 +129,12 @@ func (g *reading) body(a *params) any {
 	return a.said
 }
 
-// bodyOf is a reading of a body, which may be about a task.
+// bodyOf returns the reading of a body, which may concern the task in the path.
 func bodyOf[Body any](schema string, need bool, read func(o *object.Reader, task string) *Body) *reading {
 	return &reading{schema: schema, need: need, read: func(a *params) any { return read(&a.body, a.task) }}
 }
 
-// writing is how an answer is written, and the schema of what it is then.
+// writing describes how to write an answer, and its schema.
 type writing struct {
 	status   int
 	schema   string
@@ -143,13 +142,13 @@ type writing struct {
 	headings []heading
 }
 
-// heading is a header of an answer, and its description.
+// heading describes a header of an answer.
 type heading struct {
 	name, words string
-	of          func(answer any) string // "": it is missing; nil: the passage sets it
+	of          func(answer any) string // "": omitted; nil: set by the route
 }
 
-// answered is a writing of one type of answer.
+// answered returns the writing of one type of answer.
 func answered[Answer any](status int, schema string, spell func(*Answer) any) *writing {
 	return &writing{status: status, schema: schema, document: func(answer any) (any, bool) {
 		a, ok := answer.(*Answer)
@@ -160,5 +159,5 @@ func answered[Answer any](status int, schema string, spell func(*Answer) any) *w
 	}}
 }
 
-// as is an answer that is spelled here as it is everywhere.
+// as returns an answer unchanged.
 func as[Answer any](a *Answer) any { return a }

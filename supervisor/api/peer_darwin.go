@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is the user at the other end of a unix socket.
+// peer returns the user at the other end of a unix socket.
 func peer(conn net.Conn) (uid int, err error) {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

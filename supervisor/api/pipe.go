@@ -16,26 +16,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PipeProtocol is what the caller of a pipe asks for in its Upgrade header.
+// PipeProtocol is the value of the Upgrade header that requests a pipe.
 const PipeProtocol = "orchestrator-pipe"
 
-// Pipe takes over the connection of a caller and returns when it is of no more
-// use. Until it calls accept it may refuse as any operation does; accept tells
-// the caller yes, once, and from then on the connection carries what the two
-// have to say, as it is. No limit of the door's holds for it any more. accept
-// is not to be called when Pipe has returned.
+// A Pipe takes over the connection of a caller and returns when it no longer needs it. Before
+// it calls accept it may return a refusal. accept confirms the upgrade and returns the
+// connection, which the limits of the API no longer apply to. It must be called at most once,
+// and not after Pipe has returned.
 type Pipe func(ctx context.Context, query url.Values, accept func() (*Conn, error)) error
 
-// Conn is a connection that a caller has given over.
+// Conn is a connection that was taken over.
 type Conn struct {
 	net.Conn
-	in   *bufio.Reader // what came behind the request may be in it
+	in   *bufio.Reader // may hold data that followed the request
 	peer syscall.RawConn
 }
 
 var errNoSocket = errors.New("a pipe needs a socket")
 
-// pipe answers a caller that wants its connection taken over.
+// pipe serves a request for a pipe.
 func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	if err := wantsPipe(r); err != nil {
 		d.refuse(w, r, err)
@@ -61,8 +60,8 @@ func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	}
 }
 
-// wantsPipe returns why a request cannot become a pipe. Whether the caller is still
-// there is asked of the socket itself, so nothing may lie between.
+// wantsPipe returns an error if a request cannot become a pipe. The connection must be a plain
+// socket, because only a socket reports whether the caller has left.
 func wantsPipe(r *http.Request) error {
 	asked := strings.EqualFold(r.Header.Get("Upgrade"), PipeProtocol)
 	for _, word := range strings.Split(r.Header.Get("Connection"), ",") {
@@ -77,7 +76,7 @@ func wantsPipe(r *http.Request) error {
 	}
 }
 
-// welcome tells the caller that from now on the connection is a pipe.
+// welcome confirms that the connection is a pipe from now on.
 func welcome(conn net.Conn, in *bufio.Reader) (*Conn, error) {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
@@ -96,8 +95,8 @@ func welcome(conn net.Conn, in *bufio.Reader) (*Conn, error) {
 	return &Conn{Conn: conn, in: in, peer: raw}, conn.SetDeadline(time.Time{})
 }
 
-// Read reads what the caller says. It returns io.EOF when the caller has shut
-// its side down and still listens, and another error when it is gone.
+// Read reads from the caller. It returns io.EOF if the caller has closed its writing side and
+// still reads, and another error if it has left.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	if err == io.EOF {
@@ -109,13 +108,11 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Gone waits until the caller is gone, or the connection is closed. It is for
-// after io.EOF.
+// Gone waits until the caller has left or the connection is closed. Call it only after io.EOF.
 func (c *Conn) Gone() { _ = c.peer.Read(left) } // woken by whatever happens to the socket
 
-// left reports whether the other end of a socket has been closed. A stream that
-// merely says no more ends in the same way, but it still takes what is written:
-// one that has been closed takes nothing, not even nothing.
+// left reports whether the other end of a socket is closed. A half-closed connection still
+// accepts writes; a closed one refuses even an empty write.
 func left(fd uintptr) bool {
 	_, err := unix.Write(int(fd), nil)
 	return err == unix.EPIPE || err == unix.ECONNRESET

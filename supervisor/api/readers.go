@@ -7,24 +7,24 @@ import (
 	"orchestrator/wire"
 )
 
-// mostReaders is how many streams of mail a caller may have open: a caller that has
-// one credential can fill the process with them.
+// mostReaders bounds the mail streams of a caller, so that one credential cannot exhaust the
+// process.
 const mostReaders = 16
 
-// readers counts the streams of mail that are open.
+// readers counts the open mail streams.
 type readers struct {
 	mu   sync.Mutex
 	open map[holder]int
 }
 
-// holder is whose streams are counted together. Runs of one agent may be actors
-// of their own, each with a stream.
+// holder identifies a caller whose streams are counted together. Each run of an agent has its
+// own count.
 type holder struct {
 	kind      CallerKind
 	name, run string
 }
 
-// enter counts a stream, until leave is called.
+// enter counts a stream until leave is called.
 func (s *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
 	h := holder{kind: c.Kind, name: c.Name, run: c.Run}
 	s.mu.Lock()

@@ -11,34 +11,34 @@ import (
 	"orchestrator/wire"
 )
 
-// route is a way to an operation by a path and in forms of its own. The hub
-// and the bus are made of them: each is a row of hubRoutes or of busRoutes.
+// route maps a method and path to an operation, with its own documents. hubRoutes and busRoutes
+// list them.
 type route struct {
 	pattern   string // a method and a path, as http.ServeMux reads them
 	access    Access
-	wide      bool // an agent that comes by it may see to the tasks of others
+	wide      bool // agents may manage the tasks of others
 	operation string
 	read      *reading
 	query     []parameter
 	write     *writing
-	// answer answers in place of Do what is more, or less, than an operation. An
-	// error that it returns is answered for it; it has written nothing then.
+	// answer, if set, replaces Do and writes the answer. If it returns an error, it must not
+	// have written anything.
 	answer  func(d *API, w http.ResponseWriter, r *http.Request, body any) error
-	summary string // "": that of the operation
-	words   string // and what it does not say; "": which operation it is
+	summary string // "": the summary of the operation
+	words   string // a description; "": the name of the operation
 }
 
-// method and path are the parts of the pattern.
+// method and path return the parts of the pattern.
 func (t *route) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
 func (t *route) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
 
-// takesBody reports whether what a request carries is looked at.
+// takesBody reports whether the body of a request is read.
 func (t *route) takesBody() bool { return t.method() != http.MethodGet }
 
-// admission is that of a Route.
+// admission returns the check of the route's Access.
 func (t *route) admission() admission { return (&Route{Access: t.access}).admission() }
 
-// passages are all that are there.
+// passages returns all routes of the hub and the bus.
 func (d *API) passages() (there []*route) {
 	if d.Do == nil {
 		return nil
@@ -54,11 +54,11 @@ func (d *API) passages() (there []*route) {
 	return there
 }
 
-// ofPassages reports whether a path belongs to the hub or the bus, where much is
-// told in another way than elsewhere.
+// ofPassages reports whether a path belongs to the hub or the bus, which have their own error
+// documents.
 func ofPassages(path string) bool { return ofHub(path) || ofBus(path) }
 
-// below reports whether a path is one of these, or below one.
+// below reports whether a path equals or is below one of the given paths.
 func below(path string, trees []string) bool {
 	for _, tree := range trees {
 		if rest, ok := strings.CutPrefix(path, tree); ok && (rest == "" || rest[0] == '/') {
@@ -68,14 +68,14 @@ func below(path string, trees []string) bool {
 	return false
 }
 
-// noteRefused has a refusal noted that the handlers do not see.
+// noteRefused records a refusal that the handlers do not see.
 func (d *API) noteRefused(from Caller, operation string, err *wire.Error) {
 	if d.Refused != nil {
 		d.Refused(from, operation, err)
 	}
 }
 
-// pass answers a passage.
+// pass returns the handler of a route.
 func (d *API) pass(t *route) http.HandlerFunc {
 	return d.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
 		from := CallerOf(r.Context())
@@ -89,7 +89,7 @@ func (d *API) pass(t *route) http.HandlerFunc {
 	})
 }
 
-// through asks for what a request wants and answers it, or says why not.
+// through reads a request, performs its operation and writes the answer.
 func (d *API) through(w http.ResponseWriter, r *http.Request, t *route, from Caller) error {
 	a, body, err := d.request(w, r, t)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
@@ -118,8 +118,7 @@ func (d *API) through(w http.ResponseWriter, r *http.Request, t *route, from Cal
 	return nil
 }
 
-// request reads a request. What comes without a body is as good as one with an
-// empty object.
+// request reads a request. An empty body counts as an empty object.
 func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *params, body any, err error) {
 	a = &params{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
 	for _, id := range []string{a.task, a.dependency} {
@@ -145,17 +144,16 @@ func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *para
 	return a, body, nil
 }
 
-// longestID is longer than any id that is given here, or kept.
+// longestID bounds an id; valid ids are shorter.
 const longestID = 256
 
-// mayBeID is false for what nothing is called by: it need not be asked for, nor
-// repeated in a log.
+// mayBeID reports whether a text can be an id. Other texts are neither looked up nor logged.
 func mayBeID(id string) bool {
 	return len(id) <= longestID && utf8.ValidString(id) && !strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// rejectDotSegments refuses what net/http would answer with the way to a tidier path:
-// no id is empty, and none means another task than the one in the path.
+// rejectDotSegments refuses paths with empty or dot segments. net/http would redirect them,
+// perhaps to another task.
 func (d *API) rejectDotSegments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.EscapedPath(); ofPassages(r.URL.Path) {
@@ -184,9 +182,8 @@ func (d *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 	})
 }
 
-// methodsAt are the methods for which there is a passage where a request has
-// found nothing. The mux itself does not say: it has something for all of them,
-// which is where this is asked.
+// methodsAt returns the methods that a path has, if it has none for the request. The mux itself
+// cannot tell, because its catch-all pattern matches every method.
 func methodsAt(mux *http.ServeMux, r *http.Request) (methods []string) {
 	if !ofPassages(r.URL.Path) {
 		return nil

@@ -15,19 +15,19 @@ import (
 	"sync"
 )
 
-// What a run of an agent finds in its environment.
+// Environment variables of a run.
 const (
-	EnvSocket = "ORC_SOCKET" // its own unix socket
-	EnvToken  = "ORC_TOKEN"  // its own key, for any listener
-	EnvURL    = "ORC_URL"    // where the orchestrator listens for others, if it does
+	EnvSocket = "ORC_SOCKET" // the run's own unix socket
+	EnvToken  = "ORC_TOKEN"  // the run's own key, for any listener
+	EnvURL    = "ORC_URL"    // the URL of the TCP listener, if there is one
 )
 
-// Runs lets in the runs of agents, each by a socket of its own and by a token
-// that is good as long as it lasts. Tokens are kept as hashes, only in memory:
-// there is no use for them after the orchestrator.
+// Runs admits running agents, each by its own socket and token. A token is valid until the run
+// ends. Only hashes of tokens are stored, in memory, because tokens do not outlive the
+// orchestrator.
 type Runs struct {
-	// Answer has a socket answered; a Server does. URL is what EnvURL says, ""
-	// for nothing. Both are set before Open is called.
+	// Answer serves a listener, as Server.Answer does. URL is the value of EnvURL, or "". Set
+	// both before calling Open.
 	Answer func(net.Listener)
 	URL    string
 
@@ -37,13 +37,12 @@ type Runs struct {
 	visits map[[sha256.Size]byte]*runSocket
 }
 
-// NewRuns makes the sockets of runs beside that of the operators, which must be
-// ours by then: those that an orchestrator has left there which was killed are
-// removed.
+// NewRuns creates the sockets of runs in the folder of the operators' socket, which must be
+// open. It removes sockets that a killed orchestrator has left there.
 func NewRuns(operators net.Listener) *Runs {
 	r := &Runs{dir: filepath.Dir(operators.Addr().String()), visits: make(map[[sha256.Size]byte]*runSocket)}
 	leftBehind := regexp.MustCompile(`^r[0-9a-z]+\.sock$`)
-	entries, _ := os.ReadDir(r.dir) // what cannot be seen cannot be removed, and does no harm
+	entries, _ := os.ReadDir(r.dir) // unreadable leftovers do no harm
 	for _, entry := range entries {
 		if entry.Type()&fs.ModeSocket != 0 && leftBehind.MatchString(entry.Name()) {
 			_ = os.Remove(filepath.Join(r.dir, entry.Name()))
@@ -52,15 +51,15 @@ func NewRuns(operators net.Listener) *Runs {
 	return r
 }
 
-// path is where the next socket is. Its name is as short as that of the
-// operators', the path of which is made to fit.
+// path returns the path of the next socket. Its name is not longer than that of the operators'
+// socket, whose path is known to fit.
 func (r *Runs) path() string {
 	r.last++
 	return filepath.Join(r.dir, "r"+strconv.FormatInt(r.last, 36)+".sock")
 }
 
-// Open lets a run in until shut is called. env is what it is told of that. An
-// error says that it has no socket; the rest holds all the same.
+// Open admits a run until shut is called, and returns the variables for its environment. An
+// error means that the run has no socket; its token works all the same.
 func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 	v := &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
 	token := newKey()
@@ -86,7 +85,7 @@ func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 
 var errNobodyAnswers = errors.New("sockets are not served here")
 
-// listen opens the socket of a visit, which removes it when it ends.
+// listen opens the socket of a run. The socket is removed when it is closed.
 func (r *Runs) listen(path string, v *runSocket) error {
 	if r.Answer == nil {
 		return errNobodyAnswers
@@ -107,7 +106,7 @@ func (r *Runs) listen(path string, v *runSocket) error {
 	return nil
 }
 
-// visit is the run that a token is of, nil if it is of none.
+// visit returns the run that a token belongs to, or nil.
 func (r *Runs) visit(token string) *runSocket {
 	if r == nil {
 		return nil
@@ -118,7 +117,7 @@ func (r *Runs) visit(token string) *runSocket {
 	return r.visits[hash]
 }
 
-// newKey is a key that cannot be guessed.
+// newKey returns a random key.
 func newKey() string {
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // it does not fail: the program would end

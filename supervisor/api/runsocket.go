@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// runSocket is one run of an agent as the door sees it: who it is, and what is open
-// for it. When the run ends all of that does, so that nothing which outlives it
-// can speak as its agent.
+// runSocket is the identity of a run with all its open connections and requests. They end with
+// the run, so that no leftover process can act as its agent.
 type runSocket struct {
 	caller Caller
 
@@ -17,17 +16,16 @@ type runSocket struct {
 	open map[*opened]bool
 }
 
-// opened is one thing that is open for a visit: its listener, a connection, a
-// request.
+// opened is a listener, connection or request of a run.
 type opened struct{ close func() }
 
-// is reports whether a caller is whose visit it is: by a credential of that run, or
-// one of that agent that is for any run.
+// is reports whether a caller is this run, or its agent with a key for any run.
 func (v *runSocket) is(c Caller) bool {
 	return c.Kind == v.caller.Kind && c.Name == v.caller.Name && (c.Run == "" || c.Run == v.caller.Run)
 }
 
-// keep has something closed with the visit. It is too late when it says no.
+// keep registers a function to call at the end of the run. It returns false if the run has
+// ended.
 func (v *runSocket) keep(shut func()) (*opened, bool) {
 	o := &opened{close: shut}
 	v.mu.Lock()
@@ -42,15 +40,15 @@ func (v *runSocket) keep(shut func()) (*opened, bool) {
 	return o, true
 }
 
-// drop is for what has been closed before.
+// drop unregisters what was closed earlier.
 func (v *runSocket) drop(o *opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.open, o)
 }
 
-// ask makes a context for a request, which ends with the visit, and what is to
-// be called when the request is over. That is nil when the visit is.
+// ask returns a context for a request that ends with the run, and a function to call after the
+// request. The function is nil if the run has ended.
 func (v *runSocket) ask(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	request, ok := v.keep(cancel)
@@ -64,7 +62,7 @@ func (v *runSocket) ask(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// end closes everything.
+// end closes everything that is open.
 func (v *runSocket) end() {
 	v.mu.Lock()
 	v.over = true
@@ -76,7 +74,7 @@ func (v *runSocket) end() {
 	}
 }
 
-// ownSocket is the socket of one run: a caller that comes in by it is that run.
+// ownSocket is the socket of one run. Its callers are that run.
 type ownSocket struct {
 	Socket
 	visit *runSocket
@@ -86,7 +84,7 @@ func (s *ownSocket) entrance() *listenerInfo {
 	return &listenerInfo{caller: s.visit.caller, visit: s.visit}
 }
 
-// Accept waits for a connection, which ends with the run.
+// Accept waits for a connection. It closes with the run.
 func (s *ownSocket) Accept() (net.Conn, error) {
 	for {
 		conn, err := s.Socket.Accept()
@@ -110,7 +108,7 @@ type ownConn struct {
 	opened *opened
 }
 
-// NetConn is for follow, which looks for a connection that lingers.
+// NetConn returns the wrapped connection. Server.follow needs it to find the lingering one.
 func (c *ownConn) NetConn() net.Conn { return c.lingering }
 
 func (c *ownConn) Close() error {

@@ -12,8 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Server answers at listeners, of which there may be thousands: each costs one
-// goroutine that waits.
+// A Server serves many listeners, perhaps thousands; each costs one waiting goroutine.
 type Server struct {
 	http *http.Server
 	log  hclog.Logger
@@ -24,7 +23,7 @@ type Server struct {
 	answering sync.WaitGroup
 }
 
-// NewServer makes a server of a door's handler.
+// NewServer returns a Server for the handler of an API.
 func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	open, shut := context.WithCancel(context.Background())
 	s := &Server{log: logger, open: make(map[*lingering]bool), http: &http.Server{
@@ -41,12 +40,11 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	return s
 }
 
-// closingKey is under what a context has when its server begins to end.
+// closingKey is the context key of the closing context.
 type closingKey struct{}
 
-// closing is over when the server of a context begins to end. A request that
-// is done with some time may use what is left until its own context is; one that
-// would never be is to end by this.
+// closing returns a context that ends when the server begins to shut down. Requests that may
+// last for ever end with it; others may go on until their own context ends.
 func closing(ctx context.Context) context.Context {
 	if open, ok := ctx.Value(closingKey{}).(context.Context); ok {
 		return open
@@ -54,8 +52,7 @@ func closing(ctx context.Context) context.Context {
 	return context.Background()
 }
 
-// Answer begins to answer at a listener. It is answered there until the listener
-// is closed, or Serve is over.
+// Answer starts serving a listener, until the listener is closed or Serve returns.
 func (s *Server) Answer(l net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +68,8 @@ func (s *Server) Answer(l net.Listener) {
 	})
 }
 
-// Serve answers, at these listeners and those of Answer, until ctx is over, and
-// then lets those finish who are being answered, for a moment.
+// Serve serves these listeners and those of Answer until ctx ends. Then it gives running
+// requests a moment to finish.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 	for _, l := range listeners {
 		s.Answer(l)

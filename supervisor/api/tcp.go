@@ -8,30 +8,29 @@ import (
 	"syscall"
 )
 
-// TCP says how a TCP listener is guarded.
+// TCP configures a TCP listener.
 type TCP struct {
-	Hosts       []string // the names by which it may be asked for, besides its address
-	Certificate string   // a PEM file; with it all speak TLS
+	Hosts       []string // further host names that are accepted
+	Certificate string   // a PEM file; enables TLS
 	Key         string   // a PEM file
 }
 
-// TCPListener is a listener that others than this user's programs reach. Who
-// comes in by it without a credential is Unknown.
+// TCPListener is a listener for other users and machines. Callers without a credential are
+// Unknown.
 type TCPListener struct {
 	net.Listener
 	url   string
 	hosts map[string]bool // the names by which it may be asked for
 }
 
-// URL is where it is.
+// URL returns the URL of the listener.
 func (l *TCPListener) URL() string { return l.url }
 
 func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts} }
 
-// ListenTCP opens a listener at an address, host:port. What other machines can
-// reach is encrypted, or the credentials of every agent would travel in the
-// open: without a certificate the address must be this machine's own. It is the
-// address that counts, not the name that stands for it.
+// ListenTCP opens a listener at host:port. Without a certificate the address must be a loopback
+// address, because credentials would otherwise be sent unencrypted. The resolved address
+// counts, not the name.
 func ListenTCP(address string, o TCP) (*TCPListener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -59,7 +58,7 @@ func ListenTCP(address string, o TCP) (*TCPListener, error) {
 	return o.guard(listener, secure, host), nil
 }
 
-// config is how TLS is spoken, nil if it is not. Only the newest is.
+// config returns the TLS configuration, or nil without a certificate. Only TLS 1.3 is accepted.
 func (o *TCP) config() (*tls.Config, error) {
 	if o.Certificate == "" && o.Key == "" {
 		return nil, nil
@@ -70,12 +69,12 @@ func (o *TCP) config() (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
-		NextProtos: []string{"http/1.1"}, // a caller that gives its connection over must have it alone
+		NextProtos: []string{"http/1.1"}, // a pipe needs a connection of its own
 	}, nil
 }
 
-// guard makes a listener of ours of an open one. A host that stands for all
-// addresses is no name to ask for.
+// guard wraps an open listener. An unspecified host, such as 0.0.0.0, is not an accepted host
+// name.
 func (o *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) *TCPListener {
 	at, _ := listener.Addr().(*net.TCPAddr)
 	names := o.Hosts

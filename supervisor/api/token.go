@@ -13,38 +13,37 @@ import (
 	"orchestrator/wire"
 )
 
-// What the tokens of operators are: made here, for here.
+// Constants of operators' tokens.
 const (
 	tokenIssuer   = "orchestrator"
 	tokenAudience = "orchestrator"
 	longestToken  = 8 << 10
-	// leeway is how far clocks may be apart. Both are on one machine, or should
-	// be kept right.
+	// leeway is the tolerated difference between clocks.
 	leeway = 5 * time.Second
 )
 
-// Claims are what a token says of the operator who has it.
+// Claims are the contents of an operator's token.
 type Claims struct {
-	ID        string // of the token: by it one is revoked
+	ID        string // of the token; used to revoke it
 	Subject   string // the operator
 	Role      string // wire.PersonAdmin and so on
 	IssuedAt  time.Time
-	NotBefore time.Time // none: at once
+	NotBefore time.Time // zero: at once
 	ExpiresAt time.Time
 }
 
-// Signer makes the tokens of operators and knows them again. A token is a JWT,
-// signed with the Ed25519 key in Path, which is made when it is first needed;
-// who takes the key away takes back all tokens.
+// A Signer creates and verifies tokens of operators. A token is a JWT, signed with the Ed25519
+// key in the file Path, which is created when first needed. Removing the file invalidates all
+// tokens.
 type Signer struct {
 	Path    string
-	Revoked func(id string) bool // nil: none is
+	Revoked func(id string) bool // nil: no token is revoked
 
 	mu  sync.Mutex
 	key ed25519.PrivateKey
 }
 
-// spelled are claims as they are in a token.
+// spelled is the JSON form of Claims.
 type spelled struct {
 	jwt.RegisteredClaims
 	Role string `json:"role"`
@@ -52,7 +51,7 @@ type spelled struct {
 
 var errClaims = errors.New("a token wants an id, a subject, a role that there is, and an end")
 
-// Sign makes a token.
+// Sign returns a signed token.
 func (s *Signer) Sign(c Claims) (string, error) {
 	if !c.whole() || c.ExpiresAt.IsZero() {
 		return "", errClaims
@@ -71,8 +70,8 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	return text, nil
 }
 
-// Verify reads a token that is good at some time. A *wire.Error says what is
-// wrong with it, any other error what is wrong here.
+// Verify checks a token at a time and returns its claims. A *wire.Error describes a fault of
+// the token; any other error is internal.
 func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 	if len(text) > longestToken {
 		return Claims{}, unauthenticated(fmt.Sprintf("the token is longer than %d bytes", longestToken), showToken)
@@ -100,13 +99,13 @@ func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 	return c, nil
 }
 
-// Ready makes the key, or says why it cannot be used.
+// Ready creates the key if necessary. It returns an error if the key cannot be used.
 func (s *Signer) Ready() error {
 	_, err := s.open()
 	return err
 }
 
-// open is the key. What is wrong with it may be put right meanwhile.
+// open returns the key. It tries again after an error, because the file may have been fixed.
 func (s *Signer) open() (ed25519.PrivateKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +131,7 @@ func (s *spelled) claims() Claims {
 	}
 }
 
-// date spells a time, day reads it; none is none.
+// date converts a time to its JSON form and day converts it back; the zero time is nil.
 func date(at time.Time) *jwt.NumericDate {
 	if at.IsZero() {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 )
 
-// The key is a file of PKCS#8 in PEM, as openssl makes and reads it. A user that
-// can read it can make tokens, so no other user may.
+// The key is a PKCS#8 file in PEM, as openssl writes it. A user who can read it can create
+// tokens, so other users must not have access.
 
-// openKey reads a key, or makes it where there is none. Of two who make it at
-// once one is first, and both have that one's.
+// openKey reads the key or creates it if there is none. If two processes create it at once,
+// both use the one that was first.
 func openKey(path string) (ed25519.PrivateKey, error) {
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func openKey(path string) (ed25519.PrivateKey, error) {
 	return readKey(path)
 }
 
-// keySize is more than a key takes.
+// keySize bounds the size of a key file.
 const keySize = 16 << 10
 
 func readKey(path string) (ed25519.PrivateKey, error) {
@@ -63,8 +63,7 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// makeKey puts a new key in its place in one step, and only where there is
-// none: fs.ErrExist.
+// makeKey creates a key file atomically. It returns fs.ErrExist if there is one.
 func makeKey(path string) error {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -74,7 +73,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // for this user alone
+	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // created with mode 0600
 	if err != nil {
 		return err
 	}

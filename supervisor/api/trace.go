@@ -8,11 +8,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A request may say to which trace it belongs, in the header that the W3C's
-// recommendation on trace context has for it. tracestate is passed over: a task has
-// no place for it, and nothing here would add to it.
+// A request may name its trace in the W3C trace context header traceparent. tracestate is
+// ignored, because tasks do not store it.
 
-// traceparent is the name of that header.
+// traceparent is the name of the header.
 const traceparent = "traceparent"
 
 var byTrace = parameter{
@@ -20,8 +19,7 @@ var byTrace = parameter{
 	words: "The trace that the task is to be in, and the span that it is below, as the W3C has it; for a task that says neither itself. One that is wrong is passed over.",
 }
 
-// traceOf is where a request stands in a trace. A header that is wrong, or that
-// stands twice, is as good as none: a trace begins anew then.
+// traceOf returns the trace of a request. A malformed or repeated header is ignored.
 func traceOf(h http.Header) (wire.TraceContext, bool) {
 	values := h.Values(traceparent)
 	if len(values) != 1 {
@@ -30,15 +28,13 @@ func traceOf(h http.Header) (wire.TraceContext, bool) {
 	return wire.ParseTraceparent(values[0])
 }
 
-// opensTask reports whether an operation makes a task, which may say where it stands
-// in a trace.
+// opensTask reports whether an operation creates a task, which may be in a trace.
 func opensTask(operation string) bool {
 	return operation == "submit-task" || operation == "submit-task-request"
 }
 
-// inTrace is a new task as it was sent, in the trace of the request unless it says
-// itself in which it is. One that cannot be read stays as it is: its reader
-// says what is wrong.
+// inTrace returns a new task with the trace of the request, unless the task names a trace. An
+// unreadable task is returned unchanged; its reader reports the error.
 func inTrace(text []byte, h http.Header, depth int) []byte {
 	from, ok := traceOf(h)
 	if !ok {
@@ -55,7 +51,7 @@ func inTrace(text []byte, h http.Header, depth int) []byte {
 	if said.Text("traceId") != "" || said.Text("spanId") != "" || said.Err() != nil || task.Err() != nil {
 		return text
 	}
-	document := wire.TaskRequest{Document: bytes.TrimSpace(text)} // new tasks of both kinds say it in the same place
+	document := wire.TaskRequest{Document: bytes.TrimSpace(text)} // both kinds of new tasks have it in the same place
 	return document.Forwarded(wire.Forwarding{TraceID: from.TraceID, SpanID: from.SpanID})
 }
 
@@ -79,15 +75,14 @@ var placeHeading = heading{
 	of: placeOf,
 }
 
-// placed is a writing of one task, which also says where that stands in a trace.
+// placed adds the header traceparent to the writing of one task.
 func placed(g *writing) *writing {
 	g.headings = []heading{placeHeading}
 	return g
 }
 
-// placeOf is the traceparent of an answer that is one task, or what became of one: of
-// the span that is the task's own, and not of the one that it is below. It is "" when
-// there is none.
+// placeOf returns the traceparent of an answer about one task, with the task's own span. It is
+// "" if there is none.
 func placeOf(answer any) string {
 	trace, id := traced(answer)
 	if trace == nil || !wire.IsSpanID(trace.SpanID) {
@@ -97,7 +92,7 @@ func placeOf(answer any) string {
 	return own.Traceparent()
 }
 
-// traced is the trace that an answer says its task is in, and the task's id.
+// traced returns the trace and the id of the task in an answer.
 func traced(answer any) (trace *wire.TaskTrace, id string) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:

@@ -105,7 +105,7 @@ type stream interface {
 // more comes, and what it still sends is read, before the connection goes.
 type lingering struct {
 	stream
-	calm atomic.Bool // nothing was answered since it was idle, so nothing can be lost
+	calm atomic.Bool // no answer since it was idle, so nothing can be lost
 }
 
 // linger makes a connection one that is closed in order, if it can be.
@@ -148,7 +148,7 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// hurry has every connection closed at once from now on.
+// hurry makes all connections close at once from now on.
 func (s *Server) hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

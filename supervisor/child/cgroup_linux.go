@@ -17,25 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delegation is a cgroup (v2) in which we may make leaves. Their names begin
-// with what stands for our home, so that a later host finds those of an
-// earlier one: a cgroup marks also who clears its environment.
+// A delegation is a cgroup (v2) in which this process may create leaves. The names of its
+// leaves begin with a hash of the home, so that a later host finds the leaves of an earlier
+// one. A leaf also holds processes that have cleared their environment.
 type delegation struct {
 	dir    string
-	prefix string // of our leaves' names
+	prefix string // begins the names of the leaves
 	memory bool   // leaves can bound memory
 }
 
-// leaf is the cgroup of one child. All its methods take a nil leaf for a child
-// without one.
+// A leaf is the cgroup of one child. A nil leaf stands for a child without one.
 type leaf struct {
 	dir string
 	fd  int
 }
 
-// findDelegation looks whether a cgroup is ours to divide: we own it, or, for
-// root, it was delegated explicitly or is the root of what we can see. A
-// cgroup that merely lets root write belongs to the service manager.
+// findDelegation returns the cgroup of this process if the process may divide it, or nil. The
+// user must own the cgroup. For root, it must be delegated explicitly, or be the root of the
+// visible hierarchy: other cgroups that root can write belong to the service manager.
 func findDelegation(home string) *delegation {
 	path, err := ownCgroup()
 	if err != nil {
@@ -76,7 +75,7 @@ func mayDivide(dir, path string) bool {
 	return err == nil && n > 0 && value[0] == '1'
 }
 
-// ownCgroup is our path in the unified hierarchy.
+// ownCgroup returns the path of this process in the unified hierarchy.
 func ownCgroup() (string, error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -90,7 +89,7 @@ func ownCgroup() (string, error) {
 	return "", errors.New("no unified hierarchy")
 }
 
-// cgroupMount is where the unified hierarchy is mounted.
+// cgroupMount returns the mount point of the unified hierarchy, or "".
 func cgroupMount() string {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -107,7 +106,7 @@ func cgroupMount() string {
 	return ""
 }
 
-// leaf makes the cgroup of one child.
+// leaf creates the cgroup of one child.
 func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
 	if d == nil {
 		return nil, nil
@@ -130,7 +129,7 @@ func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
 	return &leaf{dir: dir, fd: fd}, nil
 }
 
-// leaves are those of our home that an earlier host left.
+// leaves returns the leaves of this home that an earlier host left.
 func (d *delegation) leaves() []*leaf {
 	if d == nil {
 		return nil
@@ -148,8 +147,8 @@ func (d *delegation) leaves() []*leaf {
 	return found
 }
 
-// boundsMemory reports whether the leaf's own limit does the work of a limit on
-// the address space.
+// boundsMemory reports whether the leaf limits memory, so that no limit on the address space is
+// needed.
 func (l *leaf) boundsMemory() bool {
 	if l == nil {
 		return false
@@ -158,8 +157,8 @@ func (l *leaf) boundsMemory() bool {
 	return err == nil
 }
 
-// members lists the processes in the leaf, and in what the child has divided
-// it into. The kernel's word for "empty" is trusted, an empty list is not.
+// members returns the processes in the leaf and in the cgroups below it. The leaf is empty only
+// if the kernel reports so; an empty list does not prove it.
 func (l *leaf) members() ([]int, error) {
 	if l == nil {
 		return nil, nil
@@ -177,40 +176,39 @@ func (l *leaf) members() ([]int, error) {
 	var pids []int
 	for _, dir := range l.parts() {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil && !vanished(err) && !errors.Is(err, unix.EOPNOTSUPP) { // a threaded part: listed above it
+		if err != nil && !vanished(err) && !errors.Is(err, unix.EOPNOTSUPP) { // a threaded cgroup: its parent lists the processes
 			return nil, err
 		}
 		pids = append(pids, numbers(text)...)
 	}
 	if len(pids) == 0 {
-		return nil, errUnsettled // they die just now, or our namespace cannot name them
+		return nil, errUnsettled // they are dying, or are not visible in this namespace
 	}
 	return pids, nil
 }
 
-// parts are the leaf's directory and those that the child made in it, the
-// inner ones last.
+// parts returns the leaf's directory and the ones that the child created in it, inner ones
+// last.
 func (l *leaf) parts() []string {
 	var dirs []string
 	_ = filepath.WalkDir(l.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // what vanishes meanwhile is none
+		return nil // skip directories that vanish meanwhile
 	})
 	return dirs
 }
 
-// kill ends everything in the leaf at once, whatever it forks meanwhile.
+// kill kills every process in the leaf at once, including those being forked.
 func (l *leaf) kill() {
 	if l != nil {
 		_ = os.WriteFile(filepath.Join(l.dir, "cgroup.kill"), []byte("1"), 0)
 	}
 }
 
-// remove takes the leaf away. The kernel refuses while one in it is dying, so
-// there are a few tries; a leaf that stays is empty, and the next host of this
-// home removes it.
+// remove removes the leaf. The kernel refuses while a process in it is dying, so remove tries
+// several times. A leaf that remains is empty, and the next host of this home removes it.
 func (l *leaf) remove() {
 	if l == nil {
 		return
@@ -221,7 +219,7 @@ func (l *leaf) remove() {
 	}
 }
 
-// rmdir removes an empty leaf, and what the child has divided it into.
+// rmdir removes an empty leaf and the cgroups that the child created in it.
 func (l *leaf) rmdir() error {
 	err := unix.Rmdir(l.dir)
 	if err != unix.EBUSY && err != unix.ENOTEMPTY {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// lastWords is how long the news of an exit waits for the end of the
-	// output, so that what was said last is heard first.
+	// lastWords is how long the report of an exit waits for the end of the output, so that the
+	// last output is reported first.
 	lastWords = 30 * time.Millisecond
-	// lull is how long left-overs have between being asked and being killed.
+	// lull is the time between SIGTERM and SIGKILL for left-over processes.
 	lull = 500 * time.Millisecond
 	// drain is how long the output may stay open when the tree is empty.
 	drain = 500 * time.Millisecond
-	// unkillable is when a process that does not die of SIGKILL is given up.
+	// unkillable is how long a process may survive SIGKILL before it is given up.
 	unkillable = 5 * time.Second
 )
 
-// Child is one start of one program, and everything that came of it.
+// A Child is one run of a program, with all processes that come from it.
 type Child struct {
-	pid   int // the leader's, and its group's
+	pid   int // of the leader and of its group
 	began time.Time
 
 	host  *Host
@@ -36,15 +36,15 @@ type Child struct {
 
 	mu      sync.Mutex
 	ordered bool      // Signal was called: left-overs have until Kill
-	forced  bool      // Kill was called: processes are not asked to end any more
+	forced  bool      // Kill was called: processes get no SIGTERM any more
 	dead    bool      // the leader is a zombie
-	asked   bool      // the group was asked to end, by Signal or by clear
-	gone    bool      // the leader was reaped: its pid means nothing now
-	below   []Process // what the latest look has seen below the leader; see trace
+	asked   bool      // the group got a signal to end, from Signal or clear
+	gone    bool      // the leader was reaped: its pid may be reused
+	below   []Process // descendants of the leader, as last seen by trace
 }
 
-// Start makes a child. When it returns an error (always a *StartError), there
-// is no process and nothing will be called.
+// Start starts a child. If it returns an error, which is always a *StartError, no process runs
+// and no callback is called.
 func (h *Host) Start(spec Spec) (*Child, error) {
 	if e := checkDir(spec.Dir); e != nil {
 		return nil, e
@@ -77,7 +77,7 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 		Files: ends.files(),
 		Sys:   c.attributes(),
 	}
-	h.watchdog.begins(spec.Run) // before there is anything to end
+	h.watchdog.begins(spec.Run) // before the process exists
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)
 	closeAll(ends.theirs...)
@@ -110,9 +110,8 @@ func (c *Child) watch() error {
 	return nil
 }
 
-// attend sees the child to its end. The order matters: the leader stays a
-// zombie until the tree is empty, because its number is what the group's
-// signals go to.
+// attend waits for the end of the child and clears its tree. The leader stays a zombie until
+// the tree is empty, because signals to the group need its process id.
 func (c *Child) attend() {
 	exit := c.sight.await(c.pid)
 	c.mu.Lock()
@@ -136,7 +135,7 @@ func (c *Child) attend() {
 	c.spec.Ended(ending)
 }
 
-// hearOut gives the last words a moment to arrive.
+// hearOut waits a moment for the last output.
 func (c *Child) hearOut(exit Exit) Exit {
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -150,20 +149,20 @@ func (c *Child) hearOut(exit Exit) Exit {
 	return exit
 }
 
-// PID is the leader's process id, and its group's.
+// PID returns the process id of the leader, which is also that of its group.
 func (c *Child) PID() int { return c.pid }
 
-// StartedAt is when the child was made.
+// StartedAt returns the time at which the child was started.
 func (c *Child) StartedAt() time.Time { return c.began }
 
-// Stdin is the writing end of a child's stdin. Writes can be bounded.
+// Stdin is the write end of a child's stdin. Its writes can have a deadline.
 type Stdin interface {
 	io.Writer
 	SetWriteDeadline(time.Time) error
 }
 
-// Stdin is where the child reads from: nil when it has none. The caller
-// writes, one at a time; CloseStdin closes.
+// Stdin returns the write end of the child's stdin, or nil if the child has none. The caller
+// must not write concurrently. CloseStdin closes it.
 func (c *Child) Stdin() Stdin {
 	if c.stdin == nil {
 		return nil
@@ -171,9 +170,9 @@ func (c *Child) Stdin() Stdin {
 	return c.stdin
 }
 
-// CloseStdin tells the child that nothing more will come. A raw terminal has no
-// end of input, and then it returns false; on one that the child has switched
-// to lines it types the end-of-file character.
+// CloseStdin ends the child's input. A raw terminal has no end of input, so CloseStdin returns
+// false for it. On a terminal that the child has switched to line mode, it types the
+// end-of-file character.
 func (c *Child) CloseStdin() bool {
 	if c.stdin == nil {
 		return false
@@ -191,12 +190,10 @@ func (c *Child) closeStdin() {
 	}
 }
 
-// Signal asks the child's group, and wakes those of it that are stopped: they
-// could not act otherwise. It is the beginning of an ordered end: from then on
-// left-overs have as long as the caller gives them, until Kill, instead of a
-// lull. So it is right also when the leader is dead already; a group that was
-// asked by then is not asked again, because many programs take a second
-// request for "at once".
+// Signal sends sig to the child's group, and continues stopped processes so that they can
+// react. It begins an ordered end: left-overs may then run until Kill, instead of for lull.
+// Signal may also be called when the leader is dead. A group that already got a signal then
+// gets no second one: many programs take a second signal as a request to end at once.
 func (c *Child) Signal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +207,7 @@ func (c *Child) Signal(sig syscall.Signal) {
 	signalGroup(c.pid, syscall.SIGCONT)
 }
 
-// Kill ends the whole tree without asking. Ended follows.
+// Kill kills the whole tree. Ended is called afterwards.
 func (c *Child) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,14 +220,14 @@ func (c *Child) Kill() {
 	c.sight.signal(c.pid, syscall.SIGKILL)
 }
 
-// orders returns what the caller wants of what is left.
+// orders reports whether Signal and Kill were called.
 func (c *Child) orders() (ordered, forced bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ordered, c.forced
 }
 
-// askGroup asks what is left of the group, unless that was done.
+// askGroup sends SIGTERM to the rest of the group, unless it got a signal before.
 func (c *Child) askGroup() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,8 +238,8 @@ func (c *Child) askGroup() {
 	}
 }
 
-// reap takes the leader's number back. Not while orphans are counted: the
-// kernel may leave one out of a list that gets shorter while it is read.
+// reap reaps the leader. It waits while orphans are counted, because the kernel may omit a
+// child from a list that gets shorter while it is read.
 func (c *Child) reap() {
 	c.host.census.RLock()
 	defer c.host.census.RUnlock()

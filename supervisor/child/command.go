@@ -8,13 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxAnswer bounds what Run keeps of a command's output.
+// maxAnswer is the most output of a command that Run keeps, in bytes.
 const maxAnswer = 1 << 20
 
-// Run runs a command to its end and returns what it printed on stdout. It is
-// for short commands with an answer; their tree is ended like any child's, and
-// at the end of ctx it is killed. What they print on stderr is not kept:
-// programs that know secrets print them there, too.
+// Run runs a command and returns its stdout. It is for short commands. Their tree is ended like
+// that of any child, and killed when ctx is done. Their stderr is discarded, because programs
+// that know secrets print them there, too.
 func (h *Host) Run(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
 	var out bytes.Buffer
 	tooLong := false

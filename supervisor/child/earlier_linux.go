@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClearEarlier ends what an earlier host with the same home left behind, but
-// us and those we came from: what sits in its leaves at once, because a leaf
-// is killed whole, then every process that bears its mark, with a lull. It is
-// to be called before the first Start, by the holder of the lock on the home.
-// What it could not end comes back as survivors.
+// ClearEarlier ends the processes that an earlier host with the same home left behind, except
+// this process and its ancestors. It kills the processes in leaves at once, because a leaf can
+// only be killed as a whole. It then ends every process with the home's mark, with a lull
+// before the kill. The holder of the home's lock must call it before the first Start. survivors
+// are the processes that did not end.
 func (h *Host) ClearEarlier() (ended, survivors []Process) {
 	e := earlier{home: h.home, spare: ancestors(), met: make(map[identity]Process)}
 	inLeaves := e.clearLeaves(h.leafs)
@@ -31,31 +31,31 @@ func (h *Host) ClearEarlier() (ended, survivors []Process) {
 	return ended, survivors
 }
 
-// earlier is the clearing of an earlier life.
+// An earlier is the clearing of an earlier host's processes.
 type earlier struct {
 	home  string
 	spare map[int]bool
 	met   map[identity]Process
 	mine  func(run string) bool // which runs are to be cleared; nil: all
-	known []Process             // that are to be cleared, with all below them
+	known []Process             // to be cleared, with their descendants
 }
 
-// meet remembers a process, and reports whether it is a new one.
+// meet adds a process, and reports whether it is new.
 func (e *earlier) meet(p Process) bool {
 	_, known := e.met[p.identity()]
 	e.met[p.identity()] = p
 	return !known
 }
 
-// clearLeaves ends what is in the leaves and takes them away. It returns what
-// did not die.
+// clearLeaves kills the processes in the leaves and removes the leaves. It returns the
+// processes that did not die.
 func (e *earlier) clearLeaves(d *delegation) []Process {
 	leaves := slices.DeleteFunc(d.leaves(), e.mustStay)
 	deadline := time.Now().Add(unkillable)
 	for {
 		left, err := e.killLeaves(leaves)
 		if len(left) == 0 && err == nil {
-			// The kernel refuses for a moment after the last one died.
+			// The kernel refuses for a moment after the last process died.
 			leaves = slices.DeleteFunc(leaves, func(l *leaf) bool { return l.rmdir() != unix.EBUSY })
 		}
 		if len(leaves) == 0 || time.Now().After(deadline) {
@@ -77,7 +77,7 @@ func (e *earlier) killLeaves(leaves []*leaf) (left []Process, err error) {
 	return left, err
 }
 
-// mustStay says that a leaf holds us or one we came from.
+// mustStay reports whether a leaf holds this process or an ancestor, or cannot be read.
 func (e *earlier) mustStay(l *leaf) bool {
 	pids, err := l.members()
 	return err != nil || slices.ContainsFunc(pids, func(pid int) bool { return e.spare[pid] })
@@ -97,7 +97,7 @@ func (l *leaf) living() ([]Process, error) {
 	return inOrder(found), err
 }
 
-// clearMarked ends what bears the home's mark, and returns what did not die.
+// clearMarked ends the processes with the home's mark, and returns those that did not die.
 func (e *earlier) clearMarked() []Process {
 	quiet := time.Now().Add(lull)
 	deadline := time.Now().Add(unkillable)
@@ -121,9 +121,9 @@ func (e *earlier) clearMarked() []Process {
 	}
 }
 
-// marked lists the living processes that bear the home's mark, and those that
-// did when they were found before. A stranger that cannot be seen for a moment
-// is no reason to wait: on a busy machine there is always one.
+// marked returns the living processes with the home's mark, and those of before that still
+// live. It ignores a process whose mark cannot be read for the moment: on a busy machine there
+// always is one.
 func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAlone)
@@ -150,14 +150,14 @@ func (e *earlier) marked(before []Process) ([]Process, error) {
 	return inOrder(found), err
 }
 
-// enterAlone records a process, and nothing below it.
+// enterAlone records a process without its descendants.
 func enterAlone(found map[int]Process, pid int, s stat) error {
 	found[pid] = s.process(pid)
 	return nil
 }
 
-// ancestors are this process and all above it: a shell that an earlier life
-// left behind may be the one that starts us.
+// ancestors returns this process and its ancestors. One of them may be a shell that an earlier
+// host left behind.
 func ancestors() map[int]bool {
 	line := map[int]bool{}
 	for pid := os.Getpid(); pid > 0 && !line[pid]; {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// find returns the file that command names for a process that starts in dir
-// with env. The PATH is the child's own, not ours.
+// find returns the file that command names for a process that starts in dir with env. It uses
+// the PATH in env, not that of this process.
 func find(command, dir string, env []string) (string, *StartError) {
 	if strings.ContainsRune(command, '/') {
 		path := command
@@ -30,7 +30,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 	var refused *StartError
 	for _, folder := range filepath.SplitList(path) {
 		if !filepath.IsAbs(folder) {
-			continue // what "." means would depend on who asks
+			continue // a relative entry would depend on the working directory
 		}
 		file := filepath.Join(folder, command)
 		switch err := executable(file); {
@@ -54,7 +54,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 	return "", e
 }
 
-// executable returns why path cannot be run, or nil.
+// executable returns a *StartError if path cannot be run, or nil.
 func executable(path string) *StartError {
 	info, err := os.Stat(path)
 	switch {
@@ -76,10 +76,9 @@ func executable(path string) *StartError {
 	return nil
 }
 
-// touch reads where the kernel will begin to read. On a mount that hangs this
-// is the place to wait: nothing is held here, while a thread that hangs in
-// fork and exec holds the census, and the runtime cannot stop it to collect
-// garbage. What cannot be read may still be executed.
+// touch reads the beginning of a file, as the kernel will. If a mount hangs, the wait is here,
+// where no lock is held. A thread that hangs in fork or exec would hold the census, and block
+// the garbage collector. Errors are ignored, because an unreadable file may be executable.
 func touch(path string) {
 	file, err := os.Open(path)
 	if err != nil {

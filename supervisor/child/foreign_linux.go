@@ -6,14 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Not everything below us is ours: a program that starts a sidecar and then becomes
-// the orchestrator by exec leaves it a child that it never made. Such a
-// process is foreign, and what descends from it is. It is not signalled, and
-// only its mark, if it bears our home's, makes it ours again.
+// Some descendants of this process are foreign. A program may start a sidecar and then become
+// the orchestrator by exec, which leaves it with a child that it did not start. That child and
+// its descendants are not signalled, unless they have the mark of this home.
 
-// meetForeign remembers what is below this process before the first Start. It
-// looks again until it meets no new process: one that loses its parent between the
-// reading of two lists is in neither.
+// meetForeign records the descendants of this process before the first Start. It repeats this
+// until it finds no new process, because a process that loses its parent between the reading of
+// two lists is in neither.
 func (h *Host) meetForeign() error {
 	h.foreign = make(map[int]Process)
 	for range passes {
@@ -39,8 +38,8 @@ func (h *Host) meetForeign() error {
 	return errUnsettled
 }
 
-// followForeign remembers what the foreign processes have made since, before
-// it is orphaned and nothing tells where it came from. The census is held.
+// followForeign records the new descendants of foreign processes, before they become orphans
+// whose origin is unknown. h.census must be held.
 func (h *Host) followForeign() error {
 	if len(h.foreign) == 0 {
 		return nil
@@ -58,16 +57,16 @@ func (h *Host) followForeign() error {
 			err = enterAs(found, pid, s)
 		}
 		if err != nil {
-			return err // what is known stays known
+			return err // keeps the earlier result
 		}
 	}
 	h.foreign = found
 	return nil
 }
 
-// isForeign reports whether an unmarked orphan is not ours: it is known, or in a
-// group with one that is, or in our own. Our children have groups of their
-// own, so nothing of theirs gets there by itself.
+// isForeign reports whether an unmarked orphan is foreign: it is known, or its group is that of
+// a known one or of this process. Children have their own groups, so their processes are not in
+// one of these by themselves.
 func (h *Host) isForeign(o orphan) (bool, error) {
 	if known, ok := h.foreign[o.pid]; ok {
 		s, err := readStat(o.pid)

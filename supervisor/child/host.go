@@ -10,44 +10,43 @@ import (
 	"syscall"
 )
 
-// Options of a Host.
+// Options configure a Host.
 type Options struct {
-	// Home marks everything that this host starts, so that a later host with
-	// the same home finds what this one left. An absolute path.
+	// Home is an absolute path that marks every process of this host. A later host with the
+	// same Home finds by it the processes that this one left behind.
 	Home string
-	// NoCgroup keeps to groups and marks even where a cgroup is delegated.
+	// NoCgroup disables the use of a delegated cgroup; groups and marks are used instead.
 	NoCgroup bool
-	// Watchdog starts a process that ends what is left of the children if this process is
-	// killed.
+	// Watchdog starts a process that ends the remaining children if this process is killed.
 	Watchdog bool
 }
 
-// Host makes children and owns what they share: the threads that fork, the
-// list of leaders, the cgroup. A process has one Host at a time and makes no
-// child without it: whatever comes to be below the process is taken for an
-// orphan. What was below it before NewHost is left alone.
+// A Host starts children and owns what they share: the threads that fork, the list of leaders
+// and the cgroup. A process must have one Host at a time and start children only through it.
+// Any other new descendant counts as an orphan. Descendants from before NewHost are not
+// touched.
 type Host struct {
 	home  string
-	leafs *delegation // nil where no cgroup is delegated
+	leafs *delegation // nil if no cgroup is delegated
 
-	watchdog *watchdog // nil: none was asked for
+	watchdog *watchdog // nil unless requested
 
 	forks chan fork
-	room  chan struct{} // a place for each child that may be in the making
+	room  chan struct{} // limits the number of children being started
 	group sync.WaitGroup
 
-	// census is held for reading while a child is made and for writing while
-	// orphans are counted and reaped: a leader that is not entered yet
-	// must not be taken for an orphan.
+	// census is held for reading while a child is started, and for writing while orphans are
+	// counted and reaped. Otherwise a leader that is not in leaders yet could be taken for an
+	// orphan.
 	census sync.RWMutex
 
-	// foreign is what is below us and not ours, by pid. The census guards it.
+	// foreign holds the foreign descendants by pid. census guards it.
 	foreign map[int]Process
 
 	closing chan struct{} // closed by Close
 
 	lookMu   sync.Mutex
-	nextLook *look // has not begun; nil: none is waited for
+	nextLook *look // the next look, which has not begun; nil if not requested
 
 	mu      sync.Mutex
 	leaders map[int]*Child // by pid, until reaped
@@ -67,16 +66,15 @@ type forked struct {
 	err error
 }
 
-// spawners is how many threads fork. A second one gains a third on two cores;
-// more only wait for each other in the kernel.
+// spawners is the number of threads that fork. A second one is a third faster on two cores;
+// more would only wait for each other in the kernel.
 const spawners = 2
 
-// making is how many children may be in the making at once. Each holds both
-// ends of its pipes meanwhile, and ten thousand that wait for a spawner would
-// use up the descriptors that a thousand running ones need.
+// making is the number of children that may be started at the same time. Each holds both ends
+// of its pipes meanwhile, so thousands of them would use up the file descriptors.
 const making = 2 * spawners
 
-// NewHost makes this process the parent of all that its children leave behind.
+// NewHost returns a Host and makes this process the parent of all orphans of its children.
 func NewHost(o Options) (*Host, error) {
 	if !filepath.IsAbs(o.Home) {
 		return nil, fmt.Errorf("home %q is not an absolute path", o.Home)
@@ -110,9 +108,8 @@ func NewHost(o Options) (*Host, error) {
 	return h, nil
 }
 
-// spawn forks for ever on one thread. The thread must not end before the
-// children do: the kernel sends the parent-death signal when the thread that
-// forked ends, not the process.
+// spawn serves fork requests on one thread. The thread must outlive the children, because the
+// kernel sends the parent-death signal when the forking thread ends, not the process.
 func (h *Host) spawn() {
 	runtime.LockOSThread()
 	for f := range h.forks {
@@ -121,9 +118,8 @@ func (h *Host) spawn() {
 	}
 }
 
-// Close ends every process that is still below this one, no child's and not
-// foreign: what could not be told apart before. It returns those it met. All
-// children must have Ended.
+// Close ends the remaining orphans whose origin is unknown, but no foreign process, and returns
+// them. Ended must have been called for all children before.
 func (h *Host) Close() []Process {
 	h.mu.Lock()
 	if h.closed {
@@ -147,7 +143,7 @@ func (h *Host) hasChildren() bool {
 	return len(h.leaders) > 0
 }
 
-// notLeaders leaves out the children of this host that are not reaped yet.
+// notLeaders returns pids without the unreaped children of this host.
 func (h *Host) notLeaders(pids []int) []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,8 +153,8 @@ func (h *Host) notLeaders(pids []int) []int {
 	})
 }
 
-// start forks on a spawner and enters the child among the leaders before
-// it can be mistaken for an orphan.
+// start forks on a spawner. It adds the child to the leaders before the child can be taken for
+// an orphan.
 func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAttr) error {
 	done := make(chan forked, 1)
 	h.census.RLock()
@@ -175,7 +171,7 @@ func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAtt
 	return nil
 }
 
-// null is the stdin of children that get none.
+// null opens the stdin of children that get none.
 func null() (int, error) {
 	return syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }

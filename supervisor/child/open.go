@@ -4,10 +4,9 @@ import (
 	"os"
 )
 
-// ends are the other sides of a child's streams, in the order of its
-// descriptors.
+// ends holds the child's ends of its streams, in the order of its file descriptors.
 type ends struct {
-	theirs []int // to be closed when the child has them
+	theirs []int // to be closed after the child was started
 	stdin  int
 	stdout int
 	stderr int

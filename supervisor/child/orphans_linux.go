@@ -11,35 +11,35 @@ import (
 )
 
 const (
-	// betweenReaps is how often dead orphans are reaped at most. A shell that
-	// starts something in the background every few milliseconds would keep us
-	// busy otherwise.
+	// betweenReaps is the least time between two reaps of dead orphans. It limits the work that
+	// a shell causes by starting something in the background every few milliseconds.
 	betweenReaps = 100 * time.Millisecond
-	// slowTick is when orphans are looked at without news of a death.
+	// slowTick is how often orphans are checked without a SIGCHLD.
 	slowTick = 5 * time.Second
-	// passes is how often one look reads the list of orphans at most.
+	// passes is the most often that one look reads the list of orphans.
 	passes = 100
 )
 
-// errUnsettled says that what was looked at changed too fast to be seen.
+// errUnsettled reports that processes changed too fast to be listed.
 var errUnsettled = errors.New("the tree does not come to rest")
 
-// orphan is a process that the kernel gave us and that is not foreign.
+// An orphan is a process that the kernel reparented to this one and that is not foreign.
 type orphan struct {
 	pid, group, session int
-	run                 string // its mark
-	unsettled           bool   // whether it has one cannot be seen just now
+	run                 string // the run that its mark names
+	unsettled           bool   // the mark cannot be read at the moment
 }
 
-// look is one look at all orphans, shared by all who asked before it began.
+// A look is one listing of all orphans, shared by all callers that requested it before it
+// began.
 type look struct {
 	done    chan struct{}
 	orphans []orphan
 	err     error
 }
 
-// orphans lists those that live, as of now or a moment later. A thousand
-// children that end together share a few looks.
+// orphans returns the living orphans, as of the call or a moment later. Concurrent calls share
+// looks, so a thousand children that end together cause only a few.
 func (h *Host) orphans() ([]orphan, error) {
 	h.lookMu.Lock()
 	mine, first := h.nextLook, h.nextLook == nil
@@ -55,20 +55,20 @@ func (h *Host) orphans() ([]orphan, error) {
 	h.census.Lock()
 	defer h.census.Unlock()
 	h.lookMu.Lock()
-	h.nextLook = nil // a caller from here on wants to see what is after this
+	h.nextLook = nil // later callers need a later look
 	h.lookMu.Unlock()
 	mine.orphans, mine.err = h.adopted()
 	close(mine.done)
 	return mine.orphans, mine.err
 }
 
-// adopted lists the living orphans and reaps the dead ones, foreign ones too.
-// Only here and by reapAll is a process reaped that Start did not make, and
-// only while census is held, so no child of another is ever reaped.
+// adopted returns the living orphans and reaps the dead ones, including foreign ones. Only
+// adopted and reapAll reap processes that Start did not start, and only while census is held.
+// So no other child is reaped by mistake.
 //
-// It looks again whenever it reaped one: what that one left behind may have
-// become ours after the list was read. Only wait4 decides who is dead: /proc
-// shows a zombie also where other threads live on, or a tracer holds it.
+// After a reap it lists again, because the children of a reaped process may have become
+// children of this one after the list was read. Only wait4 determines whether a process is
+// dead: /proc also shows a zombie if other threads live on or a tracer holds it.
 func (h *Host) adopted() ([]orphan, error) {
 	if err := h.followForeign(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (h *Host) adopted() ([]orphan, error) {
 				settled = !h.reapDead(pid) && settled
 				continue
 			}
-			o, foreign, err := h.identify(pid) // before wait4: the dead tell nothing
+			o, foreign, err := h.identify(pid) // before wait4: a reaped process cannot be identified
 			if h.reapDead(pid) {
 				settled = false
 				continue
@@ -104,7 +104,7 @@ func (h *Host) adopted() ([]orphan, error) {
 	return nil, errUnsettled
 }
 
-// identify says whose a child of ours is that no Start made.
+// identify returns the marks of a child that Start did not start, and whether it is foreign.
 func (h *Host) identify(pid int) (o orphan, foreign bool, err error) {
 	o.pid = pid
 	o.group, _ = unix.Getpgid(pid)
@@ -121,21 +121,21 @@ func (h *Host) identify(pid int) (o orphan, foreign bool, err error) {
 	return o, foreign, err
 }
 
-// reapDead reaps a child of ours if it is dead, and reports whether it was.
+// reapDead reaps a child if it is dead, and reports whether it was.
 func (h *Host) reapDead(pid int) bool {
 	reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	if reaped != pid || err != nil {
 		return false
 	}
-	delete(h.foreign, pid) // the number means nothing now
+	delete(h.foreign, pid) // the pid may be reused
 	if h.watchdog.is(pid) {
 		h.watchdog.died()
 	}
 	return true
 }
 
-// tend reaps dead orphans while children live: nothing else would before the
-// next child ends. NewHost starts it, Close ends it and waits.
+// tend reaps dead orphans while children live, and reports stopped leaders. NewHost starts it,
+// and Close waits for its end.
 func (h *Host) tend() {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
@@ -159,7 +159,7 @@ func (h *Host) tend() {
 				continue
 			}
 			h.trace()
-			next = time.Now().Add(traceShare * time.Since(now)) // many children take long to look at
+			next = time.Now().Add(traceShare * time.Since(now)) // a look at many children takes long
 			continue
 		case <-tick.C:
 			if !h.hasChildren() {
@@ -177,8 +177,8 @@ func (h *Host) tend() {
 	}
 }
 
-// tellStops tells of leaders that were stopped by a signal, and of those that go on. It
-// reaps none: only stops and continuations are asked for.
+// tellStops reports the leaders that were stopped by a signal, and those that continue. It
+// reaps no process, because it waits only for stops and continuations.
 func (h *Host) tellStops() {
 	for {
 		var info unix.Siginfo
@@ -199,7 +199,7 @@ func (h *Host) tellStops() {
 	}
 }
 
-// reapAll reaps every dead orphan. What it could not see it sees next time.
+// reapAll reaps every dead orphan. It ignores errors, because the next call tries again.
 func (h *Host) reapAll() {
 	h.census.Lock()
 	defer h.census.Unlock()
@@ -210,8 +210,7 @@ func (h *Host) reapAll() {
 	}
 }
 
-// clearStrays ends every orphan that is left when no child is: those that
-// could not be told whose they are.
+// clearStrays ends the remaining orphans of unknown origin, once no child is left.
 func (h *Host) clearStrays() []Process {
 	var ended []Process
 	deadline := time.Now().Add(unkillable)

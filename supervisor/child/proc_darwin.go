@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What macOS lacks is written down here, at the place where it would be: no
-// subreaper, no pidfd, no parent-death signal, no environment of others. A
-// child's group is ended before its number is given back; members of the group
-// are not known by name, children in sessions of their own are not found, and
-// nothing tells of an earlier life.
+// macOS has no subreaper, no pidfd and no parent-death signal, and does not show the
+// environment of other processes. So a child's group is ended before its leader is reaped. The
+// members of the group are not listed, children in other sessions are not found, and the
+// processes of an earlier host are not cleared.
 
 type delegation struct{ dir string }
 
@@ -38,8 +37,7 @@ func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid,
 func (p *pump) pipeName() string { return "" }
 func holders(string) []Process   { return nil }
 
-// plainEcho sees to it that an echo that the program turns on gives our lines
-// back as they are.
+// plainEcho makes an echo that the program turns on return lines unchanged.
 func plainEcho(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TIOCGETA)
 	if err != nil {
@@ -49,8 +47,8 @@ func plainEcho(fd int) error {
 	return unix.IoctlSetTermios(fd, unix.TIOCSETA, t)
 }
 
-// typeEnd types the end-of-file character, if the terminal behind master takes
-// lines and has one. It does not wait for room.
+// typeEnd types the end-of-file character if the terminal behind master is in line mode and has
+// one. It does not block.
 func typeEnd(master *stdin) bool {
 	const disabled = 0xff
 	conn, err := master.SyscallConn()
@@ -86,8 +84,8 @@ func (c *Child) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// sight watches a leader through a kqueue, which costs a thread each: the
-// runtime's poller does not take processes.
+// A sight watches a leader through a kqueue. Each one needs a thread, because the runtime's
+// poller does not support processes.
 type sight struct{ fd int }
 
 func (s *sight) open(pid int) error {
@@ -107,7 +105,7 @@ func (s *sight) open(pid int) error {
 	return err
 }
 
-// noteExitStatus asks for the wait status with the news of the exit.
+// noteExitStatus requests the wait status together with the exit event.
 const noteExitStatus = 0x04000000
 
 func (s *sight) await(pid int) Exit {
@@ -135,8 +133,8 @@ func (s *sight) signal(pid int, sig syscall.Signal) { _ = unix.Kill(pid, sig) }
 
 func (s *sight) close() { closeAll(s.fd) }
 
-// clear ends the group. The leader is a zombie still, so its number is safe. A
-// group of nothing but zombies cannot be signalled, and that is its end.
+// clear ends the group. The leader is still a zombie, so its pid cannot be reused. When only
+// zombies are left, the group cannot be signalled any more, and clear returns.
 func (c *Child) clear() Ending {
 	for quiet := time.Now().Add(lull); unix.Kill(-c.pid, 0) == nil; {
 		ordered, forced := c.orders()

@@ -10,17 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes the kernel hand us the orphans of our tree.
+// adoptOrphans makes the kernel reparent the orphans among the descendants to this process.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC) }
 
-// widen enlarges a pipe, if the user's share of pipe memory allows.
+// widen enlarges a pipe if the user's limit on pipe memory allows it.
 func widen(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
 
-// plainEcho sees to it that a program which turns the echo of its terminal on
-// again has our lines echoed as they are: not as ^J, which no line reader and
-// no echo guard would know again.
+// plainEcho makes an echo that the program turns on return lines unchanged. Otherwise a newline
+// would come back as ^J, and neither a line reader nor the echo filter would recognize it.
 func plainEcho(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
@@ -30,8 +29,8 @@ func plainEcho(fd int) error {
 	return unix.IoctlSetTermios(fd, unix.TCSETS, t)
 }
 
-// typeEnd types the end-of-file character, if the terminal behind master takes
-// lines and has one. It does not wait for room.
+// typeEnd types the end-of-file character if the terminal behind master is in line mode and has
+// one. It does not block.
 func typeEnd(master *stdin) bool {
 	conn, err := master.SyscallConn()
 	if err != nil {
@@ -39,7 +38,7 @@ func typeEnd(master *stdin) bool {
 	}
 	typed := false
 	_ = conn.Control(func(fd uintptr) {
-		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS) // the program's side of it
+		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS) // the settings of the program's side
 		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != 0 {
 			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
 			typed = n == 1
@@ -48,8 +47,8 @@ func typeEnd(master *stdin) bool {
 	return typed
 }
 
-// attributes are how the child is made: a group (or, with a terminal, a
-// session) of its own, dying with us, held by a pidfd, in its leaf.
+// attributes returns how the child is started: in its own group or, with a terminal, session,
+// in its leaf, and with a pidfd. It gets SIGKILL when this process dies.
 func (c *Child) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &c.sight.fd}
 	if c.spec.Pty {
@@ -63,8 +62,8 @@ func (c *Child) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// sight watches a leader through a pidfd on the runtime's poller: a goroutine
-// each, but no thread.
+// A sight watches a leader through a pidfd on the runtime's poller. Each one needs a goroutine,
+// but no thread.
 type sight struct {
 	fd   int
 	file *os.File
@@ -78,7 +77,7 @@ func (s *sight) open(int) error {
 	return nil
 }
 
-// await returns when the leader is dead. It stays a zombie.
+// await returns how the leader ended. The leader stays a zombie.
 func (s *sight) await(pid int) Exit {
 	var info unix.Siginfo
 	look := func(fd uintptr) bool {
@@ -93,7 +92,7 @@ func (s *sight) await(pid int) Exit {
 	if err == nil {
 		err = conn.Read(look)
 	}
-	if err != nil { // no poller for pidfds here: a thread then
+	if err != nil { // the poller does not support pidfds here: use a thread
 		_ = unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
 	}
 	return exitOf(&info)
@@ -112,20 +111,20 @@ const (
 	sigStatus  = 2 * unsafe.Sizeof(int32(0)) // offset of si_status behind si_pid
 )
 
-// The package unix does not spell out the part of siginfo that depends on the signal:
-// si_pid, si_uid, si_status follow the three common fields, aligned as a pointer is.
+// Package unix does not declare the part of siginfo that depends on the signal: si_pid, si_uid
+// and si_status. They follow the three common fields, aligned like a pointer.
 const (
 	sigCommon = 3 * unsafe.Sizeof(int32(0))
 	sigAlign  = unsafe.Sizeof(uintptr(0))
 	sigUnion  = (sigCommon + sigAlign - 1) / sigAlign * sigAlign
 )
 
-// pidOf reads which process a SIGCHLD is about; 0: none.
+// pidOf returns the process that a SIGCHLD is about, or 0.
 func pidOf(info *unix.Siginfo) int {
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(info), sigUnion)))
 }
 
-// exitOf reads how the leader ended.
+// exitOf returns how the leader ended.
 func exitOf(info *unix.Siginfo) Exit {
 	status := int(*(*int32)(unsafe.Add(unsafe.Pointer(info), sigUnion+sigStatus)))
 	exit := Exit{At: time.Now(), Code: status}
@@ -135,7 +134,7 @@ func exitOf(info *unix.Siginfo) Exit {
 	return exit
 }
 
-// signal reaches the leader also when it left its group.
+// signal signals the leader, even if it has left its group.
 func (s *sight) signal(_ int, sig syscall.Signal) {
 	_ = unix.PidfdSendSignal(s.fd, sig, nil, 0)
 }
@@ -146,10 +145,10 @@ func (s *sight) close() {
 	}
 }
 
-// signalGroup signals the group of a leader that is not reaped.
+// signalGroup signals the group of an unreaped leader.
 func signalGroup(pid int, sig syscall.Signal) { _ = unix.Kill(-pid, sig) }
 
-// Unread is how many bytes of its stdin the child has not read yet.
+// Unread returns how many bytes of its stdin the child has not read yet.
 func (c *Child) Unread() int64 {
 	if c.stdin == nil || c.spec.Pty {
 		return 0

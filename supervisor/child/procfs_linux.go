@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what /proc says of a process.
+// A stat holds what /proc shows of a process.
 type stat struct {
 	program string
 	state   byte
@@ -23,7 +23,7 @@ type stat struct {
 	session int
 	ticks   int64 // CPU time, in clock ticks
 	born    uint64
-	memory  bool // it has any: the dying have given it back
+	memory  bool // it has memory; a dying process has none
 	pages   int64
 	loaded  bool // its environment has its place; not ours to see if it is not ours to read
 }
@@ -33,8 +33,8 @@ var errStat = errors.New("unreadable /proc stat")
 // readStat reads /proc/PID/stat.
 func readStat(pid int) (stat, error) { return readStatOf(pid, "stat") }
 
-// readStatOf reads a stat file of a process or of one of its threads. The
-// program's name may hold anything, brackets too: the last one ends it.
+// readStatOf reads a stat file of a process or of one of its threads. The program's name may
+// contain brackets, so it ends at the last one.
 func readStatOf(pid int, name string) (stat, error) {
 	text, err := readProc(pid, name)
 	if err != nil {
@@ -67,15 +67,15 @@ func readStatOf(pid int, name string) (stat, error) {
 	}, nil
 }
 
-// dead says that nothing of the process runs. The state is the main thread's:
-// one that ended before the others is shown as a zombie, and its process lives.
+// dead reports whether no thread of the process runs. The state is that of the main thread: if
+// that ended first, a living process is shown as a zombie.
 func (s stat) dead() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
 func (s stat) process(pid int) Process {
 	return Process{PID: pid, Program: s.program, born: s.born, group: s.group}
 }
 
-// readLiving is readStat for a process of which something runs.
+// readLiving is readStat, but also reports whether the process is alive.
 func readLiving(pid int) (s stat, living bool, err error) {
 	s, err = readStat(pid)
 	if vanished(err) {
@@ -84,11 +84,11 @@ func readLiving(pid int) (s stat, living bool, err error) {
 	return s, err == nil && !s.dead(), err
 }
 
-// vanished says that an error of /proc means that the process is gone. Any
-// other one, such as having no descriptor left, says nothing about it.
+// vanished reports whether an error of /proc means that the process is gone. Other errors, such
+// as a lack of file descriptors, do not show that.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
-// readProc reads a file of /proc/PID, which says its size is zero.
+// readProc reads a file of /proc/PID. The size of such a file is shown as zero.
 func readProc(pid int, name string) ([]byte, error) {
 	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/" + name)
 	if err != nil {
@@ -96,12 +96,12 @@ func readProc(pid int, name string) ([]byte, error) {
 	}
 	defer file.Close()
 	var buf bytes.Buffer
-	_, err = buf.ReadFrom(io.LimitReader(file, 4<<20)) // an environment may be long, not endless
+	_, err = buf.ReadFrom(io.LimitReader(file, 4<<20)) // limits the size of an environment
 	return buf.Bytes(), err
 }
 
-// marks reads the environment that a process was started with. One that is
-// not ours to read bears no mark of ours.
+// marks returns the marks in the environment that a process was started with. An environment
+// that may not be read counts as unmarked.
 func marks(pid int) (home, run string, err error) {
 	text, err := environment(pid)
 	if vanished(err) || errors.Is(err, fs.ErrPermission) {
@@ -118,10 +118,9 @@ func marks(pid int) (home, run string, err error) {
 	return home, run, err
 }
 
-// environment asks the other threads where the main thread has ended: it took
-// its view of the memory with it, and its files belong to root from then on.
-// While a process dies, or exec replaces it, there is nothing to read for a
-// moment, and that is errUnsettled: it does not mean that nothing was there.
+// environment returns the environment of a process. If the main thread has ended, it reads that
+// of another thread, because the files of the main thread are empty and belong to root. While a
+// process dies or calls exec, there is nothing to read, and environment returns errUnsettled.
 func environment(pid int) ([]byte, error) {
 	text, err := readProc(pid, "environ")
 	foreign := errors.Is(err, fs.ErrPermission)
@@ -167,8 +166,7 @@ func names(folder string) ([]string, error) {
 	return file.Readdirnames(-1)
 }
 
-// childrenOf lists the children of a process, of all its threads. A process
-// that is gone has none.
+// childrenOf returns the children of all threads of a process. A process that is gone has none.
 func childrenOf(pid int) ([]int, error) {
 	threads, err := threadsOf(pid)
 	if vanished(err) {
@@ -183,7 +181,7 @@ func childrenOf(pid int) ([]int, error) {
 		switch {
 		case vanished(err):
 			if _, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/task/" + thread); err == nil {
-				return childrenByScan(pid) // the thread is there, and its list is not
+				return childrenByScan(pid) // the thread exists, but has no list
 			}
 		case err != nil:
 			return nil, err
@@ -193,8 +191,8 @@ func childrenOf(pid int) ([]int, error) {
 	return pids, nil
 }
 
-// numbers reads a list of process ids. Zero stands for a process that our
-// namespace cannot name.
+// numbers parses a list of process ids. It skips zero, which stands for a process outside this
+// namespace.
 func numbers(text []byte) []int {
 	var pids []int
 	for word := range strings.FieldsSeq(string(text)) {
@@ -205,7 +203,7 @@ func numbers(text []byte) []int {
 	return pids
 }
 
-// childrenByScan is childrenOf for kernels that keep no lists of children.
+// childrenByScan is childrenOf for kernels without lists of children.
 func childrenByScan(parent int) ([]int, error) {
 	all, err := processes()
 	if err != nil {
@@ -224,7 +222,7 @@ func childrenByScan(parent int) ([]int, error) {
 	return pids, nil
 }
 
-// processes lists the number of every process there is.
+// processes returns the process ids of all processes.
 func processes() ([]int, error) {
 	entries, err := names("/proc")
 	if err != nil {
@@ -270,7 +268,7 @@ func holders(pipe string) []Process {
 	return found
 }
 
-// pipeName is how /proc names the pipe behind one of our ends of it.
+// pipeName returns the name that /proc shows for the pipe.
 func (p *pump) pipeName() string {
 	var name string
 	_ = p.raw.Control(func(fd uintptr) {
@@ -279,7 +277,7 @@ func (p *pump) pipeName() string {
 	return name
 }
 
-// Usage is what the leader costs now.
+// Usage returns the CPU time and the memory of the leader.
 func (c *Child) Usage() (cpuMS, rss int64) {
 	s, err := readStat(c.pid)
 	if err != nil {
@@ -289,9 +287,8 @@ func (c *Child) Usage() (cpuMS, rss int64) {
 	return s.ticks * 1000 / ticksPerSecond, s.pages * int64(os.Getpagesize())
 }
 
-// signalProcess signals exactly p: its pidfd is opened first and checked to be
-// the process that was seen, so that a number given out again meets no
-// stranger.
+// signalProcess signals exactly p. It opens the pidfd first and checks the start time, because
+// the process id may have been reused.
 func signalProcess(p Process, sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/term"
 )
 
-// openPty makes a terminal for the child's stdin and stdout. It is raw before
-// the child has it: a line discipline would cut lines at 4095 bytes, turn line
-// ends around, and send our own messages back as if the child had said them.
+// openPty creates a terminal for the child's stdin and stdout. It is raw before the child gets
+// it. Otherwise the line discipline would cut lines at 4095 bytes, change line ends, and echo
+// messages as if the child had sent them.
 //
-// The master that the pty package opens is blocking and deaf to deadlines and
-// to Close; a non-blocking duplicate of it heeds both.
+// The master that package pty opens is blocking and supports neither deadlines nor Close while
+// it is read. A non-blocking duplicate supports both.
 func (c *Child) openPty(e *ends) error {
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Child) openPty(e *ends) error {
 	return err
 }
 
-// dupFD duplicates fd, closed on exec and non-blocking.
+// dupFD returns a non-blocking duplicate of fd that is closed on exec.
 func dupFD(fd int) (int, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -65,7 +65,7 @@ func dupFD(fd int) (int, error) {
 	return dup, nil
 }
 
-// Resize tells a child on a terminal how large its window is.
+// Resize sets the window size of a child's terminal.
 func (c *Child) Resize(rows, cols uint16) error {
 	if !c.spec.Pty {
 		return nil

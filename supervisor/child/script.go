@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// beginning is how much of a file is read to say why it cannot be run: as much as
-// the kernel reads of a first line.
+// beginning is how many bytes of a file are read to explain why it cannot be run. The kernel
+// reads as much of a first line.
 const beginning = 256
 
-// readBeginning returns how a file begins, and whether that is known.
+// readBeginning returns the first bytes of a file, and whether it could be read.
 func readBeginning(path string) ([]byte, bool) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -26,7 +26,7 @@ func readBeginning(path string) ([]byte, bool) {
 	return text[:n], true
 }
 
-// notAProgram explains why the kernel does not know how to run a file.
+// notAProgram explains why the kernel cannot run a file.
 func notAProgram(path string) (reason, hint string) {
 	text, known := readBeginning(path)
 	switch {
@@ -42,14 +42,14 @@ func notAProgram(path string) (reason, hint string) {
 	return fmt.Sprintf("%q is no program: a script needs a first line such as %s", path, line), ""
 }
 
-// firstLines are those of scripts, by the ends of their names.
+// firstLines maps the extension of a script to its usual first line.
 var firstLines = map[string]string{
 	".py": "#!/usr/bin/env python3", ".rb": "#!/usr/bin/env ruby", ".pl": "#!/usr/bin/env perl", ".bash": "#!/bin/bash",
 	".js": "#!/usr/bin/env node", ".mjs": "#!/usr/bin/env node", ".cjs": "#!/usr/bin/env node",
 }
 
-// noInterpreter explains why a file that exists is said not to: what would run
-// it does not.
+// noInterpreter explains why an existing file is reported as missing: its interpreter does not
+// exist.
 func noInterpreter(path string) (reason, hint string) {
 	text, _ := readBeginning(path)
 	line, _, whole := bytes.Cut(text, []byte("\n"))
@@ -65,8 +65,8 @@ func noInterpreter(path string) (reason, hint string) {
 	return fmt.Sprintf("%q exists, but the interpreter in its first line does not: %q", path, name), ""
 }
 
-// meantFile is a file in the folder of one that is not there, with the same name
-// but for its end.
+// meantFile returns a file with the same name but another extension in the folder of a missing
+// one.
 func meantFile(path string) (string, bool) {
 	stem := func(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -81,8 +81,8 @@ func meantFile(path string) (string, bool) {
 	return "", false
 }
 
-// oneWord is the hint to a command that was written as one word: the words that
-// it has, if the first of them is a program.
+// oneWord returns a hint for a command that was written as one word. The hint lists its words
+// if the first one is a program.
 func oneWord(command, dir string, env []string) string {
 	words := strings.Fields(command)
 	if len(words) < 2 {

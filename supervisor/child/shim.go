@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shimName is the program name under which our own binary sets limits on
-// itself and becomes the child. Limits cannot be set from outside without a
-// moment in which the child runs, and forks, without them.
+// shimName is the name under which this binary sets limits on itself and then becomes the
+// child. Limits that are set from outside would come too late: the child could fork before.
 const shimName = "orchestrator-limits"
 
-// forShim spells the limits that the shim has to set, "" if there are none.
+// forShim returns the limits that the shim must set, in text form, or "".
 func (l Limits) forShim(leaf *leaf) string {
 	var words []string
 	if l.OpenFiles > 0 {
@@ -36,8 +35,8 @@ func shimCommand(limits, path string, argv []string) (string, []string) {
 	return self, append([]string{shimName, limits, path}, argv...)
 }
 
-// Shim does the work of the shim, or of the watchdog, if that is what this process was
-// started as, and then does not return. Every program with a Host calls it first in main.
+// Shim does the work of the shim or of the watchdog if this process was started as one; then it
+// does not return. Every program with a Host must call it first in main.
 func Shim() {
 	if len(os.Args) == 1 && os.Args[0] == watchdogName {
 		keepWatch(os.Stdin)

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of the marks that every child finds in its environment.
+// Names of the marks in the environment of every child.
 const (
-	EnvRun  = "ORC_RUN_ID"    // one start of one child
-	EnvHome = "ORC_STATE_DIR" // the orchestrator that made it
+	EnvRun  = "ORC_RUN_ID"    // identifies one run of a child
+	EnvHome = "ORC_STATE_DIR" // identifies the orchestrator that started it
 )
 
-// Stream is one of the two things that a child says.
+// A Stream is one of the two output streams of a child.
 type Stream uint8
 
 // The streams of a child.
@@ -25,29 +25,28 @@ const (
 	Stderr
 )
 
-// Spec says what to run and who listens.
+// A Spec specifies a child and its callbacks.
 type Spec struct {
 	Command []string // argv; a first word without a slash is looked up in PATH
 	Dir     string
-	Env     []string // whole; the marks are added
-	Run     string   // a name for this start, never used before
+	Env     []string // the complete environment; Start adds the marks
+	Run     string   // a unique name for this run
 	NoStdin bool     // stdin is /dev/null, not a pipe
 	Pty     bool     // stdin and stdout are one raw terminal; stderr stays a pipe
 	Limits  Limits
 
-	// Output gets what the child says, as it comes, from one goroutine a
-	// stream. The chunk is lent until Output returns; while it does not
-	// return, that stream of that child waits, and no other.
+	// Output is called with the child's output as it arrives, by one goroutine for each stream.
+	// The chunk is valid until Output returns. Until then that stream is not read; other
+	// streams are.
 	Output func(Stream, []byte)
 	// Exited is called once, when the leader is dead.
 	Exited func(Exit)
-	// Stopped is called when the leader was stopped by a signal, and when it goes on; it
-	// must not wait. It may be nil, and is never called where the system does not tell.
+	// Stopped is called when a signal stops the leader, and when it continues. It must not
+	// block. It may be nil, and is not called on systems that do not report stops.
 	Stopped func(yes bool)
-	// Ended is called once, after Exited: the tree is empty, the streams are
-	// at their end, nothing of the child is left. Nothing is called after it.
-	// Who has called Signal waits for it as long as left-overs may take, and
-	// then calls Kill.
+	// Ended is called once, after Exited and as the last callback, when the tree is empty and
+	// the streams have ended. A caller of Signal waits for it as long as it grants left-overs,
+	// and then calls Kill.
 	Ended func(Ending)
 }
 
@@ -57,14 +56,14 @@ type Limits struct {
 	Memory    int64 // bytes
 }
 
-// Exit is how the leader ended.
+// Exit describes how the leader ended.
 type Exit struct {
 	At     time.Time
 	Code   int            // -1 when a signal ended it
 	Signal syscall.Signal // 0 when it exited
 }
 
-// String says it as a person would: "exit 1", "killed by SIGKILL".
+// String returns a description: "exit 1", "killed by SIGKILL".
 func (e Exit) String() string {
 	if e.Signal != 0 {
 		return "killed by " + SignalName(e.Signal)
@@ -72,7 +71,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit %d", e.Code)
 }
 
-// SignalName is the signal's name as people write it.
+// SignalName returns the name of a signal.
 func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {
 		return name
@@ -80,30 +79,29 @@ func SignalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// Ending is what was left to do when the leader was dead.
+// Ending describes the processes that outlived the leader.
 type Ending struct {
 	LeftOver  []Process // outlived the leader and had to be ended
-	Survivors []Process // could not be ended: stuck in the kernel, or not ours to kill
-	// Unverified says that the tree could not be looked at to the end, because
-	// this process has no descriptor left, for one. What was found was ended;
-	// there may be more.
+	Survivors []Process // could not be ended: stuck in the kernel, or not permitted
+	// Unverified reports that the tree could not be listed completely, for example for lack of
+	// file descriptors. The processes found were ended; there may be more.
 	Unverified bool
-	HeldOpen   bool      // a process outside the tree kept the output open; it was cut off
-	HeldBy     []Process // who, as far as can be seen
+	HeldOpen   bool      // a process outside the tree kept the output open; the output was closed
+	HeldBy     []Process // these processes, as far as they are known
 }
 
-// Process is a process besides the leader.
+// A Process is a process of a child's tree other than the leader.
 type Process struct {
 	PID     int
 	Program string
 	Held    bool // it kept the child's output open
 
-	born  uint64 // start time in ticks: with PID, this process and no other
-	group int    // when it was seen
+	born  uint64 // start time in ticks; unique together with PID
+	group int    // its group when it was listed
 }
 
-// identity is what tells a process from all others that ever were: its program
-// and its group may change.
+// An identity identifies a process uniquely. The program and the group are not part of it,
+// because they may change.
 type identity struct {
 	pid  int
 	born uint64
@@ -113,11 +111,11 @@ func (p Process) identity() identity { return identity{pid: p.PID, born: p.born}
 
 func (p Process) same(q Process) bool { return p.identity() == q.identity() }
 
-// StartError says why a child could not be started.
+// A StartError explains why a child could not be started.
 type StartError struct {
-	Reason    string // a sentence for people, with the path it is about
+	Reason    string // the explanation, with the path
 	Hint      string
-	Temporary bool // the machine is short of something: worth another try
+	Temporary bool // a resource is used up; a later try may succeed
 	Err       error
 }
 
@@ -125,7 +123,7 @@ func (e *StartError) Error() string { return e.Reason }
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// temporary reports whether the machine is short of something just now.
+// temporary reports whether an error means that a resource is used up.
 func temporary(err error) bool {
 	for _, short := range []error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ETXTBSY} {
 		if errors.Is(err, short) {
@@ -135,12 +133,12 @@ func temporary(err error) bool {
 	return false
 }
 
-// lacking explains what failed before the program was even tried.
+// lacking returns the error of a step that failed before the program was executed.
 func lacking(doing string, err error) *StartError {
 	return &StartError{Reason: fmt.Sprintf("%s failed: %v", doing, err), Temporary: temporary(err), Err: err}
 }
 
-// startError explains what the kernel said to executing path.
+// startError returns the error for a failed exec of path.
 func startError(path string, err error) *StartError {
 	e := &StartError{Err: err, Temporary: temporary(err)}
 	switch {

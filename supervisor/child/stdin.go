@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stdin is the writing end of what a child reads.
+// A stdin is the write end of a child's stdin.
 type stdin struct {
 	*os.File
 	conn syscall.RawConn
@@ -22,8 +22,7 @@ func newStdin(file *os.File) (*stdin, error) {
 	return &stdin{File: file, conn: conn}, nil
 }
 
-// TryWrite writes what the child's stdin takes at once, and never waits. A
-// deadline of an earlier write does not concern it.
+// TryWrite writes as much as fits without blocking. It ignores the deadline of earlier writes.
 func (s *stdin) TryWrite(text []byte) (n int, err error) {
 	closed := s.conn.Control(func(fd uintptr) {
 		for {

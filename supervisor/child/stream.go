@@ -12,29 +12,28 @@ import (
 
 const (
 	chunkSize = 64 << 10
-	// widePipe is what the pipe of a child grows to when it fills a whole
-	// chunk: a flood then costs a quarter of the wake-ups. Quiet children keep
-	// the default, because pipe memory is limited for each user.
+	// widePipe is the size to which a child's pipe grows when a read fills a whole chunk. Heavy
+	// output then needs a quarter of the wake-ups. Other pipes keep the default size, because
+	// pipe memory is limited for each user.
 	widePipe = 1 << 20
 )
 
-// chunks lends buffers to streams that have something to say just now, so that
-// a quiet stream holds none.
+// chunks holds the buffers for streams with output, so that a quiet stream needs none.
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// pump carries one stream of a child to its listener.
+// A pump passes one stream of a child to its Output func.
 type pump struct {
 	stream Stream
 	file   *os.File
 	raw    syscall.RawConn
 	output func(Stream, []byte)
 	done   chan struct{} // closed at the end of the stream
-	cut    bool          // the end is ours: a process still holds the other side
-	held   []Process     // who that is, as far as can be seen
+	cut    bool          // closed by finish while a process still held the other end
+	held   []Process     // the processes that held it, as far as they are known
 	wide   bool
 }
 
-// newPump takes over file, which must be non-blocking.
+// newPump returns a pump that owns file, which must be non-blocking.
 func newPump(stream Stream, file *os.File, output func(Stream, []byte)) (*pump, error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -43,7 +42,7 @@ func newPump(stream Stream, file *os.File, output func(Stream, []byte)) (*pump, 
 	return &pump{stream: stream, file: file, raw: raw, output: output, done: make(chan struct{})}, nil
 }
 
-// run carries until the end of the stream, or until finish loses patience.
+// run passes output on until the end of the stream, or until finish cuts it.
 func (p *pump) run() {
 	defer close(p.done)
 	var chunk *[chunkSize]byte
@@ -68,7 +67,7 @@ func (p *pump) run() {
 		}
 		chunks.Put(chunk)
 		if n <= 0 || readErr != nil {
-			break // EOF; EIO is how a terminal says it
+			break // EOF; a terminal returns EIO instead
 		}
 		if n == chunkSize && !p.wide {
 			p.wide = true
@@ -78,8 +77,8 @@ func (p *pump) run() {
 	_ = p.file.Close()
 }
 
-// rest hears what is in the pipe already, without waiting for more. It says
-// whether the other side is still open.
+// rest passes on what is in the pipe already, without waiting. It reports whether the other end
+// is still open.
 func (p *pump) rest() (open bool) {
 	chunk := chunks.Get().(*[chunkSize]byte)
 	defer chunks.Put(chunk)
@@ -98,8 +97,8 @@ func (p *pump) rest() (open bool) {
 	return true
 }
 
-// finish waits for the end of the stream, at most for patience without one.
-// A listener that is still busy with what was said is waited for.
+// finish waits for the end of the stream and cuts the stream after patience. It waits without
+// limit for an Output func that is still running.
 func (p *pump) finish(patience time.Duration) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -112,7 +111,7 @@ func (p *pump) finish(patience time.Duration) {
 	}
 }
 
-// readFD is read(2), again after a signal.
+// readFD is read(2), repeated after EINTR.
 func readFD(fd int, into []byte) (int, error) {
 	for {
 		n, err := unix.Read(fd, into)
@@ -122,8 +121,8 @@ func readFD(fd int, into []byte) (int, error) {
 	}
 }
 
-// pipe makes a pipe for a child: ours is non-blocking and known to the poller,
-// the child's is an ordinary one. Both close on exec.
+// pipe creates a pipe for a child. The end of this process is non-blocking, the child's end is
+// blocking, and both close on exec.
 func pipe(name string, oursReads bool) (ours *os.File, theirs int, err error) {
 	var ends [2]int
 	if err := cloexecPipe(&ends); err != nil {

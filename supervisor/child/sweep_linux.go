@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched is what a watchdog knows.
+// watched holds what a watchdog knows.
 type watched struct {
 	home   string
-	leaves *delegation // nil where there are none
+	leaves *delegation // nil without a delegated cgroup
 	runs   map[string]bool
 	seen   map[identity]bool
 }
 
-// keepWatch hears what the orchestrator says until that ends. If it did not say goodbye,
-// what is left of its runs is ended.
+// keepWatch reads lines from the orchestrator until the pipe ends. If the last line was not a
+// goodbye, it ends what is left of the runs.
 func keepWatch(told io.Reader) {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
 	_ = os.WriteFile("/proc/self/comm", []byte(watchdogName), 0)
@@ -36,7 +36,7 @@ func keepWatch(told io.Reader) {
 	w.sweep()
 }
 
-// hear takes a line. It reports whether that was the goodbye.
+// hear handles a line. It reports whether the line was the goodbye.
 func (w *watched) hear(line string) (bye bool) {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
@@ -60,9 +60,8 @@ func (w *watched) hear(line string) (bye bool) {
 	return word == "bye"
 }
 
-// sweep ends what is left: what sits in the leaves of the runs, what bears their marks,
-// and what was seen below them. Nothing else: an orchestrator that was started meanwhile
-// has the same home, and other runs.
+// sweep ends what is left of the runs: processes in their leaves, processes with their marks,
+// and known descendants. It ends no others, because a new orchestrator may have the same home.
 func (w *watched) sweep() {
 	e := earlier{home: w.home, spare: ancestors(), met: make(map[identity]Process), mine: func(run string) bool { return w.runs[run] }}
 	for p := range w.seen {
@@ -86,7 +85,7 @@ func (w *watched) sweep() {
 	}
 }
 
-// note leaves word of what was ended, unless the home is gone.
+// note appends the ended processes to a file in the home, unless the home is gone.
 func (w *watched) note(met map[identity]Process) {
 	if len(met) == 0 {
 		return
@@ -101,7 +100,7 @@ func (w *watched) note(met map[identity]Process) {
 	}
 }
 
-// readSwept reads what note has written.
+// readSwept parses what note has written.
 func readSwept(text string) (ended []Process) {
 	for line := range strings.Lines(text) {
 		var p Process

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// traceEvery is how often the trees of children are looked at where no cgroup holds
-// them. What clears its environment, leaves its session and loses its parent is known
-// only if a look has seen it before.
+// traceEvery is how often the trees of children are listed if there is no cgroup. A process
+// that clears its environment, leaves its session and loses its parent is known only if it was
+// listed before.
 const traceEvery = 250 * time.Millisecond
 
-// traceShare is how much longer than a look takes nothing is looked at.
+// traceShare is the least ratio of the time between two looks to the time that a look takes.
 const traceShare = 20
 
-// trace remembers what each child has made so far, for the child's own end, and tells the
-// watchdog of that and of all orphans. What could not be seen stays as it was known.
+// trace records the descendants of each child, for the end of the child. It reports them and
+// all orphans to the watchdog. If a tree cannot be read, its earlier record is kept.
 func (h *Host) trace() {
 	h.census.RLock()
 	defer h.census.RUnlock()
@@ -46,8 +46,7 @@ func (h *Host) trace() {
 	h.watchdog.sees(all)
 }
 
-// adoptedNow are the orphans that this process has now, with what is below them. Dead ones
-// and foreign ones are not reaped here: that is for adopted.
+// adoptedNow returns the present orphans of this process and their descendants. It reaps none.
 func (h *Host) adoptedNow() map[identity]bool {
 	pids, _ := childrenOf(os.Getpid())
 	found := make(map[int]Process)
@@ -67,7 +66,7 @@ func (h *Host) adoptedNow() map[identity]bool {
 	return all
 }
 
-// traced is what the latest look has seen below the leader.
+// traced returns the descendants of the leader that the latest trace recorded.
 func (c *Child) traced() []Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clear ends everything that outlived the leader: asks, waits, kills, and
-// looks again until nothing is left. It waits a lull; where Signal was called,
-// until Kill. Most children leave nothing, and then it costs one look.
+// clear ends every process that outlived the leader: it sends SIGTERM, waits, sends SIGKILL,
+// and repeats until none is left. It waits for lull, or, if Signal was called, until Kill. Most
+// children leave no processes, and then one look is enough.
 //
-// A look that failed has shown nothing: what can be done without knowing the
-// members is done, and the tree counts as empty only when one succeeded.
+// A failed look proves nothing: clear then does what it can without a list, and the tree counts
+// as empty only after a successful look.
 func (c *Child) clear() Ending {
 	var ending Ending
 	told := false
@@ -52,8 +52,8 @@ func (c *Child) clear() Ending {
 	}
 }
 
-// askOthers asks the left-overs outside the group. Once: what they start
-// afterwards may be part of ending well.
+// askOthers sends SIGTERM to left-overs outside the group. It is called once, because processes
+// that they start afterwards may be part of an orderly end.
 func (c *Child) askOthers(left []Process) {
 	for _, p := range left {
 		if p.group != c.pid {
@@ -63,7 +63,7 @@ func (c *Child) askOthers(left []Process) {
 	}
 }
 
-// note remembers left-overs by name, and which of them kept the output open.
+// note adds left-overs to ending, and notes which of them kept the output open.
 func (c *Child) note(ending *Ending, left []Process) {
 	for _, p := range left {
 		if slices.ContainsFunc(ending.LeftOver, p.same) {
@@ -74,10 +74,9 @@ func (c *Child) note(ending *Ending, left []Process) {
 	}
 }
 
-// members counts what is left of the tree, the leader apart: what sits in the
-// leaf, and what we adopted that bears the mark or belongs to the leader's
-// group or session, with all below it, and what of this was found before. With
-// an error it is not all.
+// members returns the remaining processes of the tree without the leader: those in the leaf,
+// and the known ones of before that still live. It adds the orphans with the run's mark or in
+// the leader's group or session, and their descendants. With an error the list is incomplete.
 func (c *Child) members(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAs)
@@ -95,13 +94,13 @@ func (c *Child) members(before []Process) ([]Process, error) {
 		case o.group == c.pid || o.session == c.pid || o.run == c.spec.Run:
 			err = firstError(err, enterOrphan(found, o.pid))
 		case o.unsettled && found[o.pid].PID == 0:
-			err = firstError(err, errUnsettled) // it may be ours
+			err = firstError(err, errUnsettled) // it may belong to this child
 		}
 	}
 	return inOrder(found), err
 }
 
-// enter records a living process and everything below it.
+// enter records a living process and its descendants.
 func enter(found map[int]Process, pid int) error {
 	if _, known := found[pid]; known {
 		return nil
@@ -113,8 +112,8 @@ func enter(found map[int]Process, pid int) error {
 	return enterAs(found, pid, s)
 }
 
-// enterAgain records those that still live. Who was found once stays found:
-// dying takes the marks away before it gives the port back.
+// enterAgain records the processes that still live. A dying process loses its marks before it
+// closes its sockets, so known processes are kept without a mark.
 func enterAgain(found map[int]Process, processes []Process, as func(map[int]Process, int, stat) error) error {
 	var err error
 	for _, p := range processes {
@@ -127,8 +126,8 @@ func enterAgain(found map[int]Process, processes []Process, as func(map[int]Proc
 	return err
 }
 
-// enterOrphan is enter for one that could not be reaped: it lives, whatever
-// its state. A tracer may be holding it.
+// enterOrphan is enter for a process that could not be reaped and therefore lives, whatever its
+// state is. A tracer may hold it.
 func enterOrphan(found map[int]Process, pid int) error {
 	if _, known := found[pid]; known {
 		return nil
@@ -171,12 +170,11 @@ func signalAll(processes []Process, sig unix.Signal) {
 	}
 }
 
-// pause waits until one of the processes is dead, or patience is over. It
-// never returns at once: a zombie that cannot be reaped is dead to the kernel,
-// and without descriptors nothing can be watched.
+// pause waits until one of the processes is dead, or for patience. It always waits a moment: an
+// unreapable zombie counts as dead, and without file descriptors nothing can be watched.
 func pause(processes []Process, patience time.Duration) {
 	const shortest = 2 * time.Millisecond
-	const watched = 64 // more descriptors than that tell nothing sooner
+	const watched = 64 // watching more would not help
 	end := time.Now().Add(patience)
 	var watch []unix.PollFd
 	for _, p := range processes[:min(len(processes), watched)] {

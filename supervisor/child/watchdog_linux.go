@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// watchdogName is the name under which this binary runs as the watchdog. It differs from
-// the name of the program, so that pkill orchestrator does not kill the watchdog as well.
+// watchdogName is the name under which this binary runs as the watchdog. It differs from the
+// program's name, so that pkill orchestrator does not kill the watchdog.
 const watchdogName = "orc-watchdog"
 
-// watchdog is a small process that ends what this one leaves running if it is killed. It
-// holds a pipe: what it has to know comes through it, and its end without a goodbye means
-// that this process is dead. The methods take a nil watchdog.
+// A watchdog is a small process that ends the remaining children if this process is killed. It
+// reads what it must know from a pipe. If the pipe ends without a goodbye, this process is
+// dead. The methods accept a nil watchdog.
 type watchdog struct {
 	home   string
 	leaves *delegation
 
 	mu      sync.Mutex
-	pid     int      // 0: none runs
+	pid     int      // 0 if none runs
 	pipe    *os.File // its other end is the watchdog's stdin
-	over    bool     // nothing more is to be told
+	over    bool     // dismiss was called
 	runs    map[string]bool
 	seen    map[identity]bool
 	started time.Time
@@ -35,10 +35,11 @@ func startWatchdog(home string, leaves *delegation) (*watchdog, error) {
 	return w, w.start()
 }
 
-// start makes the process and tells it everything. The lock is held, or not needed yet.
+// start starts the process and sends it everything known. w.mu must be held, except in
+// startWatchdog.
 //
-// It is in a session of its own, so that no signal of the terminal reaches it, and has no
-// parent-death signal and an empty environment: no sweep takes it for an agent.
+// The process has its own session, so that signals of the terminal do not reach it. It has no
+// parent-death signal and an empty environment, so that no sweep takes it for an agent.
 func (w *watchdog) start() error {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -51,7 +52,7 @@ func (w *watchdog) start() error {
 		return err
 	}
 	defer null.Close()
-	// As much as fits into the pipe is there before the process is: it may have to act at once.
+	// Fill the pipe before the process starts, because the process may have to act at once.
 	text := w.everything()
 	first := min(len(text), 32<<10)
 	if _, err := ours.Write(text[:first]); err != nil {
@@ -71,7 +72,7 @@ func (w *watchdog) start() error {
 	return nil
 }
 
-// everything is what a new watchdog is told.
+// everything returns the lines for a new watchdog.
 func (w *watchdog) everything() []byte {
 	text := fmt.Appendf(nil, "home %s\n", w.home)
 	if w.leaves != nil {
@@ -86,11 +87,11 @@ func (w *watchdog) everything() []byte {
 	return text
 }
 
-// sayWithin is how long the watchdog may take to read: it does nothing else, unless it
-// was stopped by a signal.
+// sayWithin is how long the watchdog may take to read a line. It is slower only if a signal
+// stopped it.
 const sayWithin = 200 * time.Millisecond
 
-// say tells the watchdog a line. The lock is held.
+// say sends the watchdog a line. w.mu must be held.
 func (w *watchdog) say(format string, args ...any) { w.tell(fmt.Appendf(nil, format+"\n", args...)) }
 
 func (w *watchdog) tell(text []byte) {
@@ -103,8 +104,8 @@ func (w *watchdog) tell(text []byte) {
 	}
 }
 
-// drop gives up a watchdog that does not listen. It sees the end of its pipe, and would
-// sweep what lives; so it is killed first.
+// drop gives up a watchdog that does not read. It kills the process before it closes the pipe,
+// because the watchdog would otherwise end the living children.
 func (w *watchdog) drop() {
 	if w.pid != 0 {
 		_ = syscall.Kill(w.pid, syscall.SIGKILL)
@@ -113,7 +114,7 @@ func (w *watchdog) drop() {
 	w.pid, w.pipe = 0, nil
 }
 
-// begins tells of a run before its process is made.
+// begins reports a run before its process is started.
 func (w *watchdog) begins(run string) {
 	if w == nil {
 		return
@@ -124,7 +125,7 @@ func (w *watchdog) begins(run string) {
 	w.say("run %s", run)
 }
 
-// ended tells that nothing of a run is left.
+// ended reports that no process of a run is left.
 func (w *watchdog) ended(run string) {
 	if w == nil {
 		return
@@ -135,7 +136,7 @@ func (w *watchdog) ended(run string) {
 	w.say("ended %s", run)
 }
 
-// sees tells which processes of runs live.
+// sees reports the living processes of runs.
 func (w *watchdog) sees(now map[identity]bool) {
 	if w == nil {
 		return
@@ -155,7 +156,7 @@ func (w *watchdog) sees(now map[identity]bool) {
 	w.seen = now
 }
 
-// is reports whether a process is the watchdog.
+// is reports whether pid is the watchdog's.
 func (w *watchdog) is(pid int) bool {
 	if w == nil {
 		return false
@@ -165,7 +166,7 @@ func (w *watchdog) is(pid int) bool {
 	return w.pid == pid
 }
 
-// died notes that the watchdog was reaped.
+// died records that the watchdog was reaped.
 func (w *watchdog) died() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +176,7 @@ func (w *watchdog) died() {
 	w.pid, w.pipe = 0, nil
 }
 
-// again starts another watchdog where there is none, at most once a second.
+// again starts a new watchdog if none runs, at most once a second.
 func (w *watchdog) again() {
 	if w == nil {
 		return
@@ -184,11 +185,11 @@ func (w *watchdog) again() {
 	defer w.mu.Unlock()
 	if w.pid == 0 && !w.over && time.Since(w.started) > time.Second {
 		w.started = time.Now()
-		_ = w.start() // the next look tries again
+		_ = w.start() // again is called with the next look
 	}
 }
 
-// dismiss says goodbye to the watchdog and waits for its end.
+// dismiss sends the goodbye to the watchdog and waits for its end.
 func (w *watchdog) dismiss() {
 	if w == nil {
 		return
@@ -208,8 +209,8 @@ func (w *watchdog) dismiss() {
 	w.pid, w.pipe = 0, nil
 }
 
-// reapWithin waits for the end of a child, and ends it when that takes too long: it may
-// have been stopped.
+// reapWithin waits for a child to end and kills it after limit, because it may have been
+// stopped.
 func reapWithin(pid int, limit time.Duration) {
 	options := syscall.WNOHANG
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -224,10 +225,11 @@ func reapWithin(pid int, limit time.Duration) {
 	}
 }
 
-// sweptName is the file in a home in which a watchdog leaves what it ended.
+// sweptName is the file in a home that lists the processes that a watchdog ended.
 const sweptName = "swept"
 
-// Swept returns what a watchdog ended after an earlier host was killed, and forgets it.
+// Swept returns the processes that a watchdog ended after an earlier host was killed, and
+// removes the list.
 func (h *Host) Swept() []Process {
 	name := filepath.Join(h.home, sweptName)
 	text, err := os.ReadFile(name)

@@ -4,8 +4,8 @@ package child
 
 import "io"
 
-// Only Linux has a watchdog: other systems do not show the environment of a process. The
-// children of a killed orchestrator live on there.
+// Only Linux has a watchdog, because other systems do not show the environment of a process.
+// There, the children of a killed orchestrator live on.
 
 const watchdogName = "orc-watchdog"
 

@@ -6,14 +6,14 @@ import (
 	"unicode"
 )
 
-// actorForm is what an agent can be on the bus. "W" and "S:kind" are another
-// actor with each run, "auto" is "W". The bus has the same rules, in its words.
+// actorForm matches the actor of an agent. "W" and "S:kind" are a new actor for each run, and
+// "auto" means "W". The bus has the same rules.
 var actorForm = expression(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)?)$`)
 
-// topicForm is words with dots between them.
+// topicForm matches words separated by dots.
 var topicForm = expression(`^[^.\s*]+(\.[^.\s*]+)*$`)
 
-// actor is who an agent is on the bus. Each but those of runs is there once.
+// actor reads the actor of an agent. An actor that is not per run may be used only once.
 func (r *reader) actor(a *Agent) func(value) {
 	return func(v value) {
 		var id string
@@ -42,15 +42,15 @@ func (r *reader) actor(a *Agent) func(value) {
 	}
 }
 
-// longestWord leaves room for the id of a run.
+// longestWord is the longest word that leaves room for the id of a run.
 const longestWord = 150
 
-// seen reports whether a word can be read, and is not too long to be written.
+// seen reports whether a word is printable and not too long.
 func seen(word string) bool {
 	return len(word) <= longestWord && !strings.ContainsFunc(word, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
 }
 
-// topics are names of topics.
+// topics reads a list of topic names.
 func topics(into *[]string) func(value) {
 	return func(v value) {
 		var names []string

@@ -2,9 +2,9 @@ package config
 
 import "time"
 
-// Agent is one program to keep running: an agent block, or one replica of it.
+// An Agent is a program to run: an agent block, or one replica of it.
 type Agent struct {
-	Name  string // of this replica
+	Name  string // name of this replica
 	Block string // the block's label
 	Index int    // among the block's replicas
 	Place string // of the block, such as "orchestrator.hcl:31"
@@ -19,7 +19,7 @@ type Agent struct {
 	Role         string
 	Actor        string
 	Pty          bool
-	DependsOn    []string // names of agents; a block with replicas stands here as all of them
+	DependsOn    []string // names of agents; a block with replicas is listed as all of them
 	Autostart    bool
 	OnExit       string
 	Restart      Restart
@@ -32,14 +32,14 @@ type Agent struct {
 	env environment
 }
 
-// InheritEnv says which of the orchestrator's own variables an agent sees:
-// all, or only the named ones. The zero value is none.
+// InheritEnv selects the variables that an agent inherits: all, or the named ones. The zero
+// value selects none.
 type InheritEnv struct {
 	All   bool
 	Names []string
 }
 
-// Restart is what happens after an exit.
+// Restart holds the restart settings of an agent.
 type Restart struct {
 	Policy     string
 	Delay      time.Duration
@@ -52,23 +52,22 @@ type Restart struct {
 	Permanent  []int
 }
 
-// Stop is the ladder of an ordered end.
+// Stop holds the steps of an orderly stop.
 type Stop struct {
 	CloseStdin time.Duration
-	Unspoken   time.Duration // for an agent that has sent no message; as CloseStdin where the file names that
+	Unspoken   time.Duration // for an agent that has sent no message; CloseStdin if the file sets that
 	Signal     string
 	Grace      time.Duration
 }
 
-// Health says when an agent counts as stalled.
+// Health determines when an agent counts as stalled.
 type Health struct {
 	Silence      time.Duration
 	WriteTimeout time.Duration
 	OnStalled    string
 }
 
-// Limits bound what one agent may hold. Zero open files or memory: no limit
-// of ours.
+// Limits restrict the resources of one agent. Zero open files or memory means no limit.
 type Limits struct {
 	Mailbox      int
 	MailboxBytes int64
@@ -76,7 +75,7 @@ type Limits struct {
 	Memory       int64
 }
 
-// Output is where an agent's lines are kept.
+// Output determines how the lines of an agent are stored.
 type Output struct {
 	Dir     string // absolute
 	MaxSize int64
@@ -84,7 +83,7 @@ type Output struct {
 	Tail    int
 }
 
-// Capabilities are what an agent offers, as far as the file knows.
+// Capabilities are what an agent offers, as configured.
 type Capabilities struct {
 	Languages          []string
 	Tools              []string
@@ -95,7 +94,7 @@ type Capabilities struct {
 	Repos              []Repo
 }
 
-// Repo is a repository an agent can work in. Its path is passed on as written.
+// A Repo is a repository that an agent can work in. Its path is passed on as written.
 type Repo struct {
 	Name      string
 	Path      string

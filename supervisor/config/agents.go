@@ -10,28 +10,28 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxReplicas keeps a typing mistake from filling the machine.
+// maxReplicas limits the effect of a typing mistake.
 const maxReplicas = 10_000
 
 var agentName = expression(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// block is an agent block and the agents it stands for.
+// A block is an agent block and the agents that it declares.
 type block struct {
-	at     hcl.Range // of its label
+	at     hcl.Range // position of its label
 	names  []string
-	broken bool // its name or replicas are wrong, so others may not miss it
+	broken bool // its name or replicas are invalid; references to it are not reported
 }
 
-// dependency is one element of a depends_on, still to be resolved.
+// A dependency is an unresolved element of depends_on.
 type dependency struct {
-	agent int // index into Config.Agents, -1 of a block without replicas
+	agent int // index into Config.Agents; -1 for a block without replicas
 	owner string
 	name  string
 	value value
 }
 
-// agentBlocks reads every agent block into agents. The names of all are found
-// first, so that agents can depend on blocks further down.
+// agentBlocks reads every agent block. It finds all names first, so that an agent can depend on
+// a block further down.
 func (r *reader) agentBlocks(blocks hcl.Blocks, start Agent) {
 	var valid hcl.Blocks
 	seen := map[string]hcl.Range{}
@@ -74,10 +74,11 @@ func (r *reader) checkName(b *hcl.Block, who string) bool {
 	return false
 }
 
-// replicas is read before the rest of a block, which is read once for each.
+// replicas reads the number of replicas. It runs before the rest of the block is read, which
+// happens once for each replica.
 func (r *reader) replicas(b *hcl.Block) (int, bool) {
 	schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "replicas"}}}
-	content, _, _ := b.Body.PartialContent(schema) // the full reading reports
+	content, _, _ := b.Body.PartialContent(schema) // agent reports the mistakes
 	n := 1
 	if content == nil || content.Attributes["replicas"] == nil {
 		return n, true
@@ -93,7 +94,7 @@ func (r *reader) replicas(b *hcl.Block) (int, bool) {
 	return n, true
 }
 
-// checkReplicaNames refuses coder-1 of three coders beside an agent "coder-1".
+// checkReplicaNames reports a replica with the same name as another agent, such as coder-1.
 func (r *reader) checkReplicaNames(blocks hcl.Blocks) {
 	owner := map[string]string{}
 	for _, b := range blocks {
@@ -119,8 +120,8 @@ func (r *reader) checkReplicaNames(blocks hcl.Blocks) {
 	}
 }
 
-// agentBlock reads a block once for each replica. A block of none is read all
-// the same, so that its mistakes are not found on the day it is scaled up.
+// agentBlock reads a block once for each replica. A block without replicas is read as well, so
+// that its mistakes are found before it is scaled up.
 func (r *reader) agentBlock(b *hcl.Block, start Agent) []dependency {
 	names := r.agents[b.Labels[0]].names
 	if len(names) == 0 {
@@ -134,7 +135,7 @@ func (r *reader) agentBlock(b *hcl.Block, start Agent) []dependency {
 	before := r.problems.Errors()
 	for i, name := range names {
 		if r.problems.Errors() > before {
-			break // the others have the same mistakes, thousands of times
+			break // the other replicas have the same mistakes
 		}
 		a, waits := r.agent(b, start, name, i)
 		for j := range waits {
@@ -189,7 +190,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 	}
 }
 
-// checkAgent is what more than one attribute decides.
+// checkAgent checks what depends on more than one attribute.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if _, ok := set["command"]; !ok && !meansCommand(b) {
 		r.report(b.DefRange, Problem{
@@ -212,8 +213,8 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	}
 }
 
-// role reads the role of an agent. Any word is one, but a word that is nearly one of the
-// known roles gets a warning.
+// role reads the role of an agent. Any word is valid, but a word that is close to a known role
+// gets a warning.
 func (r *reader) role(into *string) func(value) {
 	return func(v value) {
 		s, ok := v.asText()
@@ -225,17 +226,17 @@ func (r *reader) role(into *string) func(value) {
 			return
 		}
 		*into = s
-		// A role that is two letters off may be meant: writer is not worker.
+		// Only one letter may differ: writer is not meant as worker.
 		if near := nearest(s, roles); near != "" && EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
 			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 		}
 	}
 }
 
-// roles are those that every team knows.
+// roles are the predefined roles.
 var roles = []string{"worker", "planner", "reviewer"}
 
-// folder is a path to a folder that is there.
+// folder reads the path of an existing folder.
 func (r *reader) folder(into *string) func(value) {
 	return func(v value) {
 		var dir string
@@ -255,7 +256,7 @@ func (r *reader) folder(into *string) func(value) {
 	}
 }
 
-// inheritEnv is true, false or a list of names.
+// inheritEnv reads true, false or a list of names.
 func inheritEnv(into *InheritEnv) func(value) {
 	return func(v value) {
 		if v.cty.Type() == cty.Bool {

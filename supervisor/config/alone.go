@@ -2,8 +2,8 @@ package config
 
 import "path/filepath"
 
-// Alone is the configuration of one command that has no file: everything at
-// its default, the state in stateDir, and no second try when it ends.
+// Alone returns the configuration of a single command without a file. It has the default
+// settings, its state in stateDir, and no restarts.
 func Alone(dir, stateDir, name string, command []string) *Config {
 	c := standard(filepath.Join(dir, "orchestrator.hcl"))
 	c.Orchestrator.Name, c.Orchestrator.StateDir = name, stateDir

@@ -13,10 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// autoVarFile is read when it lies beside the configuration.
+// autoVarFile is read if it is in the folder of the configuration.
 const autoVarFile = "orchestrator.auto.vars.hcl"
 
-// assign gives variables their values, the weakest source first.
+// assign sets the values of variables, beginning with the source of lowest precedence.
 func (r *reader) assign(declared map[string]*variable) {
 	auto := filepath.Join(r.config.Dir, autoVarFile)
 	if _, err := os.Stat(auto); err == nil {
@@ -62,8 +62,8 @@ func undeclared(name, who string, declared map[string]*variable) Problem {
 	}
 }
 
-// giveText reads a value that was given as text: as it stands for a text,
-// number or truth, else as an expression such as ["a", "b"].
+// giveText parses a value that was given as text. For a text, number or bool it is the value
+// itself, otherwise an expression such as ["a", "b"].
 func (r *reader) giveText(v *variable, raw, who string) {
 	if v.sensitive {
 		r.remember(raw)
@@ -102,7 +102,7 @@ func parseText(raw string, sc *scope) (cty.Value, bool) {
 	return value, !diags.HasErrors()
 }
 
-// varFile reads a file of name = value.
+// varFile reads a file of name = value lines.
 func (r *reader) varFile(file, name string, declared map[string]*variable) {
 	body, ok := r.open(file, name, true)
 	if !ok {

@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// signals an agent can be asked to stop with.
+// signals are the allowed stop signals.
 var signals = []string{"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGKILL"}
 
-// defaults reads the defaults block into what every agent starts from.
+// defaults reads the defaults block and returns the settings that every agent starts from.
 func (r *reader) defaults(blocks hcl.Blocks) Agent {
 	a := standardAgent()
 	a.Dir = r.config.Dir
@@ -32,7 +32,7 @@ func (r *reader) inStateDir(p string) string {
 	return within(r.config.Orchestrator.StateDir, p)
 }
 
-// behaviour is the blocks that agents and defaults share.
+// behaviour returns the child blocks that agents and defaults share.
 func (r *reader) behaviour(path string, a *Agent, sc *scope) []child {
 	kinds := []struct {
 		kind       string

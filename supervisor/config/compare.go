@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Action is what a difference between two configurations means for something
-// that runs.
+// An Action is what a difference between two configurations requires of a running orchestrator.
 type Action string
 
 // The actions.
@@ -19,7 +18,7 @@ const (
 	ActionRefused Action = "refused" // the orchestrator itself has to be restarted
 )
 
-// Change is one difference. Agent is empty when it is not about an agent.
+// A Change is one difference. Agent is empty if it does not concern an agent.
 type Change struct {
 	Agent      string
 	Action     Action
@@ -28,9 +27,9 @@ type Change struct {
 	Detail     string
 }
 
-// Compare returns what applying next means while prev runs: first what is not
-// about agents, then each agent that differs in the order of next, then those
-// that are gone. A nil configuration is one without anything in it.
+// Compare returns the changes that applying next requires while prev runs. Changes of settings
+// come first, then changed agents in the order of next, then removed agents. A nil Config is
+// empty.
 func Compare(prev, next *Config) []Change {
 	var changes []Change
 	if prev != nil && next != nil {
@@ -66,8 +65,8 @@ func (c *Config) byName() map[string]*Agent {
 	return agents
 }
 
-// scaled names the attribute behind an agent that comes or goes while the
-// other configuration knows its block.
+// scaled returns the attribute that adds or removes an agent whose block is in both
+// configurations.
 func (c *Config) scaled(block string) []string {
 	if c != nil && c.places["agent."+block] != "" {
 		return []string{"replicas"}
@@ -141,7 +140,7 @@ func stopped(a *Agent, scaled []string) Change {
 	return c
 }
 
-// same compares values of attributes; an empty list is as good as none.
+// same compares values of attributes. An empty list equals a nil one.
 func same(a, b any) bool {
 	if x, ok := a.([]string); ok {
 		return slices.Equal(x, b.([]string))

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Config is one configuration file, read and checked. It does not change
-// after Load.
+// A Config is a configuration file, read and checked. It does not change after Load.
 type Config struct {
 	// File is the absolute path of the file, Dir its folder.
 	File, Dir string
@@ -21,25 +20,25 @@ type Config struct {
 	Sessions     []Session
 	Agents       []Agent
 
-	environ []string // what the file was read with
+	environ []string // the environment that the file was read with
 	run     func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
-	home    string            // for ~/
+	home    string            // replaces ~ in paths
 	secrets map[string]secret // by name
 
-	// withheld names variables of our environment that hold what is sensitive.
+	// withheld holds the names of environment variables with sensitive values.
 	withheld map[string]bool
 
 	places map[string]string // "http.listen" -> "orchestrator.hcl:24"
 }
 
-// Orchestrator is the block of the same name.
+// Orchestrator holds the settings of the orchestrator block.
 type Orchestrator struct {
 	Name     string
 	StateDir string // absolute
 	Shutdown time.Duration
 }
 
-// HTTP is the listener beside the unix socket.
+// HTTP configures the listeners other than the unix socket.
 type HTTP struct {
 	Listen      []string
 	Hosts       []string
@@ -49,20 +48,20 @@ type HTTP struct {
 	Key         string // absolute, or empty
 }
 
-// Log is the orchestrator's own log.
+// Log configures the orchestrator's own log.
 type Log struct {
 	Level  string
 	Format string
 }
 
-// Store is the event log.
+// Store configures the event log.
 type Store struct {
 	Kind    string
 	Path    string // absolute
 	Durable bool
 }
 
-// Protocol bounds what agents say.
+// Protocol limits the messages of agents.
 type Protocol struct {
 	MaxLine             int64
 	MaxDepth            int
@@ -73,42 +72,42 @@ type Protocol struct {
 	StrictResults       bool
 }
 
-// Scheduler says when tasks are matched with agents, and when they are tried again.
+// Scheduler determines when tasks are matched with agents and when they are retried.
 type Scheduler struct {
 	OnCreate          bool
 	OnOnline          bool
 	AssignOffline     bool
 	CountAssigned     bool
 	MaxAttempts       int
-	DelegationRetries int // of a delegated task that failed, where its agent says that another try may go well
+	DelegationRetries int // retries of a delegated task that failed with a recoverable error
 }
 
-// Bus is the mail between actors.
+// Bus configures the mail between actors.
 type Bus struct {
 	Heartbeat time.Duration
 	Stale     time.Duration
 	Topics    []string
 }
 
-// Session is a group of agents that review one another's work.
+// A Session is a group of agents that review each other's work.
 type Session struct {
 	Name          string
 	Validation    string
 	MaxIterations int
 	OnMax         string
 	RequireReview bool
-	TaskTimeout   time.Duration // without a completion; 0: a task may take as long as it does
-	ProgressAfter time.Duration // a task that takes longer is expected to report its progress
-	ProgressEvery time.Duration // and then this often
+	TaskTimeout   time.Duration // limit for a task without a completion; 0: none
+	ProgressAfter time.Duration // time after which a task must report progress
+	ProgressEvery time.Duration // interval of further progress reports
 	Members       []Member
 }
 
-// Member is one agent of a session, of this file or a remote one.
+// A Member is an agent of a session: one of this file, or a remote one.
 type Member struct {
 	Name string
 	Type string
 }
 
-// Place returns where an attribute such as "http.listen" or
-// "agent.coder.command" was set, as file:line, or "" where its default holds.
+// Place returns the position, as file:line, at which an attribute such as "http.listen" or
+// "agent.coder.command" was set. It returns "" for a default.
 func (c *Config) Place(attribute string) string { return c.places[attribute] }

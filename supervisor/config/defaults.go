@@ -11,7 +11,7 @@ const (
 	gib int64 = 1 << 30
 )
 
-// standard is the configuration of a file that sets nothing.
+// standard returns the configuration of a file that sets nothing.
 func standard(file string) *Config {
 	dir := filepath.Dir(file)
 	c := &Config{
@@ -47,7 +47,8 @@ func standard(file string) *Config {
 	return c
 }
 
-// standardAgent is an agent block that sets nothing, before the defaults block.
+// standardAgent returns an agent whose block sets nothing, before the defaults block is
+// applied.
 func standardAgent() Agent {
 	return Agent{
 		InheritEnv: InheritEnv{All: true},

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// dependencies reads a depends_on; the names are resolved when all are known.
+// dependencies reads depends_on. resolve resolves the names when all agents are known.
 func dependencies(v value, owner string) []dependency {
 	items, ok := v.items("a list of agents")
 	if !ok {
@@ -25,7 +25,7 @@ func dependencies(v value, owner string) []dependency {
 	return waits
 }
 
-// resolve turns names of blocks into those of agents, and finds cycles.
+// resolve replaces names of blocks by those of agents, and reports cycles.
 func (r *reader) resolve(waits []dependency) {
 	known := make([]string, 0, len(r.agents))
 	isAgent := map[string]bool{}
@@ -37,7 +37,7 @@ func (r *reader) resolve(waits []dependency) {
 			isAgent[agent] = true
 		}
 	}
-	places := map[string]map[string]hcl.Range{} // agent -> what it waits for -> where that is said
+	places := map[string]map[string]hcl.Range{} // agent -> dependency -> position
 	for _, w := range waits {
 		var names []string
 		switch b := r.agents[w.name]; {
@@ -66,7 +66,8 @@ func (r *reader) resolve(waits []dependency) {
 	r.cycles(places)
 }
 
-// declared suggests an agent, and names them all where they are few.
+// declared returns a hint with a similar name. It also lists the declared agents if they are
+// few.
 func (w dependency) declared(known []string) string {
 	const few = 8
 	hint := w.value.suggest(w.name, known)
@@ -77,8 +78,8 @@ func (w dependency) declared(known []string) string {
 	return strings.TrimSpace(hint + " Declared agents: " + strings.Join(known, ", ") + ".")
 }
 
-// joined adds names to a list. The usual case of one dependency shares the
-// block's own list: with thousands of replicas copies would add up.
+// joined returns list with names added. A single dependency shares the block's list, because
+// copies would use much memory with thousands of replicas.
 func joined(list, names []string) []string {
 	if len(list) == 0 {
 		return slices.Clip(names)
@@ -96,7 +97,7 @@ func joined(list, names []string) []string {
 	return list
 }
 
-// cycles reports every dependency that closes a circle, with the way around.
+// cycles reports every dependency that closes a cycle, with the whole cycle.
 func (r *reader) cycles(places map[string]map[string]hcl.Range) {
 	const (
 		unseen = iota

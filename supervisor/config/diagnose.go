@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// diagnose turns what the HCL library says into problems. The codes are ours,
-// and so is the wording wherever the library speaks of itself rather than of
-// the file. known are the names the body may hold, nil outside of bodies.
+// diagnose converts diagnostics of the HCL library into problems. It replaces the codes, and
+// the texts that are about the library instead of the file. known are the names that the body
+// may hold, or nil.
 func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
 	for _, d := range diags {
 		at := hcl.Range{}
@@ -37,7 +37,7 @@ func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
 	}
 }
 
-// argumentPrefix is what the library puts before a function's own words.
+// argumentPrefix is the text that the library puts before the error of a function.
 var argumentPrefix = expression(`^Invalid value for "[^"]*" parameter: `)
 
 func reword(p *Problem, d *hcl.Diagnostic) {
@@ -56,7 +56,7 @@ func reword(p *Problem, d *hcl.Diagnostic) {
 	p.Detail, p.Hint = splitHint(p.Detail)
 }
 
-// splitHint moves the library's own suggestion to where ours stand.
+// splitHint separates the library's suggestion from the detail.
 func splitHint(detail string) (rest, hint string) {
 	if i := strings.Index(detail, "Did you mean "); i >= 0 {
 		return strings.TrimSpace(detail[:i]), detail[i:]
@@ -64,8 +64,8 @@ func splitHint(detail string) (rest, hint string) {
 	return detail, ""
 }
 
-// rewordBody names what a body does not know. The library offers only names
-// that are not yet set, so the suggestion is made here.
+// rewordBody describes an unknown name in a body. It adds the suggestion itself, because the
+// library offers only names that are not set yet.
 func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *section) {
 	switch {
 	case d.Summary == "Unsupported argument", d.Summary == "Extraneous JSON object property":
@@ -95,7 +95,7 @@ func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *
 	}
 }
 
-// nameAt is the identifier, or JSON key, that stands at a place.
+// nameAt returns the identifier or JSON key at a position.
 func (r *reader) nameAt(at hcl.Range) string {
 	src, ok := r.sources[at.Filename]
 	if !ok || at.Start.Byte > at.End.Byte || at.End.Byte > len(src.text) {

@@ -1,23 +1,21 @@
-// Package config reads orchestrator.hcl: the agents to run and how to run
-// them. One call finds every mistake of the file, each with its place, its
-// source line and what would be right, in file order. A configuration that
-// comes out is complete: defaults are filled in, replicas are agents of their
-// own, paths are absolute, dependencies have no cycles.
+// Package config reads orchestrator.hcl: the agents to run and how to run them. Load reports
+// every mistake of the file in file order, each with its position, its source line and a
+// correction. A valid configuration is complete: defaults are filled in, replicas are separate
+// agents, paths are absolute, and dependencies have no cycles.
 //
-// Secrets are not read with the file. They are looked up for each start of an
-// agent that mentions them, by Environ, and no text of this package ever holds
-// one: neither do values from env(), from file() or of sensitive variables.
+// Secrets are not read with the file. Environ reads them for each start of an agent that
+// mentions them. No message of this package contains a secret, a value of env() or file(), or
+// the value of a sensitive variable.
 //
-// The package does not start, watch or change anything. It opens no socket,
-// makes no folder, does not look for programs on a PATH, and does not know
-// what runs: Compare only says what the difference between two files means.
-// The command of a secret is run by the program that loads the file (Options.Run).
-// Nothing outside of it sees an HCL type.
+// The package does not start, watch or change anything. It opens no socket, creates no folder
+// and does not search a PATH. It does not know what runs: Compare only returns what the
+// difference between two files requires. The program that loads the file runs the commands of
+// secrets (Options.Run). No exported name uses an HCL type.
 //
 // # Reload
 //
-// What a change needs while the orchestrator runs. A row with a dot and a star
-// stands for all attributes of that block that have no row of their own.
+// The table lists what a change requires while the orchestrator runs. A row that ends in .*
+// covers all attributes of that block that have no row.
 //
 //	agent attribute      needs     because
 //	command              restart   it is another program
@@ -55,7 +53,6 @@
 //	bus.*                live
 //	session              live
 //
-// An env that mentions secrets has changed when its text, the values in it
-// that are not secret, or the definition of such a secret has changed. The
-// secrets themselves are not compared.
+// An env that mentions secrets counts as changed if its text, its other values, or the
+// definition of such a secret has changed. The secrets themselves are not compared.
 package config

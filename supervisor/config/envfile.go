@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// maxEnvFile is well beyond what a program can be given.
+// maxEnvFile is the largest env file, well above what a program can be given.
 const maxEnvFile = mib
 
 var envName = expression(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
-// setting of the environment: a value, or nil to remove the variable.
+// An envSetting is a value for an environment variable, or nil to remove the variable.
 type envSetting struct {
 	name  string
 	value *string
 }
 
-// envFiles is a list of files of NAME=value, each checked.
+// envFiles reads a list of env files and checks each.
 func (r *reader) envFiles(into *[]string) func(value) {
 	return func(v value) {
 		items, ok := v.items("a list of files")
@@ -46,7 +46,7 @@ func isMissing(file string) bool {
 	return os.IsNotExist(err)
 }
 
-// readEnvFile reads NAME=value lines. Errors name a line, never what it says.
+// readEnvFile reads NAME=value lines. Errors give the number of a line, never its content.
 func readEnvFile(ctx context.Context, file string) ([]envSetting, error) {
 	text, err := readAll(ctx, file, maxEnvFile)
 	if err != nil {
@@ -89,8 +89,8 @@ func parseEnvLine(line string) (envSetting, error) {
 	return envSetting{name: name, value: &v}, nil
 }
 
-// unquoteEnv reads a value as a shell would, without expanding anything:
-// 'as it stands', "with \n, \t, \" and \\", or bare up to a # after a space.
+// unquoteEnv parses a value as a shell would, without expansion: 'unchanged', "with \n, \t, \"
+// and \\", or bare up to a # after a space.
 func unquoteEnv(s string) (string, error) {
 	if s == "" {
 		return "", nil

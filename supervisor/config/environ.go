@@ -12,12 +12,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Environ is the environment for one start of an agent: base as far as the
-// agent inherits it, then its env files, then its env, where null removes.
-// Files and secrets are read anew at each call. Variables of base named ORC_*
-// are the orchestrator's own and are dropped, but for ORC_VAR_*. What a secret or
-// a sensitive variable is read from is not inherited: only env hands it on. An
-// error names the agent, the variable and the cause, and never a value.
+// Environ returns the environment for one start of an agent: the inherited variables of base,
+// then its env files, then its env, where null removes a variable. Files and secrets are read
+// again at each call. Variables named ORC_* are not inherited, except ORC_VAR_*. The sources of
+// secrets and of sensitive variables are not inherited either; only env passes them on. Errors
+// name the agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	e := &envBuilder{values: map[string]string{}}
 	for _, pair := range base {
@@ -47,8 +46,8 @@ func (i InheritEnv) passes(name string) bool {
 	return i.All || slices.Contains(i.Names, name)
 }
 
-// envBuilder is an environment in the making. The order of the first setting
-// stays, so that two starts look alike.
+// An envBuilder collects an environment. Variables keep the order of their first setting, so
+// that every start gets the same order.
 type envBuilder struct {
 	order  []string
 	values map[string]string
@@ -82,7 +81,7 @@ func (e *envBuilder) list() []string {
 	return list
 }
 
-// envOf works out an agent's env with the secrets it mentions.
+// envOf evaluates an agent's env with the secrets that it mentions.
 func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetting, error) {
 	if a.env.whole == nil {
 		return nil, nil
@@ -135,16 +134,16 @@ func settingsOf(v cty.Value) ([]envSetting, error) {
 	return settings, nil
 }
 
-// secretReader reads secrets for one start, each at most once.
+// A secretReader reads the secrets for one start, each at most once.
 type secretReader struct {
 	config *Config
 	base   []string
 	lent   map[string]string
 }
 
-// text is a variable's value, nil to remove the variable. A secret on its own
-// goes around the expression library, which normalizes text: a key arrives
-// byte for byte.
+// text returns a variable's value, or nil to remove the variable. It does not evaluate a secret
+// that stands alone, because the expression library normalizes text and would change the bytes
+// of a key.
 func (l *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
 	if t, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok && len(t.Traversal) == 2 && t.Traversal.RootName() == "secret" {
 		if name, ok := step(t.Traversal); ok {
@@ -162,7 +161,7 @@ func (l *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope)
 	return envValue(v)
 }
 
-// lend reads a secret if this start has not read it yet.
+// lend reads a secret unless this start has read it already.
 func (l *secretReader) lend(ctx context.Context, name string) error {
 	if _, ok := l.lent[name]; ok {
 		return nil
@@ -175,8 +174,8 @@ func (l *secretReader) lend(ctx context.Context, name string) error {
 	return nil
 }
 
-// work evaluates an expression with the secrets it mentions. What the library
-// says of a failure may quote a value, so only its summary is passed on.
+// work evaluates an expression with the secrets that it mentions. Only the summary of an error
+// is passed on, because the detail may quote a value.
 func (l *secretReader) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
 	names, all := mentioned(expr, "secret")
 	if all {

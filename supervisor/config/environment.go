@@ -12,19 +12,18 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// environment is an agent's env. It is kept as expressions, because what they
-// mention is secret and is looked up at each start.
+// An environment is an agent's env. It is stored as expressions, because they mention secrets
+// that are read at each start.
 type environment struct {
 	whole hcl.Expression
-	pairs []hcl.KeyValuePair // of a spelled-out map, else nil
-	scope *scope             // with secrets that are not known
-	// print is equal for environments that give the same variables as long as
-	// the secrets keep their values. It is a digest, so that no value that
-	// env() gave stays around.
+	pairs []hcl.KeyValuePair // the pairs of a literal map, else nil
+	scope *scope             // has unknown values for secrets
+	// print is equal for environments that give the same variables while the secrets keep their
+	// values. It is a digest, so that no value of env() is stored.
 	print [sha256.Size]byte
 }
 
-// environment reads an env and checks it as far as that goes without secrets.
+// environment reads an env and checks what can be checked without secrets.
 func (r *reader) environment(expr hcl.Expression, sc *scope) environment {
 	e := environment{whole: expr, scope: sc.with("secret", r.config.hiddenSecrets())}
 	before := len(r.problems)
@@ -93,8 +92,7 @@ func envKey(v cty.Value) (string, error) {
 	return s.AsString(), nil
 }
 
-// envValue is a variable's value: nil for null, and nothing yet while a secret
-// is not known.
+// envValue returns a variable's value, or nil for null and for an unknown secret.
 func envValue(v cty.Value) (*string, error) {
 	bare, _ := v.UnmarkDeep()
 	if bare.IsNull() {
@@ -114,10 +112,9 @@ func envValue(v cty.Value) (*string, error) {
 	return &text, nil
 }
 
-// fingerprint covers the values as far as they are known, and where secrets
-// come in also the text, their definitions, and what else the text mentions.
-// The secrets stand as their own definitions within the values, which shows
-// a changed "${var.prefix}-${secret.key}".
+// fingerprint returns a digest of the known values of an env. If the env mentions secrets, the
+// digest also covers its text, their definitions, and what else it mentions. Within the values,
+// the definition replaces the secret, which detects a change in "${var.prefix}-${secret.key}".
 func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 	h := sha256.New()
 	names, all := mentioned(e.whole, "secret")
@@ -150,7 +147,7 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// plainText is an expression without the spaces and comments in it.
+// plainText returns the source of an expression without spaces and comments.
 func (r *reader) plainText(expr hcl.Expression) string {
 	at := expr.Range()
 	src := r.sources[at.Filename]

@@ -26,8 +26,8 @@ var (
 	errSecretTooLarge = errors.New("it is larger than 1 MiB")
 )
 
-// cause is what went wrong with a file, without the path, which the message
-// around it names already.
+// cause returns the reason of a file error without the path, which the message around it
+// contains.
 func cause(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNotThere

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxNesting bounds brackets.
+	// maxNesting is the deepest nesting of brackets.
 	maxNesting = 200
-	// maxOperators bounds the operators of one expression, which the parser
-	// recurses into just the same: a[*][*][*] took a gigabyte of stack.
+	// maxOperators is the largest number of operators in one expression. The parser recurses
+	// for each of them: a[*][*][*] took a gigabyte of stack.
 	maxOperators = 1000
-	// maxNumeral bounds a number's text, and maxExponent the digits of its
-	// exponent: 1e999999999 is short to write and a gigabyte to print.
+	// maxNumeral is the longest text of a number, and maxExponent the most digits of its
+	// exponent. 1e999999999 is short to write, but takes a gigabyte to print.
 	maxNumeral  = 40
 	maxExponent = 3
 )
 
-// excess finds what would make the parser use up the stack or the memory. It
-// is checked on tokens, before there is a tree.
+// excess returns a problem if the parser would exhaust the stack or the memory. It checks the
+// tokens before they are parsed.
 func excess(text []byte, name string, isJSON bool) (Problem, hcl.Range, bool) {
 	if isJSON {
 		return jsonExcess(text, name)
@@ -39,7 +39,7 @@ func excess(text []byte, name string, isJSON bool) (Problem, hcl.Range, bool) {
 	return Problem{}, hcl.Range{}, false
 }
 
-// depth follows brackets, and counts operators within each pair of them.
+// A depth tracks brackets, and counts the operators within each pair.
 type depth struct{ levels []level }
 
 type level struct {
@@ -47,7 +47,7 @@ type level struct {
 	operators int
 }
 
-// take is false when the parser would go too deep at this token.
+// take reports whether the parser stays within the limits at this token.
 func (d *depth) take(token hclsyntax.TokenType) bool {
 	top := &d.levels[len(d.levels)-1]
 	switch token {
@@ -62,7 +62,7 @@ func (d *depth) take(token hclsyntax.TokenType) bool {
 	case hclsyntax.TokenComma:
 		top.operators = 0
 	case hclsyntax.TokenNewline:
-		// Within parentheses an expression goes on in the next line.
+		// Within parentheses an expression continues on the next line.
 		if len(d.levels) == 1 || top.opened == hclsyntax.TokenOBrace {
 			top.operators = 0
 		}

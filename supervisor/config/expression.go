@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// expression compiles a regular expression at its first use: every verb has this
-// package in it, and most read no file.
+// expression returns a func that compiles a regular expression at its first call. Every command
+// links this package, but most read no file.
 func expression(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

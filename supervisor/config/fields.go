@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// The functions of this file make the reader of an attribute from where its
-// value goes and what it may be.
+// The functions in this file return readers of attributes. Each is given where the value goes
+// and which values are allowed.
 
 func text(into *string) func(value) {
 	return func(v value) {
@@ -22,7 +22,7 @@ func text(into *string) func(value) {
 	}
 }
 
-// word is text that is not empty.
+// word reads a text that is not empty.
 func word(into *string) func(value) {
 	return func(v value) {
 		s, ok := v.asText()
@@ -36,7 +36,7 @@ func word(into *string) func(value) {
 	}
 }
 
-// choice is one of a few words.
+// choice reads one of a few words.
 func choice(into *string, words ...string) func(value) {
 	return func(v value) {
 		s, ok := v.asText()
@@ -63,7 +63,7 @@ func truth(into *bool) func(value) {
 	}
 }
 
-// whole is an integer between least and most.
+// whole reads an integer between least and most.
 func whole(into *int, least, most int) func(value) {
 	return func(v value) {
 		n, ok := v.asNumber("a whole number")
@@ -83,7 +83,7 @@ func whole(into *int, least, most int) func(value) {
 	}
 }
 
-// ratio is a number between least and most.
+// ratio reads a number between least and most.
 func ratio(into *float64, least, most float64) func(value) {
 	return func(v value) {
 		n, ok := v.asNumber("a number")
@@ -125,7 +125,7 @@ func duration(into *time.Duration) func(value) {
 	}
 }
 
-// longer is a duration that is not zero.
+// longer reads a duration that is not zero.
 func longer(into *time.Duration) func(value) {
 	return func(v value) {
 		d := time.Duration(-1)
@@ -139,14 +139,13 @@ func longer(into *time.Duration) func(value) {
 	}
 }
 
-// size is a number of bytes, at least as many as told.
+// size reads a number of bytes that is not below least.
 func size(into *int64, least int64) func(value) { return sizeUpTo(into, least, math.MaxInt64) }
 
-// mostSaid is how much can be said at once: what is taken must fit into one fact of
-// the record, which holds 32 MiB.
+// mostSaid is the largest message. It must fit into one fact of the record, which holds 32 MiB.
 const mostSaid = 28 << 20
 
-// sizeUpTo is size with a bound above.
+// sizeUpTo is size with an upper limit.
 func sizeUpTo(into *int64, least, most int64) func(value) {
 	return func(v value) {
 		if n := v.cty; n.Type() == cty.Number && n.AsBigFloat().Sign() != 0 {
@@ -187,7 +186,7 @@ func unitHint(what string, v value, unit string) string {
 	return what + " need a unit."
 }
 
-// words is a list of texts. An empty list is nil, so that lists compare.
+// words reads a list of texts. An empty list becomes nil, so that lists can be compared.
 func words(into *[]string) func(value) {
 	return func(v value) {
 		items, ok := v.items("a list of words")
@@ -206,7 +205,7 @@ func words(into *[]string) func(value) {
 	}
 }
 
-// numbers is a list of whole numbers.
+// numbers reads a list of whole numbers.
 func numbers(into *[]int, least, most int) func(value) {
 	return func(v value) {
 		items, ok := v.items("a list of whole numbers")
@@ -225,7 +224,7 @@ func numbers(into *[]int, least, most int) func(value) {
 	}
 }
 
-// path is a file or folder, made absolute.
+// path reads the path of a file or folder and makes it absolute.
 func path(into *string, absolute func(string) string) func(value) {
 	return func(v value) {
 		var s string

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The names a configuration may have, in the order they are looked for.
+// fileNames are the names of a configuration file, in the order of the search.
 var fileNames = []string{"orchestrator.hcl", "orchestrator.hcl.json"}
 
-// NotFound says that there is no configuration, and where one was looked for.
+// A NotFound reports that there is no configuration.
 type NotFound struct {
-	Looked []string // folders, nearest first
+	Looked []string // the folders searched, nearest first
 }
 
 func (e *NotFound) Error() string {
@@ -26,12 +26,14 @@ func (e *NotFound) Error() string {
 	return fmt.Sprintf("no %s in %s", fileNames[0], where)
 }
 
-// Find returns the configuration file to use: explicit if it is not empty,
-// else $ORC_CONFIG of environ, else orchestrator.hcl (or orchestrator.hcl.json)
-// in dir, then in each parent up to the first that holds .git, or the home
-// folder, the root, a change of device, or a folder of another user. A file that is found
-// in this way must not be one that another user could have written. A folder given explicitly stands for the file in it.
-// Whether an explicit file can be read is for Load to say.
+// Find returns the configuration file to use. It is explicit if that is not empty, else
+// $ORC_CONFIG of environ. If explicit names a folder, it is the file in that folder. Find does
+// not check whether an explicit file can be read.
+//
+// Otherwise Find searches dir and then its parents for orchestrator.hcl or
+// orchestrator.hcl.json. The search ends with the first folder that holds .git, the home folder
+// or the root. It does not go on to another device or to a folder of another user. A file found
+// in this way must not be writable by another user.
 func Find(dir, explicit string, environ []string) (string, error) {
 	if explicit == "" {
 		explicit, _ = lookup(environ, "ORC_CONFIG")
@@ -86,8 +88,8 @@ func configIn(dir string) (string, bool) {
 	return "", false
 }
 
-// lookup finds a variable in a list such as os.Environ returns; the last of
-// several wins, as it does for a started program.
+// lookup returns a variable of a list such as os.Environ returns. The last of several counts,
+// as for a started program.
 func lookup(environ []string, name string) (string, bool) {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {

@@ -7,10 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// Format lays a configuration out in the one way there is: indentation and
-// aligned equals signs. Comments and line breaks stay. A file that does not
-// parse comes back as it was, with its problems, and so does JSON, which has
-// no layout of ours.
+// Format returns a configuration with standard indentation and aligned equals signs. It keeps
+// comments and line breaks. A file that does not parse is returned unchanged, with its
+// problems. JSON is returned unchanged.
 func Format(src []byte, filename string) ([]byte, Problems) {
 	r := &reader{sources: map[string]*source{}}
 	if _, ok := r.parse(src, filename, false); !ok {

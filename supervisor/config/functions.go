@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functionTable is what expressions may call. env and file give sensitive
-// values: what they hold is not ours to show.
+// functionTable returns the functions that expressions may call. env and file return sensitive
+// values, because their content may be secret.
 func (r *reader) functionTable() map[string]function.Function {
 	return map[string]function.Function{
 		"abspath": r.abspathFunction(),
@@ -53,14 +53,14 @@ func (r *reader) functionTable() map[string]function.Function {
 	}
 }
 
-// hush marks a value as sensitive and remembers it for the net in masked.
+// hush returns s marked as sensitive, and remembers it for masked.
 func (r *reader) hush(s string) cty.Value {
 	r.remember(s)
 	return cty.StringVal(s).Mark(sensitive)
 }
 
 func (r *reader) remember(s string) {
-	// Short values would be found within ordinary words of a message.
+	// A short value would also match parts of ordinary words.
 	const shortest = 8
 	if len(s) >= shortest {
 		r.sensitive = append(r.sensitive, s)
@@ -129,7 +129,7 @@ func (c *Config) absolute(p string) string {
 	return within(c.Dir, p)
 }
 
-// within resolves a path against a folder.
+// within returns p, relative to dir unless it is absolute.
 func within(dir, p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)

@@ -2,17 +2,17 @@ package config
 
 import "slices"
 
-// NameRule says what agents may be called.
+// NameRule describes the valid names of agents.
 const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or digit"
 
-// IsRole reports whether agents may have a role. The word none means no role at all.
+// IsRole reports whether word is a valid role. The word none means no role.
 func IsRole(word string) bool { return IsName(word) && word != "none" }
 
-// IsName reports whether an agent may be called that.
+// IsName reports whether name is a valid name of an agent.
 func IsName(name string) bool { return agentName().MatchString(name) }
 
-// Guest is an agent that is in no file, because a program joins by a connection:
-// everything at its default, and no command. It is given tasks only if it works.
+// Guest returns an agent that is in no file, because a program joins over a connection. It has
+// default settings and no command. It gets tasks only if works is true.
 func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
 	a := standardAgent()
 	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"

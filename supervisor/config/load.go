@@ -8,24 +8,23 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Options are what a file is read with, besides itself.
+// Options hold what a file is read with.
 type Options struct {
-	Vars     []string // name=value, the strongest
+	Vars     []string // name=value; highest precedence
 	VarFiles []string // files of name = value; a later one wins
 	Environ  []string // as os.Environ returns it
-	// NoEnv reads no environment: env() and secrets have values that are not
-	// known, and nothing is said about attributes that depend on them. It is
-	// for checking a file on another machine than the one it is for.
+	// NoEnv disables the environment, for checking a file on another machine. The values of
+	// env() and of secrets are unknown, and attributes that depend on them are not checked.
 	NoEnv bool
 	// StateDir replaces the file's state_dir.
 	StateDir string
-	// Run runs the command of a secret and returns what it prints. The
-	// package starts no process itself: the package that starts agents knows how.
+	// Run runs the command of a secret and returns its output. This package starts no process
+	// itself.
 	Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
 }
 
-// Load reads a configuration file and everything it mentions but secrets. The
-// Config is nil when the problems hold an error.
+// Load reads a configuration file and everything that it mentions, except secrets. The Config
+// is nil if one of the problems is an error.
 func Load(file string, o Options) (*Config, Problems) {
 	name := filepath.Base(file)
 	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
@@ -53,12 +52,12 @@ func Load(file string, o Options) (*Config, Problems) {
 	return r.config, problems
 }
 
-// parts are the blocks of a file, sorted into the order they are read in.
+// parts holds the blocks of a file, in the order in which they are read.
 type parts struct {
 	variables, locals, secrets, settings, sessions, defaults, agents hcl.Blocks
 }
 
-// file reads a whole file. Each step may use what the steps before it found.
+// file reads a whole file. Each step may use the results of earlier steps.
 func (r *reader) file(body hcl.Body) {
 	p := r.parts(body)
 	r.scope = &scope{functions: r.functions, roots: map[string]cty.Value{
@@ -79,7 +78,7 @@ func (r *reader) file(body hcl.Body) {
 	r.sessionMembers()
 }
 
-// parts sorts the blocks of a file; settings are those that stand once.
+// parts sorts the blocks of a file. settings are the blocks that may occur only once.
 func (r *reader) parts(body hcl.Body) parts {
 	var p parts
 	into := func(list *hcl.Blocks) func(*hcl.Block) {
@@ -104,7 +103,7 @@ func (r *reader) parts(body hcl.Body) parts {
 	return p
 }
 
-// unique reports a label that is taken, and returns whether it is free.
+// unique reports whether a label is free, and adds a problem if it is not.
 func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
 	name := b.Labels[0]
 	if first, taken := seen[name]; taken {

@@ -9,16 +9,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// locals works out locals in whatever order they need one another.
+// A locals evaluates locals in the order of their dependencies.
 type locals struct {
 	r       *reader
 	exprs   map[string]*hcl.Attribute
 	done    map[string]cty.Value
-	pending []string       // the chain being worked out
-	at      map[string]int // where a name is in it
+	pending []string       // the chain being evaluated
+	at      map[string]int // index of a name in pending
 }
 
-// locals reads every locals block and returns the object called local.
+// locals reads every locals block and returns the object named local.
 func (r *reader) locals(blocks hcl.Blocks) cty.Value {
 	l := &locals{r: r, exprs: map[string]*hcl.Attribute{}, done: map[string]cty.Value{}, at: map[string]int{}}
 	for _, b := range blocks {
@@ -41,7 +41,7 @@ func (r *reader) locals(blocks hcl.Blocks) cty.Value {
 	return cty.ObjectVal(l.done)
 }
 
-// names are in file order, so that a cycle is reported where it begins.
+// names returns the names in file order, so that a cycle is reported where it begins.
 func (l *locals) names() []string {
 	var names []string
 	for name := range l.exprs {
@@ -53,8 +53,8 @@ func (l *locals) names() []string {
 	return names
 }
 
-// work finds the value of one local, after those it mentions. One with a
-// mistake is not known from then on.
+// work evaluates one local after those that it mentions. The value of an invalid local is
+// unknown.
 func (l *locals) work(name string) {
 	if _, ok := l.done[name]; ok {
 		return
@@ -70,7 +70,7 @@ func (l *locals) work(name string) {
 	ok := true
 	for _, need := range needs {
 		if l.exprs[need] == nil {
-			continue // evaluate says so
+			continue // evaluate reports it
 		}
 		if i, waiting := l.at[need]; waiting {
 			l.cycle(a, append(slices.Clone(l.pending[i:]), need))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// units of sizes, the longer names first so that a suffix is found whole.
+// units are the units of sizes, longer names first so that the whole suffix is matched.
 var units = []struct {
 	name  string
 	bytes int64
@@ -27,7 +27,7 @@ var (
 	errTooLarge = errors.New("it is too large")
 )
 
-// parseSize reads a size such as "64KiB". Only "0" goes without a unit.
+// parseSize parses a size such as "64KiB". Only "0" needs no unit.
 func parseSize(s string) (int64, error) {
 	if s == "0" {
 		return 0, nil
@@ -53,7 +53,7 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// sizeHint guesses the size that was meant by "64k" or "16 mib".
+// sizeHint returns a hint with the size that was probably meant by "64k" or "16 mib".
 func (v value) sizeHint(s string) string {
 	if v.sensitive {
 		return ""

@@ -12,8 +12,8 @@ const (
 	SeverityWarning = "warning"
 )
 
-// Problem is one mistake in a configuration, with its place. Code is stable
-// and for programs; the other texts are for people.
+// A Problem is a mistake in a configuration, with its position. Code is stable and meant for
+// programs; the other texts are for people.
 type Problem struct {
 	Severity string   `json:"severity"`
 	Code     string   `json:"code"`
@@ -24,23 +24,22 @@ type Problem struct {
 	Snippet  *Snippet `json:"snippet,omitempty"`
 }
 
-// Range is a stretch of a file. Its zero value stands for a mistake that is in
-// no file, such as a wrong --var.
+// A Range is a part of a file. The zero value means a mistake outside any file, such as a wrong
+// --var.
 type Range struct {
 	Filename string   `json:"filename"`
 	Start    Position `json:"start"`
 	End      Position `json:"end"`
 }
 
-// Position counts lines and columns from 1, bytes from 0.
+// A Position counts lines and columns from 1, and bytes from 0.
 type Position struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-// Snippet is the source a Problem is about. The highlight is a range of bytes
-// in Code.
+// A Snippet is the source that a Problem is about. The highlight is a range of bytes in Code.
 type Snippet struct {
 	Context        string `json:"context,omitempty"`
 	Code           string `json:"code"`
@@ -49,13 +48,13 @@ type Snippet struct {
 	HighlightEnd   int    `json:"highlight_end_offset"`
 }
 
-// Problems are the mistakes of one load, by file and place.
+// Problems are the mistakes of one load, sorted by file and position.
 type Problems []Problem
 
 // Errors counts the problems that make a configuration unusable.
 func (ps Problems) Errors() int { return ps.count(SeverityError) }
 
-// Warnings counts the problems one can live with.
+// Warnings counts the problems that do not make a configuration unusable.
 func (ps Problems) Warnings() int { return ps.count(SeverityWarning) }
 
 func (ps Problems) count(severity string) int {
@@ -68,8 +67,8 @@ func (ps Problems) count(severity string) int {
 	return n
 }
 
-// Err returns the first error in one line, with the number of the others, or
-// nil when there are only warnings.
+// Err returns the first error in one line, with the number of further ones. It returns nil if
+// there are only warnings.
 func (ps Problems) Err() error {
 	i := slices.IndexFunc(ps, func(p Problem) bool { return p.Severity == SeverityError })
 	if i < 0 {
@@ -86,7 +85,7 @@ type invalid struct{ text string }
 
 func (e *invalid) Error() string { return e.text }
 
-// line is the problem without its source.
+// line returns the problem in one line, without its source.
 func (p Problem) line() string {
 	text := p.Summary
 	if why := p.explanation(); why != "" {
@@ -108,7 +107,7 @@ func (p Problem) explanation() string {
 	return p.Detail + " " + p.Hint
 }
 
-// String returns file:line:column, or what is known of it.
+// String returns file:line:column, or the known part of it.
 func (r Range) String() string {
 	if r.Filename == "" || r.Start.Line == 0 {
 		return r.Filename
@@ -116,8 +115,8 @@ func (r Range) String() string {
 	return fmt.Sprintf("%s:%d:%d", r.Filename, r.Start.Line, r.Start.Column)
 }
 
-// sorted orders problems by place and drops those said twice: a body is read
-// once for each replica, and each reading finds the same mistakes.
+// sorted sorts problems by position and drops duplicates. A body is read once for each replica,
+// and each reading finds the same mistakes.
 func (ps Problems) sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(

@@ -1,8 +1,8 @@
 package config
 
-// The tables below are the reload table of the package comment, row by row.
+// The tables below must match the reload table of the package comment.
 
-// agentTable is every attribute of an agent, and what a change of it needs.
+// agentTable lists every attribute of an agent, and what a change of it requires.
 var agentTable = []struct {
 	name  string
 	needs Action
@@ -48,7 +48,7 @@ var agentTable = []struct {
 	{name: "capabilities", needs: ActionLive, of: func(a *Agent) any { return a.Capabilities }},
 }
 
-// settingTable is the same for what stands outside of agents.
+// settingTable is the same for attributes outside agents.
 var settingTable = []struct {
 	name  string
 	needs Action

@@ -11,17 +11,16 @@ import (
 	"golang.org/x/text/width"
 )
 
-// wrapAt is the column explanations are wrapped at.
+// wrapAt is the column at which explanations are wrapped.
 const wrapAt = 78
 
-// paint holds the escape sequences of one rendering, all empty without colour.
+// A paint holds the escape sequences of one rendering, all empty without color.
 type paint struct{ red, yellow, dim, bold, reset string }
 
 var colours = paint{red: "\x1b[1;31m", yellow: "\x1b[1;33m", dim: "\x1b[2m", bold: "\x1b[1m", reset: "\x1b[0m"}
 
-// Render writes every problem with its source, and then how many there are.
-// That last line has no newline: the caller ends the sentence with what did
-// not happen, as in "4 errors. Nothing was started."
+// Render writes every problem with its source, and then the number of problems. The last line
+// has no newline, so that the caller can complete it, as in "4 errors. Nothing was started."
 func (ps Problems) Render(w io.Writer, color bool) error {
 	if len(ps) == 0 {
 		return nil
@@ -72,7 +71,7 @@ func (p Problem) render(b *strings.Builder, ink paint) {
 	p.renderExplanation(b, ink, gutter)
 }
 
-// lowerFirst makes a title of HCL read like every other error.
+// lowerFirst returns the title of an HCL diagnostic in the style of other errors.
 func lowerFirst(title string) string {
 	if len(title) > 1 && (title[1] == ' ' || 'a' <= title[1] && title[1] <= 'z') {
 		return strings.ToLower(title[:1]) + title[1:]
@@ -107,8 +106,8 @@ func (p Problem) renderExplanation(b *strings.Builder, ink paint, gutter string)
 	}
 }
 
-// wrap breaks text at spaces so that no line but one of a single word is wider
-// than limit. Line breaks in the text stay.
+// wrap breaks text at spaces into lines of at most limit columns. Only a line of a single word
+// may be longer. Line breaks in the text are kept.
 func wrap(text string, limit int) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {
@@ -131,9 +130,8 @@ func wrap(text string, limit int) []string {
 	return lines
 }
 
-// visible replaces whatever could move the cursor or reorder the text of a
-// terminal. One rune stays one rune, so carets keep their place; a tab becomes
-// a space for the same reason.
+// visible replaces characters that could move the cursor or reorder the text of a terminal.
+// Each rune, tabs included, is replaced by one rune, so that carets keep their column.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -148,7 +146,7 @@ func visible(s string) string {
 	}, s)
 }
 
-// columns is how wide a terminal shows the text.
+// columns returns the width of the text on a terminal.
 func columns(s string) int {
 	n := 0
 	for _, r := range visible(s) {

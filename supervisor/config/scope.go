@@ -16,7 +16,7 @@ const sensitive = mark("sensitive")
 
 type mark string
 
-// scope is what an expression may mention: roots such as var and local.
+// A scope holds what an expression may mention: roots such as var and local.
 type scope struct {
 	roots     map[string]cty.Value
 	functions map[string]function.Function
@@ -32,8 +32,8 @@ func (s *scope) context() *hcl.EvalContext {
 	return &hcl.EvalContext{Variables: s.roots, Functions: s.functions}
 }
 
-// evaluate works out an expression. What it mentions is checked first: that
-// gives better messages than the library's, and one instead of two.
+// evaluate evaluates an expression. It first checks what the expression mentions, which gives
+// better messages than the library does.
 func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
 	usable, known := r.mentionsKnown(expr, sc)
 	v, diags := work(expr, usable)
@@ -44,8 +44,8 @@ func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
 	return v, true
 }
 
-// work is Expression.Value, but a panic in a library function becomes a
-// mistake of the expression: a file must never take the orchestrator down.
+// work is Expression.Value, but returns an error if a library function panics. A file must
+// never crash the orchestrator.
 func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		if recover() != nil {
@@ -62,9 +62,8 @@ func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 	return expr.Value(sc.context())
 }
 
-// mentionsKnown reports what an expression mentions that is not there. The
-// scope it returns has something in each such place, so that the rest of the
-// expression is looked at, too.
+// mentionsKnown reports unknown names in an expression. The scope that it returns has a value
+// for each of them, so that the rest of the expression is checked as well.
 func (r *reader) mentionsKnown(expr hcl.Expression, sc *scope) (usable *scope, ok bool) {
 	usable, ok = sc, true
 	for _, t := range expr.Variables() {
@@ -76,7 +75,7 @@ func (r *reader) mentionsKnown(expr hcl.Expression, sc *scope) (usable *scope, o
 	return usable, ok
 }
 
-// unknownMention returns what is wrong with var.modle and the like.
+// unknownMention returns the problem of a reference such as var.modle.
 func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	at := t.SourceRange()
 	root, ok := sc.roots[t.RootName()]
@@ -101,7 +100,7 @@ func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	return p, at, true
 }
 
-// rootNames is how messages call what stands behind each root.
+// rootNames maps each root to the name of its members in messages.
 var rootNames = map[string]string{
 	"var":    "variable",
 	"local":  "local",
@@ -138,7 +137,7 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 	return p
 }
 
-// step is the first name after the root: of var.model and of var["model"].
+// step returns the first name after the root, as in var.model and var["model"].
 func step(t hcl.Traversal) (string, bool) {
 	if len(t) < 2 {
 		return "", false
@@ -154,8 +153,8 @@ func step(t hcl.Traversal) (string, bool) {
 	return "", false
 }
 
-// mentioned are the names an expression takes from a root; all is true when
-// it uses the root as a whole.
+// mentioned returns the names that an expression uses of a root. all is true if it uses the
+// whole root.
 func mentioned(expr hcl.Expression, root string) (names []string, all bool) {
 	for _, t := range expr.Variables() {
 		if t.RootName() != root {

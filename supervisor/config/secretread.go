@@ -13,7 +13,7 @@ const (
 	maxSecret          = mib
 )
 
-// read returns a secret's value. Errors say where it was looked for.
+// read returns the value of a secret. Errors name its source.
 func (s secret) read(ctx context.Context, c *Config, base []string) (string, error) {
 	text, err := s.raw(ctx, c, base)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s secret) raw(ctx context.Context, c *Config, base []string) (string, erro
 	return "", errNoSource
 }
 
-// run has the secret's command run, without a shell, and takes what it prints.
+// run runs the secret's command without a shell and returns its output.
 func (s secret) run(ctx context.Context, c *Config, base []string) (string, error) {
 	if c.run == nil {
 		return "", fmt.Errorf("command %q: %w", s.command[0], errNoRunner)
@@ -63,7 +63,7 @@ func (s secret) run(ctx context.Context, c *Config, base []string) (string, erro
 	return withoutNewline(text), nil
 }
 
-// withoutNewline takes off the one line end that editors and echo put there.
+// withoutNewline removes the one line end that editors and echo add.
 func withoutNewline(text []byte) string {
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	return string(bytes.TrimSuffix(text, []byte("\r")))

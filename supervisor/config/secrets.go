@@ -11,19 +11,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// secret is where a secret comes from: exactly one of its fields is set.
+// A secret is the source of a secret. Exactly one of its fields is set.
 type secret struct {
 	file    string // absolute
 	env     string
 	command []string
 }
 
-// definition tells one secret's source from another's.
+// definition returns a text that identifies the source of the secret.
 func (s secret) definition() string {
 	return fmt.Sprintf("%q %q %q", s.file, s.env, s.command)
 }
 
-// secrets reads the secret blocks. No secret itself is read.
+// secrets reads the secret blocks, but no values of secrets.
 func (r *reader) secrets(blocks hcl.Blocks) {
 	seen := map[string]hcl.Range{}
 	for _, b := range blocks {
@@ -69,8 +69,8 @@ func (r *reader) secret(b *hcl.Block) secret {
 	return s
 }
 
-// hiddenSecrets is the object called secret while the file is read: every
-// secret is there, and none is known.
+// hiddenSecrets returns the object named secret while the file is read. It has every secret,
+// with an unknown value.
 func (c *Config) hiddenSecrets() cty.Value {
 	object := map[string]cty.Value{}
 	for name := range c.secrets {
@@ -79,7 +79,7 @@ func (c *Config) hiddenSecrets() cty.Value {
 	return cty.ObjectVal(object)
 }
 
-// argv is a command: words, the first of them the program.
+// argv reads a command: a list of words, the program first.
 func argv(into *[]string) func(value) {
 	return func(v value) {
 		if v.cty.Type() == cty.String {

@@ -6,29 +6,29 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// section is what one kind of body may hold. It is made anew for each body,
-// because its readers write straight into the part of Config they are for:
-// what the file does not set keeps the value it had, which is the default.
+// A section describes what one kind of body may hold. It is created for each body, because its
+// readers write to the part of Config that the body sets. Attributes that the file does not set
+// keep their defaults.
 type section struct {
-	title      string // how messages call it: `Agent "coder"`
-	path       string // how places are filed: agent.coder
+	title      string // its name in messages: `Agent "coder"`
+	path       string // its key in Config.places: agent.coder
 	attributes []attribute
 	children   []child
 }
 
-// attribute is one name = value.
+// An attribute is one name = value.
 type attribute struct {
 	name string
 	read func(value)
-	// raw takes the expression instead, for values that are evaluated later
-	// or in a way of their own.
+	// raw reads the expression instead, for values that are evaluated later or in a special
+	// way.
 	raw func(*hcl.Attribute)
 }
 
-// child is one kind of block within a body.
+// A child is one kind of block within a body.
 type child struct {
 	kind  string
-	label string // what its label is, or "" when it has none
+	label string // the meaning of its label, or "" if it has none
 	many  bool
 	read  func(*hcl.Block)
 }
@@ -79,7 +79,7 @@ func (s *section) hasChild(kind string) bool {
 	return false
 }
 
-// read reads a body and returns where its attributes are set.
+// read reads a body and returns the positions of its attributes.
 func (r *reader) read(body hcl.Body, sc *scope, s section) map[string]hcl.Range {
 	content, diags := body.Content(s.schema())
 	r.diagnose(diags, "config/bad-body", &s)

@@ -71,8 +71,8 @@ func (r *reader) member(b *hcl.Block, session string) Member {
 	return m
 }
 
-// sessionMembers warns of members that are no agent of this file. They may
-// be agents that speak from elsewhere, so it is not an error.
+// sessionMembers warns about members that are not agents of this file. They may be remote
+// agents, so it is not an error.
 func (r *reader) sessionMembers() {
 	known := map[string]bool{}
 	for _, b := range r.agents {

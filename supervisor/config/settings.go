@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// setting reads one of the blocks that stand once, outside of agents.
+// setting reads one of the blocks outside agents that may occur only once.
 func (r *reader) setting(b *hcl.Block) {
 	c := r.config
 	s := section{title: "Block " + b.Type, path: b.Type}
@@ -115,8 +115,8 @@ func (r *reader) http(b *hcl.Block) {
 	}
 }
 
-// listener checks one address. What others can reach is encrypted, or the
-// credentials of every agent would travel in the open.
+// listener checks one address. An address that other machines can reach requires TLS, because
+// the credentials of agents would be sent unencrypted.
 func (v value) listener(address string, encrypted bool) {
 	host, port, err := net.SplitHostPort(address)
 	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > math.MaxUint16 {
@@ -139,8 +139,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// existingFile is a path to a file that is there, unless the file is checked
-// for another machine.
+// existingFile reads the path of a file. The file must exist, unless the configuration is
+// checked for another machine.
 func (r *reader) existingFile(into *string) func(value) {
 	return func(v value) {
 		var file string
@@ -159,7 +159,7 @@ func (r *reader) existingFile(into *string) func(value) {
 	}
 }
 
-// settle completes what depends on more than one attribute.
+// settle sets values that depend on more than one attribute.
 func (r *reader) settle() {
 	c := r.config
 	if r.options.StateDir != "" {

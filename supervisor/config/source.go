@@ -16,12 +16,12 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxSource bounds a configuration file. The parser is recursive, and a
-// stack that overflows cannot be recovered from.
+// maxSource is the largest configuration file. The parser is recursive, and a program cannot
+// recover from a stack overflow.
 const maxSource = 1 << 20
 
-// reader is one load: it collects the mistakes while the parts of a file are
-// read in the order they need one another.
+// A reader is one load. It collects the mistakes while it reads the parts of a file, in the
+// order of their dependencies.
 type reader struct {
 	options   Options
 	config    *Config
@@ -29,23 +29,23 @@ type reader struct {
 	problems  Problems
 	sensitive []string // values no problem may show
 	functions map[string]function.Function
-	scope     *scope // what stands outside of agents may mention
+	scope     *scope // for expressions outside agents
 	agents    map[string]*block
-	actors    map[string]string // who has them, of those that are there once
+	actors    map[string]string // the agent that has each actor that is not per run
 
-	memberNames  []string // of all sessions, with their places
+	memberNames  []string // members of all sessions, with their positions
 	memberPlaces []hcl.Range
 }
 
 type source struct {
 	text []byte
 	file *hcl.File
-	// hidden sources are never quoted: a variable file may hold a secret that
-	// cannot be told from the rest when the file does not parse.
+	// Hidden sources are never quoted. A variable file may contain a secret, which cannot be
+	// told from the rest if the file does not parse.
 	hidden bool
 }
 
-// report records a problem at a place; the rest of p says what it is.
+// report adds the problem p at a position.
 func (r *reader) report(at hcl.Range, p Problem) {
 	if p.Severity == "" {
 		p.Severity = SeverityError
@@ -55,16 +55,15 @@ func (r *reader) report(at hcl.Range, p Problem) {
 	r.problems = append(r.problems, p)
 }
 
-// reportWithin is report for a mistake that needs the lines before it to be
-// understood.
+// reportWithin is report for a mistake that cannot be understood without the lines before it.
 func (r *reader) reportWithin(around, at hcl.Range, p Problem) {
 	r.report(at, p)
 	r.problems[len(r.problems)-1].Snippet = r.snippet(around, at)
 }
 
-// snippet quotes whole lines from the start of around to the line at starts on.
+// snippet returns the lines from the start of around to the line on which at starts.
 func (r *reader) snippet(around, at hcl.Range) *Snippet {
-	const most = 6 // lines, lest a long list pushes the mistake off the screen
+	const most = 6 // lines; a long list must not push the mistake off the screen
 	src, ok := r.sources[at.Filename]
 	if !ok || src.hidden || at.Start.Line == 0 || at.Start.Byte > len(src.text) {
 		return nil
@@ -95,8 +94,8 @@ func lineStart(text []byte, at int) int {
 	return bytes.LastIndexByte(text[:at], '\n') + 1
 }
 
-// blockAround is the header of the outermost block a place is in, such as
-// `agent "coder"`.
+// blockAround returns the header of the outermost block around a position, such as `agent
+// "coder"`.
 func (r *reader) blockAround(at hcl.Range) string {
 	src := r.sources[at.Filename]
 	if src.file == nil {
@@ -113,7 +112,7 @@ func (r *reader) blockAround(at hcl.Range) string {
 	return header
 }
 
-// open reads and parses a file; what is wrong with it is reported under name.
+// open reads and parses a file. Problems are reported under name.
 func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
 	text, err := readAll(context.Background(), path, maxSource)
 	if err != nil {
@@ -136,7 +135,7 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 	r.sources[name] = src
 	isJSON := filepath.Ext(name) == ".json"
 	if p, ok := strange(text, isJSON); ok {
-		src.hidden = true // no line of it means anything
+		src.hidden = true // its lines are meaningless
 		r.report(hcl.Range{Filename: name}, p)
 		return nil, false
 	}
@@ -157,11 +156,11 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 	return src.file.Body, true
 }
 
-// readPatience is how long a file that is no regular one, such as a named pipe
-// that a key agent writes to, may keep a reader waiting.
+// readPatience is how long a read of a file that is not regular may take. An example is a named
+// pipe that a key agent writes to.
 const readPatience = 10 * time.Second
 
-// readAll reads a file that is not larger than limit.
+// readAll reads a file of at most limit bytes.
 func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -177,8 +176,8 @@ func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readWaiting reads what may keep its reader waiting. Opening cannot be called
-// back: the goroutine of a reader that gave up ends with the next writer.
+// readWaiting reads a file that may block. An open cannot be cancelled: after a timeout its
+// goroutine remains until the next writer opens the file.
 func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) {
 	type result struct {
 		text []byte
@@ -208,11 +207,10 @@ func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) 
 	}
 }
 
-// masked takes the values that must stay secret out of every text of p. The
-// readers do not quote such values in the first place; this is the net below
-// them, for what libraries say and for literals in the quoted source.
+// masked replaces sensitive values in every text of p. The readers do not quote such values
+// themselves, but messages of libraries and literals in the quoted source may contain them.
 func (r *reader) masked(p Problem) Problem {
-	const shortest = 4 // shorter values are too likely to be part of a word
+	const shortest = 4 // shorter values may be part of a word
 	for _, s := range r.sensitive {
 		if len(s) < shortest {
 			continue
@@ -223,7 +221,7 @@ func (r *reader) masked(p Problem) Problem {
 		if p.Snippet == nil {
 			continue
 		}
-		// As many bytes as before, or the highlight would move.
+		// The length must not change, because the highlight is a range of bytes.
 		stars := strings.Repeat("*", len(s))
 		p.Snippet.Code = strings.ReplaceAll(p.Snippet.Code, s, stars)
 	}
@@ -238,5 +236,5 @@ func rangeOf(at hcl.Range) Range {
 	}
 }
 
-// place is where something stands, short.
+// place returns a position in short form.
 func place(at hcl.Range) string { return fmt.Sprintf("%s:%d", at.Filename, at.Start.Line) }

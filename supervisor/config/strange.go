@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// strange finds a file that is of another kind altogether: what a parser says of
-// one is a hundred mistakes, and not the one that was made.
+// strange recognizes a file of a completely different kind. A parser would report a hundred
+// mistakes in it, but not the real one.
 func strange(text []byte, isJSON bool) (Problem, bool) {
 	p := Problem{Code: "config/not-hcl", Summary: "File is no configuration"}
 	first := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
@@ -27,8 +27,7 @@ func strange(text []byte, isJSON bool) (Problem, bool) {
 	return p, true
 }
 
-// warnOfEmpty tells of a file with nothing in it, which is a valid one, and
-// seldom what was meant.
+// warnOfEmpty warns about an empty file, which is valid but seldom intended.
 func (r *reader) warnOfEmpty(body hcl.Body, name string) {
 	native, ok := body.(*hclsyntax.Body)
 	if ok && len(native.Attributes) == 0 && len(native.Blocks) == 0 {
@@ -40,9 +39,8 @@ func (r *reader) warnOfEmpty(body hcl.Body, name string) {
 	}
 }
 
-// rewordSyntax returns what the parser cannot know: what other languages write in
-// the place of an equals sign and of double quotes. It is false for a mistake
-// that follows from another.
+// rewordSyntax explains a colon in place of an equals sign, which the parser does not
+// recognize. It returns false for a mistake that follows from single quotes.
 func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
 	src := r.sources[at.Filename]
 	if src == nil || p.Summary != "Argument or block definition required" || at.End.Byte > len(src.text) {
@@ -51,7 +49,7 @@ func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
 	name := r.nameAt(at)
 	switch after := bytes.TrimLeft(src.text[at.End.Byte:], " \t"); {
 	case bytes.HasPrefix(after, []byte("'")):
-		return false // single quotes are told of
+		return false // single quotes have their own message
 	case bytes.HasPrefix(after, []byte(":")):
 		p.Detail = "There is no colon in this language."
 		p.Hint = fmt.Sprintf("An attribute is written %s = …, a block %s { … }.", name, name)
@@ -59,7 +57,7 @@ func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
 	return true
 }
 
-// placeOf is a hint to something that the file has, but not at its top.
+// placeOf returns a hint if an attribute at the top of the file belongs in an agent block.
 func placeOf(name string, known *section) string {
 	if known.title != "The file" {
 		return ""
@@ -72,8 +70,8 @@ func placeOf(name string, known *section) string {
 	return ""
 }
 
-// meansCommand reports whether an agent has an attribute that was meant to be its
-// command: then that it has none follows from this.
+// meansCommand reports whether an agent has a misspelled command attribute. The missing command
+// is then not reported as well.
 func meansCommand(b *hcl.Block) bool {
 	native, ok := b.Body.(*hclsyntax.Body)
 	if !ok {
@@ -87,7 +85,7 @@ func meansCommand(b *hcl.Block) bool {
 	return false
 }
 
-// listed is all that a section may hold, for a name that is like none of them.
+// listed returns a hint with all names that a section may hold.
 func (s *section) listed() string {
 	return fmt.Sprintf("It may hold %s.", strings.ReplaceAll(quotedList(s.names()), `"`, ""))
 }

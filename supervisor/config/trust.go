@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// UntrustedError reports that a configuration that was found by searching could have been
-// written by another user. A file that is named is not searched for, and is used.
+// UntrustedError reports that another user could have written a configuration that was found by
+// searching. A file that is named explicitly is always used.
 type UntrustedError struct {
 	File string
 	Why  string
@@ -16,8 +16,8 @@ type UntrustedError struct {
 
 func (e *UntrustedError) Error() string { return e.File + " is not used: " + e.Why }
 
-// trusted returns an *UntrustedError if another user could have written a file, or put it
-// where it is. What a link leads to counts as well as the link.
+// trusted returns an *UntrustedError if another user could have written a file or put it in its
+// place. For a link, both the link and its target are checked.
 func trusted(file string) error {
 	paths := []string{filepath.Dir(file), file}
 	if real, err := filepath.EvalSymlinks(file); err == nil && real != file {
@@ -35,9 +35,9 @@ func trusted(file string) error {
 	return nil
 }
 
-// writtenByOthers returns why another user than this one and root could have written what
-// info describes. The group may write: on many systems each user has a group of his own,
-// and files are open to it.
+// writtenByOthers returns a reason if a user other than self and root could have written a
+// file. Write access of the group is allowed, because on many systems each user has a private
+// group.
 func writtenByOthers(info os.FileInfo, self int) string {
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -49,8 +49,8 @@ func writtenByOthers(info os.FileInfo, self int) string {
 	return ""
 }
 
-// elsewhere reports whether the parent of a folder is on another device, or belongs to
-// another user than the folder and root: the search does not go on there.
+// elsewhere reports whether the search must not continue in the parent of a folder. The parent
+// is then on another device, or its owner is neither root nor the owner of the folder.
 func elsewhere(dir, parent string) bool {
 	from, err := os.Stat(dir)
 	if err != nil {

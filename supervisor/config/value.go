@@ -9,18 +9,18 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// value is an attribute's value, known and not null, on its way into Config.
+// A value is the known, non-null value of an attribute before it is stored in Config.
 type value struct {
 	r         *reader
-	name      string // of the attribute
+	name      string // name of the attribute
 	expr      hcl.Expression
 	cty       cty.Value // without marks
 	sensitive bool
 }
 
-// value evaluates an attribute. It is false when there is nothing to read: the
-// expression has a mistake, which is then reported, or its value is null, which
-// means the default, or it is not known because of Options.NoEnv.
+// value evaluates an attribute. It returns false if the expression has a mistake, which it
+// reports. It also returns false for null, which means the default, and for a value that is
+// unknown because of Options.NoEnv.
 func (r *reader) value(expr hcl.Expression, name string, sc *scope) (value, bool) {
 	v, ok := r.evaluate(expr, sc)
 	if !ok || !v.IsWhollyKnown() {
@@ -33,8 +33,7 @@ func (r *reader) value(expr hcl.Expression, name string, sc *scope) (value, bool
 	return value{r: r, name: name, expr: expr, cty: bare, sensitive: len(marks) > 0}, true
 }
 
-// reject reports a value that does not do. The detail may quote it only by way
-// of quoted.
+// reject reports an invalid value. The detail may contain the value only through quoted.
 func (v value) reject(code, summary, detail, hint string) {
 	v.r.report(v.expr.Range(), Problem{Code: "config/" + code, Summary: summary, Detail: detail, Hint: hint})
 }
@@ -56,7 +55,7 @@ func (v value) quoted() string {
 	return kindOf(v.cty)
 }
 
-// suggest is didYouMean, unless that would give the value away.
+// suggest is didYouMean, unless the suggestion would reveal a sensitive value.
 func (v value) suggest(wrong string, known []string) string {
 	if v.sensitive {
 		return ""
@@ -64,7 +63,7 @@ func (v value) suggest(wrong string, known []string) string {
 	return didYouMean(wrong, known)
 }
 
-// wrongKind reports a list where a number should be, and the like.
+// wrongKind reports a value of the wrong type.
 func (v value) wrongKind(want string) {
 	v.reject("wrong-type", "Wrong type", fmt.Sprintf("%s is %s, not %s.", v.name, want, kindOf(v.cty)), "")
 }
@@ -106,8 +105,7 @@ func (v value) asNumber(want string) (*big.Float, bool) {
 	return n.AsBigFloat(), true
 }
 
-// items are the elements of a list, each with its own place where the file
-// spells the list out.
+// items returns the elements of a list. Each has its own position if the list is a literal.
 func (v value) items(want string) ([]value, bool) {
 	ty := v.cty.Type()
 	if !ty.IsListType() && !ty.IsTupleType() && !ty.IsSetType() {

@@ -10,19 +10,19 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// variable is a declaration and the value found for it.
+// A variable is a declaration with its value.
 type variable struct {
 	name      string
-	at        hcl.Range // of the label
+	at        hcl.Range // position of the label
 	kind      cty.Type
 	optional  *typeexpr.Defaults
 	sensitive bool
-	value     cty.Value // cty.NilVal until there is one
-	failed    bool      // a value was given and refused
+	value     cty.Value // cty.NilVal until it is set
+	failed    bool      // an invalid value was given
 }
 
-// variables reads the declarations, gives each the strongest value there is,
-// and returns them as the object called var.
+// variables reads the declarations and returns the object named var. Each variable gets the
+// value of the source with the highest precedence.
 func (r *reader) variables(blocks hcl.Blocks) cty.Value {
 	seen := map[string]hcl.Range{}
 	declared := map[string]*variable{}
@@ -81,8 +81,8 @@ func (r *reader) variableType(v *variable, a *hcl.Attribute) {
 	}
 }
 
-// give sets a variable, replacing a weaker value. Who tells where the value
-// came from.
+// give sets a variable, replacing a value of lower precedence. who names the source of the
+// value.
 func (r *reader) give(v *variable, value cty.Value, at hcl.Range, who string) {
 	if v.sensitive {
 		r.rememberAll(value)
@@ -104,8 +104,8 @@ func (r *reader) give(v *variable, value cty.Value, at hcl.Range, who string) {
 	v.value = converted
 }
 
-// settled is the value expressions see. A variable without one is not known
-// from then on, so that it is reported once and not at each use.
+// settled returns the value that expressions see. A variable without a value is unknown, so
+// that it is reported once and not at each use.
 func (r *reader) settled(v *variable) cty.Value {
 	if v.value == cty.NilVal || v.failed {
 		if !v.failed {
@@ -123,7 +123,7 @@ func (r *reader) settled(v *variable) cty.Value {
 	return v.value
 }
 
-// rememberAll takes every text within a value into the net of masked.
+// rememberAll remembers every text within a value for masked.
 func (r *reader) rememberAll(v cty.Value) {
 	bare, _ := v.UnmarkDeep()
 	_ = cty.Walk(bare, func(_ cty.Path, leaf cty.Value) (bool, error) {

@@ -7,19 +7,19 @@ import (
 	"orchestrator/wire"
 )
 
-// castagnoli is the polynomial that processors have an instruction for. Its table is
-// made at the first use: most verbs have none.
+// castagnoli returns the table of the polynomial that processors support in hardware. It is
+// built at the first use, because most commands need none.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// chain computes the checksums of rows. The sum of a row is the CRC-32C of
-// everything in the log up to it, each field with its length before it, so
-// that no two logs have the same bytes:
+// A chain computes the checksums of rows. The sum of a row is the CRC-32C of everything in the
+// log up to that row. The length of each field precedes it, so that no two logs have the same
+// bytes:
 //
 //	seq, at, actor_from, actor_to, topic, kind, idempotency_key, correlation,
 //	reply_to, payload
 //
-// Numbers and lengths are 8 bytes, little end first. NULL counts as empty. The
-// sum before the first row is 0.
+// Numbers and lengths are 8 bytes, little-endian. NULL counts as empty. The sum before the
+// first row is 0.
 type chain struct {
 	frame []byte // reused
 }
@@ -41,9 +41,9 @@ func (c *chain) next(sum uint32, at []byte, r *wire.Record) uint32 {
 	return crc32.Update(crc32.Update(sum, castagnoli(), b), castagnoli(), r.Payload)
 }
 
-// follow returns the sum of a part of a state. The first continues the sum of
-// the last fact that the state includes, so that a state of another log is not
-// taken for one of this; each other one that of the part before.
+// follow returns the sum of a part of a state. The first part continues the sum of the last
+// fact that the state includes, so that a state of another log is detected. Each other part
+// continues the sum of the part before it.
 func follow(sum uint32, part []byte) uint32 {
 	return crc32.Update(sum, castagnoli(), part)
 }

@@ -1,73 +1,66 @@
-// Package eventlog keeps the facts: an append-only log from which everything
-// that the orchestrator knows can be made again.
+// Package eventlog stores the facts: an append-only log from which the whole state of the
+// orchestrator can be rebuilt.
 //
-// # The five verbs
+// # Operations
 //
-// A Log appends a batch of facts, reads them back in order, finds some of them,
-// and keeps and returns a state made from them, so that a restart need not
-// begin at the first one. Append names the number that the log is believed to
-// end with. If it ends elsewhere, another program has written, and the append
-// fails with ErrMoved: this one condition is all the fencing there is, and all
-// that a distributed engine will need; there is no lease and no clock.
+// A Log appends a batch of facts, reads facts in order, and finds some of them. It also stores
+// and returns a state built from them, so that a restart need not begin at the first fact.
+// Append is given the number of the log's last fact. If the log ends elsewhere, another program
+// has written to it, and Append fails with ErrMoved. This check is the only fencing; there is
+// no lease and no clock, and a distributed engine would need no more.
 //
-// There are two engines. Memory forgets with the process. SQLite is one file
-// that people can read with the sqlite3 program while it grows; its tables
-// are described in schema.go. What an engine must do is written down once, in
-// the conformance tests, and run against each.
+// There are two engines. Memory is lost with the process. SQLite is one file that the sqlite3
+// program can read while it grows; schema.go describes its tables. The conformance tests define
+// what an engine must do, and run against each.
 //
-// # What is promised
+// # Guarantees
 //
-// A batch is there whole or not at all. When Append of a durable log returns
-// nil, the batch has reached the disk. When it returns ErrInvalid, ErrMoved,
-// ErrTaken, ErrBusy, ErrReadOnly, fs.ErrClosed or the error of a context,
-// nothing of it is there or ever will be. Any other error of a write leaves the
-// fate of the batch open: the log is broken then, and says so to every further
-// append, because a second attempt after a failed sync is how databases lose
-// data that they had promised (the kernel forgets what it could not write, and
-// the next sync succeeds). Open the log anew and read how it ends.
+// A batch is in the log completely or not at all. When Append of a durable log returns nil, the
+// batch is on the disk. The batch is not in the log, and never will be, when it returns
+// ErrInvalid, ErrMoved, ErrTaken, ErrBusy, ErrReadOnly, fs.ErrClosed or a context error. After
+// any other error of a write, the batch may or may not be there. The log is then broken and
+// refuses every further append. A second attempt after a failed sync could lose data: the
+// kernel forgets the pages that it could not write, and the next sync succeeds. Open the log
+// again and read how it ends.
 //
-// A context ends an append only before it begins. Once begun it runs to its
-// end, so that cancelling cannot make an outcome unknown.
+// A context cancels an append only before it begins. A running append is completed, so that its
+// outcome is always known.
 //
 // # The chain
 //
-// SQLite returns flipped bits as if they were data. Therefore every row carries
-// a CRC-32C of its fields that continues the checksum of the row before: a
-// flipped bit, a missing row and an edit by hand are found when the row is
-// read, and the ChainError names its number. It is a checksum, no signature:
-// who can write the file can also compute it.
+// SQLite returns flipped bits as if they were data. Therefore every row has a CRC-32C of its
+// fields that continues the checksum of the row before. A flipped bit, a missing row and a
+// manual edit are detected when the row is read, and the ChainError has its number. The
+// checksum is not a signature: a program that can write the file can also compute it.
 //
-// Opening verifies the newest rows and refuses to write behind a broken chain;
-// opening with ReadOnly shows what is there. The rows before are verified when
-// they are read: ranging over Records from 0 verifies all. A reader that finds a
-// break gets the error. Appending goes on, because new rows follow from the newest
-// one, which was verified.
+// Open verifies the newest rows and refuses to write after a broken chain. With ReadOnly it
+// opens a broken log as well. Older rows are verified when they are read: a range over Records
+// from 0 verifies all. A reader gets an error at a break. Appending is still possible, because
+// new rows continue the newest row, which was verified.
 //
-// # Reading and writing at once
+// # Concurrency
 //
-// SQLite has one connection for writing and one for reading. Records fetches a
-// page of rows at a time, Find a page of numbers and a row, and both hold
-// nothing while the caller looks at them, so a slow reader delays no append and
-// keeps no old page of the file alive. Neither ever shows a fact whose append
-// has not returned.
+// SQLite has one connection for writing and one for reading. Records fetches a page of rows at
+// a time. Find fetches a page of numbers and one row. Neither holds a lock while the caller
+// handles a fact. So a slow reader delays no append and keeps no old page of the file in use.
+// Neither returns a fact whose Append has not returned.
 //
 // # Finding mail
 //
-// Letters may be few among the facts, and agents ask for theirs as long as the
-// log lives. In a log of ten million facts that must not mean reading ten
-// million, nor holding every letter in memory in case it is asked for. Hence
-// Find, which is all there is of searching: mail by addressee and number, and
-// the one fact that has a key, each by an index.
+// Few of the facts may be letters, and agents ask for theirs as long as the log exists. A
+// search must neither read all of ten million facts nor hold every letter in memory. So Find
+// uses an index for its two kinds of search: mail by recipient and number, and the one fact
+// with a key.
 //
-// What is found is verified by the row before it. An index has no checksums: a
-// damaged one can lead to a wrong row, which is noticed, and it can leave a
-// letter out, which is not. Records needs no index and shows everything.
+// A fact that Find returns is verified with the row before it. An index has no checksums. A
+// damaged index that leads to a wrong row is detected, but one that omits a letter is not.
+// Records uses no index and returns every fact.
 //
-// # What it will not do
+// # Limits
 //
-// It does not parse payloads, know kinds, or remove facts. It does not keep a
-// second process from opening the file for writing: the owner of the state
-// directory locks it; the fence then keeps the mistake harmless. It starts no
-// goroutine, and gathers no batches: the caller has them already, as what came
-// in while the batch before was being made durable.
+// The package does not parse payloads, interpret kinds, or remove facts. It does not prevent
+// another process from opening the file for writing: the owner of the state directory locks it,
+// and ErrMoved keeps such a mistake harmless. The package starts no goroutines. It does not
+// collect batches either, because the caller collects facts while the batch before is being
+// committed.
 package eventlog

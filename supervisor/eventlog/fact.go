@@ -10,17 +10,16 @@ import (
 	"orchestrator/wire"
 )
 
-// atLayout is RFC 3339 with exactly three digits of a second, in UTC. One
-// width, so that times sort as text.
+// atLayout is RFC 3339 in UTC with exactly three digits of a second. The fixed width lets times
+// sort as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
-// maxFact bounds the texts of a fact together, so that no fact uses up the
-// memory of SQLite; see memory. Larger records need a file and names
-// it in the payload.
+// maxFact is the largest total size of a fact's texts, so that no fact exhausts the memory of
+// SQLite; see memory. Larger content must be stored in a file that the payload names.
 const maxFact = 32 << 20
 
-// examine says which fact of a batch cannot be kept, and why. It looks at all
-// of them before anything is written.
+// examine returns an error for the first fact of a batch that cannot be stored. It checks all
+// facts before anything is written.
 func examine(last int64, batch []wire.Record) error {
 	for i := range batch {
 		r := &batch[i]
@@ -34,10 +33,10 @@ func examine(last int64, batch []wire.Record) error {
 	return nil
 }
 
-// flaw returns why a fact cannot be kept; "" if it can.
+// flaw returns why a fact cannot be stored, or "".
 //
-// A NUL is legal UTF-8, but SQLite's own functions and its shell end a text at
-// it, so that what people would see is not what was kept. JSON cannot hold one.
+// A NUL is valid UTF-8, but SQLite's functions and its shell end a text at it. They would then
+// show a text other than the stored one. JSON text contains no NUL.
 func flaw(r *wire.Record) string {
 	switch {
 	case !plain(r.From):
@@ -69,7 +68,7 @@ func plain(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
 
-// appendAt appends a time as the column at has it.
+// appendAt appends a time in the format of the column at.
 func appendAt(b []byte, at time.Time) []byte {
 	return at.UTC().AppendFormat(b, atLayout)
 }
@@ -83,7 +82,7 @@ func parseAt(text []byte) (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// asKept is a fact as a log gives it back.
+// asKept returns a fact as a log returns it.
 func asKept(r wire.Record, seq int64) wire.Record {
 	r.Seq = seq
 	r.At = r.At.UTC().Truncate(time.Millisecond)

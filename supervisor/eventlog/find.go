@@ -9,9 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Find implements Log. An index gives the numbers, and each row is read by its
-// number when it is its turn: what is in memory at once is one row, and both
-// what the index says and what the row says are checked against each other.
+// Find implements Log. It gets the numbers from an index and reads each row when it is needed,
+// so only one row is in memory. It checks that the index and the row agree.
 func (l *SQLite) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		err := l.find(ctx, s, func(r wire.Record) bool { return yield(r, nil) })
@@ -21,7 +20,7 @@ func (l *SQLite) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 	}
 }
 
-// find shows what a search wants until show has seen enough.
+// find calls show for the facts of a search until show returns false.
 func (l *SQLite) find(ctx context.Context, s wire.Search, show func(wire.Record) bool) error {
 	end, err := l.visible()
 	if err == nil {
@@ -88,8 +87,9 @@ func (l *SQLite) fact(p *page, seq int64) (wire.Record, error) {
 	return p.facts[0], nil
 }
 
-// numbers asks the index for the first n letters of an addressee, or of all,
-// in a span. An index has no checksums; what is in no order would never end.
+// numbers returns up to n numbers of the letters of a recipient, or of all letters, in a span.
+// It checks their order: an index has no checksums, and a damaged one could repeat numbers
+// without end.
 func (l *SQLite) numbers(to string, s span, n int) ([]int64, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -111,7 +111,7 @@ func (l *SQLite) numbers(to string, s span, n int) ([]int64, error) {
 	return found, err
 }
 
-// index is the statement that walks through a mailbox, or through all mail.
+// index returns the statement that reads the letters of a recipient, or all mail.
 func (l *SQLite) index(to string, backward bool) statement {
 	switch {
 	case to != "" && backward:
@@ -124,7 +124,7 @@ func (l *SQLite) index(to string, backward bool) statement {
 	return l.letters
 }
 
-// read takes the numbers that an index gives for a span, n of them expected.
+// read reads up to n numbers from an index for a span.
 func (s span) read(index statement, n int) ([]int64, error) {
 	found := make([]int64, 0, n)
 	for {
@@ -144,7 +144,7 @@ func (s span) read(index statement, n int) ([]int64, error) {
 	}
 }
 
-// whoseKey is the number of the fact that has the key of a sender; 0: none.
+// whoseKey returns the number of the fact with a sender's key, or 0.
 func (l *SQLite) whoseKey(from, key string) (int64, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -161,7 +161,8 @@ func (l *SQLite) whoseKey(from, key string) (int64, error) {
 	return seq, nil
 }
 
-// failed is an error of SQLite in the index, as page.failed is one in the rows.
+// failed returns the error for a failure of SQLite in an index; page.failed is its counterpart
+// for rows.
 func (s span) failed(err error) error {
 	if damaged(err) {
 		return s.broken("the index of mail cannot be read", err)
@@ -169,8 +170,8 @@ func (s span) failed(err error) error {
 	return fmt.Errorf("looking for mail behind fact %d up to %d: %w", s.after, s.until, err)
 }
 
-// broken names the first fact, in the direction of the search, that may be
-// mail and is not found.
+// broken returns a ChainError for the first fact, in the direction of the search, that may be
+// missing.
 func (s span) broken(what string, cause error) error {
 	seq := s.after + 1
 	if s.backward {
@@ -179,7 +180,7 @@ func (s span) broken(what string, cause error) error {
 	return &ChainError{Seq: seq, What: what, Cause: cause}
 }
 
-// astray says that a row is sound but not what an index has it for.
+// astray returns the error for an intact row to which an index leads by mistake.
 func astray(seq int64) error {
 	return &ChainError{Seq: seq, What: "an index leads to it and should not"}
 }

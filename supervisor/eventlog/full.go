@@ -12,11 +12,11 @@ import (
 // ErrFull reports that the disk, a quota or a limit of the process has no room left.
 var ErrFull = errors.New("no space left on the disk")
 
-// why adds ErrFull to an error of SQLite where it belongs. SQLite reports a write that found
-// no room as an input/output error, so the file system is asked.
+// why adds ErrFull to an error of SQLite that a lack of space caused. SQLite reports such a
+// write as an input/output error, so why asks the file system.
 func (l *SQLite) why(err error) error { return orFull(l.path, err) }
 
-// orFull returns err, with ErrFull before it if the cause is that no room is left.
+// orFull returns err, wrapped in ErrFull if no space is left.
 func orFull(path string, err error) error {
 	full := codeOf(err)&0xff == codeFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	if full || codeOf(err)&0xff == codeIO && NoRoom(filepath.Dir(path)) {
@@ -25,7 +25,7 @@ func orFull(path string, err error) error {
 	return err
 }
 
-// NoRoom reports whether the file system of a folder has next to no room left.
+// NoRoom reports whether the file system of a folder is almost full.
 func NoRoom(dir string) bool {
 	const little = 1 << 20
 	var s syscall.Statfs_t

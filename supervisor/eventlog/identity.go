@@ -6,9 +6,8 @@ import (
 	"os"
 )
 
-// LostError reports that a file of the log was deleted or replaced while the log was
-// open. What is appended after that can be read by no other process, and is gone with
-// this one.
+// A LostError reports that a file of the log was deleted or replaced while the log was open. No
+// other process can read what is appended after that, and it is lost when this process ends.
 type LostError struct {
 	Path     string
 	Replaced bool // another file has the name now
@@ -21,8 +20,8 @@ func (e *LostError) Error() string {
 	return e.Path + " was deleted while the orchestrator ran"
 }
 
-// InPlace returns a *LostError if a name does not lead to a file any more that is open.
-// Where the folder cannot be asked it returns nil: the open file is as good as before.
+// InPlace returns a *LostError if name no longer leads to the open file. If the folder cannot
+// be read, it returns nil, because the open file may still be in place.
 func InPlace(name string, open os.FileInfo) error {
 	now, err := os.Stat(name)
 	switch {
@@ -36,8 +35,8 @@ func InPlace(name string, open os.FileInfo) error {
 	return nil
 }
 
-// meet notes which files a log consists of. SQLite holds them open, so their inode
-// numbers are not used again.
+// meet returns the files of a log. SQLite holds them open, so their inode numbers are not
+// reused.
 func meet(path string) (map[string]os.FileInfo, error) {
 	files := make(map[string]os.FileInfo)
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
@@ -53,8 +52,8 @@ func meet(path string) (map[string]os.FileInfo, error) {
 	return files, nil
 }
 
-// Sound returns a *LostError if a file of the log is not in its place any more. It asks
-// the folder and not SQLite, and waits for no lock.
+// Sound returns a *LostError if a file of the log was moved or deleted. It reads only the
+// folder, and waits for no lock of SQLite.
 func (l *SQLite) Sound() error {
 	for name, open := range l.files {
 		if err := InPlace(name, open); err != nil {

@@ -5,34 +5,33 @@ import (
 	"fmt"
 )
 
-// library opens connections of one SQLite for Go. The package links ncruces;
-// tests bring modernc as a second opinion. Both share every line of SQL and of
-// logic, and these few words are all that differs. Going through database/sql
-// instead costs 1.1 to 1.3 times the CPU for each row appended (batches of 1,
-// 16, 64 and 256, without syncs), because every value is boxed and copied;
-// boxed columns alone cost 2.3 times for each row read.
+// A library opens connections of one SQLite implementation for Go. The package links ncruces;
+// tests also run modernc for comparison. The two share all SQL and logic, and differ only in
+// these interfaces. Package database/sql boxes and copies every value. It would need 1.1 to 1.3
+// times the CPU for each appended row, in batches of 1 to 256 without syncs. Boxed columns
+// alone cost 2.3 times as much for each row read.
 type library func(path string, readOnly bool) (connection, error)
 
-// connection is one connection, of one goroutine at a time.
+// A connection is used by one goroutine at a time.
 type connection interface {
 	exec(sql string) error // several statements, no rows
 	prepare(sql string) (statement, error)
-	persistWAL() error // closing shall leave the write-ahead log where it is
+	persistWAL() error // makes close keep the write-ahead log
 	close() error
 }
 
-// statement is a prepared statement. What it returns are *sqlError.
+// A statement is a prepared statement. Its errors are *sqlError.
 type statement interface {
-	run(args []value) error   // to its end, for those without rows
-	query(args []value) error // before the first row
-	next() (bool, error)      // on the next row
-	done() error              // gives up the rows that are left
+	run(args []value) error   // runs a statement without rows
+	query(args []value) error // positions before the first row
+	next() (bool, error)      // moves to the next row
+	done() error              // discards the remaining rows
 	integer(column int) int64
 	text(column int) []byte // of text or blob, valid until the next row
 	close() error
 }
 
-// value is one bound value.
+// A value is one bound value.
 type value struct {
 	kind  valueKind
 	int   int64
@@ -40,7 +39,7 @@ type value struct {
 	bytes []byte
 }
 
-// valueKind says which field of a value counts.
+// A valueKind selects the field of a value that is used.
 type valueKind uint8
 
 const (
@@ -53,7 +52,7 @@ const (
 
 func ofInt(n int64) value { return value{kind: integer, int: n} }
 
-// orNull is a number that is NULL when 0.
+// orNull returns a number, or NULL for 0.
 func orNull(n int64) value {
 	if n == 0 {
 		return value{}
@@ -63,7 +62,7 @@ func orNull(n int64) value {
 
 func ofText(s string) value { return value{kind: stringText, text: s} }
 
-// textOrNull is a text that is NULL when empty.
+// textOrNull returns a text, or NULL for "".
 func textOrNull(s string) value {
 	if s == "" {
 		return value{}
@@ -71,7 +70,7 @@ func textOrNull(s string) value {
 	return ofText(s)
 }
 
-// sqlError is what SQLite says.
+// An sqlError is an error of SQLite.
 type sqlError struct {
 	code  int // extended result code
 	cause error
@@ -94,7 +93,7 @@ const (
 	codeRowID      = 19 | 10<<8
 )
 
-// codeOf is the extended result code of an error, 0 if it has none.
+// codeOf returns the extended result code of an error, or 0.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*sqlError](err); ok {
 		return e.code
@@ -102,10 +101,10 @@ func codeOf(err error) int {
 	return 0
 }
 
-// ErrForeign reports that a file is not a database of SQLite.
+// ErrForeign reports that a file is not an SQLite database.
 var ErrForeign = errors.New("the file is not a database")
 
-// foreign names the error of a file that is not a database.
+// foreign adds ErrForeign to the error for a file that is not a database.
 func foreign(err error) error {
 	if codeOf(err)&0xff == codeNotADB {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
@@ -113,7 +112,7 @@ func foreign(err error) error {
 	return err
 }
 
-// damaged tells whether SQLite found the file itself out of order.
+// damaged reports whether SQLite found the file itself malformed.
 func damaged(err error) bool {
 	code := codeOf(err) & 0xff
 	return code == codeCorrupt || code == codeNotADB

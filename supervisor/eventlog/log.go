@@ -9,44 +9,41 @@ import (
 	"orchestrator/wire"
 )
 
-// Log is the record of everything that became true. Its methods may be called
-// by several goroutines.
+// A Log is the record of all facts. Its methods may be called concurrently.
 type Log interface {
-	// Append adds facts behind number last: the first gets last+1, the next
-	// last+2, and so on. All of them are durable when it returns nil. It fails
-	// with
-	//   - ErrMoved when the log does not end at last,
-	//   - a *TakenError when one sender's key is there already,
-	//   - ErrInvalid when a fact cannot be kept as it is,
-	//   - ErrBusy when a stranger held the file for too long,
+	// Append adds facts after number last: the first gets last+1, the next last+2, and so on.
+	// When it returns nil, all of them are durable. It fails with
+	//   - ErrMoved if the log does not end at last,
+	//   - a *TakenError if a sender has already used a key,
+	//   - ErrInvalid if a fact cannot be stored unchanged,
+	//   - ErrBusy if another process held the file for too long,
 	//   - ErrReadOnly, fs.ErrClosed or the error of ctx, before it began,
-	//   - ErrBroken after a failed write; from then on it always does.
-	// An empty batch asks whether the log ends at last. A time is kept in UTC
-	// and whole milliseconds. The facts given are not changed and not kept.
+	//   - ErrBroken after a failed write, and from then on always.
+	// An empty batch checks whether the log ends at last. Times are stored in UTC and in whole
+	// milliseconds. Append does not change or retain the batch.
 	Append(ctx context.Context, last int64, batch []wire.Record) error
 
-	// Records yields the facts behind number after, in order, up to the one
-	// that was the last when the range began. At the first row that does not
-	// follow from the one before it yields a *ChainError and ends; other errors
-	// end it too. An empty payload comes back as nil. Payloads are for reading.
+	// Records yields the facts after number after, in order, up to the one that was last when
+	// the range began. At the first row that does not continue the chain it yields a
+	// *ChainError and ends. Other errors end it too. An empty payload is returned as nil.
+	// Payloads must not be modified.
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 
-	// Find yields the facts that a search wants: the one that has a key, or
-	// mail, in order or the newest first, each once. Like Records it shows
-	// nothing behind the fact that was the last when the range began, and a row
-	// that does not follow from the one before ends it with a *ChainError. It
-	// reads what it yields and little more, so that a caller that wants one letter
-	// need not say so. A name in To that is "" is no actor.
+	// Find yields the facts that a search selects: the one that has a key, or mail, oldest or
+	// newest first, each once. Like Records it yields no fact after the one that was last when
+	// the range began. A row that does not continue the chain ends it with a *ChainError. Find
+	// reads little more than it yields, so a caller that needs one letter can just stop. An
+	// empty name in To selects no actor.
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 
-	// Snapshot returns the newest state kept and the number of the last fact
-	// that it includes. If none is kept, or none is intact, seq is 0 and state
-	// nil, and the facts have to tell everything.
+	// Snapshot returns the newest stored state and the number of the last fact that it
+	// includes. If no intact state is stored, seq is 0 and state nil, and all facts must be
+	// read.
 	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
 
-	// Keep stores a state that includes every fact up to number seq, in place
-	// of one that is there for the same number, and forgets all but the newest
-	// two. The second is for the day when the first turns out to be damaged.
+	// Keep stores a state that includes every fact up to number seq. It replaces a state with
+	// the same number and removes all but the newest two. The older one is used if the newest
+	// is damaged.
 	Keep(ctx context.Context, seq int64, state []byte) error
 }
 
@@ -56,30 +53,31 @@ var (
 )
 
 var (
-	// ErrMoved says that the log does not end where the append assumed.
+	// ErrMoved reports that the log does not end where Append assumed.
 	ErrMoved = errors.New("the log does not end there")
 
-	// ErrBusy says that another process held the log; nothing was tried.
+	// ErrBusy reports that another process held the log. Nothing was written.
 	ErrBusy = errors.New("another process holds the log")
 
-	// ErrTaken says that the sender has used the key before. It comes as a
+	// ErrTaken reports that the sender has used the key before. It is returned as a
 	// *TakenError.
 	ErrTaken = errors.New("idempotency key is taken")
 
-	// ErrInvalid says that a fact cannot be kept: text that is not UTF-8 or
-	// holds a NUL, more than 32 MiB, a year of more than four digits, or a number
-	// of its own that is not the one it would get.
+	// ErrInvalid reports that a fact cannot be stored: its text is not UTF-8 or has a NUL, or
+	// is larger than 32 MiB. It is also returned for a year of more than four digits, or an
+	// unexpected number.
 	ErrInvalid = errors.New("not a fact that can be kept")
 
-	// ErrBroken says that a write or a sync failed, or that the chain is broken:
-	// nothing can be appended until the log is opened anew.
+	// ErrBroken reports that a write or a sync failed, or that the chain is broken. Nothing can
+	// be appended until the log is opened again.
 	ErrBroken = errors.New("the log is broken")
 
-	// ErrReadOnly says that the log was opened for reading.
+	// ErrReadOnly reports that the log was opened for reading.
 	ErrReadOnly = errors.New("the log is open for reading only")
 )
 
-// TakenError names the fact of a batch whose key is taken, and who has it.
+// A TakenError identifies the fact of a batch whose key is taken, and the fact that has the
+// key.
 type TakenError struct {
 	Index     int    // in the batch, from 0
 	From, Key string // the sender and the key
@@ -93,10 +91,10 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("idempotency key %q of %s is taken by fact %d", e.Key, e.From, e.Seq)
 }
 
-// Is makes a TakenError an ErrTaken.
+// Is reports whether target is ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
-// NewerError says that a newer program wrote the file. Nothing was changed in it.
+// A NewerError reports that a newer program wrote the file. The file was not changed.
 type NewerError struct {
 	Schema, Known int64
 }
@@ -105,11 +103,11 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("it was written by a newer version: its schema is %d, this program knows up to %d", e.Schema, e.Known)
 }
 
-// ChainError says at which fact the chain is broken.
+// A ChainError reports the fact at which the chain is broken.
 type ChainError struct {
 	Seq   int64  // the first fact that cannot be trusted
 	What  string // what is wrong with it
-	Cause error  // what SQLite said, or nil
+	Cause error  // the error of SQLite, or nil
 }
 
 func (e *ChainError) Error() string {
@@ -120,14 +118,14 @@ func (e *ChainError) Error() string {
 	return text
 }
 
-// Unwrap returns what SQLite said.
+// Unwrap returns the error of SQLite, or nil.
 func (e *ChainError) Unwrap() error { return e.Cause }
 
 func moved(end, assumed int64) error {
 	return fmt.Errorf("%w: it ends at %d, not at %d", ErrMoved, end, assumed)
 }
 
-// outside is the error of keeping a state of facts that are not there.
+// outside returns the error for a state that includes facts that are not in the log.
 func outside(seq, last int64) error {
 	return fmt.Errorf("keeping a state of fact %d: the log has facts 1 to %d", seq, last)
 }

@@ -8,36 +8,36 @@ import (
 	"orchestrator/wire"
 )
 
-// firstNumbers is how many numbers of a mailbox are fetched to begin with. Each
-// further page has twice as many, up to pageRows: who wants one letter pays for
-// few, who wants all is not asked to come too often.
+// firstNumbers is the number of entries of a mailbox that are fetched first. Each further page
+// has twice as many, up to pageRows. So one letter costs little, and many letters need few
+// pages.
 const firstNumbers = 16
 
-// mail is the mailboxes of several addressees as one, in the order of a search.
-// It has numbers only: they take 8 bytes where a letter may take megabytes, so
-// that many mailboxes can be merged. A letter is read when it is its turn.
+// mail merges the mailboxes of several recipients in the order of a search. It holds only
+// numbers of 8 bytes, so that many mailboxes can be merged although a letter may have
+// megabytes. A letter is read when it is the next one.
 type mail struct {
 	fetch    func(to string, s span, n int) ([]int64, error) // at most n, in order
 	backward bool
-	idle     []*mailbox // whose next number is not known yet
-	turns    []*mailbox // whose next number is; the last of them has the next turn
+	idle     []*mailbox // mailboxes whose next number is not known yet
+	turns    []*mailbox // mailboxes sorted by their next number; the last one is next
 }
 
-// mailbox is the letters of one addressee.
+// A mailbox is the letters of one recipient.
 type mailbox struct {
-	to    string  // "": for all in common
-	ahead []int64 // fetched, and in the order of the search
+	to    string  // "": all letters
+	ahead []int64 // numbers fetched, in the order of the search
 	left  span    // not fetched
 	page  int     // how many to fetch
 }
 
-// span is the numbers behind after up to until, in one of two directions.
+// A span is the numbers above after, up to until, in one of two directions.
 type span struct {
 	after, until int64
 	backward     bool
 }
 
-// openMail begins a search that ends at number end.
+// openMail begins a search of the facts up to end.
 func openMail(s wire.Search, end int64, fetch func(to string, s span, n int) ([]int64, error)) *mail {
 	left := span{after: max(s.After, 0), until: end, backward: s.Backward}
 	if s.Until != 0 {
@@ -47,7 +47,7 @@ func openMail(s wire.Search, end int64, fetch func(to string, s span, n int) ([]
 	if len(to) == 0 {
 		to = []string{""}
 	} else if to[0] == "" {
-		to = to[1:] // mail without an addressee is not for all
+		to = to[1:] // an empty name would select all mail
 	}
 	m := &mail{fetch: fetch, backward: s.Backward}
 	for _, name := range to {
@@ -56,8 +56,7 @@ func openMail(s wire.Search, end int64, fetch func(to string, s span, n int) ([]
 	return m
 }
 
-// next returns the number of the next letter and the mailbox that it is from; 0
-// when there is none.
+// next returns the number of the next letter and the recipient of its mailbox, or 0 at the end.
 func (m *mail) next(ctx context.Context) (seq int64, to string, err error) {
 	for _, box := range m.idle {
 		if err := ctx.Err(); err != nil {
@@ -79,7 +78,7 @@ func (m *mail) next(ctx context.Context) (seq int64, to string, err error) {
 	return seq, box.to, nil
 }
 
-// enter gives a mailbox its turn, or drops it when it is at its end.
+// enter sorts a mailbox into turns, or drops it at its end.
 func (m *mail) enter(box *mailbox) error {
 	if len(box.ahead) == 0 {
 		if err := m.refill(box); err != nil || len(box.ahead) == 0 {
@@ -113,10 +112,10 @@ func (m *mail) refill(box *mailbox) (err error) {
 	return nil
 }
 
-// holds tells whether a number lies in the span.
+// holds reports whether a number is in the span.
 func (s span) holds(seq int64) bool { return seq > s.after && seq <= s.until }
 
-// behind is what is left when everything up to a number has been seen.
+// behind returns the rest of the span after a number.
 func (s span) behind(seq int64) span {
 	if s.backward {
 		s.until = seq - 1

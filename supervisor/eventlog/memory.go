@@ -11,21 +11,20 @@ import (
 	"orchestrator/wire"
 )
 
-// Memory is a log that lives as long as the process: for tests, and for those
-// who want no files.
+// Memory is a log in memory, for tests and for use without files.
 type Memory struct {
 	mu      sync.Mutex
-	facts   []wire.Record // fact n at n-1; what is there is never changed
+	facts   []wire.Record // fact n is at n-1; elements never change
 	taken   map[sender]int64
-	letters map[string][]int64 // the numbers of each addressee's mail; of all under ""
+	letters map[string][]int64 // numbers of each recipient's mail; "" has all
 	kept    []state            // at most two, oldest first
 	closed  bool
 }
 
-// sender is who used which key.
+// A sender is an actor and a key that it has used.
 type sender struct{ from, key string }
 
-// state is what Keep was given.
+// A state is a state stored by Keep.
 type state struct {
 	seq  int64
 	body []byte
@@ -66,7 +65,7 @@ func (m *Memory) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return nil
 }
 
-// take enters the keys of a batch, all or none.
+// take records the keys of a batch, all or none.
 func (m *Memory) take(last int64, batch []wire.Record) error {
 	for i := range batch {
 		r := &batch[i]
@@ -147,7 +146,7 @@ func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 	}
 }
 
-// numbers is the first n letters of an addressee, or of all, in a span.
+// numbers returns up to n numbers of the letters of a recipient, or of all letters, in a span.
 func (m *Memory) numbers(to string, s span, n int) ([]int64, error) {
 	m.mu.Lock()
 	all := m.letters[to]
@@ -203,14 +202,14 @@ func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
 	return nil
 }
 
-// Last is the number of the newest fact; 0 when there is none.
+// Last returns the number of the newest fact, or 0.
 func (m *Memory) Last() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return int64(len(m.facts))
 }
 
-// Close forgets nothing yet refuses everything.
+// Close makes further operations fail. It does not release the memory.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// memory bounds what each connection may use: address space, taken from the
-// machine as it is needed and kept. SQLite needs the longest text some three
-// times, and finds no room for it between older pieces now and then.
+// memory is the address space that each connection may use. It is taken from the machine as
+// needed, and kept. SQLite needs about three times the longest text, and sometimes more because
+// of fragmentation.
 const memory = 1 << 30
 
 // leastMemory is what a connection needs for the longest fact.
 const leastMemory = 128 << 20
 
-// ncruces is the library of the program: SQLite as compiled Go, no cgo. Where the
-// address space of the process is limited, a connection makes do with less.
+// ncruces opens connections of the linked library: SQLite compiled to Go, without cgo. If the
+// address space of the process is limited, it tries less memory.
 func ncruces(path string, readOnly bool) (connection, error) {
 	c, err := openWith(path, readOnly, memory)
 	for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
@@ -28,10 +28,10 @@ func ncruces(path string, readOnly bool) (connection, error) {
 	return c, err
 }
 
-// openWith opens a connection that may use so much memory.
+// openWith opens a connection that may use room bytes of memory.
 func openWith(path string, readOnly bool, room int64) (c connection, err error) {
 	defer func() {
-		if p := recover(); p != nil { // SQLite in Go panics where it finds no memory
+		if p := recover(); p != nil { // SQLite in Go panics if there is no memory
 			cause, ok := p.(error)
 			if !ok {
 				cause = fmt.Errorf("panic: %v", p)
@@ -48,8 +48,8 @@ func openWith(path string, readOnly bool, room int64) (c connection, err error) 
 	if err != nil {
 		return nil, fromNcruces(err)
 	}
-	// Otherwise SQLite plans a query again whenever a bound number differs from
-	// the one before, which takes twice as long as reading a row.
+	// Without this, SQLite plans a query again whenever a bound number differs from the one
+	// before. That takes twice as long as reading a row.
 	if _, err := conn.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
 		return nil, errors.Join(fromNcruces(err), conn.Close())
 	}
@@ -104,12 +104,12 @@ func (s ncrucesStmt) run(args []value) error {
 	}
 	err := s.Exec()
 	if large(args) {
-		err = errors.Join(err, s.ClearBindings()) // they would stay until the next row
+		err = errors.Join(err, s.ClearBindings()) // release the values before the next row
 	}
 	return fromNcruces(err)
 }
 
-// large tells whether values take more memory than one would leave lying about.
+// large reports whether values are too large to be kept in memory between rows.
 func large(args []value) bool {
 	size := 0
 	for i := range args {

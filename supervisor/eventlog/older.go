@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// upgrade gives a file of version 1 what version 2 has more. Another program may
-// have done it since the file was recognized, so it asks again.
+// upgrade converts a file of version 1 to version 2. It checks the version again in its
+// transaction, because another program may have converted the file.
 func (l *SQLite) upgrade() error {
 	if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
 		return err
@@ -20,8 +20,8 @@ func (l *SQLite) upgrade() error {
 	}, func() {})
 }
 
-// addressees returns every actor that has mail. In a file of version 1 that was not
-// opened for writing since, all mail is what is in all mailboxes.
+// addressees returns every actor that has mail. A file of version 1 has no index of all mail,
+// so a search merges the mailboxes of these actors.
 func (l *SQLite) addressees(ctx context.Context) (all []string, err error) {
 	for name, found := "", true; found; {
 		if err := ctx.Err(); err != nil {
@@ -41,7 +41,7 @@ func (l *SQLite) addressees(ctx context.Context) (all []string, err error) {
 	return all, nil
 }
 
-// addressee finds the next one with mail in the order of names.
+// addressee returns the next actor with mail, in the order of names.
 func (l *SQLite) addressee(before string) (name string, found bool, err error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()

@@ -9,20 +9,18 @@ import (
 	"path/filepath"
 )
 
-// How the file is opened.
+// Pragmas of the connections.
 //
-// journal_mode WAL appends to a file beside the database, so that readers see a
-// whole log at any time. synchronous FULL syncs that file in every commit;
-// NORMAL would not, and loses commits at a power failure. The two fullfsync are
-// for macOS, where a plain fsync stops in the disk's own memory. The
-// write-ahead log goes into the database after 4000 pages, 16 MB, and stays in
-// its place when the log is closed: overwriting a file that has its size
-// already is what makes a commit of one row cheaper than appending to a plain
-// file, and a file that is never deleted cannot come back after a power
-// failure. locking_mode NORMAL lets the sqlite3 program read meanwhile.
+// journal_mode WAL appends to a file beside the database, so that readers always see a complete
+// log. synchronous FULL syncs that file in every commit; NORMAL would lose commits at a power
+// failure. The two fullfsync are for macOS, where a plain fsync ends in the memory of the disk.
+// The write-ahead log is moved into the database after 4000 pages, 16 MB, and remains when the
+// log is closed. Overwriting a file of full size makes the commit of one row cheaper than
+// appending to a plain file. A file that is never deleted also cannot reappear after a power
+// failure. locking_mode NORMAL lets the sqlite3 program read at the same time.
 //
-// An error while SQLite moves pages into the database is not reported by it,
-// and need not be: the pages stay in the write-ahead log until a move succeeds.
+// SQLite does not report an error while it moves pages into the database. The error is
+// harmless, because the pages stay in the write-ahead log until a move succeeds.
 const (
 	asAnybody = `PRAGMA busy_timeout = 1000; PRAGMA trusted_schema = OFF; `
 	asReader  = asAnybody + `PRAGMA query_only = ON`
@@ -30,17 +28,16 @@ const (
 	durable   = asWriter + `PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON`
 	unsynced  = asWriter + `PRAGMA synchronous = NORMAL`
 
-	// flush moves the whole write-ahead log into the database and starts it
-	// over. After a sync that failed, pages may be in the kernel's memory that
-	// it believes to be on disk; this writes them once more.
+	// flush moves the whole write-ahead log into the database and restarts it. After a failed
+	// sync, the kernel may treat pages in its memory as written; this writes them again.
 	flush = `PRAGMA wal_checkpoint(RESTART)`
 )
 
 // tail is how many of the newest facts are verified when a log is opened.
 const tail = 1000
 
-// Open opens the log in a file, which is made if it is not there. It verifies
-// the newest facts, and refuses with a *ChainError to write behind a break.
+// Open opens the log in a file, which it creates if necessary. It verifies the newest facts. If
+// the chain is broken, it returns a *ChainError, unless the log is opened for reading.
 func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if o.library == nil {
 		o.library = ncruces
@@ -84,8 +81,8 @@ func (l *SQLite) connect(ctx context.Context, o Options) error {
 	return l.connectLetters()
 }
 
-// continues makes a log that was found sound ready for appending. What is
-// refused stays as it is, which is why the file is upgraded only here.
+// continues prepares an intact log for appending. A log that it refuses is not changed, so the
+// file is upgraded only here.
 func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	end := l.last.Load()
 	if l.sum, err = l.verify(ctx, max(end-tail, 0), end); err != nil {
@@ -95,7 +92,7 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if !o.Durable {
-		// After a power failure the log may end before its tip, and nothing was promised.
+		// A log that is not durable may end before its tip after a power failure.
 		if err := os.Remove(tipOf(o.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -110,8 +107,8 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	return l.settle(o)
 }
 
-// complete finds a log that was cut short: a state is kept only behind the
-// facts that it includes.
+// complete returns a ChainError if the log was cut short: a stored state must not include facts
+// that are missing.
 func (l *SQLite) complete() error {
 	kept, err := ask(l.reader, selectNewest)
 	if last := l.last.Load(); err == nil && kept > last {
@@ -120,7 +117,7 @@ func (l *SQLite) complete() error {
 	return err
 }
 
-// connectWriter makes the file and the tables where they are missing.
+// connectWriter opens the file for writing, and creates the file and its tables if necessary.
 func (l *SQLite) connectWriter(o Options) (err error) {
 	if err := mayBegin(o.Path); err != nil {
 		return err
@@ -165,8 +162,7 @@ func (l *SQLite) connectWriter(o Options) (err error) {
 	})
 }
 
-// obeys asks for what matters: SQLite passes over a pragma that it cannot or
-// does not want to follow.
+// obeys checks the important pragmas, because SQLite ignores a pragma that it cannot follow.
 func obeys(c connection, durable bool) error {
 	if mode, err := askText(c, `PRAGMA journal_mode`); err != nil || mode != "wal" {
 		return errors.Join(err, fmt.Errorf("the journal mode is %q, not wal: is it on a network file system?", mode))
@@ -193,7 +189,7 @@ func (l *SQLite) connectReader(o Options) (err error) {
 	})
 }
 
-// connectLetters prepares what only a file of the newest version has.
+// connectLetters prepares the statements that need a file of the newest version.
 func (l *SQLite) connectLetters() error {
 	if version, err := ask(l.reader, selectVersion); err != nil || version < schemaVersion {
 		return err
@@ -211,8 +207,8 @@ func (l *SQLite) prepare(c connection, statements map[string]*statement) (err er
 	return nil
 }
 
-// settle makes sure that what was found is on disk, and the names of the files
-// with it: SQLite syncs the folder when it makes a file, but ncruces does not.
+// settle makes the file contents and the names of the files durable. SQLite syncs the folder
+// when it creates a file, but ncruces does not.
 func (l *SQLite) settle(o Options) error {
 	if err := l.writer.exec(flush); err != nil {
 		return fmt.Errorf("moving the write-ahead log into the database: %w", l.why(err))
@@ -221,12 +217,12 @@ func (l *SQLite) settle(o Options) error {
 	if l.files, err = meet(o.Path); err != nil {
 		return err
 	}
-	for name, info := range l.files { // SQLite makes them readable for all
+	for name, info := range l.files { // SQLite creates them readable for all users
 		if info.Mode().Perm()&0o077 == 0 {
 			continue
 		}
 		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return err // where it is not permitted, the owner of the file decides
+			return err // only the owner of the file may change its mode
 		}
 	}
 	if !o.Durable {

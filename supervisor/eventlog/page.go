@@ -6,19 +6,19 @@ import (
 	"orchestrator/wire"
 )
 
-// page is a place in the log, and the facts that were read before it.
+// A page is a position in the log, and the facts read before it.
 type page struct {
 	after int64  // the last fact read
 	sum   uint32 // its checksum
 	end   int64  // the last fact to read
 	facts []wire.Record
-	names map[string]string // one copy of what rows have in common
+	names map[string]string // shared copies of texts that many rows have
 }
 
-// manyNames bounds names: beyond it a text is not common.
+// manyNames is the most texts that names holds.
 const manyNames = 4096
 
-// read takes rows until the page is full, and verifies each.
+// read reads and verifies rows until the page is full.
 func (p *page) read(rows statement, c *chain) error {
 	for size := 0; p.after < p.end && len(p.facts) < pageRows && size < pageBytes; {
 		more, err := rows.next()
@@ -46,7 +46,7 @@ func (p *page) read(rows statement, c *chain) error {
 	return nil
 }
 
-// decode makes a fact of a row. The columns are those of selectEvents.
+// decode converts a row to a fact. The columns are those of selectEvents.
 func (p *page) decode(rows statement) (r wire.Record, ok bool) {
 	r.Seq = rows.integer(0)
 	r.At, ok = parseAt(rows.text(1))
@@ -63,7 +63,7 @@ func (p *page) decode(rows statement) (r wire.Record, ok bool) {
 	return r, ok
 }
 
-// name returns a text that many rows have as one string.
+// name returns a shared string for a text that many rows have.
 func (p *page) name(text []byte) string {
 	if len(text) == 0 {
 		return ""
@@ -82,8 +82,8 @@ func (p *page) broken(what string) error {
 	return &ChainError{Seq: p.after + 1, What: what}
 }
 
-// failed is an error of SQLite behind the last fact read. What it finds
-// malformed is a broken chain; what the disk does not give is not.
+// failed returns the error for a failure of SQLite after the last fact read. A malformed file
+// is a broken chain; a read error of the disk is not.
 func (p *page) failed(err error) error {
 	if damaged(err) {
 		return &ChainError{Seq: p.after + 1, What: "it cannot be read", Cause: err}

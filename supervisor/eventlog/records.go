@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// A page of rows ends after so many rows or bytes, whichever comes first. It is
-// what is in memory at once, and how long the reading connection is busy.
+// A page ends after this many rows or bytes, whichever comes first. It limits the memory used
+// at once, and how long the reading connection is busy.
 const (
 	pageRows  = 512
 	pageBytes = 1 << 20
@@ -26,7 +26,7 @@ func (l *SQLite) Records(ctx context.Context, after int64) iter.Seq2[wire.Record
 	}
 }
 
-// each shows the facts behind number after until show has seen enough.
+// each calls show for the facts after number after, until show returns false.
 func (l *SQLite) each(ctx context.Context, after int64, show func(wire.Record) bool) error {
 	end, err := l.visible()
 	if err != nil || after >= end {
@@ -36,8 +36,8 @@ func (l *SQLite) each(ctx context.Context, after int64, show func(wire.Record) b
 	return err
 }
 
-// visible is the last fact to show: the last whose append has returned. Who
-// only reads sees what is in the file.
+// visible returns the last fact to show: the last whose Append has returned. A log opened for
+// reading shows everything in the file.
 func (l *SQLite) visible() (int64, error) {
 	l.reading.Lock()
 	alone := l.writer != nil
@@ -52,8 +52,8 @@ func (l *SQLite) visible() (int64, error) {
 	return end, err
 }
 
-// read shows the facts behind number after up to number end, page by page,
-// until show has seen enough, and returns the sum of the last one read.
+// read calls show for the facts after number after, up to end, until show returns false. It
+// returns the sum of the last fact read.
 func (l *SQLite) read(ctx context.Context, after, end int64, show func(wire.Record) bool) (uint32, error) {
 	p := &page{after: after, end: end, names: make(map[string]string)}
 	err := l.locate(p)
@@ -71,7 +71,7 @@ func (l *SQLite) read(ctx context.Context, after, end int64, show func(wire.Reco
 	return p.sum, err
 }
 
-// locate finds the sum that a reading begins with.
+// locate sets the sum at which the page begins.
 func (l *SQLite) locate(p *page) error {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -94,7 +94,7 @@ func (l *SQLite) locate(p *page) error {
 	return nil
 }
 
-// newest asks the file for its last number.
+// newest reads the number of the last fact from the file.
 func (l *SQLite) newest() (int64, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -108,7 +108,7 @@ func (l *SQLite) newest() (int64, error) {
 	return end, err
 }
 
-// fill reads the next page. What was read before an error is in it.
+// fill reads the next page. After an error the page has the facts read before it.
 func (l *SQLite) fill(p *page) error {
 	p.facts = p.facts[:0]
 	l.reading.Lock()
@@ -126,8 +126,7 @@ func (l *SQLite) fill(p *page) error {
 	return err
 }
 
-// verify reads the facts behind number after, up to number end, and returns the
-// sum of the last.
+// verify reads the facts after number after, up to end, and returns the sum of the last one.
 func (l *SQLite) verify(ctx context.Context, after, end int64) (uint32, error) {
 	return l.read(ctx, after, end, func(wire.Record) bool { return true })
 }

@@ -13,17 +13,17 @@ import (
 	"orchestrator/wire"
 )
 
-// Check reads a whole log. It returns the last fact of the part at its beginning that is
-// in order, and what is wrong behind that; nil if nothing is.
+// Check reads the whole log. It returns the last fact of the intact part at the beginning, and
+// the error that follows it, or nil.
 func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
 	return l.check(ctx, func(wire.Record) bool { return true })
 }
 
 func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last int64, broken error) {
-	acked, sum := readTip(l.path) // first: the log may be growing
+	acked, sum := readTip(l.path) // read first, because the log may be growing
 	end, err := l.newest()
 	if err != nil {
-		end = math.MaxInt64 // it is found by reading
+		end = math.MaxInt64 // read until the end is found
 	}
 	_, broken = l.read(ctx, 0, end, func(r wire.Record) bool {
 		last = r.Seq
@@ -35,12 +35,12 @@ func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last i
 	return last, broken
 }
 
-// salvageBatch is how many facts are copied at once.
+// salvageBatch is the number of facts that are copied at a time.
 const salvageBatch = 512
 
-// Salvage copies the part at the beginning of a log that is in order into a new log,
-// which must not exist. It returns the last fact that was copied and what was wrong
-// behind it. The damaged log stays as it is.
+// Salvage copies the intact part at the beginning of a log into a new log, which must not
+// exist. It returns the last fact copied and the error that followed it. The damaged log is not
+// changed.
 func Salvage(ctx context.Context, from, to string) (last int64, lost, err error) {
 	old, err := Open(ctx, Options{Path: from, ReadOnly: true})
 	if err != nil {
@@ -78,16 +78,17 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 	if err != nil || last == 0 {
 		return last, lost, errors.Join(err, removeAll(logFiles(to)))
 	}
-	return last, lost, removeAll(logFiles(to)[1:]) // the first has all facts, and can be moved without the others
+	return last, lost, removeAll(logFiles(to)[1:]) // the database has all facts, and can be moved without the other files
 }
 
-// logFiles are the files of a log. The first has everything once the log is closed.
+// logFiles returns the names of the files of a log. The first has everything once the log is
+// closed.
 func logFiles(path string) []string {
 	return []string{path, path + "-wal", path + "-shm", tipOf(path)}
 }
 
-// unused returns an error if there is a file of a log already. SQLite would take an old
-// -wal for part of a new database.
+// unused returns an error if a file of a log already exists. SQLite would take an old -wal for
+// part of a new database.
 func unused(path string) error {
 	for _, name := range logFiles(path) {
 		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +98,7 @@ func unused(path string) error {
 	return nil
 }
 
-// removeAll removes those of the files that are there.
+// removeAll removes the files that exist.
 func removeAll(names []string) error {
 	var all []error
 	for _, name := range names {
@@ -108,9 +109,9 @@ func removeAll(names []string) error {
 	return errors.Join(all...)
 }
 
-// Copy writes a copy of a log into a new file, while the log may be growing. The copy is
-// read and compared with what was acknowledged when it began before it gets its name. It
-// returns the last fact that is in the copy.
+// Copy writes a copy of a log into a new file, while the log may be growing. Before the copy
+// gets its name, it is read and compared with the facts acknowledged at the beginning. Copy
+// returns the last fact in the copy.
 func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	if err := unused(to); err != nil {
 		return 0, err
@@ -119,7 +120,7 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 		return 0, err
 	}
 	acked, _ := readTip(from)
-	file, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-*") // SQLite takes an empty file, and its mode
+	file, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-*") // SQLite uses an empty file and keeps its mode
 	if err != nil {
 		return 0, err
 	}
@@ -143,8 +144,8 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	return last, syncFolder(filepath.Dir(to))
 }
 
-// giveName renames a file to a name that is not taken. Not every file system has hard
-// links.
+// giveName gives a file a new name that must not be taken. Some file systems have no hard
+// links; there it renames the file.
 func giveName(part, to string) error {
 	err := os.Link(part, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {

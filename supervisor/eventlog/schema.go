@@ -5,18 +5,17 @@ import (
 	"fmt"
 )
 
-// applicationID marks the file as an event log ("orEL"), and schemaVersion is
-// what the tables below are called. `file` and `PRAGMA user_version` show them.
+// applicationID marks the file as an event log ("orEL"), and schemaVersion is the version of
+// the tables. `file` and `PRAGMA user_version` show them.
 const (
 	applicationID = 0x6f72454c
 	schemaVersion = 2
 )
 
-// schema is everything in the file. An older program refuses a newer version;
-// a newer one must read every older one, and makes it a new one when it writes:
-// see older.go.
+// schema creates everything in the file. A program refuses a file of a newer version. It must
+// read every older version, and upgrades the file when it opens it for writing: see older.go.
 //
-// events has one row for each fact, from 1 without a hole:
+// events has one row for each fact, numbered from 1 without gaps:
 //
 //	seq              its number
 //	at               when, RFC 3339 in UTC with milliseconds: 2026-11-02T15:04:05.678Z
@@ -30,21 +29,19 @@ const (
 //	correlation      what it belongs together with; NULL when nothing
 //	crc              the chain: see chain.go
 //
-// What Go has as "" and 0 is NULL here, so that `IS NULL` asks the obvious and
-// the partial indexes stay small. actor_from and kind are never NULL: a unique
-// index does not compare NULLs.
+// Go's "" and 0 are stored as NULL, which makes `IS NULL` useful and keeps the partial indexes
+// small. actor_from and kind are never NULL, because a unique index does not compare NULLs.
 //
-// mail finds the letters of an actor behind a cursor. It has only rows with a
-// topic and an addressee, for anything else would cost every append a second
-// B-tree. letters finds all mail behind a number, or the newest, however many
-// rows there are that are none; it is what version 2 has more than version 1.
-// once is what makes a repeated request find its first answer.
+// The index mail finds the letters of an actor after a cursor. It has only rows with a topic
+// and a recipient, because other rows would cost every append a second B-tree. The index
+// letters finds all mail after a number, or the newest, without reading other rows; version 1
+// does not have it. The index once lets a repeated request find its first answer.
 //
-// snapshots has at most two states, and goes with the log in one file, so that
-// a copy of the file is a copy of everything. A state includes the events up to
-// seq and lies in parts from 0 of 1 MiB each; the last one is shorter, and may
-// be empty. Its crc continues that of the part before, the first that of the
-// event with the same seq.
+// snapshots has at most two states. It is in the same file as the log, so that a copy of the
+// file is complete. A state includes the events up to seq and is stored in parts of 1 MiB,
+// numbered from 0. The last part is shorter and may be empty. The crc of the first part
+// continues that of the event with the same seq. Each other crc continues that of the part
+// before.
 const schema = `CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   at TEXT NOT NULL,
@@ -71,9 +68,9 @@ CREATE TABLE snapshots (
 
 const lettersIndex = `CREATE INDEX letters ON events (seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL`
 
-// How mail is found. The indexes are named because SQLite, which does not know
-// how little of the log is mail, may take the numbers of the table instead and
-// walk through everything; and so that a missing index is an error, not a wait.
+// The queries for mail name their index. SQLite does not know how few facts are mail, and might
+// instead scan the table by number. A missing index also becomes an error instead of a slow
+// query.
 const (
 	mailOf = `SELECT seq FROM events INDEXED BY mail WHERE topic IS NOT NULL AND actor_to = ?4 AND seq > ?1 AND seq <= ?2 ORDER BY seq`
 	allOf  = `SELECT seq FROM events INDEXED BY letters WHERE topic IS NOT NULL AND actor_to IS NOT NULL AND seq > ?1 AND seq <= ?2 ORDER BY seq`
@@ -104,10 +101,10 @@ const (
 	selectVersion = `PRAGMA user_version`
 )
 
-// errNew says that the file has nothing in it yet.
+// errNew reports that the file is still empty.
 var errNew = errors.New("the file is empty")
 
-// recognize tells whether the file is an event log that this program knows.
+// recognize returns nil if the file is an event log that this program knows.
 func recognize(c connection) error {
 	id, err := ask(c, selectID)
 	if err != nil {
@@ -133,12 +130,12 @@ func recognize(c connection) error {
 	return nil
 }
 
-// create makes the tables, all or none.
+// create creates the tables, all or none.
 func create(c connection) error {
 	return c.exec(fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
 }
 
-// ask returns the first column of the first row as a number; 0 without one.
+// ask returns the first column of the first row as a number, or 0.
 func ask(c connection, sql string, args ...value) (n int64, err error) {
 	err = once(c, sql, args, func(row statement) { n = row.integer(0) })
 	return n, err
@@ -159,7 +156,7 @@ func once(c connection, sql string, args []value, see func(row statement)) error
 	return errors.Join(err, stmt.close())
 }
 
-// first shows the first row, and tells whether there is one.
+// first calls see with the first row and reports whether there is one.
 func first(stmt statement, args []value, see func(row statement)) (found bool, err error) {
 	if err := stmt.query(args); err != nil {
 		return false, err

@@ -7,13 +7,11 @@ import (
 	"math"
 )
 
-// partBytes is the size of every part of a state but the last. In one piece a
-// large state would have to fit into the memory of SQLite, several times over,
-// which never gives it back.
+// partBytes is the size of every part of a state except the last. As one value, a large state
+// would need several times its size in the memory of SQLite, which is never released.
 const partBytes = 1 << 20
 
-// Snapshot implements Log. It prefers a newer state, but takes only one that
-// follows from the chain.
+// Snapshot implements Log. It returns the newest state that continues the chain.
 func (l *SQLite) Snapshot(ctx context.Context) (seq int64, state []byte, err error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -40,8 +38,7 @@ func (l *SQLite) Snapshot(ctx context.Context) (seq int64, state []byte, err err
 	}
 }
 
-// load puts the parts of a state together, and tells whether all are there and
-// right.
+// load returns a state, and reports whether all its parts are there and intact.
 func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	start, found, err := firstInt(l.sumOf, ofInt(seq))
 	if err != nil || !found {
@@ -59,7 +56,7 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	for part := int64(0); ; part++ {
 		more, err := parts.next()
 		if err != nil || !more {
-			return state, size < partBytes, err // all are there if the last was short
+			return state, size < partBytes, err // the last part is short
 		}
 		body := parts.text(1)
 		sum = follow(sum, body)
@@ -71,8 +68,8 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	}
 }
 
-// Keep implements Log. It waits for its turn among the appends and is itself
-// one transaction, so that a large state holds up the batch behind it.
+// Keep implements Log. It is one transaction and waits for running appends, so a large state
+// delays the next batch.
 func (l *SQLite) Keep(ctx context.Context, seq int64, state []byte) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
@@ -85,7 +82,7 @@ func (l *SQLite) Keep(ctx context.Context, seq int64, state []byte) error {
 	return l.transact("keeping a state", func() error { return l.store(seq, state) }, func() {})
 }
 
-// store writes the parts of a state in place of what is there for its number.
+// store writes the parts of a state, replacing a state with the same number.
 func (l *SQLite) store(seq int64, state []byte) error {
 	start, err := ask(l.writer, selectSum, ofInt(seq))
 	if err != nil {

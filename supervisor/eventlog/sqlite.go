@@ -12,27 +12,27 @@ import (
 	"orchestrator/wire"
 )
 
-// Options say which file a log is in, and how much it promises.
+// Options select the file of a log and its durability.
 type Options struct {
-	Path string // of the file; -wal and -shm appear beside it
+	Path string // the file; SQLite creates -wal and -shm beside it
 
-	// Durable makes Append wait until the disk has the batch. Without it the
-	// newest batches may be gone after a power failure, though not after a
-	// crash of the process; the log is intact either way.
+	// Durable makes Append wait until the batch is on the disk. Without it, a power failure may
+	// lose the newest batches, but a crash of the process does not. The log stays intact either
+	// way.
 	Durable bool
 
-	// ReadOnly opens a log that is there, however broken, and changes nothing.
+	// ReadOnly opens an existing log, even a broken one, and changes nothing.
 	ReadOnly bool
 
 	library library                // nil: ncruces
 	sync    func(dir string) error // nil: syncFolder
 }
 
-// SQLite is a log in a file. It has two connections: one that appends, one
-// that reads, each with a lock of its own.
+// SQLite is a log in a file. It has one connection for appending and one for reading, each with
+// its own lock.
 type SQLite struct {
 	path  string
-	files map[string]os.FileInfo // what the log was opened as; nil when reading only
+	files map[string]os.FileInfo // the files that were opened; nil when reading only
 	tip   *tip                   // nil unless the log is durable
 
 	last atomic.Int64 // the newest fact whose append has returned
@@ -63,12 +63,12 @@ type SQLite struct {
 
 	open []statement // all that are to be closed
 
-	fate sync.Mutex // the last to be taken
-	over error      // why nothing can be appended any more, or nil
+	fate sync.Mutex // locked after the other mutexes
+	over error      // the error of every further append, or nil
 }
 
-// Last is the number of the newest fact whose append has returned, or that was
-// there when the log was opened; 0 when there is none.
+// Last returns the number of the newest fact: the last one appended, or the last one found when
+// the log was opened. It returns 0 if there is none.
 func (l *SQLite) Last() int64 { return l.last.Load() }
 
 // Append implements Log.
@@ -94,8 +94,8 @@ func (l *SQLite) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return err
 }
 
-// catchUp reads what a stranger has appended, so that the next append can name
-// the right end. cause is what told of the stranger.
+// catchUp reads what another process has appended, so that the next Append can use the right
+// end. cause is the error that revealed it.
 func (l *SQLite) catchUp(ctx context.Context, cause error) error {
 	end, err := l.newest()
 	if err == nil {
@@ -108,7 +108,7 @@ func (l *SQLite) catchUp(ctx context.Context, cause error) error {
 	return cause
 }
 
-// mayWrite returns why nothing can be written, or nil.
+// mayWrite returns an error if nothing can be written.
 func (l *SQLite) mayWrite(ctx context.Context) error {
 	l.fate.Lock()
 	defer l.fate.Unlock()
@@ -118,7 +118,7 @@ func (l *SQLite) mayWrite(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fail ends all appending. The first reason stays.
+// fail makes every further append fail. The first reason is kept.
 func (l *SQLite) fail(doing string, cause error) error {
 	l.fate.Lock()
 	defer l.fate.Unlock()
@@ -128,10 +128,10 @@ func (l *SQLite) fail(doing string, cause error) error {
 	return l.over
 }
 
-// transact does write in a transaction of its own, and kept once that is
-// durable. A refusal by write undoes it; anything else that goes wrong breaks
-// the log, a panic too: SQLite in Go panics when its memory is used up. Waiting
-// in vain for a stranger who is writing is no failure: nothing was tried.
+// transact calls write in a transaction, and calls kept when that is durable. If write returns
+// ErrTaken or ErrMoved, the transaction is rolled back. Any other failure breaks the log,
+// including a panic, with which SQLite in Go reports a lack of memory. ErrBusy does not break
+// it, because nothing was tried.
 func (l *SQLite) transact(doing string, write func() error, kept func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -220,8 +220,8 @@ func (l *SQLite) whoHas(last int64, i int, r *wire.Record, cause error) error {
 	return &TakenError{Index: i, From: r.From, Key: r.Key, Seq: seq}
 }
 
-// Close ends the log. What it holds is already where it belongs; an error of
-// closing loses nothing.
+// Close closes the log. Everything appended is stored already, so an error of Close loses no
+// data.
 func (l *SQLite) Close() error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
@@ -233,8 +233,7 @@ func (l *SQLite) Close() error {
 	return l.release()
 }
 
-// release closes the connections; the writer last, so that it is the one who
-// tidies up and leaves the write-ahead log in place.
+// release closes the connections. The writer is last, so that it can keep the write-ahead log.
 func (l *SQLite) release() error {
 	var all []error
 	for _, s := range l.open {

@@ -9,20 +9,19 @@ import (
 	"os"
 )
 
-// The tip records the end of the log when the newest append returned. It is a file of 16
-// bytes beside the database: the number of the newest fact, its checksum, and the
-// CRC-32C of both. It is overwritten after each batch and never synced, so after a power
-// failure it may be older than the log, which proves nothing. A log that ends before its
-// tip has lost facts that were acknowledged: its write-ahead log was deleted, cut or
-// damaged.
+// The tip records the end of the log when the newest append returned. It is a file of 16 bytes
+// beside the database: the number of the newest fact, its checksum, and the CRC-32C of both. It
+// is overwritten after each batch and never synced. So after a power failure it may be older
+// than the log, which is harmless. A log that ends before its tip has lost acknowledged facts:
+// its write-ahead log was deleted, cut or damaged.
 
 // tipSize is the size of the file.
 const tipSize = 16
 
-// tipOf is the name of the tip of a log.
+// tipOf returns the name of the tip of a log.
 func tipOf(path string) string { return path + "-tip" }
 
-// tip is the file, open for writing. A nil tip takes nothing.
+// A tip is the file, open for writing. A nil tip ignores writes.
 type tip struct {
 	file *os.File
 	room [tipSize]byte
@@ -36,8 +35,7 @@ func openTip(path string) (*tip, error) {
 	return &tip{file: file}, nil
 }
 
-// put notes the newest fact. A disk that does not take it keeps the tip before, which is
-// older and so harmless.
+// put records the newest fact. If the write fails, the older tip remains, which is harmless.
 func (t *tip) put(seq int64, sum uint32) {
 	if t == nil {
 		return
@@ -64,7 +62,7 @@ func readTip(path string) (seq int64, sum uint32) {
 	return int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint32(b[8:])
 }
 
-// EmptyError reports that the file of a log is empty or missing, although facts were
+// An EmptyError reports that the file of a log is empty or missing, although facts were
 // recorded in it.
 type EmptyError struct {
 	Path    string
@@ -83,16 +81,16 @@ func (e *EmptyError) Error() string {
 	return fmt.Sprintf("%s %s, but facts up to %d were recorded in it", e.Path, state, e.Acked)
 }
 
-// mayBegin returns an *EmptyError where a new log would be begun in place of one that
-// had facts. SQLite deletes the write-ahead log of an empty database when it first reads
-// it, so this is asked before.
+// mayBegin returns an *EmptyError if Open would create a new log in place of one that had
+// facts. It must run first, because SQLite deletes the write-ahead log of an empty database
+// when it reads it.
 func mayBegin(path string) error {
 	info, err := os.Stat(path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if !missing && (err != nil || info.Size() > 0) {
 		return err
 	}
-	const header = 32 // of a write-ahead log that holds nothing yet
+	const header = 32 // size of an empty write-ahead log
 	acked, _ := readTip(path)
 	if wal, err := os.Stat(path + "-wal"); acked > 0 || err == nil && wal.Size() > header {
 		return &EmptyError{Path: path, Missing: missing, Acked: acked}
@@ -100,7 +98,7 @@ func mayBegin(path string) error {
 	return nil
 }
 
-// reaches returns a *ChainError if a log with last facts ends before its tip, or differs
+// reaches returns a *ChainError if a log that ends at last is shorter than its tip, or differs
 // from it.
 func (l *SQLite) reaches(last, seq int64, sum uint32) error {
 	if seq == 0 {

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// echoTime is how long a line of ours can come back from a terminal.
+// echoTime is how long after a write a terminal may echo a line.
 const echoTime = time.Second
 
-// EchoFilter remembers what was just written to an agent's terminal. The terminal
-// is made raw, but a program may turn its echo on again, and then our own
-// messages would come back as the agent's.
+// An EchoFilter recognizes lines that an agent's terminal echoes. The terminal is raw at first,
+// but a program may turn its echo on. Messages to the agent would then appear as its output.
 type EchoFilter struct {
 	seed maphash.Seed
 
@@ -20,12 +19,12 @@ type EchoFilter struct {
 	written map[uint64]time.Time
 }
 
-// NewEchoFilter makes a filter for a run in a terminal.
+// NewEchoFilter returns a filter for a run in a terminal.
 func NewEchoFilter() *EchoFilter {
 	return &EchoFilter{seed: maphash.MakeSeed(), written: make(map[uint64]time.Time)}
 }
 
-// Wrote notes a line that is about to be written.
+// Wrote records a line that is about to be written.
 func (e *EchoFilter) Wrote(line []byte) {
 	now := time.Now()
 	e.mu.Lock()
@@ -38,8 +37,8 @@ func (e *EchoFilter) Wrote(line []byte) {
 	e.written[maphash.Bytes(e.seed, bytes.TrimRight(line, "\r\n"))] = now
 }
 
-// drop reports whether a line is one of ours that came back. Each comes back
-// once. Empty lines belong to no side.
+// drop reports whether a line is an echo. Each written line is echoed at most once. Empty lines
+// are never dropped.
 func (e *EchoFilter) drop(line []byte, now time.Time) bool {
 	if e == nil || len(line) == 0 {
 		return false

@@ -12,14 +12,14 @@ import (
 // agents.
 type Feed struct {
 	Recent   *RecentEvents
-	OnNotice func(*Notice) // sees each
+	OnNotice func(*Notice) // called for each notice
 
 	mu      sync.Mutex
 	Outputs map[string]*Agent
-	all     []*Follower // those who follow all agents, also future ones
+	all     []*Follower // followers of all agents, including future ones
 }
 
-// NoteMessage notes that an agent has sent a message by another way than its stdout.
+// NoteMessage records that an agent has sent a message other than by its stdout.
 func (u *Feed) NoteMessage(agent string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,21 +28,21 @@ func (u *Feed) NoteMessage(agent string) {
 	}
 }
 
-// Notice is a fact for people. Event puts it into words at its first call: most facts are not
-// read, and the recorder has others waiting.
+// A Notice is a fact to be shown. Event formats it at the first call, because most facts are
+// never read and the recorder must not be delayed.
 type Notice struct {
 	Record wire.Record
 	once   sync.Once
 	event  wire.Event
 }
 
-// Event is the fact in words.
+// Event returns the fact as an event.
 func (n *Notice) Event() *wire.Event {
 	n.once.Do(func() { n.event = handlers.Tell(n.Record) })
 	return &n.event
 }
 
-// Publish tells of facts, in their order.
+// Publish passes on facts in order.
 func (u *Feed) Publish(records []wire.Record) {
 	all := make([]Notice, len(records))
 	told := make([]*Notice, len(records))
@@ -57,9 +57,9 @@ func (u *Feed) Publish(records []wire.Record) {
 	}
 }
 
-// say puts news among what the agent says that they are about, or, if they are
-// about none, among what those hear who follow all. What was decided is only
-// heard, and does not push the agent's own words out of what is kept of them.
+// say adds a notice to the output of its agent. A notice without an agent goes to the followers
+// of all agents. Decisions go only to followers, so that they do not displace the agent's own
+// lines in the tail.
 func (u *Feed) say(n *Notice) {
 	happening := handlers.Happening(n.Record.Kind)
 	agent := handlers.About(&n.Record)
@@ -80,7 +80,7 @@ func (u *Feed) say(n *Notice) {
 	}
 }
 
-// AddAgent adds an agent's output, and has those who follow all follow it too.
+// AddAgent adds an agent's output, and connects the followers of all agents to it.
 func (u *Feed) AddAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -90,7 +90,7 @@ func (u *Feed) AddAgent(v *Agent) {
 	}
 }
 
-// RemoveAgent ends what is kept of an agent.
+// RemoveAgent removes an agent's output.
 func (u *Feed) RemoveAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,7 +113,7 @@ func (u *Feed) RemoveFollower(f *Follower) {
 	u.all = slices.DeleteFunc(slices.Clone(u.all), func(o *Follower) bool { return o == f })
 }
 
-// Close ends all who follow all.
+// Close closes the followers of all agents.
 func (u *Feed) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

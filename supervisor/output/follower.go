@@ -9,37 +9,35 @@ import (
 )
 
 const (
-	// backlog bounds what waits for a follower, for each agent.
+	// backlog is the number of bytes that may wait for a follower, for each agent.
 	backlog = 256 << 10
-	// patience is how long an agent waits for a follower that it may wait for
-	// and that takes nothing at all.
+	// patience is how long an agent waits for a blocking follower that takes nothing.
 	patience = time.Second
 )
 
-// Follower hears some agents as they speak. Each agent has a backlog of its
-// own, taken in turn, so that one that floods does not hide the others.
+// A Follower receives the lines of some agents. Each agent has its own backlog, taken in turn,
+// so that one agent with much output does not hide the others.
 //
-// A follower that waits is waited for: an agent whose backlog is full stands
-// still until it moves, and only when it has not moved for a second are lines
-// left out. One that does not wait loses lines at once. What is left out is
-// counted, and told in the next line that is not.
+// An agent whose backlog is full waits for a blocking follower. If the follower takes nothing
+// for a second, lines are dropped. Other followers lose lines at once. Dropped lines are
+// counted, and the next line reports their number.
 type Follower struct {
-	waits      bool                   // agents wait for it
-	EventsOnly bool                   // to agents: it hears the orchestrator alone
-	KeepOpen   bool                   // also when all that it follows are gone: others may come
-	skips      func(kind string) bool // what of the orchestrator it leaves out; nil: nothing
+	waits      bool                   // agents wait for it when a backlog is full
+	EventsOnly bool                   // receives only events, no lines of agents
+	KeepOpen   bool                   // stay open when no agent is left, because others may come
+	skips      func(kind string) bool // reports the kinds of events to leave out; nil: none
 
 	mu     sync.Mutex
 	queues map[string]*queue
-	ready  []*queue // those with something in them, oldest first
+	ready  []*queue // queues that are not empty, oldest first
 	wake   chan struct{}
-	moved  chan struct{} // closed when something was taken
+	moved  chan struct{} // closed when a page was taken
 	stuck  bool
 	closed bool
-	voices int // that it follows
+	voices int // number of outputs that it follows
 }
 
-// queue is the backlog of one agent.
+// A queue is the backlog of one agent.
 type queue struct {
 	agent  string
 	page   Page
@@ -47,17 +45,17 @@ type queue struct {
 	listed bool
 }
 
-// Line is what a follower hears.
+// A Line is a line that a follower receives.
 type Line struct {
 	At     time.Time
 	Agent  string
 	Stream string
 	Text   []byte // valid until the next call of Next
 	Missed int64
-	Event  *wire.Event // when the orchestrator speaks
+	Event  *wire.Event // the event, for a line of the orchestrator
 }
 
-// Document is the line for programs.
+// Document returns the line in its JSON form.
 func (l Line) Document() wire.LogLine {
 	line := wire.LogLine{At: Stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
 	if l.Event != nil {
@@ -66,7 +64,7 @@ func (l Line) Document() wire.LogLine {
 	return withEntry(line, l.Text)
 }
 
-// withEntry puts the text into a line: what it says, when it is an event:log.
+// withEntry adds the text to a line. For an event:log it adds the fields of the entry.
 func withEntry(line wire.LogLine, text []byte) wire.LogLine {
 	line.Text = string(text)
 	if line.Stream == wire.StreamErr || line.Stream == wire.StreamOwn {
@@ -78,7 +76,7 @@ func withEntry(line wire.LogLine, text []byte) wire.LogLine {
 	return line
 }
 
-// NewFollower makes a follower.
+// NewFollower returns a follower. If waits is true, agents wait for it.
 func NewFollower(waits bool) *Follower {
 	return &Follower{
 		waits:  waits,
@@ -88,7 +86,7 @@ func NewFollower(waits bool) *Follower {
 	}
 }
 
-// push adds a page, waiting for room if this follower is waited for.
+// push adds a page. It waits for room if the follower is blocking.
 func (f *Follower) push(agent string, p *Page) {
 	if f.EventsOnly {
 		return
@@ -112,7 +110,7 @@ func (f *Follower) push(agent string, p *Page) {
 	}
 }
 
-// await gives the follower a moment to take something.
+// await waits up to patience for the follower to take a page.
 func (f *Follower) await(moved chan struct{}) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -120,13 +118,13 @@ func (f *Follower) await(moved chan struct{}) {
 	case <-moved:
 	case <-timer.C:
 		f.mu.Lock()
-		f.stuck = f.moved == moved // else it has taken something just now
+		f.stuck = f.moved == moved // otherwise it has just taken a page
 		f.mu.Unlock()
 	}
 }
 
-// PushNow adds a page without waiting, also past the backlog: what the
-// orchestrator says is little and is not left out before several times of it.
+// PushNow adds a page without waiting, even beyond the backlog. The orchestrator writes little,
+// so its lines are dropped only at eight times the backlog.
 func (f *Follower) PushNow(agent string, p *Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,12 +164,12 @@ func (f *Follower) put(q *queue, p *Page) {
 	}
 }
 
-// Skip leaves out what the orchestrator says of some kinds before it is put into words. It
-// is to be called before Run.
+// Skip leaves out the events of some kinds before they are formatted. It must be called before
+// Run.
 func (f *Follower) Skip(kind func(string) bool) { f.skips = kind }
 
-// Next waits for lines of one agent and calls see for each. It returns false
-// when the follower was closed and has nothing left, or ctx is over.
+// Next waits for lines of one agent and calls see for each. It returns false when the follower
+// is closed and empty, or when ctx is done.
 func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) bool {
 	for {
 		if agent, ok := f.take(&spare.page); ok {
@@ -197,7 +195,7 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 	}
 }
 
-// heard is the i-th line of a page as a follower hears it.
+// heard returns line i of a page as a follower receives it.
 func (p *Page) heard(i int, agent string) Line {
 	m := &p.lines[i]
 	l := Line{At: m.At, Agent: agent, Stream: m.Stream, Text: p.line(i), Missed: m.missed}
@@ -208,10 +206,10 @@ func (p *Page) heard(i int, agent string) Line {
 	return l
 }
 
-// Backlog is a buffer that the caller of Next keeps for it.
+// A Backlog is a buffer that the caller reuses for calls of Next.
 type Backlog struct{ page Page }
 
-// take swaps the backlog whose turn it is for an empty page.
+// take exchanges the next backlog for an empty page.
 func (f *Follower) take(spare *Page) (agent string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,8 +230,8 @@ func (f *Follower) take(spare *Page) (agent string, ok bool) {
 	return q.agent, true
 }
 
-// joined and parted count the outputs that it follows; without any, one that
-// does not stay has nothing more to come.
+// joined and parted count the outputs that the follower follows. Without any, it closes, unless
+// KeepOpen is set.
 func (f *Follower) joined() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -250,7 +248,7 @@ func (f *Follower) parted() {
 	}
 }
 
-// Close ends the follower: what it has is still taken, nothing is added.
+// Close closes the follower. Its backlog can still be taken.
 func (f *Follower) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,29 +17,29 @@ import (
 	"orchestrator/wire"
 )
 
-// LogQuery chooses lines of agents.
+// A LogQuery selects lines of agents.
 type LogQuery struct {
 	Agents []string // none: all
-	Last   int      // lines of each agent; AllLines: all
+	Last   int      // number of last lines of each agent; AllLines: all
 	Stream string   // "": all
-	After  string   // later than this time, spelled as theirs
+	After  string   // later than this time, in the format of Stamp
 	Until  string
 	Follow bool
 
-	Past string // of what was said before: not later than this
+	Past string // limit for stored lines: not later than this
 }
 
-// AllLines is for LogQuery.Last.
+// AllLines as LogQuery.Last selects all lines.
 const AllLines = -1
 
-// AgentLog is where the lines of one agent are found.
+// An AgentLog holds the sources of one agent's lines.
 type AgentLog struct {
 	Agent string
 	Dir   string
 	Tail  []wire.LogLine
 }
 
-// SendNew sends lines as they come.
+// SendNew sends the selected lines of a follower as they arrive.
 func (q *LogQuery) SendNew(ctx context.Context, f *Follower, send func(wire.LogLine) error) error {
 	if f == nil {
 		return nil
@@ -61,7 +61,7 @@ func (q *LogQuery) wants(line *wire.LogLine) bool {
 		(q.After == "" || line.At > q.After) && (q.Until == "" || line.At <= q.Until)
 }
 
-// wanted are the lines of the tail that are.
+// wanted returns the lines of the tail that a query selects.
 func (p *AgentLog) wanted(q *LogQuery) []wire.LogLine {
 	var lines []wire.LogLine
 	for i := range p.Tail {
@@ -72,7 +72,7 @@ func (p *AgentLog) wanted(q *LogQuery) []wire.LogLine {
 	return lines
 }
 
-// Lines are the last lines of one agent that are wanted.
+// Lines returns the last lines of the agent that a query selects.
 func (p *AgentLog) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	tail := p.wanted(q)
 	if q.Last >= 0 && q.After == "" && q.Until == "" && len(tail) >= q.Last {
@@ -96,8 +96,7 @@ func sequence(lines []wire.LogLine) iter.Seq2[wire.LogLine, error] {
 	}
 }
 
-// last are the last n lines. They are counted first, so that none needs to be
-// kept meanwhile.
+// last returns the last n lines. It counts the lines first, so that none is held in memory.
 func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
 	return func(yield func(wire.LogLine, error) bool) {
 		skip := -n
@@ -115,7 +114,7 @@ func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, e
 	}
 }
 
-// read reads one stream of the agent from its files.
+// read returns the lines of one stream from its files.
 func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
 	stream := wire.StreamOut
 	if suffix == ".err" {
@@ -140,8 +139,7 @@ func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, erro
 	}
 }
 
-// readLog reads the lines of a log file, and of each the time. One that was
-// removed meanwhile has none.
+// readLog returns the lines of a log file with their times. A file that was removed has none.
 func readLog(name string) iter.Seq2[wire.LogLine, error] {
 	return func(yield func(wire.LogLine, error) bool) {
 		file, err := os.Open(name)
@@ -169,7 +167,7 @@ func readLog(name string) iter.Seq2[wire.LogLine, error] {
 	}
 }
 
-// Merged makes one sequence of many, each of which is in order of time.
+// Merged merges sequences that are each sorted by time.
 func Merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
 	return func(yield func(wire.LogLine, error) bool) {
 		var heads heads
@@ -196,9 +194,9 @@ func Merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error
 	}
 }
 
-// head is the first line of a sequence that has not been sent yet.
+// A head is the next line of a sequence.
 type head struct {
-	number int // of the sequence, among equals
+	number int // number of the sequence, which orders equal times
 	line   wire.LogLine
 	err    error
 	next   func() (wire.LogLine, error, bool)
@@ -209,7 +207,7 @@ func (h *head) advance() (more bool) {
 	return more
 }
 
-// heads is a heap, the oldest first.
+// heads is a heap with the oldest line first.
 type heads []*head
 
 func (h heads) Len() int      { return len(h) }

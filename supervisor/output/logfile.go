@@ -14,38 +14,36 @@ import (
 	"orchestrator/wire"
 )
 
-// RetryAfter is how long a log file that could not be written is left alone.
+// RetryAfter is the pause after a failed write to a log file.
 const RetryAfter = 5 * time.Second
 
-// File is where one stream of one run goes: whole lines, each with its
-// time, in files of bounded size named RUN-PART.out or .err, both numbers, so
-// that their names tell their age. Nothing is made before there is something
-// to write.
+// A File stores one stream of one run: complete lines, each with its time. It consists of files
+// of limited size named RUN-PART.out or .err. The two numbers give the order of the files. No
+// file is created before the first write.
 //
-// When the disk refuses, lines are counted instead of written, nothing waits,
-// and after a while it is tried again; a line is in the file whole or not at
-// all. It is used by one goroutine.
+// If a write fails, the lines are counted instead, and nothing waits. The next try comes after
+// RetryAfter. A line is written completely or not at all. A File must not be used concurrently.
 type File struct {
 	Dir    string
 	Prefix string // the run
 	Suffix string // .out or .err
 	Limits Limits
-	Note   func(lost int64, now time.Time) []byte // the line that stands for lost ones; nil: in words
+	Note   func(lost int64, now time.Time) []byte // returns the line that replaces lost ones; nil: a default text
 
 	file    *os.File
 	Part    int
 	size    int64
-	Lost    int64 // lines since the first refusal
+	Lost    int64 // lines lost since the first failed write
 	retryAt time.Time
 }
 
-// name of the current file.
+// name returns the path of the current file.
 func (f *File) name() string {
 	return filepath.Join(f.Dir, fmt.Sprintf("%s-%02d%s", f.Prefix, max(1, f.Part), f.Suffix))
 }
 
-// Write appends whole lines. While it fails it returns the error once, when
-// the trouble begins; lost counts on.
+// Write appends complete lines. Of consecutive failures only the first is returned; Lost counts
+// the lines.
 func (f *File) Write(text []byte, lines int64, now time.Time) error {
 	if f.Lost > 0 && now.Before(f.retryAt) {
 		f.Lost += lines
@@ -63,14 +61,14 @@ func (f *File) Write(text []byte, lines int64, now time.Time) error {
 		f.Lost = 0
 		return nil
 	case f.Lost > 0:
-		err = nil // said before
+		err = nil // returned before
 	}
 	f.Lost += lines
 	f.retryAt = now.Add(RetryAfter)
 	return err
 }
 
-// gap is the line that stands for those that are missing.
+// gap returns the line that replaces lost ones.
 func (f *File) gap(now time.Time) []byte {
 	if f.Note != nil {
 		return f.Note(f.Lost, now)
@@ -78,7 +76,7 @@ func (f *File) gap(now time.Time) []byte {
 	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", Stamp(now), f.Lost)
 }
 
-// append writes all of text or leaves the file as it was.
+// append writes text completely or leaves the file unchanged.
 func (f *File) append(text []byte) error {
 	if _, err := f.file.Write(text); err != nil {
 		_ = f.file.Truncate(f.size)
@@ -88,7 +86,7 @@ func (f *File) append(text []byte) error {
 	return nil
 }
 
-// ready opens the file, or turns to the next one when this one is full.
+// ready opens the file, or the next one if this one is full.
 func (f *File) ready(more int64) error {
 	if f.file != nil && (f.size == 0 || f.size+more <= f.Limits.MaxSize) {
 		return nil
@@ -113,13 +111,12 @@ func (f *File) ready(more int64) error {
 	return nil
 }
 
-// Prune removes the oldest files of this stream beyond what is kept, but never
-// the one that is written.
+// Prune removes the oldest files of this stream beyond Limits.Keep, but never the current one.
 func (f *File) Prune() {
 	names := FileNames(f.Dir, f.Suffix)
 	for _, name := range names[:max(0, len(names)-f.Limits.Keep)] {
 		if name := filepath.Join(f.Dir, name); name != f.name() {
-			_ = os.Remove(name) // one that stays is removed next time
+			_ = os.Remove(name) // a remaining file is removed next time
 		}
 	}
 }
@@ -132,8 +129,8 @@ func (f *File) Close() {
 	}
 }
 
-// logNames lists the log files of a stream in a folder, oldest first. What is
-// named otherwise is not ours, neither to read nor to remove.
+// FileNames returns the log files of a stream in a folder, oldest first. It ignores files with
+// other names.
 func FileNames(dir, suffix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -153,8 +150,8 @@ func FileNames(dir, suffix string) []string {
 	return names
 }
 
-// logAge reads the run and the part in a log file's name. They are numbers of
-// any length: as text, part 100 would be older than part 11.
+// logAge parses the run and the part in the name of a log file. They must be compared as
+// numbers: as text, part 100 would be older than part 11.
 func logAge(name string) (run, part int, ok bool) {
 	front, back, _ := strings.Cut(strings.TrimSuffix(name, filepath.Ext(name)), "-")
 	run, err := strconv.Atoi(front)
@@ -165,12 +162,12 @@ func logAge(name string) (run, part int, ok bool) {
 	return run, part, err == nil
 }
 
-// NextRun is the number of the run after all that have files in dir.
+// NextRun returns the number after the last run that has files in dir.
 func NextRun(dir string) int {
 	last := 0
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 1 // the trouble shows when the file is made
+		return 1 // the error appears when the file is created
 	}
 	for _, entry := range entries {
 		if run, _, ok := logAge(entry.Name()); ok {
@@ -180,11 +177,11 @@ func NextRun(dir string) int {
 	return last + 1
 }
 
-// RunPrefix is what the files of a run begin with.
+// RunPrefix returns the beginning of the file names of a run.
 func RunPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 
-// StampLayout is how log files spell a time; its length is fixed.
+// StampLayout is the format of times in log files. Its length is fixed.
 const StampLayout = "2006-01-02T15:04:05.000Z"
 
-// Stamp spells a time as log files have it.
+// Stamp formats a time as in log files.
 func Stamp(at time.Time) string { return wire.Timestamp(at) }

@@ -1,9 +1,9 @@
-// Package output keeps what agents print.
+// Package output stores and distributes what agents print.
 //
 // An [Agent] is the output of one agent over all its runs. A [Run] splits the output of a run
-// into lines. Messages go to the connection of the agent; everything else is log: it goes to
-// files, to the last lines in memory, and to those who follow. A [Feed] has all agents and
-// the recent events.
+// into lines. Messages go to the channel of the agent. All other lines are log: they go to
+// files, to the last lines in memory, and to followers. A [Feed] has the outputs of all agents
+// and the recent events.
 package output
 
 import (
@@ -19,14 +19,15 @@ import (
 	"orchestrator/wire/line"
 )
 
-// Agent is the output of an agent over all its runs: in files, in the last lines in memory,
-// and for followers. The goroutines of the agent itself do the work, a chunk at a time.
+// An Agent is the output of an agent over all its runs: in files, in the last lines in memory,
+// and for followers. The goroutines that read the agent's output do the work, a chunk at a
+// time.
 type Agent struct {
 	agent string
-	Tell  func(wire.Event) // something about the output that people should know
+	Tell  func(wire.Event) // reports an event about the output
 
 	lines, bytes, cut, unlogged atomic.Int64
-	heardAt                     atomic.Int64 // of the last output, since epoch
+	heardAt                     atomic.Int64 // time of the last output, since epoch
 	epoch                       time.Time
 	OnSound                     atomic.Pointer[func()] // called once at the next output
 	Spoke                       atomic.Bool            // the current run has sent a message
@@ -38,46 +39,46 @@ type Agent struct {
 	followers []*Follower
 }
 
-// NewAgent makes the output of an agent.
+// NewAgent returns the output of an agent.
 func NewAgent(agent string, output Limits, tell func(wire.Event)) *Agent {
 	return &Agent{agent: agent, Tell: tell, epoch: time.Now(), Limits: output, tail: tail{limit: output.Tail}}
 }
 
-// Run is one run of an output.
+// A Run is the output of one run of an agent.
 type Run struct {
 	*Agent
 	run      string
-	Echoes   *EchoFilter // nil where the agent has no terminal
-	Messages Messages    // nil where all it says is log
+	Echoes   *EchoFilter // nil if the agent has no terminal
+	Messages Messages    // nil if all output is log
 	streams  [2]speechStream
 }
 
-// speechStream is used by one goroutine.
+// A speechStream is one stream of a Run. It must not be used concurrently.
 type speechStream struct {
 	name  string
 	lines *line.Splitter
 	file  File
 
-	cutTold time.Time // when people last heard of an oversized line
+	cutTold time.Time // when an oversized line was last reported
 }
 
-// Messages takes the messages out of the output of a run.
+// Messages extracts the messages from the output of a run.
 type Messages interface {
-	// Take takes a line, if it is a message; else it is log.
+	// Take handles a line if it is a message. It returns false for a line of log.
 	Take(line line.Line, now time.Time) bool
-	// Send passes on what was taken.
+	// Send passes on the messages that Take has gathered.
 	Send(now time.Time)
-	// End reports what was not reported yet.
+	// End reports what has not been reported yet.
 	End(now time.Time)
 }
 
-// Begin starts the speech of a new run.
+// Begin starts the output of a new run.
 func (v *Agent) Begin(run string, maxLine int) *Run {
 	v.mu.Lock()
 	output := v.Limits
 	v.mu.Unlock()
 	dir := filepath.Join(output.Dir, v.agent)
-	prefix := RunPrefix(NextRun(dir)) // a look at the disk, so not under the lock
+	prefix := RunPrefix(NextRun(dir)) // reads the disk, so not under the lock
 	v.Spoke.Store(false)
 	s := &Run{Agent: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
@@ -94,7 +95,7 @@ func (v *Agent) Begin(run string, maxLine int) *Run {
 	return s
 }
 
-// Adopt takes on changed limits; a folder counts from the next run on.
+// Adopt applies changed limits. A new folder is used from the next run on.
 func (v *Agent) Adopt(output Limits) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,10 +103,10 @@ func (v *Agent) Adopt(output Limits) {
 	v.tail.limit = output.Tail
 }
 
-// pages are lent to the chunk that is being heard.
+// pages holds pages for the chunks being handled.
 var pages = sync.Pool{New: func() any { return new(Page) }}
 
-// Write takes a chunk of one stream.
+// Write handles a chunk of one stream.
 func (s *Run) Write(stream child.Stream, chunk []byte) {
 	now := time.Now()
 	s.sound()
@@ -125,11 +126,11 @@ func (s *Run) Write(stream child.Stream, chunk []byte) {
 	s.pass(p, t, now)
 }
 
-// front is what a line begins with in a log file.
+// front returns the beginning of a line in a log file.
 func front(now time.Time) []byte { return append([]byte(Stamp(now)), ' ') }
 
-// End hears the lines that the streams ended with and closes the files. No
-// hear runs or follows.
+// End handles the unfinished last lines of the streams and closes the files. Write must not be
+// called during it or after it.
 func (s *Run) End() {
 	now := time.Now()
 	for i := range s.streams {
@@ -146,9 +147,8 @@ func (s *Run) End() {
 	}
 }
 
-// line takes one line. One that is no message goes on the page, as it will
-// stand in the log file: one copy serves the file, the tail and those who
-// follow. An oversized one is there as its head.
+// line handles one line. A line of log is added to the page in the format of the log file, so
+// that file, tail and followers share one copy. An oversized line is cut.
 func (s *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, front []byte) {
 	if s.Echoes.drop(line.Text, now) {
 		return
@@ -167,7 +167,7 @@ func (s *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, fron
 	p.text = append(p.text, '\n')
 }
 
-// lineCut counts an oversized line, and tells of it once a second.
+// lineCut counts an oversized line, and reports it at most once a second.
 func (s *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	s.cut.Add(1)
 	if now.Sub(t.cutTold) < time.Second {
@@ -182,7 +182,7 @@ func (s *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	})
 }
 
-// pass hands a page to all who want it.
+// pass passes a page on to the log file, the tail and the followers.
 func (s *Run) pass(p *Page, t *speechStream, now time.Time) {
 	if len(p.lines) == 0 {
 		return
@@ -225,7 +225,7 @@ func (s *Run) log(p *Page, t *speechStream, now time.Time) {
 	}
 }
 
-// sound notes that there was output.
+// sound records that there was output.
 func (v *Agent) sound() {
 	v.heardAt.Store(int64(time.Since(v.epoch)))
 	if woken := v.OnSound.Load(); woken != nil && v.OnSound.CompareAndSwap(woken, nil) {
@@ -233,12 +233,12 @@ func (v *Agent) sound() {
 	}
 }
 
-// Silence is how long there has been no output.
+// Silence returns the time since the last output.
 func (v *Agent) Silence() time.Duration {
 	return time.Since(v.epoch) - time.Duration(v.heardAt.Load())
 }
 
-// say puts words of the orchestrator among the agent's. It never waits.
+// say adds a notice of the orchestrator to the agent's output. It never blocks.
 func (v *Agent) say(n *Notice) {
 	p := sentence(n, true)
 	v.mu.Lock()
@@ -250,7 +250,7 @@ func (v *Agent) say(n *Notice) {
 	}
 }
 
-// mention is say for what is only to be heard.
+// mention is say for followers only.
 func (v *Agent) mention(n *Notice) {
 	v.mu.Lock()
 	followers := v.followers
@@ -264,8 +264,7 @@ func (v *Agent) mention(n *Notice) {
 	}
 }
 
-// sentence is a page with what the orchestrator says; without its text when
-// that is made only for those who read it.
+// sentence returns a page with a notice. Its text is formatted later unless spelled is true.
 func sentence(n *Notice, spelled bool) *Page {
 	p := new(Page)
 	var text []byte
@@ -295,7 +294,7 @@ func (v *Agent) Unfollow(f *Follower) {
 	}
 }
 
-// Close lets go of all who follow: the agent will say nothing more.
+// Close removes all followers, because the agent has no further output.
 func (v *Agent) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -318,7 +317,7 @@ func logLine(agent string, m Mark, text []byte) wire.LogLine {
 	return Line{At: m.At, Agent: agent, Stream: m.Stream, Text: text, Missed: m.missed}.Document()
 }
 
-// Size spells a number of bytes.
+// Size formats a number of bytes.
 func Size(n int64) string {
 	const mebi, kibi = 1 << 20, 1 << 10
 	switch {
@@ -332,13 +331,13 @@ func Size(n int64) string {
 
 // Limits bounds the log files and the lines in memory of an agent's output.
 type Limits struct {
-	Dir     string // the agent's own folder is made in it
-	MaxSize int64  // of one file
-	Keep    int    // files a stream
+	Dir     string // the agent's folder is created in it
+	MaxSize int64  // bytes of one file
+	Keep    int    // files of each stream
 	Tail    int    // lines in memory
 }
 
-// View describes the output for people.
+// View returns the output in its form for documents.
 func (v *Agent) View() wire.OutputView {
 	v.mu.Lock()
 	defer v.mu.Unlock()

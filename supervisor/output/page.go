@@ -4,22 +4,20 @@ import (
 	"time"
 )
 
-// Page holds lines packed one behind the other: two allocations however many
-// lines there are.
+// A Page holds lines in one buffer, with two allocations for any number of lines.
 type Page struct {
 	text  []byte
 	lines []Mark
-	borne int // bytes that what it holds keeps in memory besides the text
+	borne int // bytes that its notices keep in memory
 }
 
-// Mark is one line of a page. What a page holds besides the marked parts is
-// not seen through it.
+// A Mark is one line of a page.
 type Mark struct {
 	At         time.Time
 	start, end int // in the page's text
 	Stream     string
-	missed     int64   // lines before this one that there was no room for
-	News       *Notice // for what the orchestrator says
+	missed     int64   // lines dropped before this one
+	News       *Notice // the notice, for a line of the orchestrator
 }
 
 // Add copies a line onto the page.
@@ -35,16 +33,16 @@ func (p *Page) Add(m Mark, text ...[]byte) {
 	}
 }
 
-// weight is how much memory a page takes.
+// weight returns the memory that a page uses.
 func (p *Page) weight() int { return len(p.text) + len(p.lines)*markWeight + p.borne }
 
-// markWeight is about what a mark takes.
+// markWeight is the approximate memory that a mark uses.
 const markWeight = 64
 
-// line returns the text of the i-th line, which lives as long as the page.
+// line returns the text of line i, which is valid as long as the page.
 func (p *Page) line(i int) []byte { return p.text[p.lines[i].start:p.lines[i].end] }
 
 func (p *Page) clear() {
-	clear(p.lines) // let go of events
+	clear(p.lines) // release events
 	p.text, p.lines, p.borne = p.text[:0], p.lines[:0], 0
 }

@@ -9,30 +9,29 @@ import (
 )
 
 const (
-	// remembered is how many events are kept in memory, and rememberedBytes how
-	// much of what they carry: the rest is in the record.
+	// remembered is the number of events in memory, and rememberedBytes the size of their
+	// contents. Older events are in the record.
 	remembered      = 10_000
 	rememberedBytes = 16 << 20
 )
 
-// RecentEvents is the latest of what became true, in order, for those who ask and
-// those who follow.
+// RecentEvents holds the latest events in order.
 type RecentEvents struct {
 	mu     sync.Mutex
 	events []*Notice // oldest first
 	bytes  int
 	last   int64 // number of the latest
-	count  bool  // it gives the numbers: nothing is recorded
+	count  bool  // number the events here, because nothing is recorded
 	grown  chan struct{}
 	closed bool
 }
 
-// NewRecentEvents makes a list of so many recent events.
+// NewRecentEvents returns an empty list. If count is true, it numbers the events.
 func NewRecentEvents(count bool) *RecentEvents {
 	return &RecentEvents{count: count, grown: make(chan struct{})}
 }
 
-// add keeps events, and lets go of the oldest.
+// add adds events and drops the oldest.
 func (j *RecentEvents) add(events []*Notice) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -40,7 +39,7 @@ func (j *RecentEvents) add(events []*Notice) {
 		if j.count {
 			n.Record.Seq = j.last + 1
 		}
-		if n.Record.Seq != 0 { // one that could not be recorded has no place behind which to go on
+		if n.Record.Seq != 0 { // an event that could not be recorded has no number
 			j.last = n.Record.Seq
 		}
 		j.events = append(j.events, n)
@@ -57,16 +56,16 @@ func (j *RecentEvents) add(events []*Notice) {
 	j.grown = make(chan struct{})
 }
 
-// Begin says that what comes next follows fact number last.
+// Begin sets the number of the last fact before the first event.
 func (j *RecentEvents) Begin(last int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.last = last
 }
 
-// After returns the events behind number seq that are in memory, the number
-// behind which they begin, and a channel that is closed when there are more;
-// nil when there will be none.
+// After returns the events after number seq that are in memory, and the number after which they
+// begin. It also returns a channel that is closed when there are more, or nil if there will be
+// none.
 func (j *RecentEvents) After(seq int64) (events []*Notice, from int64, grown <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -85,7 +84,7 @@ func (j *RecentEvents) After(seq int64) (events []*Notice, from int64, grown <-c
 	return events, from, grown
 }
 
-// Close says that nothing more will happen.
+// Close marks the list as complete.
 func (j *RecentEvents) Close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,10 +101,10 @@ func (j *RecentEvents) Latest() int64 {
 	return j.last
 }
 
-// EventQuery chooses events.
+// An EventQuery selects events.
 type EventQuery struct {
-	Since  int64  // those behind this number
-	After  string // those later than this time, spelled as theirs
+	Since  int64  // events after this number
+	After  string // events later than this time, in the format of Event.At
 	Kind   string // a glob; "": all
 	Task   string
 	Agents []string

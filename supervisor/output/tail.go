@@ -1,16 +1,16 @@
 package output
 
 const (
-	// tailPage bounds the bytes of each of a tail's two pages.
+	// tailPage is the most bytes in each of the tail's two pages.
 	tailPage = 64 << 10
-	// tailLine is what the tail keeps of one line.
+	// tailLine is the most bytes that the tail stores of one line.
 	tailLine = 4 << 10
 )
 
 var ellipsis = []byte("…")
 
-// tail keeps the last lines of an agent. It fills a page and then turns to the
-// other, so that adding costs a copy and nothing is ever moved.
+// A tail stores the last lines of an agent. It fills two pages in turn, so that adding a line
+// costs one copy and no line is moved.
 type tail struct {
 	limit    int
 	now, old Page

@@ -1,8 +1,8 @@
 // Package stdin writes to the stdin of agents.
 //
-// A [Mailbox] holds the lines that wait for one run of an agent, within limits. Putting a
-// line never waits. What is refused because of a limit is reported to the caller, and
-// receipts report what was written and what was lost.
+// A [Mailbox] holds the lines that wait for one run of an agent, within limits. Adding a line
+// never blocks. A line that exceeds a limit is refused with an error. Receipts report which
+// lines were written and which were lost.
 package stdin
 
 import (
@@ -17,46 +17,46 @@ import (
 	"orchestrator/wire"
 )
 
-// Why a message was not taken.
+// The errors of Put.
 var (
 	ErrFull      = errors.New("its mailbox is full")
-	ErrOvertakes = errors.New("a message before it was refused") // the core sends it again in time
+	ErrOvertakes = errors.New("a message before it was refused") // the dispatcher sends it again later
 	ErrNoStdin   = errors.New("it takes no messages")
 )
 
-// Mailbox queues lines for the stdin of one run of an agent. Put never waits. One goroutine
-// at a time writes, many lines in one write, and it finishes each line that it has begun.
+// A Mailbox queues lines for the stdin of one run of an agent. Put never blocks. One goroutine
+// at a time writes, many lines in one write, and it completes each line that it has begun.
 type Mailbox struct {
 	Limits     Limits
 	Timeout    time.Duration
 	To         Stream
 	Shut       func()       // ends the stream
-	OnWrite    func([]byte) // sees each line before it is written; may be nil
-	OnStall    func(bool)   // stdin took nothing for Timeout; it takes again
-	OnBroken   func(error)  // the agent closed its stdin
+	OnWrite    func([]byte) // called with each line before it is written; may be nil
+	OnStall    func(bool)   // called when stdin has blocked for Timeout, and when it is read again
+	OnBroken   func(error)  // called when the agent has closed its stdin
 	OnReceipts func(receipts []wire.Delivered, written bool)
 
 	mu         sync.Mutex
 	queue      []Entry
 	lines      int // messages in the queue
 	bytes      int64
-	reserved   int // answers that are being made
-	pressing   int // of what is queued or in hand: lines that are lost if they do not fit
-	pressed    int // of those in hand
-	taken      int // messages that the writer has in hand, and their bytes
+	reserved   int // answers that will be put soon
+	pressing   int // lines queued or in hand that are not Retriable
+	pressed    int // those of them that are in hand
+	taken      int // messages that are being written, and their bytes
 	inHand     int64
-	asking     receipts // about what the writer has in hand
-	scratch    []byte   // the writer's
+	asking     receipts // receipts of what is being written
+	scratch    []byte   // used only by the writer
 	writing    bool
 	ending     bool // close when the queue is empty
 	over       bool // nothing can be written any more
-	free       bool // nothing waits for room: the agent is dead, and its last words are heard
+	free       bool // callers no longer wait for room, because the agent is dead
 	refused    int64
-	room       chan struct{}  // closed when something was taken; nil while nothing waits
-	onRoom     []func()       // each called once when the mailbox is less than half full again
-	onDrained  []func()       // and these when it is without what is owed
-	AwaitsRoom atomic.Bool    // of the caller: it reports when the mailbox, which was full, has room again
-	missed     map[int64]bool // session messages that were refused, and are not in it since
+	room       chan struct{}  // closed when lines were written; nil while no caller waits
+	onRoom     []func()       // called once, when the mailbox is less than half full
+	onDrained  []func()       // called once, when it is less than half full without reserved
+	AwaitsRoom atomic.Bool    // used by the caller, which reports when there is room again
+	missed     map[int64]bool // refused session messages that were not put since
 }
 
 // Stream is the stdin of a process.
@@ -65,27 +65,27 @@ type Stream interface {
 	SetWriteDeadline(at time.Time) error
 }
 
-// Entry is what is put into a mailbox at once: whole lines.
+// An Entry is the lines of one call of Put.
 type Entry struct {
 	Text  []byte
 	Lines int
-	// Told hears, once, whether the entry was written; nil if not wanted.
+	// Told is called once with whether the entry was written. It may be nil.
 	Told func(written bool)
-	// Receipts are noted when it is known whether the entry was written: those of
-	// all that is written at once together, for there may be many.
+	// Receipts are reported when the entry was written or lost. The receipts of one write are
+	// reported together, because there may be many.
 	Receipts []wire.Delivered
-	// Priority is let in beyond the number of messages: there is never much of it.
+	// Priority exempts the entry from the limit on messages. Such entries are always few.
 	Priority bool
-	// Answers is how many of the lines answer requests. Those are let in
-	// whatever there is: an agent may wait for them, and it is kept from asking
-	// for more than there is room for.
+	// Answers is the number of lines that answer requests. They are accepted whatever the
+	// limits are, because the agent may wait for them. Await limits the number of requests
+	// instead.
 	Answers int
-	// Retriable can wait: the caller comes again when there is no room,
-	// and an agent that does not take it is not stalled by that.
+	// Retriable marks an entry that the caller puts again if there is no room. It does not
+	// count as lost, and an agent that does not read it is not reported as stalled.
 	Retriable bool
 }
 
-// OneLine is an entry of one line.
+// OneLine returns an entry of one line.
 func OneLine(text []byte) Entry { return Entry{Text: text, Lines: 1} }
 
 // receipts collects the callbacks and receipts that wait to learn whether an entry was written.
@@ -111,17 +111,16 @@ func (m *Mailbox) tell(those receipts, written bool) {
 }
 
 const (
-	// BatchBytes bounds what is written at once.
+	// BatchBytes is the most bytes in one write.
 	BatchBytes = 64 << 10
-	// scratchKept is how much of a buffer is kept while there is nothing to write.
+	// scratchKept is the largest buffer that is kept while there is nothing to write.
 	scratchKept = 1 << 10
 )
 
-// Put adds an entry, and writes it in place when the stream takes it at once.
-// The text is the caller's again when it returns. However large it is, it is taken
-// as long as less than half of what may wait does: what is never taken would be
-// tried for ever. When the mailbox is full it also
-// returns what is closed when that may have changed.
+// Put adds an entry, and writes it directly if the stream accepts it at once. The caller may
+// reuse the text afterwards. While less than half of Limits.Bytes is used, an entry of any size
+// is accepted, because it would otherwise be retried without end. If the mailbox is full, Put
+// also returns a channel that is closed when this may have changed.
 func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 	m.mu.Lock()
 	switch {
@@ -130,7 +129,7 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 		err = ErrNoStdin
 	case e.Answers > 0:
 		m.reserved = max(0, m.reserved-e.Answers)
-	case e.Retriable: // at the same measure by which its room was told
+	case e.Retriable: // measured as in PageRoom
 		if !m.roomy() {
 			moved, err = m.moving(), ErrFull
 		}
@@ -160,7 +159,7 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// hold takes an entry into the writer's hand. The lock is held.
+// hold marks an entry as being written. m.mu must be held.
 func (m *Mailbox) hold(e *Entry) {
 	if m.OnWrite != nil {
 		for line := range bytes.Lines(e.Text) {
@@ -175,12 +174,12 @@ func (m *Mailbox) hold(e *Entry) {
 	m.asking.join(e)
 }
 
-// CloseWhenEmpty closes stdin when all that waits has been written.
+// CloseWhenEmpty closes stdin when everything in the mailbox is written.
 func (m *Mailbox) CloseWhenEmpty() {
 	m.mu.Lock()
 	idle := !m.ending && !m.over && !m.writing
 	m.ending = true
-	m.makeRoom() // there are no answers any more, and so nothing waits
+	m.makeRoom() // no caller needs to wait, because no answers will follow
 	m.writing = m.writing || idle
 	m.mu.Unlock()
 	if idle {
@@ -188,7 +187,7 @@ func (m *Mailbox) CloseWhenEmpty() {
 	}
 }
 
-// Drop forgets what waits. The child is gone.
+// Drop discards the contents, because the process is gone.
 func (m *Mailbox) Drop() {
 	m.mu.Lock()
 	lost, waited := m.forget()
@@ -199,33 +198,31 @@ func (m *Mailbox) Drop() {
 	}
 }
 
-// forget empties the mailbox for good, and returns those who asked about what
-// was in it, and what was to be done when it is lighter. The lock is held.
+// forget empties the mailbox for good. It returns the receipts of the contents, and the
+// functions that waited until the mailbox is drained. m.mu must be held.
 func (m *Mailbox) forget() (lost receipts, waited []func()) {
 	lost, waited = m.asking, m.onDrained
 	for i := range m.queue {
 		lost.join(&m.queue[i])
 	}
-	m.refused += int64(m.pressing) // what can wait is not lost
+	m.refused += int64(m.pressing) // retriable entries are not lost
 	m.over, m.queue, m.lines, m.bytes, m.taken, m.inHand, m.asking = true, nil, 0, 0, 0, 0, receipts{}
 	m.onRoom, m.onDrained, m.pressing, m.pressed = nil, nil, 0, 0
 	m.makeRoom()
 	return lost, waited
 }
 
-// eager is a stream that can be written without waiting: what it does not take
-// at once is left.
+// An eager stream can be written without blocking.
 type eager interface {
 	TryWrite(text []byte) (n int, err error)
 }
 
-// inPlace is how often the caller of put writes in place before a goroutine goes on
-// with what others have put meanwhile.
+// inPlace is the number of writes that the caller of Put makes before a goroutine continues
+// with later entries.
 const inPlace = 4
 
-// begin makes its caller the writer, of text and what has been put since, as
-// long as the stream takes everything at once: waking a goroutine costs more
-// than the write. A goroutine does the rest.
+// begin writes text and later entries as long as the stream accepts them at once, because
+// waking a goroutine costs more than the write. A goroutine writes the rest.
 func (m *Mailbox) begin(text []byte) {
 	to, ok := m.To.(eager)
 	if !ok {
@@ -254,8 +251,7 @@ func (m *Mailbox) begin(text []byte) {
 	go m.run(text)
 }
 
-// run writes what is left of a write, and then until there is nothing. It ends
-// with the queue, or with the stream.
+// run writes the rest of a write, and then the queue until it is empty or the stream fails.
 func (m *Mailbox) run(rest []byte) {
 	text := rest
 	for {
@@ -273,8 +269,7 @@ func (m *Mailbox) run(rest []byte) {
 	}
 }
 
-// take moves entries from the queue into text. With nothing to take it ends
-// the writer.
+// take moves entries from the queue to text. If the queue is empty, it ends the writer.
 func (m *Mailbox) take(text []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -301,7 +296,7 @@ func (m *Mailbox) take(text []byte) []byte {
 	return text
 }
 
-// wroteAll follows a write: what was in hand is with the agent.
+// wroteAll updates the mailbox after a complete write.
 func (m *Mailbox) wroteAll() {
 	m.mu.Lock()
 	m.bytes -= m.inHand
@@ -317,8 +312,8 @@ func (m *Mailbox) wroteAll() {
 	}
 }
 
-// writeAll writes text, reporting when the agent does not take it in time, and goes on
-// from where it stood: half a line must not be followed by another.
+// writeAll writes text completely. It reports when the agent does not read it in time and then
+// continues, because half a line must not be followed by another line.
 func (m *Mailbox) writeAll(text []byte) error {
 	m.mu.Lock()
 	timeout := m.Timeout // Adopt changes it
@@ -333,9 +328,9 @@ func (m *Mailbox) writeAll(text []byte) error {
 	return m.writeLate(text[n:])
 }
 
-// Overtakes reports whether a session message would be read before one that was sent
-// before it and was refused. It is refused as well then: the core did not know of that
-// when it sent it. If the message may go, what was refused before it is settled.
+// Overtakes reports whether a session message would be read before an earlier one that was
+// refused. The message must then be refused as well, because its sender did not know of the
+// refusal. If it may be put, its own earlier refusal is forgotten.
 func (m *Mailbox) Overtakes(said, after int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -346,14 +341,14 @@ func (m *Mailbox) Overtakes(said, after int64) bool {
 	return false
 }
 
-// Owed is how many messages wait, are written, or are being made.
+// Owed returns how many messages are waiting, being written, or reserved.
 func (m *Mailbox) Owed() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved + m.lines + m.taken
 }
 
-// NoteRefused notes session messages that were refused.
+// NoteRefused records session messages that were refused.
 func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -367,7 +362,7 @@ func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 	}
 }
 
-// writeLate writes the rest of what an agent did not take in time.
+// writeLate writes the rest of a text that the agent did not read in time.
 func (m *Mailbox) writeLate(text []byte) error {
 	m.OnStall(true)
 	if err := m.To.SetWriteDeadline(time.Time{}); err != nil {
@@ -380,7 +375,7 @@ func (m *Mailbox) writeLate(text []byte) error {
 	return nil
 }
 
-// fail gives the stream up.
+// fail gives up the stream.
 func (m *Mailbox) fail(err error) {
 	m.mu.Lock()
 	known := m.over
@@ -396,28 +391,29 @@ func (m *Mailbox) fail(err error) {
 	}
 }
 
-// Adopt takes on changed limits.
+// Adopt applies changed limits.
 func (m *Mailbox) Adopt(bounds Limits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Limits, m.Timeout = bounds, timeout
 }
 
-// Waiting returns how much waits, and how many messages were refused so far.
+// Waiting returns the number and the size of the waiting messages, and how many messages were
+// refused.
 func (m *Mailbox) Waiting() (messages int, bytes, refused int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lines + m.taken, m.bytes, m.refused
 }
 
-// MailWaiting is how many of the messages that wait are mail.
+// MailWaiting returns how many of the waiting messages are mail.
 func (m *Mailbox) MailWaiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lines + m.taken - m.pressing
 }
 
-// Limits bound what waits for an agent's stdin.
+// Limits restrict what may wait for an agent's stdin.
 type Limits struct {
 	Messages int
 	Bytes    int64

@@ -1,10 +1,10 @@
 package stdin
 
-// How much room a mailbox has, and those who wait for it.
+// The room in a mailbox, and the callers that wait for it.
 
 func (m *Mailbox) full() bool { return m.lines+m.taken >= m.Limits.Messages }
 
-// moving is closed when something was taken. The lock is held.
+// moving returns a channel that is closed when lines were written. m.mu must be held.
 func (m *Mailbox) moving() <-chan struct{} {
 	if m.room == nil {
 		m.room = make(chan struct{})
@@ -12,8 +12,7 @@ func (m *Mailbox) moving() <-chan struct{} {
 	return m.room
 }
 
-// Reserve says that so many answers will be put, or, below zero, that they will not
-// be for now.
+// Reserve adds to the number of answers that will be put; a negative number takes them back.
 func (m *Mailbox) Reserve(answers int) {
 	m.mu.Lock()
 	m.reserved = max(0, m.reserved+answers)
@@ -28,9 +27,9 @@ func (m *Mailbox) Reserve(answers int) {
 	}
 }
 
-// Await waits until the mailbox is less than half full, with what is owed. It
-// is for the agent's own reader: one that asks without reading the answers
-// stands still, and no other does.
+// Await waits until the mailbox, with the reserved answers, is less than half full. The reader
+// of the agent's output calls it. So an agent that sends requests without reading the answers
+// stops only itself.
 func (m *Mailbox) Await() {
 	for {
 		m.mu.Lock()
@@ -44,29 +43,29 @@ func (m *Mailbox) Await() {
 	}
 }
 
-// roomy reports whether the mailbox is less than half full, with what is owed. The
-// lock is held.
+// roomy reports whether the mailbox, with the reserved answers, is less than half full. m.mu
+// must be held.
 func (m *Mailbox) roomy() bool {
 	return (m.lines+m.taken+m.reserved)*2 < max(m.Limits.Messages, 2) && m.bytes*2 < m.Limits.Bytes
 }
 
-// PageRoom is how much of what can wait may be put at once, if any may: a quarter
-// of what there is room for, so that there is room beside it for what cannot.
+// PageRoom returns the size of the next page of retriable lines, and whether there is room for
+// it. The size is a quarter of the limits, which leaves room for other lines.
 func (m *Mailbox) PageRoom() (Limits, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Limits{Messages: max(m.Limits.Messages/4, 1), Bytes: max(m.Limits.Bytes/4, 1)}, m.roomy()
 }
 
-// WhenRoomy has something done once, when the mailbox is less than half full. A
-// mailbox that is given up does nothing.
+// WhenRoomy calls do once, when the mailbox is less than half full. It does not call do if the
+// mailbox is given up.
 func (m *Mailbox) WhenRoomy(do func()) { m.when(m.roomy, &m.onRoom, do) }
 
-// WhenDrained is WhenRoomy for what is still to be made: that is owed, and so what is
-// owed does not count. It is done too when the mailbox is given up: see takes.
+// WhenDrained is like WhenRoomy, but ignores the reserved answers, for lines that are reserved
+// themselves. It also calls do if the mailbox is given up: see Takes.
 func (m *Mailbox) WhenDrained(do func()) { m.when(m.light, &m.onDrained, do) }
 
-// IsDrained reports whether the mailbox is less than half full without what is owed.
+// IsDrained reports whether the mailbox, without the reserved answers, is less than half full.
 func (m *Mailbox) IsDrained() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,15 +76,15 @@ func (m *Mailbox) light() bool {
 	return (m.lines+m.taken)*2 < max(m.Limits.Messages, 2) && m.bytes*2 < m.Limits.Bytes
 }
 
-// Takes reports whether anything can still be put, be it when there is room.
+// Takes reports whether entries can still be put, now or when there is room.
 func (m *Mailbox) Takes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.over && !m.ending
 }
 
-// AllowsBeside reports whether more may wait beside the mailbox than does already: as much as in
-// it. What it says false of it counts as refused.
+// AllowsBeside reports whether more lines may wait outside the mailbox, with the same limits as
+// inside. If not, it counts a refused message.
 func (m *Mailbox) AllowsBeside(beside Limits) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +107,7 @@ func (m *Mailbox) when(so func() bool, later *[]func(), do func()) {
 	}
 }
 
-// EndWaits ends all waiting for room, for good.
+// EndWaits ends all waiting for room permanently.
 func (m *Mailbox) EndWaits() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +115,7 @@ func (m *Mailbox) EndWaits() {
 	m.makeRoom()
 }
 
-// relieved is what is to be done now that there is room. The lock is held.
+// relieved returns the functions to call now that there is room. m.mu must be held.
 func (m *Mailbox) relieved() (now []func()) {
 	if m.light() {
 		now, m.onDrained = m.onDrained, nil
@@ -127,7 +126,7 @@ func (m *Mailbox) relieved() (now []func()) {
 	return now
 }
 
-// makeRoom wakes those who wait for room. The lock is held.
+// makeRoom wakes the callers that wait for room. m.mu must be held.
 func (m *Mailbox) makeRoom() {
 	if m.room != nil {
 		close(m.room)
@@ -135,13 +134,13 @@ func (m *Mailbox) makeRoom() {
 	}
 }
 
-// Moved returns what is closed when the writer next takes something, and
-// whether it ever will.
+// Moved returns a channel that is closed when lines were written, and whether that can still
+// happen.
 func (m *Mailbox) Moved() (moved <-chan struct{}, taking bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.moving(), !m.over && !m.ending
 }
 
-// Closed is a mailbox of a process without stdin: it takes nothing.
+// Closed returns a mailbox for a process without stdin, which refuses every entry.
 func Closed() *Mailbox { return &Mailbox{over: true} }

@@ -10,9 +10,9 @@ import (
 	"orchestrator/wire"
 )
 
-// counters are the figures that are counted as things happen.
+// counters holds the metrics that are updated by events.
 type counters struct {
-	kinds    map[string]bool // of messages, that have a figure of their own
+	kinds    map[string]bool // kinds of messages with their own label
 	messages *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	facts    *prometheus.CounterVec
@@ -23,34 +23,34 @@ type counters struct {
 
 const namespace = "orchestrator"
 
-// otherKind is what all messages are together that are not known.
+// otherKind is the label of messages of unknown kinds.
 const otherKind = "other"
 
 func (c *counters) register(r *prometheus.Registry, o Options) {
 	c.kinds = knownKinds(o.Operations)
 	c.messages = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: namespace, Name: "messages_total", Help: "Messages of agents and requests of all callers, by the door and their kind.",
+		Namespace: namespace, Name: "messages_total", Help: "Messages of agents and requests of all callers, by door and kind.",
 	}, []string{"door", "kind"})
 	c.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: namespace, Name: "refused_total", Help: "Those of the messages that were refused, by the door and why.",
+		Namespace: namespace, Name: "refused_total", Help: "Refused messages, by door and error code.",
 	}, []string{"door", "code"})
 	c.facts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: namespace, Name: "facts_total", Help: "Facts that were recorded, by their kind.",
+		Namespace: namespace, Name: "facts_total", Help: "Recorded facts, by kind.",
 	}, []string{"kind"})
 	c.commit = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "record_commit_seconds", Help: "How long the record took to make a batch durable.",
+		Namespace: namespace, Name: "record_commit_seconds", Help: "Time to make a batch of facts durable.",
 		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 30},
 	})
 	c.batch = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "record_batch_facts", Help: "How many facts were in a batch.",
+		Namespace: namespace, Name: "record_batch_facts", Help: "Number of facts in a batch.",
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096},
 	})
 	c.bytes = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "record_batch_bytes", Help: "How large the facts of a batch were together.",
+		Namespace: namespace, Name: "record_batch_bytes", Help: "Size of the facts in a batch.",
 		Buckets: prometheus.ExponentialBuckets(256, 4, 9),
 	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "Always 1; what this program is stands in the labels.",
+		Namespace: namespace, Name: "build_info", Help: "Always 1; the labels describe this program.",
 		ConstLabels: prometheus.Labels{"version": o.Version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
@@ -58,8 +58,7 @@ func (c *counters) register(r *prometheus.Registry, o Options) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// knownKinds are the kinds of messages that there are. What an agent makes up is
-// none.
+// knownKinds returns the known kinds of messages. Agents cannot add to them.
 func knownKinds(operations []string) map[string]bool {
 	known := map[string]bool{"initialize": true, "ping": true, "tools/list": true, "tools/call": true}
 	for class, names := range map[string][]string{
@@ -75,7 +74,7 @@ func knownKinds(operations []string) map[string]bool {
 	return known
 }
 
-// Judged counts messages of a kind that came by a door, and what became of them.
+// Judged counts messages of a kind that came by a door, with their result.
 func (t *Telemetry) Judged(door, kind string, code wire.Code, messages int) {
 	c := &t.counters
 	if !c.kinds[kind] {
@@ -87,8 +86,7 @@ func (t *Telemetry) Judged(door, kind string, code wire.Code, messages int) {
 	}
 }
 
-// Recorded counts a batch that is durable now, and passes it on to those who follow
-// the record.
+// Recorded counts a durable batch, and passes it on to the goroutine that follows the record.
 func (t *Telemetry) Recorded(facts []wire.Record, began time.Time, took time.Duration) {
 	bytes := 0
 	for i := 0; i < len(facts); {

@@ -13,22 +13,23 @@ import (
 	"time"
 )
 
-// destination is where spans go, and how, as the environment says.
+// A destination determines where and how spans are sent, as the environment specifies.
 type destination struct {
 	url     string
 	headers map[string]string
-	timeout time.Duration // of one attempt
+	timeout time.Duration // limit of one attempt
 	gzip    bool
-	tls     *tls.Config // nil: as everywhere
-	queue   int         // spans that may wait
+	tls     *tls.Config // nil: the default
+	queue   int         // number of spans that may wait
 }
 
-// tracesPath is where a collector takes spans.
+// tracesPath is the path at which a collector accepts spans.
 const tracesPath = "/v1/traces"
 
-// readDestination reads the environment; nil when it names no place.
+// readDestination returns the destination that the environment specifies, or nil if it has no
+// endpoint.
 func readDestination(env func(string) string) (*destination, error) {
-	of := func(name string) string { // what is said only for traces counts more
+	of := func(name string) string { // variables for traces take precedence
 		return cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name))
 	}
 	place, own := env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), true
@@ -57,8 +58,8 @@ func readDestination(env func(string) string) (*destination, error) {
 	return d, nil
 }
 
-// readURL reads the endpoint. That only for traces is used as it is; below the
-// other is a place for each kind of what is told.
+// readURL parses the endpoint. An endpoint for traces is used unchanged. To a general one, the
+// path for traces is added.
 func (d *destination) readURL(text string, own bool) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -95,8 +96,8 @@ func (d *destination) readTimeout(text string) error {
 	return err
 }
 
-// readBatches reads how spans are gathered. All but the first are read again by what
-// gathers them, which takes them as they are.
+// readBatches checks the variables for batches and reads the first. The span processor reads
+// the others itself, without checking them.
 func (d *destination) readBatches(env func(string) string) (err error) {
 	const size = "OTEL_BSP_MAX_QUEUE_SIZE"
 	d.queue, err = positive(size, env(size), 2048)
@@ -127,7 +128,7 @@ func (d *destination) readCompression(text string) error {
 	return nil
 }
 
-// readTLS reads the files with the trusted roots, and our certificate.
+// readTLS reads the trusted roots and the client certificate.
 func (d *destination) readTLS(authority, certificate, key string) error {
 	if authority == "" && certificate == "" && key == "" {
 		return nil

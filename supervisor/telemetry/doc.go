@@ -1,34 +1,31 @@
-// Package telemetry shows to programs how an orchestrator does: figures for those
-// who come and read them, and spans for a collector, if there is one.
+// Package telemetry exports metrics, and spans if a collector is configured.
 //
-// The figures are in the text form of Prometheus. Some are counted as things
-// happen, a few additions a batch; the rest is looked up when they are read.
-// What stands in a label is one of few words, or the name of an agent that is there
-// at that moment: nothing that an agent says makes one more.
+// The metrics are in the text format of Prometheus. Some are updated by events, with a few
+// additions for each batch. The others are computed when they are read. A label is one of a few
+// words or the name of a present agent, so agents cannot add labels.
 //
-// Spans leave by OTLP, over HTTP and in protobuf, when the environment says where
-// to: the variables are those of OpenTelemetry. Without one nothing is made and
-// nothing runs. There is one for each
+// Spans are sent by OTLP over HTTP, as protobuf, if the environment specifies an endpoint in
+// the variables of OpenTelemetry. Otherwise no spans are created and nothing runs. There is one
+// span for each
 //
-//   - task, from its creation to its end: below the one of the task that it comes
-//     from, or below what its creator has said (trace_id, span_id);
-//   - assignment of a task to an agent, below the task. It says how often the task was
-//     tried again before, and when one that was handed on was brought to the agent;
-//   - request, below the assignment of its agent if that has just one;
-//   - batch of facts, from the moment when the record is given it to the moment
-//     when it is durable.
+//   - task, from its creation to its end. Its parent is the span of the task that it comes
+//     from, or the span that its creator has given (trace_id, span_id);
+//   - assignment of a task to an agent, below the task. It has the number of earlier tries,
+//     and the time at which a delegated task was delivered to the agent;
+//   - request, below the assignment of its agent if the agent has exactly one;
+//   - batch of facts, from the start of its commit until it is durable.
 //
-// Their ids are made of what stands in the record, so that an orchestrator that is
-// started again goes on with the same trees: it reads the record again from where
-// the oldest open task begins. A span leaves when it ends. One that had ended, and
-// not left, when an orchestrator was killed is lost.
+// The ids of spans are derived from the record, so that a restarted orchestrator continues the
+// same traces. It reads the record again from the creation of the oldest open task. A span is
+// sent when it ends. A span that had ended but was not sent is lost if the orchestrator is
+// killed.
 //
 //	recorded batches, requests - queue - one goroutine: open work - spans
 //	                                                  spans - queue - sender - collector
 //
-// Both queues are bounded and they are never waited for. A span for which there is no
-// room is dropped and counted; a batch is read again from the record.
+// Both queues have limits, and nothing waits for them. A span that does not fit is dropped and
+// counted. A batch that does not fit is read again from the record.
 //
-// The package decides nothing, and nothing waits for it. It knows nothing of
-// agents, tasks or sessions but what the record says.
+// The package makes no decisions, and nothing waits for it. It knows agents, tasks and sessions
+// only from the record.
 package telemetry

@@ -5,7 +5,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// matters reports whether facts of a kind say something here. The others are counted.
+// matters reports whether facts of a kind change open work. Other facts are only counted.
 func matters(kind string) bool {
 	switch kind {
 	case wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskBlocked, wire.EventTaskUnblocked,
@@ -17,8 +17,7 @@ func matters(kind string) bool {
 	return false
 }
 
-// fact is what matters of the payload of any of them. A record says of each what
-// handlers has written.
+// A fact holds the fields of all payloads that are used here. Package handlers writes them.
 type fact struct {
 	Task         string            `json:"task"`
 	Name         string            `json:"name"`
@@ -28,7 +27,7 @@ type fact struct {
 	Dependencies []wire.Dependency `json:"dependencies"`
 	Dependency   wire.Dependency   `json:"dependency"`
 
-	// Where a task stands in a trace that another program has begun.
+	// The place of a task in a trace of another program.
 	TraceID string `json:"trace_id"`
 	SpanID  string `json:"span_id"`
 
@@ -43,11 +42,10 @@ type fact struct {
 	Session string `json:"session_id"`
 }
 
-// failure is why something failed: in words, or as an agent says it of what was
-// handed on to it.
+// A failure is the text of an error: a string, or the message of a delegation error.
 type failure string
 
-// UnmarshalJSON implements the decoder's interface.
+// UnmarshalJSON implements json.Unmarshaler.
 func (f *failure) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
 		var fault wire.TaskFault
@@ -58,7 +56,7 @@ func (f *failure) UnmarshalJSON(text []byte) error {
 	return object.DecodeOwn(text, (*string)(f))
 }
 
-// read reads what a fact says; false when it cannot be read.
+// read decodes the payload of a fact, and reports whether that was possible.
 func read(r *wire.Record) (*fact, bool) {
 	f := new(fact)
 	if object.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != wire.EventEnded {

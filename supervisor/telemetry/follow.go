@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// mostItems is how much may wait for who follows, and mostBytes how large the
-	// facts of it may be.
+	// mostItems is the number of items that may wait in the queue, and mostBytes the size of
+	// their facts.
 	mostItems = 1024
 	mostBytes = 16 << 20
 )
 
-// item is one thing that happened: a batch, the beginning of a request, or the end
-// of one. An empty one says that the record is ahead.
+// An item is a batch, the beginning of a request, or the end of a request. An empty item means
+// that the record is ahead of the queue.
 type item struct {
 	batch    *batch
 	asked    *Asked
 	answered *Answered
 }
 
-// batch is what was recorded together.
+// A batch describes facts that were committed together.
 type batch struct {
 	first, last int64
 	facts       int
 	bytes       int
-	telling     []wire.Record // those of the facts that matter here
+	telling     []wire.Record // the facts for which matters is true
 	began       time.Time
 	took        time.Duration
 }
 
-// follow begins to follow the record.
+// follow starts the goroutine that follows the record.
 func (t *Telemetry) follow() {
 	t.began.Do(func() {
 		ctx, giveUp := context.WithCancel(context.Background())
@@ -43,8 +43,8 @@ func (t *Telemetry) follow() {
 	})
 }
 
-// pass hands a batch to who follows. It never waits: one that is too much is read
-// again in the record.
+// pass queues a batch without blocking. A batch that does not fit is read from the record
+// later.
 func (t *Telemetry) pass(facts []wire.Record, b batch) {
 	b.first, b.last = facts[0].Seq, facts[len(facts)-1].Seq
 	held := 0
@@ -64,7 +64,7 @@ func (t *Telemetry) pass(facts []wire.Record, b batch) {
 	}
 }
 
-// put never waits.
+// put queues an item without blocking, and reports whether there was room.
 func (t *Telemetry) put(i item) bool {
 	select {
 	case t.queue <- i:
@@ -75,11 +75,11 @@ func (t *Telemetry) put(i item) bool {
 	}
 }
 
-// run follows until the end. What is there then is still looked at.
+// run handles items until the end, including those that are queued then.
 func (t *Telemetry) run(ctx context.Context) {
 	defer close(t.ended)
 	var first item
-	if t.tracing != nil { // before something is recorded the orchestrator cannot say what is open
+	if t.tracing != nil { // open work is unknown until something is recorded
 		first, _ = t.next()
 	}
 	t.lookBack(ctx)
@@ -88,8 +88,8 @@ func (t *Telemetry) run(ctx context.Context) {
 	}
 }
 
-// next waits for the next item, which is empty when one is missing; false when there
-// will be none.
+// next waits for the next item, which is empty if a batch was missed. It returns false if there
+// will be no more.
 func (t *Telemetry) next() (i item, ok bool) {
 	select {
 	case i = <-t.queue:
@@ -108,9 +108,9 @@ func (t *Telemetry) next() (i item, ok bool) {
 	}
 }
 
-// lookBack learns what is open.
+// lookBack reads the open work from the record.
 func (t *Telemetry) lookBack(ctx context.Context) {
-	since := int64(math.MaxInt64) // what has ended matters only to spans
+	since := int64(math.MaxInt64) // ended work is needed only for spans
 	if t.tracing != nil {
 		since = t.work.past
 	}
@@ -125,7 +125,7 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 	close(t.caught)
 }
 
-// take looks at one item.
+// take handles one item.
 func (t *Telemetry) take(ctx context.Context, i item) {
 	t.tracing.complain()
 	switch {
@@ -144,11 +144,11 @@ func (t *Telemetry) take(ctx context.Context, i item) {
 }
 
 func (t *Telemetry) takeBatch(ctx context.Context, b *batch) {
-	if b.first > t.work.last+1 { // one before it found no room
+	if b.first > t.work.last+1 { // an earlier batch did not fit
 		t.readOn(ctx, b.first-1)
 	}
 	for k := range b.telling {
-		if b.last <= t.work.last { // it was read ahead, and requests have come since
+		if b.last <= t.work.last { // the batch was read from the record already
 			t.work.partWith(&b.telling[k])
 		}
 		t.work.learn(&b.telling[k])
@@ -157,7 +157,7 @@ func (t *Telemetry) takeBatch(ctx context.Context, b *batch) {
 	t.work.spans.batch(b)
 }
 
-// readOn reads the record up to a number; 0: to its end.
+// readOn reads the record up to a number, or to its end if until is 0.
 func (t *Telemetry) readOn(ctx context.Context, until int64) {
 	for r, err := range t.options.Records(ctx, t.work.last) {
 		if err != nil {
@@ -175,8 +175,8 @@ func (t *Telemetry) readOn(ctx context.Context, until int64) {
 	t.work.last = max(t.work.last, until)
 }
 
-// Asked notes that something is asked for. While more is told than can be sent
-// it is only counted: there may be hundreds of thousands a second.
+// Asked begins the span of a request. If the sender has no room, the span is only counted as
+// dropped, because there may be hundreds of thousands of requests a second.
 func (t *Telemetry) Asked(a Asked) {
 	switch {
 	case !t.follows.Load():
@@ -187,7 +187,7 @@ func (t *Telemetry) Asked(a Asked) {
 	}
 }
 
-// Answered notes an answer.
+// Answered ends the span of a request.
 func (t *Telemetry) Answered(a Answered) {
 	if t.follows.Load() {
 		t.put(item{answered: &a})

@@ -9,11 +9,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// gate is where spans leave. It lets so many wait as the sender behind it has room
-// for, and counts what becomes of them. The sender would drop what is too much as
-// well, but does not tell how much that is.
+// A gate limits the number of waiting spans to the room in the span processor behind it, and
+// counts sent, dropped and failed spans. The processor itself would drop spans without
+// reporting their number.
 type gate struct {
-	sdktrace.SpanProcessor // the batches
+	sdktrace.SpanProcessor // sends spans in batches
 	to                     sdktrace.SpanExporter
 	waiting                atomic.Int64
 	most                   int64
@@ -21,13 +21,13 @@ type gate struct {
 	sent, dropped, failed  prometheus.Counter
 	complain               func(message string, args ...any)
 
-	said  atomic.Int64 // when something was complained about
-	quiet atomic.Int64 // spans that were lost since, not yet told
+	said  atomic.Int64 // time of the last warning
+	quiet atomic.Int64 // spans lost since then
 }
 
 func newGate(to sdktrace.SpanExporter, where *destination, complain func(string, ...any)) *gate {
 	g := &gate{to: to, most: int64(where.queue), complain: complain, spans: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: namespace, Name: "spans_total", Help: "Spans that have ended, by what became of them: sent, dropped because too many waited, or failed to be sent.",
+		Namespace: namespace, Name: "spans_total", Help: "Ended spans, by outcome: sent, dropped because too many waited, or failed to be sent.",
 	}, []string{"outcome"})}
 	g.sent, g.dropped, g.failed = g.spans.WithLabelValues("sent"), g.spans.WithLabelValues("dropped"), g.spans.WithLabelValues("failed")
 	g.SpanProcessor = sdktrace.NewBatchSpanProcessor((*outlet)(g))
@@ -48,27 +48,26 @@ func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	g.SpanProcessor.OnEnd(s)
 }
 
-// full reports whether there is no room just now.
+// full reports whether there is no room for another span.
 func (g *gate) full() bool { return g.waiting.Load() >= g.most }
 
-// drop counts spans for which there was no room. It is for those who must not wait,
-// and so it does not complain: who writes to a log may have to.
+// drop counts spans that did not fit. It does not log them, because its callers must not wait.
 func (g *gate) drop(n int) {
 	g.dropped.Add(float64(n))
 	g.quiet.Add(int64(n))
 }
 
-// complainOfDrops does so for them.
+// complainOfDrops logs the spans that drop has counted.
 func (g *gate) complainOfDrops() {
 	if g.quiet.Load() > 0 {
 		g.lost("there are more than can be sent")
 	}
 }
 
-// aMinute is how long nothing is said again.
+// aMinute is the least time between two warnings.
 const aMinute = time.Minute
 
-// lost complains of spans that will not be seen, now and then.
+// lost logs lost spans, at most once a minute.
 func (g *gate) lost(why string) {
 	now, said := time.Now().UnixNano(), g.said.Load()
 	if said != 0 && now-said < int64(aMinute) || !g.said.CompareAndSwap(said, now) {
@@ -79,11 +78,11 @@ func (g *gate) lost(why string) {
 
 func (g *gate) warn(message string, args ...any) { g.complain(message, args...) }
 
-// outlet is the other side of a gate.
+// An outlet is the exporter behind a gate.
 type outlet gate
 
-// ExportSpans implements sdktrace.SpanExporter. What goes wrong is said here, and
-// not to the global handler of errors.
+// ExportSpans implements sdktrace.SpanExporter. It logs errors itself and does not pass them to
+// the global error handler.
 func (o *outlet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	g := (*gate)(o)
 	err := g.to.ExportSpans(ctx, spans)

@@ -12,17 +12,17 @@ import (
 	"orchestrator/wire"
 )
 
-// patience is how long a reader waits for the figures that are made of the record.
-// Who comes first may have to: it is read for the first time then.
+// patience is how long a reader waits for the metrics that depend on the record. The first
+// reader may have to wait until the record is read.
 const patience = 2 * time.Second
 
-// Metrics writes all figures as they are.
+// Metrics writes the present values of all metrics.
 func (t *Telemetry) Metrics(ctx context.Context, to io.Writer) error {
 	status, err := t.options.Status(ctx)
 	if err != nil {
 		return err
 	}
-	now := prometheus.NewRegistry() // of this reading: who is gone is in none
+	now := prometheus.NewRegistry() // a new registry, so that agents that are gone have no metrics
 	if err := now.Register(&glance{status: status, work: t.seen(ctx), at: time.Now()}); err != nil {
 		return fmt.Errorf("describing the figures: %w", err)
 	}
@@ -39,7 +39,7 @@ func (t *Telemetry) Metrics(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// seen is what the record says of the open work; nil when it does not say so soon.
+// seen returns the open work, or nil if it is not known within patience.
 func (t *Telemetry) seen(ctx context.Context) *summary {
 	t.follow()
 	soon, enough := context.WithTimeout(ctx, patience)
@@ -52,7 +52,7 @@ func (t *Telemetry) seen(ctx context.Context) *summary {
 	}
 }
 
-// glance makes figures of what is looked up.
+// A glance collects the metrics that are computed when they are read.
 type glance struct {
 	status wire.Status
 	work   *summary
@@ -60,23 +60,23 @@ type glance struct {
 }
 
 var (
-	agentsDesc    = describe("agents", "Agents, by what they are doing as processes.", "state")
-	restartsDesc  = describe("agent_restarts_total", "How often an agent has been started again by itself.", "agent")
-	mailboxDesc   = describe("agent_mailbox_messages", "Messages that wait for the stdin of an agent.", "agent")
-	boxBytesDesc  = describe("agent_mailbox_bytes", "How large those are.", "agent")
-	lostDesc      = describe("agent_mailbox_refused_total", "Messages that an agent was never given: its mailbox was full, or it was gone.", "agent")
-	tasksDesc     = describe("tasks", "Tasks that are remembered, by their state; the blocked ones wait for other tasks and are not among the pending.", "state")
-	questionsDesc = describe("questions", "Questions that wait for a person.")
-	queueAgeDesc  = describe("queue_age_seconds", "How long the task has waited for an agent that has waited the longest; 0 when none waits.")
-	sessionsDesc  = describe("sessions", "Sessions that are open.")
-	upDesc        = describe("up_seconds", "How long the orchestrator has been up.")
+	agentsDesc    = describe("agents", "Agents, by process state.", "state")
+	restartsDesc  = describe("agent_restarts_total", "Automatic restarts of an agent.", "agent")
+	mailboxDesc   = describe("agent_mailbox_messages", "Messages waiting for the stdin of an agent.", "agent")
+	boxBytesDesc  = describe("agent_mailbox_bytes", "Size of the messages waiting for the stdin of an agent.", "agent")
+	lostDesc      = describe("agent_mailbox_refused_total", "Messages not delivered to an agent because its mailbox was full or it was gone.", "agent")
+	tasksDesc     = describe("tasks", "Known tasks, by state; pending does not include the blocked ones, which wait for other tasks.", "state")
+	questionsDesc = describe("questions", "Questions waiting for a person.")
+	queueAgeDesc  = describe("queue_age_seconds", "How long the longest-waiting task has waited for an agent; 0 if none waits.")
+	sessionsDesc  = describe("sessions", "Open sessions.")
+	upDesc        = describe("up_seconds", "Uptime of the orchestrator.")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
 }
 
-// states are all that an agent may be in: one in which none is counts as 0.
+// states are all states of an agent. A state without agents is reported as 0.
 var states = []wire.State{
 	wire.StateStopped, wire.StateWaiting, wire.StateStarting, wire.StateRunning, wire.StateStalled,
 	wire.StateBackoff, wire.StateStopping, wire.StateExited, wire.StateFailed,

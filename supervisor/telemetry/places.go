@@ -2,14 +2,14 @@ package telemetry
 
 import "orchestrator/wire"
 
-// place is where a span is: its trace, its own id, and that of the span above it.
+// A place identifies a span: its trace, its id, and the id of its parent.
 type place struct {
 	trace, span string
-	parent      string // "": it is the first of its trace here
-	sampled     bool   // the trace is one of those that are sent
+	parent      string // "" for the first span of its trace
+	sampled     bool   // the trace is sent
 }
 
-// placeOf is the place of a task that is created.
+// placeOf returns the place of a new task.
 func (w *openWork) placeOf(f *fact) place {
 	p := place{span: spanOf(f.Task)}
 	above, known := w.parentOf(f.Parent)
@@ -27,8 +27,8 @@ func (w *openWork) placeOf(f *fact) place {
 	return p
 }
 
-// parentOf is the place of the task that another one comes from. One that ended so
-// long ago that it is forgotten is taken for the first of its trace.
+// parentOf returns the place of a parent task. A parent that ended too long ago is not known;
+// it is treated as the first of its trace.
 func (w *openWork) parentOf(id string) (p place, known bool) {
 	if id == "" {
 		return place{}, false
@@ -46,15 +46,14 @@ func (w *openWork) parentOf(id string) (p place, known bool) {
 func traceOf(what string) string { return wire.TraceIDOf([]byte(what)) }
 func spanOf(what string) string  { return wire.SpanIDOf([]byte(what)) }
 
-// lineage remembers the places of tasks that ended not long ago: others may come
-// from them.
+// A lineage stores the places of tasks that ended recently and may still get children.
 type lineage struct {
 	places map[string]place
 	order  []string // a ring
 	next   int
 }
 
-// remembered is how many they are.
+// remembered is the number of places that a lineage stores.
 const remembered = 10_000
 
 func (l *lineage) add(id string, p place) {

@@ -13,23 +13,23 @@ type Asked struct {
 	At        time.Time
 	Operation string
 	From      string
-	Agent     string // "" when it is none
+	Agent     string // "" if the caller is not an agent
 	Run       string
-	ID        string // among those of the run
+	ID        string // unique within Run
 }
 
-// Answered is the end of one.
+// Answered is the end of a request.
 type Answered struct {
 	At      time.Time
 	Run, ID string
-	Code    wire.Code // of a refusal
+	Code    wire.Code // code of a refusal, or ""
 }
 
-// askKey is what tells a request that waits for its answer from all others.
+// An askKey identifies a request that waits for its answer.
 type askKey struct{ run, id string }
 
-// mostAsks is how many requests are followed at a time. When there are more, those
-// that were are forgotten: there may be some among them that will never be answered.
+// mostAsks is the number of requests that are tracked at a time. When there are more, all
+// earlier ones are forgotten, because some of them may never be answered.
 const mostAsks = 10_000
 
 // asked begins the span of a request.
@@ -39,7 +39,7 @@ func (w *openWork) asked(a *Asked) {
 		return
 	}
 	if before := w.asks[key]; before != nil {
-		endAsk(before, a.At, "repeated", "") // two answers will come, and none says to which it is
+		endAsk(before, a.At, "repeated", "") // the two answers could not be told apart
 	}
 	if len(w.asks) >= mostAsks {
 		w.spans.drop(len(w.asks))
@@ -55,7 +55,7 @@ func (w *openWork) asked(a *Asked) {
 		attribute.String("request.operation", a.Operation), attribute.String("request.actor", a.From))
 }
 
-// answered ends it.
+// answered ends the span of a request.
 func (w *openWork) answered(a *Answered) {
 	key := askKey{run: a.Run, id: a.ID}
 	asked := w.asks[key]
@@ -70,7 +70,7 @@ func (w *openWork) answered(a *Answered) {
 	endAsk(asked, a.At, outcome, string(a.Code))
 }
 
-// forsake ends the requests of a run that has ended: it is not answered.
+// forsake ends the requests of an ended run, which get no answer.
 func (w *openWork) forsake(run string, at time.Time) {
 	for key, asked := range w.asks {
 		if key.run == run {

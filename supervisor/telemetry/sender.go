@@ -15,15 +15,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// sender takes spans to a collector. The official one does the same, and links all
-// of gRPC for the name of one message; that message is spelled as TracesData is, and
-// so this one needs none of it.
+// A sender sends spans to a collector. The official client would link all of gRPC for the name
+// of one message. That message has the same encoding as TracesData, which the sender uses
+// instead.
 type sender struct {
 	to      *destination
 	client  *http.Client
-	soon    chan struct{} // closed when nothing is tried again
+	soon    chan struct{} // closed when failed requests are no longer retried
 	closing sync.Once
-	// within bounds a context by the life of the sender, which giveUp ends.
+	// within limits a context to the life of the sender, which giveUp ends.
 	within func(context.Context) (context.Context, func())
 	giveUp context.CancelFunc
 }
@@ -42,12 +42,12 @@ func newSender(to *destination) *sender {
 		to: to, soon: make(chan struct{}), within: within, giveUp: giveUp,
 		client: &http.Client{
 			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // our headers are for the one place
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers are only for this collector
 		},
 	}
 }
 
-// hurry has everything tried once and not again.
+// hurry makes the sender try everything only once.
 func (s *sender) hurry() { s.closing.Do(func() { close(s.soon) }) }
 
 // Start implements otlptrace.Client.
@@ -64,8 +64,8 @@ const (
 	lastPause  = 16 * time.Second
 )
 
-// UploadTraces implements otlptrace.Client. A collector that is not there, or says
-// that it is busy, is asked again until ctx is over.
+// UploadTraces implements otlptrace.Client. It retries until ctx is done if the collector is
+// unreachable or busy.
 func (s *sender) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, enough := s.within(ctx)
 	defer enough()
@@ -98,12 +98,12 @@ func (s *sender) body(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	}
 	var small bytes.Buffer
 	pack := gzip.NewWriter(&small)
-	_, _ = pack.Write(text) // into memory
+	_, _ = pack.Write(text) // never fails: writes to memory
 	_ = pack.Close()
 	return small.Bytes(), nil
 }
 
-// post tries once. It reports whether, and after what time, it makes sense to try again.
+// post sends a request once. It reports whether to retry, and after what time.
 func (s *sender) post(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
 	ctx, enough := context.WithTimeout(ctx, s.to.timeout)
 	defer enough()
@@ -124,13 +124,13 @@ func (s *sender) post(ctx context.Context, body []byte) (after time.Duration, ag
 		return 0, true, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection serves again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be reused
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		return 0, false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
 	}
-	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // a date is no number, and the pause does for it
+	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // a date counts as 0: the default pause is used
 	return min(time.Duration(seconds)*time.Second, lastPause), again, fmt.Errorf("the collector answered %s", answer.Status)
 }

@@ -12,46 +12,44 @@ import (
 	"orchestrator/wire"
 )
 
-// Options of Telemetry.
+// Options configure a Telemetry.
 type Options struct {
 	Version    string
-	Operations []string // whose names may stand in a label
-	// Status is how everything is just now, as far as that is quickly said.
+	Operations []string // operations whose names may be labels
+	// Status returns the present state, as far as it is quickly available.
 	Status func(context.Context) (wire.Status, error)
-	// Hindsight is behind which fact of the record a reader that begins with it knows
-	// every task that is open, or has ended behind number since, and which sessions
-	// are open.
+	// Hindsight returns the number after which a reader of the record sees every task that is
+	// open or has ended after since. It also returns the open sessions.
 	Hindsight func(ctx context.Context, since int64) (behind int64, sessions []string, err error)
-	// Records are the facts behind a number, in order.
+	// Records returns the facts after a number, in order.
 	Records func(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 	Env     func(name string) string
 	Warn    func(message string, args ...any)
 }
 
-// Telemetry sees what happens and tells of it. Its methods may be called by several
-// goroutines.
+// A Telemetry exports metrics and spans. Its methods may be called concurrently.
 type Telemetry struct {
 	options  Options
 	registry *prometheus.Registry
 	counters counters
-	tracing  *tracing // nil: spans are not wanted
+	tracing  *tracing // nil if spans are disabled
 
-	// What follows serves those who follow the record: spans, and the figures about
-	// what waits. It begins when it is first needed.
+	// The fields below are for spans, and for metrics about open work. Their goroutine starts
+	// when it is first needed.
 	began   sync.Once
 	follows atomic.Bool
 	queue   chan item
 	held    atomic.Int64  // bytes in the queue
-	missed  chan struct{} // holds one when a batch has found no room
+	missed  chan struct{} // signals that a batch did not fit
 	work    openWork
 	caught  chan struct{} // closed when the work is known
-	enough  chan struct{} // closed when nothing more will come
+	enough  chan struct{} // closed when no more items will be queued
 	ended   chan struct{}
 	giveUp  context.CancelFunc
 }
 
-// New makes a Telemetry. What is wrong with the environment is warned of, and there
-// are no spans then.
+// New returns a Telemetry. If the environment is invalid, New logs a warning and disables
+// spans.
 func New(o Options) *Telemetry {
 	t := &Telemetry{
 		options: o, registry: prometheus.NewRegistry(), queue: make(chan item, mostItems), missed: make(chan struct{}, 1),
@@ -73,11 +71,11 @@ func New(o Options) *Telemetry {
 	return t
 }
 
-// Tracing reports whether there are spans.
+// Tracing reports whether spans are enabled.
 func (t *Telemetry) Tracing() bool { return t.tracing != nil }
 
-// Begin begins with the spans: what is recorded behind number last is of this life.
-// It does nothing when there are none.
+// Begin starts the spans. Facts after number last are of this run of the orchestrator. It does
+// nothing if spans are disabled.
 func (t *Telemetry) Begin(last int64) {
 	if t.tracing != nil {
 		t.work.past = last
@@ -85,10 +83,10 @@ func (t *Telemetry) Begin(last int64) {
 	}
 }
 
-// flushing is how long the end may take.
+// flushing is how long Close may take.
 const flushing = 3 * time.Second
 
-// Close sends what is there, for a moment. Nothing is told to a Telemetry any more.
+// Close sends the remaining spans, for a limited time. No method may be called after it.
 func (t *Telemetry) Close() {
 	t.began.Do(func() { close(t.ended) })
 	close(t.enough)

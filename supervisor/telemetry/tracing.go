@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// tracing makes spans. A nil one makes none.
+// A tracing creates spans. A nil tracing creates none.
 type tracing struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -29,7 +29,7 @@ type tracing struct {
 
 type span = trace.Span
 
-// newTracing makes what is needed to send spans. It sends nothing yet.
+// newTracing returns a tracing for a destination. It sends nothing yet.
 func newTracing(where *destination, o Options) (*tracing, error) {
 	what, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", namespace), attribute.String("service.version", o.Version)),
@@ -49,7 +49,7 @@ func newTracing(where *destination, o Options) (*tracing, error) {
 
 func (s *tracing) register(r *prometheus.Registry) { r.MustRegister(s.gate.spans) }
 
-// close sends what has ended, for so long.
+// close sends the ended spans, for at most the given time.
 func (s *tracing) close(most time.Duration) {
 	s.sender.hurry()
 	ctx, enough := context.WithTimeout(context.Background(), most)
@@ -60,24 +60,24 @@ func (s *tracing) close(most time.Duration) {
 	s.sender.giveUp()
 }
 
-// drop counts spans for which there was no room.
+// drop counts spans that did not fit.
 func (s *tracing) drop(n int) {
 	if s != nil {
 		s.gate.drop(n)
 	}
 }
 
-// full reports whether what is begun now would hardly find room at its end.
+// full reports whether a span that begins now would probably be dropped.
 func (s *tracing) full() bool { return s != nil && s.gate.full() }
 
-// complain tells of what was dropped.
+// complain logs the dropped spans.
 func (s *tracing) complain() {
 	if s != nil {
 		s.gate.complainOfDrops()
 	}
 }
 
-// given is where the ids of a span come from: its starter says them.
+// given generates the ids of a span from the place in its context.
 type given struct{}
 
 type givenKey struct{}
@@ -96,7 +96,7 @@ func (given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 }
 
 func (p place) ids() (trace.TraceID, trace.SpanID) {
-	of, _ := trace.TraceIDFromHex(p.trace) // ours are well-formed, and those of others are looked at
+	of, _ := trace.TraceIDFromHex(p.trace) // well-formed: ids of other programs were checked
 	id, _ := trace.SpanIDFromHex(p.span)
 	return of, id
 }
@@ -116,8 +116,8 @@ func (s *tracing) start(p place, name string, at time.Time, attributes ...attrib
 	return started
 }
 
-// samples reports whether a trace that begins here is one of those that are sent: it
-// is what would be decided about its first span, and the same in each life.
+// samples reports whether a trace that begins here is sent. The result is that of sampling its
+// first span, and the same after a restart.
 func (s *tracing) samples(of string) bool {
 	return s.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()
 }
@@ -137,7 +137,7 @@ func (s *tracing) begin(k *task) {
 	k.span = s.start(k.place, strings.TrimSpace("task "+cut(k.kind, mostName)), k.created, attributes...)
 }
 
-// end ends it.
+// end ends the span of a task.
 func (s *tracing) end(k *task, agent string, state wire.TaskState, at time.Time, why string) {
 	k.span.SetAttributes(attribute.String("task.state", string(state)))
 	if agent != "" {
@@ -146,7 +146,7 @@ func (s *tracing) end(k *task, agent string, state wire.TaskState, at time.Time,
 	finish(k.span, at, why)
 }
 
-// hop begins the span of an assignment, if there is one.
+// hop begins the span of a task's assignment, if the task is assigned.
 func (s *tracing) hop(k *task) {
 	if s == nil || k.hop == nil {
 		return
@@ -163,7 +163,7 @@ func (s *tracing) hop(k *task) {
 	}
 }
 
-// forwarded notes when an assignment was brought to its agent.
+// forwarded adds the time at which an assignment was delivered to its agent.
 func (s *tracing) forwarded(h *hop, at time.Time) {
 	if s != nil {
 		h.span.SetAttributes(attribute.String("agent.run", h.run))
@@ -171,14 +171,14 @@ func (s *tracing) forwarded(h *hop, at time.Time) {
 	}
 }
 
-// endHop ends it. Why is "" when the work is done.
+// endHop ends the span of an assignment. why is "" if the work is done.
 func (s *tracing) endHop(h *hop, at time.Time, why string) {
 	if s != nil {
 		finish(h.span, at, why)
 	}
 }
 
-// batch is the span of a batch, from beginning to end.
+// batch creates the complete span of a batch.
 func (s *tracing) batch(b *batch) {
 	if s == nil {
 		return
@@ -203,7 +203,7 @@ const (
 	mostReason = 256
 )
 
-// cut is the beginning of a text, in whole characters.
+// cut returns the beginning of a text without splitting a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -10,42 +10,42 @@ import (
 	"orchestrator/wire"
 )
 
-// openWork is what is open, as the record tells it. It belongs to the goroutine that
-// follows; summary is for all.
+// openWork is the open work, as read from the record. Only the goroutine that follows the
+// record uses it, except summary, which may be called concurrently.
 type openWork struct {
-	last  int64 // the number up to which it knows the record
-	past  int64 // up to this one it was an earlier life: the spans of that have left
-	live  bool  // what ends now ends in this life
+	last  int64 // number of the last fact read
+	past  int64 // last fact of an earlier run, whose ended spans were sent
+	live  bool  // facts are from this run
 	spans *tracing
 	asks  map[askKey]span
 	held  map[string][]*hop // by agent
 	gone  lineage
 
-	mu       sync.Mutex // for what follows
+	mu       sync.Mutex // guards the fields below
 	tasks    map[string]*task
 	sessions map[string]bool
 }
 
-// task is a task that is open.
+// A task is an open task.
 type task struct {
 	id, name, kind, by, session string
 	created                     time.Time
 	number                      int64
-	waits                       time.Time // since then, for an agent; zero: it does not
+	waits                       time.Time // since when it waits for an agent; zero if it does not
 	blocked                     bool      // it waits for other tasks
 	place                       place
 	span                        span
 	hop                         *hop
-	retries                     int // because its agent has said that another try may go well
+	retries                     int // after recoverable errors
 }
 
-// hop is an assignment of a task to an agent.
+// A hop is an assignment of a task to an agent.
 type hop struct {
 	agent, run string
 	attempt    int
-	retries    int // of the task, before
+	retries    int // retries of the task before this assignment
 	began      time.Time
-	forwarded  []time.Time // in an earlier life: when it was brought to its agent
+	forwarded  []time.Time // deliveries to its agent in an earlier run of the orchestrator
 	place      place
 	span       span
 }
@@ -55,7 +55,7 @@ func (w *openWork) reset() {
 	w.asks, w.held = make(map[askKey]span), make(map[string][]*hop)
 }
 
-// begin begins behind a fact.
+// begin sets the fact after which reading begins, and the open sessions.
 func (w *openWork) begin(behind int64, sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *openWork) begin(behind int64, sessions []string) {
 	}
 }
 
-// goLive begins the spans of what an earlier life has left open.
+// goLive begins the spans of the work that an earlier run left open.
 func (w *openWork) goLive() {
 	if w.live {
 		return
@@ -78,7 +78,7 @@ func (w *openWork) goLive() {
 	}
 }
 
-// learn takes a fact in. One that was taken in already is passed over.
+// learn applies a fact, unless it was applied already.
 func (w *openWork) learn(r *wire.Record) {
 	if r.Seq <= w.last || !matters(r.Kind) {
 		return
@@ -111,7 +111,7 @@ func (w *openWork) learn(r *wire.Record) {
 	}
 }
 
-// partWith ends the requests of a run that has ended, if a fact says so.
+// partWith ends the requests of a run if r records the end of that run.
 func (w *openWork) partWith(r *wire.Record) {
 	if r.Kind != wire.EventEnded {
 		return
@@ -137,12 +137,12 @@ func (w *openWork) create(f *fact, r *wire.Record) {
 	}
 }
 
-// holdsUp reports whether a task that depends on another has to wait for it.
+// holdsUp reports whether a task must wait for a dependency.
 func (w *openWork) holdsUp(d *wire.Dependency) bool {
 	return w.tasks[d.On] != nil && d.Type != wire.DependsRelated
 }
 
-// change is what a fact does to a task.
+// change applies a fact to a task.
 func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 	switch r.Kind {
 	case wire.EventTaskBlocked:
@@ -179,8 +179,8 @@ func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 	}
 }
 
-// forward notes that a task was brought to its agent: it was given to it before, and
-// waited for room, or for a run.
+// forward records that a task was delivered to its agent. The assignment was recorded before
+// and waited for room or for a run.
 func (w *openWork) forward(k *task, run string, at time.Time) {
 	h := k.hop
 	if h == nil {
@@ -193,7 +193,7 @@ func (w *openWork) forward(k *task, run string, at time.Time) {
 	}
 }
 
-// leave ends the assignment of a task, if there is one.
+// leave ends the assignment of a task, if it has one.
 func (w *openWork) leave(k *task, at time.Time, why string) {
 	h := k.hop
 	if h == nil {
@@ -209,7 +209,7 @@ func (w *openWork) leave(k *task, at time.Time, why string) {
 	}
 }
 
-// over is the end of a task.
+// over ends a task.
 func (w *openWork) over(k *task, state wire.TaskState, at time.Time, why string) {
 	agent := ""
 	if k.hop != nil {
@@ -225,10 +225,10 @@ func (w *openWork) over(k *task, state wire.TaskState, at time.Time, why string)
 	}
 }
 
-// summary is what there is to say of what is open.
+// A summary describes the open work.
 type summary struct {
 	sessions int
-	waiting  time.Time // since when the task waits for an agent that has waited the longest; zero: none does
+	waiting  time.Time // since when the longest-waiting task waits for an agent; zero if none does
 }
 
 func (w *openWork) summary() *summary {

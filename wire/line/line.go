@@ -8,8 +8,8 @@ import (
 // sent it, since a message of a session says that behind its names and times.
 const Head = 1000
 
-// idleCarry is the largest buffer that a Splitter keeps between two lines, so that a thousand
-// quiet streams cost nothing.
+// idleCarry is the largest buffer that Lines keeps between two lines. It bounds the memory of
+// idle streams.
 const idleCarry = 4 << 10
 
 // framing is how many bytes a line may have beyond its text: a byte order mark and a carriage
@@ -22,7 +22,7 @@ var mark = []byte("\xef\xbb\xbf")
 type Line struct {
 	// Text is valid until the next call of the Splitter.
 	Text []byte
-	// Size is the length of Text, or, when Cut, of the line as it came.
+	// Size is the length of Text or, if Cut is set, of the whole line.
 	Size int64
 	// Cut reports whether the line was longer than the limit: Text is its head.
 	Cut bool
@@ -44,7 +44,7 @@ type Splitter struct {
 	chunk   []byte
 	carry   []byte
 	skipped int64 // bytes of an oversized line beyond carry; 0: not skipping
-	begun   bool  // the first line is behind us
+	begun   bool  // the start of the stream has been read
 }
 
 // NewSplitter returns a Splitter for lines of at most limit bytes.
@@ -70,7 +70,7 @@ func (s *Splitter) Next() (Line, bool) {
 	return s.finish(true), true
 }
 
-// Rest returns what the stream ended with, if that was not a line end.
+// Rest returns the unfinished line at the end of the stream, if there is one.
 func (s *Splitter) Rest() (Line, bool) {
 	s.keep(s.chunk)
 	s.chunk = nil
@@ -80,7 +80,7 @@ func (s *Splitter) Rest() (Line, bool) {
 	return s.finish(false), true
 }
 
-// finish turns the carried bytes into a line and lets go of them.
+// finish returns the carried bytes as a line and releases them.
 func (s *Splitter) finish(ended bool) Line {
 	text := s.carry
 	if cap(text) > idleCarry {
@@ -99,7 +99,7 @@ func (s *Splitter) finish(ended bool) Line {
 	return Line{Text: text, Size: size, Cut: true, Open: !ended}
 }
 
-// line strips what frames the text and applies the limit to what is left.
+// line strips the framing from a text and applies the limit to the rest.
 func (s *Splitter) line(text []byte, ended bool) Line {
 	if !s.begun {
 		text = bytes.TrimPrefix(text, mark)
@@ -135,8 +135,8 @@ func (s *Splitter) keep(text []byte) {
 }
 
 // grow makes room for size carried bytes, but never more than a line may hold,
-// so that a stream without line ends stays within the limit. The steps are
-// wide because what is grown out of is garbage, and counts as long as that.
+// so that a stream without line ends stays within the limit. The steps are large, since every
+// outgrown buffer is garbage.
 func (s *Splitter) grow(size int) {
 	if size <= cap(s.carry) {
 		return

@@ -1,6 +1,5 @@
-// Package fatal is about mail that can never be dealt with: how a handler says
-// so, and how the one who runs it all is told. It sends nothing, and does not
-// know how that is done.
+// Package fatal defines the error of mail that can never be handled, and the report about it to
+// the global orchestrator. It sends nothing itself.
 package fatal
 
 import (
@@ -14,13 +13,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The codes of those who give none.
+// Default codes.
 const (
 	Failed = "FAILED"
 	Panic  = "PANIC"
 )
 
-// New says that a message can never be dealt with, and why; the code is for
+// New returns an error which means that retrying a message cannot help. The code is for
 // programs.
 func New(code string, err error) error {
 	if err == nil {
@@ -34,13 +33,13 @@ type fatal struct {
 	err  error
 }
 
-// Error makes it an error.
+// Error returns the text of the wrapped error.
 func (f *fatal) Error() string { return spoken(f.err) }
 
-// Unwrap is what it is about.
+// Unwrap returns the wrapped error.
 func (f *fatal) Unwrap() error { return f.err }
 
-// spoken is what an error says. Something must be said.
+// spoken returns the text of an error, or a default if it is blank.
 func spoken(err error) string {
 	if text := err.Error(); strings.TrimSpace(text) != "" {
 		return text
@@ -48,7 +47,7 @@ func spoken(err error) string {
 	return "it failed without a word"
 }
 
-// Code is the code that an error was given, if it was given one.
+// Code returns the code of a fatal error, or Failed and false for other errors.
 func Code(err error) (code string, ok bool) {
 	if f, ok := errors.AsType[*fatal](err); ok {
 		return f.code, true
@@ -56,15 +55,14 @@ func Code(err error) (code string, ok bool) {
 	return Failed, false
 }
 
-// longest is how much of an error is told.
+// longest bounds the error text in a report.
 const longest = 8 << 10
 
-// Letter is how the one who runs it all is told that a message has failed. The
-// key is the same each time, so that a message which fails again, because it was
-// not acknowledged, is told of once.
+// Letter returns the report to the global orchestrator that a message has failed. Its key is
+// the same each time, so that repeated failures of a message are reported once.
 //
-// It is nil for what would be the next to fail, for ever: a task.failed, and what
-// the bus has to say, such as that a message has failed.
+// It returns nil for a task.failed and for mail from the bus, because the report could fail in
+// turn, for ever.
 func Letter(mail *wire.Mail, why error) *wire.SendMessage {
 	if mail.Topic == wire.TopicTaskFailed || mail.From == wire.ActorBus {
 		return nil
@@ -82,8 +80,7 @@ func Letter(mail *wire.Mail, why error) *wire.SendMessage {
 	}
 }
 
-// GivenUp says of a message that failed, and which no agent is told by mail, what
-// there is to say.
+// GivenUp returns the error to log for a failed message that is not reported by mail.
 func GivenUp(mail *wire.Mail, why error) error {
 	code, _ := Code(why)
 	return fmt.Errorf("message %d on %s is given up: %w (%s)", mail.Seq, mail.Topic, why, code)
