@@ -17,11 +17,11 @@ import (
 
 // offspring makes what a shell can leave behind, and says who that is: a process of its
 // group, one of another session, and one that has lost its parent and its environment.
-// All are deaf to SIGTERM.
+// All are deaf to SIGTERM. The last one is a sleep before its number is printed.
 const offspring = `trap "" TERM
 sleep 1000 & echo $!
 setsid sleep 1001 & echo $!
-env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; (sleep 1002 & echo $!)'
+env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; sleep 1002 & until read c </proc/$!/comm && [ $c = sleep ]; do :; done; echo $!'
 echo ready; exec sleep 1003`
 
 // prey is a part of the test binary that has such a child.
