@@ -1,9 +1,8 @@
-// Command orchestrator runs a team of agents from one file and answers
-// questions about it.
+// Command orchestrator runs a team of agents from one file and answers questions about it.
 //
-// This package joins the commands, which are in the folders below it, to one command line.
-// The package serve runs a team. The other commands are clients that speak HTTP over the
-// orchestrator's socket, or they need only files.
+// This package joins the commands, each in a folder below it, to one command line. Package
+// serve runs a team. The other commands work on files, or are HTTP clients of the
+// orchestrator's socket.
 package main
 
 import (

@@ -17,12 +17,12 @@ import (
 	"orchestrator/cmd/orchestrator/why"
 )
 
-// rootCommand makes the whole command line.
+// rootCommand returns the whole command line.
 func rootCommand(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "orchestrator",
 		Short:             "Run a team of agents from one file",
-		SilenceErrors:     true, // report says them, in text or JSON
+		SilenceErrors:     true, // report prints them, in text or JSON
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
@@ -42,7 +42,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 	}
 	a.AddFlags(root.PersistentFlags())
 	root.Flags().BoolP("version", "V", false, "which orchestrator this is")
-	_ = root.Flags().MarkHidden("version") // the verb is what is told of
+	_ = root.Flags().MarkHidden("version") // the manual names the version command only
 	root.AddCommand(
 		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
 		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), serve.ReloadCommand(a), serve.DownCommand(a),

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// credentials are keys or tokens: the operations on them, and their names.
+// credentials describes one kind of credential: its operations, noun and list command.
 type credentials struct {
 	list, revoke string // operations
 	noun         string
@@ -30,7 +30,7 @@ func listCredentials(ctx context.Context, a *cli.App, d *cli.Client, operation s
 	return list.Credentials, text, err
 }
 
-// showCredentials lists what there is.
+// showCredentials prints the credentials that operation lists, or the text none.
 func showCredentials(a *cli.App, operation, none string) error {
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		list, raw, err := listCredentials(ctx, a, d, operation)
@@ -64,7 +64,7 @@ func credentialRow(c *wire.Credential, p term.Paint, now time.Time) []term.Cell 
 	}
 }
 
-// kindWord is what a credential is in a sentence: that of an actor is a token.
+// kindWord returns the noun for a credential: "token" for that of an actor, else its kind.
 func kindWord(c *wire.Credential) string {
 	if c.Kind == "actor" {
 		return "token"
@@ -72,7 +72,7 @@ func kindWord(c *wire.Credential) string {
 	return term.OneLine(c.Kind)
 }
 
-// revoke takes one away, which its id or a unique prefix of that names.
+// revoke revokes the credential whose id is word or begins with it.
 func revoke(a *cli.App, word string, of credentials, ask bool) error {
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		list, _, err := listCredentials(ctx, a, d, of.list)
@@ -101,7 +101,7 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 	})
 }
 
-// named finds what a word stands for.
+// named returns the credential whose id is word, or the only one whose id begins with it.
 func (of *credentials) named(list []wire.Credential, word string) (*wire.Credential, error) {
 	var fits []string
 	var found *wire.Credential
@@ -127,7 +127,7 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 	return nil, f
 }
 
-// completeCredentials offers ids, with whose they are.
+// completeCredentials completes ids, each with the kind and the holder of its credential.
 func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		a.Flags.Quiet = true

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// KeyCommand makes the command key.
+// KeyCommand returns the key command.
 func KeyCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "key", Short: "Manage the keys of agents",
@@ -26,8 +26,8 @@ func keyIssueCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "issue AGENT",
 		Short: "Create a key for an agent",
-		Long: `Makes a key with which a program may speak as an agent of the file. The key alone
-is printed to stdout, this once: only a fingerprint of it is kept.`,
+		Long: `Creates a key with which a program can act as an agent of the file. Only the key is
+printed to stdout, and only once: the orchestrator stores a fingerprint of it.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
 		Args:              cli.ArgCount(1, 1),
@@ -38,7 +38,7 @@ is printed to stdout, this once: only a fingerprint of it is kept.`,
 	}
 }
 
-// completeOneAgent is completeAgents for verbs that take one.
+// completeOneAgent completes the agent of a command that takes only one.
 func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(already) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -46,7 +46,7 @@ func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun s
 	return a.CompleteAgents(verb, already, begun)
 }
 
-// newKey asks for a key and prints it. More is what else there is to say.
+// newKey creates a key and prints it. The note more follows unless it is empty.
 func newKey(a *cli.App, operation string, request wire.IssueKey, more string) error {
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		text, err := a.Ask(ctx, d, operation, request)

@@ -15,8 +15,8 @@ func keyListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List the keys of agents and registration tokens",
-		Long: `Lists the keys that hold, whose they are and until when; and the registration
-tokens that are not used yet. What is secret about them is kept nowhere.`,
+		Long: `Lists the valid keys, with their agents and expiry times, and the unused registration
+tokens. The secrets are not shown: only fingerprints of them are stored.`,
 		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -31,9 +31,9 @@ func keyRotateCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "rotate AGENT",
 		Short: "Replace the keys of an agent with a new one",
-		Long: `Makes a new key for an agent, and lets its old ones run out: at once, or with
---overlap after a while, in which holders of an old key can be given the new
-one. The key alone is printed to stdout, this once.`,
+		Long: `Creates a new key for an agent. Its old keys expire at once, or after --overlap, which
+leaves time to distribute the new key. Only the key is printed to stdout, and only
+once.`,
 		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completeOneAgent),
@@ -45,7 +45,7 @@ one. The key alone is printed to stdout, this once.`,
 			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},
 	}
-	verb.Flags().Var(&overlap, "overlap", "how long the old keys still hold: `DUR`")
+	verb.Flags().Var(&overlap, "overlap", "how long the old keys stay valid: `DUR`")
 	_ = verb.RegisterFlagCompletionFunc("overlap", cobra.NoFileCompletions)
 	return verb
 }
@@ -54,8 +54,8 @@ func keyRevokeCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke a key or a registration token",
-		Long: `Takes a key away: who speaks with it is refused from now on. So is who registers
-with a registration token. Any unique prefix of the id will do.`,
+		Long: `Revokes a key or a registration token: requests that use it are refused from now on.
+Any unique prefix of the id is accepted.`,
 		Example:           "  orchestrator key revoke k1a2b3c4",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeCredentials(a, "list-keys"),
@@ -71,9 +71,9 @@ func keyRegisterCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "register",
 		Short: "Create a token with which a server can register once",
-		Long: `Makes a token with which a server from elsewhere can become one of the agents,
-once: it gets a key of its own for it. The token alone is printed to stdout, this
-once. With --name no other server can use it.`,
+		Long: `Creates a token with which an external server can register as an agent, once. The
+server then receives its own key. Only the token is printed to stdout, and only once.
+With --name no other server can use it.`,
 		Example:           "  orchestrator key register --name build-1 --ttl 1h",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -85,8 +85,8 @@ once. With --name no other server can use it.`,
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&name, "name", "", "only for the server that is called `SERVER`")
-	set.Var(&ttl, "ttl", "how long it holds: `DUR`, 24h without it")
+	set.StringVar(&name, "name", "", "only for the server named `SERVER`")
+	set.Var(&ttl, "ttl", "how long it is valid: `DUR` (24h by default)")
 	for _, flag := range []string{"name", "ttl"} {
 		_ = verb.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// TokenCommand makes the command token.
+// TokenCommand returns the token command.
 func TokenCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "token", Short: "Manage the tokens of people and actors",
@@ -24,7 +24,8 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-// tokenFlags are the holder of a token, a person or an actor, and what it allows.
+// tokenFlags are the flags of token issue: the holder, a person or an actor, and its
+// rights.
 type tokenFlags struct {
 	subject string
 	role    cli.Choice
@@ -38,14 +39,14 @@ func tokenIssueCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME | --actor ID",
 		Short: "Create a token for a person or an actor",
-		Long: `Makes a token with which a program or a person may speak to this orchestrator over the network.
-It is printed to stdout alone, this once. On this machine none is needed.
+		Long: `Creates a token with which a program or a person can use this orchestrator over the
+network. Only the token is printed to stdout, and only once. No token is needed on this
+machine.
 
-With --sub it is for a person, and holds for 8 hours. A viewer may look and
-nothing else. With --actor it is for an actor from elsewhere, who may send and
-read messages and nothing else. It holds until it is revoked, and those that the
-actor has run out: at once, or with --overlap after a while, in which a holder of
-an old one can be given the new one.`,
+With --sub the token is for a person and is valid for 8 hours. A viewer has read access
+only. With --actor the token is for an external actor, which may only send and read
+messages. It is valid until it is revoked. The actor's older tokens expire at once, or
+after --overlap, which leaves time to distribute the new token.`,
 		Example: `  orchestrator token issue --sub ann
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
   orchestrator token issue --actor HO:attic --overlap 10m`,
@@ -60,11 +61,11 @@ an old one can be given the new one.`,
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&f.subject, "sub", "", "`NAME` of the person; it stands in the record")
+	set.StringVar(&f.subject, "sub", "", "`NAME` of the person, as it is recorded")
 	set.Var(&f.role, "role", "what the person may do: admin, operator or viewer")
 	set.StringVar(&f.actor, "actor", "", "the actor: `ID`, such as HO:host or PO:project")
-	set.Var(&f.overlap, "overlap", "how long the actor's old tokens still hold: `DUR`")
-	set.Var(&f.ttl, "ttl", "how long it holds: `DUR`")
+	set.Var(&f.overlap, "overlap", "how long the actor's old tokens stay valid: `DUR`")
+	set.Var(&f.ttl, "ttl", "how long it is valid: `DUR`")
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
 	_ = verb.RegisterFlagCompletionFunc("actor", bus.CompleteActors(a))
 	for _, name := range []string{"sub", "overlap", "ttl"} {
@@ -73,7 +74,7 @@ an old one can be given the new one.`,
 	return verb
 }
 
-// request is what the flags say: a token of one kind or of the other.
+// request returns the request for the flags: the token of a person or of an actor.
 func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken, error) {
 	given := verb.Flags().Changed
 	if err := holds(verb, f.ttl.Duration); err != nil {
@@ -96,7 +97,7 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 		bus.ActorGiven(a, "actor", f.actor, wire.CheckActor)
 }
 
-// holds refuses a --ttl that is over before it begins.
+// holds returns an error for a --ttl of less than a second.
 func holds(verb *cobra.Command, ttl time.Duration) error {
 	if verb.Flags().Changed("ttl") && ttl < time.Second {
 		return cli.UsageError("--ttl must be a second or more", "Leave it out for what it is without one")
@@ -127,7 +128,8 @@ func issueToken(a *cli.App, request *wire.IssueToken) error {
 	})
 }
 
-// tokenWords tell the holder of a new token what it allows, and what becomes of the old one.
+// tokenWords returns the sentences printed with a new token: its use, and when older ones
+// end.
 func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string {
 	const safe = " It is shown once: keep it in a safe place."
 	until := ""
@@ -149,7 +151,7 @@ func tokenListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls",
 		Short:             "List the tokens of people and of actors",
-		Long:              "Lists the tokens that hold: whose, what they allow, and until when. What is secret\nabout them is kept nowhere.",
+		Long:              "Lists the valid tokens, with their holders, roles and expiry times. The secrets are\nnot shown: only fingerprints of them are stored.",
 		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -164,10 +166,10 @@ func tokenRevokeCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke the token of a person or of an actor",
-		Long: `Takes a token away: who has it is refused from now on. Any unique prefix of the id
-will do.
+		Long: `Revokes a token: requests that use it are refused from now on. Any unique prefix of the
+id is accepted.
 
-It asks first; where no person can be asked it wants --yes.`,
+The command asks for confirmation. Without a terminal it requires --yes.`,
 		Example:           "  orchestrator token revoke t5be1d7c0 --yes",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeCredentials(a, "list-tokens"),

@@ -1,5 +1,4 @@
-// Package agent holds the commands on agents, and those that show what agents do: status,
-// logs and events.
+// Package agent holds the commands on agents, and status, logs and events.
 package agent
 
 import (
@@ -14,32 +13,32 @@ import (
 	"orchestrator/wire"
 )
 
-// agentList answers agent ls and agent show for programs.
+// agentList is the JSON answer of agent ls and agent show.
 type agentList struct {
 	FormatVersion string           `json:"format_version"`
 	Agents        []wire.AgentView `json:"agents"`
 }
 
-// Command makes the command agent.
+// Command returns the agent command.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "agent", Short: "Inspect, start, stop and restart agents",
 		Example: "  orchestrator agent show coder\n  orchestrator agent restart coder reviewer",
 	},
 		listCommand(a, "ls", "orchestrator agent ls"), agentShowCommand(a), agentServersCommand(a),
-		agentChangeCommand(a, "start", "Start agents that do not run", `Starts agents that are stopped, failed or waiting for their next try, and the
-agents they depend on. Comes back when each has a process, or says why not.`),
-		agentChangeCommand(a, "stop", "Stop agents and keep them stopped", `Stops agents in order and waits until nothing of them is left. They stay
-stopped until they are started again, also over a reload.`),
-		agentChangeCommand(a, "restart", "Stop agents and start them again", `Stops agents in order, waits until nothing of them is left, and starts them
-again. The count of failures that led to a back-off begins anew.`),
+		agentChangeCommand(a, "start", "Start agents that do not run", `Starts agents that are stopped, failed or waiting for their next attempt, and the
+agents they depend on. The command ends when each has a process or has failed.`),
+		agentChangeCommand(a, "stop", "Stop agents and keep them stopped", `Stops agents in order and waits for the end of all their processes. They stay
+stopped until they are started again, even after a reload.`),
+		agentChangeCommand(a, "restart", "Stop agents and start them again", `Stops agents in order, waits for the end of all their processes, and starts them
+again. The count of failures that leads to a back-off is reset.`),
 	)
 }
 
-// PsCommand makes the command ps.
+// PsCommand returns the ps command.
 func PsCommand(a *cli.App) *cobra.Command { return listCommand(a, "ps", "orchestrator ps") }
 
-// listCommand makes agent ls, which is ps as well.
+// listCommand returns the command agent ls, which is also ps.
 func listCommand(a *cli.App, name, path string) *cobra.Command {
 	return &cobra.Command{
 		Use:               name,
@@ -63,7 +62,7 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 	}
 }
 
-// agents asks for all agents.
+// agents returns all agents.
 func agents(a *cli.App) ([]wire.AgentView, error) {
 	ctx, stop := a.Context()
 	defer stop()
@@ -111,7 +110,7 @@ mailbox. The name of a block with replicas stands for all of them.`,
 	}
 }
 
-// pick finds agents by name, or by the block they are replicas of.
+// pick returns the agents with the given names, or the replicas of blocks with these names.
 func pick(agents []wire.AgentView, names []string) ([]wire.AgentView, error) {
 	var chosen []wire.AgentView
 	for _, name := range names {
@@ -146,7 +145,7 @@ func noAgent(name string, agents []wire.AgentView) *cli.Failure {
 	return f
 }
 
-// agentCard is an agent in full.
+// agentCard returns the description of an agent in full.
 func agentCard(v wire.AgentView, p term.Paint) string {
 	head := fmt.Sprintf("%s  %s", p.Strong(wire.Visible(v.Name)), p.State(v.State, wire.Visible(string(v.State))))
 	if said := term.AgentNote(v); said != "" {

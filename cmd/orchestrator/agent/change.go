@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// agentChangeCommand makes agent start, stop and restart: one request, one
-// line an agent, and exit 1 when one of them did not do it.
+// agentChangeCommand returns agent start, stop or restart. The command prints a line for
+// each agent, and exits with 1 if one failed.
 func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 	var all, noDeps bool
 	path := "orchestrator agent " + name
@@ -36,7 +36,7 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 	}
 	verb.Flags().BoolVar(&all, "all", false, "every agent")
 	if name == "start" {
-		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start these without the agents that they depend on")
+		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start only these agents, without their dependencies")
 	}
 	return verb
 }
@@ -74,8 +74,8 @@ func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
 	return nil
 }
 
-// showOutcomes prints one line for each agent that was asked to change, and
-// under it the last words of one that failed.
+// showOutcomes prints a line for each changed agent, followed by the last output of one
+// that failed.
 func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
 	p := a.Paint(a.Stdout)
 	wide := 0

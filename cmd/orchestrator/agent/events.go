@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// eventFlags are what events can be asked for.
+// eventFlags are the flags of events.
 type eventFlags struct {
 	follow bool
 	since  string
@@ -24,17 +24,16 @@ type eventFlags struct {
 	task   string
 }
 
-// EventsCommand makes the command events.
+// EventsCommand returns the events command.
 func EventsCommand(a *cli.App) *cobra.Command {
 	var f eventFlags
 	verb := &cobra.Command{
 		Use:   "events",
 		Short: "Show events: starts, exits, tasks, questions",
-		Long: `Shows what happened, oldest first: a number that only grows, the time, which agent it is
-about, its kind, and what it was.
+		Long: `Shows events, oldest first: number, time, agent, kind and text. The numbers only grow.
 
-A program that wants to miss nothing remembers the last number and goes on from
-there with --since, also after the orchestrator was started again.`,
+To miss no event, a program remembers the last number and continues from there with
+--since, even after a restart of the orchestrator.`,
 		Example: `  orchestrator events                        what is kept
   orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
   orchestrator events --task 91c0            the story of a task
@@ -45,7 +44,7 @@ there with --since, also after the orchestrator was started again.`,
 		RunE:              func(*cobra.Command, []string) error { return events(a, f) },
 	}
 	set := verb.Flags()
-	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new events until Ctrl-C")
+	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new events until Ctrl-C")
 	set.StringVar(&f.since, "since", "", "events after `SEQ|TIME`: a number, 10m ago, 14:33, \"2026-11-20 14:33\"")
 	set.StringVar(&f.kind, "type", "", "only kinds that match `GLOB`, such as 'agent.*'")
 	set.StringVar(&f.agent, "agent", "", "only events about `AGENT`")
@@ -98,13 +97,13 @@ func (f *eventFlags) query(now time.Time) (url.Values, error) {
 	return query, nil
 }
 
-// eventPrinter shows events in columns that only grow.
+// An eventPrinter prints events in columns that only grow.
 type eventPrinter struct {
 	app       *cli.App
 	paint     term.Paint
 	now       time.Time
 	headed    bool
-	at        int // the widths so far
+	at        int // column widths so far
 	who, kind int
 }
 

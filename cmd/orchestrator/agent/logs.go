@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// logFlags are what logs can be asked for.
+// logFlags are the flags of logs.
 type logFlags struct {
 	follow       bool
 	last         string
@@ -26,19 +26,19 @@ type logFlags struct {
 	raw          bool
 }
 
-// LogsCommand makes the command logs.
+// LogsCommand returns the logs command.
 func LogsCommand(a *cli.App) *cobra.Command {
 	f := logFlags{stream: cli.Choice{Of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: cli.Choice{Of: levels}}
 	verb := &cobra.Command{
 		Use:   "logs [AGENT…]",
 		Short: "Show what agents print",
-		Long: `Shows what agents print, oldest first: the time, the agent and the line. A line
-of stdout is marked "|", one of stderr ":". What the orchestrator has to say about
-the agent is marked ".", and "!" when something went wrong. Control characters are made visible, so no agent can
-play tricks on your terminal; --raw shows the bytes as they came.
+		Long: `Shows the output of agents, oldest first: time, agent and line. Lines of stdout are
+marked "|" and lines of stderr ":". Lines of the orchestrator about the agent are marked
+".", or "!" for a failure. Control characters are escaped, so that output cannot affect
+your terminal; --raw writes the unchanged bytes.
 
-Without names it is the lines of all agents. With --since or --until every line
-of that time is shown, otherwise the last 200 of each agent.`,
+Without names the lines of all agents are shown. With --since or --until every line of
+that time is shown, otherwise the last 200 of each agent.`,
 		Example: `  orchestrator logs coder             its last 200 lines
   orchestrator logs -f                 everything, as it comes
   orchestrator logs --since 10m --grep 'panic|error'
@@ -47,13 +47,13 @@ of that time is shown, otherwise the last 200 of each agent.`,
 		RunE:              func(_ *cobra.Command, names []string) error { return logs(a, names, f) },
 	}
 	set := verb.Flags()
-	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new lines until Ctrl-C")
 	set.StringVarP(&f.last, "lines", "n", "", "only the last `N` lines of each agent, or all (200 without --since and --until)")
 	set.StringVar(&f.since, "since", "", "lines after `TIME`: 10m ago, 14:33, \"2026-11-20 14:33\"")
 	set.StringVar(&f.until, "until", "", "lines before `TIME`")
 	set.StringVar(&f.grep, "grep", "", "only lines that match the regular expression `RE`")
 	set.Var(&f.stream, "stream", "only one stream: stdout, stderr or own")
-	set.BoolVar(&f.raw, "raw", false, "the text as it came, without time and name; not on a terminal")
+	set.BoolVar(&f.raw, "raw", false, "the unchanged text, without time and name; not on a terminal")
 	set.Var(&f.level, "level", "only lines of event:log at this level or above: info, warn or error")
 	_ = verb.RegisterFlagCompletionFunc("stream", f.stream.Complete)
 	_ = verb.RegisterFlagCompletionFunc("level", f.level.Complete)
@@ -76,7 +76,7 @@ func logs(a *cli.App, names []string, f logFlags) error {
 	return a.Stream("logs", query, f.follow, show.line)
 }
 
-// checkRaw keeps raw bytes of agents off terminals.
+// checkRaw returns an error for --raw on a terminal or with --json.
 func checkRaw(a *cli.App, raw bool) error {
 	switch {
 	case raw && a.Flags.JSON:
@@ -87,7 +87,7 @@ func checkRaw(a *cli.App, raw bool) error {
 	return nil
 }
 
-// query is what the API is asked. No n means all.
+// query returns the query for the API. Without n the API returns all lines.
 func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 	query := url.Values{}
 	for _, name := range names {
@@ -125,7 +125,7 @@ func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 	return query, nil
 }
 
-// logPrinter shows log lines, each agent's name as wide as the widest so far.
+// A logPrinter prints log lines. The column of names only grows.
 type logPrinter struct {
 	app   *cli.App
 	raw   bool
@@ -136,10 +136,10 @@ type logPrinter struct {
 	level int // lines below it are left out
 }
 
-// levels are those of event:log, and so of --level.
+// levels are the levels of event:log and of --level, in rising order.
 var levels = []string{"info", "warn", "error"}
 
-// levelOf ranks a level; a plain line is information.
+// levelOf returns the rank of a level. A plain line has the level info.
 func levelOf(level string) int { return max(0, slices.Index(levels, level)) }
 
 func (l *logPrinter) line(raw []byte) error {
@@ -168,8 +168,8 @@ func (l *logPrinter) line(raw []byte) error {
 		l.mark(&line), EntryText(line.Level, line.Text, line.Context, l.paint))
 }
 
-// EntryText is a line as people read it. One that came as event:log has a level,
-// which is said when it is more than information, and a context.
+// EntryText returns a line for people. Lines of event:log begin with a level above info and
+// end with their context.
 func EntryText(level, text string, context wire.Raw, p term.Paint) string {
 	text = wire.Visible(text)
 	switch level {
@@ -184,7 +184,7 @@ func EntryText(level, text string, context wire.Raw, p term.Paint) string {
 	return text
 }
 
-// mark is the sign between a name and a line.
+// mark returns the mark between the name and the line.
 func (l *logPrinter) mark(line *wire.LogLine) string {
 	switch line.Stream {
 	case wire.StreamErr:

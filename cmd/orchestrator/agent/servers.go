@@ -18,9 +18,8 @@ func agentServersCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "servers",
 		Short: "List the registered servers",
-		Long: `Lists the servers that have registered from elsewhere. They work beside the agents
-that run here, and are online as long as they are heard of. One whose key is revoked
-gets nothing any more.`,
+		Long: `Lists the external servers that have registered as agents. A server is online as long as
+it sends requests or heartbeats. A server with a revoked key gets no work.`,
 		Example:           "  orchestrator agent servers\n  orchestrator key register --name build-1",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -15,22 +15,21 @@ import (
 	"orchestrator/wire"
 )
 
-// calmRows is how many agents status shows one by one. In a larger team those
-// that simply run are only counted, unless --all asks for them.
+// calmRows is how many agents status lists. In a larger team running agents are only
+// counted, unless --all is set.
 const calmRows = 50
 
-// StatusCommand makes the command status.
+// StatusCommand returns the status command.
 func StatusCommand(a *cli.App) *cobra.Command {
 	var watch, all bool
 	verb := &cobra.Command{
 		Use:   "status",
 		Short: "Show what every agent is doing",
-		Long: `Shows the running orchestrator and its agents: the state of each, since when,
-which task it has, how often it was restarted, what it uses, and why it is not
-running if it is not. The first line counts the tasks in each state, the last
-one the questions and the plans that wait for you.
+		Long: `Shows the running orchestrator and its agents: state, uptime, task, restarts, resources,
+and the reason if an agent does not run. The first line counts the tasks in each state,
+the last line the questions and plans that wait for you.
 
-In a team of more than 50 agents those that simply run are counted, not listed.`,
+In a team of more than 50 agents, running agents are only counted.`,
 		Example: `  orchestrator status            once
   orchestrator status -w         again every second, until Ctrl-C
   orchestrator status --json     everything, for a program
@@ -54,13 +53,13 @@ In a team of more than 50 agents those that simply run are counted, not listed.`
 			return showStatus(a, text, all)
 		},
 	}
-	verb.Flags().BoolVarP(&watch, "watch", "w", false, "show it again every second")
-	verb.Flags().BoolVarP(&all, "all", "a", false, "list every agent, also in a large team")
+	verb.Flags().BoolVarP(&watch, "watch", "w", false, "update every second")
+	verb.Flags().BoolVarP(&all, "all", "a", false, "list every agent, even in a large team")
 	return verb
 }
 
-// watchStatus shows the status every second. Where the screen cannot be
-// cleared the next one follows below.
+// watchStatus prints the status every second, below the previous one if the screen cannot
+// be cleared.
 func watchStatus(ctx context.Context, a *cli.App, d *cli.Client, all bool) error {
 	clear, first := a.ClearScreen(), true
 	return a.EverySecond(ctx, func() error {
@@ -110,7 +109,7 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 	return err
 }
 
-// callsOf are what waits for a person, each with where to look.
+// callsOf returns what waits for a person, each with a command.
 func callsOf(status *wire.Status) string {
 	var calls []string
 	if n := status.Questions; n > 0 {
@@ -122,7 +121,7 @@ func callsOf(status *wire.Status) string {
 	return strings.Join(calls, ", ")
 }
 
-// tasksTally counts the tasks in each state; nothing when there are none.
+// tasksTally returns the number of tasks in each state, or "" if there are none.
 func tasksTally(n wire.TaskCounts, p term.Paint) string {
 	tally := ""
 	add := func(number int, state wire.TaskState, more string) {
@@ -184,7 +183,7 @@ func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
 	if v.PID != 0 {
 		pid = fmt.Sprint(v.PID)
 	}
-	if v.PID != 0 || v.StartedAt != "" { // one that has joined by a pipe is up without a process
+	if v.PID != 0 || v.StartedAt != "" { // an agent that has joined by a pipe has no process
 		up = term.MS(v.UpMS)
 	}
 	row = append(row, term.Figure(pid), term.Figure(up), term.Figure(fmt.Sprint(v.Restarts)))
@@ -196,8 +195,8 @@ func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
 	return append(row, term.Text(cmp.Or(term.AgentNote(v), silence(&v))))
 }
 
-// silence tells of an agent that has run for long without a word. Many have
-// nothing to say before there is work, so it is no more than told.
+// silence returns a remark on an agent that has run for a minute without output. It is only
+// a remark, because many agents print nothing before they get work.
 func silence(v *wire.AgentView) string {
 	const long = time.Minute
 	if v.State != wire.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
@@ -206,7 +205,7 @@ func silence(v *wire.AgentView) string {
 	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
 }
 
-// TaskCell is what an agent works on; of several the one that is furthest.
+// TaskCell returns the current task of an agent, or the one with the most progress.
 func TaskCell(tasks []wire.TaskLabel) string {
 	if len(tasks) == 0 {
 		return "-"
@@ -222,7 +221,7 @@ func TaskCell(tasks []wire.TaskLabel) string {
 	return said
 }
 
-// begun is the progress of a task; one that only waits for its agent comes last.
+// begun returns the progress of a task. Tasks that are not started come last.
 func begun(t wire.TaskLabel) float64 {
 	if t.State == wire.TaskAssigned {
 		return -1

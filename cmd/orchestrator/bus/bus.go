@@ -14,15 +14,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command bus.
+// Command returns the bus command.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "bus",
 		Short: "Send and read messages on the bus",
-		Long: `Agents write messages to each other and to you, and you to them. Each has an actor
-for its sender and one for its addressee, a topic, and a JSON object. Nothing of
-it is lost: who is away finds it later. Here you are GO, the one that runs it
-all. More about all of it: orchestrator help bus.`,
+		Long: `Agents and people send each other messages on the bus. A message has a sender, an
+addressee, a topic and a JSON object. Messages are stored, so an actor that is away
+reads them later. You are the actor GO. See orchestrator help bus.`,
 		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
   orchestrator bus tail -f
   orchestrator bus presence`,
@@ -32,14 +31,14 @@ all. More about all of it: orchestrator help bus.`,
 	)
 }
 
-// mailNumber is a flag, or an argument, for the number of a message.
+// A mailNumber is a flag or an argument for the number of a message.
 type mailNumber struct {
 	value int64
 	least int64
 	given bool
 }
 
-// largestNumber is the largest that every reader of JSON can read.
+// largestNumber is the largest integer that every JSON reader can represent.
 const largestNumber = 1<<53 - 1
 
 func (n *mailNumber) Type() string { return "SEQ" }
@@ -60,8 +59,7 @@ func (n *mailNumber) Set(text string) error {
 	return nil
 }
 
-// pointer is the number if there is one: what is asked without it is something
-// else.
+// pointer returns the number, or nil if none was given.
 func (n *mailNumber) pointer() *int64 {
 	if !n.given {
 		return nil
@@ -69,7 +67,7 @@ func (n *mailNumber) pointer() *int64 {
 	return &n.value
 }
 
-// ActorGiven refuses what cannot be an actor, and says who was probably meant.
+// ActorGiven returns an error for a word that is not a valid actor, with the likely actor.
 func ActorGiven(a *cli.App, flag, word string, check func(string) string) error {
 	if word == "" || check(word) == "" {
 		return nil
@@ -77,8 +75,8 @@ func ActorGiven(a *cli.App, flag, word string, check func(string) string) error 
 	return cli.UsageError("--"+flag+" "+check(word), likelyActor(a, flag, word))
 }
 
-// likelyActor guesses which actor a word stands for: people know their agents by other
-// names than the bus.
+// likelyActor returns a hint with the actor that was probably meant. The name of an agent
+// differs from its actor on the bus.
 func likelyActor(a *cli.App, flag, word string) string {
 	const who = "See who there is: orchestrator bus presence"
 	var ids []string
@@ -88,7 +86,7 @@ func likelyActor(a *cli.App, flag, word string) string {
 		}
 		ids = append(ids, actor.Actor)
 	}
-	for _, id := range ids { // "po:shop", and "shop" alone
+	for _, id := range ids { // "po:shop" and "shop"
 		if _, name, _ := strings.Cut(id, ":"); strings.EqualFold(id, word) || strings.EqualFold(name, word) {
 			return "Did you mean " + term.OneLine(id) + "?  " + who
 		}
@@ -103,7 +101,7 @@ func actorsForShell(a *cli.App) []wire.ActorView {
 	return cli.CompletionList[wire.ActorList](a, "list-actors", struct{}{}).Actors
 }
 
-// CompleteActors offers those who have mail, and more besides.
+// CompleteActors completes the actors of the bus, and offers the completions in more.
 func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var offered []cobra.Completion
@@ -118,7 +116,7 @@ func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
 	}
 }
 
-// completeTopics offers the topics that are registered.
+// completeTopics completes registered topics.
 func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, t := range cli.CompletionList[wire.TopicList](a, "list-topics", struct{}{}).Topics {
@@ -127,8 +125,8 @@ func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeMail offers the numbers of messages that an actor has not dealt with,
-// which a flag names.
+// completeMail completes the numbers of messages that an actor has not acknowledged. The
+// flag holds the actor.
 func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 	return func(verb *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(already) > 0 {
@@ -143,5 +141,5 @@ func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 	}
 }
 
-// offeredMail is how many messages a shell is offered: more are no choice.
+// offeredMail is the maximum number of messages offered for completion.
 const offeredMail = 30

@@ -11,26 +11,25 @@ import (
 	"orchestrator/wire"
 )
 
-// mailPrinter shows messages, a line each, in columns that only grow.
+// A mailPrinter prints messages, one a line, in columns that only grow.
 type mailPrinter struct {
 	app     *cli.App
 	paint   term.Paint
 	now     time.Time
 	headed  bool
-	at      int // the widths so far
+	at      int // column widths so far
 	parties int
 	topic   int
 }
 
-// ShownPayload is how much of a payload stands in a line: one can be as large as
-// a book.
+// ShownPayload is the width of a payload in a line. A payload can be of any size.
 const ShownPayload = 60
 
 func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
 	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(wire.TopicDirect)}
 }
 
-// line shows a message as it came from the API.
+// line prints a message as the API returned it.
 func (p *mailPrinter) line(raw []byte) error {
 	if p.app.Flags.JSON {
 		return p.app.Print("%s\n", raw)
@@ -45,7 +44,7 @@ func (p *mailPrinter) line(raw []byte) error {
 	return p.mail(&m)
 }
 
-// measure makes the columns as wide as a message needs.
+// measure widens the columns for a message.
 func (p *mailPrinter) measure(m *wire.Mail) {
 	p.at = max(p.at, len(term.Clock(m.CreatedAt, p.now, "15:04:05.000")))
 	p.parties = max(p.parties, term.Width(partiesCell(m)))
@@ -70,7 +69,7 @@ func (p *mailPrinter) mail(m *wire.Mail) error {
 	return p.row(strconv.FormatInt(m.Seq, 10), term.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
 }
 
-// said is what a message says, and what it says it to.
+// said returns the payload of a message and the number of the message it answers.
 func (p *mailPrinter) said(m *wire.Mail) string {
 	var parts []string
 	if payload := term.OneLine(string(m.Payload)); payload != "{}" {

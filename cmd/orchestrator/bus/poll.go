@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// pollFlags are which messages are asked for.
+// pollFlags are the flags of bus poll.
 type pollFlags struct {
 	actor  string
 	cursor mailNumber
@@ -25,13 +25,12 @@ func busPollCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "poll",
 		Short: "Read the messages that are not acknowledged",
-		Long: `Shows messages to an actor, oldest first: the number of each, when it was sent, by
-which actor to which, its topic and what it says. They are those behind the cursor, the
-last message that was acked, or behind a number that you name. Nothing is taken
-away by reading: "bus ack" says what has been dealt with.
+		Long: `Shows messages to an actor, oldest first: number, time, sender, addressee, topic and
+payload. The list begins after the actor's cursor, which is the last acknowledged
+message, or after --cursor. Reading does not acknowledge messages: see "bus ack".
 
-Without --actor they are yours: those to GO, and broadcasts. In an agent they
-are the agent's.`,
+Without --actor the actor is GO, which is you. Inside an agent it is the agent's own
+actor.`,
 		Example: `  orchestrator bus poll
   orchestrator bus poll --cursor 0 -n 20      from the first one on
   orchestrator bus poll --actor PO:shop       what an agent has not dealt with
@@ -46,8 +45,8 @@ are the agent's.`,
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&f.actor, "actor", "", "messages to `ACTOR`; without it GO, in an agent the agent's own")
-	set.Var(&f.cursor, "cursor", "messages behind `SEQ`; behind the last that was acked without it")
+	set.StringVar(&f.actor, "actor", "", "messages to `ACTOR` (default GO; inside an agent its own actor)")
+	set.Var(&f.cursor, "cursor", "messages after `SEQ` (default: the last acknowledged one)")
 	set.StringVarP(&f.most, "lines", "n", "100", "at most `N` messages")
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	_ = verb.RegisterFlagCompletionFunc("cursor", cobra.NoFileCompletions)
@@ -105,8 +104,8 @@ func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
 	return nil
 }
 
-// saidOfMail tells what to do next. Who reads the mail of others is not told how
-// to ack it: then they would not find it.
+// saidOfMail prints the next commands. It suggests an ack only for the messages to GO: an
+// ack for another actor would hide the messages from that actor.
 func saidOfMail(a *cli.App, f *pollFlags, list *wire.MailList) {
 	last := list.Messages[len(list.Messages)-1].Seq
 	whose := ""
@@ -127,10 +126,10 @@ func busAckCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ack SEQ",
 		Short: "Acknowledge messages",
-		Long: `Says that an actor has dealt with its messages up to a number. The next poll begins
-behind it, and an agent is not told of them again. It only goes forward: a number
-below the last one changes nothing. If no orchestrator answers, it is said again after
-2, 10 and 60 seconds, unless --no-retry is given.`,
+		Long: `Acknowledges the messages to an actor up to a number. The next poll begins after that
+number, and an agent is not notified of these messages again. A number below the last
+one has no effect. If no orchestrator answers, the command retries after 2, 10 and 60
+seconds, unless --no-retry is given.`,
 		Example: `  orchestrator bus ack 42
   orchestrator bus ack 42 --actor PO:shop`,
 		Args: cli.ArgCount(1, 1),
@@ -142,7 +141,7 @@ below the last one changes nothing. If no orchestrator answers, it is said again
 		},
 	}
 	verb.ValidArgsFunction = completeMail(a, "actor")
-	verb.Flags().StringVar(&actor, "actor", "", "`ACTOR` who has dealt with them; without it GO, in an agent the agent's own")
+	verb.Flags().StringVar(&actor, "actor", "", "`ACTOR` that acknowledges (default GO; inside an agent its own actor)")
 	verb.Flags().BoolVar(&once, "no-retry", false, "make one attempt")
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	return verb

@@ -17,11 +17,9 @@ func busPresenceCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presence",
 		Short: "List actors and their presence",
-		Long: `Lists the actors: which agent each of them is, if it is one that runs here or has
-registered, whether it is there, when it was last heard of, when its last
-heartbeat came, up to which message it has read, and which is the last to it
-alone. One that is stale has kept its heartbeat back for too long; one that is
-quiet has never promised any.`,
+		Long: `Lists the actors: agent, status, last sign of life, last heartbeat, cursor and the
+latest direct message. A stale actor has missed its heartbeat. A quiet actor has never
+announced heartbeats.`,
 		Example:           "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -70,7 +68,7 @@ func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
 	}
 }
 
-// actor is the colour of what an actor is.
+// actor paints a text in the color of an actor's status.
 func actor(p term.Paint, status, text string) string {
 	switch status {
 	case wire.ActorActive:
@@ -87,9 +85,8 @@ func busTopicsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "topics",
 		Short: "List the topics of messages",
-		Long: `Lists the topics: the known ones, with their senders and addressees, and
-those of the configuration. A message on another topic is sent too, and GO is told
-that it is unknown.`,
+		Long: `Lists the topics: the known ones, with their senders and addressees, and those of the
+configuration. A message on another topic is also delivered, and GO receives a warning.`,
 		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -128,7 +125,7 @@ func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
 	return rows
 }
 
-// topicWords say what a topic is about.
+// topicWords returns the summary of a topic.
 func topicWords(v *wire.TopicView) string {
 	if !v.Standard {
 		return cmp.Or(term.OneLine(v.Summary), "of the configuration")

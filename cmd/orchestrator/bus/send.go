@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// sendFlags are what a message is to be.
+// sendFlags are the flags of bus send.
 type sendFlags struct {
 	to, topic string
 	payload   string
@@ -28,13 +28,13 @@ func busSendCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "send --to ACTOR --topic TOPIC",
 		Short: "Send a message to an actor",
-		Long: `Sends a message. It is kept for good, and its addressee finds it when they
-come; an agent that runs is told at once. "broadcast" is all actors.
+		Long: `Sends a message. The message is stored, and an addressee that is away reads it later. A
+running agent is notified at once. "broadcast" addresses all actors.
 
---payload takes a JSON object itself, @FILE for what is in a file, or - for what
-comes on stdin. If no orchestrator answers, the message is sent again after 2, 10 and
-60 seconds, unless --no-retry is given. It has one key for all attempts, so it is
-there once. A message that you send again yourself needs the same --key.`,
+--payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
+orchestrator answers, the message is sent again after 2, 10 and 60 seconds, unless
+--no-retry is given. All attempts have the same key, so the message is stored once. To
+repeat a message yourself, give the same --key.`,
 		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
   orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
@@ -49,12 +49,12 @@ there once. A message that you send again yourself needs the same --key.`,
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&f.to, "to", "", "`ACTOR` the addressee: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
-	set.StringVar(&f.topic, "topic", "", "`TOPIC` it is about: words with dots between them")
-	set.StringVar(&f.payload, "payload", "{}", "what there is to say, a `JSON` object; or @FILE or -")
-	set.Var(&f.replyTo, "reply-to", "number of the message that it answers: `SEQ`")
-	set.StringVar(&f.key, "key", "", "the same message with the same `KEY` is sent once")
-	set.StringVar(&f.from, "from", "", "`ACTOR` who sends it; without it GO, in an agent the agent's own")
+	set.StringVar(&f.to, "to", "", "addressee `ACTOR`: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
+	set.StringVar(&f.topic, "topic", "", "`TOPIC` of the message: words separated by dots")
+	set.StringVar(&f.payload, "payload", "{}", "payload, a `JSON` object, @FILE or -")
+	set.Var(&f.replyTo, "reply-to", "number of the message that this one answers: `SEQ`")
+	set.StringVar(&f.key, "key", "", "idempotency `KEY`: a repeated message is sent once")
+	set.StringVar(&f.from, "from", "", "sender `ACTOR` (default GO; inside an agent its own actor)")
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
 	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(wire.Broadcast, "all actors")))
 	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
@@ -85,7 +85,7 @@ func send(a *cli.App, f *sendFlags) error {
 	})
 }
 
-// message is what the flags say.
+// message returns the request for the flags.
 func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	switch {
 	case f.to == "":
@@ -132,15 +132,15 @@ func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) e
 	return nil
 }
 
-// nobodyYet reports whether an actor is not known. That is no mistake, but a slip of
-// the pen looks the same.
+// nobodyYet reports whether an actor is unknown. A message to it is valid, but the name may
+// be a typing error.
 func nobodyYet(ctx context.Context, a *cli.App, d *cli.Client, actor string) bool {
 	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.JSON() {
 		return false
 	}
 	text, err := d.Ask(ctx, "list-actors", struct{}{})
 	if err != nil {
-		return false // the message is sent, and that is what counts
+		return false // the message is sent; the check is optional
 	}
 	list, err := cli.Decode[wire.ActorList](text)
 	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })

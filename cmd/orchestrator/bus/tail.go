@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// tailFlags choose among the messages of all.
+// tailFlags are the flags of bus tail.
 type tailFlags struct {
 	follow bool
 	last   string
@@ -27,9 +27,9 @@ func busTailCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "tail",
 		Short: "Follow the messages of all actors",
-		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all
-behind a number. It only looks: no cursor moves, and what agents find is what
-they would have found anyway. -v shows payloads whole, --json is whole always.`,
+		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all after
+a number. It moves no cursor and does not change what agents receive. Long payloads are
+cut; -v and --json show them whole.`,
 		Example: `  orchestrator bus tail -f
   orchestrator bus tail -f --topic 'task.*'
   orchestrator bus tail -n all --actor PO:shop      to it and from it
@@ -44,11 +44,11 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
 		},
 	}
 	set := verb.Flags()
-	set.BoolVarP(&f.follow, "follow", "f", false, "go on with new messages until Ctrl-C")
+	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new messages until Ctrl-C")
 	set.StringVarP(&f.last, "lines", "n", "", "only the last `N` messages, or all (10 without --since)")
 	set.StringVar(&f.topic, "topic", "", "only topics that match `GLOB`, such as 'task.*'")
 	set.StringVar(&f.actor, "actor", "", "only messages from `ACTOR` or to it")
-	set.Var(&f.since, "since", "messages behind `SEQ`")
+	set.Var(&f.since, "since", "messages after `SEQ`")
 	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	for _, name := range []string{"lines", "since"} {
@@ -57,7 +57,7 @@ they would have found anyway. -v shows payloads whole, --json is whole always.`,
 	return verb
 }
 
-// usualParties is the width of the column of sender and addressee that fits most of them.
+// usualParties is a column width for sender and addressee that fits most messages.
 const usualParties = 24
 
 func tail(a *cli.App, f *tailFlags) error {
@@ -68,7 +68,7 @@ func tail(a *cli.App, f *tailFlags) error {
 	if err := ActorGiven(a, "actor", f.actor, wire.CheckAddressee); err != nil {
 		return err
 	}
-	if f.last == "0" { // nothing that is there: what comes is behind the last of it
+	if f.last == "0" { // no stored messages: only those after the last one
 		query.Set("n", "1")
 		query.Del("follow")
 		err := a.EachLine("messages", query, false, func(raw []byte) error {
@@ -83,11 +83,11 @@ func tail(a *cli.App, f *tailFlags) error {
 		query.Set("follow", "true")
 	}
 	show := newMailPrinter(a, time.Now())
-	show.parties, show.topic = usualParties, len(wire.TopicAgentTerminated) // what comes cannot be measured
+	show.parties, show.topic = usualParties, len(wire.TopicAgentTerminated) // later messages are not known yet
 	return a.Stream("messages", query, f.follow, show.line)
 }
 
-// query is what the API is asked. No n means all.
+// query returns the query for the API. Without n the API returns all messages.
 func (f *tailFlags) query() (url.Values, error) {
 	if _, err := path.Match(f.topic, ""); err != nil {
 		return nil, cli.UsageError(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")

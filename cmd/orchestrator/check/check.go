@@ -1,5 +1,5 @@
-// Package check holds the command check, which runs a program as an agent and reports what
-// it gets wrong.
+// Package check holds the check command, which runs a program as an agent and reports its
+// mistakes.
 package check
 
 import (
@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// checkFlags are how a program is checked.
+// checkFlags are the flags of check.
 type checkFlags struct {
 	as    cli.Choice
 	full  bool
@@ -27,7 +27,7 @@ type checkFlags struct {
 	grace cli.Duration
 }
 
-// Command makes the command check.
+// Command returns the check command.
 func Command(a *cli.App) *cobra.Command {
 	f := checkFlags{
 		as:    cli.Choice{Of: wire.Roles, Open: true, Close: true},
@@ -37,15 +37,14 @@ func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use: "check [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Run a program and check that it is a good agent",
-		Long: `Runs a program as an agent, a few times and in a place of its own, and says how it
-behaves: whether it starts, does a task that it is given, is understood, goes on
-after what it does not know, and ends with its stdin, leaving nothing behind. It is
-really run: what it does to files and to others, it does.
+		Long: `Runs a program as an agent, several times and with a temporary state directory. It
+reports whether the program starts, completes a task, sends valid messages, ignores
+unknown notifications, ends with its stdin and leaves no processes behind. The program
+really runs, with all its effects on files and other systems.
 
-Each line is a finding: ok, FAIL, warn or note, and below it the cure. A program that
-does no tasks is a good agent too; with --as it is a fault. The exit code is 0 when
-nothing failed, and 1 when something did; 126 or 127 when the program could not be
-started.`,
+Each line is a finding: ok, FAIL, warn or note, followed by a cure. Not doing tasks is a
+fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
+126 or 127 if the program could not be started.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
   orchestrator check --json -- node agent.ts`,
@@ -56,14 +55,14 @@ started.`,
 	set := verb.Flags()
 	set.SetInterspersed(false)
 	set.Var(&f.as, "as", "the role in which it must do a task: worker, planner or reviewer")
-	set.BoolVar(&f.full, "full", false, "also what takes longer: runs it again, kills it, gives it ten tasks")
-	set.Var(&f.wait, "wait", "how long it may say nothing about a task: `DUR`")
-	set.Var(&f.grace, "grace", "how long it may run on after the end of its stdin: `DUR`")
+	set.BoolVar(&f.full, "full", false, "make longer checks, too: run it again, kill it, give it ten tasks")
+	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
+	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
 	return verb
 }
 
-// checking is one check.
+// checking is one run of the check command.
 type checking struct {
 	app     *cli.App
 	command []string
@@ -72,7 +71,7 @@ type checking struct {
 	found   checkup.Findings
 }
 
-// CheckReport is the answer for programs.
+// A CheckReport is the JSON answer of check.
 type CheckReport struct {
 	FormatVersion string           `json:"format_version"`
 	Command       []string         `json:"command"`
@@ -107,8 +106,7 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 	return c.report()
 }
 
-// all looks at everything, one life after the other: two at once could be in each
-// other's way.
+// all makes all checks, one life after the other, because two lives could interfere.
 func (c *checking) all(ctx context.Context) error {
 	done := c.app.ShowWait(c.command[0])
 	defer done()
@@ -118,7 +116,7 @@ func (c *checking) all(ctx context.Context) error {
 		return err
 	}
 	if t.run.ByItself() || t.run.Unread > 0 {
-		return nil // no reader is left that could hear what comes
+		return nil // it has ended, or does not read its input
 	}
 	if err := c.steps(ctx, t.works, first); err != nil || !c.full || ctx.Err() != nil {
 		return err
@@ -130,7 +128,7 @@ func (c *checking) all(ctx context.Context) error {
 	return err
 }
 
-// first gives the program a task, and then asks it to end.
+// first gives the program a task and then asks it to end.
 func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, error) {
 	t, err := beginTrial(c.app, c.command, c.terms, false)
 	if err != nil {
@@ -142,7 +140,7 @@ func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, erro
 		task, err = t.give(ctx, "Say hello")
 		if err == nil {
 			t.finish(ctx, task)
-			if !t.read(ctx) { // also what it was answered
+			if !t.read(ctx) { // including the responses
 				view, _ := t.look(ctx)
 				t.run.Unread = view.Mailbox.Unread
 			}
@@ -163,7 +161,7 @@ func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, erro
 	return t, found, nil
 }
 
-// notStarted is why nothing was checked.
+// notStarted returns the failure for a program that could not be started.
 func (c *checking) notStarted(refused *checkup.Refused) *cli.Failure {
 	f := &cli.Failure{
 		Exit: refused.Exit, Code: cli.CodeFailed, Message: "cannot run " + c.command[0] + ": " + refused.Text,
@@ -181,8 +179,8 @@ func (c *checking) notStarted(refused *checkup.Refused) *cli.Failure {
 	return f
 }
 
-// likely is the command that may have been meant by one that was not found: a line for a
-// shell, an agent's, a file in this folder, or a program with nearly that name.
+// likely returns the command that was probably meant by an unknown one. That is a shell command,
+// the command of an agent, a file in this folder, or a program with a similar name.
 func (c *checking) likely() string {
 	word, rest := c.command[0], c.command[1:]
 	switch {
@@ -205,7 +203,7 @@ func (c *checking) likely() string {
 	return ""
 }
 
-// commandOf is how an agent of the file is started; nil when there is none of that name.
+// commandOf returns the command of an agent of the file, or nil.
 func commandOf(a *cli.App, name string) []string {
 	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
 	if err != nil {
@@ -223,7 +221,7 @@ func commandOf(a *cli.App, name string) []string {
 	return nil
 }
 
-// quotedLine is a command that can be pasted into a shell.
+// quotedLine returns a command that can be pasted into a shell.
 func quotedLine(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {
@@ -232,7 +230,7 @@ func quotedLine(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// report prints what was found.
+// report prints the findings. It returns ExitNo if a check failed.
 func (c *checking) report() error {
 	failed := c.found.Count(checkup.Fail)
 	err := c.print()
@@ -269,7 +267,7 @@ func (c *checking) print() error {
 	return a.Print("%s", b.String())
 }
 
-// findingWord is a verdict at the beginning of a line.
+// findingWord returns a verdict for the beginning of a line.
 func findingWord(p term.Paint, v checkup.Verdict) string {
 	switch v {
 	case checkup.Fail:

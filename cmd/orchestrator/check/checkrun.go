@@ -19,21 +19,20 @@ import (
 	"orchestrator/wire/object"
 )
 
-// checkRun is one life of the program that is checked, under a supervisor of its own
-// that goes with it.
+// A checkRun is one life of the checked program, with a temporary supervisor.
 type checkRun struct {
 	*serve.Instance
 	ask   *serve.Answerer
 	run   *checkup.Run
 	terms checkup.Terms
-	state string // the folder
+	state string // state directory
 	shut  func()
 	over  chan struct{} // closed when the supervisor has ended
-	heard chan struct{} // closed when all of it is heard
-	works bool          // it has done its task, when it is over
+	heard chan struct{} // closed when all output and events are recorded
+	works bool          // it has done its task; valid at the end
 }
 
-// beginTrial starts the program. The caller ends the trial.
+// beginTrial starts the program. The caller must call end.
 func beginTrial(a *cli.App, command []string, terms checkup.Terms, again bool) (*checkRun, error) {
 	state, err := os.MkdirTemp("", "orchestrator-check-")
 	if err != nil {
@@ -45,7 +44,7 @@ func beginTrial(a *cli.App, command []string, terms checkup.Terms, again bool) (
 	agent.Role = terms.Role
 	agent.Stop.CloseStdin, agent.Stop.Unspoken, agent.Stop.Grace = terms.Grace, terms.Grace, terms.Grace
 	c.Orchestrator.Shutdown = 2*terms.Grace + 5*time.Second
-	c.Store.Kind = "memory" // it goes with the state directory
+	c.Store.Kind = "memory" // the state directory is temporary
 	if again {
 		agent.OnExit = "requeue"
 		agent.Restart.Policy, agent.Restart.Delay = "always", 50*time.Millisecond
@@ -71,13 +70,13 @@ func beginTrial(a *cli.App, command []string, terms checkup.Terms, again bool) (
 	t.shut = t.Serve()
 	go func() {
 		defer close(t.over)
-		_ = t.Super.Run(context.Background()) // how it ended is among what is heard
+		_ = t.Super.Run(context.Background()) // the recorded events tell the result
 	}()
 	return t, nil
 }
 
-// end asks the program to end, waits until nothing of it is left, and reads the
-// trail of its requests. When ctx is over it is killed.
+// end stops the program, waits for the end of its processes, and reads the audit of its
+// requests. When ctx is done, it kills the program.
 func (t *checkRun) end(ctx context.Context) error {
 	t.run.Ends()
 	t.Super.Stop("the check is over")
@@ -92,7 +91,7 @@ func (t *checkRun) end(ctx context.Context) error {
 	return err
 }
 
-// look is how the program is now.
+// look returns the state of the program.
 func (t *checkRun) look(ctx context.Context) (wire.AgentView, bool) {
 	status, err := t.Super.Status(ctx)
 	if err != nil || len(status.Agents) == 0 {
@@ -101,7 +100,7 @@ func (t *checkRun) look(ctx context.Context) (wire.AgentView, bool) {
 	return status.Agents[0], true
 }
 
-// started waits until the program runs, or cannot.
+// started waits until the program runs or could not be started. It reports whether it runs.
 func (t *checkRun) started(ctx context.Context) bool {
 	return t.run.Await(ctx, func() bool { return t.run.Starts > 0 || t.run.Refused != nil }) && t.run.Refused == nil
 }
@@ -128,11 +127,11 @@ func (t *checkRun) give(ctx context.Context, name string) (id string, err error)
 	return reply.Task.ID, err
 }
 
-// mostProgress is how often a wait begins anew because there was progress.
+// mostProgress is how often progress restarts a wait.
 const mostProgress = 10
 
-// await waits for something that comes of a task, as long as it may take; the caller
-// tells of progress is given more time.
+// await waits until so returns true. Each progress message restarts the wait, up to
+// mostProgress times.
 func (t *checkRun) await(ctx context.Context, so func() bool) bool {
 	told := 0
 	for range mostProgress {
@@ -156,8 +155,7 @@ func (t *checkRun) finish(ctx context.Context, task string) {
 	t.await(ctx, func() bool { return t.run.Over(task) || t.run.Gone() && t.run.Ended })
 }
 
-// answering answers what the program asks people, with whatever fits, until stop is
-// called.
+// answering answers the program's questions with any valid answer, until stop is called.
 func (t *checkRun) answering(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -174,7 +172,7 @@ func (t *checkRun) answering(ctx context.Context) (stop func()) {
 }
 
 func (t *checkRun) answerAll(ctx context.Context) {
-	questions, _ := t.ask.Open(ctx) // without an answer there is no question to answer
+	questions, _ := t.ask.Open(ctx) // after an error there is nothing to answer
 	for _, q := range questions {
 		text := "yes"
 		if len(q.Options) > 0 {
@@ -184,10 +182,10 @@ func (t *checkRun) answerAll(ctx context.Context) {
 	}
 }
 
-// readEvery is how often it is looked whether something was read.
+// readEvery is the interval between looks at the unread input.
 const readEvery = 20 * time.Millisecond
 
-// read waits until the program has read all that it was told.
+// read waits until the program has read all its input. It reports whether it has.
 func (t *checkRun) read(ctx context.Context) bool {
 	soon, stop := context.WithTimeout(ctx, t.terms.Wait)
 	defer stop()

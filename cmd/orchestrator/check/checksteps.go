@@ -13,8 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// steps takes a program through what it should get over, in as few lives as that
-// needs, and judges each.
+// steps tests the program with each step, in as few lives as possible.
 func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings) error {
 	if works {
 		had := len(c.found)
@@ -35,7 +34,7 @@ func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings
 	}
 	for len(steps) > 0 && ctx.Err() == nil {
 		most := len(steps)
-		if !works { // when it dies of one is known only at its end
+		if !works { // a crash is noticed only at the end of a life
 			most = 1
 		}
 		taken, err := c.life(ctx, steps[:most], works, first)
@@ -50,7 +49,7 @@ func (c *checking) steps(ctx context.Context, works bool, first checkup.Findings
 	return nil
 }
 
-// life takes steps until the program does not go on, and says how many.
+// life makes steps until the program does not continue, and returns their number.
 func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, first checkup.Findings) (taken int, err error) {
 	t, err := beginTrial(c.app, c.command, c.terms, false)
 	if err != nil {
@@ -75,7 +74,7 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 	later := checkup.Later(t.run, c.terms)
 	news := first.News(later)
 	crashed := !works && outcome == checkup.WentOn && t.run.Crashed()
-	if crashed && len(news) > 0 { // what it read without a word it died of
+	if crashed && len(news) > 0 { // the input that it read caused the crash
 		outcome = checkup.Died
 	}
 	if taken > 0 && (!crashed || outcome == checkup.Died) {
@@ -87,7 +86,7 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 	return max(taken, 1), nil
 }
 
-// take does one step to the program, and sees whether it goes on.
+// take makes one step and returns its outcome.
 func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
 	if err := t.do(ctx, step); err != nil {
 		return t.fallen()
@@ -104,7 +103,7 @@ func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) chec
 	return checkup.WentOn
 }
 
-// next gives the program a task, and sees whether it does it.
+// next gives the program a task and returns whether it does it.
 func (t *checkRun) next(ctx context.Context) checkup.Outcome {
 	task, err := t.give(ctx, "Say hello again")
 	if err == nil {
@@ -122,18 +121,17 @@ func (t *checkRun) next(ctx context.Context) checkup.Outcome {
 	return t.fallen()
 }
 
-// heardBy is how long it takes at most to hear of the end of a program that has ended a
-// task.
+// heardBy is how long clear waits for the end of the program.
 const heardBy = 2 * time.Second
 
-// clear waits for word of the program's end, where a task may have ended by that.
+// clear waits for the end of the program if that may have ended the task.
 func (t *checkRun) clear(ctx context.Context, task string) {
 	ctx, stop := context.WithTimeout(ctx, heardBy)
 	defer stop()
 	t.run.Await(ctx, func() bool { return !t.run.Unclear(task) || t.run.Gone() })
 }
 
-// fallen is how a program is that did not go on.
+// fallen returns the outcome for a program that did not continue.
 func (t *checkRun) fallen() (o checkup.Outcome) {
 	o = checkup.Fell
 	t.run.Await(context.Background(), func() bool {
@@ -145,7 +143,7 @@ func (t *checkRun) fallen() (o checkup.Outcome) {
 	return o
 }
 
-// do does to the program what a step is.
+// do performs a step.
 func (t *checkRun) do(ctx context.Context, step checkup.Step) error {
 	switch step.Check {
 	case checkup.Again.Check:
@@ -177,13 +175,13 @@ func (t *checkRun) tell(ctx context.Context, text string) error {
 	return t.Super.TellWaiting(ctx, t.run.Agent, []byte(text))
 }
 
-// strangeNotice is a notification that no agent has heard of.
+// strangeNotice returns a notification of an unknown type.
 func strangeNotice(sky string) string {
 	return fmt.Sprintf(`{"type":"notify:weather","id":%q,"timestamp":"2026-01-01T00:00:00.000Z","payload":{"sky":%q}}`+"\n", uuid.NewString(), sky)
 }
 
-// cancelled gives a task and takes it away again, and gives another one: when that is
-// done, what the program was told of the first is in front of whatever comes next.
+// cancelled gives the program a task, cancels it, and gives it another one. When that is
+// done, the program has received the messages about the first.
 func (t *checkRun) cancelled(ctx context.Context) error {
 	err := t.takeAway(ctx)
 	t.signal(syscall.SIGCONT)
@@ -192,12 +190,12 @@ func (t *checkRun) cancelled(ctx context.Context) error {
 	}
 	task, err := t.give(ctx, "Say hello after all")
 	t.finish(ctx, task)
-	t.finish(ctx, task) // it may have worked on the other one to its end, for as long again
+	t.finish(ctx, task) // it may have worked on the cancelled one first
 	return err
 }
 
-// takeAway leaves the program stopped, so that it cannot have done the task by then,
-// and is refused when it says so.
+// takeAway cancels a task while the program is stopped. The program cannot have done the
+// task by then, and its later messages about it are rejected.
 func (t *checkRun) takeAway(ctx context.Context) error {
 	t.signal(syscall.SIGSTOP)
 	task, err := t.give(ctx, "Say hello, or rather not")
@@ -209,17 +207,17 @@ func (t *checkRun) takeAway(ctx context.Context) error {
 	return err
 }
 
-// signal is for all of the program that runs.
+// signal sends a signal to the process group of the program.
 func (t *checkRun) signal(sig syscall.Signal) {
 	t.run.Await(context.Background(), func() bool {
 		if !t.run.Gone() && t.run.PID > 0 {
-			_ = syscall.Kill(-t.run.PID, sig) // it may just have gone
+			_ = syscall.Kill(-t.run.PID, sig) // it may have exited
 		}
 		return true
 	})
 }
 
-// many gives tasks, and waits for their ends.
+// many gives ten tasks and waits for their ends.
 func (t *checkRun) many(ctx context.Context) error {
 	var tasks []string
 	for i := range 10 {
@@ -235,9 +233,8 @@ func (t *checkRun) many(ctx context.Context) error {
 	return nil
 }
 
-// killed kills the program while it has a task in its hands, and sees whether it does
-// that task when it has been started again. It is stopped before, so that it has the
-// task and cannot have done it.
+// killed kills the program while it has a task, and checks whether it does that task after
+// a restart. The program is stopped first, so that it cannot complete the task.
 func (c *checking) killed(ctx context.Context) error {
 	t, err := beginTrial(c.app, c.command, c.terms, true)
 	if err != nil {

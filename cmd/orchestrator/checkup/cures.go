@@ -7,14 +7,14 @@ import (
 	"orchestrator/wire"
 )
 
-// refused judges messages that were refused.
+// refused adds findings for rejected messages.
 func (f *Findings) refused(refusals []Refusal) {
 	for i := range refusals {
 		r := &refusals[i]
 		check, cure := cureOf(r)
 		verdict, what := Fail, "refused"
 		if strings.HasPrefix(r.Type, "event:") {
-			verdict, what = Warn, "not heeded" // the program is not told
+			verdict, what = Warn, "not heeded" // an event gets no response
 		}
 		if check == "rate" {
 			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", term.Count(r.Count, "message"), r.Type)
@@ -32,7 +32,7 @@ func (f *Findings) refused(refusals []Refusal) {
 	}
 }
 
-// cureOf is what kind of mistake a refusal tells of, and what helps.
+// cureOf returns the kind of mistake behind a refusal, and how to fix it.
 func cureOf(r *Refusal) (check, cure string) {
 	why := r.Why
 	ofTask := aboutTasks[r.Type] || r.Type == "request:get-task" || strings.HasPrefix(r.Type, "event:")
@@ -59,7 +59,7 @@ func cureOf(r *Refusal) (check, cure string) {
 	return "messages", "What is said when: orchestrator help protocol"
 }
 
-// ended reports whether a refusal is for a task that is over.
+// ended reports whether a refusal is about a task that has ended.
 func ended(why string) bool {
 	for _, state := range []string{"done", "failed", "completed"} {
 		if strings.Contains(why, " is "+state) {
@@ -69,7 +69,7 @@ func ended(why string) bool {
 	return false
 }
 
-// remedy is what is said about an oddity.
+// A remedy is the finding for a kind of oddity.
 type remedy struct {
 	verdict Verdict
 	text    string
@@ -99,7 +99,7 @@ var remedies = map[string]remedy{
 		"Print messages to stdout, and only those who read along to stderr"},
 }
 
-// lines judges lines that are log, and that may have been meant otherwise.
+// lines adds findings for log lines that may have been meant as messages.
 func (f *Findings) lines(list []oddity) {
 	for _, one := range list {
 		r := remedies[one.check]

@@ -1,13 +1,12 @@
 // Package checkup judges how a program behaves as an agent.
 //
-// A Run is what was heard of the program in one life under a real supervisor: its
-// lines, the events about it, and the trail of its requests. What a line is, and
-// whether a request makes sense, the supervisor and package wire have decided; here
-// it is only said what that means for the author of the program, and what would
-// cure it. Where it can, a verdict depends on what came before what, and not on how
-// long anything took.
+// A [Run] records one life of the program under a real supervisor: its lines, the events
+// about it, and the audit of its requests. The supervisor and package wire decide what a
+// line is and whether a request is valid. This package states what that means for the
+// author of the program, and how to fix it. Where possible, a verdict depends on the order
+// of events and not on durations.
 //
-// The package starts nothing and asks nothing: that is done in cmd/orchestrator.
+// The package starts nothing and sends no requests. Package check does that.
 package checkup
 
 import (
@@ -15,26 +14,25 @@ import (
 	"slices"
 )
 
-// Verdict is what a finding means.
+// A Verdict is the result of a check.
 type Verdict string
 
-// The verdicts.
 const (
 	OK   Verdict = "ok"
-	Fail Verdict = "fail" // the program is no good agent before this is cured
-	Warn Verdict = "warn" // it works, but not as its author thinks
-	Note Verdict = "note" // something was not seen, or is good to know
+	Fail Verdict = "fail" // the program does not work as an agent
+	Warn Verdict = "warn" // the program works, but not as intended
+	Note Verdict = "note" // information, or a check that was not possible
 )
 
-// Finding is one thing that was looked at.
+// A Finding is the result of one check.
 type Finding struct {
-	Check   string  `json:"check"` // a word for programs
+	Check   string  `json:"check"` // machine-readable name
 	Verdict Verdict `json:"verdict"`
 	Text    string  `json:"text"`
 	Cure    string  `json:"cure,omitzero"`
 }
 
-// Findings is a list that grows.
+// Findings is a list of findings.
 type Findings []Finding
 
 func (f *Findings) add(verdict Verdict, check, cure, format string, args ...any) {
@@ -43,7 +41,7 @@ func (f *Findings) add(verdict Verdict, check, cure, format string, args ...any)
 
 func (f *Findings) ok(check, format string, args ...any) { f.add(OK, check, "", format, args...) }
 
-// Count is how many of them have a verdict.
+// Count returns the number of findings with a verdict.
 func (f Findings) Count(verdict Verdict) (n int) {
 	for i := range f {
 		if f[i].Verdict == verdict {
@@ -53,10 +51,10 @@ func (f Findings) Count(verdict Verdict) (n int) {
 	return n
 }
 
-// Buffered reports whether what the program says comes when it is too late.
+// Buffered reports whether the output of the program is delayed by its own buffer.
 func (f Findings) Buffered() bool { return f.has("buffering") }
 
-// has reports whether something is wrong under one of these words.
+// has reports whether one of the checks has failed or has a warning.
 func (f Findings) has(checks ...string) bool {
 	return slices.ContainsFunc(f, func(one Finding) bool {
 		return one.Verdict != OK && one.Verdict != Note && slices.Contains(checks, one.Check)

@@ -10,15 +10,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Terms are what the program was asked for.
+// Terms are the requirements of a check.
 type Terms struct {
-	Demand bool   // it says that it works: then not working is a fault
-	Role   string // that its tasks are for
+	Demand bool   // the program must do tasks
+	Role   string // role that its tasks require
 	Wait   time.Duration
-	Grace  time.Duration // from the end of stdin to the signal
+	Grace  time.Duration // time between the end of stdin and the signal
 }
 
-// First judges a life in which the program was given a task, and then asked to end.
+// First judges a life in which the program got a task and was then asked to end.
 func First(r *Run, task string, terms Terms) Findings {
 	var f Findings
 	f.starts(r, task)
@@ -30,7 +30,7 @@ func First(r *Run, task string, terms Terms) Findings {
 	return f
 }
 
-// buffering is what helps a program whose output is kept back.
+// buffering is the cure for buffered output.
 const buffering = "Flush stdout after each line: PYTHONUNBUFFERED=1 or python3 -u, fflush(stdout), $| = 1, or run it under stdbuf -oL"
 
 func (f *Findings) starts(r *Run, task string) {
@@ -52,7 +52,7 @@ func (f *Findings) starts(r *Run, task string) {
 	}
 }
 
-// firstWord is when it first said something on stdout.
+// firstWord returns the time of the first line on stdout.
 func (r *Run) firstWord() time.Time {
 	first := r.said[0]
 	for _, at := range r.said {
@@ -60,7 +60,7 @@ func (r *Run) firstWord() time.Time {
 			first = at
 		}
 	}
-	if first.Before(r.Started) { // spelled to the millisecond
+	if first.Before(r.Started) { // line times are rounded to milliseconds
 		return r.Started
 	}
 	return first
@@ -73,7 +73,7 @@ func (r *Run) lastWords() string {
 	return ". Last words: " + strings.Join(r.last, " / ")
 }
 
-// prints judges whether what it says comes when it says it.
+// prints judges whether output arrives when it is printed.
 func (f *Findings) prints(r *Run, task string) {
 	before, after := r.around()
 	t := r.Tasks[task]
@@ -89,8 +89,8 @@ func (f *Findings) prints(r *Run, task string) {
 	}
 }
 
-// around counts what it said on stdout before it was asked to end, and after. The
-// trail has milliseconds: in doubt it was before.
+// around counts the messages and lines on stdout before and after the request to end. The
+// audit has times in milliseconds; equal times count as before.
 func (r *Run) around() (before, after int) {
 	asked := r.Asked.Truncate(time.Millisecond)
 	before, after = r.early, r.lines-r.early
@@ -104,7 +104,7 @@ func (r *Run) around() (before, after int) {
 	return before, after
 }
 
-// works judges what became of its task.
+// works judges the result of the task.
 func (f *Findings) works(r *Run, task string, terms Terms) {
 	t := r.Tasks[task]
 	if t == nil {
@@ -116,7 +116,7 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	}
 	const how = "Say request:complete-task with its payload.taskId, or request:fail-task: orchestrator help agents"
 	switch {
-	case f.Buffered(), r.ByItself() && missing == Note && t.State != wire.EventTaskDone: // that says it
+	case f.Buffered(), r.ByItself() && missing == Note && t.State != wire.EventTaskDone: // another finding tells this
 	case t.ByExit && t.State == wire.EventTaskDone && terms.Demand:
 		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, whatever it did about it")
 	case t.ByExit && t.State == wire.EventTaskDone:
@@ -138,7 +138,7 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	f.stamped(t)
 }
 
-// stamped judges the clock of a message that the record has.
+// stamped judges the timestamp of a recorded message.
 func (f *Findings) stamped(t *Task) {
 	said, ok := object.ParseTime(t.Stamp)
 	if !ok {
@@ -150,7 +150,7 @@ func (f *Findings) stamped(t *Task) {
 	}
 }
 
-// says judges its messages and its other lines.
+// says judges the messages and the other lines.
 func (f *Findings) says(r *Run) {
 	had := len(*f)
 	f.refused(r.Refusals())
@@ -175,7 +175,7 @@ func (f *Findings) cut(lines []string) {
 	}
 }
 
-// stops judges how it ends when it is asked to.
+// stops judges how the program ends when it is asked to.
 func (f *Findings) stops(r *Run, terms Terms) {
 	x, gone := r.exit()
 	if r.ByItself() || r.Stopped == nil {
@@ -185,7 +185,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	took := time.Duration(r.Stopped.Figures.TookMS) * time.Millisecond
 	grace := term.Duration(terms.Grace)
 	killed := x.Signal == "SIGKILL"
-	// What it left behind may have had to be killed after it: that is told elsewhere.
+	// A process that had to be killed after the program has a finding of its own.
 	ignored := took >= terms.Grace && !strings.Contains(r.Stopped.Text, "had to be killed")
 	switch {
 	case !gone, killed && took >= terms.Grace:
@@ -206,7 +206,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 	}
 }
 
-// leaves judges whether it leaves processes behind.
+// leaves judges whether the program leaves processes behind.
 func (f *Findings) leaves(r *Run) {
 	if len(r.Exits) == 0 {
 		return
@@ -224,7 +224,7 @@ func (f *Findings) leaves(r *Run) {
 		return
 	}
 	verdict := Fail
-	if x, _ := r.exit(); x.Code == nil { // it had no time to end them
+	if x, _ := r.exit(); x.Code == nil { // killed, so it could not end them
 		verdict = Note
 	}
 	f.add(verdict, "left-overs", "End what it starts, and wait for it, before it exits; they were ended here, with whatever they did",

@@ -11,18 +11,18 @@ import (
 	"orchestrator/wire/object"
 )
 
-// oddities gathers lines that are log, and whose author may have meant more by them.
+// oddities collects log lines that may have been meant as messages.
 type oddities struct {
 	reader wire.Reader
 	list   []oddity
 }
 
-// oddity is one way in which lines are odd.
+// An oddity is one kind of odd lines.
 type oddity struct {
 	check string
 	count int
-	first string // such a line
-	why   string // what the first one is not understood for
+	first string // first such line
+	why   string // why the first one is not a message
 }
 
 func (o *oddities) note(check, why string, text []byte) {
@@ -35,30 +35,30 @@ func (o *oddities) note(check, why string, text []byte) {
 	o.list = append(o.list, oddity{check: check, count: 1, first: clip(text), why: why})
 }
 
-// The words for them.
+// The kinds of oddities.
 const (
-	oddType   = "types"      // an object with a type that is no message
+	oddType   = "types"      // an object with an unknown type
 	oddJSON   = "json"       // almost an object
-	oddKeys   = "keys"       // a key that stands twice
-	oddTorn   = "torn-lines" // a message begins within another
-	oddBehind = "own-line"   // or behind other words
+	oddKeys   = "keys"       // an object with a duplicate key
+	oddTorn   = "torn-lines" // a message begins inside another one
+	oddBehind = "own-line"   // a message begins after other text
 	oddSpread = "one-line"   // a message over several lines
 	oddUTF8   = "utf-8"
-	oddStderr = "stderr" // a message where only log is
-	oddMark   = "marks"  // something invisible before the object
+	oddStderr = "stderr" // a message on stderr
+	oddMark   = "marks"  // invisible characters before the object
 	oddNested = "depth"
 )
 
 var (
-	// begun is the beginning of a message, wherever it stands.
+	// begun matches the beginning of a message anywhere in a line.
 	begun = regexp.MustCompile(`\{\s*["']type["']\s*:\s*["'](request|event):`)
-	// spread is a line of a message that was made pretty.
+	// spread matches a line of a pretty-printed message.
 	spread = regexp.MustCompile(`^\s*"type"\s*:\s*"(request|event):[^"]*",?\s*$`)
-	// invisible is what stands before an object that people do not see.
+	// invisible matches invisible characters before an object.
 	invisible = regexp.MustCompile("^(\ufeff|\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1a])+\\s*\\{")
 )
 
-// onStdout looks at a line of stdout that was taken for log.
+// onStdout checks a log line on stdout.
 func (o *oddities) onStdout(line []byte) {
 	text := bytes.TrimSpace(line)
 	var members map[string]wire.Raw
@@ -81,24 +81,24 @@ func (o *oddities) onStdout(line []byte) {
 	}
 }
 
-// onObject looks at an object.
+// onObject checks a log line that is a JSON object.
 func (o *oddities) onObject(text []byte, members map[string]wire.Raw) {
 	log, ok := o.reader.Parse(text).(wire.Log)
 	if !ok {
-		return // what was refused is in the trail, and what was told is no fault
+		return // a message: the audit has its result
 	}
 	switch {
 	case strings.Contains(log.Why, "stands twice"):
 		o.note(oddKeys, log.Why, text)
 	case strings.Contains(log.Why, "nests"):
 		o.note(oddNested, log.Why, text)
-	case log.Why != "": // an echo of what it was told
+	case log.Why != "": // an echo of received input
 	case members["type"] != nil:
 		o.note(oddType, "", text)
 	}
 }
 
-// onStderr looks at a line of stderr: nothing there is a message.
+// onStderr checks a line of stderr, where messages have no effect.
 func (o *oddities) onStderr(line []byte) {
 	switch o.reader.Parse(line).(type) {
 	case *wire.Request, *wire.AgentEvent, *wire.Session:
@@ -106,9 +106,9 @@ func (o *oddities) onStderr(line []byte) {
 	}
 }
 
-const most = 100 // columns of a line that is shown
+const most = 100 // columns of a shown line
 
-// clip is a line as it can be shown.
+// clip returns the beginning of a line, escaped.
 func clip(text []byte) string {
 	return term.Clip(wire.Visible(string(text[:min(len(text), 4*most)])), most)
 }

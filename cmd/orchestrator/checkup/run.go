@@ -10,32 +10,32 @@ import (
 	"orchestrator/wire"
 )
 
-// Run is what was heard of a program in one life. Its fields may be read by
-// the caller that Await has let in, and by every caller when the life is over.
+// A Run records one life of a program. Its fields may be read by the function that Await
+// calls, and by all when the life is over.
 type Run struct {
 	Agent string
 
-	Refused *Refused // why it could not be started; nil when it was
+	Refused *Refused // why it could not be started, or nil
 	PID     int
 	Starts  int
 	Started time.Time
 	Asked   time.Time // when it was asked to end
 	Exits   []Exit
 	Stopped *wire.Event // how the ordered stop ended
-	Ended   bool        // nothing of the last life is left
+	Ended   bool        // no process of the last life is left
 	Left    []wire.LeftOver
-	Deaf    string // it takes no messages
+	Deaf    string // why it receives no messages; "" if it does
 	Tasks   map[string]*Task
-	Working bool  // it has said something about a task that it had
-	Told    int   // how often
-	Unread  int64 // bytes that it had not read when it was asked to end
+	Working bool  // it has sent a message about one of its tasks
+	Told    int   // number of such messages
+	Unread  int64 // bytes of stdin it had not read when it was asked to end
 	Asks    []string
 
-	said   []time.Time // the first words on stdout
-	early  int         // lines before it was asked to end
-	lines  int         // that are log
+	said   []time.Time // times of the first lines on stdout
+	early  int         // log lines before it was asked to end
+	lines  int         // log lines
 	errors int         // lines on stderr
-	last   []string    // of stderr, or of stdout where that is silent
+	last   []string    // last lines of stderr, or of stdout if that is empty
 	cut    []string
 	odd    oddities
 	trail  trail
@@ -44,7 +44,7 @@ type Run struct {
 	changed chan struct{}
 }
 
-// Refused says why a program could not be run.
+// Refused is why a program could not be started.
 type Refused struct {
 	Exit int
 	Text string
@@ -58,21 +58,21 @@ type Exit struct {
 	Up     time.Duration
 	At     time.Time
 
-	unasked bool // it was not in the course of an ordered end
+	unasked bool // not part of an ordered stop
 }
 
-// Task is one that the program was given.
+// A Task is a task of the program.
 type Task struct {
-	State string // the kind of the event that told of its end; "" before
+	State string // kind of the event that ended it; "" before
 	Text  string
 	At    time.Time
-	// ByExit says that it ended because the program did.
+	// ByExit reports that it ended because the program exited.
 	ByExit bool
-	Stamp  string // the timestamp of the message that ended it
+	Stamp  string // timestamp of the message that ended it
 
-	given bool // the program got it; it may have submitted others itself
-	begun bool // it was told of it
-	early bool // it was over before the program was asked to end
+	given bool // assigned to the program, not only submitted by it
+	begun bool // the program was notified of it
+	early bool // ended before the program was asked to end
 }
 
 const (
@@ -80,7 +80,7 @@ const (
 	saidKept  = 256 // times
 )
 
-// NewRun makes the run of an agent that has not started.
+// NewRun returns the run of an agent that has not started.
 func NewRun(agent string, depth int) *Run {
 	return &Run{
 		Agent: agent, Tasks: make(map[string]*Task), changed: make(chan struct{}),
@@ -88,7 +88,7 @@ func NewRun(agent string, depth int) *Run {
 	}
 }
 
-// Follow hears all until the follower is closed.
+// Follow records everything until the follower is closed.
 func (r *Run) Follow(f *output.Follower) {
 	var spare output.Backlog
 	for f.Next(context.Background(), &spare, r.hear) {
@@ -99,7 +99,7 @@ func (r *Run) Follow(f *output.Follower) {
 	}
 }
 
-// Ends notes that the program is asked to end now.
+// Ends records that the program is now asked to end.
 func (r *Run) Ends() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func (r *Run) Ends() {
 	}
 }
 
-// Await waits until something is so. It is asked again whenever something was
-// heard, and false when ctx is over before.
+// Await waits until so returns true. It calls so after each change, and returns false if
+// ctx is done first.
 func (r *Run) Await(ctx context.Context, so func() bool) bool {
 	for {
 		r.mu.Lock()
@@ -172,7 +172,7 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 	case wire.EventExited:
 		r.exits(e, at)
 	case wire.EventEnded:
-		if r.Ended = true; r.running() { // by order: then this alone tells of it
+		if r.Ended = true; r.running() { // an ordered stop has no other exit event
 			r.exits(e, at)
 		}
 	case wire.EventGaveUp:
@@ -194,7 +194,7 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 }
 
 func (r *Run) exits(e *wire.Event, at time.Time) {
-	for _, t := range r.Tasks { // their ends may be heard before
+	for _, t := range r.Tasks { // the end of a task may precede the exit
 		ended := t.State == wire.EventTaskDone || t.State == wire.EventTaskFailed
 		t.ByExit = t.ByExit || ended && t.Stamp == "" && !t.At.Before(at)
 	}
@@ -204,7 +204,7 @@ func (r *Run) exits(e *wire.Event, at time.Time) {
 	})
 }
 
-// leave notes processes that were left behind, each once.
+// leave records processes that were left behind, each once.
 func (r *Run) leave(list []wire.LeftOver) {
 	for _, one := range list {
 		if !slices.ContainsFunc(r.Left, func(l wire.LeftOver) bool { return l.PID == one.PID }) {
@@ -213,7 +213,7 @@ func (r *Run) leave(list []wire.LeftOver) {
 	}
 }
 
-// taskEvent notes what became of a task.
+// taskEvent records an event of a task.
 func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 	t := r.Tasks[e.Task]
 	if t == nil {
@@ -239,10 +239,10 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 	}
 }
 
-// running reports whether the program runs, as far as has been heard.
+// running reports whether the program runs, according to the events so far.
 func (r *Run) running() bool { return len(r.Exits) < r.Starts }
 
-// Gone reports whether its last life is over, and it has had one.
+// Gone reports whether the program has started and ended, or could not be started.
 func (r *Run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.running() }
 
 // Over reports whether a task has ended, or waits for a person.
@@ -251,20 +251,20 @@ func (r *Run) Over(task string) bool {
 	return t != nil && t.State != ""
 }
 
-// Unclear reports whether a task has ended, and not by a message on stdout: by the end of
-// the program, or in another way.
+// Unclear reports whether a task has ended in another way than by a message on stdout, such
+// as by the end of the program.
 func (r *Run) Unclear(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != "" && t.Stamp == ""
 }
 
-// Begun reports whether the program was told of a task.
+// Begun reports whether the program was notified of a task.
 func (r *Run) Begun(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.begun
 }
 
-// waits reports whether it has submitted what no agent does here.
+// waits reports whether the program has submitted a task that is still open.
 func (r *Run) waits() bool {
 	for _, t := range r.Tasks {
 		if !t.given && t.State == "" {
@@ -274,13 +274,13 @@ func (r *Run) waits() bool {
 	return false
 }
 
-// Done reports whether a task was done by the program's own words.
+// Done reports whether the program has completed a task by a message.
 func (r *Run) Done(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State == wire.EventTaskDone && !t.ByExit
 }
 
-// exit is how its only life ended, if it has.
+// exit returns the last exit, if there is one.
 func (r *Run) exit() (Exit, bool) {
 	if len(r.Exits) == 0 {
 		return Exit{}, false
@@ -288,7 +288,7 @@ func (r *Run) exit() (Exit, bool) {
 	return r.Exits[len(r.Exits)-1], true
 }
 
-// ByItself reports whether it ended before it was asked to.
+// ByItself reports whether the program ended before it was asked to.
 func (r *Run) ByItself() bool {
 	x, gone := r.exit()
 	return gone && x.unasked

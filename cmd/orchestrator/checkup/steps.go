@@ -6,14 +6,13 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// Step is something that is done to a program that works, to see whether it goes on.
+// A Step is a test of whether a working program continues after an event.
 type Step struct {
 	Check string
-	What  string // what is done to it: "a notification that it does not know"
+	What  string // the event: "a notification that it does not know"
 	Cure  string
 }
 
-// The steps.
 var (
 	Again = Step{
 		Check: "again", What: "the first",
@@ -45,18 +44,17 @@ var (
 	}
 )
 
-// Outcome is what a step has led to.
+// An Outcome is the result of a step.
 type Outcome int
 
-// The outcomes.
 const (
-	WentOn Outcome = iota // it did the next task; or, where it does none, it read what came
+	WentOn Outcome = iota // it did the next task, or only read its input if it does no tasks
 	Died
-	Fell   // silent: it runs, and does not do the next task
-	Unread // it does not read
+	Fell   // it runs, but does not do the next task
+	Unread // it does not read its input
 )
 
-// After judges what a program did after a step.
+// After judges the outcome of a step.
 func After(s Step, o Outcome, r *Run, works bool) Finding {
 	var f Findings
 	switch {
@@ -83,7 +81,7 @@ func After(s Step, o Outcome, r *Run, works bool) Finding {
 	return f[0]
 }
 
-// death is how a program ended that should not have.
+// death describes an unexpected end of the program.
 func (r *Run) death() string {
 	x, gone := r.exit()
 	if !gone {
@@ -92,14 +90,14 @@ func (r *Run) death() string {
 	return ": " + x.Text + r.lastWords()
 }
 
-// Crashed reports whether a life ended badly: before the program was asked to end, or by
-// another exit than the one that was asked for.
+// Crashed reports whether the program ended before it was asked to, or with a nonzero exit
+// code.
 func (r *Run) Crashed() bool {
 	x, gone := r.exit()
 	return gone && (r.ByItself() || x.Code != nil && *x.Code != 0)
 }
 
-// Unsteady judges a second life that should have been like the first.
+// Unsteady judges the differences between two lives that should have been alike.
 func Unsteady(first, second Findings) Finding {
 	var f Findings
 	var differ []string
@@ -122,7 +120,7 @@ func Unsteady(first, second Findings) Finding {
 	return f[0]
 }
 
-// same reports whether something was found before.
+// same reports whether the findings have one with the same check and verdict.
 func (f Findings) same(one Finding) bool {
 	for _, other := range f {
 		if other.Check == one.Check && other.Verdict == one.Verdict {
@@ -132,7 +130,7 @@ func (f Findings) same(one Finding) bool {
 	return false
 }
 
-// News are the faults that only a later life has shown.
+// News returns the faults that only a later life has shown.
 func (f Findings) News(later Findings) (news Findings) {
 	for _, one := range later {
 		if one.Verdict != OK && one.Verdict != Note && !f.same(one) {
@@ -142,7 +140,7 @@ func (f Findings) News(later Findings) (news Findings) {
 	return news
 }
 
-// Later judges what can go wrong in any life, for those in which steps were taken.
+// Later judges a life with steps: its messages, its end and its processes.
 func Later(r *Run, terms Terms) Findings {
 	var f Findings
 	f.says(r)

@@ -15,24 +15,23 @@ import (
 	"orchestrator/wire/object"
 )
 
-// trail is what became of all that the program has asked for, as the supervisor's
-// audit has it.
+// A trail is the result of all requests of the program, from the supervisor's audit.
 type trail struct {
 	granted  int
-	at       []time.Time // of the first ones
+	at       []time.Time // times of the first requests
 	refusals []Refusal
 }
 
-// Refusal is a way in which messages of the program were refused.
+// A Refusal is a kind of rejected messages.
 type Refusal struct {
-	Type  string // of the message
+	Type  string // type of the message
 	Code  wire.Code
 	Why   string
-	ID    string // of the first one, as it stood
+	ID    string // id of the first one, unchanged
 	Count int
 }
 
-// entry is a line of the audit.
+// An entry is a line of the audit.
 type entry struct {
 	At      string    `json:"at"`
 	Actor   string    `json:"actor"`
@@ -42,10 +41,10 @@ type entry struct {
 	Why     string    `json:"why"`
 }
 
-// kindsKept bounds how many ways are told apart.
+// kindsKept is the maximum number of kinds of refusals.
 const kindsKept = 64
 
-// ReadTrail reads the audit below a state directory, when the run is over.
+// ReadTrail reads the audit in a state directory. The run must be over.
 func (r *Run) ReadTrail(stateDir string) error {
 	files, err := filepath.Glob(filepath.Join(stateDir, "audit", "*.jsonl"))
 	if err != nil {
@@ -100,19 +99,19 @@ func (r *Run) step(line []byte) {
 	r.trail.refused(&e)
 }
 
-// aboutTasks are requests that an agent makes only after it has heard of a task.
+// aboutTasks are the requests that an agent makes only for a task that it knows.
 var aboutTasks = map[string]bool{
 	"request:start-task": true, "request:complete-task": true, "request:fail-task": true, "request:request-help": true,
 }
 
-// named are the words of a reason that differ from one message to the next.
+// named matches the parts of a reason that differ between messages.
 var named = regexp.MustCompile(`"[^"]*"|[0-9a-f]{8}[0-9a-f-]*`)
 
 func (t *trail) refused(e *entry) {
 	alike := func(r Refusal) bool {
 		return r.Type == e.Type && r.Code == e.Outcome && named.ReplaceAllString(r.Why, "") == named.ReplaceAllString(e.Why, "")
 	}
-	if e.Outcome == wire.CodeLimited { // whatever they were
+	if e.Outcome == wire.CodeLimited { // of any type
 		alike = func(r Refusal) bool { return r.Code == wire.CodeLimited }
 	}
 	if i := slices.IndexFunc(t.refusals, alike); i >= 0 {
@@ -126,19 +125,19 @@ func (t *trail) refused(e *entry) {
 	}
 }
 
-// ofCancelled reports whether a refusal only says that a task had been taken away: the
-// program could not know.
+// ofCancelled reports whether a refusal is only due to a cancelled task or a stop, which
+// the program could not know.
 func (r *Refusal) ofCancelled() bool {
 	return r.Code == wire.CodeConflict && strings.Contains(r.Why, " is cancelled ") ||
 		r.Code == wire.CodeConflict && strings.Contains(r.Why, "stop has begun")
 }
 
-// Refusals are those that are a fault of the program.
+// Refusals returns the refusals that are a fault of the program.
 func (r *Run) Refusals() []Refusal {
 	return slices.DeleteFunc(slices.Clone(r.trail.refusals), func(one Refusal) bool { return one.ofCancelled() })
 }
 
-// stampOf is the timestamp of the request that a fact came of.
+// stampOf returns the timestamp of the request that caused a fact.
 func stampOf(payload wire.Raw) string {
 	var fact struct {
 		Request struct {

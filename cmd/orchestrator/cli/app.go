@@ -1,10 +1,10 @@
-// Package cli is what every command shares: the app and its streams, flags, kinds of
-// arguments, errors and exit codes, completion, the help page of a command, and the
-// client of a running orchestrator.
+// Package cli holds the parts that all commands share: the app and its streams, flags,
+// arguments, errors, exit codes, completion and help pages. It also holds the client of a
+// running orchestrator.
 //
-// A package of commands makes cobra commands out of an [App]. What a command writes for
-// people goes through [App.Print], [App.Note] and package term; what it writes for programs
-// goes through [App.Document].
+// A package of commands builds cobra commands from an [App]. Commands write text for people
+// with [App.Print], [App.Note] and package term, and documents for programs with
+// [App.Document].
 package cli
 
 import (
@@ -20,7 +20,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// App is one run of the program: its streams, its surroundings and the flags of every
+// An App is one run of the program: its streams, its environment and the flags of every
 // command.
 type App struct {
 	Stdin          io.Reader
@@ -28,26 +28,26 @@ type App struct {
 	Environ        []string
 	Dir            string // the working directory
 	Args           []string
-	Parsed         bool // the flags are known; until then the arguments are looked at
+	Parsed         bool // the flags are parsed; until then JSON reads Args
 	Flags          Flags
-	Leaving        func()          // nil, or what gives a terminal back that was taken
-	Over           <-chan struct{} // closed when the caller of this program has left; nil: never
-	Reading        bool            // the verb reads the record when no orchestrator runs
-	recordDoor     *Client         // to the record, once it was opened
-	Cleanups       []func()        // are called at the end, the last one first
+	Leaving        func()          // restores the terminal; nil if it is unchanged
+	Over           <-chan struct{} // closed when the caller of this program is gone; may be nil
+	Reading        bool            // the command reads the event log if no orchestrator runs
+	recordDoor     *Client         // client of the event log, once opened
+	Cleanups       []func()        // called at the end, the last one first
 
-	// SocketPath says where the orchestrator of a state directory listens.
+	// SocketPath returns the path of the socket for a state directory.
 	SocketPath func(stateDir string) string
 
-	// Root makes the whole command line.
+	// Root returns the whole command line.
 	Root func(*App) *cobra.Command
 
-	// OpenRecord opens what the record says where no orchestrator runs. It reports
+	// OpenRecord opens the event log of a target without a running orchestrator. It reports
 	// whether it did.
 	OpenRecord func(*App, Target) (*Client, bool, error)
 }
 
-// Run does what the arguments ask and returns the exit code.
+// Run runs the command that args name and returns the exit code.
 func (a *App) Run(args []string) (code int) {
 	a.Args = args
 	defer a.caught(&code)
@@ -64,8 +64,8 @@ func (a *App) Run(args []string) (code int) {
 	return a.report(root.Execute())
 }
 
-// JSON reports whether a program reads the answer. It looks at the arguments as
-// well, because a command line too wrong to be parsed is answered in JSON too.
+// JSON reports whether the answer is JSON. It also looks at the arguments, because errors
+// in a command line that cannot be parsed are JSON too.
 func (a *App) JSON() bool {
 	if a.Parsed || a.Flags.JSON {
 		return a.Flags.JSON
@@ -81,8 +81,7 @@ func (a *App) JSON() bool {
 	return false
 }
 
-// Env returns a variable of the environment; one that is empty is as good as
-// none.
+// Env returns a variable of the environment, or "".
 func (a *App) Env(name string) string {
 	for i := len(a.Environ) - 1; i >= 0; i-- {
 		if value, ok := strings.CutPrefix(a.Environ[i], name+"="); ok {
@@ -92,7 +91,7 @@ func (a *App) Env(name string) string {
 	return ""
 }
 
-// Print writes a part of the answer. The error says that it is not read any more.
+// Print writes a part of the answer to stdout. It fails when stdout has no reader any more.
 func (a *App) Print(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.Stdout, format, args...)
 	return err
@@ -106,7 +105,7 @@ func (a *App) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...)
 }
 
-// PrintNames prints what each of a list is called, a line each, for scripts.
+// PrintNames prints the name of each item on a line, for scripts.
 func PrintNames[T any](a *App, all []T, name func(*T) string) error {
 	for i := range all {
 		if err := a.Print("%s\n", wire.Visible(name(&all[i]))); err != nil {
@@ -116,7 +115,7 @@ func PrintNames[T any](a *App, all []T, name func(*T) string) error {
 	return nil
 }
 
-// Document writes the answer of a verb for programs.
+// Document writes v to stdout as the JSON answer of a command.
 func (a *App) Document(v any) error {
 	text, err := object.Encode(v)
 	if err != nil {
@@ -125,8 +124,8 @@ func (a *App) Document(v any) error {
 	return a.Print("%s\n", text)
 }
 
-// Paint reports whether a stream takes colour: --color, then NO_COLOR and TERM,
-// then whether it is a terminal.
+// Paint reports whether to color the output to w. It looks at --color first, then at
+// NO_COLOR and TERM, then at whether w is a terminal.
 func (a *App) Paint(w io.Writer) term.Paint {
 	switch {
 	case a.Flags.color.Value == "always":

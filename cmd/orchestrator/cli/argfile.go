@@ -16,9 +16,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReadArg is what a flag or an argument was given, named as the user wrote it: the
-// text itself, @FILE for what is in a file, or - for what comes on stdin. The
-// line end that editors and echo add is not meant.
+// ReadArg returns the text given with a flag or an argument: the text itself, the contents
+// of FILE for @FILE, or stdin for "-". It removes the line end that editors and echo add.
+// Errors call the flag what.
 func (a *App) ReadArg(what, value string) (string, error) {
 	var text []byte
 	var err error
@@ -45,7 +45,7 @@ func (a *App) ReadArg(what, value string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-// mostGiven bounds what is read for one flag: no request may be larger.
+// mostGiven is the maximum size of an argument, which is also that of a request.
 const mostGiven = 16 << 20
 
 func readBounded(from io.Reader) ([]byte, error) {
@@ -56,7 +56,7 @@ func readBounded(from io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// ReadFile reads a file up to the largest size that is accepted.
+// ReadFile reads a file of at most mostGiven bytes.
 func ReadFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -66,8 +66,7 @@ func ReadFile(name string) ([]byte, error) {
 	return readBounded(file)
 }
 
-// GivenDocument is given for a flag that takes a JSON object; nil when it was
-// not used.
+// GivenDocument returns the JSON object given with a flag, or nil without the flag.
 func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
@@ -83,8 +82,8 @@ func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 	return document, nil
 }
 
-// GivenResult is given for a flag that takes a JSON object or any text. Text
-// that begins as an object does was meant to be one.
+// GivenResult returns the JSON object or text given with a flag. A text that begins with {
+// must be a valid object.
 func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
@@ -111,8 +110,8 @@ func Quoted(words []string) []string {
 	return shown
 }
 
-// NotEmpty refuses flags that were given nothing: an empty variable of a script
-// is not "leave it out".
+// NotEmpty returns an error for a flag that is given an empty value. In a script that is
+// usually an unset variable.
 func NotEmpty(verb *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if flag := verb.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
@@ -122,8 +121,8 @@ func NotEmpty(verb *cobra.Command, names ...string) error {
 	return nil
 }
 
-// ReplaceFile writes a file whole or not at all, through links and with the
-// rights it had. A new one has those that the user gives new files.
+// ReplaceFile replaces a file atomically. It follows links and keeps the file's mode. A new
+// file has the mode that the umask allows.
 func ReplaceFile(path string, text []byte) error {
 	var rights fs.FileMode
 	if target, err := filepath.EvalSymlinks(path); err == nil {

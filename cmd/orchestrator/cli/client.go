@@ -20,14 +20,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Client is the client side of a running orchestrator's socket.
+// A Client sends requests to a running orchestrator.
 type Client struct {
 	Target Target
 	HTTP   *http.Client
-	ended  func(context.Context) error // why a context is over
+	ended  func(context.Context) error // returns why a context is done
 }
 
-// Connect opens the API of the orchestrator that is meant. Nothing is sent yet.
+// Connect returns a client of the orchestrator that the flags select. It sends nothing yet.
 func (a *App) Connect() (*Client, error) {
 	t, err := a.target()
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *App) Connect() (*Client, error) {
 	return a.NewClient(t), nil
 }
 
-// NewClient makes the client of a target.
+// NewClient returns a client of a target.
 func (a *App) NewClient(t Target) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return api.Dial(ctx, t.Socket)
@@ -62,8 +62,8 @@ func (a *App) NewClient(t Target) *Client {
 	return &Client{Target: t, HTTP: &http.Client{Transport: transport}, ended: a.Ended}
 }
 
-// Ask calls an operation and returns its answer as it came. What programs are
-// shown is this text, so that keys we do not know yet reach them too.
+// Ask calls an operation and returns its unchanged answer. With --json this text is
+// printed, so that keys unknown to this version are kept.
 func (d *Client) Ask(ctx context.Context, operation string, request any) ([]byte, error) {
 	body, err := d.Call(ctx, operation, request)
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *Client) Ask(ctx context.Context, operation string, request any) ([]byte
 	return bytes.TrimSpace(text), nil
 }
 
-// Call starts an operation; its answer is read from the body.
+// Call calls an operation and returns the body of its answer.
 func (d *Client) Call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
 	text, err := object.Encode(request)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Client) Call(ctx context.Context, operation string, request any) (io.Re
 	return d.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, bytes.NewReader(text))
 }
 
-// Get reads a list or a stream.
+// Get returns the body of a list or a stream.
 func (d *Client) Get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
 	return d.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
 }
@@ -117,9 +117,9 @@ func (d *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	return response.Body, nil
 }
 
-// Lines reads a stream of JSON lines until it ends, and closes it. The lines
-// are as long as the orchestrator lets an agent's line be, so no limit of ours.
-// A last line without its end was torn and is no document.
+// Lines yields the lines of a JSON stream and closes the body. It sets no limit to a line:
+// the orchestrator limits the lines of agents. A last line without a line end is incomplete
+// and is dropped.
 func (d *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		defer body.Close()
@@ -142,12 +142,12 @@ func (d *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 	}
 }
 
-// refusing is how long a socket without a listener may stay before its
-// orchestrator counts as gone, and not as tidying up.
+// refusing is how long a socket may refuse connections before its orchestrator counts as
+// gone. Until then the orchestrator may still be shutting down.
 const refusing = 10 * time.Second
 
-// WaitGone waits until the orchestrator has let go of everything, which it says by
-// removing its socket.
+// WaitGone waits until the orchestrator has removed its socket, the last step of its
+// shutdown.
 func (d *Client) WaitGone(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -169,7 +169,7 @@ func (d *Client) WaitGone(ctx context.Context) error {
 	}
 }
 
-// Dial opens a connection and asks nothing.
+// Dial opens a connection without sending a request.
 func (d *Client) Dial() (net.Conn, error) {
 	if d.Target.URL == "" {
 		return net.Dial("unix", d.Target.Socket)
@@ -181,8 +181,7 @@ func (d *Client) Dial() (net.Conn, error) {
 	return net.DialTimeout("tcp", host, refusing)
 }
 
-// Decode reads a document of the API. What agents wrote may be in it, as they
-// wrote it.
+// Decode decodes a document of the API. Text from agents in it is not escaped.
 func Decode[T any](text []byte) (T, error) {
 	var document T
 	if err := object.DecodeOwn(text, &document); err != nil {

@@ -20,7 +20,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Failed returns why the orchestrator could not be spoken to.
+// Failed returns the failure for an error of the connection.
 func (d *Client) Failed(ctx context.Context, err error) error {
 	if over := d.ended(ctx); over != nil {
 		return over
@@ -52,8 +52,8 @@ func (d *Client) Failed(ctx context.Context, err error) error {
 	}
 }
 
-// notRunning says that no orchestrator listens, and how to start one: by a start that
-// is written as this command was, so that it is the same orchestrator.
+// notRunning returns the failure for a target without an orchestrator. Its hint is a start
+// command for the same target.
 func (d *Client) notRunning() *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
@@ -75,7 +75,7 @@ func (d *Client) notRunning() *Failure {
 
 const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
 
-// unreachable returns why what is at an address could not be spoken to.
+// unreachable returns the failure for a URL that cannot be reached.
 func (d *Client) unreachable(err error) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + d.Target.URL + " does not answer",
@@ -100,8 +100,8 @@ func (d *Client) unreachable(err error) *Failure {
 	return f
 }
 
-// rootCause is an error without the layers of the HTTP client, which would
-// show people an address that they never typed.
+// rootCause removes the layer of the HTTP client from an error, which names an internal
+// URL.
 func rootCause(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -109,7 +109,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// refused turns a refusal of the API into a failure.
+// refused returns the failure for an error response of the API.
 func (d *Client) refused(response *http.Response) *Failure {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	var refusal wire.Refusal
@@ -133,7 +133,7 @@ func (d *Client) refused(response *http.Response) *Failure {
 	return f
 }
 
-// wantsToken says where a token comes from, and what to do with one.
+// wantsToken adds how to get a token and where to put it.
 func (f *Failure) wantsToken(t *Target) {
 	f.Because = append(f.Because, "Asked was "+t.URL+", with the token of $ORC_TOKEN.")
 	if t.token == "" {
@@ -142,7 +142,7 @@ func (f *Failure) wantsToken(t *Target) {
 	f.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
 }
 
-// wantsAgent says which agents there are, and which of them is meant.
+// wantsAgent adds the known agents and the one that was probably meant.
 func (f *Failure) wantsAgent(details map[string]any) {
 	wrong, _ := details["agent"].(string)
 	var names []string
@@ -157,7 +157,7 @@ func (f *Failure) wantsAgent(details map[string]any) {
 	f.Hint = "See which there are: orchestrator ps"
 }
 
-// stranger says that what answers is something else.
+// stranger returns the failure for a server that is not an orchestrator.
 func (d *Client) stranger(response *http.Response, said string) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
@@ -173,7 +173,7 @@ func (d *Client) stranger(response *http.Response, said string) *Failure {
 	return f
 }
 
-// exitOf is the exit code of a refusal.
+// exitOf returns the exit code for an error code.
 func exitOf(code wire.Code) int {
 	switch code {
 	case wire.CodeInvalid:

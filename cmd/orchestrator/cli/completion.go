@@ -13,17 +13,17 @@ import (
 	"orchestrator/wire"
 )
 
-// CompletionPatience is how long a shell waits for names at a Tab.
+// CompletionPatience is how long completion waits for the orchestrator.
 const CompletionPatience = 300 * time.Millisecond
 
-// CompletionCommand makes the command completion.
+// CompletionCommand returns the completion command.
 func (a *App) CompletionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script for tab completion",
-		Long: `Prints a script that teaches your shell to complete verbs, flags and the names of
-your agents.`,
+		Long: `Prints a script with which your shell completes commands, flags and the names of your
+agents.`,
 		Example: `  source <(orchestrator completion bash)                     this bash
   orchestrator completion zsh > "${fpath[1]}/_orchestrator"
   orchestrator completion fish > ~/.config/fish/completions/orchestrator.fish
@@ -59,7 +59,7 @@ func completionScript(root *cobra.Command, shell string, w io.Writer) error {
 	return root.GenPowerShellCompletionWithDesc(w)
 }
 
-// CompleteFlags teaches shells the values of the flags that every verb has.
+// CompleteFlags registers the completion of the flags of every command.
 func (a *App) CompleteFlags(root *cobra.Command) {
 	none := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	_ = root.RegisterFlagCompletionFunc("color", a.Flags.color.Complete)
@@ -69,9 +69,9 @@ func (a *App) CompleteFlags(root *cobra.Command) {
 	_ = root.MarkPersistentFlagDirname("state-dir")
 }
 
-// CompleteAgents offers the names of agents that are not on the line yet: of
-// the orchestrator that runs, else of the file. A mistake offers nothing, for
-// a shell at a Tab has no place for messages.
+// CompleteAgents completes agents that are not among the arguments yet. It asks the running
+// orchestrator, or else reads the file. It ignores errors: a shell cannot show them during
+// completion.
 func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	a.Flags.Quiet = true
 	names := a.runningNames()
@@ -122,7 +122,7 @@ func (a *App) declaredNames() []cobra.Completion {
 	return names
 }
 
-// CompletionList asks for a list, as long as a shell waits at a Tab.
+// CompletionList returns a list for completion, empty after an error or CompletionPatience.
 func CompletionList[T any](a *App, operation string, request any) (list T) {
 	a.Flags.Quiet = true
 	door, err := a.Connect()
@@ -138,7 +138,7 @@ func CompletionList[T any](a *App, operation string, request any) (list T) {
 	return list
 }
 
-// Completion makes the completion of an argument of a function that needs the app.
+// Completion adapts a completion function that needs the app.
 func Completion(a *App, complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		return complete(a, verb, args, toComplete)

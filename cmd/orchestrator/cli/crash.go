@@ -10,8 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// caught turns a panic of the verb into one line, exit 125 and a file for
-// the people who fix it.
+// caught turns a panic into one line of output, exit code 125 and a crash file.
 func (a *App) caught(code *int) {
 	cause := recover()
 	if cause == nil {
@@ -30,8 +29,8 @@ func (a *App) caught(code *int) {
 	})
 }
 
-// writeCrash keeps the stack. The arguments and the environment stay out of
-// it: they may hold secrets.
+// writeCrash writes the stack to a file. It leaves out the arguments and the environment,
+// which may hold secrets.
 func writeCrash(cause any, stack []byte) (string, error) {
 	name := "orchestrator-crash-" + time.Now().UTC().Format("20060102T150405") + "-*.txt"
 	file, err := os.CreateTemp("", name)

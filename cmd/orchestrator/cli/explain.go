@@ -12,23 +12,22 @@ import (
 	"orchestrator/wire"
 )
 
-// What a code means, and what to do about it, stands in tables of the manual. A
-// table of codes has one of these words at the head of a column, and the codes
-// below it.
+// codeHeads are the heads of the columns of codes. A table of the manual with such a column
+// explains the codes in it.
 var codeHeads = []string{"Code", "Error code", "Reason"}
 
-// codePages are those that have such tables: the ones that say what to do come
-// last, as in an answer.
+// codePages are the pages with tables of codes. Pages with remedies come last, as in an
+// answer.
 var codePages = []string{"exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
 
-// explained answers help CODE for programs.
+// explained is the JSON answer of help CODE.
 type explained struct {
 	FormatVersion string        `json:"format_version"`
 	Code          string        `json:"code"`
 	Entries       []explanation `json:"entries"`
 }
 
-// explanation is what a page says of a code under the head of a column.
+// An explanation is the text on a code in one column of a page.
 type explanation struct {
 	Code  string `json:"-"`
 	Topic string `json:"topic"`
@@ -36,7 +35,7 @@ type explanation struct {
 	Text  string `json:"text"`
 }
 
-// explain returns what a code means, or that it is not known.
+// explain prints the explanations of a code. It returns an error for an unknown code.
 func (a *App) explain(root *cobra.Command, args []string) error {
 	all, err := CodeEntries()
 	if err != nil {
@@ -56,7 +55,7 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	var b strings.Builder
 	said := make(map[string]bool)
 	for _, e := range found {
-		if !said[e.Head] { // what a code means is the same on every page
+		if !said[e.Head] { // one line for each head: the meaning is the same on every page
 			fmt.Fprintf(&b, "- %s: %s\n", e.Head, e.Text)
 		}
 		said[e.Head] = true
@@ -65,8 +64,8 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), a.readable(b.String()))
 }
 
-// entriesOf are those of a code as it is written, or else however it is
-// written: conflict and CONFLICT, unknown-agent and config/unknown-agent.
+// entriesOf returns the entries of a code: exact matches, or else matches that ignore case
+// or the prefix config/.
 func entriesOf(all []explanation, code string) []explanation {
 	for _, same := range []func(explanation) bool{
 		func(e explanation) bool { return e.Code == code },
@@ -93,7 +92,7 @@ func codesOf(all []explanation) (codes []string) {
 	return codes
 }
 
-// CodeEntries reads the tables of codes.
+// CodeEntries returns the entries of all tables of codes.
 func CodeEntries() (all []explanation, err error) {
 	for _, topic := range codePages {
 		text, err := help.ReadTopic(topic)
@@ -105,11 +104,10 @@ func CodeEntries() (all []explanation, err error) {
 	return all, nil
 }
 
-// tableEntries reads the tables of codes of a page: an entry for each column
-// beside the code.
+// tableEntries returns the entries of a page: one for each column beside the code.
 func tableEntries(topic, text string) (all []explanation) {
-	var heads []string // of the table that the line is in
-	at := -1           // the column of the codes
+	var heads []string // of the current table
+	at := -1           // column of the codes
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "|") {
 			heads = nil

@@ -13,24 +13,24 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Failure is why a verb could not do what it was asked: an exit code, a code
-// for programs, and for people what happened, why, and what to do next.
+// A Failure is the error of a command. It has an exit code, a code for programs, and for
+// people a message, its reasons and a next step.
 type Failure struct {
 	Exit    int
 	Code    wire.Code
 	Message string
-	Because []string // the reasons, each a sentence or two
-	Hint    string   // the next step, with a command that can be pasted
+	Because []string // reasons, each a sentence or two
+	Hint    string   // next step, with a command to paste
 	Details map[string]any
 
-	// said: the verb has given its whole answer, and the answer is no. Only
-	// the exit code is left to deliver.
+	// said is set if the command has printed its whole answer. Only the exit code is left
+	// to report.
 	said bool
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// The codes that only the command line has; the API's are in package wire.
+// Codes that only the command line uses. The codes of the API are in package wire.
 const (
 	codeUsage      wire.Code = "usage"
 	codeConfig     wire.Code = "config_invalid"
@@ -40,15 +40,15 @@ const (
 	codeStopped    wire.Code = "interrupted"
 )
 
-// ExitWith is the failure of a verb that has said everything itself.
+// ExitWith returns the failure of a command that has printed its whole answer.
 func ExitWith(exit int) *Failure { return &Failure{Exit: exit, said: true} }
 
-// UsageError returns what is wrong with the command line, and what would be right.
+// UsageError returns a failure for a wrong command line. The hint says what is right.
 func UsageError(message, hint string) *Failure {
 	return &Failure{Exit: ExitUsage, Code: codeUsage, Message: message, Hint: hint}
 }
 
-// FailureOf gives any error its exit code. Any other error is ExitNo.
+// FailureOf returns err as a Failure. Errors of unknown kinds have the code ExitNo.
 func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
@@ -59,8 +59,8 @@ func FailureOf(err error) *Failure {
 	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: err.Error()}
 }
 
-// report is the one place where an error becomes output: a document on stdout
-// for programs, text on stderr for people.
+// report prints an error and returns its exit code. Errors are a document on stdout for
+// programs, and text on stderr for people. No other function prints errors.
 func (a *App) report(err error) int {
 	if err == nil {
 		return ExitOK
@@ -76,7 +76,7 @@ func (a *App) report(err error) int {
 	return f.Exit
 }
 
-// refusal is the failure as the API would say it.
+// refusal returns the failure in the form of an API error.
 func (f *Failure) refusal() wire.Refusal {
 	details := maps.Clone(f.Details)
 	if len(f.Because) > 0 {
@@ -91,8 +91,8 @@ func (f *Failure) refusal() wire.Refusal {
 	}
 }
 
-// Print shows the failure on a screen. Some of its words come from the file or
-// from agents, so none is trusted.
+// Print writes the failure to a screen. It escapes all text, because some comes from the
+// file or from agents.
 func (f *Failure) Print(w io.Writer, p term.Paint) {
 	fmt.Fprintf(w, "%s %s\n", p.Bad("Error:"), p.Strong(VisibleLines(f.Message)))
 	for _, reason := range append(f.Because, f.Hint) {
@@ -102,8 +102,7 @@ func (f *Failure) Print(w io.Writer, p term.Paint) {
 	}
 }
 
-// VisibleLines is wire.Visible for text that may have several lines; the later
-// ones are indented under the first.
+// VisibleLines escapes text of several lines and indents the lines after the first.
 func VisibleLines(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
@@ -112,7 +111,7 @@ func VisibleLines(text string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// WithAnswers adds to a refusal what could be answered, or asked for.
+// WithAnswers adds the options of the question to an error about an answer.
 func WithAnswers(err error) error {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Code == wire.CodeInvalid {
 		if options := term.TextsOf(f.Details["options"]); len(options) > 0 {
@@ -122,15 +121,14 @@ func WithAnswers(err error) error {
 	return WithHint(err, wire.CodeNotFound, "See which there are: orchestrator inbox")
 }
 
-// InMessage is a place in a message, where the pointer is to where it came in.
+// InMessage converts a pointer into the request to one into the session message.
 func InMessage(pointer string) string { return strings.TrimPrefix(pointer, "/payload/message") }
 
-// Problems adds to a refusal everything that is wrong, each with its place in what
-// was written.
+// Problems adds the errors in a session message to a failure, each with its place.
 func Problems(err error) error { return ProblemsBelow(err, InMessage) }
 
-// ProblemsBelow is Problems for what was sent below a place: seen says where that is
-// for its author.
+// ProblemsBelow is Problems for any request. The function seen converts a pointer for the
+// author of the request.
 func ProblemsBelow(err error, seen func(pointer string) string) error {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok {
@@ -151,7 +149,7 @@ func ProblemsBelow(err error, seen func(pointer string) string) error {
 	return err
 }
 
-// Where to look for what was not found.
+// Hints for names that are not found.
 const (
 	NoTaskHint  = "See which there are: orchestrator task ls"
 	NoAgentHint = "See which there are: orchestrator agent ls"

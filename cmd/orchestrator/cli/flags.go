@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are those that every verb has.
+// Flags are the flags of every command.
 type Flags struct {
 	Config   string
 	StateDir string
@@ -25,7 +25,7 @@ type Flags struct {
 	VarFiles []string
 }
 
-// AddFlags adds the flags that all commands share.
+// AddFlags adds the flags of every command.
 func (a *App) AddFlags(set *pflag.FlagSet) {
 	f := &a.Flags
 	f.color = Choice{Value: "auto", Of: []string{"auto", "always", "never"}}
@@ -34,20 +34,20 @@ func (a *App) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.StateDir, "state-dir", "", "use this state `DIR` instead of the file's")
 	set.StringVar(&f.Host, "host", "", "speak to the orchestrator at `URL`: unix:///path, or the path of a socket (else $ORC_HOST)")
 	set.BoolVar(&f.JSON, "json", false, "answer with one JSON document, or JSON lines for streams")
-	set.BoolVarP(&f.Quiet, "quiet", "q", false, "only the answer; names alone where it is a list")
-	set.BoolVarP(&f.Verbose, "verbose", "v", false, "say more")
-	set.Var(&f.color, "color", "colours: auto, always or never")
+	set.BoolVarP(&f.Quiet, "quiet", "q", false, "print only the answer; for a list, only the names")
+	set.BoolVarP(&f.Verbose, "verbose", "v", false, "print more details")
+	set.Var(&f.color, "color", "when to use color: auto, always or never")
 	set.Var(&f.Timeout, "timeout", "give up after `DUR`, such as 30s (exit 124)")
 	set.StringArrayVar(&f.Vars, "var", nil, "set a variable of the file: `NAME=VALUE`, may be repeated")
 	set.StringArrayVar(&f.VarFiles, "var-file", nil, "read variables from `FILE`, may be repeated")
 }
 
-// Choice is a flag that takes one of a few words.
+// A Choice is a flag that takes one of a few words.
 type Choice struct {
 	Value string
 	Of    []string
-	Open  bool // other words are taken as well
-	Close bool // and a word that is nearly one of the words is refused
+	Open  bool // other words are accepted too
+	Close bool // with Open: a word close to one of the words is refused
 }
 
 func (c *Choice) String() string { return c.Value }
@@ -61,12 +61,12 @@ func (c *Choice) Set(word string) error {
 	return nil
 }
 
-// Complete offers the words of the choice to a shell.
+// Complete completes the words of the choice.
 func (c *Choice) Complete(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Of, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Duration is a flag for a length of time. Zero is as good as not given.
+// A Duration is a flag for a duration. Zero means not given.
 type Duration struct{ time.Duration }
 
 func (d *Duration) Type() string { return "DUR" }
@@ -84,8 +84,7 @@ func (d *Duration) Set(text string) error {
 	return err
 }
 
-// parseDuration reads a length of time and explains the mistake that most people
-// makes once.
+// parseDuration parses a duration. Its error explains a missing unit, the usual mistake.
 func parseDuration(text string) (time.Duration, error) {
 	value, err := time.ParseDuration(text)
 	switch {
@@ -99,8 +98,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return value, nil
 }
 
-// FlagFailure returns what is wrong with a flag. A wrong flag after a wrong verb
-// is the verb's mistake: the root took it for a word.
+// FlagFailure returns the failure for a wrong flag. If a wrong command precedes the flag,
+// the failure is about the command.
 func FlagFailure(verb *cobra.Command, err error) error {
 	if words := verb.Flags().Args(); verb.HasSubCommands() && len(words) > 0 {
 		return UnknownVerb(verb, words)

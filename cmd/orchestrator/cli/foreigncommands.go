@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ForeignCommands are the words that people bring along from other tools, and what they
-// are called here. A word that is a verb here is not looked up.
+// ForeignCommands maps commands of other tools to the commands of this one. It is not used
+// for words that are commands here.
 var ForeignCommands = map[string]meant{
 	"start":    {Alone: "up", Named: "agent start"},
 	"launch":   {Alone: "up", Named: "up"},
@@ -94,12 +94,12 @@ var ForeignCommands = map[string]meant{
 	"inbox respond": {Alone: "inbox answer ID VALUE", Named: "inbox answer"},
 }
 
-// meant is what a word of other tools is called here: alone, or followed by the
-// words that came after it.
+// meant holds the commands for a word of another tool: Alone without arguments, Named with
+// them, and Also as an alternative.
 type meant struct{ Alone, Named, Also string }
 
-// borrowedWord answers a word of other tools with the command that is meant. The
-// words after it are said again, if they are names: a line to be pasted.
+// borrowedWord returns a command line that can be pasted for a command of another tool. It
+// repeats the arguments if they are names.
 func borrowedWord(path string, after []string) (string, bool) {
 	m, known := ForeignCommands[path]
 	if !known {
@@ -118,7 +118,7 @@ func borrowedWord(path string, after []string) (string, bool) {
 	return line, true
 }
 
-// ForeignFlags are flags of other tools, by what they are called here.
+// ForeignFlags maps flags of other tools to the flags of this one.
 var ForeignFlags = map[string]string{
 	"depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
 	"f": "config", "file": "config",
@@ -128,7 +128,7 @@ var ForeignFlags = map[string]string{
 	"no-color": "color", "data-dir": "state-dir", "e": "var", "w": "follow", "watch": "follow",
 }
 
-// likelyFlag is the flag of a verb that is meant by one that it does not have.
+// likelyFlag returns the flag that was probably meant by an unknown one, or "".
 func likelyFlag(wrong string, set *pflag.FlagSet) string {
 	if likely := ForeignFlags[wrong]; set.Lookup(likely) != nil {
 		return likely

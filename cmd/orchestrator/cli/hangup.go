@@ -9,15 +9,14 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// Hangups are the terminals that this program was started in. When one is hung up,
-// the person at it is gone: its window was closed, or its connection
-// has ended.
+// Hangups watches the terminals that this program was started in. A terminal is hung up
+// when its window is closed or its connection ends.
 type Hangups struct {
 	terminals []unix.PollFd
-	Wake      [2]*os.File // the end of the second one ends watch
+	Wake      [2]*os.File // closing the second one ends Watch
 }
 
-// Hangups finds the terminals among stdin and stdout; nil where there is none.
+// Hangups returns the terminals among stdin and stdout, or nil if there are none.
 func (a *App) Hangups() *Hangups {
 	g := new(Hangups)
 	for _, stream := range []any{a.Stdin, a.Stdout} {
@@ -35,7 +34,7 @@ func (a *App) Hangups() *Hangups {
 	return g
 }
 
-// Happened reports whether one is hung up now.
+// Happened reports whether a terminal is hung up now.
 func (g *Hangups) Happened() bool {
 	if g == nil {
 		return false
@@ -45,8 +44,8 @@ func (g *Hangups) Happened() bool {
 	return err == nil && n > 0 && hungUp(now)
 }
 
-// Watch waits until one is hung up, which is what it says, or until Close. It asks
-// for nothing else of a terminal: what is typed is for others.
+// Watch waits for a hangup or for Close, and reports whether a terminal was hung up. It
+// reads no input.
 func (g *Hangups) Watch() bool {
 	of := append([]unix.PollFd{{Fd: int32(g.Wake[0].Fd()), Events: unix.POLLIN}}, g.terminals...)
 	for {
@@ -55,7 +54,7 @@ func (g *Hangups) Watch() bool {
 		case errors.Is(err, unix.EINTR):
 		case err != nil || of[0].Revents != 0:
 			return false
-		default: // systems that cannot wait for terminals say so here
+		default: // includes POLLNVAL of systems that cannot poll terminals
 			return hungUp(of[1:])
 		}
 	}

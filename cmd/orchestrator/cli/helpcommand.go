@@ -11,14 +11,13 @@ import (
 	"orchestrator/wire"
 )
 
-// HelpCommand makes the command help.
+// HelpCommand returns the help command.
 func (a *App) HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC|CODE]",
 		Short: "Show the manual",
-		Long: `Explains a command, a topic, or a code: that of an error, the reason of a refusal,
-the code of a mistake in the file, or the number that a command has ended with.
-Alone it lists the topics.`,
+		Long: `Explains a command, a topic or a code. A code is that of an error, of a reason, of a
+mistake in the file, or an exit code. Without an argument, help lists the topics.`,
 		Example: `  orchestrator help                          what there is to read
   orchestrator help quickstart
   orchestrator help logs                     a command
@@ -35,8 +34,8 @@ Alone it lists the topics.`,
 	}
 }
 
-// help explains one thing. What is a topic and a command, such as session, is
-// the topic, which says where the command is.
+// help prints the help on one thing. A name of both a topic and a command, such as session,
+// is the topic. Its page refers to the command.
 func (a *App) help(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return a.showContents()
@@ -72,12 +71,12 @@ func (a *App) showTopic(root *cobra.Command, topic string) error {
 	return a.Print("%s", a.readable(text))
 }
 
-// readable lays a page out for the terminal that there is.
+// readable formats a page for the width of the terminal.
 func (a *App) readable(markdown string) string {
 	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
 }
 
-// contents answers help alone for programs.
+// contents is the JSON answer of help without an argument.
 type contents struct {
 	FormatVersion string        `json:"format_version"`
 	Topics        []contentLine `json:"topics"`

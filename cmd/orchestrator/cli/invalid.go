@@ -7,8 +7,8 @@ import (
 	"orchestrator/supervisor/config"
 )
 
-// Invalid is the failure of a verb that cannot go on with a file: every
-// mistake in it, and what did not happen because of them.
+// Invalid returns the failure of a command with an invalid file: every mistake in the file,
+// and the consequence for the command.
 func (a *App) Invalid(problems config.Problems, consequence string) error {
 	if !a.JSON() {
 		return a.ShowProblems(problems, consequence, ExitNo)
@@ -23,8 +23,8 @@ func (a *App) Invalid(problems config.Problems, consequence string) error {
 	}
 }
 
-// ShowProblems prints mistakes on stderr, ends the sentence of their number
-// with what follows from them, and answers with the exit code.
+// ShowProblems prints mistakes and their consequence to stderr. It returns a failure with
+// the exit code, or nil for ExitOK.
 func (a *App) ShowProblems(problems config.Problems, consequence string, exit int) error {
 	if a.Flags.Verbose {
 		problems = withCodes(problems)
@@ -42,7 +42,7 @@ func (a *App) ShowProblems(problems config.Problems, consequence string, exit in
 	return ExitWith(exit)
 }
 
-// withCodes adds to each mistake how to ask what it means.
+// withCodes adds the command that explains its code to each mistake.
 func withCodes(problems config.Problems) config.Problems {
 	told := slices.Clone(problems)
 	for i := range told {

@@ -11,24 +11,23 @@ import (
 	"orchestrator/supervisor/api"
 )
 
-// Link is the client's end of a pipe.
+// A Link is the client's end of a pipe.
 type Link struct {
 	net.Conn
-	in *bufio.Reader // what came behind the answer may be in it
+	in *bufio.Reader // may hold bytes that follow the response
 }
 
 func (l *Link) Read(p []byte) (int, error) { return l.in.Read(p) }
 
-// Leave says that nothing more will be said. What there is to hear is still
-// heard.
+// Leave closes the link for writing. It stays open for reading.
 func (l *Link) Leave() {
 	if half, ok := l.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }
 
-// Join makes a connection a pipe. Its errors are failures where the
-// orchestrator has refused, and those of the connection otherwise.
+// Join opens a pipe. Its error is a Failure if the orchestrator has refused the pipe, else
+// that of the connection.
 func (d *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
 	if d.Target.URL != "" {
 		return nil, UsageError("a pipe goes through a socket, and "+d.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
@@ -49,7 +48,7 @@ func (d *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
 	return l, nil
 }
 
-// upgrade asks for the pipe.
+// upgrade sends the request for the pipe and reads the response.
 func (d *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/v1/pipe?"+query.Encode(), nil)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"orchestrator/supervisor/config"
 )
 
-// Nearest returns the word that was most likely meant, or "" when none is
-// close.
+// Nearest returns the word closest to wrong, or "" if none is close.
 func Nearest(wrong string, words []string) string {
 	best, distance := "", max(1, min(3, len(wrong)/2))+1
 	for _, word := range words {
@@ -18,7 +17,7 @@ func Nearest(wrong string, words []string) string {
 	return best
 }
 
-// DidYouMean is Nearest as the end of a message.
+// DidYouMean returns the nearest word as the end of a message.
 func DidYouMean(wrong string, words []string) string {
 	if word := Nearest(wrong, words); word != "" {
 		return fmt.Sprintf(".  Did you mean %q?", word)

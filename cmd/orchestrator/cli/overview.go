@@ -9,7 +9,8 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// Overview is what "orchestrator" alone prints: every verb in its place.
+// Overview returns the text that "orchestrator" prints without a command: all commands in
+// groups.
 func Overview(root *cobra.Command, p term.Paint) string {
 	groups := []struct {
 		title string

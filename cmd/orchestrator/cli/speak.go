@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// WithClient opens the API and does there what a verb is for. It ends with Ctrl-C
-// and with --timeout.
+// WithClient calls do with a client of the orchestrator. The context ends with Ctrl-C and
+// with --timeout.
 func (a *App) WithClient(do func(ctx context.Context, d *Client) error) error {
 	ctx, stop := a.Context()
 	defer stop()
@@ -22,18 +22,18 @@ func (a *App) WithClient(do func(ctx context.Context, d *Client) error) error {
 	return do(ctx, door)
 }
 
-// Ask calls an operation and says so when the answer takes long.
+// Ask calls an operation. It prints a note when the answer takes long.
 func (a *App) Ask(ctx context.Context, d *Client, operation string, request any) ([]byte, error) {
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	return d.Ask(ctx, operation, request)
 }
 
-// retryPauses are the times between the attempts to reach the bus.
+// retryPauses are the pauses between attempts to reach the bus.
 var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
 
-// AskBus is ask for the bus. While no orchestrator answers, or it fails by itself, insist
-// asks again, unless once is set.
+// AskBus is Ask for the bus. It retries while no orchestrator answers or the answer is an
+// internal error, unless once is set.
 func (a *App) AskBus(ctx context.Context, d *Client, once bool, operation string, request any) ([]byte, error) {
 	for _, pause := range retryPauses {
 		text, err := a.Ask(ctx, d, operation, request)
@@ -50,9 +50,8 @@ func (a *App) AskBus(ctx context.Context, d *Client, once bool, operation string
 	return a.Ask(ctx, d, operation, request)
 }
 
-// Answer prints what an operation answered, for programs. The operations that
-// agents use as well answer with nothing but their payload; here it gets the
-// version that each of our documents begins with.
+// Answer prints the answer of an operation for programs. It adds format_version to answers
+// without one, those of operations that agents use too.
 func (a *App) Answer(text []byte) error {
 	text, err := withFormat(text)
 	if err != nil {
@@ -76,8 +75,7 @@ func withFormat(text []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `{"format_version":%q%s%s`, wire.FormatVersion, comma, rest), nil
 }
 
-// WithHint adds to a refusal of some kind what to do next, if it says nothing of
-// it itself.
+// WithHint adds a hint to a failure with a code, unless it has one.
 func WithHint(err error, code wire.Code, hint string) error {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Code == code && f.Hint == "" {
 		f.Hint = hint
@@ -85,7 +83,7 @@ func WithHint(err error, code wire.Code, hint string) error {
 	return err
 }
 
-// Status asks for the state of everything: as a document, and as it came.
+// Status returns the status of the orchestrator, decoded and as it was received.
 func (a *App) Status(ctx context.Context, d *Client) (wire.Status, []byte, error) {
 	done := a.ShowWait("the orchestrator to answer")
 	text, err := d.Ask(ctx, "status", struct{}{})

@@ -4,9 +4,8 @@ import (
 	"net/url"
 )
 
-// Stream shows the lines of a list of the API until it ends. Who follows one
-// may leave at any time, also before the first line, and is told when the
-// other side left.
+// Stream calls show for each line of a list of the API. With follow an interrupt is not an
+// error, and a note is printed when the orchestrator ends the stream.
 func (a *App) Stream(what string, query url.Values, follow bool, show func([]byte) error) error {
 	err := a.EachLine(what, query, follow, show)
 	switch {
@@ -18,7 +17,7 @@ func (a *App) Stream(what string, query url.Values, follow bool, show func([]byt
 	return err
 }
 
-// EachLine shows each document of a stream.
+// EachLine calls show for each document of a stream.
 func (a *App) EachLine(what string, query url.Values, follow bool, show func([]byte) error) error {
 	ctx, stop := a.Context()
 	defer stop()
@@ -27,7 +26,7 @@ func (a *App) EachLine(what string, query url.Values, follow bool, show func([]b
 		return err
 	}
 	done := func() {}
-	if !follow { // who follows waits by intent
+	if !follow { // with follow, waiting is intended
 		done = a.ShowWait("the first " + what)
 	}
 	body, err := door.Get(ctx, what, query)

@@ -14,19 +14,19 @@ import (
 	"orchestrator/wire"
 )
 
-// Target is the orchestrator that a verb speaks to.
+// A Target is the orchestrator that a command uses.
 type Target struct {
 	Socket  string
-	URL     string // instead of the socket, of one that is elsewhere
-	token   string // who we are there
-	Subject string // what it belongs to, for messages: a file, a folder or a socket
+	URL     string // of a remote orchestrator, instead of Socket
+	token   string // credential for URL
+	Subject string // name in messages: a file, a folder or a socket
 	Named   string // the flag that names it, as it was typed
-	Inside  bool   // we are inside of an agent, and speak as that agent
+	Inside  bool   // this process runs inside an agent and acts as that agent
 }
 
-// target finds the orchestrator that is meant. What is typed counts more than
-// the environment: --host, --state-dir, --config, then $ORC_HOST, $ORC_SOCKET
-// (which every agent has), then the configuration found from here.
+// target returns the orchestrator that the flags and the environment select. The order is
+// --host, --state-dir, --config, then $ORC_HOST, then $ORC_SOCKET (set for every agent),
+// then the configuration found from the working directory.
 func (a *App) target() (Target, error) {
 	f := a.Flags
 	switch {
@@ -59,7 +59,7 @@ func (a *App) target() (Target, error) {
 	return t, nil
 }
 
-// where is the address that is spoken to.
+// where returns the URL or the path of the socket.
 func (t *Target) where() string {
 	if t.URL != "" {
 		return t.URL
@@ -67,7 +67,7 @@ func (t *Target) where() string {
 	return t.Socket
 }
 
-// hostTarget reads a --host: a socket, or the URL of an orchestrator.
+// hostTarget parses a --host: a socket, or the URL of an orchestrator.
 func (a *App) hostTarget(host string) (Target, error) {
 	if path, ok := strings.CutPrefix(host, "unix://"); ok {
 		return Target{Socket: a.Path(path), Subject: host}, nil
@@ -96,8 +96,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// FindConfig returns the configuration file that is meant, and says so when
-// it is not in the working directory.
+// FindConfig returns the path of the configuration file. It prints a note if the file is
+// not in the working directory.
 func (a *App) FindConfig() (string, error) {
 	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
 	if nowhere, ok := errors.AsType[*config.NotFound](err); ok {
@@ -128,9 +128,8 @@ func noConfig(nowhere *config.NotFound) *Failure {
 	}
 }
 
-// stateDir is where the orchestrator of a file keeps its state. A client must
-// find it even while the file is edited, so mistakes in it are passed
-// over here and the default is taken.
+// stateDir returns the state directory for a file. It ignores mistakes in the file and
+// returns the default then: a client must reach the orchestrator while the file is edited.
 func (a *App) stateDir(file string) string {
 	if a.Flags.StateDir != "" {
 		return a.Path(a.Flags.StateDir)
@@ -141,7 +140,7 @@ func (a *App) stateDir(file string) string {
 	return filepath.Join(filepath.Dir(file), ".orchestrator")
 }
 
-// Options are what the configuration is read with.
+// Options returns the options for reading the configuration.
 func (a *App) Options() config.Options {
 	files := make([]string, len(a.Flags.VarFiles))
 	for i, file := range a.Flags.VarFiles {
@@ -154,7 +153,8 @@ func (a *App) Options() config.Options {
 	return o
 }
 
-// Path is a path as seen from the working directory.
+// Path returns name as a path relative to the app's working directory, or unchanged if it
+// is absolute.
 func (a *App) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -162,14 +162,14 @@ func (a *App) Path(name string) string {
 	return filepath.Join(a.Dir, name)
 }
 
-// IsStateDir reports whether an orchestrator has held a folder.
+// IsStateDir reports whether dir has the lock file of an orchestrator.
 func IsStateDir(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, "lock"))
 	return err == nil
 }
 
-// RecordPath is the record that a verb is about, and its state directory: the file that is
-// named, or that of the state directory or configuration.
+// RecordPath returns the path of the event log that a command uses, and its state
+// directory. The file is named, or is that of the state directory or the configuration.
 func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if len(named) > 0 {
 		path = a.Path(named[0])
@@ -193,7 +193,7 @@ func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	return filepath.Join(stateDir, "events.db"), stateDir, nil
 }
 
-// Short is a path as people here would write it.
+// Short returns a path relative to the working directory if it is below it.
 func (a *App) Short(file string) string {
 	if near, err := filepath.Rel(a.Dir, file); err == nil && filepath.IsLocal(near) {
 		return near

@@ -12,7 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// ShowHelp prints what a verb does, how it is written and what it takes.
+// ShowHelp prints the help of a command: its description, usage, flags and examples.
 func (a *App) ShowHelp(verb *cobra.Command) {
 	p := a.Paint(a.Stdout)
 	if !verb.HasParent() {
@@ -53,8 +53,8 @@ func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
 	return b.String()
 }
 
-// FlagsOf splits the flags of a verb into its own and those of every verb, in
-// the order they were declared in.
+// FlagsOf splits the flags of a command into its own and the common ones, in the order of
+// their declaration.
 func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
 	common = verb.Root().PersistentFlags()
 	own = pflag.NewFlagSet(verb.Name(), pflag.ContinueOnError)
@@ -68,7 +68,7 @@ func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
 	return own, common
 }
 
-// UseLine returns how a command is used, in one line.
+// UseLine returns the usage of a command in one line.
 func UseLine(verb *cobra.Command) string {
 	if verb.HasSubCommands() {
 		return verb.CommandPath() + " COMMAND [flags]"
@@ -76,7 +76,7 @@ func UseLine(verb *cobra.Command) string {
 	return verb.UseLine()
 }
 
-// Group makes a command of verbs that does nothing by itself.
+// Group returns a command that only groups others.
 func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	verb.Args = cobra.ArbitraryArgs
 	verb.ValidArgsFunction = cobra.NoFileCompletions
@@ -91,8 +91,7 @@ func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command
 	return verb
 }
 
-// UnknownVerb is the answer to a verb that does not exist, with what came after
-// it.
+// UnknownVerb returns the failure for an unknown command and its arguments.
 func UnknownVerb(parent *cobra.Command, args []string) error {
 	word := args[0]
 	path := strings.TrimPrefix(parent.CommandPath(), "orchestrator")
@@ -121,7 +120,7 @@ func VerbNames(parent *cobra.Command) []string {
 	return names
 }
 
-// ArgCount limits how many arguments a verb takes; most < 0 is any number.
+// ArgCount returns a check of the number of arguments. No limit applies if most < 0.
 func ArgCount(least, most int) cobra.PositionalArgs {
 	return func(verb *cobra.Command, args []string) error {
 		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
@@ -135,8 +134,8 @@ func ArgCount(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// whichThereAre is the end of a hint to a verb that takes the name of something:
-// where such names are listed.
+// whichThereAre returns the end of a hint: the command that lists the names a command
+// takes.
 func whichThereAre(verb *cobra.Command) string {
 	list := ""
 	switch takes := argumentOf(verb); {
@@ -155,7 +154,7 @@ func whichThereAre(verb *cobra.Command) string {
 	return "     See which there are: orchestrator " + list
 }
 
-// argumentOf is the first argument that a verb takes, as its help calls it.
+// argumentOf returns the first argument of a command, as its help names it.
 func argumentOf(verb *cobra.Command) string {
 	_, arguments, _ := strings.Cut(verb.Use, " ")
 	first, _, _ := strings.Cut(arguments, " ")

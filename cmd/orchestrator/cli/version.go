@@ -10,10 +10,10 @@ import (
 	"orchestrator/wire"
 )
 
-// Version is what this program calls itself.
+// Version is the version of this program.
 const Version = "0.1.0"
 
-// build is a program as version --json describes it.
+// build is the JSON answer of version.
 type build struct {
 	FormatVersion string `json:"format_version"`
 	Version       string `json:"version"`
@@ -39,7 +39,7 @@ func thisBuild() build {
 	return b
 }
 
-// VersionLine is the build in one line.
+// VersionLine returns the build in one line.
 func VersionLine() string {
 	b := thisBuild()
 	commit := ""
@@ -52,7 +52,7 @@ func VersionLine() string {
 	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
 }
 
-// VersionCommand makes the command version.
+// VersionCommand returns the version command.
 func (a *App) VersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",

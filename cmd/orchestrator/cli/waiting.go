@@ -16,22 +16,21 @@ import (
 	"orchestrator/wire"
 )
 
-// interrupted is the error of a verb that Ctrl-C stops.
+// interrupted is the error of a command that a signal stops.
 type interrupted struct{ signal os.Signal }
 
 func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }
 
 var errTimeout = errors.New("the time ran out")
 
-// Context returns the context of a verb that speaks to an orchestrator: it ends
-// at the first Ctrl-C or SIGTERM, when its terminal is closed, and when --timeout is
-// over. A second signal kills the program, as without us. The goroutine it starts ends
-// with stop.
+// Context returns the context of a command that uses an orchestrator. It ends at the first
+// Ctrl-C or SIGTERM, when the terminal is closed, and after --timeout. A second signal
+// kills the program. The goroutine of Context ends with the returned function.
 func (a *App) Context() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // it is ignored under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	over := make(chan struct{})
@@ -39,7 +38,7 @@ func (a *App) Context() (context.Context, func()) {
 		select {
 		case s := <-signals:
 			cancel(&interrupted{signal: s})
-			select { // the same signal may come twice at once: see echo
+			select { // the same signal may arrive twice: see SignalEcho
 			case <-time.After(SignalEcho):
 			case <-over:
 			}
@@ -58,7 +57,7 @@ func (a *App) Context() (context.Context, func()) {
 	return ctx, sync.OnceFunc(func() { cancel(nil); close(over) })
 }
 
-// Ended returns why a context is over; nil if it is not.
+// Ended returns the failure for a context that is done, or nil.
 func (a *App) Ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -77,23 +76,23 @@ func (a *App) Ended(ctx context.Context) error {
 	return a.TimedOut()
 }
 
-// TimedOut is the end of --timeout.
+// TimedOut returns the failure for the end of --timeout.
 func (a *App) TimedOut() *Failure {
 	return &Failure{
 		Exit: ExitTimeout, Code: wire.CodeTimeout,
 		Message: fmt.Sprintf("not done within %s", term.Duration(a.Flags.Timeout.Duration)),
-		Hint:    "Wait longer with --timeout, or without it for as long as it takes",
+		Hint:    "Use a longer --timeout, or none",
 	}
 }
 
-// leftOff reports whether a stream that was followed ended because its reader
-// had seen enough: that is no failure.
+// leftOff reports whether an error is only an interrupt, the usual end of a followed
+// stream.
 func leftOff(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	return ok && f.Exit == ExitInterrupted
 }
 
-// UnlessLeft passes on an error, but not that of a reader who has seen enough.
+// UnlessLeft returns err, or nil for an interrupt.
 func UnlessLeft(err error) error {
 	if leftOff(err) {
 		return nil
@@ -101,13 +100,13 @@ func UnlessLeft(err error) error {
 	return err
 }
 
-// WaitShownAfter is how long a wait is silent: a little more than the second for
-// which an agent must run before its start counts.
+// WaitShownAfter is how long a wait shows nothing: a little more than the second for which
+// an agent must run before its start counts.
 const WaitShownAfter = 1200 * time.Millisecond
 
-// ShowWait says what is awaited once that takes longer than usual: in a terminal
-// in one line that counts, elsewhere now and then. The goroutine it starts has
-// ended when done returns.
+// ShowWait shows what is awaited after WaitShownAfter: on a terminal in one line with a
+// counter, elsewhere as a line every ten seconds. Its goroutine has ended when done
+// returns.
 func (a *App) ShowWait(what string) (done func()) {
 	if a.Flags.Quiet || a.JSON() {
 		return func() {}
@@ -151,7 +150,7 @@ func (a *App) tellWaiting(what string, quit <-chan struct{}) {
 	}
 }
 
-// Confirm asks once, in a terminal. Where there is no person to answer it refuses.
+// Confirm asks a question on the terminal. It returns an error without a terminal or a yes.
 func (a *App) Confirm(question string) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.Flags.JSON {
 		return UsageError("this cannot be undone, and there is no terminal to ask at", "If it is meant: add --yes")
@@ -165,11 +164,11 @@ func (a *App) Confirm(question string) error {
 	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "nothing was done"}
 }
 
-// SignalEcho is how long after a signal to stop another one counts as the same: a program such
-// as timeout signals its child, and then the group that the child is in.
+// SignalEcho is how long after a signal another one counts as the same. A program such as
+// timeout signals its child and then the child's group.
 const SignalEcho = 500 * time.Millisecond
 
-// ClearScreen is what clears the screen; "" where there is none.
+// ClearScreen returns the sequence that clears the screen, or "" without a terminal.
 func (a *App) ClearScreen() string {
 	if term.IsTerminal(a.Stdout) && bool(a.Paint(a.Stdout)) && !a.JSON() {
 		return "\x1b[H\x1b[2J"
@@ -177,8 +176,8 @@ func (a *App) ClearScreen() string {
 	return ""
 }
 
-// EverySecond looks again and again, until that fails or the reader has seen
-// enough.
+// EverySecond calls look every second until it fails or ctx is done. An interrupt is not an
+// error.
 func (a *App) EverySecond(ctx context.Context, look func() error) error {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

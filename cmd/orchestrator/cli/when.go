@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ParseTime reads a point in time as people write it: how long ago (10m), a clock
-// time of today (14:33), or a date with a time.
+// ParseTime parses a time of a flag: how long ago (10m), a clock time of today (14:33), or
+// a date with an optional clock time.
 func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil {
 		return now.Add(-ago.Abs()), nil

@@ -1,4 +1,4 @@
-// Package inbox holds the commands on questions to people.
+// Package inbox holds the commands on agents' questions to people.
 package inbox
 
 import (
@@ -16,14 +16,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command inbox.
+// Command returns the inbox command.
 func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "inbox",
 		Short: "List and answer the questions of agents",
-		Long: `Lists the questions that agents ask: whose, for how long, how much time is left for
-an answer, and what can be answered if it is not free; and the task that waits for
-it, if one does. What an agent says about a question is in the JSON.`,
+		Long: `Lists the open questions of agents: the agent, the age, the time left, the question and
+its options. The TASK column shows the task that waits for the answer. The context
+that the agent gave is part of the JSON.`,
 		Example: `  orchestrator inbox
   orchestrator inbox answer q7 oauth
   orchestrator inbox watch`,
@@ -110,8 +110,7 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 	return []term.Cell{{Text: wire.Visible(q.ID), Ink: p.Strong}, term.Text(term.OneLine(q.Agent)), term.Figure(age), term.Figure(left), term.Text(asked)}
 }
 
-// optionWords are the answers that a question allows, as they are typed, and
-// what they stand for if that is something else.
+// optionWords returns the options of a question as they are typed, with differing labels.
 func optionWords(options []wire.Option) string {
 	var words []string
 	for _, o := range options {
@@ -128,8 +127,8 @@ func inboxWatchCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Show the questions as they come and go",
-		Long: `Shows the questions that wait for a person until Ctrl-C. In a terminal the list
-stays in place; elsewhere it is printed again when another question is open.`,
+		Long: `Shows the open questions until Ctrl-C. On a terminal the list stays in place. Elsewhere
+it is printed again when it changes.`,
 		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     a document for each change",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -16,8 +16,8 @@ func inboxAnswerCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "answer ID VALUE|-",
 		Short: "Answer a question",
-		Long: `Gives an agent the answer that it waits for. Where a question has options the
-answer is one of them; otherwise it is any text. "-" takes it from stdin.`,
+		Long: `Answers the question of an agent. If the question has options, the answer must be one
+of them; otherwise it is any text. "-" reads the answer from stdin.`,
 		Example: `  orchestrator inbox answer q7 oauth
   orchestrator inbox answer q8 - < answer.txt`,
 		Args:              cli.ArgCount(2, 2),
@@ -53,7 +53,7 @@ func answerQuestion(a *cli.App, id, value string) error {
 	})
 }
 
-// AnsweredWords describes what became of an answer.
+// AnsweredWords returns a sentence on the effect of an answer.
 func AnsweredWords(r *wire.QuestionReply) string {
 	agent := term.OneLine(r.Question.Agent)
 	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(term.Clip(term.OneLine(r.Answer), 100), "."))
@@ -68,7 +68,7 @@ func AnsweredWords(r *wire.QuestionReply) string {
 	return said + " It did not wait for an answer; it is on record."
 }
 
-// completeAnswer offers the ids of questions, and then what can be answered.
+// completeAnswer completes the id of a question, and then its options.
 func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, q := range questionsForShell(a, len(already)) {
@@ -89,7 +89,7 @@ func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
-// questionsForShell asks for the questions, as long as a shell waits at a Tab.
+// questionsForShell returns the open questions for completion.
 func questionsForShell(a *cli.App, words int) []wire.Question {
 	a.Flags.Quiet = true
 	door, err := a.Connect()

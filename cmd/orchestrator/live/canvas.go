@@ -3,7 +3,7 @@ package live
 import "strconv"
 
 const (
-	begin   = "\x1b[?2026h" // what follows is shown at once, where terminals know that
+	begin   = "\x1b[?2026h" // begins a synchronized update, if the terminal supports it
 	commit  = "\x1b[?2026l"
 	hide    = "\x1b[?25l"
 	reveal  = "\x1b[?25h"
@@ -11,11 +11,10 @@ const (
 	wipeRow = "\x1b[K"
 )
 
-// frame is rows as they are to be on the screen, and where the caret is in the last
-// of them.
+// frame holds the rows of the screen and the column of the caret in the last row.
 type frame struct {
 	rows  []string
-	caret int // -1: there is none
+	caret int // -1: no caret
 }
 
 func (f *frame) same(o *frame) bool {
@@ -30,11 +29,11 @@ func (f *frame) same(o *frame) bool {
 	return true
 }
 
-// canvas is what is drawn. The cursor is always in its last row; where nothing is
-// drawn, it is where the next line begins.
+// canvas holds the frame on the screen. The cursor is in its last row. If no rows are
+// drawn, the cursor is where the next line begins.
 type canvas struct{ frame }
 
-// erase appends what takes everything off the screen.
+// erase appends the bytes that remove the frame from the screen.
 func (c *canvas) erase(b []byte) []byte {
 	if len(c.rows) == 0 {
 		return b
@@ -47,7 +46,7 @@ func (c *canvas) erase(b []byte) []byte {
 	return b
 }
 
-// draw appends what puts rows where there are none.
+// draw appends the bytes that draw f on an empty canvas.
 func (c *canvas) draw(b []byte, f frame) []byte {
 	if c.frame = f; len(f.rows) == 0 {
 		return b
@@ -64,7 +63,7 @@ func (c *canvas) draw(b []byte, f frame) []byte {
 	return right(append(b, '\r'), f.caret)
 }
 
-// change appends what makes other rows of those that are there.
+// change appends the bytes that replace the frame on the screen with f.
 func (c *canvas) change(b []byte, f frame) []byte {
 	switch {
 	case c.same(&f):

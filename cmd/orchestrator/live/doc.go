@@ -1,9 +1,9 @@
-// Package live keeps a few rows at the bottom of a terminal, under the lines that
-// scroll past, and takes what a person types there.
+// Package live keeps a few rows at the bottom of a terminal, below the scrolling lines, and
+// reads lines that a person types there.
 //
-// It knows nothing of agents. It is given lines to write above, and a picture of what
-// is below; it draws that again when it has changed, and takes it away at the end. As
-// long as the rows are there the terminal echoes nothing and gives each key at once.
-// Ctrl-C remains a signal; Ctrl-Z becomes one when the rows are gone. A program that is
-// not in front of its terminal draws nothing and leaves the terminal's mode alone.
+// A [Region] writes lines above the rows, redraws the rows when they change, and erases
+// them at the end. While the rows are shown, the terminal does not echo and delivers each
+// key at once. Ctrl-C remains a signal. Ctrl-Z is read as a key, so that the rows are
+// erased before the program stops. A program in the background of its terminal draws
+// nothing and does not change the terminal's mode.
 package live

@@ -8,10 +8,10 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// longest is how many bytes of a line are taken; what is typed beyond is not.
+// longest is the maximum length of a line in bytes. Input beyond it is dropped.
 const longest = 16 << 10
 
-// Keys, as a terminal gives them.
+// The bytes that a terminal sends for keys.
 const (
 	keyEnter     = '\r'
 	keyLine      = '\n'
@@ -23,11 +23,11 @@ const (
 	keySuspend   = 'Z' - '@'
 )
 
-// editor makes lines of what is typed.
+// editor assembles typed bytes into lines.
 type editor struct {
 	line   []byte
-	part   []byte // the beginning of a sign
-	escape int    // how much of a sequence has been seen that a key sends
+	part   []byte // the first bytes of an incomplete character
+	escape int    // the position in an escape sequence; 0: outside
 }
 
 // feed takes bytes and returns the lines that they complete.
@@ -46,8 +46,7 @@ func (e *editor) feed(typed []byte) (lines []string) {
 	return lines
 }
 
-// follow passes over the sequence of a key that means nothing here, such as an
-// arrow.
+// follow skips the escape sequence of a key without a function here, such as an arrow.
 func (e *editor) follow(b byte) {
 	switch {
 	case e.escape == 1 && (b == '[' || b == 'O'):
@@ -75,8 +74,7 @@ func (e *editor) key(b byte) {
 	}
 }
 
-// sign takes a byte of a sign. What is not UTF-8, and what cannot be printed, is not
-// taken.
+// sign adds one byte of a character. It drops invalid UTF-8 and unprintable characters.
 func (e *editor) sign(b byte) {
 	e.part = append(e.part, b)
 	if !utf8.FullRune(e.part) {
@@ -89,7 +87,7 @@ func (e *editor) sign(b byte) {
 	e.part = e.part[:0]
 }
 
-// shown is the end of the line, as far as there is room for it.
+// shown returns the end of the line, at most size columns wide.
 func (e *editor) shown(size int) string {
 	first := len(e.line)
 	for first > 0 {

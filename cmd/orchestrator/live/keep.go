@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resumed is how long a program waits to be stopped that has asked for it: the kernel
-// does not stop one that no shell would continue.
+// resumed is how long suspend waits for its stop signal to take effect. The kernel does not
+// stop a process group that no shell can continue.
 const resumed = 200 * time.Millisecond
 
-// keep draws the rows again when they have changed, and follows the signals that are
-// about the terminal, until the end.
+// keep redraws the rows when they change and handles the terminal's signals until Close.
 func (r *Region) keep() {
 	clocks := time.NewTicker(clocksEvery)
 	defer clocks.Stop()
@@ -40,7 +39,7 @@ func (r *Region) again() {
 	r.redraw()
 }
 
-// pause waits until the rows may be drawn again. It says false at the end.
+// pause waits until the rows may be drawn again. It returns false after Close.
 func (r *Region) pause() bool {
 	r.mu.Lock()
 	rest := drawEvery - time.Since(r.drawn)
@@ -67,7 +66,7 @@ func (r *Region) signalled(s os.Signal) {
 	case unix.SIGCONT:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if !r.mode.ours() { // others had the terminal, and have written since
+		if !r.mode.ours() { // another program had the terminal and wrote to it
 			r.mode.lost()
 			r.canvas.frame = frame{caret: -1}
 		}
@@ -75,10 +74,9 @@ func (r *Region) signalled(s os.Signal) {
 	}
 }
 
-// suspend does what Ctrl-Z means: the rows go, the terminal is as it was, and this
-// program and those that were started with it stop until they are continued. It
-// does not catch the signal: one that has been caught once stops no Go program any
-// more.
+// suspend handles Ctrl-Z. It erases the rows, restores the terminal and stops this process
+// group until it is continued. It does not catch SIGTSTP: once caught, the signal never
+// stops a Go program again.
 func (r *Region) suspend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +92,7 @@ func (r *Region) suspend() {
 	r.redraw()
 }
 
-// listen takes what is typed until the end.
+// listen reads typed input until Close.
 func (r *Region) listen() {
 	defer close(r.typed)
 	chunk := make([]byte, 4<<10)
@@ -125,8 +123,7 @@ func (r *Region) listen() {
 	}
 }
 
-// press takes keys, and passes on the lines that they complete. It says false at the
-// end.
+// press handles keys and sends the lines that they complete. It returns false after Close.
 func (r *Region) press(keys []byte) bool {
 	r.mu.Lock()
 	lines := r.edit.feed(keys)
@@ -142,7 +139,7 @@ func (r *Region) press(keys []byte) bool {
 	return true
 }
 
-// read takes what there is, if it is for this program.
+// read reads the available input, or nothing if the terminal belongs to another program.
 func (r *Region) read(chunk []byte) int {
 	r.mu.Lock()
 	mine := r.live()
@@ -157,7 +154,7 @@ func (r *Region) read(chunk []byte) int {
 	return n
 }
 
-// rest lets a while pass. It says false at the end.
+// rest sleeps for lookEvery. It returns false after Close.
 func (r *Region) rest() bool {
 	select {
 	case <-r.quit:

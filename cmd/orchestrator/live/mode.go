@@ -8,23 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mode is that of a terminal. It is changed only while this program is in front of
-// it: any other that tries is stopped by the kernel, and all it runs with it.
+// mode is the mode of a terminal. It is changed only while this program is in the foreground:
+// the kernel would stop this process group otherwise.
 type mode struct {
 	fd int
 
 	mu     sync.Mutex
-	before *unix.Termios // what it was; nil while it is as it was
+	before *unix.Termios // the original mode; nil while it is unchanged
 }
 
-// front reports whether this program is in front of a terminal.
+// front reports whether this process is in the foreground of a terminal.
 func front(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
 
-// take has the terminal give each key at once, and show none. It reports whether it
-// does.
+// take sets the mode in which the terminal delivers each key at once and echoes none. It
+// reports whether that mode is set.
 func (m *mode) take() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *mode) take() bool {
 	keys.Lflag &^= unix.ICANON | unix.ECHO
 	keys.Lflag |= unix.ISIG
 	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 1, 0
-	keys.Cc[unix.VSUSP] = disabled // a key like others: there is something to do before the stop
+	keys.Cc[unix.VSUSP] = disabled // read Ctrl-Z as a key: the rows are erased before the stop
 	if unix.IoctlSetTermios(m.fd, setMode, &keys) != nil {
 		return false
 	}
@@ -50,7 +50,7 @@ func (m *mode) take() bool {
 	return true
 }
 
-// ours reports whether the terminal still is as it was set here.
+// ours reports whether the terminal still has the mode that take has set.
 func (m *mode) ours() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,14 +58,14 @@ func (m *mode) ours() bool {
 	return m.before != nil && err == nil && now.Lflag&(unix.ICANON|unix.ECHO) == 0 && now.Cc[unix.VSUSP] == disabled
 }
 
-// lost notes that another program has the terminal, and has set it as it likes.
+// lost records that another program has the terminal and may have changed its mode.
 func (m *mode) lost() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = nil
 }
 
-// restore makes the terminal what it was.
+// restore gives the terminal its original mode.
 func (m *mode) restore() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,8 +78,7 @@ func (m *mode) restore() {
 	m.before = nil
 }
 
-// awaitInput waits until there is something to read, or for a while. It fails when
-// wake has ended.
+// awaitInput waits for input, at most lookEvery. It fails when wake is closed.
 func awaitInput(in, wake *os.File) (ready bool, err error) {
 	of := []unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}, {Fd: int32(wake.Fd()), Events: unix.POLLIN}}
 	_, err = unix.Poll(of, int(lookEvery.Milliseconds()))

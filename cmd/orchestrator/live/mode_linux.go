@@ -2,11 +2,11 @@ package live
 
 import "golang.org/x/sys/unix"
 
-// How the mode of a terminal is read and set.
+// The ioctl requests that read and set the mode of a terminal.
 const (
 	readMode = unix.TCGETS
 	setMode  = unix.TCSETS
 )
 
-// disabled is a key that there is not.
+// disabled is the control character that turns a special key off.
 const disabled = 0

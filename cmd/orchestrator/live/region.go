@@ -14,34 +14,35 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked whether this program is in front.
+	// lookEvery is how often this program checks whether it is in the foreground.
 	lookEvery = 200 * time.Millisecond
-	// drawEvery is how often the rows are drawn at most when they change.
+	// drawEvery is the shortest pause between two redraws of changed rows.
 	drawEvery = 100 * time.Millisecond
-	// clocksEvery is how often they are drawn because time has passed.
+	// clocksEvery is how often the rows are redrawn because time has passed.
 	clocksEvery = time.Second
-	// leastRows and leastColumns are what a terminal must have for any rows.
+	// leastRows and leastColumns are the smallest terminal that shows rows.
 	leastRows, leastColumns = 5, 30
-	// share is the part of the terminal that the rows may take.
+	// share limits the rows to a third of the terminal.
 	share = 3
-	// stuck is how long the end waits for a terminal that takes nothing.
+	// stuck is how long Close waits for a terminal that accepts no output.
 	stuck = 200 * time.Millisecond
 )
 
-// prompt stands in front of what a person types.
+// prompt precedes the typed text.
 const prompt = "> "
 
-// Picture is what is to be seen below the lines.
+// A Picture describes the rows below the scrolling lines.
 type Picture struct {
-	// Rows are composed each time they may be drawn: at most so many, none wider.
+	// Rows returns at most the given number of rows, each at most columns wide. It is
+	// called for each redraw.
 	Rows func(columns, most int) []string
-	// Asked says that something typed is waited for: then there is a row for it, also
-	// while nothing is typed. Hint stands in it until then.
+	// Asked reports that input is expected. The input row is then always shown, with Hint
+	// in it until something is typed.
 	Asked bool
 	Hint  string
 }
 
-// Region is the bottom of a terminal.
+// A Region keeps rows at the bottom of a terminal.
 type Region struct {
 	in, out *os.File
 	mode    mode
@@ -50,10 +51,10 @@ type Region struct {
 	signals chan os.Signal
 	quit    chan struct{}
 	picture atomic.Pointer[Picture]
-	wake    [2]*os.File // written to by Close, for who waits for a key
+	wake    [2]*os.File // wake[1] is closed by Close, which ends listen
 	group   sync.WaitGroup
 	once    sync.Once
-	closed  bool // by once
+	closed  bool // set by once
 
 	mu     sync.Mutex
 	canvas canvas
@@ -63,8 +64,7 @@ type Region struct {
 	buffer []byte
 }
 
-// Open begins to keep the bottom of a terminal. The goroutines that it starts end
-// with Close.
+// Open starts a Region on a terminal. Its goroutines end with Close.
 func Open(in, out *os.File) (*Region, error) {
 	r := &Region{
 		in: in, out: out, mode: mode{fd: int(in.Fd())}, canvas: canvas{frame{caret: -1}},
@@ -82,7 +82,7 @@ func Open(in, out *os.File) (*Region, error) {
 	return r, nil
 }
 
-// guarded gives the terminal back before a bug ends the program.
+// guarded calls do, and restores the terminal before a panic ends the program.
 func (r *Region) guarded(do func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -94,14 +94,13 @@ func (r *Region) guarded(do func()) {
 	do()
 }
 
-// Fd is the terminal that is written to.
+// Fd returns the file descriptor of the terminal that is written to.
 func (r *Region) Fd() uintptr { return r.out.Fd() }
 
-// Typed gives the lines that a person types. It is closed by Close.
+// Typed returns the channel of typed lines. Close closes it.
 func (r *Region) Typed() <-chan string { return r.typed }
 
-// Show changes the picture. It does not wait for it to be drawn, nor for a terminal that
-// takes nothing.
+// Show sets the picture. It does not wait until the picture is drawn.
 func (r *Region) Show(p Picture) {
 	r.picture.Store(&p)
 	select {
@@ -128,7 +127,7 @@ func (r *Region) Write(lines []byte) (int, error) {
 	return min(max(0, n-before), len(lines)), err
 }
 
-// live reports whether anything may be drawn: it is the turn of this program.
+// live reports whether rows may be drawn: r is open and this program is in the foreground.
 func (r *Region) live() bool {
 	if r.over {
 		return false
@@ -137,11 +136,11 @@ func (r *Region) live() bool {
 		return r.mode.take()
 	}
 	r.mode.lost()
-	r.canvas.frame = frame{caret: -1} // what was drawn is not ours to remove
+	r.canvas.frame = frame{caret: -1} // another program may have written since
 	return false
 }
 
-// redraw draws what has changed.
+// redraw draws the rows if they have changed.
 func (r *Region) redraw() {
 	if !r.live() {
 		return
@@ -162,7 +161,7 @@ func (r *Region) flush(b []byte) (int, error) {
 	return n, err
 }
 
-// compose makes the rows for the terminal as it is now.
+// compose returns the frame for the current size of the terminal.
 func (r *Region) compose() frame {
 	f := frame{caret: -1}
 	picture := r.picture.Load()
@@ -173,7 +172,7 @@ func (r *Region) compose() frame {
 	if err != nil || rows < 2 || columns < 2 {
 		return f
 	}
-	columns-- // the last one makes terminals break the row
+	columns-- // text in the last column can wrap the row
 	roomy := rows >= leastRows && columns >= leastColumns-1
 	typing := len(r.edit.line) > 0 || picture.Asked && roomy
 	most := max(1, rows/share)
@@ -190,7 +189,7 @@ func (r *Region) compose() frame {
 	return f
 }
 
-// input adds the row in which a person types.
+// input adds the row in which a person types, and returns it with the caret's column.
 func (r *Region) input(rows []string, columns int, hint string) ([]string, int) {
 	room := max(0, columns-term.Width(prompt)-1)
 	text := r.edit.shown(room)
@@ -201,8 +200,8 @@ func (r *Region) input(rows []string, columns int, hint string) ([]string, int) 
 	return append(rows, term.Clip(prompt+text, columns)), caret
 }
 
-// Close takes the rows away, and gives the terminal back as it was. It does not wait
-// for a terminal that takes nothing, and says false then.
+// Close erases the rows and restores the terminal. It returns false if the terminal accepts
+// no output within a short time.
 func (r *Region) Close() bool {
 	r.once.Do(func() {
 		r.mode.restore()
@@ -210,7 +209,7 @@ func (r *Region) Close() bool {
 		close(r.quit)
 		_ = r.wake[1].Close()
 		erased := make(chan struct{})
-		go func() { // ends when the terminal takes it, or with the program
+		go func() { // ends when the terminal accepts the bytes, or with the program
 			defer close(erased)
 			r.erase()
 		}()

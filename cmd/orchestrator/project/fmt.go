@@ -14,35 +14,33 @@ import (
 	"orchestrator/wire"
 )
 
-// formatted answers fmt for programs.
+// formatted is the JSON answer of fmt.
 type formatted struct {
 	FormatVersion string          `json:"format_version"`
 	Files         []formattedFile `json:"files"`
 }
 
-// formattedFile is one file: whether its form was not the usual one, and how
-// it differs.
+// A formattedFile is the result for one file: whether it was changed, and the difference.
 type formattedFile struct {
 	File    string `json:"file"`
 	Changed bool   `json:"changed"`
 	Diff    string `json:"diff,omitzero"`
 
-	text []byte // in the usual form
+	text []byte // formatted
 	path string
 }
 
-// FmtCommand makes the command fmt.
+// FmtCommand returns the fmt command.
 func FmtCommand(a *cli.App) *cobra.Command {
 	var check, differ bool
 	verb := &cobra.Command{
 		Use:   "fmt [FILE…|-]",
-		Short: "Write the file in the usual form",
-		Long: `Rewrites configuration files in the usual form and prints the names of those
-that changed. Without names it is the file that "up" would use; "-" reads
-stdin and writes stdout.
+		Short: "Format the file",
+		Long: `Formats configuration files and prints the names of the changed ones. Without names it
+formats the file that "up" would use; "-" reads stdin and writes stdout.
 
---check and --diff write nothing: --check prints the names and exits with 3
-when there are any, --diff shows what would change.`,
+--check and --diff write nothing. --check prints the names and exits with 3 if there are
+any; --diff shows the changes.`,
 		Example: `  orchestrator fmt
   orchestrator fmt --check --diff     in CI
   orchestrator fmt - < old.hcl > new.hcl`,
@@ -56,13 +54,13 @@ when there are any, --diff shows what would change.`,
 			return formatFiles(a, files, check, differ)
 		},
 	}
-	verb.Flags().BoolVar(&check, "check", false, "write nothing, exit 3 if a file is not in the usual form")
+	verb.Flags().BoolVar(&check, "check", false, "write nothing, exit 3 if a file is not formatted")
 	verb.Flags().BoolVar(&differ, "diff", false, "write nothing, show what would change")
 	return verb
 }
 
-// formatFiles brings files into form. All are read before one is written, so
-// that a mistake in the last does not leave the first changed.
+// formatFiles formats files. It reads all of them before it writes one, so that a mistake
+// in one file leaves all files unchanged.
 func formatFiles(a *cli.App, names []string, check, differ bool) error {
 	if len(names) == 0 {
 		file, err := a.FindConfig()
@@ -123,7 +121,7 @@ func showFormatted(a *cli.App, answer formatted, check, differ bool) error {
 	return nil
 }
 
-// formatFile reads a file and says what its usual form is.
+// formatFile returns the formatted text of a file.
 func formatFile(a *cli.App, name string) (formattedFile, error) {
 	path := a.Path(name)
 	before, err := os.ReadFile(path)
@@ -141,7 +139,7 @@ func formatFile(a *cli.App, name string) (formattedFile, error) {
 	return file, nil
 }
 
-// format is config.Format with its problems shown.
+// format formats a text and prints the problems in it.
 func format(a *cli.App, src []byte, name string) ([]byte, error) {
 	text, problems := config.Format(src, name)
 	if problems.Errors() > 0 {
@@ -150,7 +148,7 @@ func format(a *cli.App, src []byte, name string) ([]byte, error) {
 	return text, nil
 }
 
-// formatStream is the filter: stdin to stdout.
+// formatStream formats stdin to stdout.
 func formatStream(a *cli.App, check, differ bool) error {
 	if a.Flags.JSON {
 		return cli.UsageError(`"fmt -" answers with the text itself, not with JSON`, "Leave out --json")

@@ -1,5 +1,5 @@
-// Package project holds the commands on the files of a project, which need no running
-// orchestrator: init, validate, fmt and schema.
+// Package project holds the commands on the files of a project: init, validate, fmt and
+// schema. They need no running orchestrator.
 package project
 
 import (
@@ -20,13 +20,13 @@ import (
 	"orchestrator/wire"
 )
 
-// starters are first projects: a folder a language. The program of each is
-// kept as text, so that it is not taken for a part of this one.
+// starters holds the first projects, one folder for each language. Their programs are
+// stored as text files, so that Go does not compile them as a part of this package.
 //
 //go:embed starter
 var starters embed.FS
 
-// created answers init for programs.
+// created is the JSON answer of init.
 type created struct {
 	FormatVersion string        `json:"format_version"`
 	Files         []createdFile `json:"created"`
@@ -40,7 +40,7 @@ type createdFile struct {
 	Text []byte `json:"-"`
 }
 
-// InitCommand makes the command init.
+// InitCommand returns the init command.
 func InitCommand(a *cli.App) *cobra.Command {
 	lang := cli.Choice{Value: "sh", Of: languageNames()}
 	team := cli.Choice{Of: []string{"review"}}
@@ -48,16 +48,14 @@ func InitCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a first orchestrator.hcl and its agents",
-		Long: `Writes the smallest orchestrator.hcl that runs, and one small agent for it. Files
-that exist are never overwritten without --force. The agent does tasks, and needs
-nothing but the language that it is written in.
+		Long: `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
+overwritten without --force. The agent works on tasks and requires only its language.
 
-With --team review it writes a team of three shell scripts: a planner that asks you
-something and gives out two tasks, a writer, and a reviewer that is given what the
-writer has made.
+With --team review it writes a team of three shell scripts. A planner asks you a
+question and submits two tasks, and a reviewer gets the result of a writer.
 
-With --systemd it writes nothing, and prints a unit that runs the team as a service
-of yours.`,
+With --systemd it writes no files and prints a unit that runs the team as a user
+service.`,
 		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --team review shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
 		Args:    cli.ArgCount(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -97,11 +95,11 @@ of yours.`,
 	return verb
 }
 
-// project is what init writes.
+// A project is a set of files that init writes.
 type project struct {
-	folder   string   // of the starters
-	flags    string   // that ask for it
-	language language // of its agents
+	folder   string   // folder in starters
+	flags    string   // flags that select it
+	language language // language of its agents
 	next     []string // commands to run
 }
 
@@ -132,8 +130,7 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	return showCreated(a, dir, p, files)
 }
 
-// alreadyThere refuses to overwrite a file. What is there can be run where there is a
-// file of a team.
+// alreadyThere returns the failure for a file that exists. Its hint runs an existing team.
 func alreadyThere(dir, root, file string, p project) *cli.Failure {
 	hint := "Overwrite it: " + overwriting(dir, p)
 	if _, err := os.Stat(filepath.Join(root, "orchestrator.hcl")); err == nil {
@@ -147,12 +144,12 @@ func alreadyThere(dir, root, file string, p project) *cli.Failure {
 	}
 }
 
-// overwriting is the command that writes what is there already.
+// overwriting returns the command that overwrites existing files.
 func overwriting(dir string, p project) string {
 	return strings.TrimSpace("orchestrator init --force " + p.flags + " " + dirWord(dir))
 }
 
-// nextSteps are commands for a folder.
+// nextSteps returns the commands to run in a folder.
 func nextSteps(dir string, commands ...string) []string {
 	if dir != "" && filepath.Clean(dir) != "." {
 		return append([]string{"cd " + term.Word(dir)}, commands...)
@@ -160,7 +157,7 @@ func nextSteps(dir string, commands ...string) []string {
 	return commands
 }
 
-// Starter reads the files of one project.
+// Starter returns the files of one first project.
 func Starter(folder string) ([]createdFile, error) {
 	var files []createdFile
 	base := path.Join("starter", folder)
@@ -186,8 +183,8 @@ func Starter(folder string) ([]createdFile, error) {
 	return files, nil
 }
 
-// writeNew writes a file and the folders above it, and says which of them were not
-// there, also when it fails.
+// writeNew writes a file and its folders. It returns what it has created, even after an
+// error.
 func writeNew(file string, text []byte) (made []string, err error) {
 	for dir := filepath.Dir(file); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		made = append(made, dir)
@@ -207,8 +204,8 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// unmake removes what was made, the last first. A folder that has got something in it
-// meanwhile stays.
+// unmake removes created files and folders, the last one first. Folders that are no longer
+// empty stay.
 func unmake(made []string) {
 	for _, name := range slices.Backward(made) {
 		_ = os.Remove(name)
@@ -233,8 +230,7 @@ func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
 	return a.Print("Next:  %s\n", strings.Join(next, "\n       "))
 }
 
-// rootOf is what went wrong with a file, without the name that the message
-// already has.
+// rootOf returns the cause of a file error without the name of the file.
 func rootOf(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()

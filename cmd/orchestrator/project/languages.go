@@ -11,11 +11,11 @@ import (
 	"orchestrator/wire"
 )
 
-// language is one that a first project can be in.
+// A language is a language of a first project.
 type language struct {
 	Name, title string
 	Command     []string // as in its orchestrator.hcl
-	get         string   // where what runs it comes from
+	get         string   // where to get its interpreter or compiler
 }
 
 var Languages = []language{
@@ -25,7 +25,7 @@ var Languages = []language{
 	{Name: "py", title: "Python", Command: []string{"python3", "agents/hello.py"}, get: "https://www.python.org"},
 }
 
-// project is the first project in a language: one agent.
+// project returns the first project in a language, with one agent.
 func (l language) project() project {
 	return project{folder: l.Name, flags: "--lang " + l.Name, language: l, next: []string{
 		"orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- " + strings.Join(l.Command, " "),
@@ -40,7 +40,7 @@ func languageNames() []string {
 	return names
 }
 
-// languageList answers init --list for programs.
+// languageList is the JSON answer of init --list.
 type languageList struct {
 	FormatVersion string         `json:"format_version"`
 	Languages     []languageView `json:"languages"`
@@ -50,7 +50,7 @@ type languageView struct {
 	Lang    string   `json:"lang"`
 	Title   string   `json:"title"`
 	Command []string `json:"command"`
-	Runs    string   `json:"runs"` // the program that runs it; empty when it is not on the PATH
+	Runs    string   `json:"runs"` // path of the program that runs it; empty if not on the PATH
 }
 
 func listLanguages(a *cli.App) error {
@@ -73,7 +73,7 @@ func listLanguages(a *cli.App) error {
 	return a.Print("%s", term.Table(rows))
 }
 
-// program is where a program is on the PATH, or "".
+// program returns the path of a program on the PATH, or "".
 func program(a *cli.App, name string) string {
 	for _, dir := range filepath.SplitList(a.Env("PATH")) {
 		file := filepath.Join(dir, name)
@@ -84,10 +84,10 @@ func program(a *cli.App, name string) string {
 	return ""
 }
 
-// Programs are the names of all that is on the PATH.
+// Programs returns the names of all files on the PATH.
 func Programs(a *cli.App) (names []string) {
 	for _, dir := range filepath.SplitList(a.Env("PATH")) {
-		entries, _ := os.ReadDir(dir) // a folder that is not there has no programs
+		entries, _ := os.ReadDir(dir) // a missing folder has no programs
 		for _, entry := range entries {
 			names = append(names, entry.Name())
 		}

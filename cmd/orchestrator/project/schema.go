@@ -13,14 +13,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// schemaList answers schema for programs. It has the schemas themselves, so
-// that those that refer to others can be resolved by their $id.
+// schemaList is the JSON answer of schema. It has the schemas themselves, so that
+// references can be resolved by $id.
 type schemaList struct {
 	FormatVersion string         `json:"format_version"`
 	Schemas       []listedSchema `json:"schemas"`
 }
 
-// schemaReply answers schema NAME for programs.
+// schemaReply is the JSON answer of schema NAME.
 type schemaReply struct {
 	FormatVersion string `json:"format_version"`
 	listedSchema
@@ -32,20 +32,20 @@ type listedSchema struct {
 	Schema wire.Raw `json:"schema"`
 }
 
-// SchemaCommand makes the command schema.
+// SchemaCommand returns the schema command.
 func SchemaCommand(a *cli.App) *cobra.Command {
 	var list bool
 	var check string
 	verb := &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "Show the schemas of messages and check yours",
-		Long: `Prints what agents and the orchestrator say to each other, as JSON Schemas: the
-list of messages and documents, or the schema of one. The type of a message is
-its name; "submit-task" is as good as "request:submit-task".
+		Long: `Lists the messages and documents between agents and the orchestrator, or prints the
+JSON Schema of one. The name of a message is its type; "submit-task" is short for
+"request:submit-task".
 
---check reads lines as the orchestrator would, and tells no agent: every
-message that is wrong is printed with its place and the reason. Lines that are
-no message are log lines, and fine; -v shows those that look like a message.`,
+--check reads lines as the orchestrator would. It prints every invalid message with its
+place and the reason. Other lines are log lines and are valid; -v shows those that look
+like a message.`,
 		Example: `  orchestrator schema
   orchestrator schema submit-task > submit-task.json
   ./my-agent | orchestrator schema --check -     is what it says right?`,
@@ -71,12 +71,12 @@ no message are log lines, and fine; -v shows those that look like a message.`,
 		},
 	}
 	verb.Flags().BoolVar(&list, "list", false, "list the schemas, as without a name")
-	verb.Flags().StringVar(&check, "check", "", "check the messages in `FILE`, or in stdin with -; exit 1 if one is wrong")
+	verb.Flags().StringVar(&check, "check", "", "check the messages in `FILE`, or in stdin with -; exit 1 if one is invalid")
 	return verb
 }
 
-// completeSchemas offers the names. Shells such as bash take a colon for the
-// end of a word, so the part after it is offered too, where that is enough.
+// completeSchemas completes the names of schemas. Shells such as bash end a word at a
+// colon, so it also offers the part after the colon if that is unique.
 func completeSchemas() []cobra.Completion {
 	var offered []cobra.Completion
 	for _, name := range wire.Schemas() {
@@ -91,7 +91,7 @@ func completeSchemas() []cobra.Completion {
 	return offered
 }
 
-// listed reads a schema that there is.
+// listed returns an existing schema with its title.
 func listed(name string) listedSchema {
 	text, _ := wire.Schema(name)
 	var said struct {
@@ -131,8 +131,8 @@ func showSchema(a *cli.App, word string) error {
 	return a.Print("%s", schema.Schema)
 }
 
-// schemaName finds the schema that a word names: all of its name, or what
-// stands behind the colon.
+// schemaName returns the schema that a word names, by its full name or the part after the
+// colon.
 func schemaName(word string) (string, error) {
 	names := wire.Schemas()
 	if slices.Contains(names, word) {

@@ -13,21 +13,21 @@ import (
 	"orchestrator/wire/line"
 )
 
-// What a line may be is what it may be where the file says nothing about it.
+// The limits of a line, as in a configuration without settings for them.
 const (
 	checkedLine  = 16 << 20
 	CheckedDepth = 64
 )
 
 const (
-	// mostFindings is how many findings a document for programs holds; there
-	// may be more lines than memory, and all are counted.
+	// mostFindings is how many findings a document holds. All are counted, but there may be
+	// more than fit into memory.
 	mostFindings = 1000
-	// mostExcuse is how much of a message's own words is repeated.
+	// mostExcuse is how much of a message's own text is repeated.
 	mostExcuse = 400
 )
 
-// checked answers schema --check for programs.
+// checked is the JSON answer of schema --check.
 type checked struct {
 	FormatVersion string    `json:"format_version"`
 	OK            bool      `json:"ok"`
@@ -39,7 +39,7 @@ type checked struct {
 	Doubtful      []finding `json:"doubtful"`
 }
 
-// finding is a line, and what is to be said about it.
+// A finding is a line and a remark on it.
 type finding struct {
 	Line    int64     `json:"line"`
 	Type    string    `json:"type,omitzero"`
@@ -49,7 +49,7 @@ type finding struct {
 	Hint    string    `json:"hint,omitzero"` // what would be right
 }
 
-// messageCheck reads lines one after the other.
+// A messageCheck checks lines one after the other.
 type messageCheck struct {
 	app    *cli.App
 	reader wire.Reader
@@ -82,8 +82,8 @@ func cannotRead(name string, err error) error {
 	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot read " + name, Because: []string{rootOf(err)}}
 }
 
-// read takes the source apart. What is wrong is printed as it is found: the
-// source may be an agent that runs for days.
+// read checks the lines of source. It prints findings at once, because the source may be an
+// agent that runs for days.
 func (c *messageCheck) read(source io.Reader, name string) error {
 	lines := line.NewSplitter(checkedLine)
 	chunk := make([]byte, 64<<10)
@@ -107,7 +107,7 @@ func (c *messageCheck) read(source io.Reader, name string) error {
 	}
 }
 
-// see judges a line and prints what people should know of it.
+// see checks a line and prints a finding.
 func (c *messageCheck) see(line line.Line) error {
 	c.line++
 	r := &c.result
@@ -133,7 +133,7 @@ func (c *messageCheck) see(line line.Line) error {
 	return nil
 }
 
-// wrong counts a message that would be refused.
+// wrong counts an invalid message.
 func (c *messageCheck) wrong(kind string, err *wire.Error) error {
 	r := &c.result
 	r.Messages++
@@ -180,7 +180,7 @@ func (c *messageCheck) say(f finding) error {
 	return c.app.Print("%s\n", wire.Visible(said))
 }
 
-// conclude says how it went as a whole.
+// conclude prints the result.
 func (c *messageCheck) conclude() error {
 	r := &c.result
 	r.OK = r.WrongCount == 0
@@ -200,7 +200,7 @@ func (c *messageCheck) conclude() error {
 	return nil
 }
 
-// sizes counts what was seen.
+// sizes returns the number of messages and log lines.
 func (r *checked) sizes() string {
 	said := term.Count(int(r.Messages), "message") + ", " + term.Count(int(r.LogLines), "log line")
 	switch {
@@ -212,7 +212,7 @@ func (r *checked) sizes() string {
 	return said
 }
 
-// excerpt is the beginning of a text that may be as long as a line.
+// excerpt returns the beginning of a text.
 func excerpt(text string) string {
 	if len(text) <= mostExcuse {
 		return text

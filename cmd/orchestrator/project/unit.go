@@ -10,12 +10,11 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// unit is a service of systemd. What it says is what up does: it tells when it is
-// ready, reloads at SIGHUP and says so, and ends in order at SIGTERM, within the
-// shutdown of its file. Watching over it by a timer is left out: it sends no signs of
-// life. Its agents are ended by it and not by systemd (mixed), and where it may it
-// gives each a cgroup of its own (Delegate). The exit codes are those that another
-// start does not cure: a wrong file, wrong usage, one that runs already.
+// unit is the template of a systemd service for up. Up reports readiness and reloads, and
+// stops within the shutdown time of its file. The unit has no watchdog, because up sends no
+// heartbeats. With KillMode=mixed up ends the agents itself, and with Delegate each agent
+// can have a cgroup. The exit codes without a restart are those that another start does not
+// fix.
 const unit = `# A team of agents as a service. Install it for yourself:
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
 #   systemctl --user daemon-reload
@@ -55,7 +54,7 @@ func printUnit(a *cli.App, dir string) error {
 	return a.Print(unit, UnitName(filepath.Base(root)), strings.ReplaceAll(root, "%", "%%"), UnitWord(program), UnitWord(file))
 }
 
-// dirWord is a folder as an argument; that of the team itself needs none.
+// dirWord quotes a folder as an argument. It returns "" for the current folder.
 func dirWord(dir string) string {
 	if dir == "" {
 		return ""
@@ -63,7 +62,7 @@ func dirWord(dir string) string {
 	return term.Word(dir)
 }
 
-// UnitName is what a service may be called.
+// UnitName returns word as a valid name of a service.
 func UnitName(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
@@ -73,7 +72,7 @@ func UnitName(word string) string {
 	}, word)
 }
 
-// UnitWord is a word of a command in a unit.
+// UnitWord quotes a word of a command in a unit.
 func UnitWord(word string) string {
 	word = strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
 	if strings.ContainsAny(word, " \t'\"\\;") {

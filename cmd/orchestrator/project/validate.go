@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// verdict answers validate for programs.
+// verdict is the JSON answer of validate.
 type verdict struct {
 	FormatVersion string           `json:"format_version"`
 	Valid         bool             `json:"valid"`
@@ -21,17 +21,17 @@ type verdict struct {
 	Diagnostics   []config.Problem `json:"diagnostics"`
 }
 
-// ValidateCommand makes the command validate.
+// ValidateCommand returns the validate command.
 func ValidateCommand(a *cli.App) *cobra.Command {
 	var strict, noEnv bool
 	verb := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the file without starting anything",
-		Long: `Checks the configuration exactly as "up" does, and starts nothing. All mistakes
-are shown at once, each with its place and what would be right.
+		Long: `Checks the configuration exactly as "up" does, and starts nothing. It shows all
+mistakes at once, each with its place and the correct form.
 
---no-env leaves what comes from the environment and from secrets unknown, for
-machines that do not have them.`,
+--no-env treats values from the environment and from secrets as unknown, for machines
+that do not have them.`,
 		Example: `  orchestrator validate
   orchestrator validate deploy/orchestrator.hcl --strict
   orchestrator validate --json --no-env     in CI`,
@@ -46,8 +46,8 @@ machines that do not have them.`,
 			return validate(a, strict, noEnv)
 		},
 	}
-	verb.Flags().BoolVar(&strict, "strict", false, "warnings make the file invalid too")
-	verb.Flags().BoolVar(&noEnv, "no-env", false, "leave env() and secrets unknown")
+	verb.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
+	verb.Flags().BoolVar(&noEnv, "no-env", false, "treat env() and secrets as unknown")
 	return verb
 }
 
@@ -100,7 +100,7 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	return a.Print("%s is valid: %s.\n", file, size)
 }
 
-// teamSize counts the agent blocks of a file and the processes they stand for.
+// teamSize returns the number of agent blocks of a file and of their processes.
 func teamSize(c *config.Config) (agents, processes int) {
 	blocks := map[string]bool{}
 	for _, agent := range c.Agents {

@@ -9,12 +9,11 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 )
 
-// scripted is an answer that is known before the question is asked.
+// scripted is an answer to questions that match a pattern.
 type scripted struct{ pattern, answer string }
 
-// readAnswers reads a file of them: a line each, the question and the answer
-// with => between. A * in the question stands for anything; the first line that
-// fits decides.
+// readAnswers reads a file of answers. Each line has a question, => and the answer. A * in
+// the question matches any text, and the first matching line is used.
 func readAnswers(file string) ([]scripted, error) {
 	text, err := cli.ReadFile(file)
 	if err != nil {
@@ -39,7 +38,7 @@ func readAnswers(file string) ([]scripted, error) {
 	return rules, nil
 }
 
-// fits reports whether a pattern is about a question.
+// fits reports whether a question matches the pattern.
 func (s scripted) fits(question string) bool {
 	parts := strings.Split(s.pattern, "*")
 	if len(parts) == 1 {

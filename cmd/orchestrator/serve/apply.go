@@ -10,12 +10,11 @@ import (
 	"orchestrator/wire"
 )
 
-// waitOutcomes waits for what became of changes that were made.
+// waitOutcomes waits for changes and returns their outcomes.
 type waitOutcomes func(context.Context) ([]wire.AgentOutcome, error)
 
-// reload applies the file as it is now. A mistake in it changes nothing. Who
-// leaves early is not told what became of the changes, and they are made all
-// the same.
+// reload applies the current file. A file with a mistake changes nothing. A caller that
+// stops waiting gets no outcomes, but the changes are still made.
 func (t *Instance) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
 	reply := wire.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
 	if t.load == nil {
@@ -36,8 +35,8 @@ func (t *Instance) reload(ctx context.Context, r wire.ReloadRequest) (wire.Reloa
 	return reply, err
 }
 
-// change compares the file with what runs and has the changes made, one caller
-// after the other. Without changes to make there is nothing to wait for.
+// change compares the file with the running configuration and makes the changes, for one
+// caller at a time. It returns nil if there is nothing to wait for.
 func (t *Instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOutcomes, error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -69,8 +68,8 @@ func (t *Instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOut
 	return t.apply(ctx, next, changes)
 }
 
-// apply has the changes made that can be. From then on the new configuration
-// is the one that later ones are compared with, even if earlier ones still wait.
+// apply makes the changes that do not need a restart. Later reloads compare with the new
+// configuration at once, even while earlier changes are pending.
 func (t *Instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
 	specs := make(map[string]supervisor.Agent)
 	for _, spec := range t.specs(next) {

@@ -15,13 +15,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// console shows what agents say and what happens to them: a line each, the
-// name in front, everything escaped. It is the one that agents may wait for.
+// A console prints the output of agents and events, one line each, escaped and with the
+// agent's name. Agents may have to wait for it.
 //
-// In the background it shows only what happens: what agents say is in their
-// files, and a second copy would fill the disk.
+// In the background it prints only events. Output is in the agents' log files, and a second
+// copy would fill the disk.
 type console struct {
-	hurry    <-chan struct{} // closed when the end is near: what agents say is not shown any more
+	hurry    <-chan struct{} // closed near the end: output is no longer shown
 	follower *output.Follower
 	out      term.Outlet
 	log      hclog.Logger
@@ -29,13 +29,13 @@ type console struct {
 	json     bool
 	quiet    bool
 	tty      bool
-	width    int         // of the widest name so far
-	unknown  string      // the last topic that is not registered
-	panorama *liveRows   // what is below the lines; nil: nothing
-	account  *runSummary // of what happens; nil: none is wanted
+	width    int         // width of the widest name so far
+	unknown  string      // the last unregistered topic that was reported
+	panorama *liveRows   // the rows below the lines, or nil
+	account  *runSummary // summary of events, or nil
 }
 
-// widest is how wide the column of names may become.
+// widest is the maximum width of the column of names.
 const widest = 24
 
 func newConsole(a *cli.App, t *Instance, f upFlags) *console {
@@ -67,7 +67,7 @@ func newConsole(a *cli.App, t *Instance, f upFlags) *console {
 	return c
 }
 
-// below has lines written above the bottom of the terminal, if that is kept.
+// below sets the rows below the lines. If p is not nil, lines are written above them.
 func (c *console) below(p *liveRows) {
 	if c.panorama = p; p != nil {
 		c.out.To = p.region
@@ -76,13 +76,13 @@ func (c *console) below(p *liveRows) {
 	}
 }
 
-// gathering is how long lines are gathered that are written above others: each time
-// those have to be drawn again.
+// gathering is how long lines are collected before they are written above the rows. Each
+// write redraws the rows.
 const gathering = 20 * time.Millisecond
 
-// run shows lines until the team has ended.
+// run prints lines until the team has ended.
 func (c *console) run() {
-	defer c.panorama.close() // also when a bug ends it
+	defer c.panorama.close() // also after a panic
 	var spare output.Backlog
 	for c.follower.Next(context.Background(), &spare, c.show) {
 		if c.panorama != nil {
@@ -97,7 +97,7 @@ func (c *console) run() {
 	}
 }
 
-// gather takes what else comes within a moment.
+// gather collects the lines of the next moment.
 func (c *console) gather(spare *output.Backlog) {
 	ctx, enough := context.WithTimeout(context.Background(), gathering)
 	defer enough()
@@ -105,14 +105,14 @@ func (c *console) gather(spare *output.Backlog) {
 	}
 }
 
-// summary says at the end what was done, and what was not.
+// summary prints the summary at the end.
 func (c *console) summary() {
 	if c.account != nil {
 		_, _ = c.out.WriteString(c.account.text(c.paint))
 	}
 }
 
-// note is the line that stands for lines that could not be written.
+// note returns the line that replaces lines that could not be written.
 func (c *console) note(missing int64) []byte {
 	text := fmt.Sprintf("%d lines before this one could not be written", missing)
 	if c.json {
@@ -128,7 +128,7 @@ func (c *console) show(l output.Line) {
 	}
 	c.account.see(l)
 	select {
-	case <-c.hurry: // what agents still say is in their logs
+	case <-c.hurry: // the remaining output is in the log files
 		if l.Event == nil {
 			return
 		}
@@ -161,8 +161,7 @@ func (c *console) show(l output.Line) {
 	}
 }
 
-// calm reports whether an event is routine: with --quiet, users do not
-// hear of it.
+// calm reports whether an event is routine, and so not shown with --quiet.
 func calm(e *wire.Event) bool {
 	if e.Kind == wire.EventExited {
 		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
@@ -170,7 +169,7 @@ func calm(e *wire.Event) bool {
 	return ofMail(e) && !firedTo(e.Mail) || calmKind(e.Kind)
 }
 
-// calmKind reports whether all events of a kind are calm: they need not be put into words.
+// calmKind reports whether all events of a kind are routine, so that they need no text.
 func calmKind(kind string) bool {
 	switch kind {
 	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
@@ -180,8 +179,8 @@ func calmKind(kind string) bool {
 	return calmWork(kind) || calmSession(kind) || calmDelegation(kind)
 }
 
-// put writes the front of a line, and its text if there is one. What is about
-// no agent has no name in front.
+// put writes the beginning of a line, and its text if there is one. A line that is not
+// about an agent has no name.
 func (c *console) put(at time.Time, agent, mark, text string) {
 	c.width = min(widest, max(c.width, len(agent)))
 	_, _ = c.out.WriteString(c.paint.Dim(at.Local().Format(time.TimeOnly)))
@@ -198,7 +197,7 @@ func (c *console) put(at time.Time, agent, mark, text string) {
 	}
 }
 
-// document writes a line for programs: an event, or a line of an agent.
+// document writes an event or a line of output as JSON.
 func (c *console) document(l output.Line) {
 	var text []byte
 	var err error
@@ -212,14 +211,13 @@ func (c *console) document(l output.Line) {
 	}
 }
 
-// event shows what happened: one line, and for what a person should act on a
-// second one that says how.
+// event prints an event as one line. A second line says what to do if a person must act.
 func (c *console) event(l output.Line) {
 	e := l.Event
 	text := wire.Visible(e.Text)
 	switch e.Kind {
 	case wire.EventUp, wire.EventStarting, wire.EventEnded, wire.EventStopAsked:
-		return // said by the lines around it
+		return // the lines around it say the same
 	case wire.EventStopping:
 		if c.tty {
 			text += ". Ctrl-C again kills"

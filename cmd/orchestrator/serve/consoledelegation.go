@@ -6,10 +6,9 @@ import (
 	"orchestrator/wire"
 )
 
-// delegation shows what becomes of tasks that were handed on: ">" for one that moves.
-// What a response says that is told of its task, or of its question, as well is not
-// shown twice. It says false for what is no matter of delegation, and for trouble,
-// which looks as all trouble does.
+// delegation prints an event of a delegated task, with ">" for progress. It omits responses
+// that repeat an event of the task or its question. It returns false for other events, and
+// for failures, which the caller prints.
 func (c *console) delegation(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
@@ -26,8 +25,8 @@ func (c *console) delegation(l output.Line, text string) bool {
 	return true
 }
 
-// saidElsewhere reports whether a response is told by the end of its task, or by the
-// question that it asks.
+// saidElsewhere reports whether another event tells the same as a response: the end of the
+// task, or its question.
 func saidElsewhere(e *wire.Event) bool {
 	said, err := cli.Decode[struct {
 		Status string `json:"status"`
@@ -42,8 +41,7 @@ func saidElsewhere(e *wire.Event) bool {
 	return false
 }
 
-// calmDelegation reports whether what happened to a task that was handed on is as it
-// should be, and needs no person.
+// calmDelegation reports whether an event of a delegated task is routine.
 func calmDelegation(kind string) bool {
 	switch kind {
 	case wire.EventTaskForwarded, wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskActed:

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// lookAgain is how long at least lies between two looks at a team.
+	// lookAgain is the minimum time between two reads of the team's state.
 	lookAgain = 200 * time.Millisecond
-	// mostAtOnce bounds the tasks and the questions that are asked for: no terminal
-	// shows more.
+	// mostAtOnce is the maximum number of tasks, and of questions, that are read. No
+	// terminal shows more.
 	mostAtOnce = 40
 )
 
-// liveRows is the bottom of the terminal of up: what every agent does now, and what
-// waits for a person. It looks when something has happened, and asks for little.
+// liveRows are the rows at the bottom of the terminal of up: the work of every agent, and
+// open questions. They read the state of the team after events.
 type liveRows struct {
 	region *live.Region
 	beside *beside
@@ -39,8 +39,8 @@ func alive(a *cli.App, f upFlags) bool {
 		f.logFormat.Value != "json" && a.Env("TERM") != "dumb"
 }
 
-// rows opens the bottom of the terminal; nil where there is none. What it starts
-// ends with close.
+// panorama opens the rows at the bottom of the terminal, or returns nil without a terminal.
+// Its goroutines end with close.
 func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
 	in, isFile := a.Stdin.(*os.File)
 	out, isToo := a.Stdout.(*os.File)
@@ -63,7 +63,7 @@ func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
 	return p
 }
 
-// close takes the rows away and gives the terminal back. A nil rows has none.
+// close erases the rows and restores the terminal. It has no effect on nil.
 func (p *liveRows) close() {
 	if p == nil {
 		return
@@ -77,7 +77,7 @@ func (p *liveRows) close() {
 	p.group.Wait()
 }
 
-// happened says that there may be something else to see. It never waits.
+// happened notes that the state may have changed. It never blocks.
 func (p *liveRows) happened() {
 	if p == nil {
 		return
@@ -88,7 +88,7 @@ func (p *liveRows) happened() {
 	}
 }
 
-// follow looks at the team after something has happened, but not all the time.
+// follow reads the state of the team after events, at most once each lookAgain.
 func (p *liveRows) follow(ctx context.Context) {
 	for {
 		if scene, err := p.super.Scene(ctx, mostAtOnce, mostAtOnce); err == nil {
@@ -115,12 +115,11 @@ func (p *liveRows) show(v rowsData) {
 	})
 }
 
-// beside is stderr on the terminal whose bottom is kept: what is written to it goes
-// above the rows.
+// beside is stderr on the terminal with the rows. It writes above them.
 type beside struct {
 	*os.File
 	region atomic.Pointer[live.Region]
-	lost   atomic.Bool // the terminal takes nothing, and a writer would wait for ever
+	lost   atomic.Bool // the terminal accepts nothing, and a write would block forever
 }
 
 func (b *beside) Write(text []byte) (int, error) {
@@ -133,7 +132,7 @@ func (b *beside) Write(text []byte) (int, error) {
 	return b.File.Write(text)
 }
 
-// standBeside has stderr make way for what is below it, if both are on one terminal.
+// standBeside makes stderr write above the rows if stdout is the same terminal.
 func standBeside(a *cli.App) {
 	out, isFile := a.Stdout.(*os.File)
 	err, isToo := a.Stderr.(*os.File)
@@ -147,7 +146,7 @@ func standBeside(a *cli.App) {
 	}
 }
 
-// leave ends the program at once, but not without giving the terminal back.
+// leave restores the terminal and exits.
 func leave(a *cli.App, code int) {
 	if a.Leaving != nil {
 		a.Leaving()

@@ -12,21 +12,21 @@ import (
 	"orchestrator/wire/object"
 )
 
-// mailKinds are the kinds of event that are about messages and those who write
-// them. There are too many to be read as they come: "bus tail" is for that.
+// mailKinds are the kinds of events on messages and actors. The console does not print them
+// all, because there are too many; see "bus tail".
 var mailKinds = []string{
 	wire.EventMail, wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale,
 }
 
 func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
 
-// firedTo reports whether a message tells GO that something is wrong.
+// firedTo reports whether a message is an alert to GO.
 func firedTo(m *wire.Mail) bool {
 	return m != nil && m.To == wire.ActorGlobal && m.Topic == wire.TopicAlertFired
 }
 
-// mail shows what GO is told that a person should know: alerts, and topics that
-// is not registered. It returns false for events that are not about messages.
+// mail prints messages to GO about alerts and unregistered topics. It returns false for
+// events that are not about messages.
 func (c *console) mail(l output.Line) bool {
 	e, p := l.Event, c.paint
 	switch {
@@ -50,8 +50,8 @@ func (c *console) alert(l output.Line, mark string) {
 	}
 }
 
-// alertWords are an alert as people read it, and the agent that it is about. One
-// that an agent has crashed has none: its exit is on the screen.
+// alertWords returns the text of an alert and its agent. It returns no text for a crash,
+// which the console shows as an exit.
 func alertWords(m *wire.Mail) (agent, text string) {
 	var said wire.Alert
 	if m.From != wire.ActorBus || object.DecodeOwn(m.Payload, &said) != nil {
@@ -76,8 +76,8 @@ func alertWords(m *wire.Mail) (agent, text string) {
 	return term.OneLine(said.Agent), text + " (" + term.OneLine(said.Alert) + ")"
 }
 
-// unknownTopic says that an actor uses a topic that is not registered: once for
-// many in a row.
+// unknownTopic prints that an actor uses an unregistered topic. It prints repetitions in a
+// row only once.
 func (c *console) unknownTopic(l output.Line) {
 	said, err := cli.Decode[wire.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {

@@ -14,21 +14,21 @@ import (
 	"orchestrator/wire"
 )
 
-// rowsData is a team at one moment, as it is shown at the bottom of a terminal.
+// rowsData is the state of a team for the rows at the bottom of a terminal.
 type rowsData struct {
 	supervisor.Dashboard
-	at    time.Time // of the look
+	at    time.Time // when the state was read
 	paint term.Paint
 }
 
 const (
 	barSize     = 10
 	stateWidth  = len("needs_human")
-	roomForBars = 70 // columns; with less, a percentage must do
+	roomForBars = 70 // columns; narrower rows show only a percentage
 )
 
-// rows are what is shown: how many tasks are in which state, then who asks what,
-// which tasks are open, and what the agents do.
+// rows returns the rows: the number of tasks by state, then questions, open tasks and
+// agents.
 func (v *rowsData) rows(columns, most int, now time.Time) []string {
 	if most < 1 || len(v.Status.Agents) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (v *rowsData) rows(columns, most int, now time.Time) []string {
 	tasks := min(open, room-min(agents, room/2))
 	agents = min(agents, room-tasks)
 	for i := range asking {
-		spare := room - min(open, 1) - min(agents, 1) // what else there is keeps a row each
+		spare := room - min(open, 1) - min(agents, 1) // tasks and agents keep a row each
 		asked := v.question(&v.Questions[i], columns, spare, now)
 		room -= len(asked) - 1
 		rows = append(rows, asked...)
@@ -51,13 +51,13 @@ func (v *rowsData) rows(columns, most int, now time.Time) []string {
 	return append(rows, v.agents(agents, columns, now)...)
 }
 
-// open is how many tasks have not ended.
+// open returns the number of tasks that have not ended.
 func (v *rowsData) open() int {
 	n := &v.Status.Tasks
 	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview
 }
 
-// rule is the row above all others.
+// rule returns the first row, with the number of tasks in each state.
 func (v *rowsData) rule(columns int) string {
 	counts := []struct {
 		n     int
@@ -95,8 +95,8 @@ func (v *rowsData) rule(columns int) string {
 	return said
 }
 
-// question is what an agent asks, and how long an answer is waited for, with the answers by
-// their numbers: in a row each if there are so many to spare, else in the same row.
+// question returns the rows of a question, with the time left and its numbered options. The
+// options have rows of their own if spare rows suffice.
 func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
 	if rest, ok := term.Between(wire.Timestamp(now), q.Deadline); ok {
@@ -125,7 +125,7 @@ func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time)
 	return append([]string{v.paint.Warn(whole[:1]) + v.paint.Strong(whole[1:]) + v.paint.Dim(left)}, below...)
 }
 
-// hint says how to answer, where the answer is typed.
+// hint returns how to answer, for the input row.
 func (v *rowsData) hint() string {
 	switch {
 	case len(v.Questions) == 0:
@@ -138,8 +138,7 @@ func (v *rowsData) hint() string {
 	return "answer here"
 }
 
-// tasks are the rows of open tasks; the last one counts those that there is no room
-// for.
+// tasks returns the rows of open tasks. If not all fit, the last row counts the others.
 func (v *rowsData) tasks(n, columns int) []string {
 	hidden := 0
 	if open := v.open(); open > n && n > 1 {
@@ -170,10 +169,10 @@ func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) 
 	return append(rows, v.paint.Dim(term.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
 }
 
-// task is the row of a task, with so many columns for its name and for who has it.
+// task returns the row of a task, with columns of the given widths for its name and agent.
 func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
 	mark, state := term.Pad(term.Mark(t.State), 3), term.Pad(wire.Visible(string(t.State)), stateWidth+2)
-	if label < term.Width(term.ID(t.ID)) { // there is no room for columns
+	if label < term.Width(term.ID(t.ID)) { // too narrow for columns
 		return term.Clip(mark+state+labelCell(t), columns)
 	}
 	return mark + term.Pad(term.Clip(labelCell(t), label), label+2) + v.paint.Task(t.State, state) +
@@ -182,7 +181,7 @@ func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
 
 func labelCell(t *wire.Task) string { return term.ID(t.ID) + " " + term.OneLine(t.Name) }
 
-// whoCell is who has a task, or what it waits for.
+// whoCell returns the agent of a task, or what the task waits for.
 func whoCell(t *wire.Task) string {
 	switch {
 	case t.AssignedTo != "":
@@ -193,7 +192,7 @@ func whoCell(t *wire.Task) string {
 	return "waits for " + articled(cmp.Or(term.OneLine(t.RequiredRole), "agent"))
 }
 
-// progressSize is how many columns progress takes.
+// progressSize returns the width of the progress column.
 func progressSize(columns int) int {
 	if columns < roomForBars {
 		return len("100%  ")
@@ -201,7 +200,7 @@ func progressSize(columns int) int {
 	return len("[] 100%  ") + barSize
 }
 
-// progress is how far a task is that runs, in columns that are always as many.
+// progress returns the progress of a running task, padded to progressSize.
 func progress(t *wire.Task, columns int) string {
 	size, far := progressSize(columns), ""
 	if t.State == wire.TaskRunning {
@@ -220,8 +219,8 @@ func articled(noun string) string {
 	return "a " + noun
 }
 
-// agents are the rows of agents, in their order. Where there is not room for all,
-// those that do something are shown first.
+// agents returns the rows of agents, in their order. If not all fit, those at work or in
+// need of attention are shown.
 func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	all, hidden := v.Status.Agents, 0
 	if len(all) > n && n > 1 {
@@ -245,7 +244,7 @@ func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	return v.andMore(rows, hidden, "agent", columns)
 }
 
-// calmness orders agents: those that need a person come first.
+// calmness orders agents. Those in trouble come first.
 func calmness(a *wire.AgentView) int {
 	switch {
 	case a.State == wire.StateBackoff, a.State == wire.StateStalled, a.State == wire.StateFailed:
@@ -267,7 +266,7 @@ func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) st
 	}
 	seen := *a
 	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(v.at).Milliseconds())
-	if seen.State == wire.StateBackoff { // whole seconds: it is drawn once a second
+	if seen.State == wire.StateBackoff { // whole seconds, because rows are redrawn once a second
 		seen.NextStartMS = (seen.NextStartMS + 999) / 1000 * 1000
 	}
 	if why := term.AgentNote(seen); why != "" {

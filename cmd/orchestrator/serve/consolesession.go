@@ -7,15 +7,14 @@ import (
 	"orchestrator/wire"
 )
 
-// session shows what is said in sessions, and what comes of it: "~" for what one
-// member says to another. What follows from a message and is told of its task as
-// well is not shown twice. It says false for what is no matter of sessions, and for
-// trouble, which looks as all trouble does.
+// session prints an event of a session, with "~" for messages between members. It omits
+// events that repeat one of the task. It returns false for other events, and for failures,
+// which the caller prints.
 func (c *console) session(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case wire.EventSessionSaid:
-		if !strings.Contains(text, wire.TypeTaskProgress) { // its task says the same
+		if !strings.Contains(text, wire.TypeTaskProgress) { // the event of the task tells the same
 			c.put(l.At, e.Agent, p.Dim("~"), p.Dim(text))
 		}
 	case wire.EventSessionOpened:
@@ -30,8 +29,7 @@ func (c *console) session(l output.Line, text string) bool {
 	return true
 }
 
-// calmSession reports whether what happened in a session is as it should be, and needs
-// no agent.
+// calmSession reports whether a kind of session event is routine.
 func calmSession(kind string) bool {
 	switch kind {
 	case wire.EventSessionSaid, wire.EventSessionOpened, wire.EventReviewDecided, wire.EventSessionDelivered, wire.EventSessionAssigned,

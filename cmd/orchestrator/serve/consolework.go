@@ -10,15 +10,14 @@ import (
 	"orchestrator/wire"
 )
 
-// work shows what happened to a task or to a question: "+" for a new one, ">"
-// for one that moves, "ok" and "x" for how it ended, "?" for what waits for a person,
-// "." for what is only good to know. It says false for what is neither. What is
-// trouble looks as all trouble does.
+// work prints an event of a task or a question. The marks are "+" for new, ">" for
+// progress, "ok" and "x" for the end, "?" for a question and "." for information. It
+// returns false for other events, and for failures, which the caller prints.
 func (c *console) work(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
-	case wire.EventAgentKnown, wire.EventAgentForgotten, // the file says as much
-		wire.EventTaskAnnounced, wire.EventDependencyDone: // the lines around it do
+	case wire.EventAgentKnown, wire.EventAgentForgotten, // known from the file
+		wire.EventTaskAnnounced, wire.EventDependencyDone: // other lines say the same
 	case wire.EventTaskCreated:
 		c.put(l.At, e.Agent, p.Good("+"), "task "+text)
 	case wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskUnblocked, wire.EventTaskRevise:
@@ -51,14 +50,14 @@ func (c *console) work(l output.Line, text string) bool {
 	return true
 }
 
-// asides are kinds of event that are good to know, and ask for nothing.
+// asides are the kinds of events that are only informative.
 var asides = []string{
 	wire.EventTaskUpdated, wire.EventTaskNoted, wire.EventDependencyAdded, wire.EventDependencyGone, wire.EventQuestionWithdrawn,
 	wire.EventAgentCapable, wire.EventServerRegistered, wire.EventServerSeen, wire.EventKeysRotated, wire.EventKeyRevoked,
 	wire.EventRegistrationIssued, wire.EventTokenRevoked, wire.EventKeyIssued, wire.EventTokenIssued, wire.EventActorTokenIssued,
 }
 
-// aside shows what is only good to know. It says false for everything else.
+// aside prints an informative event. It returns false for other events.
 func (c *console) aside(l output.Line, text string) bool {
 	if !slices.Contains(asides, l.Event.Kind) {
 		return false
@@ -67,7 +66,7 @@ func (c *console) aside(l output.Line, text string) bool {
 	return true
 }
 
-// howToAnswer is the command that answers a question.
+// howToAnswer returns the command that answers a question.
 func howToAnswer(e *wire.Event) string {
 	asked, err := cli.Decode[struct {
 		ID string `json:"question_id"`
@@ -78,8 +77,7 @@ func howToAnswer(e *wire.Event) string {
 	return "orchestrator inbox answer " + wire.Visible(asked.ID) + " VALUE"
 }
 
-// calmWork reports whether what happened to a task or a question is as it should
-// be, and needs no person.
+// calmWork reports whether a kind of task or question event is routine.
 func calmWork(kind string) bool {
 	switch kind {
 	case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted,
@@ -90,7 +88,7 @@ func calmWork(kind string) bool {
 	return slices.Contains(asides, kind)
 }
 
-// took says how long something took, if that is known.
+// took returns a duration for the end of a line, or "" if it is unknown.
 func took(d time.Duration) string {
 	if d < 0 {
 		return ""

@@ -15,22 +15,22 @@ import (
 	"orchestrator/wire"
 )
 
-// conversation is what goes on over a pipe, seen from the side of who joined.
-// Two goroutines carry the lines, one each way; the one that reads stdin cannot
-// be called back, and ends with the program.
+// A conversation is the exchange over a pipe, on the side of the joined program. Two
+// goroutines copy the lines, one for each direction. A read of stdin cannot be interrupted,
+// so its goroutine ends with the program.
 type conversation struct {
 	app    *cli.App
 	link   *cli.Link
 	target cli.Target
-	echo   *display // nil: what is sent is not shown
+	echo   *display // shows sent lines; may be nil
 
-	fed     chan struct{} // closed when stdin has ended, or is not passed on any more
-	goodbye chan struct{} // closed when the orchestrator will say no more
-	heard   chan error    // what ended the listening
+	fed     chan struct{} // closed when stdin is no longer copied
+	goodbye chan struct{} // closed when the orchestrator has sent its last line
+	heard   chan error    // why hear has ended
 }
 
-// converse carries lines until one side has had enough. It begins with a few
-// words to the person there.
+// converse copies lines until one side ends. It first prints the welcome lines for a
+// person.
 func converse(a *cli.App, l *cli.Link, to cli.Target, f pipeFlags, welcome ...string) error {
 	defer l.Close()
 	c := &conversation{
@@ -43,8 +43,8 @@ func converse(a *cli.App, l *cli.Link, to cli.Target, f pipeFlags, welcome ...st
 	signals, deaf := make(chan os.Signal, 2), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	// A reader that has gone, or a full disk, is an error of the write that
-	// meets it: there may be an orchestrator of ours to be ended first.
+	// A closed pipe or a full disk must only fail a write: an orchestrator of this process may
+	// have to be stopped first.
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
 	pipeTalk(a, welcome...)
 	if term.IsTerminal(a.Stdin) {
@@ -96,9 +96,8 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 	}
 }
 
-// mayAnswer reports whether there may be a last word after the orchestrator's: if
-// what reads stdout is a program, it may be the one that writes stdin as well. A
-// connection that stays is cut by the orchestrator after a while.
+// mayAnswer reports whether the program that reads stdout may still answer the last line.
+// That program may also write stdin. The orchestrator closes the connection after a while.
 func (c *conversation) mayAnswer() bool {
 	out, ok := c.app.Stdout.(*os.File)
 	if !ok || term.IsTerminal(c.app.Stdin) {
@@ -108,14 +107,14 @@ func (c *conversation) mayAnswer() bool {
 	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 // it may be closed already
 }
 
-// closeStdout ends the stdin of the program that reads stdout, if there is one.
+// closeStdout closes stdout if a program reads it.
 func (c *conversation) closeStdout() {
 	if out, ok := c.app.Stdout.(*os.File); ok && c.mayAnswer() {
 		_ = out.Close()
 	}
 }
 
-// feed passes stdin on, and its end.
+// feed copies stdin to the link, and closes it for writing at the end.
 func (c *conversation) feed() {
 	defer close(c.fed)
 	var to io.Writer = c.link
@@ -125,13 +124,13 @@ func (c *conversation) feed() {
 	if term.IsTerminal(c.app.Stdin) {
 		to = &stdinAnswers{to: to}
 	}
-	_, _ = io.Copy(to, c.app.Stdin) // if it is the connection that fails, hear says so
+	_, _ = io.Copy(to, c.app.Stdin) // hear reports an error of the connection
 	c.echo.end()
 	c.link.Leave()
 }
 
-// hear passes on what the orchestrator says, until it says goodbye and closes
-// the connection, or does not say it.
+// hear copies the lines of the orchestrator to stdout until the farewell or the end of the
+// connection.
 func (c *conversation) hear() {
 	var out io.Writer = c.app.Stdout
 	if term.IsTerminal(out) {
@@ -151,7 +150,7 @@ func (c *conversation) hear() {
 		}
 		if over {
 			close(c.goodbye)
-			_, _ = io.Copy(io.Discard, c.link) // until it is closed
+			_, _ = io.Copy(io.Discard, c.link) // wait until the orchestrator closes it
 			c.heard <- nil
 			return
 		}
@@ -162,8 +161,8 @@ func (c *conversation) hear() {
 	}
 }
 
-// beforeFarewell is what was said before the farewell, and whether that was
-// said. last is the byte before.
+// beforeFarewell returns the text before the farewell, and reports whether there is one.
+// last is the byte before text.
 func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
 	for at := 0; ; {
 		next := bytes.IndexByte(text[at:], wire.Farewell[0])
@@ -178,7 +177,7 @@ func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
 	}
 }
 
-// lost says that the connection has ended before its time.
+// lost returns the failure for a connection that ended without a farewell.
 func (c *conversation) lost() *cli.Failure {
 	return &cli.Failure{
 		Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
@@ -188,7 +187,7 @@ func (c *conversation) lost() *cli.Failure {
 	}
 }
 
-// unwritten says that what was heard could not be passed on.
+// unwritten returns the failure for an error of stdout.
 func unwritten(err error, terminal bool) *cli.Failure {
 	if term.ReaderGone(err, terminal) {
 		return cli.ExitWith(cli.ExitBrokenPipe)

@@ -19,16 +19,15 @@ import (
 	"orchestrator/wire"
 )
 
-// detachedEnv tells the program that it is the one in the background. The
-// arguments are the same for both: taking -d out of them would mean to know all
-// the ways in which it can be written.
+// detachedEnv is set for the program in the background. Both programs have the same
+// arguments, because -d can be written in too many ways to be removed.
 const detachedEnv = "ORC_DETACHED"
 
-// isDetached reports whether this is the program in the background.
+// isDetached reports whether this program runs in the background.
 func isDetached(a *cli.App) bool { return a.Env(detachedEnv) != "" }
 
-// detach starts this program again in the background and returns when every
-// agent has been started, or with the reason why not.
+// detach starts this program again in the background. It returns when every agent has been
+// started, or with the reason of a failure.
 func detach(a *cli.App, c *config.Config) error {
 	ctx, stop := a.Context()
 	defer stop()
@@ -44,7 +43,7 @@ func detach(a *cli.App, c *config.Config) error {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
 	ended := make(chan *os.ProcessState, 1)
-	go func() { // ends with the process, or with us
+	go func() { // ends with either process
 		state, _ := process.Wait()
 		ended <- state
 	}()
@@ -67,8 +66,8 @@ func detach(a *cli.App, c *config.Config) error {
 	}
 }
 
-// background starts this program on its own, writing to a file. It returns
-// where in the file this start begins.
+// background starts this program in its own session, with its output in a file. It returns
+// the offset of this output in the file.
 func background(a *cli.App, logName string) (*os.Process, int64, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -98,12 +97,11 @@ func background(a *cli.App, logName string) (*os.Process, int64, error) {
 	return process, info.Size(), err
 }
 
-// OwnLogSize is how large the log of the program in the background may have
-// become before a start begins a new one. It holds no lines of agents, so that
-// is enough.
+// OwnLogSize is the size at which the log of the program in the background is rotated. It
+// is small because the log has no output of agents.
 const OwnLogSize = 16 << 20
 
-// turn puts a log that has become large aside, in place of the one before it.
+// turn rotates a log above OwnLogSize. It replaces the previous one.
 func turn(logName string) error {
 	info, err := os.Stat(logName)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= OwnLogSize {
@@ -115,8 +113,8 @@ func turn(logName string) error {
 	return os.Rename(logName, logName+".1")
 }
 
-// keepTurning puts the log of the program in the background aside whenever it has become
-// large, and makes it again when it was deleted. It ends with the context.
+// keepTurning rotates the log of the program in the background until ctx is done. It also
+// creates a deleted log again.
 func keepTurning(ctx context.Context, a *cli.App, logName string, report func(error)) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -135,8 +133,8 @@ func keepTurning(ctx context.Context, a *cli.App, logName string, report func(er
 	}
 }
 
-// turnNow is turn for a log that this program is writing: both its outputs go to the new
-// file. A log that another program has put in its place is not touched.
+// turnNow rotates a log that this program has open, and redirects its output to the new
+// file. It does not touch the log of another program.
 func turnNow(logName string) error {
 	ours, err := os.Stdout.Stat()
 	if err != nil {
@@ -163,7 +161,7 @@ func turnNow(logName string) error {
 	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
-// upNow asks the orchestrator how it is, and reports whether that is settled.
+// upNow returns the status of the orchestrator, and reports whether it is settled.
 func upNow(ctx context.Context, d *cli.Client) (wire.Status, bool) {
 	text, err := d.Ask(ctx, "status", struct{}{})
 	if err != nil {
@@ -173,7 +171,7 @@ func upNow(ctx context.Context, d *cli.Client) (wire.Status, bool) {
 	return status, err == nil && settled(status)
 }
 
-// settled reports whether every agent has been started, or never will be.
+// settled reports whether every agent has been started or will not be.
 func settled(status wire.Status) bool {
 	o := startForecast{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
 	for _, agent := range status.Agents {
@@ -187,14 +185,14 @@ func settled(status wire.Status) bool {
 	return true
 }
 
-// startForecast is what may still become of agents.
+// A startForecast determines which agents may still start.
 type startForecast struct {
 	agents  map[string]wire.AgentView
-	hopeful map[string]bool // what was found out
+	hopeful map[string]bool // results so far
 }
 
-// hope reports whether an agent may still start by itself: not if one that it
-// waits for, or one that that one waits for, will not.
+// hope reports whether an agent may still start by itself. It may not if one of its direct
+// or indirect dependencies will not start.
 func (o *startForecast) hope(name string) bool {
 	hopeful, known := o.hopeful[name]
 	if known {
@@ -211,7 +209,7 @@ func (o *startForecast) hope(name string) bool {
 	return hopeful
 }
 
-// detached is the answer when the team runs in the background.
+// detached prints the answer for a team in the background.
 func detached(a *cli.App, status wire.Status, logName string) error {
 	failed := 0
 	for _, agent := range status.Agents {
@@ -233,9 +231,9 @@ func detached(a *cli.App, status wire.Status, logName string) error {
 	return nil
 }
 
-// endedEarly is the answer when the program in the background has ended. Well
-// is well also where it was quick, as with --exit-when-idle; otherwise what it
-// said is the reason.
+// endedEarly returns the result of a program in the background that has ended already. An
+// early success is possible, for example with --exit-when-idle. The reason of a failure is
+// the output of the program.
 func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64) error {
 	if state != nil && state.Success() {
 		if a.Flags.JSON {
@@ -249,7 +247,7 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 	}
 	words := "It said nothing."
 	text, err := os.ReadFile(logName)
-	if int64(len(text)) < start { // it was put aside
+	if int64(len(text)) < start { // the log was rotated
 		start = 0
 	}
 	if err == nil && int64(len(text)) > start {
@@ -266,8 +264,7 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 	return &cli.Failure{Exit: code, Code: cli.CodeFailed, Message: "the orchestrator ended before it was up", Because: []string{words}}
 }
 
-// refusalIn is the failure that the program in the background ended with, read from
-// what it said; nil where it ended otherwise.
+// refusalIn returns the failure that the program in the background printed, or nil.
 func refusalIn(lines []string, exit int) *cli.Failure {
 	if r, err := cli.Decode[wire.Refusal]([]byte(lines[len(lines)-1])); err == nil && r.Error != nil {
 		return &cli.Failure{Exit: exit, Code: r.Error.Code, Message: r.Error.Message, Details: r.Error.Details, Hint: r.Error.Hint}

@@ -10,29 +10,27 @@ import (
 )
 
 const (
-	// longestShown bounds a line on a terminal. Longer ones are not read
-	// there.
+	// longestShown is the maximum length of a line on a terminal.
 	longestShown = 1 << 20
-	// longestEcho is how much is shown of a line that is sent.
+	// longestEcho is the maximum length of a sent line that is shown.
 	longestEcho = 8 << 10
 )
 
-// display writes lines to a terminal, or to a person elsewhere: without what a
-// terminal would obey, each behind a mark, and cut if it is longer than a person
-// reads.
+// A display writes lines for people: escaped for a terminal, with a mark, and cut to a
+// maximum length.
 type display struct {
 	to    io.Writer
 	mark  string
-	plain bool // there is no terminal: lines are as they are
+	plain bool // not a terminal: lines are not escaped
 	lines *line.Splitter
 }
 
-// newDisplay shows what is heard.
+// newDisplay returns a display for received lines.
 func newDisplay(terminal io.Writer) *display {
 	return &display{to: terminal, lines: line.NewSplitter(longestShown)}
 }
 
-// newEcho shows what is sent.
+// newEcho returns a display for sent lines.
 func newEcho(to io.Writer) *display {
 	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: line.NewSplitter(longestEcho)}
 }
@@ -48,7 +46,7 @@ func (d *display) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// end shows what has no end. A nil display shows nothing.
+// end shows a last line without a line end. It has no effect on nil.
 func (d *display) end() {
 	if d == nil {
 		return

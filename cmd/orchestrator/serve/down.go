@@ -11,23 +11,22 @@ import (
 	"orchestrator/wire"
 )
 
-// downFlags are how the end is to come.
+// downFlags are the flags of down.
 type downFlags struct {
 	force, yes, ifRunning bool
 }
 
-// DownCommand makes the command down.
+// DownCommand returns the down command.
 func DownCommand(a *cli.App) *cobra.Command {
 	var f downFlags
 	verb := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the team in order",
-		Long: `Stops the running orchestrator and waits for it. Each agent is told, loses its
-stdin, is asked by a signal and at last killed, with whatever it started; agents
-that others depend on come last.
+		Long: `Stops the running orchestrator and waits for its end. Each agent is notified, its stdin
+is closed, it gets a signal, and finally it is killed with all its processes. Agents
+that others depend on are stopped last.
 
---force skips all that and kills at once. It asks first; where no person can be
-asked it wants --yes.`,
+--force kills at once. It asks for confirmation. Without a terminal it requires --yes.`,
 		Example: `  orchestrator down
   orchestrator down --if-running      fine as well when nothing runs
   orchestrator down --force --yes     kill everything now`,
@@ -42,7 +41,7 @@ asked it wants --yes.`,
 	return verb
 }
 
-// notRunning answers programs that nothing runs, where that is fine.
+// notRunning is the JSON answer when no orchestrator runs and that is not an error.
 type notRunning struct {
 	FormatVersion string `json:"format_version"`
 	Running       bool   `json:"running"`
@@ -85,8 +84,7 @@ func down(a *cli.App, f downFlags) error {
 	return afterDown(ctx, a, door, show.stopped)
 }
 
-// afterDown waits for the socket to close, which is the last thing that the
-// orchestrator does.
+// afterDown waits for the socket to be removed, the last step of a stop.
 func afterDown(ctx context.Context, a *cli.App, d *cli.Client, said bool) error {
 	done := a.ShowWait("its socket to close")
 	err := d.WaitGone(ctx)
@@ -104,7 +102,7 @@ func afterDown(ctx context.Context, a *cli.App, d *cli.Client, said bool) error 
 	return nil
 }
 
-// stillStopping adds to an error that giving up waiting does not undo the stop.
+// stillStopping adds to the error of an aborted wait that the stop continues.
 func stillStopping(a *cli.App, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Exit != cli.ExitTimeout && f.Exit != cli.ExitInterrupted && f.Exit != cli.ExitTerminated && f.Exit != cli.ExitHungUp {
@@ -114,11 +112,11 @@ func stillStopping(a *cli.App, err error) error {
 	return f
 }
 
-// stopPrinter shows the events of a stop: one line an agent, and the end.
+// A stopPrinter prints the events of a stop: a line for each agent, and the end.
 type stopPrinter struct {
 	app     *cli.App
 	wide    int
-	stopped bool // the orchestrator said that it is done
+	stopped bool // the orchestrator has reported its end
 }
 
 func (s *stopPrinter) line(raw []byte) error {
@@ -131,7 +129,7 @@ func (s *stopPrinter) line(raw []byte) error {
 	case s.app.Flags.JSON:
 		return s.app.Print("%s\n", raw)
 	case s.app.Flags.Quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten, ofMail(&event):
-		// said by the lines around it, or no part of the stop
+		// told by other lines, or not part of the stop
 		return nil
 	case event.Agent == "":
 		return s.app.Print("%s\n", term.Sentence(wire.Visible(event.Text)))

@@ -2,5 +2,5 @@ package serve
 
 import "golang.org/x/sys/unix"
 
-// dup has a descriptor lead where another does.
+// dup makes the descriptor to a duplicate of from.
 func dup(from, to int) error { return unix.Dup2(from, to) }

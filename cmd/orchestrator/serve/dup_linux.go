@@ -4,5 +4,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dup has a descriptor lead where another does.
+// dup makes the descriptor to a duplicate of from.
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -12,25 +12,25 @@ import (
 	"orchestrator/wire"
 )
 
-// exitWatch is what becomes of the one agent of run. It has ears of its own, which
-// hear no lines: however slowly those are read, this is known.
+// An exitWatch records the fate of the one agent of run. It follows only events, so slow
+// readers of the output do not delay it.
 type exitWatch struct {
 	name     string
 	follower *output.Follower
-	started  chan struct{} // closed when it runs
-	heard    chan struct{} // closed when all is known
+	started  chan struct{} // closed when the agent runs
+	heard    chan struct{} // closed when hear has ended
 
-	// When all is known:
+	// Valid when heard is closed:
 	ran     bool
-	exit    int   // of its last run
-	refused error // why it could not be started
+	exit    int   // exit code of the last run
+	refused error // why the agent could not be started
 }
 
 func newFate(name string, follower *output.Follower) *exitWatch {
 	return &exitWatch{name: name, follower: follower, started: make(chan struct{}), heard: make(chan struct{})}
 }
 
-// hear listens until the team has ended.
+// hear follows the events until the team has ended.
 func (f *exitWatch) hear() {
 	defer close(f.heard)
 	var spare output.Backlog
@@ -45,7 +45,7 @@ func (f *exitWatch) hear() {
 func (f *exitWatch) event(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventStarted:
-		if !f.ran { // it may be started again, by hand
+		if !f.ran { // it may be started again by an operator
 			f.ran = true
 			close(f.started)
 		}
@@ -63,8 +63,8 @@ func (f *exitWatch) event(e *wire.Event) {
 	}
 }
 
-// signalOf is the number of a signal as events name it: by its number where it
-// has no name, as those of the real-time range.
+// signalOf returns the number of a signal that an event names. Signals without a name, such
+// as real-time signals, are named by number.
 func signalOf(name string) int {
 	if number, ok := strings.CutPrefix(name, "signal "); ok {
 		n, _ := strconv.Atoi(number)

@@ -29,8 +29,7 @@ func garbageFor(live uint64) int {
 	return muchGarbage - int((muchGarbage-someGarbage)*(live-smallHeap)/(largeHeap-smallHeap))/step*step
 }
 
-// tender sets the percentage anew after each collection, which is when its finalizer
-// runs.
+// A tender adjusts the percentage after each garbage collection, which runs its finalizer.
 type tender struct {
 	percent int
 	sample  []metrics.Sample

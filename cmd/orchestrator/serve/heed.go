@@ -19,8 +19,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// heeding is a team that heeds signals. Its context ends with the first one
-// that means stop, or with --timeout.
+// A heeding handles the signals of a team. Its context ends with the first signal to stop,
+// or after --timeout.
 type heeding struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -31,16 +31,15 @@ type heeding struct {
 	hangs  *cli.Hangups
 }
 
-// heed starts to listen for signals; its goroutine ends with end.
+// heed starts to handle signals. Its goroutines end with end.
 func heed(a *cli.App, t *Instance) *heeding {
 	h := &heeding{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
-	// A full disk or a closed pipe is an error of the write that meets it, not
-	// the end of the program. Taking the signals, rather than ignoring them,
-	// leaves agents with the default. They are never given back: last words may
-	// be on their way out for as long as the program lasts.
+	// A full disk or a closed pipe must be an error of the write, not the end of the
+	// program. The signals are caught and not ignored, so that agents start with the
+	// default actions. They stay caught, because the program writes until its end.
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
 	notify(a.Env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
@@ -80,7 +79,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
-				if h.hangs.Happened() { // a lost terminal is no request to reload
+				if h.hangs.Happened() { // a SIGHUP for a lost terminal does not mean reload
 					hungUp = nil
 					h.leave(a, t, "its terminal was hung up")
 					continue
@@ -88,7 +87,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 				h.group.Go(func() { reloadBySignal(h.ctx, a, t) })
 			case syscall.SIGUSR1:
 				t.report(h.ctx)
-			case syscall.SIGUSR2: // log files are turned by their size
+			case syscall.SIGUSR2: // log files are rotated by size, not by this signal
 			default:
 				now := time.Now()
 				if stops == 0 {
@@ -111,17 +110,17 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 	}
 }
 
-// leave begins the ordered stop.
+// leave starts the ordered stop.
 func (h *heeding) leave(a *cli.App, t *Instance, why string) {
-	// Whatever holds this program up by then, such as a screen that takes nothing, the
-	// agents have been ended.
+	// The program ends even if something blocks it then, such as a terminal that accepts no
+	// output. The agents have ended by that time.
 	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
 	notify(a.Env("NOTIFY_SOCKET"), "STOPPING=1")
 }
 
-// late ends the program, unless the last state is being kept. That takes as long as
-// there are tasks, and has a bound of its own.
+// late exits, unless a snapshot of the state is being written. That takes longer for more
+// tasks, so it has a limit of its own.
 func late(a *cli.App, t *Instance, code int, more time.Duration) {
 	facts := t.Super.Keeping()
 	if facts > 0 && more > 0 {
@@ -130,7 +129,7 @@ func late(a *cli.App, t *Instance, code int, more time.Duration) {
 	}
 	if facts > 0 {
 		said := make(chan struct{})
-		go func() { // the reader of stderr may have stopped reading
+		go func() { // a write to stderr may block
 			defer close(said)
 			t.log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
 		}()
@@ -143,25 +142,23 @@ func late(a *cli.App, t *Instance, code int, more time.Duration) {
 }
 
 const (
-	// keepEnd is how long the last state may take beyond lateEnd.
+	// keepEnd is how much longer than lateEnd the last snapshot may take.
 	keepEnd = 5 * time.Minute
-	// lateEnd is how long after the budget of the ordered stop the program ends
-	// in any case: the killing has its own time, and the last state is kept.
+	// lateEnd is how long after the budget of the ordered stop the program exits in any
+	// case.
 	lateEnd = 30 * time.Second
-	// forcedEnd is how long after a second signal it ends in any case.
+	// forcedEnd is how long after a second signal the program exits in any case.
 	forcedEnd = 5 * time.Second
 )
 
-// lastWords is how long the last lines may take to be written when the program that
-// should read them does not.
+// lastWords is how long the program waits for a blocked reader of its last lines.
 const lastWords = 2 * time.Second
 
-// hurriedWords is how long they may take after a second signal.
+// hurriedWords is the same limit after a second signal.
 const hurriedWords = time.Second
 
-// await waits for the last lines of a team that has ended, but not for ever: a
-// reader that stands still must not keep the program. It reports whether they were
-// written.
+// await waits until the last lines are written, at most lastWords. It reports whether they
+// were written.
 func (h *heeding) await(shown <-chan struct{}) bool {
 	enough := time.NewTimer(lastWords)
 	defer enough.Stop()
@@ -179,8 +176,8 @@ func (h *heeding) await(shown <-chan struct{}) bool {
 	}
 }
 
-// awaitReader is await for a team whose lines are the answer: they are read in
-// the reader's own time, until a signal asks for the end.
+// awaitReader is await for run, whose output is the answer. It waits for a slow reader
+// until a signal asks for the end.
 func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 	select {
 	case <-shown:
@@ -190,8 +187,7 @@ func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 	}
 }
 
-// end stops listening and says with which exit code the team was forced to
-// end; 0 if it was not.
+// end stops handling signals. It returns the exit code of a forced end, or 0.
 func (h *heeding) end() int {
 	close(h.quit)
 	h.hangs.Close()
@@ -200,8 +196,7 @@ func (h *heeding) end() int {
 	return h.forced
 }
 
-// reloadBySignal is reload for those who cannot be answered: what came of it
-// is in the log.
+// reloadBySignal reloads the file after a signal, and logs the result.
 func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
 	socket := a.Env("NOTIFY_SOCKET")
 	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
@@ -215,7 +210,7 @@ func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
 	}
 }
 
-// report writes what everything is doing to a file, for a person who wonders.
+// report writes the status and a dump of the goroutines to a file.
 func (t *Instance) report(ctx context.Context) {
 	name := filepath.Join(t.Home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// speaker is who asks, as it is decided about. A caller without credentials is Anonymous.
+// speaker returns the actor for a caller of the API. Without credentials it is Anonymous.
 func speaker(c api.Caller) handlers.Actor {
 	switch c.Kind {
 	case api.Agent:
@@ -24,8 +24,8 @@ func speaker(c api.Caller) handlers.Actor {
 	return handlers.Actor{Kind: handlers.Anonymous}
 }
 
-// decide has an operation done whose body the API has read. Those routes are
-// for each step by itself.
+// decide handles an operation with a body that the API has decoded. Its routes take each
+// step of a task explicitly.
 func (t *Instance) decide(ctx context.Context, from api.Caller, operation string, body any) (any, error) {
 	if slices.Contains(granting, operation) {
 		if err := mayGrant(from); err != nil {
@@ -37,21 +37,21 @@ func (t *Instance) decide(ctx context.Context, from api.Caller, operation string
 	return t.Super.Do(ctx, actor, operation, body)
 }
 
-// refused notes what the API has refused by itself.
+// refused records an error that the API returned by itself.
 func (t *Instance) refused(from api.Caller, operation string, err *wire.Error) {
-	_ = t.Super.Refuse(speaker(from), operation, err) // it is answered with that already
+	_ = t.Super.Refuse(speaker(from), operation, err) // the caller already has the error
 }
 
-// openMail opens the mail of an actor for the caller that was let in.
+// openMail opens the messages to an actor for an authenticated caller.
 func (t *Instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
 	reader, err := t.Super.OpenMail(ctx, speaker(from), actor, cursor)
 	if err != nil {
-		return nil, err // not a reader that is nil
+		return nil, err // avoid a nil pointer in the interface
 	}
 	return reader, nil
 }
 
-// messages lists the mail of all.
+// messages lists the messages of all actors.
 func (t *Instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
 	q := supervisor.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
 	var err error
@@ -66,6 +66,6 @@ func (t *Instance) messages(ctx context.Context, query url.Values, send func(any
 	return t.Super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
 }
 
-// mostMessages is how many of the last messages a reader gets: they are found
-// from the end, and kept until the first is.
+// mostMessages is the limit of n. The last messages are found from the end and are all kept
+// in memory until the first one is found.
 const mostMessages = 100_000

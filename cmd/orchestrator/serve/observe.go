@@ -11,8 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// observe makes what tells of the team to programs, and returns what the supervisor
-// tells it.
+// observe creates the telemetry and returns the hooks of the supervisor for it.
 func (t *Instance) observe() supervisor.Hooks {
 	t.watch = telemetry.New(telemetry.Options{
 		Version:    cli.Version,
@@ -31,7 +30,7 @@ func (t *Instance) observe() supervisor.Hooks {
 	return w
 }
 
-// judged counts what agents say, and tells of it.
+// judged counts messages and passes them on to the telemetry.
 func (t *Instance) judged(door, kind string, code wire.Code, messages int) {
 	if door == doorOfAgents {
 		t.heard.Add(int64(messages))
@@ -42,7 +41,7 @@ func (t *Instance) judged(door, kind string, code wire.Code, messages int) {
 	t.watch.Judged(door, kind, code, messages)
 }
 
-// doorOfAgents is the API by which agents speak: their stdout.
+// doorOfAgents is the name of the API on the stdio of agents.
 const doorOfAgents = "stdio"
 
 func (t *Instance) glance(ctx context.Context) (wire.Status, error) { return t.Super.Glance(ctx) }
@@ -52,7 +51,7 @@ func (t *Instance) hindsight(ctx context.Context, since int64) (behind int64, se
 	return h.Behind, h.Sessions, err
 }
 
-// operationNames are all operations that are decided by handlers.
+// operationNames returns the operations that package handlers decides.
 func operationNames() []string {
 	var names []string
 	for _, o := range handlers.Operations() {

@@ -26,7 +26,7 @@ import (
 	"orchestrator/wire"
 )
 
-// ReadingVerbs are the verbs that read the record when no orchestrator runs.
+// ReadingVerbs are the commands that read the event log if no orchestrator runs.
 var ReadingVerbs = map[string]bool{
 	"orchestrator logs": true, "orchestrator events": true, "orchestrator why": true, "orchestrator graph": true,
 	"orchestrator task ls": true, "orchestrator task show": true, "orchestrator task deps": true, "orchestrator task notes": true,
@@ -36,8 +36,8 @@ var ReadingVerbs = map[string]bool{
 	"orchestrator inbox": true, "orchestrator inbox ls": true,
 }
 
-// OpenRecord returns a door to the record of an orchestrator that does not run, and false if
-// there is none to read. The record is opened for reading, and nothing is started.
+// OpenRecord returns a client of the event log of a stopped orchestrator. It reports false
+// if there is no log. It opens the log for reading and starts nothing.
 func OpenRecord(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
 	if t.URL != "" || a.Flags.Host != "" || t.Inside {
 		return nil, false, nil
@@ -67,7 +67,7 @@ func OpenRecord(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
 	return d, true, nil
 }
 
-// recorded reports whether there is a record at a path, or was one.
+// recorded reports whether there is, or was, an event log at path.
 func recorded(path string) bool {
 	for _, name := range []string{path, path + "-tip"} {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -77,7 +77,7 @@ func recorded(path string) bool {
 	return false
 }
 
-// pastConfig returns the configuration, or the standard one where the file cannot be read.
+// pastConfig returns the configuration, or the default one if the file cannot be read.
 func pastConfig(a *cli.App) *config.Config {
 	if file, err := a.FindConfig(); err == nil {
 		if c, _ := config.Load(file, a.Options()); c != nil {
@@ -93,13 +93,13 @@ func pastConfig(a *cli.App) *config.Config {
 	return c
 }
 
-// servePast answers from the record of a configuration, until the program ends. It returns how
-// to reach it, and the time of the last fact.
+// servePast serves the event log of a configuration until the program ends. It returns how
+// to connect, and the time of the last fact.
 func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Conn, error), seen time.Time, err error) {
 	if err := ownRecord(c.Store.Path); err != nil {
 		return nil, seen, err
 	}
-	unix.Umask(0o077) // SQLite makes the index of a record that lacks one
+	unix.Umask(0o077) // SQLite creates a missing index of the event log
 	ctx, cancel := context.WithCancel(context.Background())
 	record, err := eventlog.Open(ctx, eventlog.Options{Path: c.Store.Path, ReadOnly: true})
 	if err != nil {
@@ -145,12 +145,12 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 	return inside.Dial, seen, nil
 }
 
-// ownRecord refuses the record of another user: what SQLite makes beside it would belong to
-// this one.
+// ownRecord returns an error for the event log of another user. SQLite creates files beside
+// the log, which would belong to this user.
 func ownRecord(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil // opening it says why
+		return nil // the error of opening it says why
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return &cli.Failure{
@@ -162,7 +162,7 @@ func ownRecord(path string) error {
 	return nil
 }
 
-// addLogged adds to a configuration the agents that it does not name and that have logs.
+// addLogged adds agents to a configuration that have log files but are not in it.
 func addLogged(a *cli.App, c *config.Config) {
 	logs := filepath.Join(c.Orchestrator.StateDir, "logs")
 	folders, err := os.ReadDir(logs)
@@ -177,14 +177,14 @@ func addLogged(a *cli.App, c *config.Config) {
 	}
 }
 
-// pastDoor is the API of a team that does not run: it answers what only reads.
+// pastDoor returns the API of a stopped team, which has only reading operations.
 func (t *Instance) pastDoor() *api.API {
 	operations := t.decided()
 	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })
 	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return t.Super.Status(ctx) })
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
-			query.Del("follow") // nothing is added to it
+			query.Del("follow") // nothing is appended
 			return list(ctx, query, send)
 		}
 	}
@@ -198,7 +198,7 @@ func (t *Instance) pastDoor() *api.API {
 	}
 }
 
-// unreadable explains why a record cannot be read while no orchestrator runs.
+// unreadable returns the failure for an event log that cannot be read.
 func unreadable(err error, store config.Store) error {
 	if unix.Access(filepath.Dir(store.Path), unix.W_OK) != nil || unix.Access(store.Path, unix.W_OK) != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &cli.Failure{

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// pipeFlags are who joins, and how.
+// pipeFlags are the flags of pipe.
 type pipeFlags struct {
 	as           string
 	role         cli.Choice
@@ -23,30 +23,27 @@ type pipeFlags struct {
 	echo         bool
 }
 
-// PipeCommand makes the command pipe.
+// PipeCommand returns the pipe command.
 func PipeCommand(a *cli.App) *cobra.Command {
 	f := pipeFlags{role: cli.Choice{Of: wire.Roles, Open: true, Close: true}}
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
 		Short: "Join the team as an agent on this stdin and stdout",
-		Long: `Joins the running orchestrator as an agent: what comes in on stdin is what the
-agent says, and what it is told comes out on stdout, one line each. Where no
-orchestrator runs, it starts one of its own for as long as it lasts; an
-orchestrator that is named (--host, --state-dir, $ORC_HOST, $ORC_SOCKET) must
-run.
+		Long: `Joins the running orchestrator as an agent. Lines on stdin are the agent's output, and
+lines for the agent are written to stdout. If no orchestrator runs, pipe starts its own
+and stops it at the end. An orchestrator that is named (--host, --state-dir, $ORC_HOST,
+$ORC_SOCKET) must run.
 
-NAME is an agent of the file that does not run, and then its role and its
-capabilities are those of the file; or a new name, and then the agent exists as
-long as the pipe does. A new agent is given tasks only with --role or
---capability: one that asks a question and goes must not take work with it.
+NAME is a stopped agent of the file, with its role and capabilities, or a new name. A
+new agent exists as long as the pipe. It gets tasks only with --role or --capability,
+so that a pipe for a single question takes no work.
 
-When stdin ends, or at Ctrl-C, what is still to be answered is answered, and
-then it ends with 0: the task that it has counts as done. A pipe that is killed,
-or that --timeout ends, fails its task. When the orchestrator stops, the notice
-and the end of stdout come first, and the exit code is 0; 5 when it is gone
-without that, and 141 when the reader of stdout has gone.
+When stdin ends, or at Ctrl-C, pipe waits for outstanding answers and exits with 0; its
+open task counts as done. A killed pipe, or one that --timeout ends, fails its task.
+When the orchestrator stops, pipe writes the notice, closes stdout and exits with 0. It
+exits with 5 if the orchestrator is lost, and with 141 if stdout has no reader.
 
-In a terminal you may leave out "id" and "timestamp".`,
+On a terminal you may leave out "id" and "timestamp".`,
 		Example: `  producer | orchestrator pipe --as producer
   orchestrator pipe --as me --capability go
   coproc orchestrator pipe --as me; worker <&"${COPROC[0]}" >&"${COPROC[1]}"`,
@@ -57,7 +54,7 @@ In a terminal you may leave out "id" and "timestamp".`,
 	set := verb.Flags()
 	set.StringVar(&f.as, "as", "", "the `NAME` of the agent")
 	set.Var(&f.role, "role", "the role of a new agent: worker, planner, reviewer or another word")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "what a new agent is able to do: `NAMES`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities of a new agent: comma-separated `NAMES`; may be repeated")
 	set.BoolVar(&f.echo, "echo", false, "show on stderr, after \"> \", each line as it is sent")
 	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
@@ -91,8 +88,8 @@ func pipe(a *cli.App, f pipeFlags) error {
 	return converse(a, link, d.Target, f, fmt.Sprintf("Joined the orchestrator of %s as %s.", d.Target.Subject, f.as))
 }
 
-// mayPipeAlone reports whether an orchestrator of our own will do. A user who names
-// one means that one.
+// mayPipeAlone reports whether pipe may start its own orchestrator. It may not if the user
+// has named one.
 func mayPipeAlone(a *cli.App) bool {
 	if a.Flags.Host != "" || a.Flags.StateDir != "" {
 		return false
@@ -105,7 +102,7 @@ func noListener(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// join asks for a pipe, for as long as that may take.
+// join opens a pipe, within --timeout.
 func join(a *cli.App, d *cli.Client, f pipeFlags) (*cli.Link, error) {
 	ctx, stop := a.Context()
 	defer stop()
@@ -118,7 +115,7 @@ func join(a *cli.App, d *cli.Client, f pipeFlags) (*cli.Link, error) {
 	return link, err
 }
 
-// joinFailed returns why there is no pipe.
+// joinFailed returns the failure for an error of join.
 func joinFailed(d *cli.Client, err error) error {
 	if f, ok := errors.AsType[*cli.Failure](err); ok {
 		return f
@@ -126,8 +123,7 @@ func joinFailed(d *cli.Client, err error) error {
 	return d.Failed(context.Background(), err)
 }
 
-// pipeTalk tells a person what the pipe does: one who sits at a terminal, or
-// asked for more.
+// pipeTalk prints notes on the pipe if stderr is a terminal or with --verbose.
 func pipeTalk(a *cli.App, lines ...string) {
 	for _, line := range lines {
 		if a.Flags.Verbose || term.IsTerminal(a.Stderr) {

@@ -23,13 +23,13 @@ func (t *Instance) pipe(ctx context.Context, query url.Values, accept func() (*a
 	return t.Super.Join(ctx, guest, func() (supervisor.Conn, error) {
 		conn, err := accept()
 		if err != nil {
-			return nil, err // and no nil pointer in an interface
+			return nil, err // avoid a nil pointer in the interface
 		}
 		return conn, nil
 	})
 }
 
-// guest is the agent that wants to join, if its name is free.
+// guest returns the agent that a program wants to be, if its name is free.
 func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
 	works := role != "" || len(capabilities) > 0
@@ -44,7 +44,7 @@ func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agen
 	case slices.Contains(capabilities, ""):
 		return supervisor.Agent{}, unfit("capability", "a capability is not empty", "")
 	}
-	select { // the configuration is not changed while we look at it
+	select { // no reload while the configuration is read
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
@@ -65,8 +65,8 @@ func unfit(field, message, hint string) error {
 	return &wire.Error{Code: wire.CodeInvalid, Message: message, Hint: hint, Details: map[string]any{"field": field}}
 }
 
-// pipeAlone starts an orchestrator in a state directory of its own, has the
-// pipe join it, and ends it with the pipe.
+// pipeAlone starts an orchestrator with a temporary state directory, joins it, and stops it
+// after the pipe.
 func pipeAlone(a *cli.App, f pipeFlags) error {
 	stateDir, err := os.MkdirTemp("", "orchestrator-pipe-")
 	if err != nil {
@@ -75,7 +75,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 	defer os.RemoveAll(stateDir)
 	c := config.Alone(a.Dir, stateDir, "pipe", nil)
 	c.Agents = nil
-	c.Store.Kind = "memory" // it goes with the state directory
+	c.Store.Kind = "memory" // the state directory is temporary
 	t := NewTeam()
 	if err := t.Hold(stateDir, a.SocketPath(stateDir), logger(a, c, a.Flags.JSON)); err != nil {
 		return CannotHold(err, stateDir)
@@ -97,7 +97,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 	return err
 }
 
-// pipeInto joins a team in this process, by the way that others take.
+// pipeInto joins a team in this process through its socket.
 func pipeInto(a *cli.App, t *Instance, f pipeFlags) error {
 	to := cli.Target{Socket: t.listener.Addr().String(), Subject: "this pipe"}
 	d := a.NewClient(to)

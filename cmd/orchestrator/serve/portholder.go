@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// listenerAt finds the program that listens in the way of an address, where
-// /proc tells of such things and of that program: else its pid is 0.
+// listenerAt returns the program that listens at an address or blocks it. The pid is 0 if
+// /proc does not show it.
 func listenerAt(address string) (pid int, name string) {
 	asked, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -33,8 +33,8 @@ func listenerAt(address string) (pid int, name string) {
 	return whoHas(links)
 }
 
-// inTheWay reads a line of the kernel's table of TCP sockets: whether it is a
-// listener that keeps others from the address, and which socket that is.
+// inTheWay parses a line of the kernel's table of TCP sockets. It reports whether the line
+// is a listener that blocks the address, and returns the inode of the socket.
 func inTheWay(fields []string, asked *net.TCPAddr) (inode string, ok bool) {
 	const listening = "0A"
 	if len(fields) < 10 || fields[3] != listening {
@@ -51,8 +51,8 @@ func inTheWay(fields []string, asked *net.TCPAddr) (inode string, ok bool) {
 	return fields[9], ok && (ip == mine || ip.IsUnspecified() || !mine.IsValid() || mine.IsUnspecified())
 }
 
-// kernelIP reads an address as /proc writes it: words of four bytes, each in the
-// order of the machine, which is the little end first on all that we run on.
+// kernelIP parses an address in the form of /proc: words of four bytes in machine order,
+// which is little-endian on all supported systems.
 func kernelIP(text string) (netip.Addr, bool) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw)%4 != 0 {
@@ -65,8 +65,8 @@ func kernelIP(text string) (netip.Addr, bool) {
 	return ip.Unmap(), ok
 }
 
-// whoHas finds a process that has one of the sockets open. Those of other users
-// cannot be looked at.
+// whoHas returns a process that has one of the sockets open. It cannot see the processes of
+// other users.
 func whoHas(links map[string]bool) (pid int, name string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {

@@ -19,26 +19,26 @@ import (
 	"orchestrator/wire"
 )
 
-// ledger is an event log that can be closed.
+// A ledger is an event log that can be closed.
 type ledger interface {
 	supervisor.Record
 	Close() error
 }
 
-// openRecord opens the record that a configuration asks for.
+// openRecord opens the event log of a configuration.
 func openRecord(ctx context.Context, store config.Store) (ledger, error) {
 	if store.Kind == "memory" {
 		return eventlog.NewMemory(), nil
 	}
 	log, err := eventlog.Open(ctx, eventlog.Options{Path: store.Path, Durable: store.Durable})
 	if err != nil {
-		return nil, err // and no nil pointer in an interface
+		return nil, err // avoid a nil pointer in the interface
 	}
 	return log, nil
 }
 
-// cannotRecord explains why there is no record to go on with. Nothing is
-// started behind a record that is damaged: what it says would be decided anew.
+// cannotRecord returns the failure for an event log that cannot be used. Nothing starts
+// with a damaged log, because lost decisions would be made again.
 func cannotRecord(err error, store config.Store) error {
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed,
@@ -86,12 +86,12 @@ func cannotRecord(err error, store config.Store) error {
 	return f
 }
 
-// littleSpace explains that the record, which is mapped into memory, does not fit there.
+// littleSpace returns the message for an event log that cannot be mapped into memory.
 func littleSpace(path string) (message, hint string) {
 	return "there is too little address space for the record " + path, "Raise the limit: ulimit -v unlimited"
 }
 
-// cannotGoOn explains why a team ended that could not record any more.
+// cannotGoOn returns the failure for a team that could no longer write its event log.
 func (t *Instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
@@ -112,7 +112,7 @@ func (t *Instance) cannotGoOn(err error) error {
 	return err
 }
 
-// rules are what the configuration decides about messages and tasks.
+// rules returns the settings of the configuration for messages and tasks.
 func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 	p := c.Protocol
 	m := c.Scheduler
@@ -124,8 +124,8 @@ func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
 
-// sessions are those of a configuration as they are decided about. The author of a
-// time that is shorter than can be told apart did not mean none.
+// sessions returns the sessions of a configuration for package handlers. It rounds times up
+// to milliseconds, because 0 means none.
 func sessions(c *config.Config) []wire.SessionSpec {
 	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 	var all []wire.SessionSpec
@@ -143,7 +143,7 @@ func sessions(c *config.Config) []wire.SessionSpec {
 	return all
 }
 
-// offers are the capabilities of an agent in one flat list.
+// offers returns the capabilities of an agent as one list.
 func offers(c *config.Capabilities) []string {
 	var flat []string
 	for _, names := range [][]string{c.Names, c.Languages, c.Tools, c.Tags} {
@@ -156,7 +156,7 @@ func offers(c *config.Capabilities) []string {
 	return flat
 }
 
-// abilities are the capabilities of an agent as a document.
+// abilities returns the capabilities of an agent as a document.
 func abilities(c *config.Capabilities) wire.Raw {
 	all := wire.Capabilities{
 		Languages: c.Languages, Tools: c.Tools, Environments: c.Environments, Tags: c.Tags, Capacity: c.MaxConcurrentTasks,
@@ -167,8 +167,7 @@ func abilities(c *config.Capabilities) wire.Raw {
 	return all.Spell()
 }
 
-// decided are the operations that are decided by handlers, as the API takes
-// them.
+// decided returns the operations of package handlers in the form of the API.
 func (t *Instance) decided() map[string]api.Operation {
 	found := make(map[string]api.Operation)
 	for _, o := range handlers.Operations() {
@@ -187,7 +186,7 @@ func (t *Instance) decided() map[string]api.Operation {
 	return found
 }
 
-// actorOf is who asks at the API.
+// actorOf returns the actor of a request to the API.
 func actorOf(ctx context.Context) (handlers.Actor, error) {
 	c := api.CallerOf(ctx)
 	if c.Kind == api.Unknown {
@@ -196,13 +195,13 @@ func actorOf(ctx context.Context) (handlers.Actor, error) {
 	return speaker(c), nil
 }
 
-// keyHolder is the agent that a key speaks for, in any of its runs.
+// keyHolder returns the agent of a key. The key is valid for all runs of the agent.
 func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
 	name, err := t.Super.AgentOf(key)
 	return name, "", err == nil
 }
 
-// writes reports whether an operation of the API is more than looking.
+// writes reports whether an operation of the API changes anything.
 func writes(operation string) bool {
 	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
 	return operation != "status" && (!known || handlers.Writes(operation))

@@ -11,23 +11,23 @@ import (
 	"orchestrator/wire"
 )
 
-// ReloadCommand makes the command reload.
+// ReloadCommand returns the reload command.
 func ReloadCommand(a *cli.App) *cobra.Command {
 	var dry bool
 	verb := &cobra.Command{
 		Use:   "reload",
 		Short: "Apply the changed file to the running team",
-		Long: `Makes the running orchestrator read its file again and apply what changed. Agents
-that did not change are not touched. A file with a mistake changes nothing.
+		Long: `Makes the running orchestrator read its file again and apply the changes. Agents
+without changes keep running. A file with a mistake changes nothing.
 
-The same as SIGHUP, but shows what was done.`,
+SIGHUP does the same, but reload also shows the changes.`,
 		Example: `  orchestrator reload --dry-run   what would happen
   orchestrator reload`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return reload(a, dry) },
 	}
-	verb.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, change nothing")
+	verb.Flags().BoolVar(&dry, "dry-run", false, "show what would happen without changes")
 	return verb
 }
 
@@ -59,7 +59,7 @@ func reload(a *cli.App, dry bool) error {
 	return err
 }
 
-// reloaded reports whether the file was right and every change was made.
+// reloaded reports whether the file was valid and every change was made.
 func reloaded(reply wire.ReloadReply) bool {
 	for _, change := range reply.Changes {
 		if !change.OK {
@@ -117,7 +117,7 @@ func changeMark(action string) string {
 	return "~"
 }
 
-// reloadTally sums a reload up: what it did, or what it would do.
+// reloadTally returns the number of changes of each kind.
 func reloadTally(reply wire.ReloadReply) string {
 	number := map[string]int{}
 	for _, change := range reply.Changes {

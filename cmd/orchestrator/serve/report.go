@@ -18,19 +18,19 @@ import (
 	"orchestrator/wire/object"
 )
 
-// reportForms are the forms of up --report, by how the file's name ends.
+// reportForms maps the extensions of the file of up --report to its formats.
 var reportForms = map[string]func(*report) ([]byte, error){
 	".json": (*report).json, ".xml": (*report).junit, ".html": (*report).html,
 }
 
-// report lists the tasks of one life of a team and what became of them.
+// A report lists the tasks of one run of a team and their results.
 type report struct {
 	FormatVersion string         `json:"format_version"`
 	Name          string         `json:"name"`
 	StartedAt     string         `json:"started_at"`
 	EndedAt       string         `json:"ended_at"`
 	Seconds       float64        `json:"seconds"`
-	Counts        map[string]int `json:"counts"` // of tasks, by how they ended; not_done: they have not
+	Counts        map[string]int `json:"counts"` // number of tasks by outcome; not_done is for open ones
 	Tasks         []reported     `json:"tasks"`
 }
 
@@ -44,12 +44,12 @@ type reported struct {
 	CreatedAt string  `json:"created_at"`
 	StartedAt string  `json:"started_at,omitzero"`
 	EndedAt   string  `json:"ended_at,omitzero"`
-	Seconds   float64 `json:"seconds"` // at work
+	Seconds   float64 `json:"seconds"` // from start to end
 	Attempts  int     `json:"attempts"`
-	Why       string  `json:"why,omitzero"` // it failed, was cancelled or is not done
+	Why       string  `json:"why,omitzero"` // why the task failed, was cancelled or is open
 }
 
-// fitReport refuses a file that no report could be written to.
+// fitReport returns an error for a file that a report cannot be written to.
 func fitReport(file string) error {
 	if reportForms[formOf(file)] == nil {
 		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", term.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
@@ -67,11 +67,11 @@ func fitReport(file string) error {
 	return nil
 }
 
-// formOf is how a file's name ends, in small letters.
+// formOf returns the extension of a file in lower case.
 func formOf(file string) string { return strings.ToLower(filepath.Ext(file)) }
 
-// canReplace returns why a file cannot be written anew: it is not a regular file, or its folder
-// takes none.
+// canReplace returns why a file cannot be replaced: it is not a regular file, or its folder
+// is not writable.
 func canReplace(file string) error {
 	if _, err := os.Lstat(file); err == nil {
 		info, err := os.Stat(file)
@@ -93,8 +93,7 @@ func canReplace(file string) error {
 	return os.Remove(probe.Name())
 }
 
-// writeReport writes what became of the tasks since a time. The file gets its name when it
-// is whole.
+// writeReport writes the report on the tasks since began. It replaces the file atomically.
 func writeReport(a *cli.App, t *Instance, file string, began time.Time) error {
 	if file == "" {
 		return nil
@@ -150,10 +149,10 @@ func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 	return r
 }
 
-// seconds are those of a duration, to the millisecond.
+// seconds returns a duration in seconds, rounded down to milliseconds.
 func seconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
-// outcome is done, failed, cancelled or not_done.
+// outcome returns done, failed, cancelled or not_done.
 func (x *reported) outcome() string {
 	if state := wire.TaskState(x.State); state.Final() {
 		return x.State
@@ -166,8 +165,8 @@ func (r *report) json() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// junitSuite is the element that CI systems read. A task that failed is a failure, one that
-// is not done is an error, and a cancelled one was skipped.
+// junitSuite is the XML element for CI systems. A failed task is a failure, an open one an
+// error, and a cancelled one is skipped.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`
@@ -220,7 +219,7 @@ func (r *report) junit() ([]byte, error) {
 
 func decimal(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
 
-// reportPage is the report for people: one file that loads nothing.
+// reportPage is the template of the HTML report. The page loads no other files.
 const reportPage = `<!DOCTYPE html>
 <html lang="en">
 <head>

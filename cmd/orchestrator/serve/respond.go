@@ -22,16 +22,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Answerer answers the questions of agents: with what was written down
-// before, and with what a person types where the team is shown.
+// An Answerer answers the questions of agents, with scripted answers and with lines that a
+// person types.
 type Answerer struct {
 	App      *cli.App
 	Team     *Instance
 	scripted []scripted
 }
 
-// respond begins to answer questions. The goroutines that it starts end with
-// ctx, or with the team; they are not waited for, for they hold nothing.
+// respond starts to answer questions. Its goroutines end with ctx or with the team. The
+// caller does not wait for them, because they hold no resources.
 func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, p *liveRows) {
 	r := &Answerer{App: a, Team: t, scripted: rules}
 	r.begin(ctx)
@@ -44,7 +44,7 @@ func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, p *
 	}
 }
 
-// begin begins to answer what is written down.
+// begin starts to give the scripted answers.
 func (r *Answerer) begin(ctx context.Context) {
 	if len(r.scripted) > 0 {
 		go r.recite(ctx)
@@ -60,7 +60,7 @@ func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any,
 	return r.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
 }
 
-// Open returns the questions that wait.
+// Open returns the open questions.
 func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 	answer, err := r.Ask(ctx, "list-questions", struct{}{})
 	if err != nil {
@@ -73,8 +73,7 @@ func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 	return list.Questions, nil
 }
 
-// recite answers what there are answers for: the questions that are open, and
-// each that comes.
+// recite gives scripted answers to open questions and to later ones.
 func (r *Answerer) recite(ctx context.Context) {
 	q := output.EventQuery{Since: r.Team.Super.Seq(), Follow: true}
 	r.reciteOpen(ctx)
@@ -88,7 +87,7 @@ func (r *Answerer) recite(ctx context.Context) {
 }
 
 func (r *Answerer) reciteOpen(ctx context.Context) {
-	questions, _ := r.Open(ctx) // without an answer there is no question to answer
+	questions, _ := r.Open(ctx) // after an error there is nothing to answer
 	for _, q := range questions {
 		for _, s := range r.scripted {
 			if s.fits(q.Question) {
@@ -103,13 +102,13 @@ func (r *Answerer) reciteOpen(ctx context.Context) {
 func (r *Answerer) Answer(ctx context.Context, q wire.Question, answer string) {
 	_, err := r.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
 	refusal, ok := errors.AsType[*wire.Error](err)
-	if ok && refusal.Code != wire.CodeNotFound { // else another answer was faster
+	if ok && refusal.Code != wire.CodeNotFound { // not found: it was answered already
 		r.App.Note("%s: %s", q.ID, refusal.Message)
 	}
 }
 
-// listen takes answers from the terminal: "q1 oauth", or "oauth" alone while
-// there is but one question, or the number of one of its options.
+// listen reads answers from the terminal: "q1 oauth", or only "oauth" if one question is
+// open. The number of an option is also accepted.
 func (r *Answerer) listen(ctx context.Context, terminal *os.File) {
 	in := bufio.NewReader(&patientReader{ctx: ctx, file: terminal})
 	for {
@@ -123,7 +122,7 @@ func (r *Answerer) listen(ctx context.Context, terminal *os.File) {
 	}
 }
 
-// take is listen where lines are typed below everything else.
+// take is listen for lines that are typed in the rows at the bottom.
 func (r *Answerer) take(ctx context.Context, typed <-chan string) {
 	for line := range typed {
 		if line = strings.TrimSpace(line); line != "" {
@@ -132,10 +131,11 @@ func (r *Answerer) take(ctx context.Context, typed <-chan string) {
 	}
 }
 
-// questionID is what the ids of questions look like.
+// questionID matches the ids of questions.
 var questionID = regexp.MustCompile(`^q[0-9]+$`)
 
-// heard takes a line for the question that it names; without a name for the only one.
+// heard handles a typed line: an answer to the question that it names, or else to the only
+// one.
 func (r *Answerer) heard(ctx context.Context, line string) {
 	questions, err := r.Open(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *Answerer) heard(ctx context.Context, line string) {
 		}
 	}
 	switch {
-	case questionID.MatchString(first) && rest != "": // not meant for another one
+	case questionID.MatchString(first) && rest != "": // not an answer to another question
 		r.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
 		r.App.Note("No open questions: %q is dropped.", wire.Visible(line))
@@ -160,8 +160,8 @@ func (r *Answerer) heard(ctx context.Context, line string) {
 	}
 }
 
-// chosen is what a person means: the value of an option by its number or its
-// label, or the text itself.
+// chosen returns the value of the option that text selects by number or label, or else
+// text.
 func chosen(q wire.Question, text string) string {
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
 		return q.Options[n-1].Value
@@ -174,9 +174,8 @@ func chosen(q wire.Question, text string) string {
 	return text
 }
 
-// patientReader reads a terminal only while this program is in front of it: one
-// in the background that reads is stopped by the kernel, and all its agents
-// with it. It ends with ctx.
+// A patientReader reads a terminal only while this program is in the foreground, until ctx
+// is done. The kernel would stop a background reader with all its agents.
 type patientReader struct {
 	ctx  context.Context
 	file *os.File
@@ -194,7 +193,7 @@ func (p *patientReader) Read(into []byte) (int, error) {
 		}
 		front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 		if n == 0 || err != nil || front != unix.Getpgrp() {
-			if n > 0 { // what is typed is for another program
+			if n > 0 { // the input is for another program
 				select {
 				case <-p.ctx.Done():
 				case <-time.After(lookEvery * time.Millisecond):

@@ -18,26 +18,25 @@ import (
 	"orchestrator/supervisor/config"
 )
 
-// runFlags are how one command is run.
+// runFlags are the flags of run.
 type runFlags struct {
 	pty     bool
 	answers string
 }
 
-// RunCommand makes the command run.
+// RunCommand returns the run command.
 func RunCommand(a *cli.App) *cobra.Command {
 	var f runFlags
 	verb := &cobra.Command{
 		Use: "run [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Run one command as an agent, without a file",
-		Long: `Runs one command as an agent: with its whole tree ended afterwards, its lines kept
-whole, and a stop in order at Ctrl-C. What is typed or piped in goes to its
-stdin, and the end of it too; only when stdin is /dev/null does the command's
-stdin stay open. What it prints is printed.
+		Long: `Runs one command as an agent. Ctrl-C stops it in order, and its whole process tree ends
+with it. Its output is printed in whole lines. Stdin is copied to the command and then
+closed. If stdin is /dev/null, the command's stdin stays open.
 
-The exit code is the command's own, 128 and the signal's number if one ended it,
-126 or 127 if it could not be started; 141 when the reader of its output has gone,
-and 1 when all went well but its output could not be written.`,
+The exit code is that of the command, or 128 plus the number of the signal that ended
+it. It is 126 or 127 if the command could not be started, and 141 if its output has no
+reader. It is 1 if the command succeeded but its output could not be written.`,
 		Example: `  orchestrator run -- ./agent.sh
   echo hello | orchestrator run -- cat
   orchestrator run --pty -- python3`,
@@ -51,8 +50,7 @@ and 1 when all went well but its output could not be written.`,
 	return verb
 }
 
-// runOne runs one command in a state directory of its own, which goes when the
-// command is gone.
+// runOne runs one command with a temporary state directory.
 func runOne(a *cli.App, command []string, f runFlags) error {
 	var rules []scripted
 	if f.answers != "" {
@@ -69,7 +67,7 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	name := strings.TrimSuffix(filepath.Base(command[0]), filepath.Ext(command[0]))
 	c := config.Alone(a.Dir, stateDir, name, command)
 	c.Agents[0].Pty = f.pty
-	c.Store.Kind = "memory" // it goes with the state directory
+	c.Store.Kind = "memory" // the state directory is temporary
 	log := logger(a, c, a.Flags.JSON)
 	t := NewTeam()
 	if err := t.Hold(stateDir, a.SocketPath(stateDir), log); err != nil {
@@ -83,7 +81,7 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	return runAlone(a, t, name, rules)
 }
 
-// runAlone runs a team of one and makes its exit code ours.
+// runAlone runs a team of one agent and returns that agent's exit code.
 func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	show := newSolo(a, t, name)
 	show.scripted = len(rules) > 0
@@ -96,8 +94,8 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	go fate.hear() // ends with the team
 	feeding, enough := context.WithCancel(context.Background())
 	defer enough()
-	go feed(feeding, a.Stdin, t, fate) // a read of a terminal cannot be called back: it ends with the program
-	signals := heed(a, t)              // before it can be seen to run
+	go feed(feeding, a.Stdin, t, fate) // a read of a terminal cannot be interrupted: it ends with the program
+	signals := heed(a, t)              // before a client can see that it runs
 	shut := t.Serve()
 	(&Answerer{App: a, Team: t, scripted: rules}).begin(feeding)
 	err := t.Super.Run(signals.ctx)
@@ -110,7 +108,7 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	shut()
 	failed := errors.Is(err, supervisor.ErrAgentsFailed)
 	if errors.Is(err, supervisor.ErrTasksUndone) {
-		err = nil // what the command leaves undone is its own business
+		err = nil // open tasks of the command are not an error
 	}
 	switch {
 	case forced != 0:
@@ -127,8 +125,7 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	return err
 }
 
-// meantAgent adds to why there is no such program that an agent of the file is
-// called so.
+// meantAgent adds a hint if the missing program has the name of an agent of the file.
 func meantAgent(a *cli.App, f *cli.Failure, name string) *cli.Failure {
 	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
 	if f.Exit != cli.ExitNoProgram || err != nil {
@@ -141,12 +138,11 @@ func meantAgent(a *cli.App, f *cli.Failure, name string) *cli.Failure {
 	return f
 }
 
-// piece is how much of stdin is passed on at once where there is no line end.
+// piece is the maximum size of a write of stdin without a line end.
 const piece = 64 << 10
 
-// feed passes stdin on, line by line, long ones in pieces, and its end too.
-// /dev/null is how programs say that no input will ever come: then the agent's
-// stdin stays open, so that it can be answered.
+// feed copies stdin to the agent line by line, longer lines in parts, and then closes its
+// stdin. It leaves that open if stdin is /dev/null, so that answers can still be delivered.
 func feed(ctx context.Context, stdin io.Reader, t *Instance, f *exitWatch) {
 	select {
 	case <-f.started:
@@ -159,7 +155,7 @@ func feed(ctx context.Context, stdin io.Reader, t *Instance, f *exitWatch) {
 	in := bufio.NewReaderSize(stdin, piece)
 	for {
 		line, err := in.ReadSlice('\n')
-		// The mailbox keeps what it is given; the reader uses its buffer again.
+		// The mailbox keeps the slice, and the reader reuses its buffer.
 		if len(line) > 0 && t.Super.TellWaiting(ctx, f.name, bytes.Clone(line)) != nil {
 			return
 		}

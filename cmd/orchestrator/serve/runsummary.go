@@ -9,52 +9,52 @@ import (
 	"orchestrator/wire"
 )
 
-// runSummary counts what happens while a team is up. It remembers only what has not
-// ended yet, and a few of the tasks that went wrong.
+// A runSummary counts the events of a team. It remembers only what is still open, and a few
+// of the failed tasks.
 type runSummary struct {
 	team   *Instance
 	began  time.Time
-	before int // tasks that were open already
+	before int // open tasks at the start
 
 	created, done, failed, cancelled int
-	wrong                            []string // the first of these, in words
+	wrong                            []string // descriptions of the first failed or cancelled ones
 
 	deeds  map[string]*agentStats
-	names  []string // of who has done something, in the order in which they did
+	names  []string // agents in the order of their first events
 	jobs   map[string]job
-	ended  job // the last that has, of the task
+	ended  job // the last ended job, of the task
 	task   string
-	asked  map[string]time.Time // the questions that are open
+	asked  map[string]time.Time // open questions, with their times
 	asks   int
 	said   int // answers
 	vain   int // questions without an answer
 	waited time.Duration
 
 	undelivered int64
-	missed      int64 // lines that are not on the screen
-	trouble     bool  // lines were lost, and told of
+	missed      int64 // lines not shown
+	trouble     bool  // lost lines were reported
 }
 
-// job is a task in the hands of an agent.
+// A job is a task that an agent works on.
 type job struct {
 	agent string
 	since time.Time
 	until time.Time
 }
 
-// agentStats are what an agent has done.
+// agentStats counts what an agent has done.
 type agentStats struct {
 	done, failed      int
 	approved, changes int
 	rejected          int
 	crashes, returned int
 	gaveUp            bool
-	holds             int // tasks that it works on now
+	holds             int // current tasks
 	since             time.Time
 	worked            time.Duration
 }
 
-// wrongNamed is how many tasks that went wrong are named.
+// wrongNamed is how many failed tasks the summary names.
 const wrongNamed = 3
 
 func newAccount(t *Instance) *runSummary {
@@ -65,7 +65,7 @@ func newAccount(t *Instance) *runSummary {
 	}
 }
 
-// of are the deeds of an agent.
+// of returns the statistics of an agent.
 func (y *runSummary) of(agent string) *agentStats {
 	d := y.deeds[agent]
 	if d == nil {
@@ -75,7 +75,7 @@ func (y *runSummary) of(agent string) *agentStats {
 	return d
 }
 
-// see takes a line in. A nil account takes none.
+// see counts a line. It has no effect on nil.
 func (y *runSummary) see(l output.Line) {
 	if y == nil {
 		return
@@ -88,7 +88,7 @@ func (y *runSummary) see(l output.Line) {
 	}
 }
 
-// agent counts what happens to agents, and to what they say and are told.
+// agent counts events of agents and their messages.
 func (y *runSummary) agent(e *wire.Event) {
 	switch e.Kind {
 	case wire.EventExited:
@@ -123,7 +123,7 @@ func (y *runSummary) agent(e *wire.Event) {
 	}
 }
 
-// work counts what becomes of tasks.
+// work counts events of tasks.
 func (y *runSummary) work(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case wire.EventTaskCreated:
@@ -156,8 +156,8 @@ func (y *runSummary) work(e *wire.Event, at time.Time) {
 	}
 }
 
-// take notes that an agent works on a task from now on, and put that it does not any
-// more. Who works on several at a time works no longer by that.
+// take records that an agent begins to work on a task, and put that it has stopped. Time
+// with several tasks counts once.
 func (y *runSummary) take(task, agent string, at time.Time) {
 	y.jobs[task] = job{agent: agent, since: at}
 	d := y.of(agent)
@@ -180,7 +180,7 @@ func (y *runSummary) put(task string, at time.Time) {
 	}
 }
 
-// took says how long the task took whose end was seen last.
+// took returns how long a task took if it is the last that ended, or else -1.
 func (y *runSummary) took(task string) time.Duration {
 	if y == nil || y.task != task {
 		return -1
@@ -188,7 +188,7 @@ func (y *runSummary) took(task string) time.Duration {
 	return y.ended.until.Sub(y.ended.since)
 }
 
-// question counts questions, and who they waited for.
+// question counts questions and the time they waited.
 func (y *runSummary) question(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated, wire.EventQuestionAnswered, wire.EventQuestionExpired,
@@ -218,7 +218,7 @@ func (y *runSummary) question(e *wire.Event, at time.Time) {
 	}
 }
 
-// busiest are those who have done something, most of it first.
+// busiest returns the agents with the most results, in that order.
 func (y *runSummary) busiest() []string {
 	var names []string
 	for _, name := range y.names {
@@ -230,7 +230,7 @@ func (y *runSummary) busiest() []string {
 	return names
 }
 
-// weight is how much there is to tell of an agent.
+// weight returns the number of results of an agent.
 func (d *agentStats) weight() int {
 	n := d.done + d.failed + d.approved + d.changes + d.rejected + d.crashes + d.returned
 	if d.gaveUp {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notifyPatience is how long a service manager may take nothing.
+// notifyPatience is how long a write to the service manager may take.
 const notifyPatience = time.Second
 
-// notify tells the service manager that started us, if one did, how we are. A
-// manager that does not listen is no trouble of ours.
+// notify sends a state to the service manager, if one started this program. It ignores
+// errors.
 func notify(socket, state string) {
 	if socket == "" {
 		return
@@ -29,8 +29,8 @@ func notify(socket, state string) {
 	_, _ = conn.Write([]byte(state))
 }
 
-// monotonic is the clock that the service manager compares reloads by, in
-// microseconds.
+// monotonic returns the monotonic clock in microseconds, which the service manager expects
+// for a reload.
 func monotonic() int64 {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)

@@ -9,12 +9,11 @@ import (
 	"orchestrator/wire/object"
 )
 
-// granting are the operations that let others in, or keep them out. Over the
-// network they are for administrators: who may run the team need not decide who
-// else may.
+// granting are the operations that grant or revoke access. Over the network they require an
+// administrator.
 var granting = []string{"issue-key", "rotate-key", "revoke-key", "issue-registration", "issue-token", "revoke-token"}
 
-// guarded keeps an operation to administrators, and to who owns the socket.
+// guarded restricts an operation to administrators and to the owner of the socket.
 func guarded(do api.Operation) api.Operation {
 	return func(ctx context.Context, request []byte) (any, error) {
 		if err := mayGrant(api.CallerOf(ctx)); err != nil {
@@ -24,7 +23,7 @@ func guarded(do api.Operation) api.Operation {
 	}
 }
 
-// mayGrant returns why a caller may not let others in.
+// mayGrant returns an error if a caller may not grant access.
 func mayGrant(c api.Caller) error {
 	if c.Role == "" || c.Role == wire.PersonAdmin {
 		return nil
@@ -35,13 +34,13 @@ func mayGrant(c api.Caller) error {
 	}
 }
 
-// signed makes tokens of what was decided about them: that there is one is a
-// fact, the token itself is signed here, said once and kept nowhere.
+// signed adds the signed token to the answer of an operation that issues one. The fact that
+// it was issued is recorded, but the token itself is not stored.
 func (t *Instance) signed(issue api.Operation) api.Operation {
 	return func(ctx context.Context, request []byte) (any, error) {
 		answer, err := issue(ctx, request)
 		issued, ok := answer.(*wire.IssuedToken)
-		if err != nil || !ok || issued.Actor != "" { // an actor's is no signature
+		if err != nil || !ok || issued.Actor != "" { // the token of an actor is not signed
 			return answer, err
 		}
 		from, _ := object.ParseTime(issued.IssuedAt)

@@ -14,25 +14,25 @@ import (
 	"orchestrator/wire/object"
 )
 
-// singleView shows the one agent of run: its lines as they are, stdout to stdout and
-// stderr to stderr, and nothing else but trouble. The lines are the answer of
-// run, so one that cannot be written is a failure.
+// A singleView prints the output of the one agent of run, stdout to stdout and stderr to
+// stderr, and problems. The output is the answer of run, so a line that cannot be written
+// is a failure.
 type singleView struct {
 	app      *cli.App
 	name     string
 	stateDir string
-	scripted bool // answers were written down
+	scripted bool // there are scripted answers
 	follower *output.Follower
 	stop     func(reason string)
 	out, err sink
 
-	// When run has returned:
-	unread bool // its reader is gone
+	// Valid when run has returned:
+	unread bool // the reader of stdout is gone
 	broken bool // a line could not be written
 }
 
-// sink is stdout or stderr. It takes nothing after the first write that fails:
-// output with a hole in it is worse than one that ends.
+// A sink is stdout or stderr. It drops everything after the first failed write, so that the
+// output ends there and has no gap.
 type sink struct {
 	*bufio.Writer
 	to     io.Writer
@@ -60,8 +60,8 @@ func (s *singleView) run() {
 	}
 }
 
-// flush writes what a stream holds. When it does not take it any more, that is
-// said once, or the command is stopped if its reader is gone.
+// flush writes the buffer of a stream. The first error is printed, or stops the command if
+// the reader is gone.
 func (s *singleView) flush(to *sink) {
 	err := to.Flush()
 	if err == nil || to.failed {
@@ -101,7 +101,7 @@ func (s *singleView) show(l output.Line) {
 	if l.Stream == wire.StreamErr {
 		to, other = other, to
 	}
-	s.flush(other) // where both are one screen, lines stay in order
+	s.flush(other) // keeps the order if both are one terminal
 	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
 		_, _ = to.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
 		return
@@ -126,7 +126,7 @@ func (s *singleView) event(e *wire.Event) {
 	}
 }
 
-// howToAnswer says how a question is answered, and how long it waits.
+// howToAnswer returns how to answer a question, and how long it waits.
 func (s *singleView) howToAnswer(e *wire.Event) string {
 	var asked struct {
 		ID       string `json:"question_id"`
@@ -140,7 +140,7 @@ func (s *singleView) howToAnswer(e *wire.Event) string {
 	return how
 }
 
-// missed tells of a hole in the output, to its reader.
+// missed prints a note about missing lines.
 func (s *singleView) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
@@ -149,7 +149,7 @@ func (s *singleView) missed(lines int64) {
 	}
 }
 
-// say tells of trouble, between the lines that it came between.
+// say prints a note after the lines that were written before.
 func (s *singleView) say(format string, args ...any) {
 	s.flush(&s.out)
 	s.flush(&s.err)

@@ -13,8 +13,8 @@ import (
 	"orchestrator/supervisor/stdin"
 )
 
-// specs are the agents of a configuration as the supervisor takes them, those
-// to start chosen as they were when the team was started.
+// specs returns the agents of a configuration for the supervisor. It starts the agents that
+// were chosen when the team was started.
 func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 	var specs []supervisor.Agent
 	for i := range c.Agents {
@@ -55,8 +55,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 	return only(specs, t.chosen, t.noDeps)
 }
 
-// busActor is what an agent is on the bus: "" for what the configuration calls
-// auto.
+// busActor returns the bus actor of an agent, "" if the configuration says auto.
 func busActor(actor string) string {
 	if actor == "auto" {
 		return ""

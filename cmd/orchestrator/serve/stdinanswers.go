@@ -11,9 +11,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// stdinAnswers passes on what a person types, with what is tedious to type: requests
-// and events get the id and the timestamp that they lack. A terminal hands over
-// whole lines.
+// stdinAnswers copies typed lines and completes requests and events with an id and a
+// timestamp. A terminal delivers whole lines.
 type stdinAnswers struct {
 	to    io.Writer
 	typed int // messages that were given an id
@@ -28,7 +27,7 @@ func (t *stdinAnswers) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// complete fills in what a message lacks. What is none stays as it is.
+// complete adds the fields that a message lacks. It returns other lines unchanged.
 func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
 	trimmed := bytes.TrimSpace(line)
 	var given struct {

@@ -9,11 +9,11 @@ import (
 	"orchestrator/wire"
 )
 
-// stillFor is how long nothing has happened when it is said what is waited for.
+// stillFor is how long nothing has happened when standby prints what the team waits for.
 const stillFor = 10 * time.Second
 
-// standby says what a team waits for that is to end with its work, while nothing
-// happens. It is for those who see no rows at the bottom of a terminal. It ends with ctx.
+// standby prints what a team that ends with its work waits for while nothing happens. It is
+// used without rows at the bottom of a terminal, and ends with ctx.
 func standby(ctx context.Context, a *cli.App, t *Instance) {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
@@ -41,7 +41,7 @@ func standby(ctx context.Context, a *cli.App, t *Instance) {
 	}
 }
 
-// standbyWords say what comes first of what is open; nothing when an agent works.
+// standbyWords returns the first thing that the team waits for, or "" if an agent works.
 func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.AgentView) string {
 	switch {
 	case len(questions) > 0:

@@ -18,10 +18,10 @@ import (
 	"orchestrator/wire"
 )
 
-// The verbs that look after the record. They open its file themselves, so they work
-// whether an orchestrator runs or not.
+// The commands on the event log. They open its file themselves, so they work whether an
+// orchestrator runs or not.
 
-// StoreCommand makes the command store.
+// StoreCommand returns the store command.
 func StoreCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use: "store", Short: "Check and salvage the record",
@@ -35,9 +35,9 @@ func storeCheckCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Read the whole record and report damage",
-		Long: `Reads every fact of the record and verifies it. Without FILE it is the record of the
+		Long: `Reads every fact of the record and verifies it. Without FILE it reads the record of the
 configuration or of --state-dir. An orchestrator may run meanwhile. The exit code is 1
-where something is damaged or missing.`,
+if anything is damaged or missing.`,
 		Example: "  orchestrator store check\n  orchestrator store check backup.db --json",
 		Args:    cli.ArgCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,11 +50,11 @@ where something is damaged or missing.`,
 	}
 }
 
-// storeReport answers store check and store salvage for programs.
+// storeReport is the JSON answer of store check and store salvage.
 type storeReport struct {
 	FormatVersion string       `json:"format_version"`
 	Path          string       `json:"path"`
-	Facts         int64        `json:"facts"` // in order, from the beginning
+	Facts         int64        `json:"facts"` // number of intact facts from the beginning
 	Damage        *storeDamage `json:"damage,omitzero"`
 	Copy          string       `json:"copy,omitzero"`
 }
@@ -103,7 +103,7 @@ func checkStore(a *cli.App, path string) error {
 	return err
 }
 
-// cannotReadRecord explains why a record cannot be opened to be looked at.
+// cannotReadRecord returns the failure for an event log that cannot be opened.
 func cannotReadRecord(err error, path string) error {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Details: map[string]any{"path": path}}
 	switch {
@@ -123,8 +123,8 @@ func storeSalvageCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "salvage NEW",
 		Short: "Copy the intact beginning of a damaged record",
-		Long: `Copies the facts of a damaged record up to the first that is damaged or missing into
-a new file. The damaged record stays as it is, and an orchestrator must not run.`,
+		Long: `Copies the facts of a damaged record, up to the first that is damaged or missing, to a
+new file. The damaged record is not changed. The orchestrator must not run.`,
 		Example: "  orchestrator store salvage rescued.db\n  orchestrator store salvage rescued.db --from damaged.db",
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -139,7 +139,7 @@ a new file. The damaged record stays as it is, and an orchestrator must not run.
 			return salvage(a, path, stateDir, a.Path(args[0]))
 		},
 	}
-	verb.Flags().StringVar(&from, "from", "", "the damaged record, `FILE`; without it that of the configuration")
+	verb.Flags().StringVar(&from, "from", "", "the damaged record `FILE` (default: that of the configuration)")
 	return verb
 }
 
@@ -182,8 +182,8 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 	return nil
 }
 
-// fileExists explains that a new record would overwrite a file, or meet one that is left
-// of an old record.
+// fileExists returns the failure for a target that exists, or for a file left by an old
+// event log.
 func fileExists(err error, path string) error {
 	if there := new(fs.PathError); errors.As(err, &there) {
 		path = there.Path
@@ -194,16 +194,16 @@ func fileExists(err error, path string) error {
 	}
 }
 
-// BackupCommand makes the command backup.
+// BackupCommand returns the backup command.
 func BackupCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the record, also while it is in use",
+		Short: "Copy the record, even while it is in use",
 		Long: `Copies the record of the configuration, or of --state-dir, to a new file. The copy is
-verified before it gets its name. An orchestrator may run meanwhile. Artifacts that
-agents have made go into the folder FILE-artifacts.
+verified before it gets its name. An orchestrator may run meanwhile. The artifacts of
+agents are copied to the folder FILE-artifacts.
 
-To go back to a copy, stop the orchestrator, move STATE_DIR/events.db* away and put the
+To restore a copy, stop the orchestrator, move STATE_DIR/events.db* away and put the
 copy there as events.db.`,
 		Example: "  orchestrator backup monday.db",
 		Args:    cli.ArgCount(1, 1),
@@ -220,7 +220,7 @@ copy there as events.db.`,
 	}
 }
 
-// backupReport answers backup for programs.
+// backupReport is the JSON answer of backup.
 type backupReport struct {
 	FormatVersion string `json:"format_version"`
 	Path          string `json:"path"`
@@ -261,21 +261,21 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	return a.Print("%s\n", text)
 }
 
-// copyFiles copies the files below a folder, which are never changed once they are
-// there. On one disk they get a second name instead. It returns how many there are.
+// copyFiles copies the files below a folder and returns their number. On the same disk it
+// makes hard links, because the files never change.
 func copyFiles(ctx context.Context, from, to string) (n int, err error) {
 	err = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(from, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // there are none, or this one was never finished
+			return nil // no artifacts, or a temporary file is gone
 		case err != nil || relErr != nil:
 			return errors.Join(err, relErr)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case entry.IsDir():
 			return os.MkdirAll(filepath.Join(to, inside), 0o700)
-		case filepath.Dir(inside) == ".": // not finished
+		case filepath.Dir(inside) == ".": // unfinished
 			return nil
 		}
 		n++

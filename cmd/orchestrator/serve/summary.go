@@ -14,7 +14,7 @@ import (
 // mostNamed is how many agents the summary names.
 const mostNamed = 5
 
-// text is what is said at the end of a team; nothing where there is nothing to say.
+// text returns the summary of a run, or "" for an empty one.
 func (y *runSummary) text(p term.Paint) string {
 	var b strings.Builder
 	b.WriteString(y.outcome(p))
@@ -24,7 +24,7 @@ func (y *runSummary) text(p term.Paint) string {
 	return b.String()
 }
 
-// outcome is what became of the tasks.
+// outcome returns the number of tasks by result.
 func (y *runSummary) outcome(p term.Paint) string {
 	_, open := y.team.Super.Left(0)
 	all := y.before + y.created
@@ -52,7 +52,7 @@ func (y *runSummary) outcome(p term.Paint) string {
 	return head + strings.Join(parts, ", ") + "\n"
 }
 
-// byWhom is a table of who has done what.
+// byWhom returns a table of agents with their results.
 func (y *runSummary) byWhom() string {
 	names := y.busiest()
 	var rows [][]term.Cell
@@ -71,7 +71,7 @@ func (y *runSummary) byWhom() string {
 	return said
 }
 
-// count is how many tasks or reviews an agent has brought to an end.
+// count returns how many tasks and reviews an agent has finished.
 func (d *agentStats) count() string {
 	var parts []string
 	if n := d.done + d.failed; n > 0 {
@@ -114,7 +114,7 @@ func (d *agentStats) remarks() (said []string) {
 	return said
 }
 
-// unfinished names what was not done, and where to look.
+// unfinished returns the failed and open tasks, and the next command.
 func (y *runSummary) unfinished(p term.Paint) string {
 	var b strings.Builder
 	for _, text := range y.wrong {
@@ -137,13 +137,13 @@ func (y *runSummary) unfinished(p term.Paint) string {
 	case y.task != "" && len(y.wrong) > 0:
 		about, _, _ = strings.Cut(y.wrong[0], " ")
 	}
-	if about != "" && y.team.config.Store.Kind != "memory" { // there it is gone
+	if about != "" && y.team.config.Store.Kind != "memory" { // a record in memory is lost with the process
 		fmt.Fprintf(&b, "  Why: orchestrator why %s\n", wire.Visible(about))
 	}
 	return b.String()
 }
 
-// standing is what an open task waits for, after the end.
+// openWords returns what an open task waits for at the end, or its state.
 func openWords(t *wire.Task) string {
 	if len(t.WaitsFor) > 0 {
 		return "waits for " + task.NeedsCell(t.WaitsFor)
@@ -151,7 +151,7 @@ func openWords(t *wire.Task) string {
 	return string(t.State)
 }
 
-// talk is what was asked and said, and what of it was lost.
+// talk returns the number of questions and messages, and what was lost.
 func (y *runSummary) talk() string {
 	var parts []string
 	if said := y.questions(); said != "" {
@@ -175,7 +175,7 @@ func (y *runSummary) talk() string {
 	return strings.Join(parts, ". ") + ".\n"
 }
 
-// questions says who was answered.
+// questions returns how many questions were answered.
 func (y *runSummary) questions() string {
 	if y.asks == 0 && y.said == 0 && y.vain == 0 {
 		return ""
@@ -201,7 +201,7 @@ func (y *runSummary) questions() string {
 	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "not needed any more")
 }
 
-// losses are what was lost, as those say who count.
+// losses returns what was lost, from the counters of the supervisor and of this summary.
 func (y *runSummary) losses() (said []string) {
 	l := y.team.Super.Losses()
 	add := func(n int64, noun, what string) {

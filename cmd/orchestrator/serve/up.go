@@ -21,7 +21,7 @@ import (
 	"orchestrator/wire"
 )
 
-// upFlags are how a team is run.
+// upFlags are the flags of up.
 type upFlags struct {
 	detach         bool
 	noDeps         bool
@@ -30,28 +30,27 @@ type upFlags struct {
 	logFormat      cli.Choice
 	answers        string
 	scripted       []scripted
-	report         string // a file, "" for none
-	reported       bool   // it was given
+	report         string // a file, or ""
+	reported       bool   // --report was given
 }
 
-// UpCommand makes the command up.
+// UpCommand returns the up command.
 func UpCommand(a *cli.App) *cobra.Command {
 	f := upFlags{logFormat: cli.Choice{Value: "auto", Of: []string{"auto", "console", "json"}}}
 	verb := &cobra.Command{
 		Use:   "up [AGENT…]",
 		Short: "Start the agents and watch them",
-		Long: `Starts the agents of the configuration, those that others depend on first, and
-shows what they say until you stop it. Named agents start alone, with what they
-depend on. Nothing is started when anything in the file is wrong.
+		Long: `Starts the agents of the configuration in the order of their dependencies, and shows
+their output until you stop it. If agents are named, only these and their dependencies
+start. Nothing is started if the file has a mistake.
 
-Ctrl-C (or SIGTERM) stops everything in order; a second one kills. The end of its
-terminal is a first one; else SIGHUP reads the file again, as "orchestrator reload" does. The
-exit code is 0 after an ordered stop, 130 or 143 when it had to be forced.
+Ctrl-C (or SIGTERM) stops everything in order; a second one kills. Closing the terminal
+counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator reload"
+does. The exit code is 0 after an ordered stop, and 130 or 143 after a forced one.
 
-In a terminal the last rows show what is being done and what waits. The questions
-of agents are shown there, and answered by typing: the question's id and the
-answer, or the answer alone while there is one question. At the end it is summed
-up what was done, and what was lost.`,
+On a terminal the last rows show current work and open questions. To answer, type the
+question's id and the answer, or only the answer if one question is open. At the end up
+prints a summary of completed and lost work.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these, and what they depend on
   orchestrator up -d                 in the background, once all have started
@@ -70,12 +69,12 @@ up what was done, and what was lost.`,
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
 	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
-	set.StringVar(&f.report, "report", "", "write what became of the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
-	set.Var(&f.logFormat, "log-format", "lines as console text or as json; auto is console")
+	set.StringVar(&f.report, "report", "", "write a report on the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
+	set.Var(&f.logFormat, "log-format", "format of lines: console, json, or auto for console")
 	return verb
 }
 
-// files reads and checks the files that are named beside the configuration.
+// files reads the answers and checks the file of the report.
 func (f *upFlags) files(a *cli.App) (err error) {
 	if f.reported && f.report == "" {
 		return cli.UsageError("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
@@ -149,7 +148,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	return work(a, t, f)
 }
 
-// work runs a team until its end, with its door open and its words shown.
+// work runs a team until its end, with its API open and its output shown.
 func work(a *cli.App, t *Instance, f upFlags) error {
 	began := time.Now()
 	signals := heed(a, t) // before a client can see that it runs
@@ -174,11 +173,11 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	}
 	respond(responding, a, t, f.scripted, show.panorama)
 	if f.exitWhenIdle && show.panorama == nil && f.logFormat.Value != "json" {
-		go standby(responding, a, t) // it holds nothing, and ends with what is waited for
+		go standby(responding, a, t) // it holds no resources and ends with responding
 	}
 	err := t.Super.Run(signals.ctx)
 	if !signals.await(shown) {
-		show.panorama.close() // what else there is to say may have no place any more
+		show.panorama.close() // restore the terminal for the messages below
 		t.log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
@@ -198,8 +197,8 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	return t.cannotGoOn(err)
 }
 
-// listen opens the listeners of http.listen and returns where they are. Better
-// no start than one without what was asked for.
+// listen opens the listeners of http.listen and returns their URLs. If one fails, the start
+// fails.
 func (t *Instance) listen(c *config.Config) (urls []string, err error) {
 	h := &c.HTTP
 	for _, address := range h.Listen {
@@ -221,8 +220,8 @@ func (t *Instance) listen(c *config.Config) (urls []string, err error) {
 	return urls, nil
 }
 
-// cannotListen explains why a listener of http.listen is not open, and who is in
-// its place if that can be known.
+// cannotListen returns the failure for a listener that cannot be opened, with the program
+// that uses the address if it is known.
 func cannotListen(err error, address, place string) error {
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot serve http.listen" + at(place) + ": " + err.Error(),
@@ -252,7 +251,7 @@ func at(place string) string {
 	return " (" + place + ")"
 }
 
-// knowAgents refuses names that are no agents.
+// knowAgents returns an error for a name that is not an agent.
 func knowAgents(c *config.Config, names []string) error {
 	var known []string
 	for i := range c.Agents {
@@ -275,7 +274,7 @@ func knowAgents(c *config.Config, names []string) error {
 	return nil
 }
 
-// declared names the agents that there are, a few of them.
+// declared returns a sentence with the first few agents of the file.
 func declared(known []string) string {
 	const few = 20
 	switch {
@@ -287,7 +286,7 @@ func declared(known []string) string {
 	return "It declares " + strings.Join(known, ", ") + "."
 }
 
-// only makes the named agents the ones that start by themselves.
+// only sets Autostart for the named agents and clears it for the others.
 func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Agent {
 	if len(names) == 0 {
 		return specs
@@ -302,8 +301,8 @@ func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Ag
 	return specs
 }
 
-// AgentBase is the environment that agents may inherit: ours, without what is
-// meant only for us.
+// AgentBase returns the environment that agents may inherit: that of this program, without
+// variables that are only for it.
 func AgentBase(environ []string) []string {
 	var base []string
 	for _, entry := range environ {
@@ -318,8 +317,8 @@ func AgentBase(environ []string) []string {
 	return base
 }
 
-// logger is the orchestrator's own log, on stderr. Its format follows that of the lines
-// beside it, unless the file or the environment names one.
+// logger returns the orchestrator's own log, on stderr. Its format is that of the output,
+// unless the file or the environment sets one.
 func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
 	level, format := c.Log.Level, c.Log.Format
 	if word := a.Env("ORC_LOG"); word != "" {

@@ -1,9 +1,9 @@
-// Package serve holds the commands that run an orchestrator, and those that start, stop and
-// look after one: up, run, pipe, reload, down, store and backup.
+// Package serve holds the commands that run, start, stop and maintain an orchestrator: up,
+// run, pipe, reload, down, store and backup.
 //
-// An [Instance] is the parts of a running orchestrator, joined: the record, the supervisor,
-// the listeners, and the console that shows what happens. No other package of commands
-// imports the supervisor, but for check, which runs programs in an instance of its own.
+// An [Instance] joins the parts of a running orchestrator: the event log, the supervisor,
+// the listeners and the console. Of the other commands only check, which runs programs in
+// its own instance, imports the supervisor.
 package serve
 
 import (
@@ -36,7 +36,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Instance is the orchestrator at work in this process: its parts, joined.
+// An Instance is an orchestrator in this process.
 type Instance struct {
 	log    hclog.Logger
 	Home   *supervisor.Home
@@ -44,35 +44,34 @@ type Instance struct {
 	Super  *supervisor.Supervisor
 	record ledger
 
-	looksOver func() // ends the look over the record; nil: there is none
+	looksOver func() // stops lookOver; may be nil
 
 	watch    *telemetry.Telemetry
 	shutdown time.Duration // the budget of the ordered stop
 	listener *api.Socket   // the operators' socket
 	remote   []net.Listener
-	urls     []string  // where these are
-	runs     *api.Runs // who has a socket of its own
+	urls     []string  // URLs of remote
+	runs     *api.Runs // agents with their own sockets
 	signer   *api.Signer
 	http     config.HTTP
-	depth    int // how deep what is said may nest
+	depth    int // maximum nesting of messages
 
-	heard, refusals atomic.Int64 // messages of agents, and those of them that were refused
+	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
 
-	// Of a team that has a file.
-	turn   chan struct{} // holds one during a reload
+	// Set for a team with a file.
+	turn   chan struct{} // holds a value during a reload
 	config *config.Config
 	load   func() (*config.Config, config.Problems)
-	Base   []string // the environment that agents inherit from
-	chosen []string // the agents that were named to start; none: as the file says
-	noDeps bool     // without those they depend on
+	Base   []string // environment that agents inherit
+	chosen []string // agents named to start; if empty, the file decides
+	noDeps bool     // do not start their dependencies
 }
 
-// NewTeam makes an instance that holds nothing yet.
+// NewTeam returns an instance that holds nothing yet.
 func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
 
-// Hold takes what an orchestrator needs for itself before anything runs: the
-// state directory, the tree below this process, the socket. What an earlier
-// life left running is ended here.
+// Hold acquires the state directory, the socket and the process tree. It also ends agents
+// that an earlier orchestrator left running.
 func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 	home, err := supervisor.OpenHome(stateDir)
 	if err != nil {
@@ -91,8 +90,8 @@ func (t *Instance) open(socket string) error {
 	if err = supervisor.MakeSocketDir(socket, t.Home.Dir); err != nil {
 		return fmt.Errorf("making the folder of the socket: %w", err)
 	}
-	// The socket comes before anything is ended: another orchestrator that answers there
-	// is alive, and so are its agents.
+	// The socket is opened first: if another orchestrator answers there, its agents must
+	// not be ended.
 	t.listener, err = api.Listen(socket)
 	if err != nil {
 		return fmt.Errorf("opening the socket: %w", err)
@@ -114,7 +113,7 @@ func (t *Instance) open(socket string) error {
 	return nil
 }
 
-// Release gives everything back. Nothing of it is used afterwards.
+// Release releases everything. The instance cannot be used afterwards.
 func (t *Instance) Release() {
 	if t.listener != nil {
 		_ = t.listener.Close()
@@ -122,7 +121,7 @@ func (t *Instance) Release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
-	if t.watch != nil { // it may have to read the record
+	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
 	if t.looksOver != nil {
@@ -138,8 +137,8 @@ func (t *Instance) Release() {
 			t.log.Warn("ended processes that no agent could be found for", "processes", programs(left))
 		}
 	}
-	// The socket goes next to last: who waits for the end waits for that, and may
-	// start another orchestrator at once.
+	// The socket is removed next to last. Clients that wait for the end wait for its
+	// removal, and may start another orchestrator at once.
 	if t.listener != nil {
 		t.listener.Remove()
 		supervisor.RemoveSocketDir(t.listener.Addr().String(), t.Home.Dir)
@@ -155,13 +154,12 @@ func programs(processes []child.Process) string {
 	return strings.Join(words, ", ")
 }
 
-// runCommand runs the command of a secret, as a child like any other.
+// runCommand runs the command of a secret as a child process.
 func (t *Instance) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
 	return t.host.Run(ctx, command, dir, env)
 }
 
-// Supervise makes the supervisor of a configuration, with what was recorded in
-// earlier lives.
+// Supervise creates the supervisor of a configuration with the state from the event log.
 func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	if os.Getenv("GOGC") == "" {
 		tendGarbage()
@@ -188,8 +186,8 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	return nil
 }
 
-// sound returns an error if the state directory or the record in it was deleted or
-// replaced: what is recorded from then on would be lost with this process.
+// sound returns an error if the state directory or the event log was deleted or replaced.
+// New facts would then be lost with this process.
 func (t *Instance) sound() error {
 	name, open := t.Home.Lock()
 	if err := eventlog.InPlace(name, open); err != nil {
@@ -201,8 +199,8 @@ func (t *Instance) sound() error {
 	return nil
 }
 
-// lookOver reads the whole record once in the background, so that damage is logged before
-// a request meets it. It returns a function that ends the reading.
+// lookOver reads the whole event log once in the background, so that damage is logged
+// before a request meets it. The returned function stops the reading.
 func (t *Instance) lookOver() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -215,7 +213,7 @@ func (t *Instance) lookOver() (end func()) {
 				}
 				return
 			}
-			if r.Seq%512 == 0 { // at most some 50,000 facts a second: nothing waits for this
+			if r.Seq%512 == 0 { // at most about 50,000 facts a second
 				select {
 				case <-ctx.Done():
 					return
@@ -230,7 +228,7 @@ func (t *Instance) lookOver() (end func()) {
 	}
 }
 
-// start makes a process for the supervisor.
+// start starts a process for the supervisor.
 func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
 	c, err := t.host.Start(spec)
 	if err != nil {
@@ -239,7 +237,7 @@ func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
 	return c, nil
 }
 
-// door joins what can be asked to who answers it.
+// door returns the API of the instance.
 func (t *Instance) door() *api.API {
 	s := t.Super
 	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
@@ -284,7 +282,7 @@ func (t *Instance) door() *api.API {
 	}
 }
 
-// Serve opens the API; it is shut by what it returns.
+// Serve starts the API. The returned function shuts it down.
 func (t *Instance) Serve() (shut func()) {
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)
@@ -300,7 +298,7 @@ func (t *Instance) Serve() (shut func()) {
 	}
 }
 
-// down stops everything and tells of it until the end.
+// down stops the team and sends its events until the end.
 func (t *Instance) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
 	q := output.EventQuery{Since: t.Super.Seq(), Follow: true}
 	if r.Force {
@@ -343,7 +341,7 @@ func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) er
 	return t.Super.Logs(ctx, q, func(l wire.LogLine) error { return send(l) })
 }
 
-// number reads a number of a query.
+// number returns a number of a query, or otherwise if it is missing.
 func number(query url.Values, name string, otherwise int64) (int64, error) {
 	text := query.Get(name)
 	if text == "" {
@@ -356,7 +354,7 @@ func number(query url.Values, name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// CannotHold explains why hold failed.
+// CannotHold returns the failure for an error of Hold.
 func CannotHold(err error, stateDir string) error {
 	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
 		return &cli.Failure{

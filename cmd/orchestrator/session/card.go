@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// sessionCard is a session and its rules.
+// sessionCard returns the description of a session and its rules.
 func sessionCard(v *wire.SessionView, p term.Paint) string {
 	c := term.Card{}
 	from := "the file"
@@ -36,7 +36,7 @@ func sessionCard(v *wire.SessionView, p term.Paint) string {
 	return fmt.Sprintf("%s  %s\n", p.Strong(term.OneLine(v.ID)), session(p, v.State, term.OneLine(v.State))) + term.Table(c.Lines)
 }
 
-// plainDuration is a time of milliseconds as the file would say it.
+// plainDuration formats milliseconds as in the configuration file.
 func plainDuration(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
 
 func validationWords(validation string) string {
@@ -49,7 +49,7 @@ func validationWords(validation string) string {
 	return validation
 }
 
-// membersTable lists the members, and what each is at.
+// membersTable returns the table of members with their current work.
 func membersTable(v *wire.SessionView, p term.Paint) string {
 	rows := [][]term.Cell{{term.Text("MEMBER"), term.Text("TYPE"), term.Text("STATUS"), term.Figure("WAITING"), term.Text("AT")}}
 	for i := range v.Standing {
@@ -65,7 +65,7 @@ func membersTable(v *wire.SessionView, p term.Paint) string {
 	return term.Table(rows)
 }
 
-// atWords say what a member has to do now: a few things, and how many more.
+// atWords returns what a member has to do, a few items and the number of the others.
 func atWords(v *wire.SessionView, m *wire.MemberView) string {
 	const few = 3
 	var at []string
@@ -89,7 +89,7 @@ func atWords(v *wire.SessionView, m *wire.MemberView) string {
 	return cmp.Or(strings.Join(at, ", "), "-")
 }
 
-// The phases in which it is the developer's, or the architect's, to do something.
+// The phases in which the developer, or the architect, must act.
 var (
 	phasesOfDeveloper = []string{wire.PhaseAssigned, wire.PhaseWorking}
 	phasesOfArchitect = []string{wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign}
@@ -105,8 +105,7 @@ func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
 	return false
 }
 
-// sessionID is an id as people see it: those of members are short, those of the
-// orchestrator are told by their beginning.
+// sessionID returns an id for people: the beginning of a UUID, or else the id.
 func sessionID(id string) string {
 	if term.WholeID(id) {
 		return term.ID(id)
@@ -114,7 +113,7 @@ func sessionID(id string) string {
 	return term.Clip(term.OneLine(id), 40)
 }
 
-// taskHead is the line above what was said of a task.
+// taskHead returns the line above the messages of a task.
 func taskHead(t *wire.SessionTask, p term.Paint) string {
 	said := []string{
 		p.Strong(sessionID(t.TaskID)), term.Clip(term.OneLine(t.Name), 60), phaseWords(t, p),
@@ -138,20 +137,19 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "  ") + "\n"
 }
 
-// phaseWords are where a task stands in its session, and what became of it.
+// phaseWords returns the phase of a task, and its state if that is final.
 func phaseWords(t *wire.SessionTask, p term.Paint) string {
 	state := p.Task(t.State, term.OneLine(string(t.State)))
 	switch {
 	case t.Phase == wire.PhaseOver:
 		return state
-	case t.State.Final(): // it is done, and its reviews go on
+	case t.State.Final(): // done, but still under review
 		return phase(p, t.Phase, term.OneLine(t.Phase)) + ", " + state
 	}
 	return phase(p, t.Phase, term.OneLine(t.Phase))
 }
 
-// taskFoot is what stands below what was said of a task: what went wrong, and the
-// findings that are open.
+// taskFoot returns the lines below the messages of a task: its error and open findings.
 func taskFoot(t *wire.SessionTask, p term.Paint) string {
 	foot := ""
 	if e := t.Error; e != nil {
@@ -186,7 +184,7 @@ func isOrAre(n int, noun string) string {
 	return term.Count(n, noun) + " are"
 }
 
-// phase is the colour of where a task is in its session.
+// phase paints a text in the color of a phase.
 func phase(p term.Paint, phase, text string) string {
 	switch phase {
 	case wire.PhaseWorking:
@@ -197,7 +195,7 @@ func phase(p term.Paint, phase, text string) string {
 	return text
 }
 
-// severity is the colour of a finding.
+// severity paints a text in the color of a severity.
 func severity(p term.Paint, severity, text string) string {
 	switch severity {
 	case wire.SeverityCritical, wire.SeverityMajor:
@@ -208,7 +206,7 @@ func severity(p term.Paint, severity, text string) string {
 	return text
 }
 
-// verdict is the colour of what a review comes to.
+// verdict paints a text in the color of a verdict.
 func verdict(p term.Paint, verdict, text string) string {
 	switch verdict {
 	case wire.VerdictApproved:

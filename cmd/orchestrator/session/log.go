@@ -12,30 +12,30 @@ import (
 	"orchestrator/wire"
 )
 
-// said is a message of a session as the log has it, as far as people are shown it.
+// said is a message of a session, with the parts of its log entry that are shown.
 type said struct {
 	id, kind  string
 	from, to  string
-	by        string // who said it in the name of from; "" when it did
-	chain     string // its correlation
-	task      string // it is about
+	by        string // sender on behalf of from; "" if from itself
+	chain     string // correlation ID
+	task      string // ID of its task
 	at        string
-	lines     []string // what it says, in words
-	refused   string   // why it was not delivered; "" when it was
-	complaint []string // what was forgiven, or all that is wrong
+	lines     []string // text
+	refused   string   // why it was rejected; "" if it was accepted
+	complaint []string // lapses that were accepted, or all errors
 	replyTo   string
 	payload   wire.Raw
 }
 
-// sessionLog is what was said in a session, chain by chain.
+// A sessionLog holds the messages of a session by correlation.
 type sessionLog struct {
 	view    *wire.SessionView
 	said    []said
 	threads []*thread // in the order of the first message of each
 }
 
-// thread is one chain: the tasks that it is about, and its messages in the order of
-// a tree, each with how deep it stands.
+// A thread holds the messages with one correlation: its tasks, and its messages in tree
+// order with their depths.
 type thread struct {
 	key   string
 	tasks []*wire.SessionTask
@@ -43,8 +43,7 @@ type thread struct {
 	deep  []int
 }
 
-// deepestReply is how deep answers to answers are shown: what is deeper stands no
-// further to the right.
+// deepestReply is the maximum indentation of replies.
 const deepestReply = 6
 
 func readLog(seen *sessionSeen) (*sessionLog, error) {
@@ -62,9 +61,9 @@ func readLog(seen *sessionSeen) (*sessionLog, error) {
 	return log, nil
 }
 
-// gather puts messages and tasks into their chains. A message goes with its task,
-// whatever chain it names; one that has none, as some that are refused, goes with
-// what it answers.
+// gather sorts messages and tasks into threads. A message belongs to the thread of its
+// task, even if it names another one. A message without a thread belongs to that of the
+// message it replies to.
 func (l *sessionLog) gather() {
 	chainOf := make(map[string]string) // of tasks, and of messages
 	for i := range l.view.Tasks {
@@ -96,8 +95,8 @@ func (l *sessionLog) gather() {
 	}
 }
 
-// order makes a tree of the messages of a chain: each stands below what it answers,
-// if that came before.
+// order arranges the messages of a thread as a tree. A reply follows an earlier message
+// that it answers.
 func (l *sessionLog) order(th *thread) {
 	at := make(map[string]int, len(th.said))
 	below := make(map[int][]int)
@@ -129,7 +128,7 @@ func (l *sessionLog) order(th *thread) {
 	}
 }
 
-// draw is the log for a screen of some width; 0: as wide as it is.
+// draw returns the log for a screen of the given width, or without a limit for 0.
 func (l *sessionLog) draw(p term.Paint, now time.Time, wide int) string {
 	var rows [][]term.Cell
 	ends := make([]int, len(l.threads))
@@ -157,7 +156,7 @@ func (l *sessionLog) draw(p term.Paint, now time.Time, wide int) string {
 	return b.String()
 }
 
-// narrow cuts what messages say to the width that the columns before it leave.
+// narrow cuts the text of messages to the width that the other columns leave.
 func narrow(rows [][]term.Cell, wide int) {
 	if wide == 0 {
 		return
@@ -190,8 +189,8 @@ func (th *thread) head(p term.Paint) string {
 	return head + p.Dim("chain "+term.OneLine(th.key)) + "\n"
 }
 
-// foot is what stands below a chain. What was found in a task that was revised under
-// another id is followed there.
+// foot returns the lines below a thread. Findings in a task that was revised under another
+// ID are shown with that one.
 func (th *thread) foot(p term.Paint) string {
 	foot := ""
 	for _, t := range th.tasks {
@@ -204,11 +203,11 @@ func (th *thread) foot(p term.Paint) string {
 	return foot
 }
 
-// mostWrong is how much of what is wrong with a message is shown.
+// mostWrong is how many lines of errors of a message are shown.
 const mostWrong = 5
 
-// rows are a message: when, from and to, of what type, and what it says. Below it
-// stands what has no room in one line.
+// rows returns the rows of a message: time, members, type and text. Further lines of text
+// follow below.
 func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]term.Cell {
 	indent := ""
 	if deep > 0 {
@@ -240,8 +239,8 @@ func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]ter
 	return rows
 }
 
-// wrong is why a message was refused, and all that is wrong with it, a few of each.
-// The first of what is wrong with one that makes no sense is why, with its place.
+// wrong returns why a message was rejected, and its first errors. If the first error is the
+// reason, they become one line with the place.
 func (s *said) wrong() []string {
 	lines := []string{"refused: " + term.OneLine(s.refused)}
 	for i, c := range s.complaint {

@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// newSessionFlags are what a session is to be.
+// newSessionFlags are the flags of session new.
 type newSessionFlags struct {
 	members       []string
 	strict        bool
@@ -27,9 +27,9 @@ func sessionNewCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "new NAME --member AGENT=TYPE…",
 		Short: "Create a session",
-		Long: `Makes a session of agents, each of which is an architect, a developer or a
-reviewer. They need not run yet. It stays over a restart; one that every start should
-have belongs in the file.`,
+		Long: `Creates a session of agents. Each agent is an architect, a developer or a reviewer, and
+need not run yet. The session survives restarts. Declare permanent sessions in the
+file.`,
 		Example: `  orchestrator session new checkout --member ada=architect --member dev=developer --member rex=reviewer
   orchestrator session new checkout --member ada=architect --member dev=developer --require-review --max-iterations 5 --on-max abort`,
 		Args:              cli.ArgCount(1, 1),
@@ -37,11 +37,11 @@ have belongs in the file.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return newSession(a, args[0], &f) },
 	}
 	set := verb.Flags()
-	set.StringArrayVar(&f.members, "member", nil, "an agent that is in it, and as what: `AGENT=TYPE`, may be repeated")
-	set.BoolVar(&f.strict, "strict", false, "forgive nothing: messages are exactly as the protocol has them")
-	set.Int32Var(&f.maxIterations, "max-iterations", wire.SessionIterations, "a task is reviewed `N` times at most, if it says nothing else")
-	set.Var(&f.onMax, "on-max", "what becomes of one that is not right then: abort, force_approve or human_review")
-	set.BoolVar(&f.requireReview, "require-review", false, "a task is done when it is approved, not before")
+	set.StringArrayVar(&f.members, "member", nil, "member and its role in the session: `AGENT=TYPE`, may be repeated")
+	set.BoolVar(&f.strict, "strict", false, "reject messages that deviate from the protocol in any way")
+	set.Int32Var(&f.maxIterations, "max-iterations", wire.SessionIterations, "review a task at most `N` times, unless the task sets a limit")
+	set.Var(&f.onMax, "on-max", "what happens to a task that is not approved then: abort, force_approve or human_review")
+	set.BoolVar(&f.requireReview, "require-review", false, "a task is done only when it is approved")
 	_ = verb.RegisterFlagCompletionFunc("member", cli.Completion(a, completeMembers))
 	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)
@@ -71,7 +71,7 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 	})
 }
 
-// spec is what the flags say.
+// spec returns the session for the flags.
 func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 	spec := &wire.SessionSpec{
 		ID: name, Validation: wire.ValidationStandard, MaxIterations: int64(f.maxIterations), OnMax: f.onMax.Value, RequireReview: f.requireReview,
@@ -97,7 +97,7 @@ func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 	return spec, nil
 }
 
-// memberOf reads AGENT=TYPE.
+// memberOf parses AGENT=TYPE.
 func memberOf(word string) (wire.SessionMember, error) {
 	agent, kind, ok := strings.Cut(word, "=")
 	if !ok || agent == "" {
@@ -112,7 +112,7 @@ func memberOf(word string) (wire.SessionMember, error) {
 	return wire.SessionMember{AgentID: agent, AgentType: kind}, nil
 }
 
-// completeMembers offers agents, and behind the sign what they may be.
+// completeMembers completes agents, and after the = their types.
 func completeMembers(a *cli.App, verb *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	if agent, _, ok := strings.Cut(begun, "="); ok {

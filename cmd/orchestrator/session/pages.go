@@ -9,19 +9,19 @@ import (
 	"orchestrator/wire/object"
 )
 
-// sessionSeen is a session with messages of its log, which are as they came:
-// programs are shown keys that we do not know yet too.
+// sessionSeen is a session with messages of its log. The messages are unchanged JSON, which
+// keeps keys unknown to this version.
 type sessionSeen struct {
 	wire.SessionView
 	Messages []wire.Raw `json:"messages"`
 
-	before int    // messages that are left out, before these
-	raw    []byte // the last page, of which all but the messages is true now
+	before int    // number of omitted earlier messages
+	raw    []byte // the last page; current except for its messages
 	pages  int
 }
 
-// getSession asks for a session with the last messages that are wanted, 0 for all.
-// Pages go forward from the beginning, so that is where it begins.
+// getSession returns a session with its last most messages, or with all for 0. It reads all
+// pages, because the API only pages forward.
 func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
 	var kept []wire.Raw
 	before := 0
@@ -47,8 +47,7 @@ func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSe
 	}
 }
 
-// document is the session for programs: as it came where that was everything, and
-// else with the messages of all pages.
+// document returns the JSON of the session with the messages of all pages.
 func (s *sessionSeen) document() ([]byte, error) {
 	if s.pages == 1 && s.before == 0 {
 		return s.raw, nil

@@ -12,31 +12,31 @@ import (
 	"orchestrator/wire"
 )
 
-// ReviewCommand makes the command review.
+// ReviewCommand returns the review command.
 func ReviewCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "review",
 		Short: "List and show reviews",
-		Long: `In a session an architect asks a reviewer to judge a task that is done, and the
-reviewer answers with a verdict and with findings, which are followed from one review
-of the task to the next. More about all of it: orchestrator help session.`,
+		Long: `In a session an architect requests the review of a completed task. The reviewer answers
+with a verdict and findings. Findings are tracked from one review of the task to the
+next. See orchestrator help session.`,
 		Example: "  orchestrator review ls --open\n  orchestrator review show review-001",
 	},
 		reviewListCommand(a), reviewShowCommand(a),
 	)
 }
 
-// reviewFlags choose among reviews.
+// reviewFlags are the flags of review ls.
 type reviewFlags struct {
 	session string
 	open    bool
 }
 
-// reviewDocument and reviewsDocument answer programs.
+// reviewDocument and reviewsDocument are the JSON answers with one review and with several.
 type reviewDocument struct {
 	FormatVersion string             `json:"format_version"`
 	Review        wire.Raw           `json:"review"`
-	Findings      []wire.FindingView `json:"findings"` // those that it names
+	Findings      []wire.FindingView `json:"findings"` // findings that the review names
 }
 
 type reviewsDocument struct {
@@ -44,7 +44,7 @@ type reviewsDocument struct {
 	Reviews       []wire.Raw `json:"reviews"`
 }
 
-// reviewSeen is a review, and its document as it came.
+// reviewSeen is a review with its unchanged JSON.
 type reviewSeen struct {
 	wire.ReviewView
 	raw wire.Raw
@@ -55,9 +55,8 @@ func reviewListCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ls",
 		Short: "List the reviews",
-		Long: `Lists the reviews of all sessions, in the order in which they were asked for: of
-which task, by which reviewer, the how many-th it is of its task, what it came to, and how many
-findings its result has.`,
+		Long: `Lists the reviews of all sessions in the order of their requests: task, reviewer,
+iteration, verdict and number of findings.`,
 		Example: `  orchestrator review ls --open
   orchestrator review ls --session checkout
   orchestrator review ls -q --open      ids alone`,
@@ -72,12 +71,12 @@ findings its result has.`,
 	}
 	set := verb.Flags()
 	set.StringVar(&f.session, "session", "", "only reviews of the session `NAME`")
-	set.BoolVar(&f.open, "open", false, "only those that have no result yet")
+	set.BoolVar(&f.open, "open", false, "only reviews without a result")
 	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
 	return verb
 }
 
-// ListReviews asks for reviews, oldest first.
+// ListReviews returns reviews, oldest first.
 func ListReviews(ctx context.Context, a *cli.App, d *cli.Client, want wire.ListReviews) ([]reviewSeen, error) {
 	text, err := a.Ask(ctx, d, "list-reviews", want)
 	if err != nil {

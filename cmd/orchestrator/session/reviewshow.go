@@ -20,9 +20,9 @@ func reviewShowCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a review in full",
-		Long: `Shows a review: of which task it is, who reviews it, what it came to, and each of
-its findings, with the review since which it is open, or that found it fixed. Any
-unique prefix of its id will do.`,
+		Long: `Shows a review: its task, reviewer, verdict and findings. For each finding it shows the
+review that found it and the one that found it fixed. Any unique prefix of the id is
+accepted.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completeReviews),
@@ -33,7 +33,7 @@ unique prefix of its id will do.`,
 			return showReview(a, args[0], session)
 		},
 	}
-	verb.Flags().StringVar(&session, "session", "", "the session `NAME` that it belongs to, where several have one of this id")
+	verb.Flags().StringVar(&session, "session", "", "the session `NAME`, if several sessions have a review with this id")
 	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
 	return verb
 }
@@ -68,7 +68,7 @@ func showReview(a *cli.App, word, session string) error {
 
 const noReviewHint = "See which there are: orchestrator review ls"
 
-// reviewOf finds the review that a word stands for.
+// reviewOf returns the review whose id is word or begins with it.
 func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	var exact, fits []*reviewSeen
 	var ids []string
@@ -116,7 +116,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	}
 }
 
-// reviewed asks for the task of a review, and for what its result said.
+// reviewed returns the task of a review and the content of its result.
 func reviewed(ctx context.Context, a *cli.App, d *cli.Client, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
 	seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
 	if err != nil {
@@ -143,8 +143,8 @@ func reviewed(ctx context.Context, a *cli.App, d *cli.Client, r *reviewSeen) (*w
 	return &wire.SessionTask{TaskID: r.TaskID}, result, nil
 }
 
-// findingsOf are the findings that a review names, in its order. When the task was planned
-// anew since, they are as the review said them.
+// findingsOf returns the findings that a review names, in its order. Findings that the task
+// no longer has are returned as the review stated them.
 func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.FindingView {
 	found := make([]wire.FindingView, 0, len(r.Findings))
 	for _, id := range r.Findings {
@@ -158,7 +158,7 @@ func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.F
 	return found
 }
 
-// findingOf is a finding as a review said it.
+// findingOf returns a finding as a review stated it.
 func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
 	v := wire.FindingView{ID: id}
 	if i := slices.IndexFunc(said, func(f findingSaid) bool { return f.ID == id }); i >= 0 {
@@ -169,7 +169,7 @@ func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
 	return v
 }
 
-// reviewCard is a review in full.
+// reviewCard returns the description of a review in full.
 func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p term.Paint, now time.Time) string {
 	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c := term.Card{}
@@ -216,7 +216,7 @@ func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
 	return rows
 }
 
-// completeReviews offers the ids of reviews.
+// completeReviews completes the ids of reviews.
 func completeReviews(a *cli.App, _ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(already) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -12,9 +12,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// readSaid reads an entry of the log: the message, and beside it what the log says
-// of it. A message that was refused may be anything, and is shown as far as it makes
-// sense.
+// readSaid decodes an entry of the log. A rejected message may have any content, so its
+// invalid parts are ignored.
 func readSaid(raw wire.Raw) (said, error) {
 	e, err := cli.Decode[wire.SessionEntry](raw)
 	if err != nil {
@@ -30,16 +29,16 @@ func readSaid(raw wire.Raw) (said, error) {
 	return s, nil
 }
 
-// widestWord is how much of a name or a type stands in a line: what makes no sense
-// may be as long as a line.
+// widestWord is the maximum width of a name or a type. Those of a rejected message may be
+// of any length.
 const widestWord = 64
 
 type speakerSaid struct {
 	AgentID string `json:"agent_id"`
 }
 
-// bodyOf reads the part of a payload that people are shown. What was refused may
-// be anything: then there is nothing to show, and nothing wrong with that.
+// bodyOf decodes the shown part of a payload. It ignores errors, because rejected messages
+// may have any content.
 func bodyOf[T any](payload wire.Raw) (body T) {
 	if len(payload) > 0 {
 		_ = object.DecodeOwn(payload, &body)
@@ -47,8 +46,7 @@ func bodyOf[T any](payload wire.Raw) (body T) {
 	return body
 }
 
-// sessionWords are the task that a message is about, and what matters of what it
-// says, in words.
+// sessionWords returns the task of a message and a summary of its payload.
 func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 	var words []string
 	switch kind {
@@ -92,7 +90,7 @@ func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 	return b.TaskID, lines
 }
 
-// spaced are the words that say something, fit for a screen.
+// spaced joins the words that are not empty, each safe for a terminal.
 func spaced(words ...string) string {
 	var shown []string
 	for _, word := range words {
@@ -110,7 +108,7 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// aboutSaid is what any payload may say.
+// aboutSaid is the part that all payloads share.
 type aboutSaid struct {
 	TaskID string `json:"task_id"`
 }
@@ -129,7 +127,7 @@ type assignmentSaid struct {
 	} `json:"dependencies"`
 }
 
-// after are the tasks that an assignment waits for.
+// after returns the tasks that an assignment waits for.
 func (b *assignmentSaid) after() string {
 	var ids []string
 	for _, d := range b.Dependencies {
@@ -194,7 +192,7 @@ func (b *completionSaid) tests() string {
 	return "tests passed"
 }
 
-// fewFiles are how many files there are, and the first ones.
+// fewFiles returns the number of files and the first few names.
 func fewFiles(paths []string) string {
 	const few = 3
 	if len(paths) == 0 {
@@ -236,11 +234,10 @@ type findingSaid struct {
 	Fixed int64  `json:"fixed_in_iteration"`
 }
 
-// severities are in the order in which people want to know.
+// severities lists the severities, the worst first.
 var severities = []string{wire.SeverityCritical, wire.SeverityMajor, wire.SeverityMinor, wire.SeveritySuggestion}
 
-// counts say how many findings there are of each severity, those that are fixed by
-// themselves.
+// counts returns the number of open findings by severity, and of fixed ones.
 func (b *resultSaid) counts() string {
 	number := make(map[string]int)
 	fixed := 0
@@ -263,7 +260,7 @@ func (b *resultSaid) counts() string {
 	return cmp.Or(strings.Join(said, ", "), "no findings")
 }
 
-// first are the worst findings that are open, a line each.
+// first returns the worst open findings, a line each.
 func (b *resultSaid) first() (lines []string) {
 	const few = 3
 	open := 0

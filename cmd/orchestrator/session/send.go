@@ -15,10 +15,9 @@ func sessionSendCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "send NAME FILE|-",
 		Short: "Send a message in a session",
-		Long: `Says a message of a session: one JSON object, in a file or on stdin. Here at the
-socket you may speak for every member; inside of an agent it is that agent's own. A
-message with the message_id of one that was said before, and the same words, is said
-once.`,
+		Long: `Sends a message in a session: one JSON object, in a file or on stdin. At the socket you
+may send for every member; inside an agent only for that agent. A repeated message with
+the same message_id and content is sent once.`,
 		Example: `  orchestrator session send checkout assignment.json
   id=$(orchestrator session send checkout - -q <assignment.json)`,
 		Args: cli.ArgCount(2, 2),

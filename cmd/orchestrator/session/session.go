@@ -1,4 +1,4 @@
-// Package session holds the commands on sessions and on the reviews in them.
+// Package session holds the commands on sessions and their reviews.
 package session
 
 import (
@@ -17,15 +17,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command session.
+// Command returns the session command.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "session",
 		Short: "Inspect sessions of architects, developers and reviewers",
-		Long: `In a session an architect gives out tasks, developers do them, and reviewers judge
-them. Each message between them is checked against the rules, kept, and delivered.
-Sessions stand in the file, or are made here. More about all of it:
-orchestrator help session.`,
+		Long: `In a session an architect assigns tasks, developers do them, and reviewers review them.
+Each message between them is checked against the rules, stored and delivered. Sessions
+are declared in the file or created here. See orchestrator help session.`,
 		Example: `  orchestrator session ls
   orchestrator session show checkout
   orchestrator session send checkout message.json`,
@@ -38,9 +37,8 @@ func sessionListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List the sessions",
-		Long: `Lists the sessions: who is in each, how many of its tasks are not over yet, how
-many reviews wait for their result, and how many messages there were, of which some
-may have been refused.`,
+		Long: `Lists the sessions: members, open tasks, open reviews, and the number of messages, with
+rejected ones.`,
 		Example:           "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -88,7 +86,7 @@ func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
 	return rows
 }
 
-// session is the colour of a session's state.
+// session paints a text in the color of a session's state.
 func session(p term.Paint, state, text string) string {
 	if state == wire.SessionOpen {
 		return p.Good(text)
@@ -96,8 +94,7 @@ func session(p term.Paint, state, text string) string {
 	return p.Dim(text)
 }
 
-// memberWords say how many members there are of each type, in the order in which
-// work goes.
+// memberWords returns the number of members of each type.
 func memberWords(members []wire.SessionMember) string {
 	var said []string
 	for _, kind := range wire.AgentTypes {
@@ -116,8 +113,7 @@ func memberWords(members []wire.SessionMember) string {
 
 const noSessionHint = "See which there are: orchestrator session ls"
 
-// noSession adds to a refusal of a session that is not known, which was probably
-// meant.
+// noSession adds the session that was probably meant to an error about an unknown one.
 func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Code != wire.CodeNotFound {
@@ -125,7 +121,7 @@ func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err 
 	}
 	known := sessionNames(ctx, a, d)
 	if slices.Contains(known, name) {
-		return err // it is something else that is not there
+		return err // something else was not found
 	}
 	if likely := cli.Nearest(name, known); likely != "" {
 		f.Because = append(f.Because, fmt.Sprintf("Did you mean %q?", likely))
@@ -136,7 +132,7 @@ func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err 
 func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
 	raw, err := d.Ask(ctx, "list-sessions", struct{}{})
 	if err != nil {
-		return nil // what is wrong is known already
+		return nil // the caller reports the first error
 	}
 	list, _ := cli.Decode[wire.SessionList](raw)
 	var names []string
@@ -146,7 +142,7 @@ func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
 	return names
 }
 
-// completeSessions offers the names of sessions, with who is in them.
+// completeSessions completes the names of sessions, with their members.
 func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, s := range cli.CompletionList[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
@@ -155,7 +151,7 @@ func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cob
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeOneSession is completeSessions for verbs that take one.
+// completeOneSession is completeSessions for commands that take one session.
 func completeOneSession(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(already) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// sessionFlags choose among the messages of a session.
+// sessionFlags are the flags of session show.
 type sessionFlags struct {
 	task  string
 	chain string
@@ -27,13 +27,12 @@ func sessionShowCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a session with its members, tasks and messages",
-		Long: `Shows a session: its rules, its members and what each is at, and what they have
-said, chain by chain, with answers below what they answer. Each task has its phase,
-the reviews that it has had of those that it may have, and the findings that are still
-open. A message that was refused is there too, with what was wrong with it.
+		Long: `Shows a session: its rules, its members with their current work, and its messages by
+correlation, with replies below the messages they answer. Each task has its phase, its
+number of reviews and their limit, and its open findings. Rejected messages are shown
+with their errors.
 
-Of many messages the last 100 are shown. -v shows what they say whole, --json is
-all of it.`,
+Only the last 100 messages are shown. -v shows them in full; --json shows everything.`,
 		Example: `  orchestrator session show checkout
   orchestrator session show checkout --task login-form
   orchestrator session show checkout --all -v
@@ -50,7 +49,7 @@ all of it.`,
 	set := verb.Flags()
 	set.StringVar(&f.task, "task", "", "only messages about the task `ID`")
 	set.StringVar(&f.chain, "chain", "", "only messages with this `CORRELATION`")
-	set.StringVarP(&f.most, "limit", "n", "", "only the last `N` messages, or all (100; with --json all)")
+	set.StringVarP(&f.most, "limit", "n", "", "only the last `N` messages, or all (default 100; with --json all)")
 	set.BoolVar(&f.all, "all", false, "all messages")
 	_ = verb.RegisterFlagCompletionFunc("task", completeOfSession(a, sessionTasks))
 	_ = verb.RegisterFlagCompletionFunc("chain", completeOfSession(a, sessionChains))
@@ -58,10 +57,10 @@ all of it.`,
 	return verb
 }
 
-// shownMessages is how many messages a person is shown who did not say.
+// shownMessages is how many messages are shown by default.
 const shownMessages = 100
 
-// mostMessages is how many messages are wanted; 0: all.
+// mostMessages returns the number of wanted messages, or 0 for all.
 func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":
@@ -107,7 +106,7 @@ func showSession(a *cli.App, name string, f *sessionFlags) error {
 	})
 }
 
-// showLog shows a session to people.
+// showLog prints a session for people.
 func showLog(a *cli.App, f *sessionFlags, seen *sessionSeen, log *sessionLog) error {
 	p, now := a.Paint(a.Stdout), time.Now()
 	wide := max(term.Columns(a.Stdout, 120), 60)
@@ -145,7 +144,7 @@ func earlierMessages(n int) string {
 	return term.Count(n, "earlier message") + " are"
 }
 
-// completeOfSession offers what a session has, which the line names.
+// completeOfSession completes items of the session that the arguments name.
 func completeOfSession(a *cli.App, have func(*wire.SessionView) []cobra.Completion) cobra.CompletionFunc {
 	return func(_ *cobra.Command, words []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(words) == 0 {

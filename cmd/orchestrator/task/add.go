@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// addFlags are what a new task is to be.
+// addFlags are the flags of task add.
 type addFlags struct {
 	kind         string
 	spec         string
@@ -27,7 +27,7 @@ type addFlags struct {
 	wait         bool
 }
 
-// noRole is what --role says for a task that any role may do.
+// noRole is the value of --role for a task that any role may do.
 const noRole = "none"
 
 func taskAddCommand(a *cli.App) *cobra.Command {
@@ -35,16 +35,15 @@ func taskAddCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "add TITLE",
 		Short: "Submit a new task",
-		Long: `Makes a task. It goes by itself to an idle agent that has the role and all of the
-capabilities, as soon as the tasks it needs are done.
+		Long: `Creates a task. When the tasks it needs are done, it is assigned to an idle agent that
+has the role and all of the capabilities.
 
-Without --role and --capability it is for a worker. --role none leaves the role
-open, for any agent with the capabilities. A task that says instead what it requires
-(--repo, --language and so on) is matched: it goes to the agent that fits it best.
-With --assign it goes to the one that you name.
+The default role is worker. With --role none any agent with the capabilities can get
+the task. A task with requirements instead (--repo, --language and so on) is matched:
+it goes to the agent that fits best. With --assign it goes to the named agent.
 
---spec and --payload take the text itself, @FILE for what is in a file, or - for
-what comes on stdin. More about all of it: orchestrator help work.`,
+--spec and --payload take the text itself, @FILE for the contents of a file, or - for
+stdin. See orchestrator help work.`,
 		Example: `  orchestrator task add "Say hello"
   orchestrator task add "API handlers" --needs 7f3a --capability go --wait
   orchestrator task add "Review the API" --role reviewer --spec @review.md
@@ -54,7 +53,7 @@ what comes on stdin. More about all of it: orchestrator help work.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, args []string) error {
-			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // an empty variable is not "nothing"
+			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // probably an unset variable of a script
 				return cli.UsageError("--needs is empty", "Leave it out for a task that needs no other")
 			}
 			return addTask(a, args[0], &f)
@@ -66,18 +65,18 @@ what comes on stdin. More about all of it: orchestrator help work.`,
 
 func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringVar(&f.kind, "type", "task", "what `KIND` of work it is; agents are told")
+	set.StringVar(&f.kind, "type", "task", "`KIND` of work, which the agent is told")
 	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	f.needs.addTo(a, verb)
 	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, one of the file, or none for any")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "what the agent must be able to do: `NAMES`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities that the agent must have: comma-separated `NAMES`; may be repeated")
 	f.wants.addTo(a, verb)
-	set.StringVar(&f.assign, "assign", "", "give it to `AGENT`")
-	set.BoolVar(&f.plan, "require-plan", false, "that agent says first how it will go about it")
-	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first, 3 is what it has without one")
+	set.StringVar(&f.assign, "assign", "", "assign the task to `AGENT`")
+	set.BoolVar(&f.plan, "require-plan", false, "the agent must submit a plan for approval first")
+	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first (default 3)")
 	f.details.addTo(verb)
-	set.BoolVar(&f.wait, "wait", false, "come back when it has ended, as task wait does")
+	set.BoolVar(&f.wait, "wait", false, "wait until the task has ended, as task wait does")
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
 	_ = verb.RegisterFlagCompletionFunc("assign", a.CompleteAgents)
 	_ = verb.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(priorityWords, cobra.ShellCompDirectiveNoFileComp))
@@ -86,8 +85,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	}
 }
 
-// request is what is asked of the orchestrator; the tasks it needs are added
-// later.
+// request returns the request for the flags. The needed tasks are added later.
 func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredCapabilities: f.capabilities}
 	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
@@ -113,9 +111,8 @@ func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	return r, err
 }
 
-// requiredRole is the role that the task asks for. With one it would go to
-// each agent that has it; so there is none when it is to be matched, or when its
-// agent is named.
+// requiredRole returns the role that the task requires. A matched task and one for a named
+// agent have none, because a role would assign the task to any agent that has it.
 func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error) {
 	asks := f.role.Value != "" || len(f.capabilities) > 0
 	matched := !requirements.Empty()
@@ -164,8 +161,8 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 	})
 }
 
-// makeTask submits a task, and gives it to the agent that was named. That there
-// is one is made sure of first: a task without an agent is not what was wanted.
+// makeTask submits a task and assigns it to the named agent. It first checks that the agent
+// exists, so that no unassigned task is left behind.
 func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
 	if f.assign == "" {
 		return askTask(ctx, a, d, "submit-task", request)
@@ -181,7 +178,7 @@ func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.Subm
 	return t, text, butMade(err, &t)
 }
 
-// created says that there is a new task, and what has become of it meanwhile.
+// created prints that a task was created, with its current state.
 func created(ctx context.Context, a *cli.App, d *cli.Client, t Seen) (words string, err error) {
 	if now, _, err := GetTask(ctx, a, d, t.ID); err == nil {
 		t = now
@@ -194,7 +191,7 @@ func created(ctx context.Context, a *cli.App, d *cli.Client, t Seen) (words stri
 	return words, err
 }
 
-// waitForNew goes on as task wait does.
+// waitForNew waits for a new task as task wait does.
 func waitForNew(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
 	v := vigil(a, d, []string{id}, false)
 	v.told[0] = told

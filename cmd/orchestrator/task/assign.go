@@ -18,12 +18,11 @@ func taskAssignCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "assign ID AGENT|--auto",
 		Short: "Give a task to an agent",
-		Long: `Gives a pending task to an agent, which is told and says itself when it starts.
-With --require-plan it says first how it will go about it, and starts when the
-plan is approved.
+		Long: `Assigns a pending task to an agent. The agent is notified and must start the task
+itself. With --require-plan it first submits a plan and starts when that is approved.
 
---auto gives a task that has requirements to the agent that fits them best. When
-no agent fits it says why, agent by agent, and the exit code is 1.`,
+--auto assigns a task with requirements to the agent that fits best. If no agent fits,
+the reasons are listed for each agent, and the exit code is 1.`,
 		Example: `  orchestrator task assign 91c0 coder-0
   orchestrator task assign 91c0 coder-0 --require-plan
   orchestrator task assign --auto 91c0`,
@@ -45,12 +44,12 @@ no agent fits it says why, agent by agent, and the exit code is 1.`,
 			})
 		},
 	}
-	verb.Flags().BoolVar(&auto, "auto", false, "to the agent that fits its requirements best")
-	verb.Flags().BoolVar(&plan, "require-plan", false, "the agent says first how it will go about it")
+	verb.Flags().BoolVar(&auto, "auto", false, "assign it to the agent that fits its requirements best")
+	verb.Flags().BoolVar(&plan, "require-plan", false, "the agent must submit a plan for approval first")
 	return verb
 }
 
-// completeAssignment offers tasks that have not ended, and then agents.
+// completeAssignment completes a task that has not ended, and then an agent.
 func completeAssignment(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(already) {
 	case 0:
@@ -86,8 +85,7 @@ func autoAssign(ctx context.Context, a *cli.App, d *cli.Client, word string) err
 	return a.Print("%s assigned to %s, score %d\n", a.Paint(a.Stdout).Strong(term.ID(id)), term.OneLine(reply.ServerName), reply.MatchScore)
 }
 
-// notMatched adds to a refusal what can be done for a task that has no
-// requirements.
+// notMatched adds what to do with a task without requirements to an error.
 func notMatched(err error, id string) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if ok && f.Details["reason"] == "no_requirements" {
@@ -97,8 +95,7 @@ func notMatched(err error, id string) error {
 	return err
 }
 
-// nobodyFits is the answer when no agent fits: an answer, for programs as for
-// people, and a no.
+// nobodyFits reports that no agent fits a task, with the reasons. The exit code is ExitNo.
 func nobodyFits(ctx context.Context, a *cli.App, d *cli.Client, id string, text []byte) error {
 	if a.Flags.JSON {
 		if err := a.Answer(text); err != nil {
@@ -128,7 +125,7 @@ func nobodyFits(ctx context.Context, a *cli.App, d *cli.Client, id string, text 
 	return f
 }
 
-// isAgent makes sure that there is an agent of a name.
+// isAgent returns an error if no agent has the name.
 func isAgent(ctx context.Context, a *cli.App, d *cli.Client, name string) error {
 	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
@@ -151,8 +148,7 @@ func isAgent(ctx context.Context, a *cli.App, d *cli.Client, name string) error 
 	}
 }
 
-// butMade adds to why a new task could not be given to its agent that it is
-// there all the same.
+// butMade adds to the error of an assignment that the new task exists.
 func butMade(err error, t *Seen) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {

@@ -11,8 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Seen is a task, and its document as it came: programs are shown keys that
-// we do not know yet too.
+// Seen is a task with its unchanged JSON, which keeps keys unknown to this version.
 type Seen struct {
 	wire.Task
 	raw wire.Raw
@@ -23,7 +22,7 @@ func seeTask(raw wire.Raw) (Seen, error) {
 	return Seen{Task: t, raw: raw}, err
 }
 
-// taskDocument and tasksDocument answer programs with one task, or many.
+// taskDocument and tasksDocument are the JSON answers with one task and with several.
 type taskDocument struct {
 	FormatVersion string   `json:"format_version"`
 	Task          wire.Raw `json:"task"`
@@ -42,8 +41,8 @@ func documentOf(tasks []Seen) tasksDocument {
 	return document
 }
 
-// askTask calls an operation that answers with a task: that, and the answer as
-// it came.
+// askTask calls an operation that answers with a task. It returns the task and the
+// unchanged answer.
 func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (Seen, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
@@ -57,15 +56,15 @@ func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, r
 	return t, text, err
 }
 
-// GetTask asks for a task.
+// GetTask returns a task and the unchanged answer.
 func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (Seen, []byte, error) {
 	return askTask(ctx, a, d, "get-task", wire.TaskID{TaskID: id})
 }
 
-// everyTask is a limit that no list of tasks reaches.
+// everyTask is a limit above the length of any list of tasks.
 const everyTask = 1 << 30
 
-// listTasks asks for tasks, oldest first.
+// listTasks returns the tasks for a query, oldest first.
 func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks) ([]Seen, error) {
 	text, err := a.Ask(ctx, d, "query-tasks", q)
 	if err != nil {
@@ -84,8 +83,8 @@ func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks
 	return tasks, nil
 }
 
-// explained adds to a refusal what helps: where a task waits for others, which
-// and how far they are; where tasks would wait for each other, which.
+// explained adds details to an error: the tasks that a task waits for and their states, or
+// the tasks of a dependency cycle.
 func explained(ctx context.Context, a *cli.App, d *cli.Client, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
@@ -120,8 +119,7 @@ func way(ctx context.Context, a *cli.App, d *cli.Client, ids []string) string {
 	return strings.Join(steps, " -> ")
 }
 
-// needs names tasks that are waited for, a few of them, and if asked how far
-// they are.
+// needs returns the names of the first few tasks, with their states if far is set.
 func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far bool) string {
 	const few = 3
 	var shown []string
@@ -135,7 +133,7 @@ func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far boo
 	return all
 }
 
-// need names one; its id will do where there is no more to know.
+// need returns the name of a task, or its id if the task cannot be read.
 func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) string {
 	text, err := a.Ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 	if err != nil {
@@ -152,7 +150,7 @@ func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) s
 	return label
 }
 
-// FarWords are the state of a task and its progress.
+// FarWords returns the state of a task and its progress.
 func FarWords(t *wire.Task) string {
 	words := HeldWords(t)
 	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
@@ -161,7 +159,7 @@ func FarWords(t *wire.Task) string {
 	return words
 }
 
-// stateOf returns the state of a task with the names of what it waits for.
+// stateOf returns the state of a task, with the names of the tasks it waits for.
 func stateOf(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) string {
 	return stateWords(&t.Task, needs(ctx, a, d, t.WaitsFor, false))
 }

@@ -10,14 +10,14 @@ import (
 	"orchestrator/wire"
 )
 
-// taskContext are what a task's card says of others: found out one by one, and
-// left out where that cannot be.
+// taskContext holds what the card of a task shows of other tasks. Parts that cannot be read
+// are left out.
 type taskContext struct {
-	needs  []string // what it depends on, a line each
-	parent string   // what its submitter was working on
+	needs  []string // dependencies, a line each
+	parent string   // the task that its submitter was working on
 	notes  int
 
-	response *wire.TaskResponse // of a task that was handed on: the latest
+	response *wire.TaskResponse // the latest response to a delegated task
 }
 
 func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) *taskContext {
@@ -37,7 +37,7 @@ func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) 
 	return s
 }
 
-// dependencies are what a task depends on, a line each.
+// dependencies returns the dependencies of a task, a line each.
 func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) []string {
 	const enough = 20
 	links := linksOf(t)
@@ -59,7 +59,7 @@ func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) 
 	return lines
 }
 
-// details are the rows of what few tasks have.
+// details adds the rows that few tasks have.
 func details(c *term.Card, t *wire.Task, s *taskContext) {
 	c.Row("part of", s.parent)
 	if t.Details == nil {
@@ -73,7 +73,7 @@ func details(c *term.Card, t *wire.Task, s *taskContext) {
 	delegation(c, t)
 }
 
-// rounds are the rows of what was said between a task's agent and people.
+// rounds adds the rows of the plan, the question and the notes of a task.
 func rounds(c *term.Card, t *wire.Task, s *taskContext) {
 	if t.Details != nil {
 		c.Text("plan", resultText(t.Plan))
@@ -88,7 +88,7 @@ func rounds(c *term.Card, t *wire.Task, s *taskContext) {
 	}
 }
 
-// inputs are the rows of what was delivered to a task.
+// inputs adds the rows of the inputs that were delivered to a task.
 func inputs(c *term.Card, t *wire.Task) {
 	var lines []string
 	for _, in := range t.ResolvedInputs {
@@ -97,7 +97,7 @@ func inputs(c *term.Card, t *wire.Task) {
 	c.Rows("gets", lines)
 }
 
-// specWords are a task spec in short: all of it is in the JSON.
+// specWords returns a short description of a task spec. The JSON has all of it.
 func specWords(document wire.Raw) string {
 	if document == nil {
 		return ""

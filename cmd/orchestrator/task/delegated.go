@@ -10,12 +10,11 @@ import (
 	"orchestrator/wire"
 )
 
-// HandedOn reports whether a task was handed on by a request, as far as what is known
-// of it tells: lists do not.
+// HandedOn reports whether a task was delegated by a task request. It is false for tasks
+// from lists, which omit the details.
 func HandedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 
-// delegation are the rows of a task that was handed on: who asks which agent, for which, and
-// where it stands in a trace.
+// delegation adds the rows of a delegated task: source, target, conversation and trace.
 func delegation(c *term.Card, t *wire.Task) {
 	if r := t.Routing; r != nil {
 		c.Row("asked by", r.Source)
@@ -36,7 +35,7 @@ func delegation(c *term.Card, t *wire.Task) {
 	}
 }
 
-// artifacts are the rows of what was made: names, types and sizes.
+// artifacts adds the rows of the artifacts: names, types and sizes.
 func artifacts(c *term.Card, r *wire.TaskResponse) {
 	names, types := 0, 0
 	for i := range r.Artifacts {
@@ -49,7 +48,7 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 		where := sizeWords(len(made.Content))
 		switch {
 		case made.Content != "" || made.Ref == "":
-		case wire.IsArtifactRef(made.Ref): // else its content would be here
+		case wire.IsArtifactRef(made.Ref): // the content would be here if it were not lost
 			where = "lost: " + term.OneLine(made.Ref)
 		default:
 			where = "at " + term.OneLine(made.Ref)
@@ -59,7 +58,7 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 	c.Rows("artifacts", lines)
 }
 
-// responseCard is a response in full.
+// responseCard returns a response in full.
 func responseCard(r *wire.TaskResponse, p term.Paint, now time.Time) string {
 	c := term.Card{}
 	m := r.Metadata
@@ -102,7 +101,7 @@ func timesWords(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// response is the colour of the status of a response.
+// inkResponse paints a text in the color of the status of a response.
 func inkResponse(p term.Paint, status, text string) string {
 	for _, state := range wire.TaskStates {
 		if state.Response() == status {
@@ -112,7 +111,7 @@ func inkResponse(p term.Paint, status, text string) string {
 	return text
 }
 
-// responseWords are a response in one line, without its id.
+// responseWords returns a response in one line, without its id.
 func responseWords(r *wire.TaskResponse, p term.Paint, t *wire.Task) string {
 	with := "with no agent yet"
 	if t != nil && t.AssignedTo != "" {
@@ -128,7 +127,7 @@ func responseWords(r *wire.TaskResponse, p term.Paint, t *wire.Task) string {
 	return words + resultWords(r.Result)
 }
 
-// WasBrought reports whether a task that was handed on is in the hands of its agent.
+// WasBrought reports whether a delegated task was forwarded to its current agent.
 func WasBrought(events []wire.Event) bool {
 	for _, e := range slices.Backward(events) {
 		switch e.Kind {

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// depFlags are changes of what a task depends on.
+// depFlags are the flags of task deps.
 type depFlags struct {
 	add     []string
 	remove  []string
@@ -24,14 +24,12 @@ func taskDepsCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "deps ID",
 		Short: "Show and change the dependencies of a task",
-		Long: `Lists what a task depends on: what must be done first (blocks), what it gets of
-others (input, with the contract under which they deliver it), and what is worth
-knowing (related).
+		Long: `Lists the dependencies of a task: tasks that must be done first (blocks), inputs from
+other tasks with their contracts (input), and related tasks (related).
 
---add ID lets it wait for another task, --add ID:CONTRACT wants what that one
-delivers, and --related only notes it. --rm takes a dependency away: by its own
-id, or by that of the other task. Then the list as it is now is shown. Tasks that
-would wait for each other are refused (exit 6).`,
+--add ID adds a task to wait for, --add ID:CONTRACT an input, and --add ID --related
+only a relation. --rm removes a dependency, by its own id or by that of the other task.
+The command then shows the new list. Dependency cycles are rejected (exit 6).`,
 		Example: `  orchestrator task deps 0d11
   orchestrator task deps 0d11 --add 91c0
   orchestrator task deps 0d11 --add 7f3a:api_schema
@@ -47,9 +45,9 @@ would wait for each other are refused (exit 6).`,
 		},
 	}
 	set := verb.Flags()
-	set.StringSliceVar(&f.add, "add", nil, "let it depend on another task: `ID[:CONTRACT]`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.remove, "rm", nil, "take a dependency away: `IDS`, with commas between them; may be repeated")
-	set.BoolVar(&f.related, "related", false, "what is added is only worth knowing")
+	set.StringSliceVar(&f.add, "add", nil, "add dependencies: comma-separated `ID[:CONTRACT]`; may be repeated")
+	set.StringSliceVar(&f.remove, "rm", nil, "remove dependencies: comma-separated `IDS`; may be repeated")
+	set.BoolVar(&f.related, "related", false, "add a relation, which does not block the task")
 	_ = verb.RegisterFlagCompletionFunc("add", CompleteTasks(a, true))
 	_ = verb.RegisterFlagCompletionFunc("rm", CompleteTasks(a, true))
 	return verb
@@ -101,7 +99,7 @@ func (f *depFlags) added(ctx context.Context, find *Finder) ([]wire.Dependency, 
 	return all, nil
 }
 
-// removeDependency takes one away, by its own id or by the other task's.
+// removeDependency removes a dependency, named by its own id or by that of the other task.
 func removeDependency(ctx context.Context, a *cli.App, d *cli.Client, find *Finder, id, which string) error {
 	t, _, err := GetTask(ctx, a, d, id)
 	if err != nil {
@@ -129,7 +127,7 @@ func hintedDeps(err error, id string) error {
 	return cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+term.ID(id))
 }
 
-// linksDocument answers programs with what a task depends on.
+// linksDocument is the JSON answer with the dependencies of a task.
 type linksDocument struct {
 	FormatVersion string      `json:"format_version"`
 	TaskID        string      `json:"task_id"`

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// detailFlags are the parts of a task that few tasks have.
+// detailFlags are the flags for parts that few tasks have.
 type detailFlags struct {
 	spec       string
 	targetRepo string
@@ -20,24 +20,24 @@ type detailFlags struct {
 
 func (f *detailFlags) addTo(verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringVar(&f.spec, "structured-spec", "", "what is to be done, for programs: a `JSON` object, @FILE or -")
-	set.StringVar(&f.targetRepo, "target-repo", "", "the `REPO`sitory that it is about")
-	set.StringArrayVar(&f.criteria, "criterion", nil, "what must be true of the result: `TEXT`, may be repeated")
-	set.StringVar(&f.project, "project", "", "the project that it belongs to: an `ID` of yours")
+	set.StringVar(&f.spec, "structured-spec", "", "machine-readable spec: a `JSON` object, @FILE or -")
+	set.StringVar(&f.targetRepo, "target-repo", "", "`REPO`sitory of the task")
+	set.StringArrayVar(&f.criteria, "criterion", nil, "acceptance criterion: `TEXT`, may be repeated")
+	set.StringVar(&f.project, "project", "", "project of the task: an `ID` of your choice")
 	for _, name := range []string{"target-repo", "criterion", "project"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
 
-// readInto adds what was given to a new task.
+// readInto adds the flags to the details of a new task.
 func (f *detailFlags) readInto(a *cli.App, d *wire.Details) (err error) {
 	d.TargetRepo, d.AcceptanceCriteria, d.ProjectID = f.targetRepo, f.criteria, f.project
 	d.StructuredSpec, err = a.GivenDocument("structured-spec", f.spec)
 	return err
 }
 
-// oneFromStdin refuses a second flag that wants to read stdin: names and values
-// by turns.
+// oneFromStdin returns an error if two flags read stdin. Its arguments alternate between
+// names and values.
 func oneFromStdin(flags ...string) error {
 	first := ""
 	for i := 0; i < len(flags); i += 2 {
@@ -52,10 +52,10 @@ func oneFromStdin(flags ...string) error {
 	return nil
 }
 
-// priorityWords are the names of priorities, the most urgent first.
+// priorityWords lists the names of priorities, the most urgent first.
 var priorityWords = []string{"critical", "high", "normal", "low"}
 
-// priorityOf reads a --priority: a number, or one of the words.
+// priorityOf parses a --priority: a number, or one of the words.
 func priorityOf(text string) (wire.Raw, error) {
 	if text == "" {
 		return nil, nil

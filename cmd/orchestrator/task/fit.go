@@ -11,22 +11,22 @@ import (
 	"orchestrator/wire"
 )
 
-// Fit is how one agent fits a task.
+// A Fit is the result of matching one agent with a task.
 type Fit struct {
 	Agent  string
 	Status string   // idle, busy and so on
-	Score  int      // by its requirements; 0 when it has none
-	points []string // what the score is made of
-	Lacks  []string // none: it fits
-	Full   bool     // that is all that it lacks: it has as many tasks as it may
+	Score  int      // for the requirements of the task; 0 if it has none
+	points []string // parts of the score
+	Lacks  []string // empty if the agent fits
+	Full   bool     // the agent fits, but is at its capacity
 
-	verdict *wire.Match // by its requirements, as it came; nil when it has none
+	verdict *wire.Match // answer of the match; nil if the task has no requirements
 }
 
 // Good reports whether the agent can take the task.
 func (f *Fit) Good() bool { return len(f.Lacks) == 0 }
 
-// Words say why an agent fits, or does not.
+// Words returns why an agent fits, or why it does not.
 func (f *Fit) Words() string {
 	switch {
 	case len(f.Lacks) > 0:
@@ -37,11 +37,10 @@ func (f *Fit) Words() string {
 	return f.Status
 }
 
-// AsksByName reports whether a task goes by its role and its capabilities, and
-// isMatched reports whether it goes only by its requirements.
+// AsksByName reports whether a task is assigned by its role and capabilities.
 func AsksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
 
-// IsMatched reports whether a pending task waits for an agent that fits its requirements.
+// IsMatched reports whether a pending task has requirements, and no role or capabilities.
 func IsMatched(t *wire.Task) bool {
 	return Requires(t) && !AsksByName(t) && t.State == wire.TaskPending
 }
@@ -51,8 +50,7 @@ func Requires(t *wire.Task) bool {
 	return t.Details != nil && !wire.ReadRequirements(t.Details.Requirements).Empty()
 }
 
-// Fits asks how each agent fits a task: the best first, and then those that do
-// not.
+// Fits returns the fit of each agent, the best first.
 func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) ([]Fit, error) {
 	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
@@ -96,7 +94,8 @@ func matches(ctx context.Context, a *cli.App, d *cli.Client, id string) (map[str
 	return found, nil
 }
 
-// rank puts those that fit first, then those that only have no room.
+// rank returns the order of a fit, higher first. Agents without free capacity follow those
+// that fit.
 func (f *Fit) rank() int {
 	switch {
 	case f.Good():
@@ -107,7 +106,7 @@ func (f *Fit) rank() int {
 	return 0
 }
 
-// byName is how an agent fits by its role and its capabilities.
+// byName returns the fit of an agent by role and capabilities.
 func byName(t *wire.Task, agent *wire.Agent) Fit {
 	f := Fit{Agent: agent.ID, Status: agent.Status}
 	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
@@ -128,7 +127,7 @@ func byName(t *wire.Task, agent *wire.Agent) Fit {
 	return f
 }
 
-// weigh adds what the requirements say.
+// weigh adds the result for the requirements.
 func (f *Fit) weigh(v *wire.Match) {
 	f.verdict = v
 	if v.Score >= 0 {
@@ -147,8 +146,8 @@ func (f *Fit) weigh(v *wire.Match) {
 
 const fullReason = "at capacity: "
 
-// PointWords are a reason for a score in short: "language match: go (+50)" is
-// "languages +50". One that is not known stays as it is.
+// PointWords shortens a reason for a score: "language match: go (+50)" is "languages +50".
+// It returns unknown reasons unchanged.
 func PointWords(reason string) string {
 	text, points, ok := strings.Cut(strings.TrimSuffix(reason, ")"), " (+")
 	if !ok {
@@ -165,7 +164,7 @@ func PointWords(reason string) string {
 	return term.OneLine(what) + " +" + points
 }
 
-// LackWords are a reason against an agent as a sentence has it.
+// LackWords rephrases a reason against an agent for use in a sentence.
 func LackWords(reason string) string {
 	reason = strings.TrimSuffix(reason, " (disqualified)")
 	for _, known := range []struct{ begin, words string }{

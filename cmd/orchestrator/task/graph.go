@@ -11,28 +11,27 @@ import (
 	"orchestrator/wire"
 )
 
-// graphFlags choose what of the graph is shown, and how.
+// graphFlags are the flags of graph.
 type graphFlags struct {
 	format cli.Choice
 	all    bool
 	last   string
 }
 
-// GraphCommand makes graph, which is task graph as well.
+// GraphCommand returns the graph command, which is also task graph.
 func GraphCommand(a *cli.App, path string) *cobra.Command {
 	f := graphFlags{format: cli.Choice{Value: "text", Of: []string{"text", "dot", "mermaid", "json"}}}
 	verb := &cobra.Command{
 		Use:   "graph [ID]",
 		Short: "Show the dependency graph of tasks",
-		Long: `Shows tasks as a tree: below each those that depend on it. One that depends on
-several stands in full below the first of them, and is only named below the
-others.
+		Long: `Shows tasks as a tree: below each task those that depend on it. A task with several
+dependencies is shown in full below the first, and by name below the others.
 
-Without an id it is the tasks that have not ended, and their neighbours; --all is
-every task. With an id it is that task, all that it depends on, and all that
-depends on it.
+Without an id the tree has the tasks that have not ended and their neighbors, or with
+--all every task. With an id it has that task, its direct and indirect dependencies,
+and the tasks that depend on it.
 
-As text no more than 200 tasks are shown, unless -n says how many.`,
+Text output is limited to 200 tasks; -n changes the limit.`,
 		Example: fmt.Sprintf(`  %[1]s
   %[1]s 91c0
   %[1]s --all --format dot | dot -Tsvg > tasks.svg
@@ -51,17 +50,17 @@ As text no more than 200 tasks are shown, unless -n says how many.`,
 	}
 	set := verb.Flags()
 	set.Var(&f.format, "format", "text, dot (for Graphviz), mermaid (for Markdown) or json")
-	set.BoolVarP(&f.all, "all", "a", false, "every task, also what has ended")
-	set.StringVarP(&f.last, "lines", "n", "", "only `N` tasks, or all (200 as text)")
+	set.BoolVarP(&f.all, "all", "a", false, "show ended tasks, too")
+	set.StringVarP(&f.last, "lines", "n", "", "show at most `N` tasks, or all (default 200 for text)")
 	_ = verb.RegisterFlagCompletionFunc("format", f.format.Complete)
 	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
 	return verb
 }
 
-// mostDrawn is how many tasks fit into a text that a person reads.
+// mostDrawn is the default number of tasks in text output.
 const mostDrawn = 200
 
-// most is how many tasks are shown.
+// most returns the maximum number of tasks to show.
 func (f *graphFlags) most(json bool) (int, error) {
 	switch {
 	case f.last != "":

@@ -4,26 +4,26 @@ import (
 	"orchestrator/wire"
 )
 
-// graph is tasks and what they depend on, and which of them are to be shown. A
-// task is known by its place in the list.
+// A graph is a list of tasks, their dependencies, and which of them are shown. A task is
+// identified by its index in the list.
 type graph struct {
 	Tasks []Seen   // oldest first
-	needs [][]edge // what each depends on
-	feeds [][]edge // what depends on each
+	needs [][]edge // dependencies of each task
+	feeds [][]edge // dependents of each task
 	shown []bool
-	left  int // chosen, and not shown
+	left  int // number of chosen tasks that are not shown
 }
 
-// edge leads to another task.
+// An edge leads to another task.
 type edge struct {
 	to   int
 	link *wire.Link
 }
 
-// gates reports whether a dependency holds a task up.
+// gates reports whether a dependency blocks a task.
 func (e *edge) gates() bool { return e.link.Type != wire.DependsRelated }
 
-// NewGraph makes the graph of tasks.
+// NewGraph returns the graph of tasks.
 func NewGraph(tasks []Seen) *graph {
 	g := &graph{Tasks: tasks, needs: make([][]edge, len(tasks)), feeds: make([][]edge, len(tasks)), shown: make([]bool, len(tasks))}
 	at := make(map[string]int, len(tasks))
@@ -42,14 +42,14 @@ func NewGraph(tasks []Seen) *graph {
 	return g
 }
 
-// Choose shows the tasks that are wanted.
+// Choose marks the wanted tasks as shown.
 func (g *graph) Choose(wanted func(n int) bool) {
 	for n := range g.Tasks {
 		g.shown[n] = g.shown[n] || wanted(n)
 	}
 }
 
-// ChooseOpen shows what has not ended, and its neighbours.
+// ChooseOpen marks tasks that have not ended, and their neighbors, as shown.
 func (g *graph) ChooseOpen() {
 	open := func(n int) bool { return !g.Tasks[n].State.Final() }
 	g.Choose(func(n int) bool {
@@ -65,8 +65,8 @@ func (g *graph) ChooseOpen() {
 	})
 }
 
-// ChooseAround shows one task, and what lies before and behind it; false when
-// there is no such task.
+// ChooseAround marks a task, its dependencies and its dependents as shown. It returns false
+// for an unknown id.
 func (g *graph) ChooseAround(id string) bool {
 	for n := range g.Tasks {
 		if g.Tasks[n].ID == id {
@@ -78,8 +78,8 @@ func (g *graph) ChooseAround(id string) bool {
 	return false
 }
 
-// reach shows what can be reached from a task in one direction. What is related
-// is shown, and nothing goes on from there.
+// reach marks the tasks that can be reached in one direction. It shows related tasks, but
+// does not continue from them.
 func (g *graph) reach(from int, along [][]edge) {
 	g.shown[from] = true
 	been := make([]bool, len(g.Tasks))
@@ -97,7 +97,7 @@ func (g *graph) reach(from int, along [][]edge) {
 	}
 }
 
-// Chosen are the tasks that are shown, oldest first.
+// Chosen returns the tasks that are shown, oldest first.
 func (g *graph) Chosen() []int {
 	var all []int
 	for n, shown := range g.shown {
@@ -108,7 +108,7 @@ func (g *graph) Chosen() []int {
 	return all
 }
 
-// keep shows the first few of what was chosen, and counts the others.
+// keep limits the shown tasks to the first most, and counts the others.
 func (g *graph) keep(most int) {
 	for i, n := range g.Chosen() {
 		if i >= most {
@@ -118,12 +118,12 @@ func (g *graph) keep(most int) {
 	}
 }
 
-// graphDocument answers programs.
+// graphDocument is the JSON answer of graph.
 type graphDocument struct {
 	FormatVersion string      `json:"format_version"`
 	Tasks         []graphTask `json:"tasks"`
 	Dependencies  []graphEdge `json:"dependencies"`
-	LeftOut       int         `json:"left_out"` // tasks
+	LeftOut       int         `json:"left_out"` // number of tasks
 }
 
 type graphTask struct {

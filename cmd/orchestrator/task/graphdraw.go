@@ -8,8 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// fill is the colour of a state in a drawing. The state stands there as a word
-// too.
+// fill returns the color of a state in a drawing. The box names the state, too.
 func fill(s wire.TaskState) string {
 	switch s {
 	case wire.TaskDone:
@@ -26,7 +25,7 @@ func fill(s wire.TaskState) string {
 	return "#ffffff"
 }
 
-// labelLines are what a drawing says in the box of a task.
+// labelLines returns the two lines of text in the box of a task.
 func labelLines(t *Seen) (name, state string) {
 	state = HeldWords(&t.Task)
 	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
@@ -35,8 +34,7 @@ func labelLines(t *Seen) (name, state string) {
 	return term.ID(t.ID) + " " + term.Clip(term.OneLine(t.Name), 60), state
 }
 
-// dot is the graph for Graphviz. Arrows go from what is done first to what waits
-// for it.
+// dot returns the graph for Graphviz. Arrows lead from a task to its dependents.
 func (g *graph) dot() string {
 	var b strings.Builder
 	b.WriteString("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n")
@@ -63,8 +61,7 @@ func (g *graph) dot() string {
 	return b.String()
 }
 
-// dotText is a quoted text of Graphviz, in lines. A backslash begins something
-// there, and a quote ends it.
+// dotText quotes lines of text for Graphviz, and escapes backslashes and quotes.
 func dotText(lines ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	for i := range lines {
@@ -73,8 +70,8 @@ func dotText(lines ...string) string {
 	return `"` + strings.Join(lines, `\n`) + `"`
 }
 
-// mermaid is the graph for Markdown. The ids of tasks may mean something there,
-// so they are numbered.
+// mermaid returns the graph for Markdown. It numbers the tasks, because their ids may have
+// a meaning in Mermaid.
 func (g *graph) mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
@@ -108,9 +105,8 @@ func (g *graph) mermaid() string {
 	return b.String()
 }
 
-// mermaidText spells what means something to Mermaid as entities, as it wants
-// them: a quote ends a text, a # begins an entity, %% a comment, a backquote
-// Markdown, and < a tag of HTML.
+// mermaidText escapes special characters of Mermaid as entities. A quote ends a text, #
+// begins an entity, %% a comment, a backquote Markdown, and < an HTML tag.
 func mermaidText(text string) string {
 	return strings.NewReplacer(
 		"#", "#35;", `"`, "#quot;", "%", "#37;", "`", "#96;", "<", "#lt;", ">", "#gt;", "&", "#amp;",

@@ -7,28 +7,27 @@ import (
 	"orchestrator/wire"
 )
 
-// tree is a graph as rows of a table: below each task those that depend on it.
+// A tree is a graph as rows of a table: below each task those that depend on it.
 type tree struct {
 	graph *graph
 	most  int
 	paint term.Paint
 	Rows  [][]term.Cell
-	Of    []int  // the task of each row
-	drawn []bool // in full
+	Of    []int  // task of each row
+	drawn []bool // tasks drawn in full
 	drew  int
 }
 
-// Deepest is how deep a tree goes. What lies deeper begins again at the left,
-// where there is room for it.
+// Deepest is the maximum depth of a tree. Deeper tasks begin again at the left.
 const Deepest = 24
 
-// NewTree makes the tree of a graph.
+// NewTree returns the tree of a graph.
 func NewTree(g *graph, most int, p term.Paint) *tree {
 	return &tree{graph: g, most: most, paint: p, drawn: make([]bool, len(g.Tasks))}
 }
 
-// Grow draws the tasks: first below those that depend on nothing shown, then
-// what lies too deep for that.
+// Grow draws the tasks: first the trees of tasks without shown dependencies, then the tasks
+// that are too deep in these trees.
 func (t *tree) Grow() {
 	for _, n := range t.graph.Chosen() {
 		if !t.drawn[n] && len(t.parents(n)) == 0 {
@@ -42,13 +41,13 @@ func (t *tree) Grow() {
 	}
 }
 
-// Left is how many tasks there was no room for.
+// Left returns how many tasks were not drawn because of the limit.
 func (t *tree) Left() int { return len(t.graph.Chosen()) - t.drew }
 
-// parents are the tasks below which one stands.
+// parents returns the edges to the tasks that n is drawn below.
 func (t *tree) parents(n int) []edge { return t.along(t.graph.needs[n]) }
 
-// along are the edges that hold something up, each end once, if they are shown.
+// along returns the blocking edges to shown tasks, one for each task.
 func (t *tree) along(edges []edge) []edge {
 	var found []edge
 	known := make(map[int]bool, len(edges))
@@ -61,8 +60,8 @@ func (t *tree) along(edges []edge) []edge {
 	return found
 }
 
-// draw adds a task and what stands below it. It came by an edge, behind the lead
-// that its row begins with; below is what the rows under it begin with.
+// draw adds the row of a task and the rows of its dependents. The row begins with lead, the
+// rows below it with below.
 func (t *tree) draw(n int, by *edge, lead, below string, depth int) {
 	if t.drew >= t.most {
 		return
@@ -98,8 +97,8 @@ func (t *tree) name(n int, lead string) string {
 	return lead + term.ID(task.ID) + " " + term.Clip(term.OneLine(task.Name), 40)
 }
 
-// notes are what else there is to know: how far it is, what it gets of the task
-// above it, and what it is related to.
+// notes returns the remarks on a task: its progress, its input from the task above it, and
+// its related tasks.
 func (t *tree) notes(n int, by *edge) string {
 	task := &t.graph.Tasks[n]
 	var notes []string
@@ -117,7 +116,7 @@ func (t *tree) notes(n int, by *edge) string {
 	return strings.Join(notes, ", ")
 }
 
-// edgeWords say what a task gets by an edge.
+// edgeWords returns the input that an edge delivers, or "".
 func edgeWords(e *edge) string {
 	if e == nil || e.link.Type != wire.DependsInput {
 		return ""

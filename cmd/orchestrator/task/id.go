@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Finder turns what people type into whole ids. Only for a prefix the tasks need
-// to be asked for, and once.
+// A Finder resolves prefixes of task ids. It lists the tasks once, and only if a word is
+// not a full id.
 type Finder struct {
 	app    *cli.App
 	door   *cli.Client
@@ -20,10 +20,10 @@ type Finder struct {
 	listed bool
 }
 
-// NewFinder makes a finder of tasks by parts of their ids.
+// NewFinder returns a Finder.
 func NewFinder(a *cli.App, d *cli.Client) *Finder { return &Finder{app: a, door: d} }
 
-// List asks for all tasks.
+// List returns all tasks.
 func (f *Finder) List(ctx context.Context) ([]Seen, error) {
 	if f.listed {
 		return f.tasks, nil
@@ -34,7 +34,7 @@ func (f *Finder) List(ctx context.Context) ([]Seen, error) {
 	return f.tasks, err
 }
 
-// ID is the task that a word stands for.
+// ID returns the id of the task that a word names.
 func (f *Finder) ID(ctx context.Context, word string) (string, error) {
 	switch {
 	case word == "":
@@ -49,7 +49,7 @@ func (f *Finder) ID(ctx context.Context, word string) (string, error) {
 	return taskOf(tasks, word)
 }
 
-// TaskIDs turns what people type into whole ids, each once.
+// TaskIDs returns the ids of the tasks that words name, each once.
 func TaskIDs(ctx context.Context, a *cli.App, d *cli.Client, words []string) ([]string, error) {
 	var ids []string
 	find := NewFinder(a, d)
@@ -65,7 +65,7 @@ func TaskIDs(ctx context.Context, a *cli.App, d *cli.Client, words []string) ([]
 	return ids, nil
 }
 
-// taskOf finds the id that a prefix stands for.
+// taskOf returns the only id that begins with prefix.
 func taskOf(tasks []Seen, prefix string) (string, error) {
 	var fits []Seen
 	for _, t := range tasks {
@@ -89,14 +89,14 @@ func taskOf(tasks []Seen, prefix string) (string, error) {
 	return "", ambiguous(prefix, fits)
 }
 
-// ambiguous says which tasks a prefix stands for, a few of them by name.
+// ambiguous returns the failure for a prefix of several tasks, with a few of their names.
 func ambiguous(prefix string, fits []Seen) *cli.Failure {
 	const few = 5
 	var ids, shown []string
 	for i := range fits {
 		ids = append(ids, fits[i].ID)
 		id := term.ID(fits[i].ID)
-		if len(prefix) >= len(id) { // then the difference comes later
+		if len(prefix) >= len(id) { // the short ids may be equal
 			id = wire.Visible(fits[i].ID)
 		}
 		shown = append(shown, id+" "+term.Clip(term.OneLine(fits[i].Name), 40))

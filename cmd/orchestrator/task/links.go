@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// linksOf are the dependencies of a task.
+// linksOf returns the dependencies of a task.
 func linksOf(t *wire.Task) []wire.Link {
 	if len(t.Links) > 0 {
 		return t.Links
@@ -20,7 +20,7 @@ func linksOf(t *wire.Task) []wire.Link {
 	return links
 }
 
-// ByID finds tasks.
+// ByID returns a map from ids to tasks.
 func ByID(tasks []Seen) map[string]*Seen {
 	found := make(map[string]*Seen, len(tasks))
 	for i := range tasks {
@@ -45,7 +45,7 @@ func linkRows(t *Seen, links []wire.Link, tasks map[string]*Seen, p term.Paint, 
 	return rows
 }
 
-// kindWords say what a dependency is.
+// kindWords returns the kind of a dependency.
 func kindWords(l *wire.Link) string {
 	switch {
 	case l.Type == wire.DependsInput:
@@ -56,8 +56,7 @@ func kindWords(l *wire.Link) string {
 	return term.OneLine(l.Type)
 }
 
-// resolvedWords say since when a dependency holds nothing up, and what came of
-// it.
+// resolvedWords returns since when a dependency is resolved, and what was delivered.
 func resolvedWords(t *Seen, l *wire.Link, now time.Time) string {
 	switch {
 	case !l.Resolved:
@@ -68,7 +67,7 @@ func resolvedWords(t *Seen, l *wire.Link, now time.Time) string {
 	return term.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)
 }
 
-// inputWords say how much was delivered under a contract.
+// inputWords returns how much was delivered for a contract.
 func inputWords(inputs wire.Inputs, contract string) string {
 	for _, in := range inputs {
 		if in.Key == contract && in.Data != nil && in.Data.Kind() != 'n' {
@@ -78,7 +77,7 @@ func inputWords(inputs wire.Inputs, contract string) string {
 	return "nothing delivered"
 }
 
-// sizeWords are a number of bytes.
+// sizeWords returns a number of bytes with its unit.
 func sizeWords(n int) string {
 	if n < 1000 {
 		return term.Count(n, "byte")

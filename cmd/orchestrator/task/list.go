@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// listFlags choose tasks.
+// listFlags are the flags of task ls.
 type listFlags struct {
 	state cli.Choice
 	agent string
@@ -32,9 +32,8 @@ func taskListCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ls",
 		Short: "List the tasks",
-		Long: `Lists the tasks, oldest first: the state of each, who has it, how far it is, how
-long ago it was made, and which tasks it still waits for. Of many only the
-latest 100 are listed.`,
+		Long: `Lists the tasks, oldest first: state, agent, progress, age and the tasks it still waits
+for. Only the latest 100 tasks are listed; -n changes the limit.`,
 		Example: `  orchestrator task ls
   orchestrator task ls --state running --agent coder
   orchestrator task ls -q --state failed      whole ids alone
@@ -88,7 +87,7 @@ func isMore(n int) string {
 	return term.Count(n, "older task") + " are"
 }
 
-// mostOf reads how many are to be listed.
+// mostOf parses a number of tasks, or all.
 func mostOf(text string) (int, error) {
 	if text == "all" {
 		return everyTask, nil
@@ -104,8 +103,8 @@ func (f *listFlags) chooses() bool {
 	return f.state.Value != "" || f.agent != "" || f.role.Value != "" || f.conversation != ""
 }
 
-// chosen are the tasks that are meant. A name for several states is the name of
-// one of them as well, and that is the one.
+// chosen returns the tasks that match the flags. A word for several states is also the name
+// of one state, and only that one matches.
 func (f *listFlags) chosen(tasks []Seen) []Seen {
 	var chosen []Seen
 	for _, t := range tasks {
@@ -117,7 +116,7 @@ func (f *listFlags) chosen(tasks []Seen) []Seen {
 	return chosen
 }
 
-// isOf reports whether an agent is called so, or is a replica of the block that is.
+// isOf reports whether an agent has the name, or is a replica of the block of that name.
 func isOf(agent, name string) bool {
 	number, replica := strings.CutPrefix(agent, name+"-")
 	return agent == name || replica && number != "" && strings.Trim(number, "0123456789") == ""
@@ -154,7 +153,7 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 		age = term.Duration(max(0, passed))
 	}
 	progress := term.Percent(t.Progress)
-	if t.State.Final() { // how far it was said to be last is of no use then
+	if t.State.Final() { // the last progress means nothing then
 		progress = ""
 	}
 	return []term.Cell{
@@ -164,7 +163,7 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 	}
 }
 
-// NeedsCell are the tasks that one waits for, a few of them.
+// NeedsCell returns the ids of a few of the tasks that a task waits for.
 func NeedsCell(ids []string) string {
 	const few = 3
 	var shown []string

@@ -16,12 +16,11 @@ func taskMatchCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "match ID",
 		Short: "Show which agents fit a task",
-		Long: `Shows how each agent fits a task, the best first: by its requirements, with the
-score and what it is made of, and what those lack that do not fit. Nothing is
-changed. What the points are: orchestrator help work.
+		Long: `Shows how well each agent fits a task, the best first. For a task with requirements it
+shows the score and its parts, and what an agent lacks. The task is not changed. See
+orchestrator help work for the scores.
 
-A task without requirements goes by its role and its capabilities, and has no
-scores.`,
+A task without requirements is assigned by role and capabilities and has no scores.`,
 		Example:           "  orchestrator task match 91c0\n  orchestrator task match 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
@@ -60,8 +59,8 @@ func matchTask(ctx context.Context, a *cli.App, d *cli.Client, word string) erro
 	return nil
 }
 
-// matchDocument answers programs: with what match-agents would say, were the
-// role and the capabilities a part of the requirements.
+// matchDocument is the JSON answer of task match. It is like that of match-agents, but
+// takes the role and the capabilities into account.
 type matchDocument struct {
 	FormatVersion string `json:"format_version"`
 	TaskID        string `json:"task_id"`
@@ -83,7 +82,7 @@ func (f *Fit) match() wire.Match {
 	} else if slices.Contains([]string{"offline", "crashed", "starting"}, f.Status) {
 		v.Status = wire.ServerOffline
 	}
-	if !f.Good() && v.Score >= 0 { // what fits by its requirements may lack the role
+	if !f.Good() && v.Score >= 0 { // the agent may lack the role
 		v.Score, v.Reasons = -1, f.Lacks
 	}
 	return v
@@ -109,7 +108,7 @@ func fitRows(fits []Fit, scored bool, p term.Paint) [][]term.Cell {
 	return rows
 }
 
-// matchVerdict returns what follows from how the agents fit, and what to do.
+// matchVerdict returns the conclusion from the fits, with the next command.
 func matchVerdict(t *Seen, fits []Fit) string {
 	label, id := term.TaskLabel(t.ID, t.Name), term.ID(t.ID)
 	some := len(fits) > 0 && fits[0].Good()

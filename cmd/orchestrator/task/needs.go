@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// needFlags are what a task depends on.
+// needFlags are the flags for the dependencies of a task.
 type needFlags struct {
 	needs   []string
 	inputs  []string
@@ -21,15 +21,15 @@ type needFlags struct {
 
 func (f *needFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: `IDS`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.inputs, "input", nil, "the same, and what they deliver is wanted: `ID:CONTRACT`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.related, "related", nil, "tasks that are worth knowing: `IDS`, with commas between them; may be repeated")
+	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: comma-separated `IDS`; may be repeated")
+	set.StringSliceVar(&f.inputs, "input", nil, "tasks that must deliver an input first: comma-separated `ID:CONTRACT`; may be repeated")
+	set.StringSliceVar(&f.related, "related", nil, "related tasks, which do not block: comma-separated `IDS`; may be repeated")
 	for _, name := range []string{"needs", "input", "related"} {
 		_ = verb.RegisterFlagCompletionFunc(name, CompleteTasks(a, true))
 	}
 }
 
-// read is what the flags say, each thing once.
+// read returns the dependencies for the flags, without duplicates.
 func (f *needFlags) read(ctx context.Context, find *Finder) ([]wire.Dependency, error) {
 	var all []wire.Dependency
 	add := func(words []string, kind string) error {
@@ -54,7 +54,7 @@ func (f *needFlags) read(ctx context.Context, find *Finder) ([]wire.Dependency, 
 	return all, add(f.related, wire.DependsRelated)
 }
 
-// dependency reads ID, or ID:CONTRACT for an input.
+// dependency parses ID, or ID:CONTRACT for an input.
 func (f *Finder) dependency(ctx context.Context, word, kind string) (wire.Dependency, error) {
 	id, contract, named := strings.Cut(word, ":")
 	switch {

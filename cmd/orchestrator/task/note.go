@@ -17,11 +17,10 @@ func taskNoteCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "note ID TEXT|@FILE|-",
 		Short: "Add a note to a task",
-		Long: `Adds a note to a task, for later readers. With --urgent the agent that
-has the task is told at once.
+		Long: `Adds a note to a task, for later readers. With --urgent the agent of the task is
+notified at once.
 
-The note is the text itself, @FILE for what is in a file, or - for what comes on
-stdin.`,
+The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 		Example: `  orchestrator task note 91c0 "the staging database is back"
   orchestrator task note 91c0 --urgent "do not touch the schema"`,
 		Args:              cli.ArgCount(2, 2),
@@ -37,7 +36,7 @@ stdin.`,
 			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
 		},
 	}
-	verb.Flags().BoolVar(&urgent, "urgent", false, "tell the agent that has the task")
+	verb.Flags().BoolVar(&urgent, "urgent", false, "notify the agent of the task")
 	return verb
 }
 
@@ -67,7 +66,7 @@ func taskNotesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "notes ID",
 		Short:             "List the notes of a task",
-		Long:              "Shows the notes of a task, oldest first: when, who, and what was noted.",
+		Long:              "Lists the notes of a task, oldest first, with time and author.",
 		Example:           "  orchestrator task notes 91c0\n  orchestrator task notes 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
@@ -101,7 +100,7 @@ func showNotes(ctx context.Context, a *cli.App, d *cli.Client, word string) erro
 	return a.Print("%s", term.Table(noteRows(list.Notes, a.Paint(a.Stdout), time.Now())))
 }
 
-// noteRows have a row for each line of a note.
+// noteRows returns the rows of a table with a row for each line of a note.
 func noteRows(notes []wire.Note, p term.Paint, now time.Time) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("ID"), term.Text("TIME"), term.Text("WHO"), term.Text("NOTE")}}
 	for i := range notes {

@@ -15,8 +15,8 @@ func taskPlanCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan ID JSON|TEXT|@FILE|-",
 		Short: "Submit the plan of a task",
-		Long: `Submits a plan for a task that wants one, for agents that do not do so
-themselves. A person or a planner then approves of it, or sends it back.
+		Long: `Submits a plan for a task that requires one, for agents that cannot do so themselves. A
+person or a planner then approves or rejects the plan.
 
 The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.`,
 		Example:           "  orchestrator task plan 91c0 @plan.md",
@@ -32,8 +32,8 @@ The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.
 	}
 }
 
-// givenWords is given for an argument that is a JSON object or any text, and
-// must say something.
+// givenWords returns the value of an argument that is a JSON object or any text. It returns
+// an error for an empty text.
 func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
 	text, err := a.ReadArg(what, value)
 	switch {
@@ -55,7 +55,7 @@ func taskApprovePlanCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "approve-plan ID",
 		Short:             "Approve the plan of a task",
-		Long:              "Approves the plan of a task: its agent is told, and the task runs.",
+		Long:              "Approves the plan of a task. The agent is notified, and the task runs.",
 		Example:           "  orchestrator task show 91c0          the plan\n  orchestrator task approve-plan 91c0",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completePlans),
@@ -70,7 +70,7 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:               "revise-plan ID -m TEXT",
 		Short:             "Reject the plan of a task",
-		Long:              "Sends the plan of a task back to its agent, with what is wrong with it. The agent\nplans again.",
+		Long:              "Rejects the plan of a task for a reason. The agent must submit a new plan.",
 		Example:           `  orchestrator task revise-plan 91c0 -m "keep the old endpoint for a release"`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completePlans),
@@ -81,12 +81,12 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 			return moveTask(a, args[0], "revise-plan", func(id string) any { return wire.RevisePlan{TaskID: id, Feedback: why} })
 		},
 	}
-	verb.Flags().StringVarP(&why, "message", "m", "", "what is wrong with it, in a `TEXT`")
+	verb.Flags().StringVarP(&why, "message", "m", "", "reason: `TEXT`")
 	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
 	return verb
 }
 
-// completePlans offers the tasks whose plans wait for a person.
+// completePlans completes the tasks whose plans wait for approval.
 func completePlans(a *cli.App, _ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	if len(already) == 0 {
@@ -108,8 +108,8 @@ func taskAskCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ask ID QUESTION|@FILE|-",
 		Short: "Ask a person for help with a task",
-		Long: `Puts a question about a running task into the inbox, for its agent. The task is
-needs_human until a person answers, or it is started again.`,
+		Long: `Adds a question about a running task to the inbox, on behalf of its agent. The task has
+the state needs_human until a person answers or the task is started again.`,
 		Example: `  orchestrator task ask 91c0 "Which of the two schemas?"
   orchestrator inbox answer q7 "the new one"`,
 		Args:              cli.ArgCount(2, 2),
@@ -133,7 +133,7 @@ needs_human until a person answers, or it is started again.`,
 			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return askAbout(ctx, a, d, args[0], request) })
 		},
 	}
-	verb.Flags().StringVar(&about, "context", "", "what there is to know: a `JSON` object, @FILE or -")
+	verb.Flags().StringVar(&about, "context", "", "context of the question: a `JSON` object, @FILE or -")
 	return verb
 }
 

@@ -18,10 +18,10 @@ func taskResponseCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "response ID",
 		Short: "Show the response to a delegated task",
-		Long: `Shows the latest response to a task request: the status, the result or why there is
-none, what is asked, and what was made.
+		Long: `Shows the latest response to a task request: the status, the result or the error, the
+question and the artifacts.
 
-With --artifact it prints what is in one artifact, as it is, and nothing else.`,
+With --artifact it prints only the unchanged content of one artifact.`,
 		Example: `  orchestrator task response 91c0
   orchestrator task response 91c0 --json
   orchestrator task response 91c0 --artifact draft.md > draft.md`,
@@ -40,13 +40,13 @@ With --artifact it prints what is in one artifact, as it is, and nothing else.`,
 			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
 		},
 	}
-	verb.Flags().StringVar(&artifact, "artifact", "", "only what is in the artifact of this `NAME`, as it is; not on a terminal")
+	verb.Flags().StringVar(&artifact, "artifact", "", "print only the content of the artifact `NAME`; not on a terminal")
 	_ = verb.RegisterFlagCompletionFunc("artifact", cobra.NoFileCompletions)
 	return verb
 }
 
-// askResponse calls an operation that answers with a task response: that, and the
-// answer as it came.
+// askResponse calls an operation that answers with a task response. It returns the response
+// and the unchanged answer.
 func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (*wire.TaskResponse, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
@@ -76,7 +76,7 @@ func response(ctx context.Context, a *cli.App, d *cli.Client, word string) error
 	return showWhole(a, r, text)
 }
 
-// showWhole shows a response with everything in it.
+// showWhole prints a response in full.
 func showWhole(a *cli.App, r *wire.TaskResponse, text []byte) error {
 	switch {
 	case a.Flags.JSON:
@@ -87,8 +87,8 @@ func showWhole(a *cli.App, r *wire.TaskResponse, text []byte) error {
 	return a.Print("%s", responseCard(r, a.Paint(a.Stdout), time.Now()))
 }
 
-// showResponse says in a line how a task stands. Told is what there is to say of
-// its state, so that it is not sent again.
+// showResponse prints the status of a delegated task in a line. It returns the state it has
+// shown, so that a following wait does not repeat it.
 func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *wire.TaskResponse) (told string, err error) {
 	if a.Flags.Quiet {
 		return "", a.Print("%s\n", wire.Visible(r.ID))
@@ -101,7 +101,7 @@ func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *wire.TaskRe
 	return told, a.Print("%s %s\n", p.Strong(term.ID(r.ID)), responseWords(r, p, known))
 }
 
-// printArtifact prints what is in an artifact: the last of its name.
+// printArtifact prints the content of the last artifact with a name.
 func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name string) error {
 	r, _, err := getResponse(ctx, a, d, word)
 	if err != nil {
@@ -124,10 +124,11 @@ func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name st
 	return a.Print("%s", made.Content)
 }
 
-// elsewhere says where the content of an artifact is, or that it was here and is lost.
+// elsewhere returns the failure for an artifact without content, which is lost or
+// elsewhere.
 func elsewhere(made *wire.Artifact) *cli.Failure {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Details: map[string]any{"ref": made.Ref}}
-	if wire.IsArtifactRef(made.Ref) { // else the content would be in its place
+	if wire.IsArtifactRef(made.Ref) { // the content would be here if it were not lost
 		f.Message = fmt.Sprintf("the content of %q is lost", made.Name)
 		f.Because = []string{
 			"It was kept in <state_dir>/artifacts as " + term.OneLine(made.Ref) + ", and is gone, or was changed",
@@ -159,12 +160,11 @@ func taskInputCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "input ID [TEXT|@FILE|-]",
 		Short: "Give a delegated task the input that its agent waits for",
-		Long: `Brings a task what its agent has asked for: a text, or with --json-input any JSON
-value. Where the response lists answers it is one of them. What waits for an answer:
-orchestrator inbox.
+		Long: `Gives a task the input that its agent has asked for: a text, or with --json-input any
+JSON value. If the response lists options, the input must be one of them. The command
+orchestrator inbox lists open questions.
 
-The text is the text itself, @FILE for what is in a file, or - for what comes on stdin;
-so is the JSON.`,
+The text and the JSON are given directly, as @FILE, or as - for stdin.`,
 		Example: `  orchestrator task input 91c0 "without nuts"
   orchestrator task input 91c0 --json-input '{"servings": 4}'`,
 		Args:              cli.ArgCount(1, 2),
@@ -177,11 +177,11 @@ so is the JSON.`,
 			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return bringInput(ctx, a, d, args[0], input) })
 		},
 	}
-	verb.Flags().StringVar(&document, "json-input", "", "what it needs, a `JSON` value; or @FILE or -")
+	verb.Flags().StringVar(&document, "json-input", "", "input as a `JSON` value, @FILE or -")
 	return verb
 }
 
-// readInput reads what a task is given: a text, or else a JSON value.
+// readInput returns the input for a task: a text, or else a JSON value.
 func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Raw, error) {
 	switch {
 	case isJSON && len(text) > 0:

@@ -17,10 +17,9 @@ func taskShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a task in full",
-		Long: `Shows everything about a task: who made it and when, who has it, what it
-requires of its agent, what it needs and gets of other tasks, what is to be done,
-its plan, its question, and what came of it; of one that was handed on also who
-asked which, the trace that it is in, and the artifacts.`,
+		Long: `Shows everything about a task: its submitter, agent, requirements, dependencies and
+inputs, its spec, plan, question and result. For a delegated task it also shows source
+and target, the trace and the artifacts.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
@@ -47,7 +46,7 @@ func showTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error
 	return a.Print("%s", taskCard(&t.Task, surroundings(ctx, a, d, &t.Task), a.Paint(a.Stdout), time.Now()))
 }
 
-// taskCard is a task in full.
+// taskCard returns the description of a task in full.
 func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string {
 	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c := term.Card{}
@@ -100,7 +99,7 @@ func Requirements(t *wire.Task) string {
 		}
 	}
 	switch {
-	case HandedOn(t): // what its type says, or nothing, of the one that it names
+	case HandedOn(t): // the request names the agent, or the type requires a capability
 		return ""
 	case len(words) > 0:
 		return strings.Join(words, ", ")

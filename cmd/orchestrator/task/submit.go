@@ -21,16 +21,15 @@ func taskSubmitCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "submit FILE|-",
 		Short: "Submit a task request",
-		Long: `Hands a task on to the agent that it names, or to one that does what its type says.
-The request is one JSON object, in a file or on stdin, and goes to the agent as it is:
-orchestrator help delegation. That form is called d, and is the only one: --format is
-there because others may come, and a script that names it will mean the same then.
+		Long: `Delegates a task to the agent that the request names, or to one with the capability
+that its type names. The request is a JSON object, in a file or on stdin, and is
+forwarded unchanged. See orchestrator help delegation. The only --format is d.
 
-A request without an id gets one, a UUID. The id and the words of an earlier one are
-that one once more: it is not done twice.
+A request without an id gets a new UUID. An identical request with the same id is not
+executed again.
 
-With --wait it comes back when the task has ended, with the last response; the exit
-code is 0 when the task is completed.`,
+With --wait the command waits until the task has ended and prints the last response.
+The exit code is 0 if the task is completed.`,
 		Example: `  orchestrator task submit request.json
   orchestrator task submit - --wait <request.json
   orchestrator task submit request.json --wait --json`,
@@ -43,8 +42,8 @@ code is 0 when the task is completed.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return submitTask(a, args[0], wait) },
 	}
-	verb.Flags().Var(&format, "format", "what the request is written in: d, a task request")
-	verb.Flags().BoolVar(&wait, "wait", false, "come back when it has ended, as task wait does")
+	verb.Flags().Var(&format, "format", "format of the request: d, a task request")
+	verb.Flags().BoolVar(&wait, "wait", false, "wait until the task has ended, as task wait does")
 	_ = verb.RegisterFlagCompletionFunc("format", format.Complete)
 	return verb
 }
@@ -75,11 +74,10 @@ func submitTask(a *cli.App, file string, wait bool) error {
 	})
 }
 
-// anyDepth is how deep a document may nest that is judged elsewhere.
+// anyDepth is the depth limit for documents that the orchestrator checks itself.
 const anyDepth = 10_000
 
-// readRequest reads a request out of a file, and says everything that is wrong with
-// it.
+// readRequest reads a request from a file. Its error lists everything that is wrong.
 func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
 	source, name := "@"+file, file
 	if file == "-" {
@@ -104,8 +102,8 @@ func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
 	return nil, f
 }
 
-// withID is a request with an id: a new one if it has none. What is no object stays
-// as it is.
+// withID adds an id to a request without one. It returns text that is not an object
+// unchanged.
 func withID(text string) []byte {
 	var members map[string]wire.Raw
 	if err := object.Decode([]byte(text), &members); err != nil || members == nil {
@@ -121,8 +119,8 @@ func withID(text string) []byte {
 	return fmt.Appendf(nil, `{"id":%q%s%s`, uuid.NewString(), comma, strings.TrimSpace(text)[1:])
 }
 
-// notHandedOn adds to why a request was refused where that stands in it, and who was
-// probably meant.
+// notHandedOn adds to the error of a request the places of the mistakes and the agent that
+// was probably meant.
 func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *wire.TaskRequest, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
@@ -142,7 +140,7 @@ func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *wire.T
 	return cli.ProblemsBelow(f, func(pointer string) string { return strings.TrimPrefix(pointer, "/payload") })
 }
 
-// waitForResponse goes on as task wait does, and ends with the last response.
+// waitForResponse waits as task wait does and then prints the last response.
 func waitForResponse(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
 	v := vigil(a, d, []string{id}, false)
 	v.told[0] = told

@@ -1,5 +1,5 @@
-// Package task holds the commands on tasks: task add, ls, show, wait and the others, and
-// graph.
+// Package task holds the task commands, such as add, ls, show and wait, and the graph
+// command.
 package task
 
 import (
@@ -13,15 +13,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command task.
+// Command returns the task command.
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "task",
 		Short: "Submit, inspect and wait for tasks",
-		Long: `Tasks are the work of the agents. Each has an id, of which any unique prefix will
-do, and a state. How tasks move: orchestrator help tasks. How they find their
-agents, plans, and what they get of each other: orchestrator help work. How they are
-handed on from agent to agent: orchestrator help delegation.`,
+		Long: `Tasks are the work of the agents. Each has a state and an id, of which any unique
+prefix is accepted. The manual explains states (orchestrator help tasks), assignment,
+plans and inputs (help work), and delegation between agents (help delegation).`,
 		Example: `  orchestrator task add "Say hello" --wait
   orchestrator task ls
   orchestrator task show 91c0`,
@@ -35,8 +34,8 @@ handed on from agent to agent: orchestrator help delegation.`,
 	)
 }
 
-// CompleteTasks offers the ids of tasks that are not on the line yet, with
-// their names: all, or those that have not ended.
+// CompleteTasks completes the ids of tasks that are not among the arguments yet. If ended
+// is not set, it omits ended tasks.
 func CompleteTasks(a *cli.App, ended bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var offered []cobra.Completion
@@ -70,7 +69,7 @@ func startsOne(id string, words []string) bool {
 	return false
 }
 
-// tasksForShell asks for the tasks, as long as a shell waits at a Tab.
+// tasksForShell returns the tasks for completion.
 func tasksForShell(a *cli.App) []Seen {
 	a.Flags.Quiet = true
 	door, err := a.Connect()
@@ -83,7 +82,7 @@ func tasksForShell(a *cli.App) []Seen {
 	return tasks
 }
 
-// completeOneTask is completeTasks for verbs that take one.
+// completeOneTask is CompleteTasks for commands that take one task.
 func completeOneTask(a *cli.App, ended bool) cobra.CompletionFunc {
 	offer := CompleteTasks(a, ended)
 	return func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -16,8 +16,8 @@ func taskStartCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "start ID",
 		Short: "Start a task",
-		Long: `Moves a task that an agent has been given to running, for agents that do not say
-so themselves.`,
+		Long: `Sets an assigned task to running, for agents that do not report the start
+themselves.`,
 		Example:           "  orchestrator task start 91c0",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
@@ -32,8 +32,7 @@ func taskDoneCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "done ID",
 		Short: "Complete a task",
-		Long: `Ends a task well, for its agent or instead of it. The tasks that waited for it
-can then start.
+		Long: `Completes a task, on behalf of its agent. The tasks that wait for it can then start.
 
 The result is a JSON object or any text; @FILE reads it from a file, - from
 stdin. Without one it is {"success":true}.`,
@@ -50,7 +49,7 @@ stdin. Without one it is {"success":true}.`,
 			return moveTask(a, args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: wire.ResultOf(document)} })
 		},
 	}
-	verb.Flags().StringVar(&result, "result", "", "what came of it: `JSON|TEXT`, @FILE or -")
+	verb.Flags().StringVar(&result, "result", "", "result: `JSON|TEXT`, @FILE or -")
 	return verb
 }
 
@@ -59,8 +58,8 @@ func taskFailCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "fail ID -m TEXT",
 		Short: "Fail a task",
-		Long: `Ends a task badly, for its agent or instead of it. What becomes of the tasks that
-waited for it: orchestrator help tasks.`,
+		Long: `Fails a task, on behalf of its agent. For the effect on tasks that wait for it see
+orchestrator help tasks.`,
 		Example:           `  orchestrator task fail 91c0 -m "the API is gone"`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
@@ -76,7 +75,7 @@ waited for it: orchestrator help tasks.`,
 	return verb
 }
 
-// moveTask asks for a change of one task and shows where it is then.
+// moveTask calls an operation on a task and prints its new state.
 func moveTask(a *cli.App, word, operation string, request func(id string) any) error {
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
 		ids, err := TaskIDs(ctx, a, d, []string{word})
@@ -108,10 +107,11 @@ func taskCancelCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "cancel ID…",
 		Short: "Cancel tasks",
-		Long: `Ends tasks that have not ended; an agent that has one is told. What becomes of
-the tasks that waited for them: orchestrator help tasks.
+		Long: `Cancels tasks that have not ended. Their agents are notified. For the effect on tasks
+that wait for them see orchestrator help tasks.
 
-For more than one it asks first; where no person can be asked it wants --yes.`,
+For more than one task the command asks for confirmation. Without a terminal it
+requires --yes.`,
 		Example: `  orchestrator task cancel 91c0 -m "not needed any more"
   orchestrator task cancel 91c0 5be1 --yes`,
 		Args:              cli.ArgCount(1, -1),
@@ -138,7 +138,7 @@ func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
 		var tasks []Seen
 		for _, id := range ids {
 			t, _, err := askTask(ctx, a, d, "cancel-task", wire.CancelTask{TaskID: id, Reason: why})
-			if len(tasks) > 0 && wasCancelled(err) { // with one before it that it waited for
+			if len(tasks) > 0 && wasCancelled(err) { // together with an earlier one that it waited for
 				t, _, err = GetTask(ctx, a, d, id)
 			}
 			if err == nil {
@@ -158,13 +158,13 @@ func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
 	})
 }
 
-// wasCancelled reports whether a task was refused because it was cancelled before.
+// wasCancelled reports whether an operation failed because the task is cancelled already.
 func wasCancelled(err error) bool {
 	f, ok := errors.AsType[*cli.Failure](err)
 	return ok && f.Code == wire.CodeConflict && f.Details["state"] == string(wire.TaskCancelled)
 }
 
-// stoppedAt adds to a refusal which tasks were cancelled before it.
+// stoppedAt adds the tasks that were cancelled before it to an error.
 func stoppedAt(err error, cancelled []Seen) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || len(cancelled) == 0 {

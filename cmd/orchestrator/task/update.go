@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// updateFlags are what is to change of a task.
+// updateFlags are the flags of task update.
 type updateFlags struct {
 	title, kind, spec, payload string
 	priority                   string
@@ -22,11 +22,10 @@ func taskUpdateCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change the text, the documents or the priority of a task",
-		Long: `Changes a task that has not ended. What is not named stays as it is. The flags are
-those of task add; --requirements null and --structured-spec null take the
-document away.
+		Long: `Changes a task that has not ended. Only what the flags name is changed. The flags are
+those of task add; --requirements null and --structured-spec null remove the document.
 
-Its state changes by the other commands, and what it depends on by task deps.`,
+The state is changed by other commands, and dependencies by task deps.`,
 		Example: `  orchestrator task update 91c0 --priority high
   orchestrator task update 91c0 --title "API handlers" --spec @spec.md
   orchestrator task update 91c0 --repo shop --language go`,
@@ -45,7 +44,7 @@ Its state changes by the other commands, and what it depends on by task deps.`,
 	}
 	set := verb.Flags()
 	set.StringVar(&f.title, "title", "", "its new `TITLE`")
-	set.StringVar(&f.kind, "type", "", "what `KIND` of work it is")
+	set.StringVar(&f.kind, "type", "", "`KIND` of work")
 	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first")
@@ -58,7 +57,7 @@ Its state changes by the other commands, and what it depends on by task deps.`,
 	return verb
 }
 
-// read is what the flags ask for.
+// read returns the request for the flags.
 func (f *updateFlags) read(a *cli.App, verb *cobra.Command) (*wire.UpdateTask, error) {
 	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (f *updateFlags) readWords(a *cli.App, verb *cobra.Command, c *wire.UpdateT
 	return err
 }
 
-// none is the document that takes one away.
+// none is the value of a flag that removes a document.
 const none = "null"
 
 func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {

@@ -21,11 +21,11 @@ func taskWaitCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "wait ID…",
 		Short: "Wait until tasks have ended",
-		Long: `Waits until every task is done, and shows what happens to them meanwhile. When
-one fails or is cancelled it comes back at once, with exit code 1.
+		Long: `Waits until every task is done, and prints changes of their states. If a task fails or
+is cancelled, the command ends at once with exit code 1.
 
-With --for any it waits until every task has ended, however that is, and the
-exit code is 0. When --timeout is over it is 124; the tasks go on.`,
+With --for any it waits until every task has ended in any state; the exit code is 0.
+After --timeout the exit code is 124, and the tasks continue.`,
 		Example: `  orchestrator task wait 91c0 && echo done
   orchestrator task wait 91c0 5be1 --for any --timeout 30m`,
 		Args:              cli.ArgCount(1, -1),
@@ -58,15 +58,15 @@ func waitTasks(ctx context.Context, a *cli.App, d *cli.Client, words []string, a
 	return v.verdict()
 }
 
-// waiter waits for tasks to end. What it knows of them is what get-task says; an
-// event is why it asks again.
+// A waiter waits for tasks to end. It reads their states with get-task, and again after
+// each event about them.
 type waiter struct {
 	app    *cli.App
 	door   *cli.Client
-	anyEnd bool // a bad end is as good as any
+	anyEnd bool // wait for any end, not only for done
 	tasks  []Seen
-	told   []string // the words last said of each
-	hush   func()   // ends the line that says what is awaited
+	told   []string // last printed state of each task
+	hush   func()   // ends the line that shows what is awaited
 }
 
 func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
@@ -77,8 +77,8 @@ func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
 	return v
 }
 
-// keep waits. The number of the last event is asked for first, then the tasks,
-// and then for what came after that number: so nothing falls between.
+// keep waits. It reads the number of the last event first, then the tasks, and then follows
+// the events after that number, so that it misses none.
 func (v *waiter) keep(ctx context.Context) error {
 	since, err := v.latest(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (v *waiter) keep(ctx context.Context) error {
 	return v.explained(v.follow(ctx, since))
 }
 
-// query chooses the events of the tasks: of one by its id, of several all.
+// query returns the query for the events: by id for one task, else for all tasks.
 func (v *waiter) query() url.Values {
 	if len(v.tasks) == 1 {
 		return url.Values{"task": {v.tasks[0].ID}}
@@ -103,9 +103,8 @@ func (v *waiter) query() url.Values {
 	return url.Values{"type": {"task.*"}}
 }
 
-// latest is the number of the last event that there is. From 0, which is what an
-// orchestrator that does not tell it means, all that happened is read again:
-// that takes longer, and comes to the same.
+// latest returns the number of the last event, or 0 from an orchestrator without that
+// field. From 0 all past events are read again, which is slower but correct.
 func (v *waiter) latest(ctx context.Context) (int64, error) {
 	text, err := v.app.Ask(ctx, v.door, "status", struct{}{})
 	if err != nil {
@@ -117,8 +116,7 @@ func (v *waiter) latest(ctx context.Context) (int64, error) {
 	return status.Seq, err
 }
 
-// follow looks again at a task whenever something happens to it, until all is
-// over.
+// follow reads a task again after each event about it, until the wait is over.
 func (v *waiter) follow(ctx context.Context, since int64) error {
 	query := v.query()
 	query.Set("follow", "true")
@@ -150,7 +148,7 @@ func (v *waiter) follow(ctx context.Context, since int64) error {
 	}
 }
 
-// hear looks again at those that an event may be about.
+// hear reads the tasks again that an event may be about.
 func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
 	if e.Kind == wire.EventTaskProgress {
 		return nil
@@ -171,7 +169,7 @@ func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
 	return nil
 }
 
-// look asks for a task and says what is new.
+// look reads a task and prints a change of its state.
 func (v *waiter) look(ctx context.Context, i int) error {
 	a := v.app
 	t, _, err := GetTask(ctx, a, v.door, v.tasks[i].ID)
@@ -201,7 +199,7 @@ func (v *waiter) over() bool {
 	return len(v.open()) == 0
 }
 
-// open are the ids of those that have not ended.
+// open returns the ids of the tasks that have not ended.
 func (v *waiter) open() []string {
 	var ids []string
 	for i := range v.tasks {
@@ -212,7 +210,7 @@ func (v *waiter) open() []string {
 	return ids
 }
 
-// verdict is the exit code of a wait that is over.
+// verdict returns the exit code of a finished wait, as an error.
 func (v *waiter) verdict() error {
 	bad := func(t Seen) bool { return t.State != wire.TaskDone }
 	if !v.anyEnd && slices.ContainsFunc(v.tasks, bad) {
@@ -221,7 +219,7 @@ func (v *waiter) verdict() error {
 	return nil
 }
 
-// await begins to say what is awaited, once that takes long.
+// await starts to show what is awaited.
 func (v *waiter) await() {
 	v.quiet()
 	labels := v.labels()
@@ -237,13 +235,13 @@ func (v *waiter) quiet() {
 	v.hush = func() {}
 }
 
-// labels are the tasks that have not ended, and where they stand.
+// labels returns the names and states of the tasks that have not ended.
 func (v *waiter) labels() []string {
 	var labels []string
 	for i := range v.tasks {
 		switch t := &v.tasks[i].Task; {
 		case t.State.Final():
-		case t.State == "": // not looked at yet
+		case t.State == "": // not read yet
 			labels = append(labels, term.ID(t.ID))
 		default:
 			labels = append(labels, term.TaskLabel(t.ID, t.Name)+" ("+HeldWords(t)+")")
@@ -252,7 +250,7 @@ func (v *waiter) labels() []string {
 	return labels
 }
 
-// explained adds to the end of a wait that came too early which tasks go on.
+// explained adds the tasks that continue to the error of an aborted wait.
 func (v *waiter) explained(err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || len(v.open()) == 0 {

@@ -9,8 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// wantFlags are what a task requires of its agent: a document, or in short what
-// would stand in one.
+// wantFlags are the flags for the requirements of a task: a document, or parts of one.
 type wantFlags struct {
 	document     string
 	repo         string
@@ -23,20 +22,20 @@ type wantFlags struct {
 
 func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringVar(&f.document, "requirements", "", "what its agent must have: a `JSON` object, @FILE or -")
-	set.StringVar(&f.repo, "repo", "", "its agent must have the `REPO`sitory")
-	set.StringSliceVar(&f.languages, "language", nil, "its agent must know all of these: `NAMES`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.environments, "environment", nil, "its agent must have one of these: `NAMES`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.tools, "tool", nil, "the more of these its agent has the better: `NAMES`, with commas between them; may be repeated")
-	set.StringSliceVar(&f.tags, "tag", nil, "the same, and counts less: `NAMES`, with commas between them; may be repeated")
-	set.StringVar(&f.prefer, "prefer", "", "rather `AGENT` than others")
+	set.StringVar(&f.document, "requirements", "", "requirements for the agent: a `JSON` object, @FILE or -")
+	set.StringVar(&f.repo, "repo", "", "the agent must have the `REPO`sitory")
+	set.StringSliceVar(&f.languages, "language", nil, "languages that the agent must know: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.environments, "environment", nil, "environments of which the agent must have one: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.tools, "tool", nil, "prefer agents with these tools: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.tags, "tag", nil, "prefer agents with these tags, which count less: comma-separated `NAMES`; may be repeated")
+	set.StringVar(&f.prefer, "prefer", "", "prefer `AGENT`")
 	_ = verb.RegisterFlagCompletionFunc("prefer", a.CompleteAgents)
 	for _, name := range []string{"repo", "language", "environment", "tool", "tag"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
 
-// read is what the flags say; nil when nothing is required.
+// read returns the requirements for the flags, or nil if there are none.
 func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
 	brief := &wire.Requirements{
 		Repo: f.repo, Languages: f.languages, Environments: f.environments, Tools: f.tools, Tags: f.tags, Prefer: f.prefer,
@@ -53,7 +52,7 @@ func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
 	return brief, nil
 }
 
-// wantWords are requirements as people say them; "" when nothing is required.
+// wantWords returns a description of requirements, or "" if there are none.
 func wantWords(document wire.Raw) string {
 	r := wire.ReadRequirements(document)
 	if r.Empty() {

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// ShortIDs are ids for a command line.
+// ShortIDs returns short ids for a command line.
 func ShortIDs(ids []string) string {
 	short := make([]string, len(ids))
 	for i, id := range ids {
@@ -17,8 +17,7 @@ func ShortIDs(ids []string) string {
 	return strings.Join(short, " ")
 }
 
-// stateWords say where a task stands. Needs are the tasks that it waits for,
-// in words.
+// stateWords returns the state of a task. Needs names the tasks that it waits for.
 func stateWords(t *wire.Task, needs string) string {
 	switch {
 	case t.State == wire.TaskDone:
@@ -39,7 +38,7 @@ func stateWords(t *wire.Task, needs string) string {
 	return HeldWords(t)
 }
 
-// HeldWords are the state as it is stored, and who has the task.
+// HeldWords returns the stored state of a task and its agent.
 func HeldWords(t *wire.Task) string {
 	if t.AssignedTo == "" || t.State.Final() {
 		return wire.Visible(string(t.State))
@@ -53,7 +52,7 @@ func HeldWords(t *wire.Task) string {
 
 func joined(parts ...string) string { return strings.Join(parts, "") }
 
-// tookWords say how long a task that has ended was worked on.
+// tookWords returns how long an ended task took, after the text before.
 func tookWords(before string, t *wire.Task) string {
 	took, ok := term.Between(t.StartedAt, t.EndedAt)
 	if !ok {
@@ -62,8 +61,8 @@ func tookWords(before string, t *wire.Task) string {
 	return before + term.Duration(took)
 }
 
-// resultWords are a result at the end of a line, if it says anything: its
-// summary, if it has one.
+// resultWords returns the summary of a result, or else the result, for the end of a line.
+// It returns "" for an empty result.
 func resultWords(result wire.Raw) string {
 	said := resultText(result)
 	if summary := summaryOf(result).Summary; summary != "" {
@@ -75,13 +74,13 @@ func resultWords(result wire.Raw) string {
 	return "   result: " + term.Clip(term.OneLine(said), 100)
 }
 
-// summarized is the part of a result that sums it up.
+// summarized holds the summary in a result.
 type summarized struct {
 	Summary     string `json:"summary"`
-	CompletedBy string `json:"completed_by"` // of one that is nothing else
+	CompletedBy string `json:"completed_by"` // set if the result has only a summary
 }
 
-// summaryOf is empty when a result says nothing of the kind.
+// summaryOf returns the summary of a result, or a zero value if there is none.
 func summaryOf(result wire.Raw) summarized {
 	if len(result) == 0 || result.Kind() != '{' {
 		return summarized{}
@@ -93,8 +92,8 @@ func summaryOf(result wire.Raw) summarized {
 	return sum
 }
 
-// resultText is a result as people read it: text without what is around it,
-// anything else as it came.
+// resultText returns a result for people: a string or a summary as text, anything else as
+// JSON.
 func resultText(result wire.Raw) string {
 	if len(result) == 0 || result.Kind() == 'n' {
 		return ""

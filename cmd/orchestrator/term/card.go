@@ -7,20 +7,20 @@ import (
 	"orchestrator/wire"
 )
 
-// Card is what is known of one thing: a label and what it is, in lines.
+// A Card describes one thing in rows of a label and a value.
 type Card struct{ Lines [][]Cell }
 
-// longest is how much of one text a card shows.
+// longest is the maximum number of bytes that a card shows of one text.
 const longest = 4000
 
-// Row adds a row to a card.
+// Row adds a row to a card unless its value is empty.
 func (c *Card) Row(label, value string) {
 	if value != "" {
 		c.Rows(label, []string{value})
 	}
 }
 
-// Rows has the label before the first line alone.
+// Rows adds a row for each value. Only the first row has the label.
 func (c *Card) Rows(label string, values []string) {
 	for i, value := range values {
 		if i > 0 {
@@ -30,7 +30,7 @@ func (c *Card) Rows(label string, values []string) {
 	}
 }
 
-// Text shows text of any length in its own lines.
+// Text adds a row for each line of a text, up to longest bytes.
 func (c *Card) Text(label, value string) {
 	value = strings.TrimRight(value, "\n")
 	if value == "" {

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Duration shows a time as people say it: 12m, 0.4s, 1h02m.
+// Duration formats a duration for people: 12m, 0.4s, 1h02m.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -28,10 +28,10 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", days, int(d.Hours())%24)
 }
 
-// MS is Duration for the milliseconds of a document.
+// MS formats a number of milliseconds as Duration does.
 func MS(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
 
-// Bytes shows a size in at most three digits and a letter: 31M, 1.2G.
+// Bytes formats a size as at most three digits and a letter: 31M, 1.2G.
 func Bytes(n int64) string {
 	size := float64(n)
 	for _, unit := range []string{"B", "K", "M", "G"} {
@@ -46,8 +46,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1fT", size)
 }
 
-// Clock shows when something happened to a person who looks now: the time alone
-// when it was today.
+// Clock formats a timestamp in local time. It adds the date unless that is today's.
 func Clock(stamp string, now time.Time, layout string) string {
 	at, err := time.Parse(time.RFC3339Nano, stamp)
 	if err != nil {
@@ -60,7 +59,7 @@ func Clock(stamp string, now time.Time, layout string) string {
 	return at.Format("2006-01-02 " + layout)
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun in singular or plural.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -71,7 +70,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Percent is a task's progress, from 0 to 1; "" at the start.
+// Percent formats a progress from 0 to 1 as a percentage. It returns "" for 0.
 func Percent(progress float64) string {
 	if progress == 0 {
 		return ""
@@ -79,7 +78,7 @@ func Percent(progress float64) string {
 	return fmt.Sprintf("%.0f%%", progress*100)
 }
 
-// Bar draws a progress, from 0 to 1, with as many signs as there is room for.
+// Bar draws a progress from 0 to 1 as a bar of size columns.
 func Bar(progress float64, size int) string {
 	full := min(size, max(0, int(progress*float64(size)+0.5)))
 	return strings.Repeat("#", full) + strings.Repeat("-", size-full)

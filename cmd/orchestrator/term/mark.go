@@ -2,7 +2,7 @@ package term
 
 import "orchestrator/wire"
 
-// OwnMark is the sign of a line in which the orchestrator speaks of an agent.
+// OwnMark returns the mark of a line that the orchestrator writes about an agent.
 func OwnMark(l *wire.LogLine) string {
 	if l.Trouble {
 		return "!"
@@ -10,13 +10,13 @@ func OwnMark(l *wire.LogLine) string {
 	return "."
 }
 
-// Redundant reports whether a line of the orchestrator tells people nothing that another line
-// does not: that a run has ended follows each exit, and each session message is delivered.
+// Redundant reports whether another line already tells people the same. Each exit is
+// followed by an end, and each session message by its delivery.
 func Redundant(l *wire.LogLine) bool {
 	return l.Kind == wire.EventEnded || l.Kind == wire.EventSessionDelivered
 }
 
-// Mark is the sign of a task's state, one or two columns wide.
+// Mark returns the mark of a task's state, one or two columns wide.
 func Mark(s wire.TaskState) string {
 	switch s {
 	case wire.TaskRunning:

@@ -9,32 +9,31 @@ import (
 )
 
 const (
-	// MaxOutlet is how much is gathered before it is written.
+	// MaxOutlet is the buffered size at which an Outlet is to be flushed.
 	MaxOutlet = 64 << 10
-	// outletRetry is how long a stream that refused a write is left alone.
+	// outletRetry is how long no write is tried after a failed one.
 	outletRetry = 5 * time.Second
 )
 
-// Outlet is stdout for those who have something better to do than to be read:
-// a team goes on when the disk is full. Lines that cannot be written are
-// counted, after a while it is tried again, and when it works again the first
-// line says how many are missing. It is used by one goroutine.
+// An Outlet buffers lines for a stdout that may fail, for example because the disk is full.
+// It counts the lines that cannot be written and retries after outletRetry. The first line
+// after a failure is a note with the count. An Outlet is used by one goroutine.
 type Outlet struct {
 	bytes.Buffer // whole lines, until they are flushed
 
 	To           io.Writer
-	TTY          bool                       // to was a terminal: one that is hung up is none any more
+	TTY          bool                       // whether To was a terminal at first: after a hangup it is none
 	Note         func(missing int64) []byte // a line that says that lines are missing
-	OnError      func(error)                // hears of the first write that fails
-	OnReaderGone func()                     // is called when its reader is gone
+	OnError      func(error)                // called for the first write that fails
+	OnReaderGone func()                     // called when the reader is gone
 
-	over    bool  // its reader is gone
-	torn    bool  // what was written last was half a line
-	missing int64 // lines since the trouble began
+	over    bool  // the reader is gone
+	torn    bool  // the last write ended in the middle of a line
+	missing int64 // lines lost since the last successful write
 	retryAt time.Time
 }
 
-// Flush writes what was gathered, or counts it.
+// Flush writes the buffered lines, or counts them as missing.
 func (o *Outlet) Flush() {
 	defer o.empty()
 	lines := countLines(o.Bytes())
@@ -55,7 +54,7 @@ func (o *Outlet) Flush() {
 	}
 }
 
-// empty forgets what was gathered, and the room that a huge line took.
+// empty clears the buffer and frees one that a huge line has grown.
 func (o *Outlet) empty() {
 	o.Reset()
 	if o.Cap() > 16*MaxOutlet {
@@ -63,7 +62,7 @@ func (o *Outlet) empty() {
 	}
 }
 
-// settle returns what is missing, if anything is.
+// settle writes the note about missing lines, if any are missing.
 func (o *Outlet) settle() error {
 	if o.missing == 0 {
 		return nil
@@ -79,13 +78,13 @@ func (o *Outlet) settle() error {
 	return nil
 }
 
-// Close writes what is left to be written, whenever the last trouble was, and
-// returns how many lines will never be read.
+// Close flushes the buffer without waiting for outletRetry. It returns the number of lines
+// that could not be written.
 func (o *Outlet) Close() (missing int64) {
 	o.retryAt = time.Time{}
 	o.Flush()
 	if !o.over {
-		_ = o.settle() // or the caller is told
+		_ = o.settle() // if it fails, missing is returned
 	}
 	return o.missing
 }
@@ -113,8 +112,8 @@ func (o *Outlet) failed(err error, lines int64) {
 
 func countLines(text []byte) int64 { return int64(bytes.Count(text, []byte("\n"))) }
 
-// ReaderGone reports whether a write failed because there is no reader any more.
-// Any other failure may pass, but for that of a terminal that was hung up.
+// ReaderGone reports whether a write failed because its reader is gone: a closed pipe, or a
+// terminal that was hung up. Any other failure may be temporary.
 func ReaderGone(err error, terminal bool) bool {
 	return errors.Is(err, syscall.EPIPE) || terminal && errors.Is(err, syscall.EIO)
 }

@@ -1,8 +1,8 @@
-// Package term lays text out for a terminal: colors, tables, cards of labels and values,
-// widths, durations, sizes, pages of the manual, and output that may have lost its reader.
+// Package term formats text for a terminal: colors, tables, cards, widths, durations, sizes and
+// pages of the manual. It also writes output that may have lost its reader.
 //
-// ID, OneLine and Clock make a text of an agent inert: a terminal obeys nothing in it.
-// Clip, Pad and Width take text that is inert already.
+// ID, OneLine and Clock escape the control characters of untrusted text. Clip, Pad and
+// Width expect text that is escaped already.
 package term
 
 import (
@@ -13,8 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Paint colours words; false leaves them as they are. Colour never says
-// anything that the words do not.
+// A Paint colors words if it is true. Color never adds information to the words.
 type Paint bool
 
 func (p Paint) ink(code, text string) string {
@@ -39,7 +38,7 @@ func (p Paint) Strong(text string) string { return p.ink("1", text) }
 // Dim makes a text recede.
 func (p Paint) Dim(text string) string { return p.ink("2", text) }
 
-// State is the colour of an agent's state.
+// State paints a text in the color of an agent's state.
 func (p Paint) State(s wire.State, text string) string {
 	switch s {
 	case wire.StateRunning:
@@ -52,7 +51,7 @@ func (p Paint) State(s wire.State, text string) string {
 	return p.Dim(text)
 }
 
-// Task is the colour of a task's state.
+// Task paints a text in the color of a task's state.
 func (p Paint) Task(s wire.TaskState, text string) string {
 	switch s {
 	case wire.TaskDone, wire.TaskRunning:
@@ -67,15 +66,14 @@ func (p Paint) Task(s wire.TaskState, text string) string {
 	return text
 }
 
-// Agent is the colour of a name in a stream of lines: the same name has the
-// same colour every time.
+// Agent paints a text in the color of an agent's name. A name always has the same color.
 func (p Paint) Agent(name, text string) string {
 	hues := [...]string{"36", "35", "34", "32", "33", "96", "95", "94"}
 	sum := uint32(2166136261)
 	for _, c := range []byte(name) {
 		sum = (sum ^ uint32(c)) * 131
 	}
-	return p.ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits are those of the last letter
+	return p.ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits depend only on the last letter
 }
 
 // IsTerminal reports whether a stream is a terminal.

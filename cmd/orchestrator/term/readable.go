@@ -4,9 +4,8 @@ import (
 	"strings"
 )
 
-// Readable lays a page of Markdown out for a screen: headings stand out, text
-// is wrapped, tables are aligned, samples are indented. It knows what our own
-// pages use and no more.
+// Readable formats a page of Markdown for a screen: headings stand out, text is wrapped,
+// tables are aligned, samples are indented. It supports only the syntax of our own pages.
 func Readable(markdown string, p Paint, width int) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(markdown, "\n"), "\n")
@@ -18,7 +17,7 @@ func Readable(markdown string, p Paint, width int) string {
 	return b.String()
 }
 
-// blockLength is how many of the lines belong together.
+// blockLength returns how many of the first lines form one block.
 func blockLength(lines []string) int {
 	is := func(line string) bool { return plainText(line) }
 	switch first := lines[0]; {
@@ -43,7 +42,7 @@ func blockLength(lines []string) int {
 	return n
 }
 
-// plainText reports whether a line goes on with a paragraph.
+// plainText reports whether a line continues a paragraph.
 func plainText(line string) bool {
 	return line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") &&
 		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ") && !isRemark(line)
@@ -74,11 +73,11 @@ func readableBlock(lines []string, p Paint, width int) string {
 	return wrapped(strings.Join(lines, " "), "", "", width)
 }
 
-// leastWide is the least that the last column of a table is laid out in.
+// leastWide is the minimum width of the last column of a table.
 const leastWide = 24
 
-// readableTable aligns the columns; the last one is wrapped where it is. Where
-// there is no room for that, each row is a paragraph of its own.
+// readableTable aligns the columns and wraps the last one. If the last column has no room,
+// each row becomes a paragraph.
 func readableTable(lines []string, p Paint, width int) string {
 	var rows [][]string
 	var widths []int
@@ -117,8 +116,8 @@ func readableTable(lines []string, p Paint, width int) string {
 	return b.String()
 }
 
-// stacked is a table whose rows are too wide for a line: each begins with its
-// first text, and says what the others are.
+// stacked formats a table that is too wide. Each row begins with its first field; the other
+// fields follow with their column heads.
 func stacked(rows [][]string, width int) string {
 	var b strings.Builder
 	for _, row := range rows[1:] {
@@ -132,7 +131,7 @@ func stacked(rows [][]string, width int) string {
 	return b.String()
 }
 
-// RowFields are the texts of a row; a bar with a backslash belongs to a text.
+// RowFields returns the fields of a table row. A bar after a backslash belongs to a field.
 func RowFields(line string) []string {
 	const bar = "\x00"
 	row := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
@@ -160,7 +159,7 @@ func wrapped(text, head, indent string, width int) string {
 	return b.String() + strings.TrimRight(line, " ") + "\n"
 }
 
-// unmarked is text without the signs for emphasis and code.
+// unmarked returns text without the Markdown marks for emphasis and code.
 func unmarked(text string) string {
 	return strings.NewReplacer("**", "", "`", "").Replace(text)
 }

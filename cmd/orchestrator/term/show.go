@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// FirstLine is text up to its first line end.
+// FirstLine returns text up to its first line end.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
 }
 
-// Sentence is what an event says, standing alone.
+// Sentence returns the text of an event as a sentence, with a capital and a full stop.
 func Sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {

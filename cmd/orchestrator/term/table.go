@@ -4,18 +4,17 @@ import (
 	"strings"
 )
 
-// Cell is one field of a table: its text, and how it is painted once it has
-// its width.
+// A Cell is one field of a table. Ink paints its text without changing its width.
 type Cell struct {
 	Text  string
 	Ink   func(string) string
-	Right bool // figures stand at the right edge
+	Right bool // numbers are aligned to the right
 }
 
-// Text makes a cell of text.
+// Text returns a cell of text.
 func Text(s string) Cell { return Cell{Text: s} }
 
-// Figure makes a cell of a number, which stands to the right.
+// Figure returns a cell of a number, aligned to the right.
 func Figure(s string) Cell { return Cell{Text: s, Right: true} }
 
 // Table renders rows with every column as wide as its widest cell. The last

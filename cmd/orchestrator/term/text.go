@@ -9,13 +9,13 @@ import (
 	"orchestrator/wire"
 )
 
-// ID is an id as people read and type it.
+// ID returns the short form of an id, which people read and type.
 func ID(id string) string { return wire.Visible(wire.ShortID(id)) }
 
-// OneLine is text of others in one line, fit for a screen.
+// OneLine returns untrusted text as one line, safe for a terminal.
 func OneLine(text string) string { return wire.Visible(strings.Join(strings.Fields(text), " ")) }
 
-// Clip shortens text to a width; what is missing shows as an ellipsis.
+// Clip shortens text to a width and marks a cut with an ellipsis.
 func Clip(text string, size int) string {
 	if Width(text) <= size {
 		return text
@@ -31,7 +31,7 @@ func Clip(text string, size int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
-// Word is text as a word for a shell: it can be pasted, and nothing in it is expanded.
+// Word quotes text for a shell if needed: it can be pasted, and nothing in it is expanded.
 func Word(text string) string {
 	bare := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%=", r)
@@ -42,12 +42,12 @@ func Word(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Pad is text filled up to a width with spaces.
+// Pad fills text with spaces up to a width.
 func Pad(s string, size int) string {
 	return s + strings.Repeat(" ", max(0, size-Width(s)))
 }
 
-// Width is how many columns a terminal needs for the text.
+// Width returns the number of terminal columns of a text.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {

@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Ago is how long something is over.
+// Ago returns how long ago a timestamp was.
 func Ago(stamp string, now time.Time) string {
 	passed, ok := Between(stamp, wire.Timestamp(now))
 	if !ok {
@@ -20,7 +20,7 @@ func Ago(stamp string, now time.Time) string {
 // VerdictWord returns the word for a verdict.
 func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
-// AgentNote is what is worth saying about an agent in the table.
+// AgentNote returns the remark on an agent in the table of agents.
 func AgentNote(v wire.AgentView) string {
 	said := wire.Visible(v.Reason)
 	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
@@ -38,7 +38,7 @@ func AgentNote(v wire.AgentView) string {
 	return said
 }
 
-// TextsOf reads a list of texts out of the details of a refusal.
+// TextsOf returns the strings of a list in the details of an error.
 func TextsOf(detail any) []string {
 	var texts []string
 	items, _ := detail.([]any)
@@ -50,13 +50,12 @@ func TextsOf(detail any) []string {
 	return texts
 }
 
-// WholeID reports whether a word is as long and looks as the ids that the
-// orchestrator makes.
+// WholeID reports whether a word has the form of a full id of the orchestrator.
 func WholeID(word string) bool {
 	return len(word) == 36 && word[8] == '-' && word[13] == '-' && word[18] == '-' && word[23] == '-'
 }
 
-// TaskLabel is how a sentence speaks of a task.
+// TaskLabel returns the short id and the name of a task for use in a sentence.
 func TaskLabel(id, name string) string {
 	return fmt.Sprintf("%s \"%s\"", ID(id), Clip(OneLine(name), 40))
 }
@@ -69,7 +68,8 @@ func Colon(why string) string {
 	return ": " + OneLine(why)
 }
 
-// Between is the time from one moment to another, if both are known.
+// Between returns the time from one timestamp to another. It reports false if either is
+// invalid.
 func Between(from, to string) (time.Duration, bool) {
 	start, err := time.Parse(time.RFC3339Nano, from)
 	if err != nil {

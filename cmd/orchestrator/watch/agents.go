@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// taskOf is the task that an agent is furthest with, nil if it has none.
+// taskOf returns the task of an agent with the most progress, or nil if it has none.
 func taskOf(v *wire.AgentView) *wire.TaskLabel {
 	if len(v.Tasks) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func taskOf(v *wire.AgentView) *wire.TaskLabel {
 	return &first
 }
 
-// taskWords are what an agent works on.
+// taskWords returns the task of an agent, its progress and the number of its other tasks.
 func taskWords(v *wire.AgentView) string {
 	t := taskOf(v)
 	if t == nil {
@@ -41,7 +41,7 @@ func taskWords(v *wire.AgentView) string {
 	return words
 }
 
-// doing is what an agent does: its task, or why it has none.
+// doing returns the task of an agent, or why it has none.
 func doing(v *wire.AgentView) string {
 	words := []string{taskWords(v)}
 	if v.State != wire.StateRunning {
@@ -54,7 +54,7 @@ func doing(v *wire.AgentView) string {
 	return strings.Join(words, "  ")
 }
 
-// agentRows are the agents for which there is room, in so many columns.
+// agentRows returns the rows of the agents that fit into room rows.
 func (m *model) agentRows(width, room int) []string {
 	p := m.pen
 	from, to := m.agents.window(room)
@@ -87,7 +87,7 @@ func (m *model) agentRows(width, room int) []string {
 	return rows
 }
 
-// figures are how much an agent says, and how much memory it has.
+// figures returns the cells with an agent's output rate and memory.
 func (m *model) figures(v *wire.AgentView, spark int) []cell {
 	said, memory := "-", "-"
 	pace := m.paces[v.Name]
@@ -115,7 +115,7 @@ func (m *model) agentsPane(width, height int, focused bool) []string {
 	return m.pen.draw(pane{title: "Agents" + m.agents.place(height-2), focused: focused}, width, height, rows)
 }
 
-// place says which rows are seen, if not all are.
+// place returns the range of visible rows, or "" if all are visible.
 func (r *roster[T]) place(room int) string {
 	words := ""
 	if len(r.seen) < len(r.all) {
@@ -130,8 +130,7 @@ func (r *roster[T]) place(room int) string {
 	return words
 }
 
-// agentDetail is what there is to say about the agent that is picked: figures, and
-// its last lines.
+// agentDetail returns the pane of the selected agent: its figures and its last lines.
 func (m *model) agentDetail(width, height int, focused bool) []string {
 	p := m.pen
 	v := m.agents.picked()

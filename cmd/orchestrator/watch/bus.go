@@ -14,16 +14,16 @@ import (
 	"orchestrator/wire"
 )
 
-// busView is the messages, and the topics that they are on.
+// busView holds the messages and their topics.
 type busView struct {
 	mail   ring[wire.Mail]
 	known  []wire.TopicView
 	topics []topic
-	pick   list // of topics; the first is all
+	pick   list // selected topic; 0 is all
 	seen   []*wire.Mail
 	rows   list
 	follow bool
-	end    func() // nil: nothing is followed yet
+	end    func() // nil until messages are followed
 }
 
 type topic struct {
@@ -36,7 +36,7 @@ func (b *busView) hear(news mailNews, filter string) {
 	b.count(filter)
 }
 
-// count counts the messages on each topic, and chooses those that are seen.
+// count counts the messages on each topic, and selects the visible ones.
 func (b *busView) count(filter string) {
 	on := make(map[string]int, len(b.known))
 	for _, t := range b.known {
@@ -58,7 +58,7 @@ func (b *busView) count(filter string) {
 	b.choose(filter)
 }
 
-// chosen is the topic that is picked, "" for all.
+// chosen returns the selected topic, or "" for all.
 func (b *busView) chosen() string {
 	if b.pick.at == 0 || b.pick.at > len(b.topics) {
 		return ""

@@ -17,18 +17,17 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command watch.
+// Command returns the watch command.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
 		Short: "Watch the team on the full screen",
-		Long: `Shows the running orchestrator on the full screen, and keeps up with it: agents,
-tasks and what waits for what, questions, messages and output. Keys answer
-questions, ask why, and do what verbs do; ":" takes any command, and "?" says
-which keys there are.
+		Long: `Shows the running orchestrator on the full screen and updates it: agents, tasks and
+their dependencies, questions, messages and output. Keys answer questions and run
+commands; ":" runs any command, and "?" lists the keys.
 
-It only looks on: q leaves, and the agents go on. When the orchestrator cannot be
-reached it keeps what was seen last, and waits for it.`,
+Quitting with q does not stop the agents. While the orchestrator does not answer, watch
+shows the last known state and reconnects.`,
 		Example: `  orchestrator watch
   orchestrator watch --host https://build.example.com:7433`,
 		Args:              cli.ArgCount(0, 0),
@@ -49,7 +48,7 @@ func runWatch(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // a hangup gives the terminal back, too
+		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // restore the terminal after a hangup, too
 		defer given()
 		err = Run(shown, newOrchestrator(a, d), &status, Terminal{
 			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)),
@@ -62,7 +61,7 @@ func runWatch(a *cli.App) error {
 	})
 }
 
-// newOrchestrator makes what the screen asks of the orchestrator behind a client.
+// newOrchestrator returns the Orchestrator behind a client.
 func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
 	return Orchestrator{
 		Ask: d.Ask,
@@ -91,7 +90,7 @@ func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
 	}
 }
 
-// treeRows is the tree of graph, for a screen that puts its own colours.
+// treeRows returns the rows of the tree that graph prints, without color.
 func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 	seen := make([]task.Seen, len(tasks))
 	for i := range tasks {
@@ -112,5 +111,5 @@ func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 	return rows, t.Left()
 }
 
-// mostWatched is how many tasks a tree has that can be walked through.
+// mostWatched is the maximum number of tasks in a tree on the screen.
 const mostWatched = 2000

@@ -1,12 +1,12 @@
-// Package watch is the full screen: what every agent does, tasks, questions, messages
-// and output, kept up to date, and answered and commanded by keys.
+// Package watch shows agents, tasks, questions, messages and output on the full screen.
+// Keys answer questions and run commands.
 //
-// It is a client as any other. What it shows it asks for, what it is told to do it
-// has a verb of the command line do, and nothing that happens to it touches what it
-// shows: it may be left, killed or cut off at any time. What stands on the screen
-// when the orchestrator cannot be reached is the last that was heard, and says so.
+// Watch is a client of the API. It reads what it shows, and runs commands of the command
+// line for what the user asks. Quitting or killing it has no effect on the orchestrator.
+// While the orchestrator does not answer, the screen shows the last known state and says
+// so.
 //
-// One goroutine has the model: that of the keys. All that may take time is done by
-// goroutines of the feed, which tell the model what came of it, so that whatever an
-// orchestrator does the keys are heard. They end before Run returns.
+// The goroutine that handles keys owns the model. Anything slow runs in goroutines of the
+// feed, which send their results to the model, so keys never wait for the orchestrator. All
+// of them end before Run returns.
 package watch

@@ -17,16 +17,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// feed hears of an orchestrator and tells the model. What is asked is asked again
-// when the stream of events says that it is another, and now and then besides; what
-// takes the orchestrator long is asked for less often.
+// A feed reads from an orchestrator and sends news to the model. It asks again when an
+// event reports a change, and at intervals. Slow answers are requested less often.
 type feed struct {
 	of    Orchestrator
 	news  chan tea.Msg
 	group sync.WaitGroup // all goroutines of the feed
 
-	begun   func(work func(ctx context.Context)) // starts one of them
-	changed atomic.Uint32                        // what events were about: bits, as below
+	begun   func(work func(ctx context.Context)) // starts a goroutine of the group
+	changed atomic.Uint32                        // subjects of events since the last question: the bits below
 	wake    chan struct{}
 }
 
@@ -41,15 +40,14 @@ func newFeed(o Orchestrator) *feed {
 	return &feed{of: o, news: make(chan tea.Msg), wake: make(chan struct{}, 1)}
 }
 
-// begin starts to ask and to listen, until ctx is over. The goroutines that are
-// started here and later end with ctx, and are in the group.
+// begin starts the feed. All its goroutines are in the group and end with ctx.
 func (f *feed) begin(ctx context.Context) {
 	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
 	f.begun(func(ctx context.Context) { f.ask(ctx) })
 	f.begun(f.tick)
 }
 
-// tell tells the model, unless everything is over.
+// tell sends news to the model, unless ctx is done.
 func (f *feed) tell(ctx context.Context, news tea.Msg) {
 	select {
 	case f.news <- news:
@@ -57,7 +55,7 @@ func (f *feed) tell(ctx context.Context, news tea.Msg) {
 	}
 }
 
-// listen waits for the next news, as a command of the program.
+// listen returns a command that waits for the next news.
 func (f *feed) listen(done <-chan struct{}) tea.Cmd {
 	return func() tea.Msg {
 		select {
@@ -83,30 +81,28 @@ func (f *feed) tick(ctx context.Context) {
 }
 
 const (
-	// soonest is how soon something is asked again after events were about it.
+	// soonest is how long after an event its subject is asked for again.
 	soonest = 300 * time.Millisecond
-	// share is how much of the time may be spent on one question: one part of so
-	// many. One long answer, as of an orchestrator that stood still for a while, is
-	// no reason to look away for minutes.
+	// share limits the time spent on one inquiry to a tenth, and longest limits the pause
+	// that follows from it. One slow answer must not stop the updates for minutes.
 	share, longest = 10, 15 * time.Second
-	// patience is how long an answer may take before the orchestrator counts as one
-	// that does not answer.
+	// patience is how long an answer may take before the orchestrator counts as lost.
 	patience = 10 * time.Second
-	// latest is how long the next attempt to reach one that is lost may be away.
+	// latest is the longest pause between attempts to reach a lost orchestrator.
 	latest = 2 * time.Second
 )
 
-// inquiry is something that is asked again and again.
+// An inquiry is a request that is repeated.
 type inquiry struct {
 	about uint32
-	every time.Duration // also when nothing is heard of it
+	every time.Duration // interval without events about it
 	ask   func(ctx context.Context) error
 	asked time.Time
 	took  time.Duration
 	stale bool
 }
 
-// due is when it is to be asked next.
+// due returns when to ask next.
 func (q *inquiry) due() time.Time {
 	wait := q.every
 	if q.stale {
@@ -115,18 +111,17 @@ func (q *inquiry) due() time.Time {
 	return q.asked.Add(max(wait, min(longest, share*q.took)))
 }
 
-// conversation is what is asked of one orchestrator, from when it was reached until
-// it is lost.
+// A conversation is a connection to one orchestrator, until that is lost.
 type conversation struct {
 	*feed
 	status    wire.Status
 	inquiries []*inquiry
 	listening bool
-	over      chan struct{} // the stream of events has ended
+	over      chan struct{} // receives when the stream of events has ended
 }
 
-// ask asks whatever is due, until ctx is over. One that is lost is tried again, at
-// first soon and then every few seconds.
+// ask makes the inquiries that are due until ctx is done. It reconnects to a lost
+// orchestrator, first soon and then every few seconds.
 func (f *feed) ask(ctx context.Context) {
 	pause := soonest
 	for ctx.Err() == nil {
@@ -146,8 +141,7 @@ func (f *feed) ask(ctx context.Context) {
 	}
 }
 
-// converse asks until something goes wrong with that; heard reports whether it was
-// reached at all.
+// converse makes inquiries until one fails. It reports whether the orchestrator answered.
 func (f *feed) converse(ctx context.Context) (heard bool, err error) {
 	c := &conversation{feed: f, over: make(chan struct{}, 1)}
 	within, end := context.WithCancel(ctx)
@@ -175,7 +169,7 @@ func (f *feed) converse(ctx context.Context) (heard bool, err error) {
 	}
 }
 
-// rest waits until something is due.
+// rest waits until an inquiry is due.
 func (c *conversation) rest(ctx context.Context) error {
 	next := c.inquiries[0].due()
 	for _, q := range c.inquiries {
@@ -192,7 +186,7 @@ func (c *conversation) rest(ctx context.Context) error {
 		for _, q := range c.inquiries {
 			q.stale = q.stale || q.about&changed != 0
 		}
-	case <-c.over: // whether it is still there is what status says, however long it took last
+	case <-c.over: // ask for the status at once: the orchestrator may be lost
 		c.listening, c.inquiries[0].stale, c.inquiries[0].took = false, true, 0
 	case <-ctx.Done():
 		return ctx.Err()
@@ -206,7 +200,7 @@ func (c *conversation) askStatus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.status.StartedAt != status.StartedAt { // it is another one by now
+	if c.status.StartedAt != status.StartedAt { // the orchestrator was restarted
 		c.note(aboutAll)
 	}
 	c.status = status
@@ -226,8 +220,8 @@ func (c *conversation) askQuestions(ctx context.Context) error {
 	return err
 }
 
-// mostTasks is how many tasks are asked for as a whole. Of more than that those that
-// have not ended are, so many of each state.
+// mostTasks is how many tasks are listed at once. If there are more, only tasks that have
+// not ended are listed, a limited number for each state.
 const mostTasks = 10_000
 
 func (c *conversation) askTasks(ctx context.Context) error {
@@ -252,7 +246,7 @@ func (c *conversation) askTasks(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range list.Tasks { // "running" is also the name of several states
+		for _, t := range list.Tasks { // "running" also selects several states
 			if t.State == count.state {
 				tasks = append(tasks, t)
 			}
@@ -262,9 +256,9 @@ func (c *conversation) askTasks(ctx context.Context) error {
 	return nil
 }
 
-// events listens to what happens, and notes what it is about.
+// events follows the events and notes their subjects.
 func (c *conversation) events(ctx context.Context, since int64) {
-	defer func() { c.over <- struct{}{} }() // there is room: one listens at a time
+	defer func() { c.over <- struct{}{} }() // never blocks: one goroutine follows events at a time
 	query := url.Values{"follow": {"true"}, "since": {strconv.FormatInt(since, 10)}}
 	for line, err := range c.of.Follow(ctx, "events", query) {
 		if err != nil {
@@ -280,7 +274,7 @@ func (c *conversation) events(ctx context.Context, since int64) {
 	}
 }
 
-// note says that something has changed.
+// note records a change and wakes the feed.
 func (f *feed) note(about uint32) {
 	if about == 0 {
 		return
@@ -292,7 +286,7 @@ func (f *feed) note(about uint32) {
 	}
 }
 
-// subjectOf is what an event is about.
+// subjectOf returns the subject of a kind of event.
 func subjectOf(kind string) uint32 {
 	family, _, _ := strings.Cut(kind, ".")
 	switch family {
@@ -310,7 +304,7 @@ func subjectOf(kind string) uint32 {
 
 var errSilent = errors.New("it does not answer")
 
-// answer asks an operation and reads what it answers.
+// answer calls an operation and decodes its answer.
 func answer[T any](ctx context.Context, o Orchestrator, operation string, request any) (T, error) {
 	within, end := context.WithTimeoutCause(ctx, patience, errSilent)
 	defer end()
@@ -333,7 +327,7 @@ func decode[T any](text []byte) (T, error) {
 	return document, nil
 }
 
-// count is how many tasks are in a state.
+// A count is the number of tasks in a state.
 type count struct {
 	state wire.TaskState
 	n     int

@@ -16,8 +16,8 @@ import (
 // kept is how many lines, and how many messages, are kept.
 const kept = 5000
 
-// do has something done that may take time, and the model told what came of it. It
-// can be given up.
+// do runs work that may take time and sends its result to the model. The returned function
+// cancels it.
 func (f *feed) do(work func(ctx context.Context) tea.Msg) (giveUp func()) {
 	cancel := make(chan struct{})
 	f.begun(func(ctx context.Context) {
@@ -39,8 +39,8 @@ func (f *feed) do(work func(ctx context.Context) tea.Msg) (giveUp func()) {
 	return sync.OnceFunc(func() { close(cancel) })
 }
 
-// logs follows the output of an agent, "" for all, from its last lines on: for the log,
-// or for the tail.
+// logs follows the output of an agent, or of all agents for "", beginning with the last
+// lines. The news are for the tail pane or else for the log.
 func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {strconv.Itoa(last)}}
 	if agent != "" {
@@ -51,7 +51,7 @@ func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	})
 }
 
-// mail follows the messages of all.
+// mail follows the messages of all actors.
 func (f *feed) mail() (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {"500"}}
 	return followed(f, "messages", query, shortMail, func(mail []wire.Mail, fresh bool) tea.Msg {
@@ -59,9 +59,9 @@ func (f *feed) mail() (end func()) {
 	})
 }
 
-// followed follows a list until it is ended, and opens it again when it was cut off.
-// What comes is told a few times a second at most, and of more than is kept the
-// latest. Each is made short before it is kept.
+// followed follows a list and reopens it after an interruption. It sends news a few times a
+// second at most, and no more than the latest kept items. The function short shortens each
+// item before it is kept.
 func followed[T any](f *feed, list string, query url.Values, short func(*T), news func(batch []T, fresh bool) tea.Msg) (end func()) {
 	return f.do(func(ctx context.Context) tea.Msg {
 		for ctx.Err() == nil {
@@ -104,7 +104,7 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, sh
 	gather(within, lines, func(batch []T, fresh bool) { f.tell(within, news(batch, fresh)) })
 }
 
-// gather tells of what comes, some of it at a time.
+// gather sends items in batches.
 func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fresh bool)) {
 	var batch []T
 	fresh := true
@@ -133,20 +133,20 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 	}
 }
 
-// shortLine leaves of a line what is shown: thousands are kept, and each may have
+// shortLine shortens a line to what is shown. Thousands are kept, and each may have
 // megabytes.
 func shortLine(l *wire.LogLine) {
 	l.Text = inShort(l.Text, mostOfLine)
 	l.Context = []byte(inShort(string(l.Context), mostOfLine))
 }
 
-// shortMail leaves of a message what is worth reading on a screen.
+// shortMail shortens the payload of a message to mostOfMail.
 func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), mostOfMail)) }
 
-// mostOfLine and mostOfMail are how much of each is kept.
+// mostOfLine and mostOfMail are how many bytes of a line and of a payload are kept.
 const mostOfLine, mostOfMail = 4 << 10, 16 << 10
 
-// inShort is as much of a text as that. What is left out is not kept with it.
+// inShort returns at most most bytes of a text. The result does not retain the rest.
 func inShort(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -154,7 +154,7 @@ func inShort(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// ring keeps the latest of many, each with a number that only grows.
+// A ring keeps the latest items, each with a number that only grows.
 type ring[T any] struct {
 	all   []T
 	first int // the number of all[0]
@@ -166,7 +166,7 @@ func (r *ring[T]) add(more []T, fresh bool) {
 		r.all = nil
 	}
 	r.all = append(r.all, more...)
-	if over := len(r.all) - kept; over > kept/4 { // moved seldom
+	if over := len(r.all) - kept; over > kept/4 { // copy rarely
 		r.all = append(r.all[:0:0], r.all[over:]...)
 		r.first += over
 	}

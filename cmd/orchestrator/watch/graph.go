@@ -8,15 +8,14 @@ import (
 	"orchestrator/wire"
 )
 
-// graphView is the tree of tasks. What is over is folded away, unless all is asked
-// for.
+// graphView holds the tree of tasks. Ended tasks are hidden unless all is set.
 type graphView struct {
 	rows roster[Row]
 	all  bool
 	left int
 }
 
-// drawGraph draws the tree of tasks; nil: of those that are known.
+// drawGraph builds the tree of tasks, or of the known tasks for nil.
 func (m *model) drawGraph(tasks []wire.Task) {
 	if tasks == nil {
 		tasks = m.tasks.all
@@ -67,7 +66,7 @@ func (m *model) drawGraphTab(width, height int) []string {
 	return p.draw(pane{title: title + r.place(height-2), focused: true}, width, height, lines)
 }
 
-// oldestFirst are tasks in the order in which they were made.
+// oldestFirst returns tasks in the order of their creation.
 func oldestFirst(tasks []wire.Task) []wire.Task {
 	return slices.SortedStableFunc(slices.Values(tasks), func(a, b wire.Task) int { return strings.Compare(a.CreatedAt, b.CreatedAt) })
 }

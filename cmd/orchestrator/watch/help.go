@@ -1,7 +1,6 @@
 package watch
 
-// helpLines say which keys there are. They are the words of the command line where
-// there are such.
+// helpLines lists the keys, in the words of the command line where possible.
 var helpLines = []string{
 	"1-7, ← →     another tab",
 	"tab          another pane",

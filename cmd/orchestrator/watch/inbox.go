@@ -13,13 +13,13 @@ import (
 	"orchestrator/wire"
 )
 
-// choice is a question whose options the user chooses from.
+// A choice is a question while the user chooses one of its options.
 type choice struct {
 	list
 	question wire.Question
 }
 
-// optionWords are the answers that a question allows.
+// optionWords returns the options of a question.
 func optionWords(q *wire.Question) string {
 	var words []string
 	for i := range q.Options {
@@ -36,7 +36,7 @@ func optionWord(o *wire.Option) string {
 	return word
 }
 
-// left is how much time there is for an answer; "" when there is no limit.
+// left returns the time left for an answer, or "" without a deadline.
 func (m *model) left(q *wire.Question) string {
 	until, err := time.Parse(time.RFC3339Nano, q.Deadline)
 	if err != nil {
@@ -45,8 +45,7 @@ func (m *model) left(q *wire.Question) string {
 	return term.Duration(max(0, until.Sub(m.now)))
 }
 
-// answerFirst goes to the question that is picked, or to the oldest, and begins to
-// answer it.
+// answerFirst starts an answer to the selected question, or to the oldest one.
 func (m *model) answerFirst() {
 	if len(m.questions.all) == 0 {
 		m.say(noteNews{text: "No open questions."})
@@ -59,8 +58,8 @@ func (m *model) answerFirst() {
 	m.answerPicked()
 }
 
-// answerPicked begins to answer the question that is picked: by choosing where it has
-// options, else by a line.
+// answerPicked starts an answer to the selected question: a choice if the question has
+// options, else a line.
 func (m *model) answerPicked() {
 	q := m.questions.picked()
 	if q == nil {
@@ -79,7 +78,7 @@ func (m *model) answerPicked() {
 	}}
 }
 
-// choiceKey heeds a key while an answer is chosen.
+// choiceKey handles a key during a choice.
 func (m *model) choiceKey(name string) bool {
 	c := m.choice
 	switch {
@@ -90,7 +89,7 @@ func (m *model) choiceKey(name string) bool {
 	case len(name) == 1 && name[0] >= '1' && name[0] <= '9':
 		if n := int(name[0] - '1'); n < len(c.question.Options) {
 			m.choose(n)
-		} else { // and enter does not take the one that was marked
+		} else { // so that a following enter does not choose the marked option
 			m.choice = nil
 			m.say(noteNews{text: fmt.Sprintf("There is no answer %s, but %d: enter shows them again", name, len(c.question.Options)), bad: true})
 		}
@@ -106,8 +105,8 @@ func (m *model) choose(n int) {
 	m.answer(q.ID, q.Options[n].Value)
 }
 
-// choiceGone ends a choice when its question is not open any more. A line goes on, or
-// the rest of it would be keys; it can be left.
+// choiceGone ends the choice of a question that is no longer open. It does not end a line:
+// the rest of the input would be taken as keys.
 func (m *model) choiceGone() {
 	gone := func(id string) bool {
 		return !slices.ContainsFunc(m.questions.all, func(q wire.Question) bool { return q.ID == id })
@@ -121,7 +120,7 @@ func (m *model) choiceGone() {
 	}
 }
 
-// answer gives an answer.
+// answer sends an answer.
 func (m *model) answer(id, text string) {
 	m.feed.do(func(ctx context.Context) tea.Msg {
 		within, end := context.WithTimeout(ctx, patience)
@@ -203,7 +202,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	if len(q.Context) > 0 {
 		add("context " + oneLine(string(q.Context)))
 	}
-	if over := len(lines) - (height - 2); over > 0 && m.choice != nil { // the options are what matters
+	if over := len(lines) - (height - 2); over > 0 && m.choice != nil { // keep the options visible
 		lines = lines[min(over, first+m.choice.at):]
 	}
 	return p.draw(pane{title: oneLine(q.ID) + "  " + oneLine(q.Agent), focused: focused}, width, height, lines)

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key heeds a key. While a line is typed it takes all of them but the end of the program.
+// key handles a key. While a line is typed, the line gets all keys but Ctrl-Z.
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name == "ctrl+z" {
@@ -30,7 +30,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	}
 	switch {
-	case m.width < smallestWidth || m.height < smallestHeight: // the user cannot see what they do
+	case m.width < smallestWidth || m.height < smallestHeight: // nothing is shown on a screen this small
 	case m.help:
 		m.help = false
 	case m.choice != nil && m.choiceKey(name):
@@ -42,7 +42,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// globalKey heeds the keys that mean the same everywhere.
+// globalKey handles the keys that work on every screen.
 func (m *model) globalKey(name string) bool {
 	switch name {
 	case "?":
@@ -71,7 +71,7 @@ func (m *model) globalKey(name string) bool {
 	return true
 }
 
-// back takes away the last thing that is in the way.
+// back closes the topmost of what is open: a text, a command, a filter or a note.
 func (m *model) back() {
 	switch {
 	case m.paper != nil:
@@ -88,7 +88,7 @@ func (m *model) back() {
 	}
 }
 
-// show goes to a tab. What it needs besides is followed from then on.
+// show selects a tab, and starts to follow what the tab needs.
 func (m *model) show(tab int) {
 	m.tab, m.paper, m.choice = tab, nil, nil
 	switch {
@@ -101,7 +101,7 @@ func (m *model) show(tab int) {
 	m.refilter()
 }
 
-// panes is how many panes of a tab can have the keys.
+// panes returns how many panes of the tab can have the focus.
 func (m *model) panes() int {
 	switch m.tab {
 	case tabOverview:
@@ -119,7 +119,7 @@ func (m *model) panes() int {
 	return 1
 }
 
-// tabKey heeds a key on the current screen.
+// tabKey handles a key on the current tab.
 func (m *model) tabKey(name string) {
 	switch m.tab {
 	case tabOverview:
@@ -179,7 +179,7 @@ func (m *model) taskKey(name string) {
 	}
 }
 
-// look begins a filter. What is seen changes with every letter.
+// look starts the input of a filter. The filter applies with each character.
 func (m *model) look() {
 	filter := m.filtered()
 	before := *filter
@@ -193,7 +193,7 @@ func (m *model) look() {
 	}
 }
 
-// command begins a command line.
+// command starts the input of a command line.
 func (m *model) command(text string) {
 	m.line = &line{
 		prompt: ":", text: []rune(text), at: len([]rune(text)), past: m.past,
@@ -212,7 +212,7 @@ func (m *model) command(text string) {
 	}
 }
 
-// do has a verb do something. The last one that is not over yet is given up.
+// do runs a command. It cancels the previous one if that is still running.
 func (m *model) do(words ...string) {
 	if m.giveUp != nil {
 		m.giveUp()
@@ -226,7 +226,7 @@ func (m *model) do(words ...string) {
 	})
 }
 
-// quoted is a word as a command line takes it.
+// quoted quotes a word for a command line.
 func quoted(word string) string {
 	if strings.ContainsAny(word, " \t'\"\\") {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -8,24 +8,24 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// line is a line that the user types, and what it is for.
+// A line is a line of input and its purpose.
 type line struct {
 	prompt   string
-	question string // that it answers, by id
+	question string // id of the question that it answers
 	text     []rune
 	at       int
-	past     []string // what was typed before, for up and down
-	back     int      // how far back one is in it
-	draft    []rune   // what was typed before one went back
+	past     []string // earlier lines, for up and down
+	back     int      // position in past, from its end
+	draft    []rune   // text before the first step back
 	typed    func(text string)
 	done     func(text string)
 	left     func()
 }
 
-// longestTyped bounds what is pasted.
+// longestTyped is the maximum length of a line, which may be pasted.
 const longestTyped = 64 << 10
 
-// key heeds a key, and reports whether the line is over.
+// key handles a key, and reports whether the line is complete or cancelled.
 func (l *line) key(k tea.KeyPressMsg) (over bool) {
 	before := string(l.text)
 	switch k.String() {
@@ -72,7 +72,7 @@ func (l *line) key(k tea.KeyPressMsg) (over bool) {
 	return false
 }
 
-// insert adds what was typed or pasted. It stays one line.
+// insert inserts typed or pasted text. Line ends become spaces.
 func (l *line) insert(text string) {
 	var clean []rune
 	for _, r := range text {
@@ -108,7 +108,7 @@ func (l *line) wordBefore() int {
 	return at
 }
 
-// recall puts what was typed earlier into the line.
+// recall replaces the text by an earlier line.
 func (l *line) recall(back int) {
 	if back < 0 || back > len(l.past) {
 		return
@@ -122,8 +122,7 @@ func (l *line) recall(back int) {
 	l.at = len(l.text)
 }
 
-// show is the line in so many columns, and where its cursor is: the part of it
-// around the cursor.
+// show returns the part of the line around the cursor, and the column of the cursor.
 func (l *line) show(p pen, size int) (text string, cursor int) {
 	prompt := p.fit(l.prompt, min(p.width.StringWidth(l.prompt), size/2))
 	room := max(1, size-p.width.StringWidth(prompt)-1)
@@ -138,8 +137,8 @@ func (l *line) show(p pen, size int) (text string, cursor int) {
 
 var errQuote = errors.New("a quote is not closed")
 
-// wordsOf takes a command line apart as a shell does: at spaces, but not within
-// quotes. Nothing else means anything.
+// wordsOf splits a command line at spaces, with quotes and backslashes as in a shell. No
+// other character is special.
 func wordsOf(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -10,21 +10,21 @@ import (
 	"orchestrator/wire"
 )
 
-// logView is the output of all. It follows what comes, or stands still: then it has
-// the lines that there were when it began to.
+// logView holds the output of all agents. It follows new lines, or stands still and keeps
+// the lines from when it stopped.
 type logView struct {
 	lines  ring[wire.LogLine]
 	still  ring[wire.LogLine]
 	follow bool
-	at     int // the number of the last line that is seen
+	at     int // number of the last visible line
 	wrap   bool
 	room   int
-	name   int    // how wide names are
-	of     string // whose it is; "" is all
-	end    func() // nil: nothing is followed yet
+	name   int    // width of the names
+	of     string // agent; "" for all
+	end    func() // nil until output is followed
 }
 
-// seen are the lines that can be seen.
+// seen returns the lines that can be shown.
 func (l *logView) seen() *ring[wire.LogLine] {
 	if l.follow {
 		return &l.lines
@@ -32,7 +32,7 @@ func (l *logView) seen() *ring[wire.LogLine] {
 	return &l.still
 }
 
-// turn follows, or stands still.
+// turn starts or stops following.
 func (l *logView) turn(follow bool) {
 	if l.follow && !follow {
 		l.still = l.lines
@@ -42,11 +42,11 @@ func (l *logView) turn(follow bool) {
 	}
 }
 
-// lastLines is how many lines of one agent the log begins with.
+// lastLines is how many past lines the log of one agent begins with.
 const lastLines = 1000
 
-// followLog follows the output of all, or that of the agent that is asked for: among
-// what all say that of a quiet one is soon gone.
+// followLog follows the output of all agents, or of the agent in the filter. In the output
+// of all agents, the lines of a quiet agent are soon lost.
 func (m *model) followLog() {
 	l := &m.log
 	of, last := "", max(1, min(200, 2*kept/max(1, len(m.status.Agents))))
@@ -64,7 +64,7 @@ func (m *model) followLog() {
 	l.of, l.end = of, m.feed.logs(of, last, false)
 }
 
-// tailView is the last lines of the agent that is picked.
+// tailView holds the last lines of the selected agent.
 type tailView struct {
 	agent string
 	lines []wire.LogLine
@@ -72,21 +72,21 @@ type tailView struct {
 	end   func()
 }
 
-// tailKept is how many of them are kept.
+// tailKept is how many lines a tailView keeps.
 const tailKept = 60
 
-// tailSettles is how long one agent is followed at least: running through a list
-// does not ask for the lines of all agents on the way.
+// tailSettles is the minimum time for which one agent is followed. It avoids a request for
+// each agent while the user scrolls through the list.
 const tailSettles = 300 * time.Millisecond
 
-// followTail follows the output of the agent that is picked.
+// followTail follows the output of the selected agent.
 func (m *model) followTail() {
 	v := m.agents.picked()
 	if v == nil || m.tab != tabOverview && m.tab != tabAgents || m.tail.agent == v.Name || m.width == 0 {
 		return
 	}
 	if time.Since(m.tail.since) < tailSettles {
-		return // the next news come soon
+		return // retried with the next news
 	}
 	if m.tail.end != nil {
 		m.tail.end()
@@ -108,7 +108,7 @@ func (m *model) hearLog(news logNews) {
 		return
 	}
 	if news.agent != m.log.of {
-		return // it was ended since
+		return // another log is followed now
 	}
 	m.log.lines.add(news.lines, news.fresh)
 	for i := range news.lines {
@@ -142,8 +142,8 @@ func (m *model) logKey(name string) {
 	}
 }
 
-// step moves by so many lines that are seen. Going back stands still there;
-// coming to the end follows again.
+// step moves by a number of visible lines. A step back stops following, and reaching the
+// end follows again.
 func (m *model) step(by int) {
 	l := &m.log
 	keep := m.lineFilter()
@@ -165,8 +165,7 @@ func (m *model) step(by int) {
 	}
 }
 
-// shownAbove is how many lines at the beginning stay above the last that is seen, so
-// that the first page is full.
+// shownAbove returns the index of the last line of the first full page.
 func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
 	need, lines := l.room, l.seen()
 	for i := range lines.all {
@@ -180,7 +179,7 @@ func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
 	return 0
 }
 
-// lineFilter says which lines are seen. @NAME is those of an agent.
+// lineFilter returns the filter of lines. @NAME selects the lines of an agent.
 func (m *model) lineFilter() func(*wire.LogLine) bool {
 	filter := m.filter[tabLog]
 	if name, ok := strings.CutPrefix(filter, "@"); ok {
@@ -196,7 +195,7 @@ func (m *model) drawLog(width, height int) []string {
 	l := &m.log
 	l.room = height - 2
 	keep := m.lineFilter()
-	var rows []string // the last first
+	var rows []string // last one first
 	lines := l.seen()
 	for at := min(l.at, lines.end()-1); at >= lines.first && len(rows) < l.room; at-- {
 		one := lines.at(at)
@@ -225,8 +224,8 @@ func (m *model) drawLog(width, height int) []string {
 	return m.pen.draw(pane{title: title, focused: true}, width, height, rows)
 }
 
-// logWords is a line of output as a row; name is how wide the agent's name is, 0
-// without it.
+// logWords returns a line of output as a row. The agent's name is padded to the width name,
+// and omitted if that is 0.
 func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
 	mark, ink := "|", inkDim
 	switch l.Stream {

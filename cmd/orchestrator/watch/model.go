@@ -11,7 +11,6 @@ import (
 	"orchestrator/wire"
 )
 
-// The tabs.
 const (
 	tabOverview = iota
 	tabTasks
@@ -23,28 +22,28 @@ const (
 	tabCount
 )
 
-// model is all that is on the screen, and where the user is in it.
+// model is the state of the screen.
 type model struct {
 	of   Orchestrator
 	feed *feed
-	done <-chan struct{} // closed when the screen is gone
+	done <-chan struct{} // closed when the screen has ended
 	pen  pen
 
 	width, height int
 	now           time.Time
 	tab           int
-	focus         [tabCount]int    // which pane has the keys
-	filter        [tabCount]string // what has to be in a row
+	focus         [tabCount]int    // index of the focused pane
+	filter        [tabCount]string // text that visible rows contain
 
 	status wire.Status
-	lost   time.Time // since when there is no answer; zero: there is one
-	why    string    // why not
-	tried  time.Time // when it was heard of last
+	lost   time.Time // since when the orchestrator has not answered; zero if it does
+	why    string    // why it does not answer
+	tried  time.Time // time of the last answer
 
 	agents    roster[wire.AgentView]
 	paces     map[string]*pace
 	tasks     roster[wire.Task]
-	unlisted  int // tasks that were not asked for
+	unlisted  int // number of tasks not listed
 	heard     bool
 	questions roster[wire.Question]
 	graph     graphView
@@ -54,14 +53,14 @@ type model struct {
 
 	note   noteNews
 	noted  time.Time
-	line   *line // what is being typed; nil: nothing
+	line   *line // the line being typed, or nil
 	choice *choice
-	paper  *paper // what covers the screen; nil: nothing
+	paper  *paper // the text that covers the screen, or nil
 	help   bool
 	past   []string // commands
 	run    int      // commands so far
-	giveUp func()   // the last command
-	busy   string   // what it is
+	giveUp func()   // cancels the last command
+	busy   string   // the running command
 }
 
 func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model {
@@ -83,8 +82,8 @@ func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model 
 	return m
 }
 
-// roster is rows of which some are seen: those that have the filter in their words.
-// A picked one stays picked when the others change.
+// A roster is a list of rows, of which those that match the filter are visible. The
+// selected row stays selected when the rows change.
 type roster[T any] struct {
 	list
 	id    func(*T) string
@@ -118,7 +117,7 @@ func (r *roster[T]) choose(filter string) {
 	r.resize(len(r.seen))
 }
 
-// picked is the row that is picked; nil when there is none.
+// picked returns the selected row, or nil.
 func (r *roster[T]) picked() *T {
 	if r.at < len(r.seen) {
 		return r.seen[r.at]
@@ -126,7 +125,7 @@ func (r *roster[T]) picked() *T {
 	return nil
 }
 
-// pick picks a row by its id.
+// pick selects a row by its id, and reports whether the row is visible.
 func (r *roster[T]) pick(id string) bool {
 	at := slices.IndexFunc(r.seen, func(one *T) bool { return r.id(one) == id })
 	if at >= 0 {
@@ -135,21 +134,21 @@ func (r *roster[T]) pick(id string) bool {
 	return at >= 0
 }
 
-// pace is how much an agent says.
+// A pace is the output rate of an agent.
 type pace struct {
 	lines int64
 	at    time.Time
 	past  []float64 // lines a second
 }
 
-// longestPast is how many figures are kept, one a second.
+// longestPast is how many rates are kept, one a second.
 const longestPast = 60
 
 func (p *pace) heard(lines int64, now time.Time) {
 	if !p.at.IsZero() {
 		took := now.Sub(p.at).Seconds()
 		if took < 0.5 {
-			return // it would be noise
+			return // too short for a rate
 		}
 		p.past = append(p.past, max(0, float64(lines-p.lines)/took))
 		p.past = p.past[max(0, len(p.past)-longestPast):]
@@ -157,7 +156,7 @@ func (p *pace) heard(lines int64, now time.Time) {
 	p.lines, p.at = lines, now
 }
 
-// latest is the latest figure.
+// latest returns the latest rate, if one is known.
 func (p *pace) latest() (figure float64, known bool) {
 	if p == nil || len(p.past) == 0 {
 		return 0, false
@@ -175,7 +174,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 		m.followTail()
 		return m, nil
-	case tea.ModeReportMsg: // as the program does for itself
+	case tea.ModeReportMsg: // use the same widths as the program
 		if msg.Mode == ansi.ModeUnicodeCore && !msg.Value.IsNotRecognized() && !msg.Value.IsPermanentlyReset() {
 			m.pen.width = ansi.GraphemeWidth
 		}
@@ -200,7 +199,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// hear takes news of the feed; false: they are none.
+// hear handles news of the feed. It reports whether msg is news.
 func (m *model) hear(msg tea.Msg) bool {
 	switch news := msg.(type) {
 	case tickNews:
@@ -266,8 +265,8 @@ func (m *model) hearTasks(news tasksNews) {
 	m.tasks.set(news.tasks, m.filter[tabTasks])
 }
 
-// byUrgency puts what waits for people first, then what moves, then what waits, and
-// last what has ended, the latest first.
+// byUrgency orders tasks: first those that wait for people, then active ones, then waiting
+// ones, and last ended ones, the latest first.
 func byUrgency(a, b wire.Task) int {
 	if c := urgency(a.State) - urgency(b.State); c != 0 {
 		return c
@@ -290,8 +289,8 @@ func urgency(s wire.TaskState) int {
 	return 3
 }
 
-// filtered is the filter of what has the keys. The overview has none of its own: its
-// panes are filtered as their tabs are.
+// filtered returns the filter of the focused pane. The panes of the overview share the
+// filters of their tabs.
 func (m *model) filtered() *string {
 	tab := m.tab
 	if tab == tabOverview {
@@ -302,7 +301,7 @@ func (m *model) filtered() *string {
 	return &m.filter[tab]
 }
 
-// refilter chooses again after a filter has changed.
+// refilter selects the visible rows after a change of a filter.
 func (m *model) refilter() {
 	m.agents.choose(m.filter[tabAgents])
 	m.tasks.choose(m.filter[tabTasks])
@@ -314,7 +313,7 @@ func (m *model) refilter() {
 	}
 }
 
-// noteLasts is how long a note is seen.
+// noteLasts is how long a note is shown.
 const noteLasts = 10 * time.Second
 
 func (m *model) say(note noteNews) { m.note, m.noted = note, time.Now() }

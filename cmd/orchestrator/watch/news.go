@@ -6,31 +6,31 @@ import (
 	"orchestrator/wire"
 )
 
-// What the feed tells the model.
+// Messages from the feed to the model.
 
-// statusNews is how everything is; took is how long it took to hear.
+// statusNews is the status of the orchestrator, with the duration of the request.
 type statusNews struct {
 	status wire.Status
 	took   time.Duration
 }
 
-// lostNews says that the orchestrator does not answer, and why.
+// lostNews reports that the orchestrator does not answer.
 type lostNews struct{ why error }
 
-// tasksNews are the tasks. Of very many some are not in it.
+// tasksNews is a list of tasks; left is how many it omits.
 type tasksNews struct {
 	tasks []wire.Task
 	left  int
 }
 
-// questionsNews are the questions that wait for a person.
+// questionsNews is the list of open questions.
 type questionsNews struct{ questions []wire.Question }
 
-// topicsNews are the topics that are registered.
+// topicsNews is the list of registered topics.
 type topicsNews struct{ topics []wire.TopicView }
 
-// logNews are lines of output, whose is in agent: "" is all. They are for the log, or
-// else for the tail of one agent. Fresh ones replace what was there.
+// logNews is a batch of output of an agent, or of all agents for "". It is for the tail
+// pane, or else for the log. A fresh batch replaces the earlier lines.
 type logNews struct {
 	agent string
 	tail  bool
@@ -38,13 +38,13 @@ type logNews struct {
 	fresh bool
 }
 
-// mailNews are messages.
+// mailNews is a batch of messages. A fresh batch replaces the earlier ones.
 type mailNews struct {
 	mail  []wire.Mail
 	fresh bool
 }
 
-// paperNews is what a verb printed.
+// paperNews is the output of a command.
 type paperNews struct {
 	number int // of the command
 	words  []string
@@ -52,11 +52,11 @@ type paperNews struct {
 	exit   int
 }
 
-// noteNews is a sentence about what was done.
+// noteNews is a sentence about an action.
 type noteNews struct {
 	text string
 	bad  bool
 }
 
-// tickNews comes once a second: times go on.
+// tickNews comes once a second to update the times.
 type tickNews struct{ now time.Time }

@@ -4,14 +4,13 @@ import (
 	"strings"
 )
 
-// pane is a part of the screen with a border.
+// A pane is a part of the screen with a border.
 type pane struct {
 	title   string
 	focused bool
 }
 
-// draw draws a pane of that size around its lines. What is missing is empty, and
-// what is too much is left out.
+// draw returns a pane around lines. It pads or cuts them to the size of the pane.
 func (p pen) draw(of pane, width, height int, lines []string) []string {
 	if width < 4 || height < 2 {
 		return blank(p, width, height)
@@ -48,7 +47,7 @@ func blank(p pen, width, height int) []string {
 	return lines
 }
 
-// beside puts two blocks of as many lines next to each other.
+// beside joins two blocks of the same height side by side.
 func beside(left, right []string) []string {
 	lines := make([]string, len(left))
 	for i := range left {
@@ -57,21 +56,21 @@ func beside(left, right []string) []string {
 	return lines
 }
 
-// list is the position in a list of rows.
+// A list is the position in a list of rows.
 type list struct {
-	at  int // the row that is picked
-	top int // the first that is seen
-	of  int // how many there are
-	fit int // how many there is room for, as of the last time
+	at  int // selected row
+	top int // first visible row
+	of  int // number of rows
+	fit int // rows that fitted last time
 }
 
-// resize says how many rows there are. The one that is picked stays within them.
+// resize sets the number of rows and keeps the selection within them.
 func (l *list) resize(n int) {
 	l.of = n
 	l.at = max(0, min(l.at, n-1))
 }
 
-// window is which rows are seen when there is room for so many.
+// window returns the range of visible rows for room rows.
 func (l *list) window(room int) (from, to int) {
 	l.fit = max(1, room)
 	l.top = max(0, min(l.top, l.of-l.fit))
@@ -84,7 +83,7 @@ func (l *list) window(room int) (from, to int) {
 	return l.top, min(l.of, l.top+max(0, room))
 }
 
-// move heeds the keys that move in lists.
+// move handles the keys that move in lists. It reports whether key is one of them.
 func (l *list) move(key string) bool {
 	page := max(1, l.fit-1)
 	switch key {

@@ -7,21 +7,21 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// paper is a text that covers the panes.
+// A paper is a text that covers the panes.
 type paper struct {
 	title string
 	text  []string // its lines
-	lines []string // as they fit
-	size  int      // into so many columns
-	top   int      // the first that is seen
-	room  int      // how many are, at most
+	lines []string // wrapped lines
+	size  int      // width of lines
+	top   int      // first visible line
+	room  int      // maximum number of visible lines
 }
 
-// hearPaper shows what a verb printed: a sentence as a note, more, or one that
-// there is no room for, as a paper.
+// hearPaper shows the output of a command: one line that fits as a note, anything longer as
+// a paper.
 func (m *model) hearPaper(news paperNews) {
 	if news.number != m.run {
-		return // another was begun since
+		return // a later command has begun
 	}
 	m.busy = ""
 	text := strings.Trim(news.text, "\n")
@@ -42,10 +42,10 @@ func (m *model) hearPaper(news paperNews) {
 	}
 }
 
-// plain1 is a command line in a title.
+// plain1 returns a command line for a title.
 func plain1(text string) string { return term.Clip(oneLine(text), 200) }
 
-// unroll covers the panes with a text.
+// unroll shows a text over the panes.
 func (m *model) unroll(title, text string) {
 	m.paper = &paper{title: oneLine(title)}
 	for one := range strings.SplitSeq(text, "\n") {

@@ -10,15 +10,14 @@ import (
 	"orchestrator/wire"
 )
 
-// pen writes text into columns: it knows how wide text is on this terminal, as the
-// screen itself reckons it, and whether there are colours. What it is given is inert
-// already; what it adds are colours alone.
+// A pen formats text for columns. It knows the width of text on this terminal and whether
+// to use color. Its input must be escaped already; it adds only color.
 type pen struct {
 	color bool
 	width ansi.Method
 }
 
-// ink colours text; a colour never says anything that the words do not.
+// ink colors text. Color never adds information to the words.
 func (p pen) ink(code, text string) string {
 	if !p.color || text == "" {
 		return text
@@ -35,7 +34,7 @@ const (
 	inkPicked = "7"
 )
 
-// agentInk is the colour of an agent's state.
+// agentInk returns the color of an agent's state.
 func agentInk(s wire.State) string {
 	switch s {
 	case wire.StateRunning:
@@ -48,7 +47,7 @@ func agentInk(s wire.State) string {
 	return inkDim
 }
 
-// taskInk is the colour of a task's state.
+// taskInk returns the color of a task's state.
 func taskInk(s wire.TaskState) string {
 	switch s {
 	case wire.TaskDone, wire.TaskRunning:
@@ -63,7 +62,7 @@ func taskInk(s wire.TaskState) string {
 	return "0"
 }
 
-// fit is text in exactly so many columns; what is missing shows as an ellipsis.
+// fit pads text to size columns, or cuts it with an ellipsis.
 func (p pen) fit(text string, size int) string {
 	if size <= 0 {
 		return ""
@@ -76,7 +75,7 @@ func (p pen) fit(text string, size int) string {
 	return text + strings.Repeat(" ", max(0, size-wide))
 }
 
-// right is text at the right edge of so many columns.
+// right aligns text to the right edge of size columns.
 func (p pen) right(text string, size int) string {
 	if gap := size - p.width.StringWidth(text); gap > 0 {
 		return strings.Repeat(" ", gap) + text
@@ -84,7 +83,7 @@ func (p pen) right(text string, size int) string {
 	return p.fit(text, size)
 }
 
-// wrap breaks text into lines of so many columns, at spaces where there are some.
+// wrap breaks text into lines of at most size columns, at spaces if possible.
 func (p pen) wrap(text string, size int) []string {
 	if size <= 0 {
 		return nil
@@ -92,21 +91,20 @@ func (p pen) wrap(text string, size int) []string {
 	return strings.Split(p.width.Wrap(text, size, ""), "\n")
 }
 
-// visible is a line that others wrote, fit for a row of a screen. Its indentation
-// stays; a tab would be as wide as the terminal likes.
+// visible escapes an untrusted line for a row of the screen. It keeps the indentation, with
+// spaces for tabs, because the width of a tab depends on the terminal.
 func visible(line string) string {
 	return steady(strings.ReplaceAll(wire.Visible(line), "\t", "    "))
 }
 
-// oneLine is text that others wrote in one line, fit for a row of a screen.
+// oneLine returns untrusted text in one line, escaped for a row of the screen.
 func oneLine(text string) string { return steady(term.OneLine(text)) }
 
-// mostMarks is how many marks a sign may bear: more cover its neighbours.
+// mostMarks is how many combining marks a character may have: more cover its neighbors.
 const mostMarks = 2
 
-// steady is text that is as wide on every terminal. Some draw signs that are joined
-// as one and some do not, and a pane whose border depends on that has none: so they
-// are not joined.
+// steady removes what makes the width of text depend on the terminal. Some terminals join
+// characters that others draw apart, and the border of a pane would move.
 func steady(text string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
@@ -126,7 +124,7 @@ func steady(text string) string {
 	}, text)
 }
 
-// bars draws figures, the latest at the right: how each is to the largest.
+// bars draws figures relative to the largest one, the latest at the right.
 func bars(figures []float64, size int) string {
 	const signs = "▁▂▃▄▅▆▇█"
 	most := 0.0
@@ -146,7 +144,7 @@ func bars(figures []float64, size int) string {
 	return b.String()
 }
 
-// cell is a part of a row: its text, how wide it is, and its colour.
+// A cell is a part of a row: its text, width and color.
 type cell struct {
 	text  string
 	size  int
@@ -154,8 +152,8 @@ type cell struct {
 	right bool
 }
 
-// row puts cells beside each other in exactly so many columns. The row that is
-// picked has a mark at its left, and is reversed where there are colours.
+// row joins cells in exactly size columns. A selected row has a mark at its left and, with
+// color, is reversed.
 func (p pen) row(picked bool, size int, cells ...cell) string {
 	var b strings.Builder
 	left := size - 1

@@ -14,9 +14,8 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// runWithin runs a command line for a screen: in this process, at the orchestrator
-// that is watched unless the line names another, without colours, and with its
-// output kept. Nothing can be typed into it.
+// runWithin runs a command line in this process, without input, and returns its output. The
+// command uses the orchestrator that is watched, unless it names another.
 func runWithin(ctx context.Context, a *cli.App, args []string, columns int) (text string, exit int) {
 	if len(args) > 0 && args[0] == "orchestrator" {
 		args = args[1:]
@@ -35,7 +34,7 @@ func runWithin(ctx context.Context, a *cli.App, args []string, columns int) (tex
 	return kept.String(), exit
 }
 
-// sameTarget are the flags that say which orchestrator this verb speaks to.
+// sameTarget returns the flags that select the orchestrator of this command.
 func sameTarget(a *cli.App) []string {
 	f := &a.Flags
 	var args []string
@@ -56,9 +55,8 @@ func sameTarget(a *cli.App) []string {
 	return args
 }
 
-// unfit returns why a command line is not for a screen that others use: it would never
-// end, or wants the terminal for itself. What is wrong with it otherwise it says
-// itself.
+// unfit returns an error for a command that never ends or needs the terminal. It ignores
+// other errors in the command line, which the command reports itself.
 func unfit(a *cli.App, args []string) error {
 	verb, rest, err := a.Root(a).Find(args)
 	if err != nil {
@@ -82,7 +80,7 @@ func unfit(a *cli.App, args []string) error {
 	return nil
 }
 
-// shownIn is the tab that keeps up with what a verb shows.
+// shownIn returns a hint to the tab that shows the same as a command, or "".
 func shownIn(verb *cobra.Command) string {
 	tab := map[string]string{"status": "1", "tail": "6", "logs": "7"}[verb.Name()]
 	if tab == "" {
@@ -91,10 +89,10 @@ func shownIn(verb *cobra.Command) string {
 	return ", or see [" + tab + "]"
 }
 
-// mostKeptOutput is how much of what a verb prints is kept.
+// mostKeptOutput is how many bytes of a command's output are kept.
 const mostKeptOutput = 1 << 20
 
-// keptOutput keeps what is printed, for a terminal of so many columns.
+// keptOutput collects output for a terminal of a given width.
 type keptOutput struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shellBehind reports whether a shell would wake this process, were it put to sleep: a
-// shell that has jobs, of the same session. Without one, as in a terminal that was
-// opened only for this program, it would not even fall asleep, and wait for ever to
-// be woken.
+// shellBehind reports whether a shell with job control would continue this process after a
+// stop. Such a shell is the parent, in the same session and in another process group.
+// Without one, the process would not stop, and would wait forever to be continued.
 func shellBehind() bool {
 	parent := os.Getppid()
 	theirs, err := unix.Getsid(parent)

@@ -9,13 +9,13 @@ import (
 	"orchestrator/wire"
 )
 
-// taskRows are the tasks for which there is room, in so many columns.
+// taskRows returns the rows of the tasks that fit into room rows.
 func (m *model) taskRows(width, room int) []string {
 	p := m.pen
 	from, to := m.tasks.window(room)
 	state, who, id := 4, 0, 8
 	if width < narrow {
-		id = 4 // enough to tell a few apart
+		id = 4 // enough for a few tasks
 	}
 	for _, t := range m.tasks.seen[from:to] {
 		state = max(state, min(12, len(t.State)))
@@ -34,13 +34,13 @@ func (m *model) taskRows(width, room int) []string {
 	return rows
 }
 
-// shortID is the beginning of an id.
+// shortID returns the first characters of an id.
 func shortID(id string, size int) string {
 	short := []rune(term.ID(id))
 	return steady(string(short[:min(size, len(short))]))
 }
 
-// whoWords are who has a task and how far it is, or what it waits for.
+// whoWords returns the agent of a task and its progress, or what the task waits for.
 func whoWords(t *wire.Task, id int) string {
 	if len(t.WaitsFor) > 0 && !t.State.Final() {
 		words := "needs " + shortID(t.WaitsFor[0], id)
@@ -74,7 +74,7 @@ func (m *model) tasksPane(width, height int, focused bool) []string {
 	return m.pen.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
-// taskDetail is what the list knows about the task that is picked.
+// taskDetail returns the pane of the selected task, from the list of tasks.
 func (m *model) taskDetail(width, height int, focused bool) []string {
 	p := m.pen
 	t := m.tasks.picked()

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// smallest is the smallest screen on which anything can be seen.
+	// smallestWidth and smallestHeight are the smallest screen that shows anything.
 	smallestWidth, smallestHeight = 30, 8
-	// narrow and low are below what there is room for one pane alone.
+	// A screen below narrow columns or low rows shows only one pane.
 	narrow, low = 60, 16
 )
 
-// single reports whether there is room for one pane alone: that which has the keys.
+// single reports whether there is room for only one pane, the focused one.
 func (m *model) single() bool { return m.width < narrow || m.height < low }
 
 // View implements tea.Model.
@@ -29,7 +29,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// screen is every line of the screen, each as wide as it.
+// screen returns every line of the screen, each at full width.
 func (m *model) screen() (lines []string, cursor *tea.Cursor) {
 	if m.width == 0 || m.height == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func (m *model) screen() (lines []string, cursor *tea.Cursor) {
 	return append(lines, last), cursor
 }
 
-// faded draws the body, dim while there is no answer: it is an old picture.
+// faded draws the body, dim while it is outdated because the orchestrator does not answer.
 func (m *model) faded(draw func(width, height int) []string) []string {
 	height := m.height - 4
 	if m.lost.IsZero() {
@@ -66,7 +66,7 @@ func (m *model) faded(draw func(width, height int) []string) []string {
 	return lines
 }
 
-// body is what is between the tabs and the strip.
+// body returns the lines between the tabs and the strip.
 func (m *model) body(width, height int) []string {
 	switch {
 	case m.help:
@@ -91,7 +91,7 @@ func (m *model) body(width, height int) []string {
 	return m.drawOverview(width, height)
 }
 
-// header returns what is watched, whether it answers, and how its tasks are.
+// header returns the name of the orchestrator, its state, and the counts of its tasks.
 func (m *model) header() string {
 	p := m.pen
 	left := " orchestrator  " + oneLine(m.status.Name)
@@ -111,8 +111,7 @@ func (m *model) header() string {
 	return p.ink(inkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
 }
 
-// tally counts the tasks in each state, as far as there is room: what is urgent
-// first.
+// tally returns the counts of tasks by state that fit into room, the most urgent first.
 func (m *model) tally(room int) (text string, wide int) {
 	for _, c := range counted(m.status.Tasks) {
 		words := fmt.Sprintf("%d %s", c.n, c.state)
@@ -132,7 +131,7 @@ func (m *model) tabNames() [tabCount]string {
 	return names
 }
 
-// tabs names the tabs. Where there is no room only that one which is seen is.
+// tabs returns the row of tabs. On a narrow screen only the selected tab has its name.
 func (m *model) tabs() string {
 	names := m.tabNames()
 	wide := 0
@@ -152,7 +151,7 @@ func (m *model) tabs() string {
 		}
 		text := fmt.Sprintf("%s[%d]%s", mark, i+1, name)
 		if short && i > m.tab && used+len(text) > m.width || i < m.tab && m.width < 4*tabCount+8 {
-			continue // there is no room for all of them
+			continue // no room for all tabs
 		}
 		used += len(text)
 		switch {
@@ -170,7 +169,7 @@ func (m *model) tabs() string {
 	return b.String() + strings.Repeat(" ", max(0, m.width-used))
 }
 
-// strip is the line above the keys: what was just done, or who waits for a person.
+// strip returns the line above the keys: the last action, or a question for a person.
 func (m *model) strip() string {
 	p := m.pen
 	switch {
@@ -192,7 +191,7 @@ func (m *model) strip() string {
 	return m.oldest()
 }
 
-// oldest is the oldest question, and how it is answered.
+// oldest returns the oldest question and how to answer it.
 func (m *model) oldest() string {
 	p := m.pen
 	if len(m.questions.all) == 0 {
@@ -213,7 +212,7 @@ func (m *model) oldest() string {
 	return p.ink(inkWarn, p.fit(asks, m.width-p.width.StringWidth(rest)-1)+rest+" ")
 }
 
-// keys are those that mean something here.
+// keys returns the keys for the current screen.
 func (m *model) keys() string {
 	words := "enter open  / filter  : command  tab pane"
 	switch {

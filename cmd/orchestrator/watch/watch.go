@@ -13,31 +13,31 @@ import (
 	"orchestrator/wire"
 )
 
-// Orchestrator is what is watched: how it is asked, and what is done by verbs of the
-// command line. Each may be called by several at a time, and ends with its context.
+// An Orchestrator is the access of the screen to what it watches. Its functions may be
+// called concurrently, and return when their context is done.
 type Orchestrator struct {
-	// Ask calls an operation. An error says, in words for people, why not.
+	// Ask calls an operation. Its errors are text for people.
 	Ask func(ctx context.Context, operation string, request any) ([]byte, error)
-	// Follow reads a list, line by line, and goes on with what comes.
+	// Follow yields the lines of a list and then new ones.
 	Follow func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error]
-	// Answer answers a question and says what came of it.
+	// Answer answers a question and returns a sentence on the effect.
 	Answer func(ctx context.Context, question, answer string) (string, error)
-	// Run runs a command line, without the program's name, and returns what it
-	// printed, for a screen with so many columns.
+	// Run runs a command line without the program's name. It returns the output for a
+	// screen of that width, and the exit code.
 	Run func(ctx context.Context, words []string, columns int) (text string, exit int)
-	// Tree draws which tasks depend on which: those that have not ended and their
-	// neighbours, or all. It also says how many there was no room for.
+	// Tree returns the rows of the dependency tree: of tasks that have not ended and their
+	// neighbors, or of all. It also returns how many tasks were omitted.
 	Tree func(tasks []wire.Task, all bool) (rows []Row, left int)
 }
 
-// Row is a row of a tree of tasks.
+// A Row is a row of a tree of tasks.
 type Row struct {
 	Task  string // its id
 	State wire.TaskState
-	Text  string // what stands there, without anything that a terminal would obey
+	Text  string // escaped for a terminal
 }
 
-// Terminal is where the watch is shown.
+// A Terminal is where the watch is shown.
 type Terminal struct {
 	In      io.Reader
 	Out     io.Writer
@@ -45,11 +45,11 @@ type Terminal struct {
 	Color   bool
 }
 
-// redraws is how often the screen is drawn at most, a second.
+// redraws is the maximum number of redraws in a second.
 const redraws = 10
 
-// Run shows an orchestrator until the user leaves or ctx is over, and leaves the
-// terminal as it was. status is what was heard of it last.
+// Run shows an orchestrator until the user quits or ctx is done, and then restores the
+// terminal. The status is the last known one.
 func Run(ctx context.Context, o Orchestrator, status *wire.Status, t Terminal) error {
 	within, leave := context.WithCancel(ctx)
 	f := newFeed(o)
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Orchestrator, status *wire.Status, t Terminal) e
 	).Run()
 	leave()
 	f.group.Wait()
-	if ctx.Err() != nil { // it was to end
+	if ctx.Err() != nil { // ended by the caller
 		return nil
 	}
 	return err

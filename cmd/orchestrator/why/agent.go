@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// agentCauses are why an agent is as it is.
+// agentCauses explains the state of an agent. It is also the JSON answer.
 type agentCauses struct {
 	FormatVersion string           `json:"format_version"`
 	Agent         string           `json:"agent"`
@@ -26,16 +26,16 @@ type agentCauses struct {
 	LastExit      string           `json:"last_exit"`
 	Tried         []tried          `json:"tried"`
 	LastWords     []string         `json:"last_words"`
-	Heard         *heard           `json:"heard,omitzero"` // of one that runs
-	Refused       []tried          `json:"refused"`        // of what it said in this run
-	Tasks         []wire.TaskLabel `json:"tasks"`          // that it has
-	Questions     []string         `json:"questions"`      // that it asks, by id
+	Heard         *heard           `json:"heard,omitzero"` // of a running agent
+	Refused       []tried          `json:"refused"`        // rejected messages of this run
+	Tasks         []wire.TaskLabel `json:"tasks"`          // its tasks
+	Questions     []string         `json:"questions"`      // ids of its open questions
 	Next          []string         `json:"next"`
 
 	view *wire.AgentView
 }
 
-// whyOther is an agent that this one waits for.
+// A whyOther is an agent that this one waits for.
 type whyOther struct {
 	Agent string     `json:"agent"`
 	State wire.State `json:"state"`
@@ -63,7 +63,7 @@ func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *wire.Statu
 	return a.Print("%s", c.text(a.Paint(a.Stdout), time.Now()))
 }
 
-// waits says how the agents stand that this one waits for.
+// waits adds the states of the agents that this one waits for.
 func (c *agentCauses) waits(status *wire.Status) {
 	for _, name := range c.view.DependsOn {
 		for i := range status.Agents {
@@ -74,8 +74,8 @@ func (c *agentCauses) waits(status *wire.Status) {
 	}
 }
 
-// lifeOf finds since when the agent is so, how its runs ended, and what it said
-// last, if it says nothing more.
+// lifeOf adds since when the agent has its state. For an agent that does not run it also
+// adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
 	events, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
@@ -93,7 +93,7 @@ func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) erro
 	}
 	c.hears(lines, events)
 	if c.State.Live() && c.State != wire.StateStalled {
-		return nil // what was before is over
+		return nil // earlier runs do not matter
 	}
 	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
 	for _, line := range lines[max(0, len(lines)-fewWords):] {
@@ -102,17 +102,17 @@ func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) erro
 	return nil
 }
 
-// moves are the kinds of event by which the state of an agent changes.
+// moves are the kinds of events that change the state of an agent.
 var moves = map[string]bool{
 	wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true, wire.EventExited: true, wire.EventRestarting: true,
 	wire.EventGaveUp: true, wire.EventStopAsked: true, wire.EventStopped: true, wire.EventStalled: true, wire.EventRecovered: true,
 }
 
-// fewWords is how many of an agent's last lines are told, of those that are asked
-// for: among them are ours about the agent.
+// fewWords is how many last lines of an agent are shown. someWords are requested, because
+// they include lines of the orchestrator.
 const fewWords, someWords = 5, "100"
 
-// lastLines are the last lines that an agent printed.
+// lastLines returns the last lines of output of an agent.
 func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]wire.LogLine, error) {
 	body, err := d.Get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
 	if err != nil {
@@ -148,7 +148,7 @@ func questionsOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses)
 	return err
 }
 
-// text is the story of an agent, cause by cause.
+// text returns the explanation for people.
 func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	state := p.State(c.State, wire.Visible(string(c.State)))
 	if c.State == wire.StateBackoff {
@@ -182,7 +182,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	return head + term.Table(card.Lines)
 }
 
-// next returns what will happen by itself, and what a person can do.
+// next returns what happens next, and what a person can do.
 func (c *agentCauses) next() []string {
 	name := term.OneLine(c.Agent)
 	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name

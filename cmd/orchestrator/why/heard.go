@@ -10,15 +10,15 @@ import (
 	"orchestrator/wire"
 )
 
-// heard is what is known of what an agent says that runs.
+// heard is the output of a running agent.
 type heard struct {
 	Lines int64  `json:"lines"` // in all its runs, without messages
 	Bytes int64  `json:"bytes"` // in all its runs
 	Last  string `json:"last_at,omitzero"`
 }
 
-// hears finds what was heard of a run, and what of it was refused. Of earlier runs
-// the figures are in one sum, so that of nothing alone more can be said.
+// hears adds the output of the current run and its rejected messages. The counters are sums
+// of all runs.
 func (c *agentCauses) hears(lines []wire.LogLine, events []wire.Event) {
 	v := c.view
 	if !v.State.Live() || v.StartedAt == "" {
@@ -37,7 +37,7 @@ func (c *agentCauses) hears(lines []wire.LogLine, events []wire.Event) {
 	}
 }
 
-// silent reports whether not one byte of an agent was heard.
+// silent reports whether a running agent has never printed anything.
 func (c *agentCauses) silent() bool { return c.Heard != nil && c.Heard.Bytes == 0 }
 
 func (h *heard) words(v *wire.AgentView, now time.Time) string {
@@ -55,7 +55,7 @@ func (h *heard) words(v *wire.AgentView, now time.Time) string {
 	return fmt.Sprintf("%s of messages, and no other text", term.Bytes(h.Bytes))
 }
 
-// agoWords is how long ago something was, in parentheses.
+// agoWords returns how long ago a timestamp was, in parentheses.
 func agoWords(stamp string, now time.Time) string {
 	passed, ok := term.Between(stamp, wire.Timestamp(now))
 	if !ok {
@@ -64,12 +64,12 @@ func agoWords(stamp string, now time.Time) string {
 	return " (" + term.Duration(max(0, passed)) + " ago)"
 }
 
-// patientWith is how long an agent may be silent before it is said what that may
-// come from. Many have nothing to say before there is work.
+// patientWith is how long an agent may be silent before possible causes are shown. Many
+// agents print nothing before they get work.
 const patientWith = 10 * time.Second
 
-// whySilent returns what silence may come from. What is in a program's own buffer
-// cannot be known from outside.
+// whySilent returns possible causes of silence. Output in the buffer of the program is not
+// visible from outside.
 func (c *agentCauses) whySilent() []string {
 	if !c.silent() || time.Duration(c.view.UpMS)*time.Millisecond < patientWith {
 		return nil
@@ -81,7 +81,7 @@ func (c *agentCauses) whySilent() []string {
 	}
 }
 
-// stdinWords are what of the agent's stdin it has not read, if anything.
+// stdinWords returns how much of its stdin the agent has not read, or "".
 func stdinWords(m *wire.MailboxView) string {
 	if m.Messages == 0 && m.Unread == 0 {
 		return ""
@@ -89,8 +89,8 @@ func stdinWords(m *wire.MailboxView) string {
 	return fmt.Sprintf("%s unread in its stdin, %s waiting", term.Bytes(m.Unread), term.Count(m.Messages, "message"))
 }
 
-// nextOfWaiting is for an agent that waits for others. One that has failed, or was
-// stopped, does not come by itself.
+// nextOfWaiting returns the next steps for an agent that waits for others. Failed and
+// stopped agents do not start by themselves.
 func (c *agentCauses) nextOfWaiting(name string) []string {
 	alone := "Without them: orchestrator agent start --no-deps " + name
 	for _, o := range c.WaitsFor {

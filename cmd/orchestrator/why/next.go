@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// next returns what will happen by itself, and what a person can do.
+// next returns what happens next, and what a person can do.
 func (c *taskCauses) next() []string {
 	id, t := term.ID(c.Task.ID), c.task
 	switch {
@@ -45,7 +45,7 @@ func (c *taskCauses) next() []string {
 	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
 }
 
-// ended says how a task ended.
+// ended returns how a task ended.
 func ended(t *task.Seen) string {
 	switch t.State {
 	case wire.TaskFailed:
@@ -56,8 +56,8 @@ func ended(t *task.Seen) string {
 	return "It is done. What came of it: orchestrator task show " + term.ID(t.ID)
 }
 
-// nextOfBlocked is for a task that waits for others. What has failed never ends
-// well by itself.
+// nextOfBlocked returns the next steps for a task that waits for others. Failed and
+// cancelled tasks never become done by themselves.
 func (c *taskCauses) nextOfBlocked(id string) []string {
 	var lost, open []string
 	for _, t := range c.HeldUpBy {
@@ -81,7 +81,8 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 	return []string{next}
 }
 
-// waiter is the task that waits for one directly, as far as is known here.
+// waiter returns the id of the task that directly waits for another one, or ID if it is not
+// known.
 func (c *taskCauses) waiter(id string) string {
 	for _, t := range c.WaitsFor {
 		if t.ID == id {
@@ -91,7 +92,7 @@ func (c *taskCauses) waiter(id string) string {
 	return "ID"
 }
 
-// nextOfPending is for a task that waits for nothing but an agent.
+// nextOfPending returns the next steps for a task that only waits for an agent.
 func (c *taskCauses) nextOfPending(id string) []string {
 	give := "Give it to an agent: orchestrator task assign " + id + " AGENT"
 	if c.Asks == "" {
@@ -127,8 +128,8 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	return next
 }
 
-// lastHolder returns where to look when the task came back from an agent. A server on
-// another machine is not one that the command why knows.
+// lastHolder returns where to look when the task came back from an agent. The why command
+// does not know external servers.
 func (c *taskCauses) lastHolder() []string {
 	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
 		name := term.OneLine(c.Tried[n-1].Agent)
@@ -140,8 +141,8 @@ func (c *taskCauses) lastHolder() []string {
 	return nil
 }
 
-// goesTo is "coder-0, as soon as it is idle", or "the first of coder-0, coder-1
-// that is idle".
+// goesTo returns "coder-0, as soon as it is idle", or "the first of coder-0, coder-1 that
+// is idle".
 func goesTo(names []string, does string) string {
 	const few = 5
 	if len(names) == 1 {
@@ -154,7 +155,7 @@ func goesTo(names []string, does string) string {
 	return words + " that " + does
 }
 
-// nextOfHeld is for a task that an agent has.
+// nextOfHeld returns the next steps for a task with an agent.
 func (c *taskCauses) nextOfHeld(does, instead string) []string {
 	name := term.OneLine(c.task.AssignedTo)
 	for i := range c.status.Agents {
@@ -182,7 +183,7 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 	}
 }
 
-// nextOfHandedOn is for a task that was handed on and that no agent has begun.
+// nextOfHandedOn returns the next steps for a delegated task that is not started.
 func (c *taskCauses) nextOfHandedOn(id string) []string {
 	give := "Give it up: orchestrator task cancel " + id
 	switch {

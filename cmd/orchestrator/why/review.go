@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// reviewsOf finds the reviews of a task whose work is reviewed.
+// reviewsOf adds the reviews of a task that is in review.
 func reviewsOf(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) error {
 	if c.task.State != wire.TaskInReview {
 		return nil
@@ -29,7 +29,7 @@ func reviewsOf(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) er
 	return nil
 }
 
-// reviewLines are the reviews of the task, the latest few.
+// reviewLines returns the latest reviews of the task.
 func (c *taskCauses) reviewLines(now time.Time) []string {
 	var lines []string
 	for i := range c.Reviews[max(0, len(c.Reviews)-mostTried):] {
@@ -45,7 +45,7 @@ func (c *taskCauses) reviewLines(now time.Time) []string {
 	return lines
 }
 
-// nextOfReview is for a task whose work is looked at.
+// nextOfReview returns the next steps for a task in review.
 func (c *taskCauses) nextOfReview(id string) []string {
 	if len(c.Reviews) == 0 {
 		return []string{"Its work is in review. Its story: orchestrator events --task " + id}

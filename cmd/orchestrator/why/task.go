@@ -12,25 +12,24 @@ import (
 	"orchestrator/wire"
 )
 
-// taskCauses are why a task is as it is: for programs as they are, for people in
-// words.
+// taskCauses explains the state of a task. It is also the JSON answer.
 type taskCauses struct {
 	FormatVersion string            `json:"format_version"`
 	Task          whyTask           `json:"task"`
 	WaitsFor      []whyTask         `json:"waits_for"`  // directly
-	HeldUpBy      []whyTask         `json:"held_up_by"` // what those wait for in the end
+	HeldUpBy      []whyTask         `json:"held_up_by"` // direct or indirect dependencies that could move
 	Asks          string            `json:"asks"`
-	Agents        []whyFit          `json:"agents"` // of a pending task: those that fit first
+	Agents        []whyFit          `json:"agents"` // for a pending task, the best fit first
 	Attempts      int               `json:"attempts"`
 	Tried         []tried           `json:"tried"`
-	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // of one that is looked at
-	Next          []string          `json:"next"`             // what will happen, and what can be done
+	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // for a task in review
+	Next          []string          `json:"next"`             // what happens next, and what a person can do
 	task          *task.Seen        // in full
-	status        *wire.Status      // of everything
-	brought       bool              // its agent has the request for it
+	status        *wire.Status      // status of the orchestrator
+	brought       bool              // the task request was forwarded to its agent
 }
 
-// whyTask is a task in this story.
+// A whyTask is a task in an explanation.
 type whyTask struct {
 	ID         string         `json:"id"`
 	Name       string         `json:"name"`
@@ -40,7 +39,7 @@ type whyTask struct {
 	Progress   float64        `json:"progress"`
 }
 
-// whyFit is an agent in this story.
+// A whyFit is an agent in an explanation.
 type whyFit struct {
 	Agent string `json:"agent"`
 	Fits  bool   `json:"fits"`
@@ -48,7 +47,7 @@ type whyFit struct {
 	Score int    `json:"score,omitzero"`
 	Words string `json:"words"`
 
-	up bool // it runs, or is heard of
+	up bool // the agent runs or is online
 }
 
 func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Finder, status *wire.Status, id string) error {
@@ -90,7 +89,7 @@ func inStory(t *task.Seen) whyTask {
 	return whyTask{ID: t.ID, Name: t.Name, State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress}
 }
 
-// movedAt is when a task came into its state.
+// movedAt returns when a task entered its state.
 func movedAt(t *wire.Task, events []wire.Event) string {
 	moves := []string{
 		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskPlanned,
@@ -109,7 +108,7 @@ func movedAt(t *wire.Task, events []wire.Event) string {
 	return t.CreatedAt
 }
 
-// askWords are what a task asks of an agent; "" when that is nothing.
+// askWords returns what a task requires of an agent, or "".
 func askWords(t *wire.Task) string {
 	if !task.AsksByName(t) && !task.Requires(t) {
 		return ""
@@ -117,8 +116,8 @@ func askWords(t *wire.Task) string {
 	return task.Requirements(t)
 }
 
-// holdups finds what a task waits for, and behind that what all of it waits for
-// in the end: the tasks that could move.
+// holdups adds the dependencies of a task, and the tasks at the end of the chains of
+// dependencies, which could move.
 func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 	been := map[string]bool{c.task.ID: true}
 	open := c.task.WaitsFor
@@ -142,7 +141,7 @@ func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 	}
 }
 
-// weighAgents says agent by agent who could have the task.
+// weighAgents adds how each agent fits the task.
 func weighAgents(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) error {
 	fits, err := task.Fits(ctx, a, d, c.task)
 	if err != nil {
@@ -154,7 +153,7 @@ func weighAgents(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) 
 	return nil
 }
 
-// inStory says how an agent fits, and what it is doing if that matters.
+// inStory returns how an agent fits, and what it does if that matters.
 func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	doing, idle := f.Status, f.Status == "idle"
 	up := idle || f.Status == "busy"

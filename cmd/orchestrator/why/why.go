@@ -1,4 +1,4 @@
-// Package why holds the command why, which explains what a task or an agent waits for.
+// Package why holds the why command, which explains what a task or an agent waits for.
 package why
 
 import (
@@ -18,18 +18,17 @@ import (
 	"orchestrator/wire"
 )
 
-// Command makes the command why.
+// Command returns the why command.
 func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why TASK|AGENT",
 		Short: "Explain the state of a task or an agent",
-		Long: `Says why a task does not move, or an agent does not work: the causes in their
-order, and what comes next or can be done.
+		Long: `Explains why a task does not move or an agent does not work: the causes in order, what
+happens next, and what you can do.
 
-Of a task: since when it is in its state, what it waits for and what holds that
-up, what it asks of an agent and how each agent fits, and what was tried. Of an
-agent: its state and its reason, how its runs ended, its last words, and what it
-has.`,
+For a task it shows the time of its last change, the tasks it waits for, its
+requirements, how each agent fits, and earlier attempts. For an agent it shows its state
+and the reason, the ends of its runs, its last output, and its tasks.`,
 		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completeAnything),
@@ -39,7 +38,7 @@ has.`,
 	}
 }
 
-// completeAnything offers agents and tasks.
+// completeAnything completes agents and tasks.
 func completeAnything(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(already) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -49,7 +48,7 @@ func completeAnything(a *cli.App, verb *cobra.Command, already []string, begun s
 	return append(agents, tasks...), directive
 }
 
-// why answers about an agent that is called so, or else about a task.
+// why explains the agent named word, or else the task.
 func why(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
 	status, _, err := a.Status(ctx, d)
 	if err != nil {
@@ -68,8 +67,8 @@ func why(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
 	return explainTask(ctx, a, d, find, &status, id)
 }
 
-// neither adds to why there is no such task that no agent is called so, or that
-// several are.
+// neither adds to the error about an unknown task that no agent has the name, or that it
+// names several replicas.
 func neither(err error, word string, status *wire.Status) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Details["fits"] != nil || f.Code != wire.CodeNotFound {
@@ -92,16 +91,16 @@ func neither(err error, word string, status *wire.Status) error {
 	return f
 }
 
-// tried is something that was tried, and what came of it.
+// tried is an attempt and its result.
 type tried struct {
-	Seq   int64  `json:"seq"` // of the event that says so
+	Seq   int64  `json:"seq"` // number of the event
 	Agent string `json:"agent,omitzero"`
 	At    string `json:"at"`
 	Kind  string `json:"kind"`
 	Text  string `json:"text"`
 }
 
-// happenedTo asks for events, and keeps those that are wanted.
+// happenedTo returns the wanted events of a query.
 func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
 	body, err := d.Get(ctx, "events", query)
 	if err != nil {
@@ -123,7 +122,7 @@ func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values
 	return events, nil
 }
 
-// mostTried is how many tries are told, the latest.
+// mostTried is how many attempts are shown, the latest ones.
 const mostTried = 5
 
 func triedOf(events []wire.Event, kinds ...string) []tried {
@@ -136,7 +135,7 @@ func triedOf(events []wire.Event, kinds ...string) []tried {
 	return all
 }
 
-// tried shows tries in a card, the latest few.
+// addTried adds the latest attempts to a card.
 func addTried(c *term.Card, label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-mostTried):] {
@@ -154,7 +153,7 @@ func addTried(c *term.Card, label string, all []tried, now time.Time) {
 
 func isEarlier(n int) string { return fmt.Sprintf("%d earlier", n) }
 
-// since says since when something is so, and how long that is.
+// since returns since when a state lasts, and for how long.
 func since(stamp string, now time.Time) string {
 	if stamp == "" {
 		return ""
@@ -166,7 +165,7 @@ func since(stamp string, now time.Time) string {
 	return words
 }
 
-// standing says in words what an agent is doing.
+// standing describes what an agent is doing.
 func standing(v *wire.AgentView) string {
 	switch {
 	case v.State == wire.StateRunning && len(v.Tasks) == 0:
@@ -183,7 +182,7 @@ func standing(v *wire.AgentView) string {
 	return words + term.Colon(term.AgentNote(*v))
 }
 
-// heldLabels names the tasks that an agent has, a few of them.
+// heldLabels returns the names of a few of an agent's tasks.
 func heldLabels(tasks []wire.TaskLabel) string {
 	const few = 2
 	var labels []string

@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// text is the story of a task, cause by cause.
+// text returns the explanation for people.
 func (c *taskCauses) text(p term.Paint, now time.Time) string {
 	t := &c.Task
 	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.TaskLabel(t.ID, t.Name)), p.Task(t.State, task.HeldWords(&c.task.Task)), since(t.Since, now))
@@ -29,7 +29,7 @@ func (c *taskCauses) text(p term.Paint, now time.Time) string {
 	return head + term.Table(card.Lines)
 }
 
-// behind are those that hold the task up and that it does not wait for itself.
+// behind returns the tasks in HeldUpBy that are not direct dependencies.
 func (c *taskCauses) behind() []whyTask {
 	var behind []whyTask
 	for _, t := range c.HeldUpBy {
@@ -44,7 +44,7 @@ func (c *taskCauses) behind() []whyTask {
 	return behind
 }
 
-// mostTold is how many tasks or agents are told one by one.
+// mostTold is how many tasks or agents are listed.
 const mostTold = 12
 
 func storyLines(tasks []whyTask) []string {
@@ -58,14 +58,14 @@ func storyLines(tasks []whyTask) []string {
 	return lines
 }
 
-// far is the state of a task and its progress.
+// far returns the state of a task and its progress.
 func (t *whyTask) far() string {
 	return task.FarWords(&wire.Task{State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress})
 }
 
 func (c *taskCauses) agentRows(card *term.Card) {
 	if c.Asks == "" {
-		return // any would do, so none is worth telling of
+		return // any agent fits, so none is listed
 	}
 	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
 		card.Row(term.OneLine(f.Agent), f.Words)
