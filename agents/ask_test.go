@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Rows: B-11, B-14.
@@ -27,7 +28,7 @@ func TestARequestOnTheLine(t *testing.T) {
 		request, ok := message.(*wire.Request)
 		require.True(t, ok, line)
 		require.NoError(t, uuid.Validate(request.ID))
-		require.Equal(t, wire.Timestamp(time.Now()), request.Timestamp, "the bubble's time stands still")
+		require.Equal(t, object.Timestamp(time.Now()), request.Timestamp, "the bubble's time stands still")
 		require.JSONEq(t, fmt.Sprintf(
 			`{"type":"request:get-task","id":%q,"timestamp":%q,"payload":{"taskId":"task-1"}}`, request.ID, request.Timestamp), line)
 		t.answer(request, taskNamed("one"))

@@ -219,14 +219,14 @@ func (j *Delegated) last(r *wire.TaskResponse, now time.Time) ([]byte, error) {
 	}
 	took := now.Sub(j.started).Milliseconds()
 	r.ID, r.Artifacts, r.Metadata = j.ID, j.artifacts, j.metadata()
-	r.Metadata.CompletedAt, r.Metadata.DurationMS = wire.Timestamp(now), &took
+	r.Metadata.CompletedAt, r.Metadata.DurationMS = object.Timestamp(now), &took
 	return checked(wire.AppendTaskResponse(nil, r))
 }
 
 func (j *Delegated) metadata() wire.TaskMetadata {
 	m := wire.TaskMetadata{Agent: j.serving.Agent}
 	if !j.started.IsZero() {
-		m.StartedAt = wire.Timestamp(j.started)
+		m.StartedAt = object.Timestamp(j.started)
 	}
 	return m
 }

@@ -44,14 +44,14 @@ func (t *SessionTask) heed(ctx context.Context, n update) error {
 
 // ended asks for the state of a task. It returns nil if the task goes on.
 func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error) {
-	var session struct {
+	var document struct {
 		Tasks []wire.SessionTask `json:"tasks"`
 	}
-	err := a.conn.askPatiently(ctx, "get-session", wire.GetSession{SessionID: a.me.Session, TaskID: task, Limit: 1}, &session)
+	err := a.conn.askPatiently(ctx, "get-session", wire.GetSession{SessionID: a.me.Session, TaskID: task, Limit: 1}, &document)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range session.Tasks {
+	for _, t := range document.Tasks {
 		if t.TaskID != task {
 			continue
 		}

@@ -35,7 +35,7 @@ func spell(kind string, payload any) (id string, line []byte, err error) {
 	id = uuid.NewString()
 	body, err := asObject(payload)
 	if err == nil {
-		line, err = object.Encode(envelope{Type: kind, ID: id, Timestamp: wire.Timestamp(time.Now()), Payload: body})
+		line, err = object.Encode(envelope{Type: kind, ID: id, Timestamp: object.Timestamp(time.Now()), Payload: body})
 	}
 	if err == nil {
 		err = readable(line)

@@ -34,12 +34,12 @@ func ExampleArchitect_Deliver() {
 		}}.line())
 	}()
 
-	session, err := conn.OpenSession(kitchen(lead))
+	joined, err := conn.OpenSession(kitchen(lead))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	err = session.Lead(context.Background(), func(ctx context.Context, a *agents.Architect) error {
+	err = joined.Lead(context.Background(), func(ctx context.Context, a *agents.Architect) error {
 		delivery, err := a.Deliver(ctx, agents.Order{
 			Developer: "coder", Reviewer: "judge", Assignment: agents.Assignment{Task: agents.TaskInput{
 				TaskID: "kettle", Description: "The kettle needs a lid", AcceptanceCriteria: []string{"it closes"},
@@ -71,12 +71,12 @@ func ExampleSession_Develop() {
 		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 3000})
 	}()
 
-	session, err := conn.OpenSession(kitchen(coder))
+	joined, err := conn.OpenSession(kitchen(coder))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	err = session.Develop(context.Background(), func(ctx context.Context, task *agents.Assigned) (agents.Completion, error) {
+	err = joined.Develop(context.Background(), func(ctx context.Context, task *agents.Assigned) (agents.Completion, error) {
 		if err := task.Progress(50, "the lid is cut", "kettle/lid"); err != nil {
 			return agents.Completion{}, err
 		}
@@ -111,12 +111,12 @@ func ExampleSession_Review() {
 		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 3000})
 	}()
 
-	session, err := conn.OpenSession(kitchen(judge))
+	joined, err := conn.OpenSession(kitchen(judge))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	err = session.Review(context.Background(), func(ctx context.Context, request agents.ReviewRequest) (agents.ReviewResult, error) {
+	err = joined.Review(context.Background(), func(ctx context.Context, request agents.ReviewRequest) (agents.ReviewResult, error) {
 		return agents.ReviewResult{
 			Verdict: wire.VerdictChangesRequested, Summary: "It does not close",
 			Findings: []agents.Finding{{

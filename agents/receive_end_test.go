@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // TestMailThatIsInterrupted: what was not dealt with is not acknowledged, nor is
@@ -145,7 +146,7 @@ func TestHeartbeatsAsOftenAsWanted(t *testing.T) {
 		began := time.Now()
 		done := t.workingAs(agents.Worker{Mail: func(context.Context, wire.Mail) error { return nil }})
 		for n := range 4 {
-			t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: wire.Timestamp(time.Now()), Every: 5000})
+			t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now()), Every: 5000})
 			require.Equal(t, time.Duration(n)*5*time.Second, time.Since(began))
 		}
 		t.leaves(done)

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // reading runs WorkAs with a Mail in the background, hears that the agent is
@@ -27,7 +28,7 @@ func (t *talk) reading(mail func(context.Context, wire.Mail) error) <-chan error
 // beats expects a heartbeat.
 func (t *talk) beats() {
 	t.Helper()
-	t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: wire.Timestamp(time.Now())})
+	t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now())})
 }
 
 // message is mail for the agent.

@@ -147,7 +147,7 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 		m.MessageID, m.Payload = uuid.NewString(), body
 		m.From = wire.AgentIdentifier{AgentID: s.me.Agent, AgentType: s.me.Type}
 		err = s.conn.writeBehind(ctx, m.To.AgentID, func() (line []byte, err error) {
-			m.SequenceNumber, m.Timestamp = s.count.Add(1), wire.Timestamp(time.Now())
+			m.SequenceNumber, m.Timestamp = s.count.Add(1), object.Timestamp(time.Now())
 			if line, err = m.spell(); err == nil {
 				sent = s.conn.toldBy(&m, line)
 			}

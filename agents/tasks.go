@@ -39,8 +39,8 @@ func (c *Conn) PollTasks(ctx context.Context) ([]wire.Task, error) {
 
 // CheckTasks is PollTasks for another session: an agent's name, its server id or the id of its
 // run. "" means the agent itself.
-func (c *Conn) CheckTasks(ctx context.Context, session string) ([]wire.Task, error) {
-	return c.askTasks(ctx, "check-tasks", wire.CheckTasks{SessionID: session})
+func (c *Conn) CheckTasks(ctx context.Context, sessionID string) ([]wire.Task, error) {
+	return c.askTasks(ctx, "check-tasks", wire.CheckTasks{SessionID: sessionID})
 }
 
 // AddDependency makes a task depend on another one. The type defaults to wire.DependsBlocks.

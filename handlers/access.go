@@ -198,9 +198,9 @@ func issueRegistration(t *decision, r *wire.IssueRegistration) (*wire.IssuedRegi
 // expiry returns the end of a validity of ttl milliseconds, or of the default if ttl is 0.
 func (t *decision) expiry(ttl int64, otherwise time.Duration) string {
 	if ttl == 0 {
-		return wire.Timestamp(t.at.Add(otherwise))
+		return object.Timestamp(t.at.Add(otherwise))
 	}
-	return wire.Timestamp(t.at.Add(time.Duration(ttl) * time.Millisecond))
+	return object.Timestamp(t.at.Add(time.Duration(ttl) * time.Millisecond))
 }
 
 // registrationIssued records that a server may register with a token.
@@ -216,7 +216,7 @@ func (*registrationIssued) kind() string { return wire.EventRegistrationIssued }
 func (f *registrationIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialRegistration, Name: f.Name, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+		ID: f.ID, Kind: credentialRegistration, Name: f.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
 	}, hash: f.Hash})
 }
 
@@ -236,7 +236,7 @@ func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error
 	}
 	f := &tokenIssued{ID: "t" + t.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: t.expiry(r.TTL, tokenLasts)}
 	t.fact("", "", f)
-	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
+	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
 }
 
 // tokenIssued records that a person has a token.
@@ -252,7 +252,7 @@ func (*tokenIssued) kind() string { return wire.EventTokenIssued }
 func (f *tokenIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialToken, For: f.Subject, Role: f.Role, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+		ID: f.ID, Kind: credentialToken, For: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
 	}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // issueActorToken creates a token for an actor on another machine. The existing tokens of the
@@ -29,13 +30,13 @@ func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire
 	}
 	token, _, hash := t.newKey()
 	f := &actorTokenIssued{
-		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: wire.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
+		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: object.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
 	}
 	if r.TTL != 0 {
 		f.ExpiresAt = t.expiry(r.TTL, 0)
 	}
 	t.fact("", "", f)
-	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: wire.Timestamp(t.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
+	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: object.Timestamp(t.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
 }
 
 // actorTokenIssued records that an actor has a new token, and when its old ones expire.
@@ -57,7 +58,7 @@ func (f *actorTokenIssued) apply(s *State, r *wire.Record) {
 	}
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialActor, For: f.Actor, IssuedAt: wire.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+		ID: f.ID, Kind: credentialActor, For: f.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
 	}, hash: f.Hash})
 	s.bus.enter(f.Actor, r.Seq)
 }

@@ -244,7 +244,7 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 		return m.Seq == r.Seq && m.To == r.To && m.Topic == r.Topic && task == r.Correlation
 	}
 	return m.Seq == r.Seq && m.From == r.From && m.To == r.To && m.Topic == r.Topic && string(m.Payload) == string(r.Payload) && answers == r.ReplyTo &&
-		m.CreatedAt == wire.Timestamp(r.At)
+		m.CreatedAt == object.Timestamp(r.At)
 }
 
 // lookAtLife: GO hears once that an agent has started, and once how it has ended:

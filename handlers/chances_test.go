@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // step is one thing that happens.
@@ -88,7 +89,7 @@ func (w *world) request(from Actor, operation, payload string) Outcome {
 			id = fmt.Sprintf("%d", m.ids)
 		}
 	}
-	r := &wire.Request{ID: id, Operation: operation, Timestamp: wire.Timestamp(w.at), Payload: []byte(payload)}
+	r := &wire.Request{ID: id, Operation: operation, Timestamp: object.Timestamp(w.at), Payload: []byte(payload)}
 	err := prepare(r)
 	w.must(err == nil, "%s cannot be read: %v", payload, err)
 	return w.do(from, r)

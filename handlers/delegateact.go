@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // errDelegated returns the refusal to assign a delegated task.
@@ -66,7 +67,7 @@ func (t *decision) checkOn(k *task) {
 		return
 	}
 	if d.asked.IsZero() { // otherwise the pending request serves both
-		t.act(k, &taskActed{Act: wire.ActStatus, Until: wire.Timestamp(t.at.Add(statusPatience))})
+		t.act(k, &taskActed{Act: wire.ActStatus, Until: object.Timestamp(t.at.Add(statusPatience))})
 	}
 }
 

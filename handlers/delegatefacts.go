@@ -44,7 +44,7 @@ func (f *taskForwarded) apply(s *State, r *wire.Record) {
 		d.returned = slices.DeleteFunc(d.returned, func(acted int64) bool { return acted == f.Acted })
 		return
 	}
-	d.out, d.forwarded = f.Run, wire.Timestamp(r.At)
+	d.out, d.forwarded = f.Run, object.Timestamp(r.At)
 }
 
 // taskReturned records that the task or the input could not be sent. It is sent again when the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // loseHolder decides about a delegated task whose agent has ended. A task that was not yet
@@ -84,7 +85,7 @@ func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
 	parts := k.parts()
 	t.cancelQuestions(k)
 	next := t.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
-	t.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: wire.Timestamp(next)})
+	t.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
 	t.cancelParts(parts)
 	return true
 }

@@ -82,7 +82,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 func TestAbortedSessionsAreKept(t *testing.T) {
 	x := newSessions()
 	for i, aborted := range []bool{true, false, false} {
-		x.put(&session{spec: wire.SessionSpec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
+		x.put(&sessionState{spec: wire.SessionSpec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
 	}
 	x.trim(1)
 	require.NotNil(t, x.byID["s0"])

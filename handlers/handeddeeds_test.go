@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What agents and people do with tasks that they hand on.
@@ -94,7 +95,7 @@ func (w *world) handoverLine(m *inhabitant) string {
 // ask has somebody hand on a task in words of our own.
 func (w *world) ask(from Actor, line string) {
 	w.ids++
-	r := &wire.Request{ID: fmt.Sprintf("r%d", w.ids), Operation: "submit-task-request", Timestamp: wire.Timestamp(w.at), Payload: []byte(line)}
+	r := &wire.Request{ID: fmt.Sprintf("r%d", w.ids), Operation: "submit-task-request", Timestamp: object.Timestamp(w.at), Payload: []byte(line)}
 	err := prepare(r)
 	w.must(err == nil, "%s cannot be read: %v", line, err)
 	w.lookAtAnswer(r, w.do(from, r))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // handover is a task that was handed on, as its records and letters alone tell it.
@@ -321,7 +322,7 @@ func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 		wait := retryDelays[min(e.retries, len(retryDelays)-1)]
 		e.retries++
 		e.next = r.At.Add(wait)
-		x.w.must(again.Next == wire.Timestamp(e.next) && e.retries <= x.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
+		x.w.must(again.Next == object.Timestamp(e.next) && e.retries <= x.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
 	}
 	if !moves {
 		return

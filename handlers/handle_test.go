@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // register adds an operation to the table for one test.
@@ -27,7 +28,7 @@ func atWork(t testing.TB) *player {
 
 // ask has an agent ask for an operation that needs no payload.
 func (p *player) ask(who, id, operation string) Outcome {
-	return p.do(p.actor(who), &wire.Request{ID: id, Operation: operation, Timestamp: wire.Timestamp(p.at)})
+	return p.do(p.actor(who), &wire.Request{ID: id, Operation: operation, Timestamp: object.Timestamp(p.at)})
 }
 
 // TestPanic: a mistake of ours costs one request. What it had decided before

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // taskHelp records that an agent needs a person for its task.
@@ -36,7 +37,7 @@ func (f *taskHelp) apply(s *State, r *wire.Record) {
 	q := &question{
 		number: s.questions.numbered,
 		view: wire.Question{
-			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Options: f.Options, Context: f.Context, AskedAt: wire.Timestamp(r.At),
+			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Options: f.Options, Context: f.Context, AskedAt: object.Timestamp(r.At),
 		},
 	}
 	s.questions.byID[f.QuestionID] = q

@@ -32,7 +32,7 @@ func (t *decision) newKey() (key, id, hash string) {
 
 // keyOf returns the credential for a key of an agent.
 func keyOf(agent, id, hash string, at time.Time) *credential {
-	return &credential{Credential: wire.Credential{ID: id, Kind: credentialKey, For: agent, IssuedAt: wire.Timestamp(at)}, hash: hash}
+	return &credential{Credential: wire.Credential{ID: id, Kind: credentialKey, For: agent, IssuedAt: object.Timestamp(at)}, hash: hash}
 }
 
 func noAgent(name string) *wire.Error {
@@ -117,7 +117,7 @@ func rotateKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 		return nil, noAgent(r.Agent)
 	}
 	key, id, hash := t.newKey()
-	until := wire.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond))
+	until := object.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond))
 	t.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }

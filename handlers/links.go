@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // kindOf returns the graph's kind for a type of dependency.
@@ -54,7 +55,7 @@ func (s *State) shownLink(e graph.Edge) wire.Link {
 		l.Type, l.Soft = wire.DependsRelated, v.Kind == graph.Soft
 	}
 	if v.Resolved {
-		l.ResolvedAt = wire.Timestamp(time.UnixMilli(v.At).UTC())
+		l.ResolvedAt = object.Timestamp(time.UnixMilli(v.At).UTC())
 	}
 	return l
 }

@@ -89,7 +89,7 @@ func (t *decision) mail(f *mailed) {
 		r.Correlation = string(text)
 	}
 	t.state.seq++
-	f.Seq, f.CreatedAt = r.Seq, wire.Timestamp(t.at)
+	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(t.at)
 	t.out.Records = append(t.out.Records, r)
 	t.state.arrived(&r)
 	f.apply(t.state, &r)

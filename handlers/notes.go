@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // mostNotes is the maximum number of notes of a task.
@@ -28,7 +29,7 @@ func (f *taskNoted) apply(s *State, r *wire.Record) {
 
 func (f *taskNoted) note(r *wire.Record) wire.Note {
 	return wire.Note{
-		ID: fmt.Sprintf("n%d", r.Seq), TaskID: f.ID, Author: r.From, Content: f.Content, Urgent: f.Urgent, CreatedAt: wire.Timestamp(r.At),
+		ID: fmt.Sprintf("n%d", r.Seq), TaskID: f.ID, Author: r.From, Content: f.Content, Urgent: f.Urgent, CreatedAt: object.Timestamp(r.At),
 	}
 }
 

@@ -153,7 +153,7 @@ func (s *State) outboxItem(agent string, seq int64) *outboxItem {
 }
 
 // removeItems removes the items about a task that have not been taken up.
-func (s *session) removeItems(st *State, task, kind string) {
+func (s *sessionState) removeItems(st *State, task, kind string) {
 	for _, m := range s.members {
 		for _, p := range slices.Clone(m.outbox) {
 			if p.task == task && p.kind == kind {
@@ -188,7 +188,7 @@ func (s *State) trim(m *member) {
 // settleItems removes the delivered items that the run of an agent must have read: the agent
 // answers one, or writes something a while after it. Output from before that may be handled
 // after the item was written.
-func (s *State) settleItems(agent string, in *session, reply string, at time.Time) {
+func (s *State) settleItems(agent string, in *sessionState, reply string, at time.Time) {
 	for _, m := range s.sessions.seats[agent] {
 		m.outbox = slices.DeleteFunc(m.outbox, func(p *outboxItem) bool {
 			read := m.of == in && reply != "" && p.id == reply || !p.given.Add(readWithin).After(at)

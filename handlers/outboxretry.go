@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // This file handles session messages that their recipients do not read.
@@ -34,7 +35,7 @@ func (t *decision) deliveryFailed(p *outboxItem) {
 }
 
 func (t *decision) deferItem(p *outboxItem, retries int) {
-	next := wire.Timestamp(p.turnOf(t.at.Add(deliveryRetries[retries])))
+	next := object.Timestamp(p.turnOf(t.at.Add(deliveryRetries[retries])))
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next,
 	})
@@ -52,7 +53,7 @@ func (t *decision) noteUnread(p *outboxItem, excused bool) {
 		}
 		patience = deliveryRetries[retries]
 	}
-	next := wire.Timestamp(t.at.Add(patience))
+	next := object.Timestamp(t.at.Add(patience))
 	t.fact(agentPrefix+p.from, p.task, &sessionDeferred{
 		Session: p.to.of.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Next: next, Unread: true,
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What happens at the edges of the life of an actor.
@@ -51,7 +52,7 @@ func TestLateHeartbeat(t *testing.T) {
 	p.play("event agent.exited plain")
 	p.play("> plain 1 heartbeat {}")
 	require.Nil(t, p.last.Refused)
-	require.Equal(t, wire.Timestamp(p.at), p.last.Letters[0].Payload.(*wire.Beat).LastSeen)
+	require.Equal(t, object.Timestamp(p.at), p.last.Letters[0].Payload.(*wire.Beat).LastSeen)
 }
 
 // TestLastHeartbeat: nobody is missed so soon after a heartbeat, though it was the

@@ -277,7 +277,7 @@ func (p *player) speak(rest string) {
 	}
 	operation, payload, _ := strings.Cut(rest, " ")
 	r := &wire.Request{
-		ID: id, Operation: operation, Timestamp: wire.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
+		ID: id, Operation: operation, Timestamp: object.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
 	}
 	if err := prepare(r); err != nil { // the one who reads the line answers
 		p.showLine(who, wire.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
@@ -377,6 +377,6 @@ func (p *player) wait(string) {
 	if due.After(p.at) {
 		p.at = due
 	}
-	fmt.Fprintf(&p.out, "(at %s)\n", wire.Timestamp(p.at))
+	fmt.Fprintf(&p.out, "(at %s)\n", object.Timestamp(p.at))
 	p.do(Actor{}, wire.Tick{})
 }

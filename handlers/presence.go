@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // beatsApart is the minimum interval between recorded heartbeats of an actor.
@@ -20,7 +21,7 @@ func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 		c = t.state.bus.actors[id]
 		t.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: wire.Timestamp(c.beat), Every: t.state.rules.Heartbeat.Milliseconds()}, nil
+	return &wire.Beat{Actor: id, LastSeen: object.Timestamp(c.beat), Every: t.state.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen records a heartbeat of an actor.
@@ -61,7 +62,7 @@ func alertOf(what string, c *busActor) wire.Alert {
 		a.Agent = c.agent.ID
 	}
 	if !c.beat.IsZero() {
-		a.LastSeen = wire.Timestamp(c.beat)
+		a.LastSeen = object.Timestamp(c.beat)
 	}
 	return a
 }
@@ -147,10 +148,10 @@ func (c *busActor) view() wire.ActorView {
 		v.Agent = c.agent.ID
 	}
 	if !c.seen.IsZero() {
-		v.LastSeen = wire.Timestamp(c.seen)
+		v.LastSeen = object.Timestamp(c.seen)
 	}
 	if c.beats {
-		v.LastBeat = wire.Timestamp(c.beat)
+		v.LastBeat = object.Timestamp(c.beat)
 	}
 	switch {
 	case c.stale:

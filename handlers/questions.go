@@ -50,7 +50,7 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	if timeout == 0 {
 		timeout = t.state.rules.RequestTimeout
 	}
-	deadline := wire.Timestamp(t.at.Add(timeout))
+	deadline := object.Timestamp(t.at.Add(timeout))
 	switch q := t.askedBefore(); {
 	case q == nil:
 		if err := t.tooMany(); err != nil {
@@ -100,7 +100,7 @@ func (f *questionAsked) apply(s *State, r *wire.Record) {
 		number: s.questions.numbered,
 		view: wire.Question{
 			ID: f.ID, Agent: f.Agent, Question: f.Question, Options: f.Options, Context: f.Context,
-			Blocking: f.Request != nil, AskedAt: wire.Timestamp(r.At),
+			Blocking: f.Request != nil, AskedAt: object.Timestamp(r.At),
 		},
 	}
 	s.questions.byID[f.ID] = q
@@ -170,7 +170,7 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 	}
 	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
 	if told && q.request != nil {
-		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(t.at)}}
+		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(t.at)}}
 		t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
 	}
 	if q.view.Task != "" && !t.judge(q.view.Task, q.view.ID, r.Answer) {
@@ -213,7 +213,7 @@ func (*questionAnswered) kind() string { return wire.EventQuestionAnswered }
 
 func (f *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.close(f.ID)
-	answer := &wire.UserAnswer{Answer: f.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: wire.Timestamp(r.At)}}
+	answer := &wire.UserAnswer{Answer: f.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(r.At)}}
 	s.settle(f.Agent, q.request, answer, nil)
 	s.help(q, f.Answer, r)
 }
@@ -237,7 +237,7 @@ func answered(d *wire.Details, answer string, r *wire.Record) *wire.Details {
 		return d
 	}
 	d, help := d.Copy(), *d.Help
-	help.Answer, help.AnsweredAt = answer, wire.Timestamp(r.At)
+	help.Answer, help.AnsweredAt = answer, object.Timestamp(r.At)
 	d.Help = &help
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A remote holds what is known of a registered server. A server is an agent that runs on another
@@ -224,7 +225,7 @@ func (s *State) server(a *agent) *wire.Server {
 		v.Repos = repos
 	}
 	if m := a.remote; m != nil {
-		v.Remote, v.Hostname, v.IP, v.OS, v.LastSeen = true, m.hostname, m.ip, m.os, wire.Timestamp(m.seen)
+		v.Remote, v.Hostname, v.IP, v.OS, v.LastSeen = true, m.hostname, m.ip, m.os, object.Timestamp(m.seen)
 		if m.repos != nil {
 			v.Repos = m.repos
 		}

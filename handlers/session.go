@@ -6,9 +6,9 @@ import (
 	"orchestrator/wire"
 )
 
-// A session is a group of agents that work together by session messages: architects, developers
+// A sessionState is a group of agents that work together by session messages: architects, developers
 // and reviewers.
-type session struct {
+type sessionState struct {
 	spec     wire.SessionSpec
 	file     bool   // it is in the configuration; otherwise a request created it
 	closedAt int64  // the record that closed it; 0 while it is open
@@ -28,15 +28,15 @@ type session struct {
 // A member is a member of a session.
 type member struct {
 	wire.SessionMember
-	of     *session
+	of     *sessionState
 	number int64         // the last sequence number that it gave itself
 	outbox []*outboxItem // messages that it may not have read, in order
 }
 
 // sessions holds all sessions.
 type sessions struct {
-	byID    map[string]*session
-	order   []*session
+	byID    map[string]*sessionState
+	order   []*sessionState
 	seats   map[string][]*member   // the memberships of each agent
 	posted  timeOrder[*outboxItem] // items with a deadline
 	watched timeOrder[*work]       // works whose developer must report
@@ -44,18 +44,18 @@ type sessions struct {
 }
 
 func newSessions() sessions {
-	return sessions{byID: make(map[string]*session), seats: make(map[string][]*member)}
+	return sessions{byID: make(map[string]*sessionState), seats: make(map[string][]*member)}
 }
 
 // key returns the actor under which the messages of a session are recorded.
-func (s *session) key() string { return sessionPrefix + s.spec.ID }
+func (s *sessionState) key() string { return sessionPrefix + s.spec.ID }
 
-func (s *session) closed() bool { return s.closedAt != 0 }
+func (s *sessionState) closed() bool { return s.closedAt != 0 }
 
 const sessionPrefix = "session:"
 
 // member returns the member with a name, or nil.
-func (s *session) member(name string) *member {
+func (s *sessionState) member(name string) *member {
 	for _, m := range s.members {
 		if m.AgentID == name {
 			return m
@@ -65,7 +65,7 @@ func (s *session) member(name string) *member {
 }
 
 // workOn returns the work of a session on a task, or nil.
-func (s *State) workOn(x *session, id string) *work {
+func (s *State) workOn(x *sessionState, id string) *work {
 	if k := s.tasks.byID[id]; k != nil && k.work() != nil && k.work().of == x {
 		return k.work()
 	}
@@ -73,7 +73,7 @@ func (s *State) workOn(x *session, id string) *work {
 }
 
 // seatIn updates the members of a session from its spec. A member that stays keeps its outbox.
-func (x *sessions) seatIn(s *session) {
+func (x *sessions) seatIn(s *sessionState) {
 	before := s.members
 	x.unseat(s)
 	for _, m := range s.spec.Members {
@@ -104,7 +104,7 @@ func (x *sessions) seatsOf(name string) (seats []*member) {
 	return seats
 }
 
-func (x *sessions) unseat(s *session) {
+func (x *sessions) unseat(s *sessionState) {
 	for _, m := range s.members {
 		var others []*member
 		for _, seat := range x.seats[m.AgentID] {
@@ -131,7 +131,7 @@ func (x *sessions) drop(m *member) {
 func (x *sessions) looked() { clear(x.fresh); x.fresh = x.fresh[:0] }
 
 // put files a session.
-func (x *sessions) put(s *session) {
+func (x *sessions) put(s *sessionState) {
 	if x.byID[s.spec.ID] == nil {
 		x.byID[s.spec.ID] = s
 		x.order = append(x.order, s)

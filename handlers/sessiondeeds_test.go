@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // What members of a session say.
@@ -31,7 +32,7 @@ func (w *world) spell(d *draft) string {
 		d.toType = s.typeOf(d.to)
 	}
 	w.sessions.number++
-	text := fmt.Sprintf(`{"message_id":%q,"timestamp":%q`, d.id, wire.Timestamp(w.at))
+	text := fmt.Sprintf(`{"message_id":%q,"timestamp":%q`, d.id, object.Timestamp(w.at))
 	switch n := w.chance.IntN(20); {
 	case n == 0:
 		text += fmt.Sprintf(`,"sequence_number":%d`, w.sessions.number/2)
@@ -239,7 +240,7 @@ func (w *world) assignment(id, more string) string {
 		more += fmt.Sprintf(`,"max_iterations":%d`, 1+w.chance.IntN(3))
 	}
 	if w.chance.IntN(4) == 0 {
-		more += fmt.Sprintf(`,"deadline":%q`, wire.Timestamp(w.at.Add(time.Duration(w.chance.IntN(180)-30)*time.Second)))
+		more += fmt.Sprintf(`,"deadline":%q`, object.Timestamp(w.at.Add(time.Duration(w.chance.IntN(180)-30)*time.Second)))
 	}
 	breaks := `,"must_not_break":[]`
 	if w.chance.IntN(30) == 0 {

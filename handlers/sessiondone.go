@@ -249,7 +249,7 @@ func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead
 }
 
 // head returns the envelope of a message that the orchestrator sends for a member.
-func (t *decision) head(s *session, from, to *member, chain string) wire.SessionHead {
+func (t *decision) head(s *sessionState, from, to *member, chain string) wire.SessionHead {
 	var named string // only if both members share several sessions
 	for _, seat := range t.state.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {

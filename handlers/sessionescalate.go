@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // escalate handles a task that has reached the maximum number of reviews, as its session is
@@ -86,7 +87,7 @@ func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	s.enter(w, wire.PhaseHuman, r.At)
 	s.questions.numbered++
 	q := &question{number: s.questions.numbered, view: wire.Question{
-		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: wire.Timestamp(r.At),
+		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
 	}}
 	s.questions.byID[f.QuestionID] = q
 	s.questions.open = append(s.questions.open, q)

@@ -116,7 +116,7 @@ func (f *sessionRefused) apply(st *State, _ *wire.Record) {
 }
 
 // sessionFact makes a fact of a session's log true.
-func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int64 {
+func (t *decision) sessionFact(s *sessionState, topic, key, task string, f fact) int64 {
 	payload, err := object.Encode(f)
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
@@ -134,7 +134,7 @@ func (t *decision) sessionFact(s *session, topic, key, task string, f fact) int6
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // logRefused records a refused message in the log of its session, if it has one.
-func (t *decision) logRefused(s *session, said *wire.SaySession, task string, err *wire.Error) {
+func (t *decision) logRefused(s *sessionState, said *wire.SaySession, task string, err *wire.Error) {
 	if s == nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (t *decision) logRefused(s *session, said *wire.SaySession, task string, er
 
 // complaints returns the errors of a refused message, and its notes. Pointers are relative to
 // the message.
-func complaints(s *session, said *wire.SaySession, err *wire.Error) []string {
+func complaints(s *sessionState, said *wire.SaySession, err *wire.Error) []string {
 	all := []string{err.Message}
 	if _, several := err.Details["errors"]; several || said.Err != nil {
 		all = err.Complaints()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // convene notes a session for the configuration that comes next:
@@ -196,7 +197,7 @@ func (p *player) spelledMessage(from, to, id, kind string, words []string) strin
 	}
 	fromAgent, toAgent := map[string]any{"agent_id": from, "agent_type": p.typeOf(from)}, map[string]any{"agent_id": to, "agent_type": p.typeOf(to)}
 	m := map[string]any{
-		"message_id": id, "timestamp": wire.Timestamp(p.at), "from_agent": fromAgent, "to_agent": toAgent, "message_type": kind, "payload": payload,
+		"message_id": id, "timestamp": object.Timestamp(p.at), "from_agent": fromAgent, "to_agent": toAgent, "message_type": kind, "payload": payload,
 	}
 	m["sequence_number"] = len(p.lines) + 1
 	for _, word := range words {

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // considerRequest decides about a review request of an architect.
@@ -69,7 +70,7 @@ func (f *reviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.sessions.byID[f.Session], st.tasks.byID[f.ID].work()
 	v := &reviewOf{work: w, named: f.Named, wanted: f.Wanted, view: wire.ReviewView{
 		ReviewID: f.Review, SessionID: f.Session, TaskID: f.ID, Reviewer: f.Reviewer, Iteration: w.loop.Iteration + 1,
-		RequestedAt: wire.Timestamp(r.At),
+		RequestedAt: object.Timestamp(r.At),
 	}}
 	s.reviews = append(s.reviews, v)
 	s.byReview[f.Review] = v
@@ -127,7 +128,7 @@ func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire
 
 // reviewsOf returns the number of reviews of a work and of those that it revises. It exceeds the
 // iteration after a review without a verdict, or after the work was planned again.
-func (s *session) reviewsOf(w *work) (n int64) {
+func (s *sessionState) reviewsOf(w *work) (n int64) {
 	for ; w != nil; w = w.revises {
 		for _, v := range s.reviews {
 			if v.work == w {
@@ -167,7 +168,7 @@ func (*reviewDecided) kind() string { return wire.EventReviewDecided }
 func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	v := st.sessions.byID[f.Session].byReview[f.Review]
 	w := v.work
-	v.view.DecidedAt, v.view.Verdict, w.open = wire.Timestamp(r.At), f.Verdict, nil
+	v.view.DecidedAt, v.view.Verdict, w.open = object.Timestamp(r.At), f.Verdict, nil
 	for _, found := range f.Findings {
 		v.view.Findings = append(v.view.Findings, found.ID)
 	}

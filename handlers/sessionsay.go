@@ -11,7 +11,7 @@ import (
 // A messageContext is a session message while it is being decided.
 type messageContext struct {
 	*wire.SessionMessage
-	of    *session
+	of    *sessionState
 	said  *wire.SaySession
 	from  *member
 	to    *member
@@ -103,7 +103,7 @@ func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) 
 // addressed returns the member that a message is for: the agent of that name, else the replica
 // that instance_id names, by its whole name or its number. The name is then that of the block.
 // Any other instance_id is a label.
-func (s *session) addressed(to wire.AgentIdentifier) *member {
+func (s *sessionState) addressed(to wire.AgentIdentifier) *member {
 	if m := s.member(to.AgentID); m != nil || to.InstanceID == "" {
 		return m
 	}
@@ -122,7 +122,7 @@ func (s *State) hasEnded(agent, instance string) bool {
 
 // sessionOf returns the session of a message: the one that it names, or the only one that both
 // members share.
-func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
+func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
 		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
@@ -138,14 +138,14 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id), Details: map[string]any{"session_id": id, "pointer": "/session_id"},
 		}
 	}
-	var both, one []*session
+	var both, one []*sessionState
 	for _, seat := range t.state.sessions.seats[m.From.AgentID] {
 		one = append(one, seat.of)
 		if seat.of.addressed(m.To) != nil {
 			both = append(both, seat.of)
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(both), func(s *session) bool { return s.closed() })
+	open := slices.DeleteFunc(slices.Clone(both), func(s *sessionState) bool { return s.closed() })
 	if len(open) > 1 {
 		if s := t.belongsTo(m, open); s != nil {
 			return s, nil
@@ -170,19 +170,19 @@ func (t *decision) sessionOf(said *wire.SaySession) (*session, *wire.Error) {
 // belongsTo returns the session among open that a message belongs to: by the task or the review
 // in its payload, or by the message that it answers. It returns nil if that does not identify
 // one.
-func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
+func (t *decision) belongsTo(m *wire.SessionMessage, open []*sessionState) *sessionState {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := wire.TextOf(payload, key)
 		if k := t.state.tasks.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
 			return k.work().of
 		}
-		if i := slices.IndexFunc(open, func(s *session) bool { return s.spec.ID == id }); i >= 0 {
+		if i := slices.IndexFunc(open, func(s *sessionState) bool { return s.spec.ID == id }); i >= 0 {
 			return open[i]
 		}
 	}
 	review, _ := wire.TextOf(payload, "review_id")
-	var found []*session
+	var found []*sessionState
 	for _, s := range open {
 		answers := func(w *work) bool {
 			return w.message != "" && w.message == m.ReplyTo || w.chain != "" && w.chain == m.CorrelationID
@@ -199,7 +199,7 @@ func (t *decision) belongsTo(m *wire.SessionMessage, open []*session) *session {
 
 // refusing returns the session whose log records a message that is refused before its session is
 // known, or nil.
-func (t *decision) refusing(said *wire.SaySession) *session {
+func (t *decision) refusing(said *wire.SaySession) *sessionState {
 	name := t.from.Name
 	if m := said.Message; m != nil {
 		if s, err := t.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {

@@ -75,7 +75,7 @@ type snapshotParcel struct {
 	Next    string   `json:"next,omitzero"`
 }
 
-func (s *session) snapshot() snapshotSession {
+func (s *sessionState) snapshot() snapshotSession {
 	kept := snapshotSession{
 		Spec: s.spec, File: s.file, ClosedAt: s.closedAt, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
 	}
@@ -100,10 +100,10 @@ func (p *outboxItem) snapshot() snapshotParcel {
 		Taken: p.taken, Repeat: p.repeat, Retries: p.retries,
 	}
 	if p.taken {
-		kept.Given = wire.Timestamp(p.given)
+		kept.Given = object.Timestamp(p.given)
 	}
 	if p.timed() {
-		kept.Next = wire.Timestamp(p.next)
+		kept.Next = object.Timestamp(p.next)
 	}
 	return kept
 }
@@ -128,12 +128,12 @@ func stamped(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return wire.Timestamp(at)
+	return object.Timestamp(at)
 }
 
 // restoreSession restores a session. Tasks and agents must have been restored before.
 func (s *restoring) restoreSession(kept *snapshotSession) {
-	x := &session{
+	x := &sessionState{
 		spec: kept.Spec, file: kept.File, closedAt: kept.ClosedAt, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
 		refused: kept.Refused, last: kept.Last, byReview: make(map[string]*reviewOf),
 	}
@@ -162,7 +162,7 @@ func (s *restoring) restoreSession(kept *snapshotSession) {
 	}
 }
 
-func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
+func (s *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
 	w := &work{
 		of: x, task: s.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
 		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tested: kept.Tested, tries: kept.Tries, loop: kept.Loop,
@@ -184,7 +184,7 @@ func (s *restoring) restoreWork(x *session, kept *snapshotWork) {
 	s.watchWork(w)
 }
 
-func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
+func (s *restoring) restoreReview(x *sessionState, kept *snapshotReview) {
 	w := s.task(kept.View.TaskID).work()
 	s.broken = s.broken || w == nil
 	v := &reviewOf{named: kept.Named, wanted: kept.Wanted, view: kept.View, work: w}
@@ -192,7 +192,7 @@ func (s *restoring) restoreReview(x *session, kept *snapshotReview) {
 	x.byReview[v.view.ReviewID] = v
 }
 
-func (s *restoring) restoreParcel(x *session, kept *snapshotParcel) {
+func (s *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
 	p := &outboxItem{
 		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
 		held: kept.Held, out: kept.Out, taken: kept.Taken, repeat: kept.Repeat, retries: kept.Retries,

@@ -91,7 +91,7 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 }
 
 // requireSoundReviews: a review is open as long as its task is being reviewed.
-func requireSoundReviews(t testing.TB, x *session) {
+func requireSoundReviews(t testing.TB, x *sessionState) {
 	require.Equal(t, len(x.byReview), len(x.reviews))
 	for _, v := range x.reviews {
 		require.Same(t, v, x.byReview[v.view.ReviewID])

@@ -19,7 +19,7 @@ func (*sessionOpened) kind() string { return wire.EventSessionOpened }
 func (f *sessionOpened) apply(st *State, _ *wire.Record) {
 	s := st.sessions.byID[f.ID]
 	if s == nil {
-		s = &session{byReview: make(map[string]*reviewOf)}
+		s = &sessionState{byReview: make(map[string]*reviewOf)}
 	}
 	s.spec, s.file, s.closedAt, s.reason, s.aborted = f.SessionSpec, f.File, 0, "", false
 	st.sessions.put(s)
@@ -52,19 +52,19 @@ func (f *sessionClosed) apply(st *State, r *wire.Record) {
 // removed first. Their messages stay in the log, and their tasks remain. Aborted sessions are
 // kept, since the next start opens them again.
 func (x *sessions) trim(keep int) {
-	var closed []*session
+	var closed []*sessionState
 	for _, s := range x.order {
 		if s.closed() && !s.aborted {
 			closed = append(closed, s)
 		}
 	}
-	slices.SortFunc(closed, func(a, b *session) int { return cmp.Compare(a.closedAt, b.closedAt) })
+	slices.SortFunc(closed, func(a, b *sessionState) int { return cmp.Compare(a.closedAt, b.closedAt) })
 	for _, s := range closed[:max(0, len(closed)-keep)] {
 		for _, w := range s.works {
 			w.task.more.work = nil
 		}
 		delete(x.byID, s.spec.ID)
-		x.order = slices.DeleteFunc(x.order, func(o *session) bool { return o == s })
+		x.order = slices.DeleteFunc(x.order, func(o *sessionState) bool { return o == s })
 		x.unseat(s)
 	}
 }
@@ -120,7 +120,7 @@ func (t *decision) reconvene() {
 }
 
 // dismiss ends the work of members that are not in the new spec.
-func (t *decision) dismiss(s *session, spec *wire.SessionSpec) {
+func (t *decision) dismiss(s *sessionState, spec *wire.SessionSpec) {
 	if s == nil || s.closed() {
 		return
 	}
@@ -152,7 +152,7 @@ func (t *decision) dismissFrom(w *work, name, why string) {
 }
 
 // closeSession closes a session and drops its works.
-func (t *decision) closeSession(s *session, f *sessionClosed) {
+func (t *decision) closeSession(s *sessionState, f *sessionClosed) {
 	for _, w := range slices.Backward(slices.Clone(s.works)) { // dependents first
 		t.drop(w, "its session was ended: "+brief(f.Reason))
 	}

@@ -53,7 +53,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 
 // leaving returns the agents of a session that can stop when it ends: those that run here and
 // are in no other open session.
-func (t *decision) leaving(s *session) (names []string) {
+func (t *decision) leaving(s *sessionState) (names []string) {
 	for _, m := range s.members {
 		a := t.state.agents.byID[m.AgentID]
 		if a == nil || a.remote != nil {
@@ -88,7 +88,7 @@ func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
 }
 
 // standing returns the status of an agent that does not run, with its tasks.
-func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
+func (t *decision) standing(s *sessionState, a *agent, task string) wire.Raw {
 	type standing struct {
 		AgentID string             `json:"agent_id"`
 		Status  string             `json:"status"`
@@ -110,8 +110,8 @@ func (t *decision) standing(s *session, a *agent, task string) wire.Raw {
 
 // messageID returns the id of a message that the orchestrator sends for a member, in the form of
 // a UUID of version 4. It is derived from the session and the record number, so it is unique.
-func messageID(session string, seq int64) string {
-	sum := sha256.Sum256(binary.AppendVarint([]byte(session+"\x00"), seq))
+func messageID(sessionID string, seq int64) string {
+	sum := sha256.Sum256(binary.AppendVarint([]byte(sessionID+"\x00"), seq))
 	return asUUID([16]byte(sum[:16]))
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // mostTries is the maximum number of attempts of a developer at a task.
@@ -184,7 +185,7 @@ func (t *decision) watch() {
 			t.passDeadline(w)
 			continue
 		}
-		t.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: wire.Timestamp(w.heard)})
+		t.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: object.Timestamp(w.heard)})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A SessionPage selects a page of the log of a session.
@@ -31,7 +32,7 @@ func listSessions(t *decision, _ *wire.Nothing) (*wire.SessionList, *wire.Error)
 	return answer, nil
 }
 
-func (s *session) brief() wire.SessionBrief {
+func (s *sessionState) brief() wire.SessionBrief {
 	b := wire.SessionBrief{
 		ID: s.spec.ID, State: s.state(), Source: s.source(), Members: s.spec.Members, Messages: s.messages, Refused: s.refused, Tasks: len(s.works),
 	}
@@ -46,14 +47,14 @@ func (s *session) brief() wire.SessionBrief {
 	return b
 }
 
-func (s *session) state() string {
+func (s *sessionState) state() string {
 	if s.closed() {
 		return wire.SessionClosed
 	}
 	return wire.SessionOpen
 }
 
-func (s *session) source() string {
+func (s *sessionState) source() string {
 	if s.file {
 		return wire.SessionFromFile
 	}
@@ -81,7 +82,7 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 }
 
 // sessionNamed returns a session that the caller may read.
-func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
+func (t *decision) sessionNamed(id string) (*sessionState, *wire.Error) {
 	seats := t.state.sessions.seats[t.from.Name]
 	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
 		return seats[0].of, nil
@@ -105,7 +106,7 @@ func (t *decision) sessionNamed(id string) (*session, *wire.Error) {
 }
 
 // sessionView returns a session without its messages.
-func (t *decision) sessionView(s *session) *wire.SessionView {
+func (t *decision) sessionView(s *sessionState) *wire.SessionView {
 	v := &wire.SessionView{
 		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
 		Standing: []wire.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []wire.ReviewView{}, Messages: []wire.SessionEntry{},
@@ -226,7 +227,7 @@ func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEn
 
 // entry returns a record as an entry of the session's log, and whether it matches.
 func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
-	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: wire.Timestamp(r.At)}
+	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: object.Timestamp(r.At)}
 	to := ""
 	switch f := f.(type) {
 	case *sessionSaid:

@@ -200,8 +200,8 @@ func (w *world) stop(m *inhabitant, figures wire.Figures) {
 // lookUp looks into the record for what was sent with a key.
 func (w *world) lookUp(l *wire.Lookup, from, key string) {
 	*l = wire.Lookup{Before: w.bus.keyed[sentKey{from, key}], Looked: w.state.seq, Sender: from}
-	if session, ok := strings.CutPrefix(from, sessionPrefix); ok {
-		said := w.minutes.sitting(session).said[key]
+	if sessionID, ok := strings.CutPrefix(from, sessionPrefix); ok {
+		said := w.minutes.sitting(sessionID).said[key]
 		l.Before, l.Sum = said.seq, said.sum
 	}
 }

@@ -187,7 +187,7 @@ type snapshotQuestion struct {
 func (s *State) Snapshot() ([]byte, error) {
 	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered}
 	if !s.since.IsZero() {
-		kept.Since = wire.Timestamp(s.since)
+		kept.Since = object.Timestamp(s.since)
 	}
 	for _, a := range s.agents.order {
 		kept.Agents = append(kept.Agents, a.snapshot())
@@ -263,10 +263,10 @@ func (d *delegation) snapshot() *snapshotHandedOn {
 	}
 	kept.Given = stamped(d.given)
 	if !d.next.IsZero() {
-		kept.Next = wire.Timestamp(d.next)
+		kept.Next = object.Timestamp(d.next)
 	}
 	if !d.asked.IsZero() {
-		kept.Asked = wire.Timestamp(d.asked)
+		kept.Asked = object.Timestamp(d.asked)
 	}
 	if d.awaited != nil {
 		kept.Awaited = d.awaited.view.ID
@@ -284,7 +284,7 @@ func (a *agent) snapshot() snapshotAgent {
 		kept.Said = a.said.Document
 	}
 	if m := a.remote; m != nil {
-		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: wire.Timestamp(m.seen), Keyless: m.keyless}
+		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: object.Timestamp(m.seen), Keyless: m.keyless}
 	}
 	for i := range a.memories.ring {
 		m := a.memories.ring[(a.memories.next+i)%len(a.memories.ring)]
@@ -301,10 +301,10 @@ func (c *busActor) snapshot() snapshotActor {
 		kept.Agent = c.agent.ID
 	}
 	if !c.seen.IsZero() {
-		kept.Seen = wire.Timestamp(c.seen)
+		kept.Seen = object.Timestamp(c.seen)
 	}
 	if !c.beat.IsZero() {
-		kept.Beat = wire.Timestamp(c.beat)
+		kept.Beat = object.Timestamp(c.beat)
 	}
 	return kept
 }

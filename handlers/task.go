@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A task is a task in the State. The view is what callers see, without the dependencies, which
@@ -326,7 +327,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		s.closeDelegation(d)
 	}
 	k.detachParts()
-	k.view.EndedAt, k.ended = wire.Timestamp(r.At), r.Seq
+	k.view.EndedAt, k.ended = object.Timestamp(r.At), r.Seq
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // taskCreated records a new task.
@@ -46,7 +47,7 @@ func (f *taskCreated) apply(s *State, r *wire.Record) {
 		view: wire.Task{
 			ID: f.ID, Name: f.Name, Type: f.Type, Description: f.Description, Payload: f.payload(),
 			RequiredRole: f.RequiredRole, RequiredCapabilities: f.RequiredCapabilities,
-			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: wire.Timestamp(r.At), Details: f.details(),
+			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: f.details(),
 			State: wire.TaskPending, Status: wire.TaskPending.Status(),
 		},
 		urgency: wire.Urgency(f.Priority),
@@ -173,7 +174,7 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	}
 	s.move(k, to)
 	k.view.AssignedTo, k.run, k.way, k.view.Attempts = f.Agent, f.Run, f.Way, f.Attempt
-	k.view.AssignedAt = wire.Timestamp(r.At)
+	k.view.AssignedAt = object.Timestamp(r.At)
 	s.tasks.queue.removeIdle(a)
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
@@ -202,7 +203,7 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 		s.takeUp(w, r.At)
 	}
 	if k.view.StartedAt == "" {
-		k.view.StartedAt = wire.Timestamp(r.At)
+		k.view.StartedAt = object.Timestamp(r.At)
 	}
 	s.updateStanding(s.agents.byID[k.view.AssignedTo])
 	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)

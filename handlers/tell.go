@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Tell returns a record as an Event for people and programs. A record that cannot be decoded is
 // shown with the error.
 func Tell(r wire.Record) wire.Event {
-	e := wire.Event{Seq: r.Seq, At: wire.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
+	e := wire.Event{Seq: r.Seq, At: object.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
 	f, err := decode(&r)
 	if err != nil {
 		e.Text = err.Error()

@@ -14,7 +14,7 @@ import (
 // reviews. It outlives the end of the task if reviews follow. The task then stays done, and its
 // dependents are not held back again.
 type work struct {
-	of        *session
+	of        *sessionState
 	task      *task
 	architect string
 	developer string
@@ -121,7 +121,7 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 	w.phase, w.heard, w.overdue = phase, at, false
 	if phase == wire.PhaseOver {
 		if v := w.open; v != nil {
-			v.view.DecidedAt, v.view.Verdict = wire.Timestamp(at), wire.VerdictNone
+			v.view.DecidedAt, v.view.Verdict = object.Timestamp(at), wire.VerdictNone
 		}
 		w.document, w.result, w.open = nil, nil, nil
 		w.of.removeItems(s, w.task.view.ID, wire.TypeReviewRequest)
@@ -138,7 +138,7 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 }
 
 // track adds a work to the open works of its session, or removes it when it is settled.
-func (s *session) track(w *work) {
+func (s *sessionState) track(w *work) {
 	place, there := slices.BinarySearchFunc(s.open, w, func(a, b *work) int { return cmp.Compare(a.number, b.number) })
 	switch {
 	case there == !w.settled():
@@ -230,14 +230,14 @@ func (w *work) silentAt() time.Time {
 	return silent
 }
 
-func (s *session) after() time.Duration {
+func (s *sessionState) after() time.Duration {
 	if s.spec.ProgressAfter > 0 {
 		return time.Duration(s.spec.ProgressAfter) * time.Millisecond
 	}
 	return progressAfter
 }
 
-func (s *session) every() time.Duration {
+func (s *sessionState) every() time.Duration {
 	if s.spec.ProgressEvery > 0 {
 		return time.Duration(s.spec.ProgressEvery) * time.Millisecond
 	}

@@ -86,7 +86,7 @@ func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, 
 
 // appendWho appends the beginning of a line, up to the id.
 func appendWho(b []byte, at time.Time, from handlers.Actor, kind string) []byte {
-	b = wire.AppendTimestamp(append(b, `{"at":"`...), at)
+	b = object.AppendTimestamp(append(b, `{"at":"`...), at)
 	b = append(b, `","actor":`...)
 	b = object.AppendText(b, from.String())
 	b = append(b, `,"type":`...)

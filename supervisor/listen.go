@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Listen follows all events from the beginning and, with lines, the output of agents. It must
@@ -145,7 +146,7 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 	if s.options.Record == nil {
 		return send(&wire.Event{
 			Seq:     last,
-			At:      wire.Timestamp(s.began),
+			At:      object.Timestamp(s.began),
 			Kind:    wire.EventGap,
 			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, last),
 			Figures: wire.Figures{Gap: last - seq},

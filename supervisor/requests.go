@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // enlist submits the present agents and sessions to the dispatcher.
@@ -97,7 +98,7 @@ func (s *Supervisor) Do(ctx context.Context, from handlers.Actor, operation stri
 }
 
 func asking(operation string) *wire.Request {
-	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: wire.Timestamp(time.Now())}
+	return &wire.Request{ID: uuid.NewString(), Operation: operation, Timestamp: object.Timestamp(time.Now())}
 }
 
 // Refuse records a refusal before a decision in the audit, and returns it.

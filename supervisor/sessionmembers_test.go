@@ -178,7 +178,7 @@ func TestMembersKnowTheirSession(t *testing.T) {
 		})
 		p := perform(t, o, agents, parts)
 		synctest.Wait()
-		session := func(a *talker) (entries []string) {
+		document := func(a *talker) (entries []string) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			for _, entry := range a.run.spec.Env {
@@ -188,17 +188,17 @@ func TestMembersKnowTheirSession(t *testing.T) {
 			}
 			return entries
 		}
-		require.Equal(t, []string{"ORC_SESSION=kitchen", "ORC_SESSION_TYPE=architect"}, session(lead))
-		require.Equal(t, []string{"ORC_SESSION=kitchen", "ORC_SESSION_TYPE=developer"}, session(coder))
-		require.Empty(t, session(guest))
+		require.Equal(t, []string{"ORC_SESSION=kitchen", "ORC_SESSION_TYPE=architect"}, document(lead))
+		require.Equal(t, []string{"ORC_SESSION=kitchen", "ORC_SESSION_TYPE=developer"}, document(coder))
+		require.Empty(t, document(guest))
 
 		_, err := p.Apply(t.Context(), nil, o.Sessions[1:])
 		require.NoError(t, err)
 		coder.exit <- 1
 		lead.exit <- 1
 		<-time.After(time.Minute)
-		require.Equal(t, []string{"ORC_SESSION=cellar", "ORC_SESSION_TYPE=architect"}, session(coder))
-		require.Empty(t, session(lead))
+		require.Equal(t, []string{"ORC_SESSION=cellar", "ORC_SESSION_TYPE=architect"}, document(coder))
+		require.Empty(t, document(lead))
 		require.NoError(t, p.stop())
 	})
 }

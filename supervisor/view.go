@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Glance is like Status, but does not wait for the disk, and may show uncommitted changes. It
@@ -155,7 +156,7 @@ func (s *Supervisor) status() wire.Status {
 		State:         state,
 		Config:        s.options.Config,
 		StateDir:      s.options.StateDir,
-		StartedAt:     wire.Timestamp(s.began),
+		StartedAt:     object.Timestamp(s.began),
 		UpMS:          time.Since(s.began).Milliseconds(),
 	}
 }
@@ -180,7 +181,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 	}
 	if a.child != nil {
 		v.PID = a.child.PID()
-		v.StartedAt = wire.Timestamp(a.child.StartedAt())
+		v.StartedAt = object.Timestamp(a.child.StartedAt())
 		v.UpMS = time.Since(a.child.StartedAt()).Milliseconds()
 		var refused int64
 		v.Mailbox.Messages, v.Mailbox.Bytes, refused = a.mail.Waiting()

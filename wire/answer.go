@@ -100,7 +100,7 @@ func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
 
 func (e Envelope) appendTime(b []byte) []byte {
 	b = append(b, `,"timestamp":"`...)
-	b = AppendTimestamp(b, e.At)
+	b = object.AppendTimestamp(b, e.At)
 	return append(b, '"')
 }
 

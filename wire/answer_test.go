@@ -41,42 +41,42 @@ var (
 		RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"}, Dependencies: []string{"t0"}, WaitsFor: []string{"t0"},
 		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
 		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
-		CreatedAt: Timestamp(noon.At), AssignedAt: Timestamp(noon.At), StartedAt: Timestamp(noon.At), EndedAt: Timestamp(noon.At),
+		CreatedAt: object.Timestamp(noon.At), AssignedAt: object.Timestamp(noon.At), StartedAt: object.Timestamp(noon.At), EndedAt: object.Timestamp(noon.At),
 		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: DependsBlocks}}, Details: &fullDetails,
 		ResolvedInputs: Inputs{{Key: "k", From: "t0", Status: ContractPartial, Data: Raw(`{"n":1.0}`)}, {Key: "none", From: "t0", Status: ContractFulfilled}},
 	}
-	fullLink    = Link{ID: "d1", On: "t0", Type: DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: Timestamp(noon.At)}
+	fullLink    = Link{ID: "d1", On: "t0", Type: DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: object.Timestamp(noon.At)}
 	fullDetails = Details{
 		StructuredSpec: Raw(`{"a":1.0}`), Requirements: Raw(`{}`), TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 		ParentTaskID: "t9", Plan: Raw(`"plan"`), PlanFeedback: "f",
-		Help:          &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: Timestamp(noon.At)},
+		Help:          &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: object.Timestamp(noon.At)},
 		Context:       &TaskContext{ConversationID: "c", ParentTaskID: "t9", User: "ada", Timestamp: "2026-11-20", Priority: PriorityUrgent},
 		Routing:       &TaskRouting{Source: "planner", Target: "coder", Chain: []string{"planner"}},
 		Observability: &TaskTrace{TraceID: "t", SpanID: "s", Baggage: Raw(`{"n":1.0}`)},
 	}
 	fullServer = Server{
 		ServerID: "s1", Name: "attic", Status: "online", Role: RoleWorker, Remote: true, Hostname: "h", IP: "i", OS: "o", Repos: Raw(`{"a":{}}`),
-		Capabilities: Raw(`{}`), System: Raw(`{}`), Running: 2, LastSeen: Timestamp(noon.At),
+		Capabilities: Raw(`{}`), System: Raw(`{}`), Running: 2, LastSeen: object.Timestamp(noon.At),
 	}
 	bareServer     = Server{ServerID: "s1", Name: "coder", Status: "offline", Role: RolePlanner, Repos: Raw(`{}`)}
 	fullCredential = Credential{
-		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At),
+		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At),
 	}
 	fullMail = Mail{
-		Seq: 43, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: Timestamp(noon.At),
+		Seq: 43, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: object.Timestamp(noon.At),
 	}
-	bareMail  = Mail{Seq: 1, From: ActorBus, To: Broadcast, Topic: TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: Timestamp(noon.At)}
+	bareMail  = Mail{Seq: 1, From: ActorBus, To: Broadcast, Topic: TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
 	fullActor = ActorView{
-		Actor: "HO:attic", Agent: "attic", Status: ActorActive, LastSeen: Timestamp(noon.At), LastBeat: Timestamp(noon.At), Cursor: 42, Latest: 43,
+		Actor: "HO:attic", Agent: "attic", Status: ActorActive, LastSeen: object.Timestamp(noon.At), LastBeat: object.Timestamp(noon.At), Cursor: 42, Latest: 43,
 	}
-	bareCredential = Credential{ID: "r1", Kind: "registration", IssuedAt: Timestamp(noon.At)}
-	bareTask       = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: Timestamp(noon.At)}
+	bareCredential = Credential{ID: "r1", Kind: "registration", IssuedAt: object.Timestamp(noon.At)}
+	bareTask       = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: object.Timestamp(noon.At)}
 	fullAgent      = Agent{ID: "coder", Role: RoleWorker, Status: "busy", Capabilities: []string{"go"}, CurrentTask: "t1"}
 	fullQuestion   = Question{
 		ID: "q1", Agent: "coder", Task: "t1", Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Context: Raw(`{}`), Blocking: true,
-		AskedAt: Timestamp(noon.At), Deadline: Timestamp(noon.At),
+		AskedAt: object.Timestamp(noon.At), Deadline: object.Timestamp(noon.At),
 	}
-	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: Timestamp(noon.At)}
+	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: object.Timestamp(noon.At)}
 )
 
 // each is bare with one field of full at a time, then full itself.
@@ -110,7 +110,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	answers := []any{
 		&AgentList{}, &AgentList{Agents: []Agent{fullAgent, {ID: "a", Role: RolePlanner, Status: "idle"}}},
 		&TaskList{}, &TaskList{Tasks: []Task{bareTask}, More: 3, Cursor: "t\"1"}, &TaskList{Tasks: []Task{bareTask, fullTask}},
-		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: Timestamp(noon.At)}},
+		&UserAnswer{Answer: "oauth", Metadata: AnswerMetadata{AnsweredAt: object.Timestamp(noon.At)}},
 		&QuestionList{}, &QuestionReply{Question: fullQuestion, Answer: "a", Told: true}, &QuestionReply{Question: bareQuestion},
 		&IssuedKey{ID: "k1", Agent: "coder", Key: "orc_1"},
 	}
@@ -134,20 +134,20 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 
 // otherAnswers are those to what is not published.
 func otherAnswers() []any {
-	note := Note{ID: "n1", TaskID: "t1", Author: "agent:planner", Content: "c", Urgent: true, CreatedAt: Timestamp(noon.At)}
+	note := Note{ID: "n1", TaskID: "t1", Author: "agent:planner", Content: "c", Urgent: true, CreatedAt: object.Timestamp(noon.At)}
 	answers := []any{
 		&Assignment{Status: "no_match"}, &Assignment{Status: "assigned", ServerID: "s1", ServerName: "coder", MatchScore: 75},
 		&Matches{}, &Matches{Servers: []Match{{ServerID: "s1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"r"}}}, Total: 1},
 		&LinkReply{Dependency: fullLink}, &NoteReply{Note: note}, &NoteList{}, &NoteList{Notes: []Note{note}},
 		&Registered{ServerID: "s1", Name: "attic", Key: "orc_1"}, &CredentialList{},
-		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: Timestamp(noon.At)},
-		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: Timestamp(noon.At), ExpiresAt: Timestamp(noon.At)},
-		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: Timestamp(noon.At), Token: "orcact_1"},
+		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: object.Timestamp(noon.At)},
+		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At)},
+		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: object.Timestamp(noon.At), Token: "orcact_1"},
 		&Sent{Mail: bareMail}, &Sent{Mail: fullMail, Duplicate: true, Warnings: []string{"w"}},
 		&MailList{}, &MailList{Actor: "HO:attic", Messages: []Mail{bareMail, fullMail}, Cursor: 42, More: true},
-		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: Timestamp(noon.At), Every: 60_000},
+		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: object.Timestamp(noon.At), Every: 60_000},
 		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: TopicHeartbeat, Standard: true, From: "any", To: ActorBus, Summary: "s"}}},
-		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: Timestamp(noon.At)},
+		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: object.Timestamp(noon.At)},
 	}
 	for _, actor := range each(ActorView{Actor: "GO", Status: ActorQuiet}, fullActor) {
 		answers = append(answers, &ActorList{Actors: []ActorView{actor}})

@@ -98,7 +98,7 @@ func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), DialectSession, raw, refused)))
 		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
 	}
-	late := &DeliveryError{OriginalMessageID: "msg-1", ErrorType: DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: Timestamp(noon.At)}
+	late := &DeliveryError{OriginalMessageID: "msg-1", ErrorType: DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: object.Timestamp(noon.At)}
 	require.Equal(t,
 		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, DialectSession, "msg-1", late, refused)))
 	escaped := noon.AppendRefused(nil, DialectSession, []byte(`"\u006dsg-1"`), refused)

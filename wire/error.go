@@ -12,23 +12,20 @@ type (
 	Code = object.Code
 )
 
-// The codes. Each interface has its own spelling of them.
+// The codes.
 const (
-	CodeInvalid  Code = "invalid"   // the request makes no sense
-	CodeNotFound Code = "not_found" // the request names something that does not exist
-	CodeConflict Code = "conflict"  // the request conflicts with the current state
-	CodeDenied   Code = "denied"    // not for this caller
-	CodeLimited  Code = "limited"   // too many in too short a time
-	CodeTimeout  Code = "timeout"   // it took too long
-	CodeInternal Code = "internal"  // a fault of the orchestrator
-
-	CodeUnknownType Code = "unknown_type" // a message of an unknown type
-
-	// Codes that are mostly used over HTTP.
-	CodeUnauthenticated Code = "unauthenticated" // the caller is not known
-	CodeMalformed       Code = "malformed"       // the request is not JSON
-	CodeTooLarge        Code = "too_large"       // the request is too large
-	CodeMediaType       Code = "media_type"      // the media type is not JSON
+	CodeInvalid         = object.CodeInvalid
+	CodeNotFound        = object.CodeNotFound
+	CodeConflict        = object.CodeConflict
+	CodeDenied          = object.CodeDenied
+	CodeLimited         = object.CodeLimited
+	CodeTimeout         = object.CodeTimeout
+	CodeInternal        = object.CodeInternal
+	CodeUnknownType     = object.CodeUnknownType
+	CodeUnauthenticated = object.CodeUnauthenticated
+	CodeMalformed       = object.CodeMalformed
+	CodeTooLarge        = object.CodeTooLarge
+	CodeMediaType       = object.CodeMediaType
 )
 
 // spokenCode returns the code as agents receive it. Agents know six codes; a reason in the

@@ -22,7 +22,7 @@ type Mail struct {
 
 // MailOf returns the mail in a record.
 func MailOf(r *Record) Mail {
-	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: Timestamp(r.At)}
+	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: object.Timestamp(r.At)}
 	switch r.Kind {
 	case EventTaskAssigned, EventTaskDone, EventTaskFailed, EventTaskHelp:
 		m.From, m.Payload = mailOfTask(r)

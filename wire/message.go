@@ -1,11 +1,11 @@
 package wire
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"orchestrator/wire/object"
 )
 
 // Raw is a JSON value that is not decoded. It is passed on unchanged, digit for digit.
-type Raw = jsontext.Value
+type Raw = object.Raw
 
 // A Message is an input of the orchestrator. A line of an agent is a Log, a Request, an
 // AgentEvent, a Refused, an Answered or a Session. The orchestrator itself produces a Delivered,

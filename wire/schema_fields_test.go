@@ -155,9 +155,9 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 		requireFields(t, name, at(properties, "observability"), TaskTrace{})
 		require.Equal(t, words(taskPriorities), at(properties, "context", "properties", "priority", "enum"))
 	}
-	session, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
-	requireFields(t, "session", at(session, "members", "items"), SessionMember{})
-	requireFields(t, "session", at(session, "standing", "items"), MemberView{})
+	document, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
+	requireFields(t, "session", at(document, "members", "items"), SessionMember{})
+	requireFields(t, "session", at(document, "standing", "items"), MemberView{})
 	requireFields(t, "session-task", at(task, "findings", "items"), FindingView{})
 	requireFields(t, "session-task", at(task, "error"), TaskExecutionError{})
 }
@@ -264,7 +264,7 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 // requireSessionWords checks the words of sessions, wherever they stand.
 func requireSessionWords(t *testing.T, states []string) {
 	t.Helper()
-	create, session := at(schemaOf(t, "request:create-session"), "properties", "payload"), schemaOf(t, "session")
+	create, document := at(schemaOf(t, "request:create-session"), "properties", "payload"), schemaOf(t, "session")
 	task, brief := schemaOf(t, "session-task"), at(schemaOf(t, "response:success"), "$defs", "sessions", "properties", "sessions", "items")
 	enum := func(schema any, keys ...string) any {
 		for _, key := range keys {
@@ -279,10 +279,10 @@ func requireSessionWords(t *testing.T, states []string) {
 	require.Equal(t, append(words(validations), nil), enum(create, "validation"))
 	require.Equal(t, append(words(Escalations), nil), enum(create, "on_max"))
 	require.Equal(t, words(AgentTypes), enum(create, "members", "agent_type"))
-	require.Equal(t, words(validations), enum(session, "validation"))
-	require.Equal(t, words(Escalations), enum(session, "on_max"))
-	require.Equal(t, words(AgentTypes), enum(session, "standing", "agent_type"))
-	for _, schema := range []any{session, brief} {
+	require.Equal(t, words(validations), enum(document, "validation"))
+	require.Equal(t, words(Escalations), enum(document, "on_max"))
+	require.Equal(t, words(AgentTypes), enum(document, "standing", "agent_type"))
+	for _, schema := range []any{document, brief} {
 		require.Equal(t, words(AgentTypes), enum(schema, "members", "agent_type"))
 		require.Equal(t, words([]string{SessionOpen, SessionClosed}), enum(schema, "state"))
 		require.Equal(t, words([]string{SessionFromFile, SessionByHand}), enum(schema, "source"))

@@ -120,13 +120,9 @@ func (m *SessionMessage) Misdirected() *Error {
 	}
 	switch d := directions[i]; {
 	case m.From.AgentType != d.from:
-		return m.Placed(denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say"))
+		return m.Placed(object.Denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say"))
 	case d.to != "" && m.To.AgentType != d.to:
-		return m.Placed(denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to))
+		return m.Placed(object.Denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to))
 	}
 	return nil
-}
-
-func denied(pointer, message string) *Error {
-	return &Error{Code: CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }

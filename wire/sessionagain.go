@@ -16,7 +16,7 @@ func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, fee
 		return nil, fmt.Errorf("saying %s again: it is no %s", original.MessageID, TypeTaskAssignment)
 	}
 	members, _, _ := object.Scan(original.Document, object.AnyDepth, nil)
-	payload, ok := withAttempt(once(members, "payload"), spellAttempt(attempt, outcome, feedback))
+	payload, ok := withAttempt(object.Once(members, "payload"), spellAttempt(attempt, outcome, feedback))
 	if !ok {
 		return nil, fmt.Errorf("saying %s again: it has no task with a context", original.MessageID)
 	}
@@ -37,13 +37,13 @@ func spellAttempt(number int64, outcome, feedback string) []byte {
 func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 	in, at := payload, 0
 	for _, key := range [...]string{"task", "context"} {
-		from, to, ok := within(in, key)
+		from, to, ok := object.Place(in, key)
 		if !ok {
 			return nil, false
 		}
 		in, at = in[from:to], at+from
 	}
-	from, to, there := within(in, "previous_attempts")
+	from, to, there := object.Place(in, "previous_attempts")
 	if !there {
 		at += len(in) - 1 // before the closing brace of the context, which has other members
 		return slices.Concat(payload[:at], []byte(`,"previous_attempts":[`), attempt, []byte{']'}, payload[at:]), true
@@ -56,16 +56,4 @@ func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
 		attempt = slices.Concat([]byte{','}, attempt)
 	}
 	return slices.Concat(payload[:at], attempt, payload[at:]), true
-}
-
-// within returns the position of a member's value in an object. The value must be a slice of the
-// object that keeps its capacity, since that gives the position.
-func within(document []byte, key string) (from, to int, ok bool) {
-	members, _, _ := object.Scan(document, object.AnyDepth, nil)
-	value := once(members, key)
-	if value == nil {
-		return 0, 0, false
-	}
-	from = cap(document) - cap(value)
-	return from, from + len(value), true
 }

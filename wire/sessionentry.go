@@ -100,10 +100,10 @@ func (s *SessionEntry) readLogged(o *object.Reader) {
 }
 
 func (s *SessionEntry) readSaid(members []object.Member) {
-	s.MessageID, _ = object.Text(once(members, "message_id"))
-	s.Type, _ = object.Text(once(members, "message_type"))
-	s.From = agentNamed(once(members, "from_agent"))
-	s.Chain, _ = object.Text(once(members, "correlation_id"))
+	s.MessageID, _ = object.Text(object.Once(members, "message_id"))
+	s.Type, _ = object.Text(object.Once(members, "message_type"))
+	s.From = agentNamed(object.Once(members, "from_agent"))
+	s.Chain, _ = object.Text(object.Once(members, "correlation_id"))
 	lenient := object.Reader{Members: members}
 	s.Sequence = lenient.Whole("sequence_number", 0)
 }

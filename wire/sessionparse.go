@@ -23,7 +23,7 @@ func (r *Reader) session(line []byte) Message {
 	case agentNamed(r.known.toAgent) == r.Agent:
 		return Log{Why: "an echo of a session message"}
 	default:
-		s.Err = denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
+		s.Err = object.Denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
 	}
 	s.Document = r.keep(line)
 	if s.Err == nil {
@@ -60,30 +60,15 @@ func (r *Reader) spoiled(line []byte, why string) Message {
 // named returns a session message of which only the id and the type are known.
 func named(members []object.Member) *Session {
 	s := new(Session)
-	s.Type, _ = object.Text(once(members, "message_type"))
-	id := once(members, "message_id")
+	s.Type, _ = object.Text(object.Once(members, "message_type"))
+	id := object.Once(members, "message_id")
 	s.ID, _ = object.Text(id)
 	s.id = bytes.Clone(correlatable(id))
 	return s
 }
 
 // sender returns the agent that the message names as its sender, or "" if it is unknown.
-func (r *Reader) sender() string { return agentNamed(once(r.room, "from_agent")) }
-
-// once returns the value of a member, or nil if its key is missing or a duplicate.
-func once(members []object.Member, key string) []byte {
-	var found []byte
-	for i := range members {
-		if string(members[i].Key) != key {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = members[i].Value
-	}
-	return found
-}
+func (r *Reader) sender() string { return agentNamed(object.Once(r.room, "from_agent")) }
 
 // agentNamed returns the agent_id in an AgentIdentifier, or "" if it has none.
 func agentNamed(agent []byte) string {

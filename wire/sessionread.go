@@ -1,10 +1,7 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"orchestrator/wire/object"
@@ -18,25 +15,11 @@ import (
 // missing, this is tolerated with a note: a sequence_number, must_not_break, the rationale of a
 // finding, and custom verifications. For strict sessions see Strictly.
 func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
-	document, members, err := openLine(line, depth)
+	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {
 		return nil, err
 	}
 	return readSession(document, members, "")
-}
-
-// openLine splits a whole message into its members. The document is a copy that outlives the
-// line.
-func openLine(line []byte, depth int) (document Raw, members []object.Member, err *Error) {
-	document = object.Clone(bytes.TrimSpace(line))
-	members, why, ok := object.Scan(document, depth, nil)
-	if !ok {
-		if why == "" {
-			why = "it must be an object"
-		}
-		return nil, nil, object.Invalid("", "the message: "+why)
-	}
-	return document, members, nil
 }
 
 // readSession is ReadSessionMessage for a document that has been split into members. The pointer
@@ -67,24 +50,13 @@ func readSession(document Raw, members []object.Member, pointer string) (*Sessio
 		p.Note("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
 	}
 	m.Notes, m.lapses = all.Notes, all.Forgiven
-	m.Sum = m.sum(once(members, "payload"))
+	m.Sum = m.sum(object.Once(members, "payload"))
 	return m, nil
 }
 
 // sum returns the Sum of a message with a payload.
 func (m *SessionMessage) sum(payload []byte) uint64 {
-	return sumOf([]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload)
-}
-
-// sumOf returns the checksum of several texts. Each is preceded by its length, so that the
-// boundaries count.
-func sumOf(parts ...[]byte) uint64 {
-	sum := fnv.New64a()
-	for _, part := range parts {
-		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		_, _ = sum.Write(part)
-	}
-	return sum.Sum64()
+	return object.Sum([]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload)
 }
 
 // readBody reads a payload; nil when the type is unknown.
@@ -137,7 +109,7 @@ func readMessageID(p *object.Decoder, key string) string {
 
 // isUUID4 reports whether a text is a UUID of version 4.
 func isUUID4(id string) bool {
-	return isUUID(id) && id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
+	return object.IsUUID(id) && id[14] == '4' && strings.IndexByte("89abAB", id[19]) >= 0
 }
 
 // isShortID reports whether a text is "msg-" and digits, optionally followed by a dash, letters
@@ -145,16 +117,5 @@ func isUUID4(id string) bool {
 func isShortID(id string) bool {
 	number, short := strings.CutPrefix(id, "msg-")
 	number, rest, more := strings.Cut(number, "-")
-	return short && isRun(number, object.IsDigit) && (!more || isRun(rest, alphanumeric))
+	return short && object.IsRun(number, object.IsDigit) && (!more || object.IsRun(rest, object.IsAlphanumeric))
 }
-
-func isRun(text string, of func(byte) bool) bool {
-	for i := range len(text) {
-		if !of(text[i]) {
-			return false
-		}
-	}
-	return text != ""
-}
-
-func alphanumeric(c byte) bool { return object.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -89,8 +89,8 @@ const longestSession = 64
 // IsSessionID reports whether a text may be the id of a session. People type it, and it is part
 // of URLs.
 func IsSessionID(id string) bool {
-	plain := func(c byte) bool { return alphanumeric(c) || c == '.' || c == '-' || c == '_' }
-	return len(id) <= longestSession && isRun(id, plain) && alphanumeric(id[0])
+	plain := func(c byte) bool { return object.IsAlphanumeric(c) || c == '.' || c == '-' || c == '_' }
+	return len(id) <= longestSession && object.IsRun(id, plain) && object.IsAlphanumeric(id[0])
 }
 
 // readSessionMembers reads a list of members without duplicates.

@@ -8,9 +8,9 @@ import (
 )
 
 // saying is a message of a session, right or wrong, as it is asked for.
-func saying(t *testing.T, session, message string) *SaySession {
+func saying(t *testing.T, sessionID, message string) *SaySession {
 	t.Helper()
-	body, err := ReadRequest("send-session-message", []byte(`{"session_id":"`+session+`","message":`+message+`}`), 64)
+	body, err := ReadRequest("send-session-message", []byte(`{"session_id":"`+sessionID+`","message":`+message+`}`), 64)
 	require.Nil(t, err)
 	return body.(*SaySession)
 }

@@ -42,11 +42,13 @@ const (
 
 var sessionPriorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
 
-// DependsHard is the type of a SessionDependency that a task waits for. The other type is
-// DependsSoft.
-const DependsHard = "hard"
+// The types of a SessionDependency. A task waits for a hard one.
+const (
+	DependsHard     = "hard"
+	DependsOptional = "soft"
+)
 
-var sessionDependencies = []string{DependsHard, DependsSoft}
+var sessionDependencies = []string{DependsHard, DependsOptional}
 
 // The outcomes of a completion.
 const (

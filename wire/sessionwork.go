@@ -32,7 +32,7 @@ type DeveloperInput struct {
 type SessionDependency struct {
 	TaskID    string // the waiting task; by default the one that is assigned
 	DependsOn []string
-	Type      string // DependsHard or DependsSoft
+	Type      string // DependsHard or DependsOptional
 }
 
 func readAssignment(p *object.Decoder) *SessionAssignment {
@@ -180,7 +180,7 @@ func readExecutionError(p *object.Decoder, key, task string) *TaskExecutionError
 // readFileChanges reads a list of changes that should all be of one kind.
 func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 	p.Objects(key, object.Required, func(in *object.Decoder) {
-		f := FileChange{Path: in.Name("path", object.Required), LinesAdded: readCount(in, "lines_added"), LinesRemoved: readCount(in, "lines_removed")}
+		f := FileChange{Path: in.Name("path", object.Required), LinesAdded: in.Count("lines_added"), LinesRemoved: in.Count("lines_removed")}
 		in.Text("description", object.Optional)
 		if is := in.OneOf("change_type", object.Required, changeTypes); is != kind {
 			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", is, key))
@@ -188,13 +188,4 @@ func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 		files = append(files, f)
 	})
 	return files
-}
-
-// readCount reads an optional number of things. It returns nil if it is missing.
-func readCount(p *object.Decoder, key string) *int64 {
-	n, there := p.Whole(key, object.Optional, 0)
-	if !there {
-		return nil
-	}
-	return &n
 }

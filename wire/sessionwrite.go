@@ -53,7 +53,7 @@ func (h SessionHead) StatusResponse(payload Raw) *SessionMessage {
 
 func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 	m := &SessionMessage{
-		MessageID: h.MessageID, Timestamp: Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
+		MessageID: h.MessageID, Timestamp: object.Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
 		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, SessionID: h.SessionID, Body: body,
 	}
 	m.Sum = m.sum(payload)

@@ -23,7 +23,7 @@ func TestDeliveryErrors(t *testing.T) {
 		`"max_retries":3,"original_message_id":"msg-7-kettle","pointer":"/payload/priority","retry_count":0}}}`+"\n", string(line))
 	require.Len(t, s.Err.Details, 2, "the error is as it was")
 
-	full := &DeliveryError{OriginalMessageID: "m", ErrorType: DeliveryTimeout, RetryCount: 1, MaxRetries: 3, NextRetryAt: Timestamp(noon.At)}
+	full := &DeliveryError{OriginalMessageID: "m", ErrorType: DeliveryTimeout, RetryCount: 1, MaxRetries: 3, NextRetryAt: object.Timestamp(noon.At)}
 	line = noon.AppendDeliveryError(nil, nil, full, &Error{Code: CodeTimeout, Message: "m", Hint: "h"})
 	require.Contains(t, string(line), `"correlationId":null,`)
 	require.Contains(t, string(line), `"code":"TIMEOUT",`)

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/object"
+)
+
 // How much of an id people see.
 const (
 	shortUUID  = 8
@@ -9,7 +13,7 @@ const (
 // ShortID returns an id for people. A UUID is cut to a prefix that identifies it. An id that a
 // person has chosen is cut only if it is long.
 func ShortID(id string) string {
-	if isUUID(id) {
+	if object.IsUUID(id) {
 		return id[:shortUUID]
 	}
 	n := 0

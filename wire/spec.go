@@ -61,7 +61,7 @@ func (s *Spec) readContext(o *object.Reader, full bool) {
 		switch r.NeedOneOf("type", specReferences...) {
 		case "task":
 			mustSay(r, "id")
-			if id := r.Text("id"); full && r.Err() == nil && !isUUID(id) {
+			if id := r.Text("id"); full && r.Err() == nil && !object.IsUUID(id) {
 				s.Oddities = note(s.Oddities, r.Below("id"), fmt.Sprintf("%q is no UUID, as the id of a task is", id))
 			}
 		case "file":
@@ -141,30 +141,9 @@ func isContractKey(key string) bool {
 	return key != ""
 }
 
-// isUUID reports whether a text is a UUID in the usual form: 8-4-4-4-12.
-func isUUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-	for i := range len(text) {
-		c := text[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // CanonicalID returns a UUID in lower case, as RFC 9562 requires, and any other id unchanged.
 func CanonicalID(id string) string {
-	if isUUID(id) {
+	if object.IsUUID(id) {
 		return strings.ToLower(id)
 	}
 	return id

@@ -35,7 +35,7 @@ func IsTaskAct(kind string) bool { return slices.Contains(taskActs, kind) }
 // ReadTaskAct reads an act, as ReadTaskRequest reads a request. The input of an update may be
 // any value, including null.
 func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
-	document, members, err := openLine(line, depth)
+	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 		case ActUpdate:
 			a.Input = readAny(in, "input")
 			if len(in.Members) > 1 {
-				a.Payload = append(Raw(nil), once(members, "payload")...)
+				a.Payload = append(Raw(nil), object.Once(members, "payload")...)
 			}
 		case ActCancel:
 			a.Reason = in.Text("reason", object.Optional)
@@ -66,7 +66,7 @@ func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 
 // readAny reads a required value that may be null.
 func readAny(p *object.Decoder, key string) Raw {
-	if value := once(p.Members, key); object.IsNull(value) {
+	if value := object.Once(p.Members, key); object.IsNull(value) {
 		return Raw("null")
 	}
 	if !p.Has(key, object.Required) {

@@ -141,7 +141,7 @@ func isLiteral(content string) bool {
 // another kind has none.
 func artifactsIn(document Raw) []Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
-	if !ok || once(members, "status") == nil || once(members, "type") != nil {
+	if !ok || object.Once(members, "status") == nil || object.Once(members, "type") != nil {
 		return nil
 	}
 	o := object.Reader{Members: members}

@@ -54,7 +54,7 @@ func (u *UpdateTaskRequest) fields(f *fields) {
 	}
 	switch u.Input = f.in.Value(key); {
 	case u.Input != nil:
-	case object.IsNull(once(f.in.Members, key)):
+	case object.IsNull(object.Once(f.in.Members, key)):
 		u.Input = Raw("null")
 	default:
 		f.in.Refuse(key, "is missing")

@@ -11,7 +11,7 @@ func (m TaskMetadata) FillIn(response Raw) Raw {
 		return response
 	}
 	block := Raw("{}")
-	if from, to, ok := within(response, "metadata"); ok && object.IsObject(response[from:to]) {
+	if from, to, ok := object.Place(response, "metadata"); ok && object.IsObject(response[from:to]) {
 		block = response[from:to]
 	}
 	var known object.Reader
@@ -19,7 +19,7 @@ func (m TaskMetadata) FillIn(response Raw) Raw {
 		return response
 	}
 	for _, member := range known.Members {
-		if from, to, ok := within(block, string(member.Key)); !ok || object.IsNull(block[from:to]) {
+		if from, to, ok := object.Place(block, string(member.Key)); !ok || object.IsNull(block[from:to]) {
 			block = setMember(block, string(member.Key), member.Value)
 		}
 	}

@@ -91,7 +91,7 @@ type setting struct {
 // missing.
 func setWithin(document Raw, key string, settings []setting) Raw {
 	block, changed := Raw("{}"), false
-	if from, to, ok := within(document, key); ok && object.IsObject(document[from:to]) {
+	if from, to, ok := object.Place(document, key); ok && object.IsObject(document[from:to]) {
 		block = document[from:to]
 	}
 	for _, s := range settings {
@@ -107,7 +107,7 @@ func setWithin(document Raw, key string, settings []setting) Raw {
 
 // setMember returns a document with one member set and the rest unchanged.
 func setMember(document Raw, key string, value []byte) Raw {
-	if from, to, ok := within(document, key); ok {
+	if from, to, ok := object.Place(document, key); ok {
 		return slices.Concat(document[:from], value, document[to:])
 	}
 	end := len(document) - 1 // before its brace
@@ -121,7 +121,7 @@ func setMember(document Raw, key string, value []byte) Raw {
 // dropMember returns a document without a member. The rest is unchanged.
 func dropMember(document Raw, key string) Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
-	if !ok || once(members, key) == nil {
+	if !ok || object.Once(members, key) == nil {
 		return document
 	}
 	b := []byte{'{'}

@@ -35,7 +35,7 @@ func (r *Reader) taskRequest(line []byte) Message {
 	}
 	request, err := readTaskRequest(r.keep(line), r.room, "")
 	if err == nil && request.Routing.Source != "" && request.Routing.Source != r.Agent {
-		err = denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
+		err = object.Denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
 	if err != nil {
 		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math/rand/v2"
+	"orchestrator/wire/object"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestTaskRequestsOfOthers(t *testing.T) {
 	line := string(encoded(t, fullRequest(t)))
 	m, ok := whose("scale", false).Parse([]byte(line)).(*Refused)
 	require.True(t, ok)
-	err := denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
+	err := object.Denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
 	require.Equal(t, &Refused{ID: Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: DialectTaskRequest, Err: err}, m)
 	for _, own := range []string{`"source":"scale"`, `"source":""`, `"source":null`, `"later":1`} {
 		require.IsType(t, &Request{}, whose("scale", false).Parse([]byte(strings.Replace(line, `"source":"kitchen"`, own, 1))), own)

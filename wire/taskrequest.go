@@ -54,7 +54,7 @@ const (
 	PriorityUrgent = "urgent"
 )
 
-var taskPriorities = []string{PriorityLow, PriorityNormal, PriorityHigh, PriorityUrgent}
+var taskPriorities = []string{"low", PriorityNormal, "high", PriorityUrgent}
 
 // ReadTaskRequest reads a task request and checks it without knowledge of other tasks. The error
 // lists all problems, as that of ReadSessionMessage does.
@@ -62,7 +62,7 @@ var taskPriorities = []string{PriorityLow, PriorityNormal, PriorityHigh, Priorit
 // Unknown members are kept and forwarded. An optional member that is null counts as missing. The
 // type must not be that of an act (IsTaskAct).
 func ReadTaskRequest(line []byte, depth int) (*TaskRequest, *Error) {
-	document, members, err := openLine(line, depth)
+	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func readTaskRequest(document Raw, members []object.Member, pointer string) (*Ta
 		return nil, err
 	}
 	r.Notes = p.Issues.Notes
-	r.Sum = sumOf([]byte(r.Type), []byte(r.Routing.Target), r.Payload)
+	r.Sum = object.Sum([]byte(r.Type), []byte(r.Routing.Target), r.Payload)
 	return r, nil
 }
 

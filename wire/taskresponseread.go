@@ -16,7 +16,7 @@ import (
 // are the allowed answers: texts, or objects with a value and a label, without duplicate values.
 // The published protocol does not define these members, so errors in them are noted and ignored.
 func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
-	document, members, err := openLine(line, depth)
+	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +54,23 @@ var Succeeded = Raw(`{"success":true}`)
 func (r *TaskResponse) normalized(members []object.Member) Raw {
 	switch r.Status {
 	case ResponseFailed:
-		given := once(members, "error")
+		given := object.Once(members, "error")
 		if !object.IsObject(given) {
 			return setMember(r.Document, "error", r.Fault.append(nil))
 		}
 		return setWithin(r.Document, "error", r.Fault.lacking(given))
 	case ResponseCompleted:
 		document := r.Document
-		if once(members, "result") == nil { // an explicit null is passed on unchanged
+		if object.Once(members, "result") == nil { // an explicit null is passed on unchanged
 			document = setMember(document, "result", Succeeded)
 		}
 		return dropMember(document, "error")
 	case ResponseInputRequired, ResponseCancelled: // the question or the reason may be only in the error
-		if once(members, "error") == nil {
+		if object.Once(members, "error") == nil {
 			return r.Document
 		}
 		document := r.Document
-		if said, ok := object.Text(once(members, "message")); r.Question != "" && (!ok || object.IsBlank(said)) {
+		if said, ok := object.Text(object.Once(members, "message")); r.Question != "" && (!ok || object.IsBlank(said)) {
 			document = setMember(document, "message", Quote(r.Question))
 		}
 		return dropMember(document, "error")
@@ -111,7 +111,7 @@ func checkStatus(p *object.Decoder, r *TaskResponse) {
 		}
 		r.Fault = orUnexplained(r.Fault)
 	case ResponseCompleted:
-		if given := once(p.Members, "result"); given == nil || object.IsNull(given) {
+		if given := object.Once(p.Members, "result"); given == nil || object.IsNull(given) {
 			p.Note("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
 			r.Result = Succeeded
 		}
@@ -123,7 +123,7 @@ func checkStatus(p *object.Decoder, r *TaskResponse) {
 		if r.Fault != nil {
 			p.Note("error", "stands beside the status cancelled, and is dropped")
 		}
-		if r.Question, _ = object.Text(once(p.Members, "message")); object.IsBlank(r.Question) && r.Fault != nil {
+		if r.Question, _ = object.Text(object.Once(p.Members, "message")); object.IsBlank(r.Question) && r.Fault != nil {
 			r.Question = r.Fault.Message
 		}
 	default:
@@ -143,7 +143,7 @@ func readTaskMetadata(p *object.Decoder) TaskMetadata {
 	checkLookalikes(p, "startedAt", "completedAt", "duration_ms", "agent", "retryCount")
 	m := TaskMetadata{
 		StartedAt: p.Time("startedAt", object.Optional), CompletedAt: p.Time("completedAt", object.Optional),
-		DurationMS: readCount(p, "duration_ms"), Agent: readLabel(p, "agent", object.Optional), RetryCount: readCount(p, "retryCount"),
+		DurationMS: p.Count("duration_ms"), Agent: readLabel(p, "agent", object.Optional), RetryCount: p.Count("retryCount"),
 	}
 	from, begun := object.ParseTime(m.StartedAt)
 	to, ended := object.ParseTime(m.CompletedAt)
@@ -169,11 +169,11 @@ const unasked = "The agent needs input to go on, and does not say which"
 // readAsk sets the question of a task that needs input.
 func readAsk(p *object.Decoder, r *TaskResponse) {
 	var said object.Reader
-	input := once(p.Members, "input")
+	input := object.Once(p.Members, "input")
 	if input != nil && !object.IsNull(input) && said.Read(input, object.AnyDepth, p.Below("input")) != nil {
 		p.Note("input", "is passed over: it is no object with a question")
 	}
-	candidates := [...][]byte{once(p.Members, "message"), once(said.Members, "question")}
+	candidates := [...][]byte{object.Once(p.Members, "message"), object.Once(said.Members, "question")}
 	for _, value := range candidates {
 		if question, ok := object.Text(value); ok && !object.IsBlank(question) && r.Question == "" {
 			r.Question = question

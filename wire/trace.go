@@ -46,7 +46,7 @@ func IsTraceID(id string) bool { return isHex(id, 32) && strings.Trim(id, "0") !
 func IsSpanID(id string) bool { return isHex(id, 16) && strings.Trim(id, "0") != "" }
 
 func isHex(text string, length int) bool {
-	return len(text) == length && isRun(text, func(c byte) bool { return object.IsDigit(c) || 'a' <= c && c <= 'f' })
+	return len(text) == length && object.IsRun(text, func(c byte) bool { return object.IsDigit(c) || 'a' <= c && c <= 'f' })
 }
 
 // TraceIDOf returns a trace id derived from what. It is always the same for the same input.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // ErrOpen is the error of a send while the circuit is open.
@@ -30,5 +30,5 @@ func (c *circuit) refuses(incidents string) error {
 		return nil
 	}
 	return fmt.Errorf("%w until %s: mail was given up at %s, see %s",
-		ErrOpen, wire.Timestamp(c.since.Add(cooldown)), wire.Timestamp(c.since), incidents)
+		ErrOpen, object.Timestamp(c.since.Add(cooldown)), object.Timestamp(c.since), incidents)
 }

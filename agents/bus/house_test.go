@@ -83,7 +83,7 @@ func (h *house) keep(m wire.SendMessage) wire.Sent {
 			}
 		}
 	}
-	mail := wire.Mail{Seq: int64(10 * (len(h.mail) + 1)), From: m.From, To: m.To, Topic: m.Topic, Payload: m.Payload, CreatedAt: wire.Timestamp(time.Now())}
+	mail := wire.Mail{Seq: int64(10 * (len(h.mail) + 1)), From: m.From, To: m.To, Topic: m.Topic, Payload: m.Payload, CreatedAt: object.Timestamp(time.Now())}
 	if m.ReplyTo != 0 {
 		mail.ReplyTo = &m.ReplyTo
 	}
@@ -143,7 +143,7 @@ func (h *house) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Unlock()
 		answer(w, wire.Acked{Actor: "HO:h1", Cursor: h.acked})
 	case "POST /api/bus/heartbeat":
-		answer(w, wire.Beat{Actor: said["actor"].(string), LastSeen: wire.Timestamp(time.Now())})
+		answer(w, wire.Beat{Actor: said["actor"].(string), LastSeen: object.Timestamp(time.Now())})
 	case "GET /api/sse/events":
 		h.stream(w, r)
 	default:

@@ -28,7 +28,7 @@ type incident struct {
 
 func incidentOf(mail *wire.SendMessage, at time.Time, attempts int, err error) incident {
 	return incident{
-		Time: wire.Timestamp(at), Actor: mail.From, To: mail.To, Topic: mail.Topic, Payload: mail.Payload,
+		Time: object.Timestamp(at), Actor: mail.From, To: mail.To, Topic: mail.Topic, Payload: mail.Payload,
 		ReplyTo: mail.ReplyTo, Key: mail.Key, Attempts: attempts, Error: err.Error(),
 	}
 }

@@ -142,16 +142,16 @@ func TestHubLists(t *testing.T) {
 	ann.matched(ids["low"])
 	coder.assigned(ids["low"])
 	require.Equal(t, []string{"low"}, list("?status=assigned"))
-	check := func(who *visitor, session string) (found struct {
+	check := func(who *visitor, sessionID string) (found struct {
 		Count int
 		Tasks []hubTask
 	}) {
-		who.gets(&found, "GET /server/tasks/check"+session, "")
+		who.gets(&found, "GET /server/tasks/check"+sessionID, "")
 		require.Len(t, found.Tasks, found.Count)
 		return found
 	}
-	for _, session := range []string{"coder", wire.ServerID("coder"), coder.run} {
-		require.Equal(t, "low", check(boss, "?session_id="+session).Tasks[0].Title)
+	for _, sessionID := range []string{"coder", wire.ServerID("coder"), coder.run} {
+		require.Equal(t, "low", check(boss, "?session_id="+sessionID).Tasks[0].Title)
 	}
 	require.Equal(t, 1, check(program, "").Count)
 	require.Zero(t, check(boss, "").Count)

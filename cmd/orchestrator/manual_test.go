@@ -208,7 +208,7 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 	}
 	for _, c := range wireCodes(t) {
 		heard, _ := heardCode(t, c.code)
-		explains(heard, "wire/error.go")
+		explains(heard, "wire/object/error.go")
 	}
 	for code, from := range codesAnywhere(t) {
 		explains(code, from)
@@ -231,7 +231,7 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 func codesAnywhere(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire", "handlers/...", "supervisor/...", "cmd/...") {
+	for _, f := range shippedFiles(t, "wire/...", "handlers/...", "supervisor/...", "cmd/...") {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || len(spec.Values) != 1 {
@@ -242,7 +242,7 @@ func codesAnywhere(t *testing.T) map[string]string {
 			}
 			switch of := spec.Type.(type) {
 			case *ast.Ident:
-				ok = of.Name == "Code" && f.folder == "wire"
+				ok = of.Name == "Code" && f.folder == "wire" || of.Name == "Code" && f.folder == "wire/object"
 			case *ast.SelectorExpr:
 				ok = of.Sel.Name == "Code"
 			default:

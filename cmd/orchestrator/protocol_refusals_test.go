@@ -46,7 +46,7 @@ type wireCode struct {
 // wireCodes are the constants of type Code, as they stand in package wire.
 func wireCodes(t *testing.T) (found []wireCode) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../wire/error.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../wire/object/error.go", nil, parser.ParseComments)
 	require.NoError(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -145,7 +145,7 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 		add(reason)
 	}
 	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool {
-		return f.test || !matches([]string{"wire", "handlers/...", "supervisor", "supervisor/api"}, f.folder)
+		return f.test || !matches([]string{"wire/...", "handlers/...", "supervisor", "supervisor/api"}, f.folder)
 	})
 	named := namedTexts(files)
 	for _, f := range files {

@@ -185,9 +185,9 @@ type proceedings struct {
 	of       map[string][]string // their types and verdicts, by task
 }
 
-func (s *stage) proceedings(session string) *proceedings {
+func (s *stage) proceedings(sessionID string) *proceedings {
 	s.t.Helper()
-	return readProceedings(s.t, s.ask("session", "show", session, "--json"))
+	return readProceedings(s.t, s.ask("session", "show", sessionID, "--json"))
 }
 
 func readProceedings(t *testing.T, text string) *proceedings {

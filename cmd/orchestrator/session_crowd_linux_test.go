@@ -31,16 +31,16 @@ func TestSessionCrowd(t *testing.T) {
 		names, members = append(names, name), append(members, name+"=developer")
 		hcl += untapped(t, name, "developer -capacity 3")
 	}
-	session := sessionOf("crowd", "require_review = true", members...)
+	sessionID := sessionOf("crowd", "require_review = true", members...)
 	s := newStage(t, quick+hcl+untapped(t, "rex", "reviewer -request-changes 1")+untapped(t, "rita", "reviewer -request-changes 1")+
-		untapped(t, "lead", fmt.Sprintf("architect -tasks %d -developers %s -reviewers rex,rita -scope src/**", tasks, strings.Join(names, ",")), once)+session)
+		untapped(t, "lead", fmt.Sprintf("architect -tasks %d -developers %s -reviewers rex,rita -scope src/**", tasks, strings.Join(names, ",")), once)+sessionID)
 	begun := time.Now()
 	s.up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
 	t.Logf("%d tasks in %s", tasks, time.Since(begun).Round(time.Millisecond))
 	require.Contains(t, s.lines("lead", wire.StreamOut), fmt.Sprintf("all %d tasks are approved", tasks))
 
-	s.write("orchestrator.hcl", quick+listening(append(names, "lead", "rex", "rita")...)+session)
+	s.write("orchestrator.hcl", quick+listening(append(names, "lead", "rex", "rita")...)+sessionID)
 	s.up("--json")
 	s.waitForEvents(1, wire.EventStarted, "lead")
 	p := s.proceedings("crowd")

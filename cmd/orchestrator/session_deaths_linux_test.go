@@ -21,11 +21,11 @@ const soon = `  restart {
 // afterDeath is a session of one task whose developer dies, when all has ended.
 func afterDeath(t *testing.T, code int, developer string, more ...string) (*stage, *proceedings) {
 	t.Helper()
-	session := sessionOf("loop", "require_review = true", three...)
+	sessionID := sessionOf("loop", "require_review = true", three...)
 	s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex -scope src/**", once)+
-		playing(t, "ann", developer, more...)+playing(t, "rex", "reviewer")+session).up("--json", "--exit-when-idle")
+		playing(t, "ann", developer, more...)+playing(t, "rex", "reviewer")+sessionID).up("--json", "--exit-when-idle")
 	require.Equal(t, code, s.await())
-	s.write("orchestrator.hcl", quick+quietTeam()+session)
+	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 	s.up("--json")
 	s.waitForEvents(1, wire.EventStarted, "rex")
 	return s, s.proceedings("loop")

@@ -32,13 +32,13 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 				if !required {
 					state = wire.TaskDone // it was, as its developer said
 				}
-				session := sessionOf("loop", fmt.Sprintf("on_max = %q\nmax_iterations = 2\nrequire_review = %t", policy, required), three...)
+				sessionID := sessionOf("loop", fmt.Sprintf("on_max = %q\nmax_iterations = 2\nrequire_review = %t", policy, required), three...)
 				s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex", once)+
-					playing(t, "ann", "developer")+playing(t, "rex", "reviewer -request-changes 9")+session).up("--json", "--exit-when-idle")
+					playing(t, "ann", "developer")+playing(t, "rex", "reviewer -request-changes 9")+sessionID).up("--json", "--exit-when-idle")
 				require.Equal(t, want.code, s.await())
 				require.Contains(t, strings.Join(s.lines("lead", wire.StreamOut), "\n"), want.says)
 
-				s.write("orchestrator.hcl", quick+quietTeam()+session)
+				s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 				s.up("--json")
 				s.waitForEvents(1, wire.EventStarted, "rex")
 				p := s.proceedings("loop")

@@ -36,18 +36,18 @@ func TestSessionLoop(t *testing.T) {
 }
 
 func goRound(t *testing.T, required, renamed bool) {
-	session := sessionOf("loop", fmt.Sprintf("require_review = %t", required), three...)
+	sessionID := sessionOf("loop", fmt.Sprintf("require_review = %t", required), three...)
 	architect := "architect -tasks 1 -developers ann -reviewers rex -scope src/**"
 	if renamed {
 		architect += " -new-id"
 	}
 	s := newSession(t, playing(t, "lead", architect)+playing(t, "ann", "developer -slow 60ms")+
-		playing(t, "rex", "reviewer -request-changes 1")+session).up("--json", "--exit-when-idle")
+		playing(t, "rex", "reviewer -request-changes 1")+sessionID).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
 	require.Contains(t, s.lines("lead", wire.StreamOut), "all 1 tasks are approved")
 
 	// whoever looks later sees all of it
-	s.write("orchestrator.hcl", quick+quietTeam()+session)
+	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 	s.up("--json")
 	s.waitForEvents(1, wire.EventStarted, "rex")
 	p := s.proceedings("loop")

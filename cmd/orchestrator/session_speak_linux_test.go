@@ -140,11 +140,11 @@ func troupeOf(t *testing.T, hcl string, names ...string) *theatre {
 func puppetAgents(names ...string) string { return strings.TrimPrefix(puppets(names...), quick) }
 
 // waitForPhase waits until a task of a session is in a phase.
-func (s *stage) waitForPhase(session, task, phase string) *proceedings {
+func (s *stage) waitForPhase(sessionID, task, phase string) *proceedings {
 	s.t.Helper()
 	var p *proceedings
 	waitForThat(s.t, task+" "+phase, func() bool {
-		p = s.proceedings(session)
+		p = s.proceedings(sessionID)
 		for i := range p.Tasks {
 			if p.Tasks[i].TaskID == task && p.Tasks[i].Phase == phase {
 				return true

@@ -19,6 +19,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // collector takes spans as a collector does: OTLP over HTTP, in protobuf.
@@ -178,7 +179,7 @@ func TestSpansOfATree(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"task.id": top, "task.name": "the whole", "task.type": "plan", "task.submitted_by": "operator", "task.agent": "boss", "task.state": "done",
 	}, whole.attributes)
-	require.Equal(t, root.Task.CreatedAt, wire.Timestamp(whole.began.UTC()))
+	require.Equal(t, root.Task.CreatedAt, object.Timestamp(whole.began.UTC()))
 
 	for id, why := range map[string]string{child.ID: "it does not compile", again.ID: ""} {
 		part, hop := c.task(id), c.hop(id, 1)
@@ -267,7 +268,7 @@ func TestSpansAfterARestart(t *testing.T) {
 	require.Equal(t, whole.id, part.parent)
 	require.True(t, part.failed)
 	require.Equal(t, "enough", part.why)
-	require.Equal(t, root.Task.CreatedAt, wire.Timestamp(whole.began.UTC()), "it began in the life before")
+	require.Equal(t, root.Task.CreatedAt, object.Timestamp(whole.began.UTC()), "it began in the life before")
 	first := c.one("the assignment of the life before", func(s *aSpan) bool {
 		return s.parent == whole.id && s.attributes["agent.run"] == boss.run
 	})

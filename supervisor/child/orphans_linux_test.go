@@ -58,10 +58,10 @@ func TestOrphansAreReapedWhileTheChildLives(t *testing.T) {
 // What was below us before the host was made is not ours, nor is what it makes
 // later.
 func TestForeignProcessesAreSpared(t *testing.T) {
-	for name, session := range map[string]bool{"in our group": false, "in its own session": true} {
+	for name, document := range map[string]bool{"in our group": false, "in its own session": true} {
 		t.Run(name, func(t *testing.T) {
 			foreign := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; read go; sleep 1000 & echo $!; read end")
-			foreign.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+			foreign.SysProcAttr = &syscall.SysProcAttr{Setsid: document}
 			stdin, err := foreign.StdinPipe()
 			require.NoError(t, err)
 			stdout, err := foreign.StdoutPipe()

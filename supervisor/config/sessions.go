@@ -51,11 +51,11 @@ func (r *reader) addSession(b *hcl.Block, s Session) {
 	r.config.places["session."+s.Name] = place(b.DefRange)
 }
 
-func (r *reader) member(b *hcl.Block, session string) Member {
+func (r *reader) member(b *hcl.Block, sessionID string) Member {
 	m := Member{Name: b.Labels[0]}
 	set := r.read(b.Body, r.scope, section{
 		title: fmt.Sprintf("Member %q", m.Name),
-		path:  "session." + session + ".member." + m.Name,
+		path:  "session." + sessionID + ".member." + m.Name,
 		attributes: []attribute{
 			attr("type", choice(&m.Type, "architect", "developer", "reviewer")),
 		},

@@ -38,16 +38,16 @@ session "quick" {
 
 // A session that changes does so while everything runs.
 func TestSessionsChangeLive(t *testing.T) {
-	session := func(line string) string {
+	document := func(line string) string {
 		return settled + agentLike("a", "") + "session \"s\" {\n" + line + "\n member \"a\" { type = \"architect\" }\n}\n"
 	}
 	for _, line := range []string{`task_timeout = "1s"`, `progress_after = "1s"`, `progress_every = "1s"`, `require_review = true`} {
-		changes := compared(t, session(""), session(line))
+		changes := compared(t, document(""), document(line))
 		require.Len(t, changes, 1, line)
 		require.Equal(t, ActionLive, changes[0].Action)
 		require.Equal(t, []string{"session"}, changes[0].Attributes)
 	}
-	changes := compared(t, settled+agentLike("a", ""), session(""))
+	changes := compared(t, settled+agentLike("a", ""), document(""))
 	require.Len(t, changes, 1)
 	require.Equal(t, ActionLive, changes[0].Action)
 }

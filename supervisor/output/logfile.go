@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // RetryAfter is the pause after a failed write to a log file.
@@ -184,4 +184,4 @@ func RunPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 const StampLayout = "2006-01-02T15:04:05.000Z"
 
 // Stamp formats a time as in log files.
-func Stamp(at time.Time) string { return wire.Timestamp(at) }
+func Stamp(at time.Time) string { return object.Timestamp(at) }

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Asked is the beginning of a request.
@@ -45,7 +46,7 @@ func (w *openWork) asked(a *Asked) {
 		w.spans.drop(len(w.asks))
 		clear(w.asks)
 	}
-	what := "request " + a.Run + " " + a.ID + " " + wire.Timestamp(a.At)
+	what := "request " + a.Run + " " + a.ID + " " + object.Timestamp(a.At)
 	p := place{trace: traceOf(what), span: spanOf(what)}
 	if held := w.held[a.Agent]; a.Agent != "" && len(held) == 1 && held[0].span != nil {
 		h := held[0]

@@ -178,6 +178,15 @@ func (p *Decoder) Whole(key string, must Presence, least int64) (value int64, th
 	return value, p.Settle()
 }
 
+// Count returns an optional number of things, or nil if it is missing.
+func (p *Decoder) Count(key string) *int64 {
+	n, there := p.Whole(key, Optional, 0)
+	if !there {
+		return nil
+	}
+	return &n
+}
+
 // Percent returns a number from 0 to 100.
 func (p *Decoder) Percent(key string) float64 {
 	if !p.Has(key, Required) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Encode returns a document as one line of JSON, without the line end. Maps are sorted by key,
-// a nil slice is an empty list, and a jsontext.Value is written as it came.
+// a nil slice is an empty list, and a Raw is written as it came.
 func Encode(v any) ([]byte, error) { return json.Marshal(v, asIs) }
 
 var asIs = json.JoinOptions(
@@ -74,7 +74,7 @@ func AppendOrNull(b []byte, key, text string) []byte {
 }
 
 // AppendRaw appends a member with a JSON value unless there is none.
-func AppendRaw(b []byte, key string, value jsontext.Value) []byte {
+func AppendRaw(b []byte, key string, value Raw) []byte {
 	if value == nil {
 		return b
 	}

@@ -3,8 +3,24 @@ package object
 // A Code is the kind of an Error, for programs.
 type Code string
 
-// codeInvalid is the one code that this package needs: wire.CodeInvalid.
-const codeInvalid Code = "invalid"
+// The codes. Each interface has its own spelling of them.
+const (
+	CodeInvalid  Code = "invalid"   // the request makes no sense
+	CodeNotFound Code = "not_found" // the request names something that does not exist
+	CodeConflict Code = "conflict"  // the request conflicts with the current state
+	CodeDenied   Code = "denied"    // not for this caller
+	CodeLimited  Code = "limited"   // too many in too short a time
+	CodeTimeout  Code = "timeout"   // it took too long
+	CodeInternal Code = "internal"  // a fault of the orchestrator
+
+	CodeUnknownType Code = "unknown_type" // a message of an unknown type
+
+	// Codes that are mostly used over HTTP.
+	CodeUnauthenticated Code = "unauthenticated" // the caller is not known
+	CodeMalformed       Code = "malformed"       // the request is not JSON
+	CodeTooLarge        Code = "too_large"       // the request is too large
+	CodeMediaType       Code = "media_type"      // the media type is not JSON
+)
 
 // An Error is what the other side may know about a refusal: a code for programs, a message for
 // people, details, and what would help.
@@ -21,7 +37,7 @@ func (e *Error) Error() string { return e.Message }
 // Invalid returns the error for a wrong value; pointer is its place, as a JSON pointer into
 // the message.
 func Invalid(pointer, message string) *Error {
-	return &Error{Code: codeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
+	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
 // A Problem is one error in a message: where it is, as a JSON pointer, and what it is.
@@ -61,4 +77,9 @@ func (p Problem) String() string {
 		return p.Message
 	}
 	return p.Pointer + ": " + p.Message
+}
+
+// Denied returns the error for a value that the sender may not use; pointer is its place.
+func Denied(pointer, message string) *Error {
+	return &Error{Code: CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }

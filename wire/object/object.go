@@ -12,6 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Raw is a JSON value that is passed on as it came, digit for digit.
+type Raw = jsontext.Value
+
 // A Reader reads the members of one JSON object and keeps the first error. What it returns is a
 // copy: a payload lives as long as its line, and a request longer.
 //
@@ -266,7 +269,7 @@ func (o *Reader) Items(key string) (items [][]byte, ok bool) {
 }
 
 // Document returns a copy of an optional object.
-func (o *Reader) Document(key string) jsontext.Value {
+func (o *Reader) Document(key string) Raw {
 	value := o.Find(key)
 	if value == nil {
 		return nil
@@ -279,7 +282,7 @@ func (o *Reader) Document(key string) jsontext.Value {
 }
 
 // Value returns a copy of an optional value of any kind.
-func (o *Reader) Value(key string) jsontext.Value {
+func (o *Reader) Value(key string) Raw {
 	value := o.Find(key)
 	if value == nil {
 		return nil
@@ -289,8 +292,8 @@ func (o *Reader) Value(key string) jsontext.Value {
 
 // Clone copies a JSON value and puts it on one line. A value that came over HTTP may have
 // several lines.
-func Clone(value []byte) jsontext.Value {
-	kept := jsontext.Value(bytes.Clone(value))
+func Clone(value []byte) Raw {
+	kept := Raw(bytes.Clone(value))
 	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 {
 		_ = kept.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)) // it was scanned
 	}
@@ -298,7 +301,7 @@ func Clone(value []byte) jsontext.Value {
 }
 
 // Number returns an optional number, and how it was written.
-func (o *Reader) Number(key string) (value float64, raw jsontext.Value) {
+func (o *Reader) Number(key string) (value float64, raw Raw) {
 	digits := o.Find(key)
 	if digits == nil {
 		return 0, nil
@@ -308,7 +311,7 @@ func (o *Reader) Number(key string) (value float64, raw jsontext.Value) {
 		o.Refuse(key, "must be a number")
 		return 0, nil
 	}
-	return value, jsontext.Value(bytes.Clone(digits))
+	return value, Raw(bytes.Clone(digits))
 }
 
 // MaxWhole is the largest integer that every JSON reader keeps exactly.

@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func keyListCommand(a *cli.App) *cobra.Command {
@@ -40,7 +41,7 @@ once.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
 			if overlap.Duration > 0 {
-				old = "Older keys hold until " + term.Clock(wire.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+				old = "Older keys hold until " + term.Clock(object.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
 			}
 			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},

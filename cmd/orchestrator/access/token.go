@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // TokenCommand returns the token command.
@@ -141,7 +142,7 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 	}
 	older := "Older tokens of " + term.OneLine(issued.Actor) + " hold no more."
 	if overlap > 0 {
-		end := wire.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
+		end := object.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
 		older = "Older tokens of " + term.OneLine(issued.Actor) + " hold until " + term.Clock(end, now, time.TimeOnly) + "."
 	}
 	return []string{fmt.Sprintf("This is token %s of %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Actor), until) + safe, older}

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func TestTokenWords(t *testing.T) {
@@ -18,15 +19,15 @@ func TestTokenWords(t *testing.T) {
 		overlap int64
 		want    []string
 	}{
-		{wire.IssuedToken{ID: "t1", Subject: "ann", Role: "viewer", ExpiresAt: wire.Timestamp(later)}, 0, []string{
-			"This is token t1 of ann, viewer, until " + term.Clock(wire.Timestamp(later), now, time.TimeOnly) + ". It is shown once: keep it in a safe place.",
+		{wire.IssuedToken{ID: "t1", Subject: "ann", Role: "viewer", ExpiresAt: object.Timestamp(later)}, 0, []string{
+			"This is token t1 of ann, viewer, until " + term.Clock(object.Timestamp(later), now, time.TimeOnly) + ". It is shown once: keep it in a safe place.",
 		}},
 		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 0, []string{
 			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.", "Older tokens of HO:attic hold no more.",
 		}},
 		{wire.IssuedToken{ID: "a1", Actor: "HO:attic"}, 60_000, []string{
 			"This is token a1 of HO:attic. It is shown once: keep it in a safe place.",
-			"Older tokens of HO:attic hold until " + term.Clock(wire.Timestamp(later), now, time.TimeOnly) + ".",
+			"Older tokens of HO:attic hold until " + term.Clock(object.Timestamp(later), now, time.TimeOnly) + ".",
 		}},
 	} {
 		require.Equal(t, c.want, tokenWords(&c.issued, c.overlap, now))

@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // eventFlags are the flags of events.
@@ -83,7 +84,7 @@ func (f *eventFlags) query(now time.Time) (url.Values, error) {
 		if err != nil {
 			return nil, err
 		}
-		query.Set("after", wire.Timestamp(at))
+		query.Set("after", object.Timestamp(at))
 	}
 	if f.kind != "" {
 		query.Set("type", f.kind)

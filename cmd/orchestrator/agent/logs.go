@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // logFlags are the flags of logs.
@@ -107,14 +108,14 @@ func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 		if err != nil {
 			return nil, err
 		}
-		query.Set("after", wire.Timestamp(at))
+		query.Set("after", object.Timestamp(at))
 	}
 	if f.until != "" {
 		at, err := cli.ParseTime("until", f.until, now)
 		if err != nil {
 			return nil, err
 		}
-		query.Set("until", wire.Timestamp(at))
+		query.Set("until", object.Timestamp(at))
 	}
 	if f.stream.Value != "" {
 		query.Set("stream", f.stream.Value)

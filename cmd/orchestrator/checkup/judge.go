@@ -145,7 +145,7 @@ func (f *Findings) stamped(t *Task) {
 		return
 	}
 	if off := t.At.Sub(said).Abs(); off > time.Minute {
-		f.add(Warn, "timestamps", "Say the time in UTC, such as "+wire.Timestamp(t.At)+": date -u +%FT%TZ, new Date().toISOString()",
+		f.add(Warn, "timestamps", "Say the time in UTC, such as "+object.Timestamp(t.At)+": date -u +%FT%TZ, new Date().toISOString()",
 			"its timestamps are wrong by %s: it said %s", term.Duration(off.Round(time.Second)), wire.Visible(t.Stamp))
 	}
 }

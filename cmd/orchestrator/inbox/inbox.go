@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Command returns the inbox command.
@@ -95,7 +96,7 @@ func showInbox(a *cli.App, raw []byte) error {
 }
 
 func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
-	stamp := wire.Timestamp(now)
+	stamp := object.Timestamp(now)
 	age, left := "-", "-"
 	if passed, ok := term.Between(q.AskedAt, stamp); ok {
 		age = term.Duration(max(0, passed))

@@ -116,7 +116,7 @@ func (c *console) summary() {
 func (c *console) note(missing int64) []byte {
 	text := fmt.Sprintf("%d lines before this one could not be written", missing)
 	if c.json {
-		line, _ := object.Encode(wire.LogLine{At: wire.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
+		line, _ := object.Encode(wire.LogLine{At: object.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
 		return append(line, '\n')
 	}
 	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")

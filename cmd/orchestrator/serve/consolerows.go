@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // rowsData is the state of a team for the rows at the bottom of a terminal.
@@ -99,7 +100,7 @@ func (v *rowsData) rule(columns int) string {
 // options have rows of their own if spare rows suffice.
 func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
-	if rest, ok := term.Between(wire.Timestamp(now), q.Deadline); ok {
+	if rest, ok := term.Between(object.Timestamp(now), q.Deadline); ok {
 		left = "  " + term.Duration(max(0, rest).Round(time.Second)) + " left"
 	}
 	if term.Width(left) > columns/2 {

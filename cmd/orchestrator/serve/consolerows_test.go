@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 var lookedAt = time.Date(2026, 11, 20, 14, 33, 2, 0, time.UTC)
@@ -35,7 +36,7 @@ func workshop() *rowsData {
 		},
 		Questions: []wire.Question{{
 			ID: "q1", Agent: "coder-0", Question: "Which login?", Options: []wire.Option{{Label: "OAuth", Value: "oauth"}, {Value: "jwt"}},
-			Deadline: wire.Timestamp(lookedAt.Add(4*time.Minute + 19*time.Second)),
+			Deadline: object.Timestamp(lookedAt.Add(4*time.Minute + 19*time.Second)),
 		}},
 	}}
 }

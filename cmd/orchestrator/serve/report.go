@@ -117,7 +117,7 @@ func writeReport(a *cli.App, t *Instance, file string, began time.Time) error {
 
 func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 	r := &report{
-		FormatVersion: wire.FormatVersion, Name: name, StartedAt: wire.Timestamp(began), EndedAt: wire.Timestamp(ended),
+		FormatVersion: wire.FormatVersion, Name: name, StartedAt: object.Timestamp(began), EndedAt: object.Timestamp(ended),
 		Seconds: seconds(ended.Sub(began)), Counts: make(map[string]int), Tasks: make([]reported, 0, len(tasks)),
 	}
 	for i := range tasks {

@@ -44,7 +44,7 @@ func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
 		more = fmt.Appendf(more, `"id":"%d",`, t.typed)
 	}
 	if given.Timestamp == nil {
-		more = fmt.Appendf(more, `"timestamp":%q,`, wire.Timestamp(now))
+		more = fmt.Appendf(more, `"timestamp":%q,`, object.Timestamp(now))
 	}
 	return fmt.Appendf(nil, "{%s%s\n", more, trimmed[1:])
 }

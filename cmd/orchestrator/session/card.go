@@ -33,7 +33,7 @@ func sessionCard(v *wire.SessionView, p term.Paint) string {
 	if v.ProgressAfter > 0 {
 		c.Row("progress", fmt.Sprintf("of a task that takes longer than %s, every %s", plainDuration(v.ProgressAfter), plainDuration(v.ProgressEvery)))
 	}
-	return fmt.Sprintf("%s  %s\n", p.Strong(term.OneLine(v.ID)), session(p, v.State, term.OneLine(v.State))) + term.Table(c.Lines)
+	return fmt.Sprintf("%s  %s\n", p.Strong(term.OneLine(v.ID)), stateText(p, v.State, term.OneLine(v.State))) + term.Table(c.Lines)
 }
 
 // plainDuration formats milliseconds as in the configuration file.

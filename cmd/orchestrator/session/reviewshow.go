@@ -16,7 +16,7 @@ import (
 )
 
 func reviewShowCommand(a *cli.App) *cobra.Command {
-	var session string
+	var sessionID string
 	verb := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a review in full",
@@ -30,20 +30,20 @@ accepted.`,
 			if err := cli.NotEmpty(verb, "session"); err != nil {
 				return err
 			}
-			return showReview(a, args[0], session)
+			return showReview(a, args[0], sessionID)
 		},
 	}
-	verb.Flags().StringVar(&session, "session", "", "the session `NAME`, if several sessions have a review with this id")
+	verb.Flags().StringVar(&sessionID, "session", "", "the session `NAME`, if several sessions have a review with this id")
 	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
 	return verb
 }
 
-func showReview(a *cli.App, word, session string) error {
+func showReview(a *cli.App, word, sessionID string) error {
 	if word == "" {
 		return cli.UsageError("the id of a review is missing: it is empty", noReviewHint)
 	}
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
-		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: session})
+		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: sessionID})
 		if err != nil {
 			return err
 		}

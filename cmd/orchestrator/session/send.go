@@ -31,7 +31,7 @@ the same message_id and content is sent once.`,
 	}
 }
 
-func say(a *cli.App, session, file string) error {
+func say(a *cli.App, sessionID, file string) error {
 	source := "@" + file
 	if file == "-" {
 		source = file
@@ -45,9 +45,9 @@ func say(a *cli.App, session, file string) error {
 		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
-		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: session, Session: wire.Session{Document: message}})
+		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}})
 		if err != nil {
-			return cli.Problems(noSession(ctx, a, d, session, err))
+			return cli.Problems(noSession(ctx, a, d, sessionID, err))
 		}
 		if a.Flags.JSON {
 			return a.Answer(text)

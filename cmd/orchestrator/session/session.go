@@ -78,7 +78,7 @@ func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
 			refused.Ink = p.Warn
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(term.OneLine(s.ID)), {Text: term.OneLine(s.State), Ink: func(t string) string { return session(p, s.State, t) }},
+			term.Text(term.OneLine(s.ID)), {Text: term.OneLine(s.State), Ink: func(t string) string { return stateText(p, s.State, t) }},
 			term.Text(memberWords(s.Members)), term.Figure(fmt.Sprintf("%d/%d", s.Open, s.Tasks)), term.Figure(strconv.Itoa(s.Reviews)),
 			term.Figure(strconv.FormatInt(s.Messages, 10)), refused,
 		})
@@ -86,8 +86,8 @@ func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
 	return rows
 }
 
-// session paints a text in the color of a session's state.
-func session(p term.Paint, state, text string) string {
+// stateText paints a text in the color of a session's state.
+func stateText(p term.Paint, state, text string) string {
 	if state == wire.SessionOpen {
 		return p.Good(text)
 	}

@@ -11,13 +11,14 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // evening is when somebody looks at these sessions.
 var evening = time.Date(2026, 11, 20, 18, 0, 0, 0, time.Local)
 
 // minutes is a moment of that day's morning, n minutes after nine.
-func minutes(n int) string { return wire.Timestamp(time.Date(2026, 11, 20, 9, n, 0, 0, time.Local)) }
+func minutes(n int) string { return object.Timestamp(time.Date(2026, 11, 20, 9, n, 0, 0, time.Local)) }
 
 // entry is the n-th message in the log of a session. More is what the log says
 // beside it.

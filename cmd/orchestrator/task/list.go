@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // listFlags are the flags of task ls.
@@ -149,7 +150,7 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 		return s
 	}
 	age := "-"
-	if passed, ok := term.Between(t.CreatedAt, wire.Timestamp(now)); ok {
+	if passed, ok := term.Between(t.CreatedAt, object.Timestamp(now)); ok {
 		age = term.Duration(max(0, passed))
 	}
 	progress := term.Percent(t.Progress)

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Ago returns how long ago a timestamp was.
 func Ago(stamp string, now time.Time) string {
-	passed, ok := Between(stamp, wire.Timestamp(now))
+	passed, ok := Between(stamp, object.Timestamp(now))
 	if !ok {
 		return "-"
 	}

@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // heard is the output of a running agent.
@@ -57,7 +58,7 @@ func (h *heard) words(v *wire.AgentView, now time.Time) string {
 
 // agoWords returns how long ago a timestamp was, in parentheses.
 func agoWords(stamp string, now time.Time) string {
-	passed, ok := term.Between(stamp, wire.Timestamp(now))
+	passed, ok := term.Between(stamp, object.Timestamp(now))
 	if !ok {
 		return ""
 	}

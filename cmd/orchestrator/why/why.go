@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // Command returns the why command.
@@ -159,7 +160,7 @@ func since(stamp string, now time.Time) string {
 		return ""
 	}
 	words := " since " + term.Clock(stamp, now, time.TimeOnly)
-	if passed, ok := term.Between(stamp, wire.Timestamp(now)); ok {
+	if passed, ok := term.Between(stamp, object.Timestamp(now)); ok {
 		words += " (" + term.Duration(max(0, passed)) + ")"
 	}
 	return words
