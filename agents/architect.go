@@ -5,9 +5,10 @@ import (
 	"errors"
 	"sync"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Lead configures LeadAs. Agents that need only Do can call Session.Lead instead.
@@ -29,7 +30,7 @@ func (s *Session) Lead(ctx context.Context, do func(ctx context.Context, a *Arch
 
 // LeadAs is like Lead, but also passes every message to lead.Hear.
 func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
-	if err := s.opened(wire.AgentArchitect); err != nil {
+	if err := s.opened(session.AgentArchitect); err != nil {
 		return err
 	}
 	listens, stop := context.WithCancelCause(ctx)
@@ -76,8 +77,8 @@ func (a *Architect) Assign(ctx context.Context, developer string, work Assignmen
 }
 
 // AbortSession ends the session for all its members. The message may go to any one of them.
-func (a *Architect) AbortSession(ctx context.Context, to wire.AgentIdentifier, reason string) error {
-	_, err := a.Abort(ctx, to, Abort{Scope: wire.AbortSession, Reason: reason})
+func (a *Architect) AbortSession(ctx context.Context, to session.Agent, reason string) error {
+	_, err := a.Abort(ctx, to, Abort{Scope: session.AbortSession, Reason: reason})
 	return err
 }
 
@@ -113,17 +114,17 @@ func (a *Architect) told(said *Said) {
 		a.hear(said)
 	}
 	switch body := said.Body.(type) {
-	case *wire.Completion:
+	case *session.Completion:
 		var what Completion
 		if said.Read(&what) == nil {
 			a.Task(body.TaskID).put(update{completion: &what})
 		}
-	case *wire.ReviewResult:
+	case *session.ReviewResult:
 		var what ReviewResult
 		if said.Read(&what) == nil {
 			a.Task(body.TaskID).put(update{result: &what})
 		}
-	case *wire.Feedback:
+	case *session.Feedback:
 		if body.TaskID != "" && body.ActionRequired && said.ReplyTo != "" {
 			a.Task(body.TaskID).put(update{feedback: body, answers: said.ReplyTo})
 		}

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // leading runs an architect in the background.
@@ -35,9 +36,9 @@ func (t *talk) completes(assignment *agents.Said, what agents.Completion) {
 	require.NoError(t, assignment.Read(&work))
 	what.TaskID = work.Task.TaskID
 	if what.Status == "" {
-		what.Status = wire.OutcomeCompleted
+		what.Status = session.OutcomeCompleted
 	}
-	t.deliver(spoken{from: coder, to: lead, replyTo: assignment.MessageID, kind: wire.TypeTaskCompletion, payload: what})
+	t.deliver(spoken{from: coder, to: lead, replyTo: assignment.MessageID, kind: session.TypeTaskCompletion, payload: what})
 }
 
 func (t *talk) judges(request *agents.Said, result agents.ReviewResult) {
@@ -45,7 +46,7 @@ func (t *talk) judges(request *agents.Said, result agents.ReviewResult) {
 	var asked agents.ReviewRequest
 	require.NoError(t, request.Read(&asked))
 	result.ReviewID, result.TaskID = asked.ReviewID, asked.TaskID
-	t.deliver(spoken{from: judge, to: lead, replyTo: request.MessageID, kind: wire.TypeReviewResult, payload: result})
+	t.deliver(spoken{from: judge, to: lead, replyTo: request.MessageID, kind: session.TypeReviewResult, payload: result})
 }
 
 // shows answers a look at the session.
@@ -58,55 +59,55 @@ func (t *talk) shows(task wire.SessionTask) {
 }
 
 var changes = agents.ReviewResult{
-	Verdict: wire.VerdictChangesRequested, Summary: "almost",
+	Verdict: session.VerdictChangesRequested, Summary: "almost",
 	Findings: []agents.Finding{
-		{FindingID: "f-1", Severity: wire.SeverityMajor, Category: wire.CategoryBug, Description: "it leaks", Suggestion: "a lid", Location: agents.Location{File: "kettle/a", LineStart: 3}},
-		{FindingID: "f-2", Severity: wire.SeverityMinor, Category: wire.CategoryStyle, Description: "it was blue", FixedIn: 1, Location: agents.Location{File: "kettle/b"}},
-		{FindingID: "f-3", Severity: wire.SeveritySuggestion, Category: wire.CategoryStyle, Description: "it could sing", Location: agents.Location{File: "kettle/b"}},
+		{FindingID: "f-1", Severity: session.SeverityMajor, Category: session.CategoryBug, Description: "it leaks", Suggestion: "a lid", Location: agents.Location{File: "kettle/a", LineStart: 3}},
+		{FindingID: "f-2", Severity: session.SeverityMinor, Category: session.CategoryStyle, Description: "it was blue", FixedIn: 1, Location: agents.Location{File: "kettle/b"}},
+		{FindingID: "f-3", Severity: session.SeveritySuggestion, Category: session.CategoryStyle, Description: "it could sing", Location: agents.Location{File: "kettle/b"}},
 	},
-	RequiredChanges: []agents.RequiredChange{{ChangeID: "c-1", Priority: wire.FixMust, Findings: []string{"f-1"}, Description: "make it tight"}},
+	RequiredChanges: []agents.RequiredChange{{ChangeID: "c-1", Priority: session.FixMust, Findings: []string{"f-1"}, Description: "make it tight"}},
 }
 
-var approval = agents.ReviewResult{Verdict: wire.VerdictApproved, Summary: "fine"}
+var approval = agents.ReviewResult{Verdict: session.VerdictApproved, Summary: "fine"}
 
 // TestDeliver: assigned, completed, reviewed, revised with what the review found,
 // and approved.
 func TestDeliver(t *testing.T) {
 	converse(t, func(t *talk) {
 		done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
-		first := t.hears(wire.TypeTaskAssignment, nil)
-		t.deliver(spoken{from: coder, to: lead, kind: wire.TypeAcknowledgment, replyTo: first.MessageID, payload: map[string]any{}})
+		first := t.hears(session.TypeTaskAssignment, nil)
+		t.deliver(spoken{from: coder, to: lead, kind: session.TypeAcknowledgment, replyTo: first.MessageID, payload: map[string]any{}})
 		t.completes(first, agents.Completion{Changes: agents.FileChanges{Deleted: []string{"kettle/a"}}})
 
 		var asked agents.ReviewRequest
-		request := t.hears(wire.TypeReviewRequest, &asked)
+		request := t.hears(session.TypeReviewRequest, &asked)
 		require.Equal(t, []string{"kettle/a"}, asked.Scope.Files)
-		require.Equal(t, []string{wire.FocusLogic}, asked.Scope.FocusAreas)
+		require.Equal(t, []string{session.FocusLogic}, asked.Scope.FocusAreas)
 		require.Equal(t, agents.ReviewContext{TaskDescription: "boil water", AcceptanceCriteria: []string{"it boils"}}, asked.Context)
 		t.judges(request, changes)
 		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
 
 		var again agents.Assignment
-		second := t.hears(wire.TypeTaskAssignment, &again)
+		second := t.hears(session.TypeTaskAssignment, &again)
 		require.NotEqual(t, first.MessageID, second.MessageID)
 		const found = "The review says changes_requested: almost\n- must_fix: make it tight\n" +
 			"- major (bug) in kettle/a:3: it leaks Suggestion: a lid\n- suggestion (style) in kettle/b: it could sing"
 		require.Equal(t, "boil water\n\n"+found, again.Task.Description)
-		require.Equal(t, []agents.Attempt{{Number: 1, Outcome: wire.VerdictChangesRequested, Feedback: found}}, again.Task.Context.PreviousAttempts)
+		require.Equal(t, []agents.Attempt{{Number: 1, Outcome: session.VerdictChangesRequested, Feedback: found}}, again.Task.Context.PreviousAttempts)
 		require.Equal(t, []string{"kettle/**"}, again.Task.Constraints.Scope)
-		t.completes(second, agents.Completion{Status: wire.OutcomePartial})
+		t.completes(second, agents.Completion{Status: session.OutcomePartial})
 
 		var once agents.ReviewRequest
-		last := t.hears(wire.TypeReviewRequest, &once)
+		last := t.hears(session.TypeReviewRequest, &once)
 		require.NotEqual(t, asked.ReviewID, once.ReviewID)
 		require.Equal(t, "boil water", once.Context.TaskDescription)
 		require.Equal(t, []agents.ReviewSummary{{
-			Number: 1, Verdict: wire.VerdictChangesRequested, KeyFindings: []string{"major (bug) in kettle/a:3: it leaks Suggestion: a lid"},
+			Number: 1, Verdict: session.VerdictChangesRequested, KeyFindings: []string{"major (bug) in kettle/a:3: it leaks Suggestion: a lid"},
 		}}, once.Context.PreviousReviews)
 		t.judges(last, approval)
 
 		require.NoError(t, <-done)
-		require.Equal(t, []any{"kettle", 2, wire.VerdictApproved, false}, []any{delivery.TaskID, delivery.Reviews, delivery.Review.Verdict, delivery.Forced})
+		require.Equal(t, []any{"kettle", 2, session.VerdictApproved, false}, []any{delivery.TaskID, delivery.Reviews, delivery.Review.Verdict, delivery.Forced})
 		for _, said := range []*agents.Said{request, second, last} {
 			require.Equal(t, first.CorrelationID, said.CorrelationID)
 		}
@@ -120,26 +121,26 @@ func TestDeliverUnderNewNames(t *testing.T) {
 			Developer: "coder", Reviewer: "judge", Assignment: boil("kettle"),
 			Rename: func(attempt int) string { return "kettle-" + string(rune('0'+attempt)) },
 		})
-		first := t.hears(wire.TypeTaskAssignment, nil)
+		first := t.hears(session.TypeTaskAssignment, nil)
 		t.completes(first, agents.Completion{})
-		t.judges(t.hears(wire.TypeReviewRequest, nil), changes)
+		t.judges(t.hears(session.TypeReviewRequest, nil), changes)
 		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
 		var again agents.Assignment
-		second := t.hears(wire.TypeTaskAssignment, &again)
+		second := t.hears(session.TypeTaskAssignment, &again)
 		require.Equal(t, []string{"kettle-2", first.CorrelationID}, []string{again.Task.TaskID, second.CorrelationID})
 		t.completes(second, agents.Completion{})
-		t.judges(t.hears(wire.TypeReviewRequest, nil), approval)
+		t.judges(t.hears(session.TypeReviewRequest, nil), approval)
 		require.NoError(t, <-done)
 		require.Equal(t, "kettle-2", delivery.TaskID)
 	})
 }
 
 func TestDeliverWithoutAReviewer(t *testing.T) {
-	for status, want := range map[string]error{wire.OutcomeCompleted: nil, wire.OutcomePartial: agents.ErrIncomplete, wire.OutcomeFailed: agents.ErrIncomplete} {
+	for status, want := range map[string]error{session.OutcomeCompleted: nil, session.OutcomePartial: agents.ErrIncomplete, session.OutcomeFailed: agents.ErrIncomplete} {
 		converse(t, func(t *talk) {
 			order := agents.Order{Developer: "coder", Assignment: boil("")}
 			done, delivery := t.delivering(order)
-			t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{Status: status, Summary: "so"})
+			t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{Status: status, Summary: "so"})
 			require.ErrorIs(t, <-done, want)
 			require.Equal(t, "so", delivery.Completion.Summary)
 			require.Len(t, delivery.TaskID, 36, "it has got an id")
@@ -151,8 +152,8 @@ func TestDeliverWithoutAReviewer(t *testing.T) {
 func TestDeliveriesThatComeToNothing(t *testing.T) {
 	taken := &wire.Error{Code: wire.CodeConflict, Message: "it is over", Details: map[string]any{"reason": "task_id_taken"}}
 	reviewed := func(t *talk, result agents.ReviewResult) {
-		t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
-		t.judges(t.hears(wire.TypeReviewRequest, nil), result)
+		t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{})
+		t.judges(t.hears(session.TypeReviewRequest, nil), result)
 	}
 	usedUp := func(task wire.SessionTask) func(t *talk) {
 		return func(t *talk) {
@@ -165,7 +166,7 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		return func(t *talk) {
 			reviewed(t, changes)
 			require.NoError(t, t.peer.Refuse(t.request("get-session").ID, &wire.Error{Code: wire.CodeDenied, Message: "no"}))
-			t.undeliver(t.hears(wire.TypeTaskAssignment, nil), taken)
+			t.undeliver(t.hears(session.TypeTaskAssignment, nil), taken)
 			task.TaskID = "kettle"
 			t.shows(task)
 		}
@@ -175,34 +176,34 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		want string // the error
 	}{
 		"it cannot be assigned": {
-			goes: func(t *talk) { t.undeliver(t.hears(wire.TypeTaskAssignment, nil), taken) },
+			goes: func(t *talk) { t.undeliver(t.hears(session.TypeTaskAssignment, nil), taken) },
 			want: "not delivered: it is over (INVALID_REQUEST)",
 		},
 		"it is rejected": {
 			goes: func(t *talk) {
-				reviewed(t, agents.ReviewResult{Verdict: wire.VerdictRejected})
+				reviewed(t, agents.ReviewResult{Verdict: session.VerdictRejected})
 			},
 			want: agents.ErrRejected.Error(),
 		},
 		"it cannot be reviewed": {
 			goes: func(t *talk) {
-				t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
-				request := t.hears(wire.TypeReviewRequest, nil)
-				feedback := spoken{from: judge, to: lead, kind: wire.TypeFeedback, replyTo: request.MessageID, payload: agents.Feedback{
-					Type: wire.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "another",
+				t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{})
+				request := t.hears(session.TypeReviewRequest, nil)
+				feedback := spoken{from: judge, to: lead, kind: session.TypeFeedback, replyTo: request.MessageID, payload: agents.Feedback{
+					Type: session.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "another",
 				}}
 				t.deliver(feedback)
-				feedback.payload = agents.Feedback{Type: wire.FeedbackGuidance, Content: "nice", TaskID: "kettle"}
+				feedback.payload = agents.Feedback{Type: session.FeedbackGuidance, Content: "nice", TaskID: "kettle"}
 				t.deliver(feedback)
-				feedback.payload = agents.Feedback{Type: wire.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "kettle"}
+				feedback.payload = agents.Feedback{Type: session.FeedbackClarification, Subject: "no", Content: "no eyes", ActionRequired: true, TaskID: "kettle"}
 				t.deliver(feedback)
 			},
 			want: agents.ErrUnreviewed.Error() + ": no: no eyes",
 		},
 		"there is no reviewer": {
 			goes: func(t *talk) {
-				t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
-				t.undeliver(t.hears(wire.TypeReviewRequest, nil), &wire.Error{Code: wire.CodeTimeout, Message: "judge does not run"})
+				t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{})
+				t.undeliver(t.hears(session.TypeReviewRequest, nil), &wire.Error{Code: wire.CodeTimeout, Message: "judge does not run"})
 			},
 			want: "not delivered: judge does not run (TIMEOUT)",
 		},
@@ -215,7 +216,7 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
 		},
 		"it is aborted when done": {
-			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: wire.EscalateAbort}),
+			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateAbort}),
 			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
 		},
 		"it is over by then": {
@@ -224,12 +225,12 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		},
 		"it goes on elsewhere": {goes: refused(wire.SessionTask{Phase: wire.PhaseWorking}), want: "not delivered: it is over (INVALID_REQUEST)"},
 		"it is cancelled": {
-			goes: func(t *talk) { t.hears(wire.TypeTaskAssignment, nil); t.notify(agents.TaskCancelled, "kettle") },
+			goes: func(t *talk) { t.hears(session.TypeTaskAssignment, nil); t.notify(agents.TaskCancelled, "kettle") },
 			want: "task kettle is cancelled: for a test",
 		},
 		"it is in the hands of people": {
 			goes: func(t *talk) {
-				t.hears(wire.TypeTaskAssignment, nil)
+				t.hears(session.TypeTaskAssignment, nil)
 				t.notify(agents.TaskUpdated, "kettle")
 				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseWorking})
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "A person is asked"}))
@@ -239,7 +240,7 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		},
 		"it cannot be looked at": {
 			goes: func(t *talk) {
-				t.hears(wire.TypeTaskAssignment, nil)
+				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "something"}))
 				require.NoError(t, t.peer.Refuse(t.request("get-session").ID, &wire.Error{Code: wire.CodeDenied, Message: "no"}))
 			},
@@ -247,7 +248,7 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		},
 		"its last word is lost": {
 			goes: func(t *talk) {
-				t.hears(wire.TypeTaskAssignment, nil)
+				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "gone"}))
 				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskFailed})
 			},
@@ -255,13 +256,13 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		},
 		"the agent has to go": {
 			goes: func(t *talk) {
-				t.hears(wire.TypeTaskAssignment, nil)
+				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
 			},
 			want: agents.ErrShutdown.Error(),
 		},
 		"the stream ends": {
-			goes: func(t *talk) { t.hears(wire.TypeTaskAssignment, nil); t.peer.End() },
+			goes: func(t *talk) { t.hears(session.TypeTaskAssignment, nil); t.peer.End() },
 			want: "the orchestrator has closed the stream: " + io.EOF.Error(),
 		},
 	} {
@@ -278,15 +279,15 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 // TestForced: what was reviewed often enough may be taken as it is, which may be
 // known before it is revised, or after.
 func TestForced(t *testing.T) {
-	taken := wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: wire.EscalateForceApprove}
+	taken := wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateForceApprove}
 	for _, late := range []bool{false, true} {
 		converse(t, func(t *talk) {
 			done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
-			t.completes(t.hears(wire.TypeTaskAssignment, nil), agents.Completion{})
-			t.judges(t.hears(wire.TypeReviewRequest, nil), changes)
+			t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{})
+			t.judges(t.hears(session.TypeReviewRequest, nil), changes)
 			if late {
 				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
-				t.hears(wire.TypeTaskAssignment, nil)
+				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "Approved all the same"}))
 			}
 			t.shows(taken)
@@ -300,7 +301,7 @@ func TestForced(t *testing.T) {
 func TestTheLastWordOfATask(t *testing.T) {
 	converse(t, func(t *talk) {
 		done, delivery := t.delivering(agents.Order{Developer: "coder", Assignment: boil("kettle")})
-		assignment := t.hears(wire.TypeTaskAssignment, nil)
+		assignment := t.hears(session.TypeTaskAssignment, nil)
 		t.notify(agents.TaskUpdated, "kettle")
 		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone})
 		<-time.After(time.Second)
@@ -332,9 +333,9 @@ func TestTasksBesideEachOther(t *testing.T) {
 				},
 			})
 		})
-		kettle, lid := t.hears(wire.TypeTaskAssignment, nil), t.hears(wire.TypeTaskAssignment, nil)
+		kettle, lid := t.hears(session.TypeTaskAssignment, nil), t.hears(session.TypeTaskAssignment, nil)
 		t.completes(lid, agents.Completion{})
-		t.deliver(spoken{from: coder, to: lead, kind: wire.TypeTaskCompletion, payload: agents.Completion{TaskID: "of an earlier life", Status: wire.OutcomeCompleted}})
+		t.deliver(spoken{from: coder, to: lead, kind: session.TypeTaskCompletion, payload: agents.Completion{TaskID: "of an earlier life", Status: session.OutcomeCompleted}})
 		t.completes(kettle, agents.Completion{})
 		require.NoError(t, <-done)
 		require.Len(t, heard, 3)
@@ -355,12 +356,12 @@ func TestAbort(t *testing.T) {
 			_, err = task.Completion(ctx)
 			return errors.Join(err, a.AbortSession(ctx, coder, "all of it"))
 		})
-		t.hears(wire.TypeTaskAssignment, nil)
+		t.hears(session.TypeTaskAssignment, nil)
 		var abort agents.Abort
-		require.Equal(t, coder, t.hears(wire.TypeAbort, &abort).To)
-		require.Equal(t, agents.Abort{Scope: wire.AbortTask, TargetID: "kettle", Reason: "enough", CleanupRequired: true}, abort)
-		t.hears(wire.TypeAbort, &abort)
-		require.Equal(t, agents.Abort{Scope: wire.AbortSession, TargetID: "kitchen", Reason: "all of it"}, abort)
+		require.Equal(t, coder, t.hears(session.TypeAbort, &abort).To)
+		require.Equal(t, agents.Abort{Scope: session.AbortTask, TargetID: "kettle", Reason: "enough", CleanupRequired: true}, abort)
+		t.hears(session.TypeAbort, &abort)
+		require.Equal(t, agents.Abort{Scope: session.AbortSession, TargetID: "kitchen", Reason: "all of it"}, abort)
 		var ended *agents.Ended
 		require.ErrorAs(t, <-done, &ended)
 		require.Equal(t, agents.Ended{TaskID: "kettle", State: wire.TaskCancelled, Why: "enough"}, *ended)

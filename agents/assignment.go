@@ -1,6 +1,8 @@
 package agents
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire/session"
+)
 
 // Assignment is a task as an architect gives it to a developer.
 type Assignment struct {
@@ -61,7 +63,7 @@ func After(tasks ...string) []TaskDependency {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return []TaskDependency{{DependsOn: tasks, Type: wire.DependsHard}}
+	return []TaskDependency{{DependsOn: tasks, Type: session.DependsHard}}
 }
 
 // Progress reports how far a developer is with a task.
@@ -76,15 +78,15 @@ type Progress struct {
 
 // Completion reports the outcome of a task.
 type Completion struct {
-	TaskID      string                   `json:"task_id"` // "" means the id of the assignment
-	Status      string                   `json:"status"`  // "" means wire.OutcomeCompleted
-	Changes     FileChanges              `json:"changes"`
-	Summary     string                   `json:"summary"`
-	Notes       string                   `json:"implementation_notes,omitzero"`
-	SelfReview  SelfReview               `json:"self_review"`
-	Blockers    []string                 `json:"blockers,omitzero"` // why it is not completed
-	Suggestions []string                 `json:"suggestions,omitzero"`
-	Error       *wire.TaskExecutionError `json:"error,omitzero"` // details of the failure: an extension
+	TaskID      string                  `json:"task_id"` // "" means the id of the assignment
+	Status      string                  `json:"status"`  // "" means wire.OutcomeCompleted
+	Changes     FileChanges             `json:"changes"`
+	Summary     string                  `json:"summary"`
+	Notes       string                  `json:"implementation_notes,omitzero"`
+	SelfReview  SelfReview              `json:"self_review"`
+	Blockers    []string                `json:"blockers,omitzero"` // why it is not completed
+	Suggestions []string                `json:"suggestions,omitzero"`
+	Error       *session.ExecutionError `json:"error,omitzero"` // details of the failure: an extension
 }
 
 // FileChanges are the files that a developer has changed.
@@ -124,7 +126,7 @@ func (c FileChanges) Touched() []string {
 
 // typed fills in the change type of each file that has none.
 func (c FileChanges) typed() FileChanges {
-	return FileChanges{Created: typed(c.Created, wire.ChangeCreated), Modified: typed(c.Modified, wire.ChangeModified), Deleted: c.Deleted}
+	return FileChanges{Created: typed(c.Created, session.ChangeCreated), Modified: typed(c.Modified, session.ChangeModified), Deleted: c.Deleted}
 }
 
 func typed(files []FileChange, change string) []FileChange {

@@ -3,7 +3,7 @@ package agents
 import (
 	"context"
 
-	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Order describes a task to deliver: completed and, with a Reviewer, approved.
@@ -49,7 +49,7 @@ func (t *SessionTask) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	if err != nil && d.Reviews > 0 {
 		err = t.architect.settled(ctx, d.TaskID, err)
 	}
-	d.Forced = err == nil && d.Review.Verdict == wire.VerdictChangesRequested
+	d.Forced = err == nil && d.Review.Verdict == session.VerdictChangesRequested
 	return d, err
 }
 
@@ -59,7 +59,7 @@ func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again
 	switch {
 	case err != nil:
 		return false, err
-	case d.Completion.Status == wire.OutcomeFailed, o.Reviewer == "" && d.Completion.Status != wire.OutcomeCompleted:
+	case d.Completion.Status == session.OutcomeFailed, o.Reviewer == "" && d.Completion.Status != session.OutcomeCompleted:
 		return false, ErrIncomplete
 	case o.Reviewer == "":
 		return false, nil
@@ -71,9 +71,9 @@ func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again
 	d.TaskID, d.Review = t.ID(), result
 	d.Reviews++
 	switch result.Verdict {
-	case wire.VerdictApproved:
+	case session.VerdictApproved:
 		return false, nil
-	case wire.VerdictRejected:
+	case session.VerdictRejected:
 		return false, ErrRejected
 	}
 	if err := t.mayRevise(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Developer configures DevelopAs. Agents that need only Do can call Session.Develop instead.
@@ -52,7 +52,7 @@ func (s *Session) Develop(ctx context.Context, do func(ctx context.Context, task
 
 // DevelopAs is like Develop, with the settings of a Developer.
 func (s *Session) DevelopAs(ctx context.Context, developer Developer) error {
-	if err := s.opened(wire.AgentDeveloper); err != nil {
+	if err := s.opened(session.AgentDeveloper); err != nil {
 		return err
 	}
 	developer.Capacity = max(developer.Capacity, 1)
@@ -72,7 +72,7 @@ type developing struct {
 // assigned returns the errand for an assignment, or nil for any other message.
 func (d *developing) assigned(said *Said) *errand {
 	a := &Assigned{Said: said, session: d.Session}
-	if said.MessageType != wire.TypeTaskAssignment || said.Read(&a.Assignment) != nil {
+	if said.MessageType != session.TypeTaskAssignment || said.Read(&a.Assignment) != nil {
 		return nil
 	}
 	return &errand{
@@ -144,9 +144,9 @@ func (d *developing) mend(ctx context.Context, e *errand, a *Assigned, why *Unde
 		return d.complete(ctx, e, a, completion, err)
 	case outside:
 		what := failing(Completion{}, e.task, fmt.Errorf("%w; what may be changed: %s", why, strings.Join(scope, ", ")))
-		what.Error.ErrorType = wire.ExecutionScopeViolation
+		what.Error.ErrorType = session.ExecutionScopeViolation
 		return d.complete(ctx, e, a, what, nil)
-	case why.ErrorType == wire.DeliveryMalformed:
+	case why.ErrorType == session.DeliveryMalformed:
 		return d.complete(ctx, e, a, Completion{}, why)
 	}
 	return why
@@ -167,16 +167,16 @@ func failing(what Completion, task string, err error) Completion {
 	if strings.TrimSpace(why) == "" {
 		why = "it failed without a word"
 	}
-	kind := wire.ExecutionException
+	kind := session.ExecutionException
 	if errors.Is(err, context.DeadlineExceeded) {
-		kind = wire.ExecutionTimeout
+		kind = session.ExecutionTimeout
 	}
-	what.Status = wire.OutcomeFailed
+	what.Status = session.OutcomeFailed
 	what.Summary = cmp.Or(what.Summary, why)
 	what.Blockers = append(what.Blockers[:len(what.Blockers):len(what.Blockers)], why)
 	if what.Error == nil {
-		what.Error = &wire.TaskExecutionError{
-			TaskID: task, ErrorType: kind, ErrorMessage: why, Recoverable: true, SuggestedAction: wire.SuggestRetry,
+		what.Error = &session.ExecutionError{
+			TaskID: task, ErrorType: kind, ErrorMessage: why, Recoverable: true, SuggestedAction: session.SuggestRetry,
 		}
 	}
 	return what

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // developing runs a Developer in the background.
@@ -22,21 +23,21 @@ func (t *talk) developing(d agents.Developer) <-chan error {
 // assigned has a task assigned to the agent and acknowledged.
 func (t *talk) assigned(id, task string) {
 	t.Helper()
-	t.deliver(spoken{id: id, from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil(task)})
-	ack := t.hears(wire.TypeAcknowledgment, nil)
+	t.deliver(spoken{id: id, from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil(task)})
+	ack := t.hears(session.TypeAcknowledgment, nil)
 	require.Equal(t, id, ack.ReplyTo)
 	synctest.Wait()
 }
 
 func (t *talk) aborted(scope, target string) {
 	t.Helper()
-	t.deliver(spoken{from: lead, to: coder, kind: wire.TypeAbort, payload: agents.Abort{Scope: scope, TargetID: target, Reason: "enough"}})
+	t.deliver(spoken{from: lead, to: coder, kind: session.TypeAbort, payload: agents.Abort{Scope: scope, TargetID: target, Reason: "enough"}})
 }
 
 func (t *talk) completed() agents.Completion {
 	t.Helper()
 	var what agents.Completion
-	t.hears(wire.TypeTaskCompletion, &what)
+	t.hears(session.TypeTaskCompletion, &what)
 	synctest.Wait()
 	return what
 }
@@ -71,7 +72,7 @@ func TestDevelop(t *testing.T) {
 		},
 		"it fails": {
 			do: func(context.Context, *agents.Assigned) (agents.Completion, error) {
-				return agents.Completion{Summary: "half of it", Status: wire.OutcomePartial}, errors.New("no gas")
+				return agents.Completion{Summary: "half of it", Status: session.OutcomePartial}, errors.New("no gas")
 			},
 			want: `{"task_id":"kettle","status":"failed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]},
 				"summary":"half of it","self_review":{"tests_run":false,"tests_passed":false,"type_check_passed":false},"blockers":["no gas"],
@@ -91,7 +92,7 @@ func TestDevelop(t *testing.T) {
 				s := t.as(coder)
 				done := doing(func() error { return s.Develop(t.Context(), each.do) })
 				t.assigned("msg-1", "kettle")
-				said := t.hears(wire.TypeTaskCompletion, nil)
+				said := t.hears(session.TypeTaskCompletion, nil)
 				require.JSONEq(t, each.want, string(said.Payload))
 				require.Equal(t, []string{"msg-1", "chain"}, []string{said.ReplyTo, said.CorrelationID})
 				require.NoError(t, t.shutDown(done))
@@ -116,7 +117,7 @@ func TestDevelopersThatPanicOrMakeNoSense(t *testing.T) {
 		panics = false
 		t.assigned("msg-2", "kettle")
 		what := t.completed()
-		require.Equal(t, wire.OutcomeFailed, what.Status)
+		require.Equal(t, session.OutcomeFailed, what.Status)
 		require.Contains(t, what.Summary, "status must be one of")
 		require.NoError(t, t.shutDown(done))
 	})
@@ -145,7 +146,7 @@ func TestProgressByItself(t *testing.T) {
 			{170 * time.Second, agents.Progress{TaskID: "kettle", Percent: 40, Step: "heating", Files: []string{"kettle/lid"}}},
 		} {
 			var how agents.Progress
-			said := t.hears(wire.TypeTaskProgress, &how)
+			said := t.hears(session.TypeTaskProgress, &how)
 			require.Equal(t, want.Progress, how)
 			require.Equal(t, want.at, time.Since(begun))
 			require.Equal(t, "chain", said.CorrelationID)
@@ -159,8 +160,8 @@ func TestProgressByItself(t *testing.T) {
 
 func TestTasksThatAreAborted(t *testing.T) {
 	for name, end := range map[string]func(t *talk){
-		"the task":            func(t *talk) { t.aborted(wire.AbortTask, "kettle") },
-		"the session":         func(t *talk) { t.aborted(wire.AbortSession, "kitchen") },
+		"the task":            func(t *talk) { t.aborted(session.AbortTask, "kettle") },
+		"the session":         func(t *talk) { t.aborted(session.AbortSession, "kitchen") },
 		"by the orchestrator": func(t *talk) { t.notify(agents.TaskCancelled, "kettle") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +169,8 @@ func TestTasksThatAreAborted(t *testing.T) {
 				why := make(chan error, 1)
 				done := t.developing(agents.Developer{Do: untilOff(why)})
 				t.assigned("msg-1", "kettle")
-				t.aborted(wire.AbortTask, "another")
-				t.aborted(wire.AbortSession, "another")
+				t.aborted(session.AbortTask, "another")
+				t.aborted(session.AbortSession, "another")
 				end(t)
 				require.ErrorIs(t, <-why, agents.ErrCancelled)
 				require.NoError(t, t.shutDown(done))
@@ -184,15 +185,15 @@ func TestTasksThatAreAborted(t *testing.T) {
 func TestAssignmentsInTheOrderOfTheLine(t *testing.T) {
 	converse(t, func(t *talk) {
 		t.notify(agents.TaskCancelled, "kettle")
-		t.deliver(spoken{id: "msg-1", from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("kettle")})
-		t.deliver(spoken{id: "msg-2", from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("lid")})
+		t.deliver(spoken{id: "msg-1", from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil("kettle")})
+		t.deliver(spoken{id: "msg-2", from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil("lid")})
 		t.notify(agents.TaskCancelled, "lid")
 		done := t.developing(agents.Developer{Capacity: 2, Do: func(ctx context.Context, task *agents.Assigned) (agents.Completion, error) {
 			<-time.After(time.Second)
 			return agents.Completion{}, ctx.Err()
 		}})
-		said := &agents.Said{SessionMessage: &wire.SessionMessage{}}
-		for said.MessageType != wire.TypeTaskCompletion { // there may be two acknowledgments
+		said := &agents.Said{Message: &session.Message{}}
+		for said.MessageType != session.TypeTaskCompletion { // there may be two acknowledgments
 			var err error
 			said, err = t.peer.Said()
 			require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestAssignmentsThatComeAgain(t *testing.T) {
 		why := make(chan error, 2)
 		done := t.developing(agents.Developer{Do: untilOff(why)})
 		t.assigned("msg-1", "kettle")
-		t.deliver(spoken{id: "msg-1", from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("kettle")})
+		t.deliver(spoken{id: "msg-1", from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil("kettle")})
 		require.Empty(t, why, "the same message changes nothing")
 		t.assigned("msg-2", "kettle")
 		require.EqualError(t, <-why, "the task was assigned again")
@@ -233,16 +234,16 @@ func TestCapacity(t *testing.T) {
 		t.assigned("msg-3", "c")
 		require.Len(t, begun, 2)
 
-		query := spoken{id: "msg-4", from: lead, to: coder, kind: wire.TypeStatusQuery, payload: agents.StatusQuery{}}
+		query := spoken{id: "msg-4", from: lead, to: coder, kind: session.TypeStatusQuery, payload: agents.StatusQuery{}}
 		t.deliver(query)
 		var status agents.Status
-		require.Equal(t, "msg-4", t.hears(wire.TypeStatusResponse, &status).ReplyTo)
+		require.Equal(t, "msg-4", t.hears(session.TypeStatusResponse, &status).ReplyTo)
 		require.Equal(t, agents.Status{State: "busy", Tasks: []agents.TaskStatus{
 			{TaskID: "a", Step: "at work"}, {TaskID: "b", Step: "at work"}, {TaskID: "c", Step: "waiting for its turn"},
 		}}, status)
 		query.id, query.payload = "msg-5", agents.StatusQuery{TaskID: "b"}
 		t.deliver(query)
-		t.hears(wire.TypeStatusResponse, &status)
+		t.hears(session.TypeStatusResponse, &status)
 		require.Equal(t, []agents.TaskStatus{{TaskID: "b", Step: "at work"}}, status.Tasks)
 
 		close(finish)
@@ -273,19 +274,19 @@ func TestRescope(t *testing.T) {
 		})
 		t.assigned("msg-1", "kettle")
 		for _, want := range []string{"first", "within kettle/**", "within kettle/**"} {
-			said := t.hears(wire.TypeTaskCompletion, nil)
+			said := t.hears(session.TypeTaskCompletion, nil)
 			require.Contains(t, string(said.Payload), want)
 			t.undeliver(said, outside)
 		}
 		var what agents.Completion
-		last := t.hears(wire.TypeTaskCompletion, &what)
-		require.Equal(t, []string{"failed", wire.ExecutionScopeViolation}, []string{what.Status, what.Error.ErrorType})
+		last := t.hears(session.TypeTaskCompletion, &what)
+		require.Equal(t, []string{"failed", session.ExecutionScopeViolation}, []string{what.Status, what.Error.ErrorType})
 		require.Equal(t, "not delivered: lid.go is not to be changed (INVALID_REQUEST); what may be changed: kettle/**", what.Summary)
 		t.undeliver(last, outside)
 		require.Contains(t, string(t.report("log").Payload), "task kettle, given up")
 
 		t.assigned("msg-2", "lid")
-		t.undeliver(t.hears(wire.TypeTaskCompletion, nil), outside)
+		t.undeliver(t.hears(session.TypeTaskCompletion, nil), outside)
 		t.report("error")
 		require.Equal(t, "it panicked: no idea", t.completed().Summary)
 		require.NoError(t, t.shutDown(done))
@@ -300,15 +301,15 @@ func TestCompletionsThatAreRefused(t *testing.T) {
 			return agents.Completion{}, nil
 		}})
 		t.assigned("msg-1", "kettle")
-		t.undeliver(t.hears(wire.TypeTaskCompletion, nil), outside)
-		require.Equal(t, wire.OutcomeFailed, t.completed().Status)
+		t.undeliver(t.hears(session.TypeTaskCompletion, nil), outside)
+		require.Equal(t, session.OutcomeFailed, t.completed().Status)
 
 		t.assigned("msg-2", "kettle")
-		t.undeliver(t.hears(wire.TypeTaskCompletion, nil), &wire.Error{Code: wire.CodeInvalid, Message: "no sense"})
+		t.undeliver(t.hears(session.TypeTaskCompletion, nil), &wire.Error{Code: wire.CodeInvalid, Message: "no sense"})
 		require.Equal(t, "not delivered: no sense (INVALID_REQUEST)", t.completed().Summary)
 
 		t.assigned("msg-3", "kettle")
-		t.undeliver(t.hears(wire.TypeTaskCompletion, nil), &wire.Error{Code: wire.CodeConflict, Message: "it has ended"})
+		t.undeliver(t.hears(session.TypeTaskCompletion, nil), &wire.Error{Code: wire.CodeConflict, Message: "it has ended"})
 		require.Contains(t, string(t.report("log").Payload), "it has ended")
 		require.NoError(t, t.shutDown(done))
 		requireSilence(t)

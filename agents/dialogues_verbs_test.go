@@ -8,6 +8,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // calls are the verbs of the SDK, by operation.
@@ -154,7 +155,7 @@ type speech struct {
 	Developer  string               `json:"developer"`
 	Reviewer   string               `json:"reviewer"`
 	TaskID     string               `json:"task_id"`
-	To         wire.AgentIdentifier `json:"to"`
+	To         session.Agent        `json:"to"`
 	Assignment agents.Assignment    `json:"assignment"`
 	Progress   agents.Progress      `json:"progress"`
 	Completion agents.Completion    `json:"completion"`

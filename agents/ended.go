@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Ended is the error of a task that has ended, or waits for a person, without the result that
@@ -61,7 +62,7 @@ func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error)
 		switch {
 		case t.Phase == wire.PhaseHuman:
 			return &Ended{TaskID: task, State: wire.TaskNeedsHuman, Why: why}, nil
-		case t.Phase == wire.PhaseOver && t.Escalated == wire.EscalateAbort: // it may have been done before
+		case t.Phase == wire.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
 			return &Ended{TaskID: task, State: wire.TaskCancelled, Why: why}, nil
 		case t.Phase == wire.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
 			return &Ended{TaskID: task, State: t.State, Why: why}, nil

@@ -7,11 +7,12 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // kitchen is who an agent of the examples is; an agent that the orchestrator has
 // started leaves it empty.
-func kitchen(who wire.AgentIdentifier) agents.Identity {
+func kitchen(who session.Agent) agents.Identity {
 	return agents.Identity{Agent: who.AgentID, Type: who.AgentType, Session: "kitchen"}
 }
 
@@ -22,15 +23,15 @@ func ExampleArchitect_Deliver() {
 		defer peer.Close()
 		assignment, _ := peer.Said()
 		fmt.Println(assignment.MessageType, "for", assignment.To.AgentID)
-		_ = peer.Say(spoken{from: coder, to: lead, kind: wire.TypeTaskCompletion, payload: agents.Completion{
-			TaskID: "kettle", Status: wire.OutcomeCompleted, Changes: agents.FileChanges{Created: []agents.FileChange{{Path: "kettle/lid", Type: wire.ChangeCreated}}},
+		_ = peer.Say(spoken{from: coder, to: lead, kind: session.TypeTaskCompletion, payload: agents.Completion{
+			TaskID: "kettle", Status: session.OutcomeCompleted, Changes: agents.FileChanges{Created: []agents.FileChange{{Path: "kettle/lid", Type: session.ChangeCreated}}},
 		}}.line())
 		var asked agents.ReviewRequest
 		request, _ := peer.Said()
 		_ = request.Read(&asked)
 		fmt.Println(request.MessageType, "of", asked.Scope.Files)
-		_ = peer.Say(spoken{from: judge, to: lead, kind: wire.TypeReviewResult, payload: agents.ReviewResult{
-			ReviewID: asked.ReviewID, TaskID: "kettle", Verdict: wire.VerdictApproved, Summary: "fine",
+		_ = peer.Say(spoken{from: judge, to: lead, kind: session.TypeReviewResult, payload: agents.ReviewResult{
+			ReviewID: asked.ReviewID, TaskID: "kettle", Verdict: session.VerdictApproved, Summary: "fine",
 		}}.line())
 	}()
 
@@ -63,7 +64,7 @@ func ExampleSession_Develop() {
 	conn, peer := agents.Pipe()
 	go func() { // the architect's part, and the orchestrator's
 		defer peer.Close()
-		_ = peer.Say(spoken{id: "msg-1", from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("kettle")}.line())
+		_ = peer.Say(spoken{id: "msg-1", from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil("kettle")}.line())
 		for range 3 {
 			said, _ := peer.Said()
 			fmt.Println(said.MessageType, "in", said.CorrelationID)
@@ -101,7 +102,7 @@ func ExampleSession_Review() {
 	conn, peer := agents.Pipe()
 	go func() {
 		defer peer.Close()
-		_ = peer.Say(spoken{id: "msg-5", from: lead, to: judge, kind: wire.TypeReviewRequest, payload: agents.ReviewRequest{
+		_ = peer.Say(spoken{id: "msg-5", from: lead, to: judge, kind: session.TypeReviewRequest, payload: agents.ReviewRequest{
 			ReviewID: "review-1", TaskID: "kettle", Scope: agents.ReviewScope{Files: []string{"kettle/lid"}},
 		}}.line())
 		var result agents.ReviewResult
@@ -118,13 +119,13 @@ func ExampleSession_Review() {
 	}
 	err = joined.Review(context.Background(), func(ctx context.Context, request agents.ReviewRequest) (agents.ReviewResult, error) {
 		return agents.ReviewResult{
-			Verdict: wire.VerdictChangesRequested, Summary: "It does not close",
+			Verdict: session.VerdictChangesRequested, Summary: "It does not close",
 			Findings: []agents.Finding{{
-				FindingID: "loose", Severity: wire.SeverityMajor, Category: wire.CategoryBug,
+				FindingID: "loose", Severity: session.SeverityMajor, Category: session.CategoryBug,
 				Location: agents.Location{File: request.Scope.Files[0], LineStart: 7}, Description: "the lid is loose", Rationale: "steam gets out",
 			}},
 			RequiredChanges: []agents.RequiredChange{{
-				ChangeID: "tighten", Priority: wire.FixMust, Findings: []string{"loose"}, Description: "make it tight",
+				ChangeID: "tighten", Priority: session.FixMust, Findings: []string{"loose"}, Description: "make it tight",
 			}},
 		}, nil
 	})

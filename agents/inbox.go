@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // inbox holds the errands of a developer or a reviewer, one for each message that asks for
@@ -79,9 +80,9 @@ func (d *inbox) told(ctx context.Context, said *Said) {
 		d.hear(said)
 	}
 	switch body := said.Body.(type) {
-	case *wire.Abort:
+	case *session.Abort:
 		d.abort(body)
-	case *wire.StatusQuery:
+	case *session.StatusQuery:
 		d.running.Go(func() { d.troubled(d.tellStatus(ctx, said, body.TaskID)) })
 	default:
 		if e := d.begin(said); e != nil {
@@ -91,9 +92,9 @@ func (d *inbox) told(ctx context.Context, said *Said) {
 }
 
 // abort cancels what an architect aborts. It ignores aborts of other sessions.
-func (d *inbox) abort(what *wire.Abort) {
+func (d *inbox) abort(what *session.Abort) {
 	switch {
-	case what.Scope == wire.AbortTask:
+	case what.Scope == session.AbortTask:
 		d.cancel(what.TargetID, what.Reason)
 	case d.me.Session == "" || d.me.Session == what.TargetID:
 		d.cancel("", what.Reason)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // errand is work that a session message asks for.
@@ -107,7 +107,7 @@ func (d *inbox) lost(ctx context.Context, sent *Sent) {
 	why := sent.undelivered()
 	d.running.Go(func() {
 		switch {
-		case !answer && (sent.kind == wire.TypeTaskCompletion || sent.kind == wire.TypeReviewResult): // expects comes yet
+		case !answer && (sent.kind == session.TypeTaskCompletion || sent.kind == session.TypeReviewResult): // expects comes yet
 		case !answer:
 			d.troubled(why)
 		case e.mended >= mendings:

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Pipe connects an agent with a Peer in memory, for tests of agents. It has no buffer: a write
@@ -80,7 +81,7 @@ func (p *Peer) Said() (*Said, error) {
 // Undelivered reports that a session message was not delivered. Next is the time of the next
 // attempt, or "" for none.
 func (p *Peer) Undelivered(id, next string, why *wire.Error) error {
-	what := wire.Undelivered(id, why)
+	what := session.Undelivered(id, why)
 	what.NextRetryAt = next
 	return p.write(sealed().AppendDeliveryError(nil, []byte(wire.Quote(id)), what, why))
 }

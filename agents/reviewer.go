@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Reviewer configures ReviewAs. Agents that need only Do can call Session.Review instead.
@@ -42,7 +42,7 @@ func (s *Session) Review(ctx context.Context, do func(ctx context.Context, reque
 
 // ReviewAs is like Review, with the settings of a Reviewer.
 func (s *Session) ReviewAs(ctx context.Context, reviewer Reviewer) error {
-	if err := s.opened(wire.AgentReviewer); err != nil {
+	if err := s.opened(session.AgentReviewer); err != nil {
 		return err
 	}
 	r := &judging{inbox: inbox{Session: s, hear: reviewer.Hear}, Reviewer: reviewer}
@@ -66,7 +66,7 @@ type review struct {
 // asked is the errand of a request.
 func (r *judging) asked(said *Said) *errand {
 	v := &review{said: said}
-	if said.MessageType != wire.TypeReviewRequest || said.Read(&v.request) != nil {
+	if said.MessageType != session.TypeReviewRequest || said.Read(&v.request) != nil {
 		return nil
 	}
 	return &errand{
@@ -126,7 +126,7 @@ func (r *judging) tell(ctx context.Context, e *errand, v *review, failed error) 
 		failed = fmt.Errorf("its result cannot be told: %w", err)
 	}
 	_, err := r.Answer(ctx, v.said, Feedback{
-		Type: wire.FeedbackClarification, Subject: "the review " + v.request.ReviewID + " cannot be made",
+		Type: session.FeedbackClarification, Subject: "the review " + v.request.ReviewID + " cannot be made",
 		Content: failed.Error(), ActionRequired: true, TaskID: v.request.TaskID,
 	})
 	return err

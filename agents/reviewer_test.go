@@ -10,12 +10,13 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // asked has the agent asked for a review.
 func (t *talk) asked(id, review, task string) {
 	t.Helper()
-	t.deliver(spoken{id: id, from: lead, to: judge, kind: wire.TypeReviewRequest, payload: agents.ReviewRequest{
+	t.deliver(spoken{id: id, from: lead, to: judge, kind: session.TypeReviewRequest, payload: agents.ReviewRequest{
 		ReviewID: review, TaskID: task, Criteria: agents.ReviewCriteria{CustomChecks: []agents.CustomCheck{{Name: "n", Command: "false"}}},
 	}})
 }
@@ -25,13 +26,13 @@ func TestReview(t *testing.T) {
 		s := t.as(judge)
 		done := doing(func() error {
 			return s.Review(t.Context(), func(_ context.Context, r agents.ReviewRequest) (agents.ReviewResult, error) {
-				return agents.ReviewResult{Verdict: wire.VerdictApproved, Summary: r.Criteria.CustomChecks[0].Name, Verification: agents.Verification{
+				return agents.ReviewResult{Verdict: session.VerdictApproved, Summary: r.Criteria.CustomChecks[0].Name, Verification: agents.Verification{
 					Tests: agents.CheckResult{Passed: true}, TypeCheck: agents.CheckResult{Passed: true},
 				}}, nil
 			})
 		})
 		t.asked("msg-1", "r-1", "kettle")
-		said := t.hears(wire.TypeReviewResult, nil)
+		said := t.hears(session.TypeReviewResult, nil)
 		require.Equal(t, "msg-1", said.ReplyTo)
 		require.JSONEq(t, `{"review_id":"r-1","task_id":"kettle","verdict":"approved","findings":[],"summary":"n",
 			"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}}}`, string(said.Payload))
@@ -64,7 +65,7 @@ func TestReviewsThatCannotBeMade(t *testing.T) {
 				t.report("error")
 			}
 			var feedback agents.Feedback
-			require.Equal(t, id, t.hears(wire.TypeFeedback, &feedback).ReplyTo)
+			require.Equal(t, id, t.hears(session.TypeFeedback, &feedback).ReplyTo)
 			require.Contains(t, feedback.Content, want)
 			require.True(t, feedback.ActionRequired)
 			require.Equal(t, []string{"kettle", "the review r-1 cannot be made"}, []string{feedback.TaskID, feedback.Subject})
@@ -80,21 +81,21 @@ func TestResultsOfReviewsThatAreRefused(t *testing.T) {
 		done := doing(func() error {
 			return s.ReviewAs(t.Context(), agents.Reviewer{
 				Do: func(context.Context, agents.ReviewRequest) (agents.ReviewResult, error) {
-					return agents.ReviewResult{Verdict: wire.VerdictApproved}, nil
+					return agents.ReviewResult{Verdict: session.VerdictApproved}, nil
 				},
 				Mend: func(_ context.Context, r agents.ReviewRequest, result agents.ReviewResult, why *agents.Undelivered) (agents.ReviewResult, error) {
-					require.Equal(t, wire.VerdictApproved, result.Verdict)
-					result.Verdict, result.Summary = wire.VerdictApproved, why.Message
+					require.Equal(t, session.VerdictApproved, result.Verdict)
+					result.Verdict, result.Summary = session.VerdictApproved, why.Message
 					return result, nil
 				},
 			})
 		})
 		t.asked("msg-1", "r-1", "kettle")
 		for range 3 {
-			t.undeliver(t.hears(wire.TypeReviewResult, nil), open)
+			t.undeliver(t.hears(session.TypeReviewResult, nil), open)
 		}
 		var feedback agents.Feedback
-		t.hears(wire.TypeFeedback, &feedback)
+		t.hears(session.TypeFeedback, &feedback)
 		require.Equal(t, "not delivered: something is open (INVALID_REQUEST)", feedback.Content)
 		require.Contains(t, string(t.report("log").Payload), "something is open")
 		require.NoError(t, t.shutDown(done))

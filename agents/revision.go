@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
+
+	"orchestrator/wire/session"
 )
 
 // asking fills in the empty fields of a review request from the task, with a new id.
@@ -20,7 +20,7 @@ func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
 		r.Scope.Files = t.done.Changes.Touched()
 	}
 	if r.Scope.FocusAreas == nil {
-		r.Scope.FocusAreas = []string{wire.FocusLogic}
+		r.Scope.FocusAreas = []string{session.FocusLogic}
 	}
 	r.Context.TaskDescription = cmp.Or(r.Context.TaskDescription, t.first)
 	if r.Context.AcceptanceCriteria == nil {
@@ -36,7 +36,7 @@ func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
 func (t *SessionTask) reviewed(result ReviewResult) {
 	key := []string{}
 	for _, f := range result.Findings {
-		if f.FixedIn == 0 && f.Severity != wire.SeveritySuggestion {
+		if f.FixedIn == 0 && f.Severity != session.SeveritySuggestion {
 			key = append(key, f.String())
 		}
 	}

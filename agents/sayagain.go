@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // A lane repeats session messages that were refused because of a rate limit or a full queue. A
@@ -53,7 +53,7 @@ func laneOf(sent *Sent, why *Undelivered) (name string, ok bool) {
 	var crowd struct {
 		Waiting float64 `json:"waiting"`
 	}
-	ok = why.ErrorType == wire.DeliveryTimeout && object.DecodeOwn(why.Details, &crowd) == nil && crowd.Waiting > 0
+	ok = why.ErrorType == session.DeliveryTimeout && object.DecodeOwn(why.Details, &crowd) == nil && crowd.Waiting > 0
 	return sent.to, ok
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 )
 
 // asks has the agent ask another one how it is, in the background.
-func (t *talk) asks(s *agents.Session, whom wire.AgentIdentifier, task string) <-chan *agents.Sent {
+func (t *talk) asks(s *agents.Session, whom session.Agent, task string) <-chan *agents.Sent {
 	done := make(chan *agents.Sent, 1)
 	go func() {
 		sent, err := s.AskStatus(context.WithoutCancel(t.Context()), whom, agents.StatusQuery{TaskID: task})
@@ -41,7 +42,7 @@ func (t *talk) asks(s *agents.Session, whom wire.AgentIdentifier, task string) <
 func (t *talk) queried() (said *agents.Said, task string) {
 	t.Helper()
 	var about agents.StatusQuery
-	said = t.hears(wire.TypeStatusQuery, &about)
+	said = t.hears(session.TypeStatusQuery, &about)
 	return said, about.TaskID
 }
 
@@ -193,12 +194,12 @@ func TestSaidAgainAtTheEnd(t *testing.T) {
 					return agents.Completion{Summary: "it boils"}, nil
 				}})
 				t.assigned("msg-1", "kettle")
-				completion := t.hears(wire.TypeTaskCompletion, nil)
+				completion := t.hears(session.TypeTaskCompletion, nil)
 				t.undeliver(completion, tooMuch)
 				since := time.Now()
 				ends(t)
 				synctest.Wait()
-				again := t.hears(wire.TypeTaskCompletion, nil)
+				again := t.hears(session.TypeTaskCompletion, nil)
 				require.LessOrEqual(t, time.Since(since), 1250*time.Millisecond)
 				require.Equal(t, completion.MessageID, again.MessageID)
 				require.NoError(t, <-done)
@@ -233,13 +234,13 @@ func TestLinesThatAreGone(t *testing.T) {
 		for n := range 2 {
 			done := doing(func() (err error) {
 				var now *agents.Sent
-				now, err = s.GiveFeedback(t.Context(), coder, agents.Feedback{Type: wire.FeedbackGuidance, Content: long})
+				now, err = s.GiveFeedback(t.Context(), coder, agents.Feedback{Type: session.FeedbackGuidance, Content: long})
 				if n == 0 {
 					sent = now
 				}
 				return err
 			})
-			said := t.hears(wire.TypeFeedback, nil)
+			said := t.hears(session.TypeFeedback, nil)
 			require.NoError(t, <-done)
 			if n == 0 {
 				first = said
@@ -264,7 +265,7 @@ func TestDevelopersSayItInTheSession(t *testing.T) {
 			return agents.Completion{}, nil
 		}})
 		for _, task := range []string{"goes well", "fails", "panics"} {
-			t.say(spoken{from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil(task)}.line())
+			t.say(spoken{from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil(task)}.line())
 			t.notify(agents.TaskAssigned, task) // which is for those who have it from a queue
 			for completed := false; !completed; {
 				line, message, err := t.peer.Hear()
@@ -272,7 +273,7 @@ func TestDevelopersSayItInTheSession(t *testing.T) {
 				_, asks := message.(*wire.Request)
 				require.False(t, asks, line)
 				said, ok := message.(*wire.Session)
-				completed = ok && said.Message.MessageType == wire.TypeTaskCompletion
+				completed = ok && said.Message.MessageType == session.TypeTaskCompletion
 			}
 		}
 		require.NoError(t, t.shutDown(done))

@@ -14,6 +14,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Identity identifies an agent in a session.
@@ -48,8 +49,8 @@ func (c *Conn) OpenSession(me Identity) (*Session, error) {
 	switch {
 	case me.Agent == "":
 		return nil, fmt.Errorf("%w: $ORC_AGENT_ID is not set", errNobody)
-	case !slices.Contains(wire.AgentTypes, me.Type):
-		return nil, fmt.Errorf("%w: %q is none of the types %q ($ORC_SESSION_TYPE)", errNobody, me.Type, wire.AgentTypes)
+	case !slices.Contains(session.AgentTypes, me.Type):
+		return nil, fmt.Errorf("%w: %q is none of the types %q ($ORC_SESSION_TYPE)", errNobody, me.Type, session.AgentTypes)
 	}
 	return &Session{conn: c, me: me, count: new(atomic.Int64)}, nil
 }
@@ -77,36 +78,36 @@ func (s *Session) Chain(correlation string) *Session {
 }
 
 // ArchitectID returns the identifier of an architect, for use as a recipient.
-func ArchitectID(name string) wire.AgentIdentifier {
-	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentArchitect}
+func ArchitectID(name string) session.Agent {
+	return session.Agent{AgentID: name, AgentType: session.AgentArchitect}
 }
 
 // DeveloperID returns the identifier of a developer.
-func DeveloperID(name string) wire.AgentIdentifier {
-	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentDeveloper}
+func DeveloperID(name string) session.Agent {
+	return session.Agent{AgentID: name, AgentType: session.AgentDeveloper}
 }
 
 // ReviewerID returns the identifier of a reviewer.
-func ReviewerID(name string) wire.AgentIdentifier {
-	return wire.AgentIdentifier{AgentID: name, AgentType: wire.AgentReviewer}
+func ReviewerID(name string) session.Agent {
+	return session.Agent{AgentID: name, AgentType: session.AgentReviewer}
 }
 
 // speech is an outgoing session message.
 type speech struct {
-	MessageID      string               `json:"message_id"`
-	Timestamp      string               `json:"timestamp"`
-	SequenceNumber int64                `json:"sequence_number"`
-	From           wire.AgentIdentifier `json:"from_agent"`
-	To             wire.AgentIdentifier `json:"to_agent"`
-	MessageType    string               `json:"message_type"`
-	Payload        wire.Raw             `json:"payload"`
-	CorrelationID  string               `json:"correlation_id,omitzero"`
-	ReplyTo        string               `json:"reply_to,omitzero"`
-	SessionID      string               `json:"session_id,omitzero"`
+	MessageID      string        `json:"message_id"`
+	Timestamp      string        `json:"timestamp"`
+	SequenceNumber int64         `json:"sequence_number"`
+	From           session.Agent `json:"from_agent"`
+	To             session.Agent `json:"to_agent"`
+	MessageType    string        `json:"message_type"`
+	Payload        wire.Raw      `json:"payload"`
+	CorrelationID  string        `json:"correlation_id,omitzero"`
+	ReplyTo        string        `json:"reply_to,omitzero"`
+	SessionID      string        `json:"session_id,omitzero"`
 }
 
 // to returns a message that answers no other.
-func (s *Session) to(whom wire.AgentIdentifier, kind string) speech {
+func (s *Session) to(whom session.Agent, kind string) speech {
 	return speech{To: whom, MessageType: kind, CorrelationID: s.chain, SessionID: s.me.Session}
 }
 
@@ -145,7 +146,7 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 	body, err := asObject(payload)
 	if err == nil {
 		m.MessageID, m.Payload = uuid.NewString(), body
-		m.From = wire.AgentIdentifier{AgentID: s.me.Agent, AgentType: s.me.Type}
+		m.From = session.Agent{AgentID: s.me.Agent, AgentType: s.me.Type}
 		err = s.conn.writeBehind(ctx, m.To.AgentID, func() (line []byte, err error) {
 			m.SequenceNumber, m.Timestamp = s.count.Add(1), object.Timestamp(time.Now())
 			if line, err = m.spell(); err == nil {

@@ -12,6 +12,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 var (
@@ -21,7 +22,7 @@ var (
 )
 
 // as opens a session for the agent of a talk.
-func (t *talk) as(who wire.AgentIdentifier) *agents.Session {
+func (t *talk) as(who session.Agent) *agents.Session {
 	t.Helper()
 	s, err := t.agent.OpenSession(agents.Identity{Agent: who.AgentID, Type: who.AgentType, Session: "kitchen"})
 	require.NoError(t, err)
@@ -32,7 +33,7 @@ func (t *talk) as(who wire.AgentIdentifier) *agents.Session {
 type spoken struct {
 	id, chain, replyTo string
 	seq                int64
-	from, to           wire.AgentIdentifier
+	from, to           session.Agent
 	kind               string
 	payload            any
 }
@@ -99,7 +100,7 @@ func TestSessionVerbs(t *testing.T) {
 		s := t.as(lead)
 		var sent *agents.Sent
 		done := doing(func() (err error) { sent, err = s.Assign(t.Context(), "coder", boil("kettle")); return err })
-		first := t.hears(wire.TypeTaskAssignment, nil)
+		first := t.hears(session.TypeTaskAssignment, nil)
 		require.NoError(t, <-done)
 		require.JSONEq(t, `{
 			"task":{"task_id":"kettle","task_description":"boil water","context":{"specs":[],"reference_files":[]},
@@ -113,16 +114,16 @@ func TestSessionVerbs(t *testing.T) {
 
 		chained := s.Chain("mine")
 		for kind, say := range map[string]func() (*agents.Sent, error){
-			wire.TypeReviewRequest: func() (*agents.Sent, error) {
+			session.TypeReviewRequest: func() (*agents.Sent, error) {
 				return chained.RequestReview(t.Context(), "judge", agents.ReviewRequest{TaskID: "kettle"})
 			},
-			wire.TypeAbort: func() (*agents.Sent, error) {
-				return chained.Abort(t.Context(), coder, agents.Abort{Scope: wire.AbortSession, Reason: "enough"})
+			session.TypeAbort: func() (*agents.Sent, error) {
+				return chained.Abort(t.Context(), coder, agents.Abort{Scope: session.AbortSession, Reason: "enough"})
 			},
-			wire.TypeFeedback: func() (*agents.Sent, error) {
-				return chained.GiveFeedback(t.Context(), judge, agents.Feedback{Type: wire.FeedbackGuidance})
+			session.TypeFeedback: func() (*agents.Sent, error) {
+				return chained.GiveFeedback(t.Context(), judge, agents.Feedback{Type: session.FeedbackGuidance})
 			},
-			wire.TypeStatusQuery: func() (*agents.Sent, error) {
+			session.TypeStatusQuery: func() (*agents.Sent, error) {
 				return chained.AskStatus(t.Context(), judge, agents.StatusQuery{TaskID: "kettle"})
 			},
 		} {
@@ -140,23 +141,23 @@ func TestSessionVerbs(t *testing.T) {
 func TestAnswersKeepTheChain(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(coder)
-		t.deliver(spoken{id: "msg-7-kettle", seq: 41, from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: boil("kettle")})
+		t.deliver(spoken{id: "msg-7-kettle", seq: 41, from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil("kettle")})
 		var said *agents.Said
 		for said = range t.agent.Talk(t.Context()) {
 			break
 		}
 		for kind, say := range map[string]func() (*agents.Sent, error){
-			wire.TypeAcknowledgment: func() (*agents.Sent, error) { return s.Acknowledge(t.Context(), said) },
-			wire.TypeTaskProgress: func() (*agents.Sent, error) {
+			session.TypeAcknowledgment: func() (*agents.Sent, error) { return s.Acknowledge(t.Context(), said) },
+			session.TypeTaskProgress: func() (*agents.Sent, error) {
 				return s.Report(t.Context(), said, agents.Progress{Percent: 12.5, Step: "filling"})
 			},
-			wire.TypeTaskCompletion: func() (*agents.Sent, error) {
+			session.TypeTaskCompletion: func() (*agents.Sent, error) {
 				return s.Complete(t.Context(), said, agents.Completion{Summary: "it boils", Changes: agents.FileChanges{Created: []agents.FileChange{{Path: "kettle/a"}}}})
 			},
-			wire.TypeFeedback: func() (*agents.Sent, error) {
-				return s.Answer(t.Context(), said, agents.Feedback{Type: wire.FeedbackQuestion})
+			session.TypeFeedback: func() (*agents.Sent, error) {
+				return s.Answer(t.Context(), said, agents.Feedback{Type: session.FeedbackQuestion})
 			},
-			wire.TypeStatusResponse: func() (*agents.Sent, error) { return s.TellStatus(t.Context(), said, agents.Status{}) },
+			session.TypeStatusResponse: func() (*agents.Sent, error) { return s.TellStatus(t.Context(), said, agents.Status{}) },
 		} {
 			done := doing(func() error { _, err := say(); return err })
 			answer := t.hears(kind, nil)
@@ -164,7 +165,7 @@ func TestAnswersKeepTheChain(t *testing.T) {
 			require.Equal(t, []any{"chain", lead}, []any{answer.CorrelationID, answer.To}, kind)
 			require.Greater(t, answer.SequenceNumber, int64(41))
 			require.Equal(t, "msg-7-kettle", answer.ReplyTo)
-			if kind == wire.TypeTaskCompletion {
+			if kind == session.TypeTaskCompletion {
 				require.Contains(t, string(answer.Payload), `"task_id":"kettle","status":"completed"`)
 				require.Contains(t, string(answer.Payload), `"change_type":"created"`)
 			}
@@ -180,7 +181,7 @@ func TestSessionsRefuseWhatMakesNoSense(t *testing.T) {
 		require.ErrorContains(t, err, "task_assignment: it cannot be said: task.task_id must not be empty")
 		_, err = s.GiveFeedback(t.Context(), coder, agents.Feedback{Type: "praise"})
 		require.ErrorContains(t, err, "feedback_type must be one of")
-		_, err = s.TellStatus(t.Context(), &agents.Said{SessionMessage: &wire.SessionMessage{From: coder}}, []int{1})
+		_, err = s.TellStatus(t.Context(), &agents.Said{Message: &session.Message{From: coder}}, []int{1})
 		require.ErrorContains(t, err, "a payload must be an object")
 		_, err = t.as(coder).Assign(t.Context(), "judge", boil("kettle"))
 		require.ErrorContains(t, err, "task_assignment is for an agent of the type architect to say")
@@ -196,7 +197,7 @@ func TestSessionsRefuseWhatMakesNoSense(t *testing.T) {
 func TestWhoIsWhoInASession(t *testing.T) {
 	conn, peer := agents.Pipe()
 	defer peer.Close()
-	_, err := conn.OpenSession(agents.Identity{Type: wire.AgentDeveloper})
+	_, err := conn.OpenSession(agents.Identity{Type: session.AgentDeveloper})
 	require.ErrorContains(t, err, "$ORC_AGENT_ID is not set")
 	_, err = conn.OpenSession(agents.Identity{Agent: "coder", Type: "worker"})
 	require.ErrorContains(t, err, `"worker" is none of the types`)

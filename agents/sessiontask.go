@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A SessionTask is a task that an architect has assigned. Only one goroutine at a time may wait
@@ -35,7 +36,7 @@ type SessionTask struct {
 type update struct {
 	completion *Completion
 	result     *ReviewResult
-	feedback   *wire.Feedback
+	feedback   *session.Feedback
 	answers    string // the message that the feedback answers
 	notice     *wire.TaskNotice
 	cancelled  bool
@@ -45,11 +46,11 @@ type update struct {
 func (m *update) kind() string {
 	switch {
 	case m.completion != nil:
-		return wire.TypeTaskCompletion
+		return session.TypeTaskCompletion
 	case m.result != nil:
-		return wire.TypeReviewResult
+		return session.TypeReviewResult
 	case m.feedback != nil:
-		return wire.TypeFeedback
+		return session.TypeFeedback
 	case m.cancelled:
 		return TaskCancelled
 	}
@@ -196,7 +197,7 @@ func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) er
 	id, developer := t.id, t.developer
 	t.mu.Unlock()
 	_, err := t.session().Abort(ctx, DeveloperID(developer), Abort{
-		Scope: wire.AbortTask, TargetID: id, Reason: reason, CleanupRequired: cleanup,
+		Scope: session.AbortTask, TargetID: id, Reason: reason, CleanupRequired: cleanup,
 	})
 	if err == nil {
 		t.put(update{notice: &wire.TaskNotice{TaskID: id, Reason: reason}, cancelled: true})

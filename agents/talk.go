@@ -7,11 +7,12 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Said is a session message from another agent.
 type Said struct {
-	*wire.SessionMessage
+	*session.Message
 	Payload wire.Raw // as it came
 }
 
@@ -42,7 +43,7 @@ func plainNumbers(text wire.Raw) wire.Raw {
 
 // readSaid parses a session message as the orchestrator does, from any sender.
 func readSaid(line []byte) (*Said, error) {
-	message, wrong := wire.ReadSessionMessage(line, depth)
+	message, wrong := session.Read(line, depth)
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -50,7 +51,7 @@ func readSaid(line []byte) (*Said, error) {
 	if wrong := whole.Read(message.Document, depth, ""); wrong != nil {
 		return nil, wrong
 	}
-	return &Said{SessionMessage: message, Payload: whole.Document("payload")}, nil
+	return &Said{Message: message, Payload: whole.Document("payload")}, nil
 }
 
 // heard is a session event: a message for the agent, or one of its own that was not delivered.

@@ -9,12 +9,13 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // TestTalk: each message is heard once, in order, and a line that is none is not.
 func TestTalk(t *testing.T) {
 	converse(t, func(t *talk) {
-		query := spoken{from: lead, to: coder, kind: wire.TypeStatusQuery, payload: map[string]any{}}
+		query := spoken{from: lead, to: coder, kind: session.TypeStatusQuery, payload: map[string]any{}}
 		for n := range 3 {
 			query.id = fmt.Sprintf("msg-%d", n)
 			t.say(query.line())
@@ -43,7 +44,7 @@ func TestTalk(t *testing.T) {
 // TestTalkForgetsTheOldest: what a connection remembers has a bound.
 func TestTalkForgetsTheOldest(t *testing.T) {
 	converse(t, func(t *talk) {
-		query := spoken{from: lead, to: coder, kind: wire.TypeStatusQuery, payload: map[string]any{}}
+		query := spoken{from: lead, to: coder, kind: session.TypeStatusQuery, payload: map[string]any{}}
 		for n := range 4200 {
 			query.id = fmt.Sprintf("msg-%d", n)
 			t.say(query.line())
@@ -63,7 +64,7 @@ func TestTalkForgetsTheOldest(t *testing.T) {
 // TestNumbersOfOthers: whoever checks a message takes 3.0 for a whole number.
 func TestNumbersOfOthers(t *testing.T) {
 	converse(t, func(t *talk) {
-		t.deliver(spoken{from: lead, to: coder, kind: wire.TypeTaskAssignment, payload: wire.Raw(`{"priority":"low","max_iterations":3.0,"task":{
+		t.deliver(spoken{from: lead, to: coder, kind: session.TypeTaskAssignment, payload: wire.Raw(`{"priority":"low","max_iterations":3.0,"task":{
 			"task_id":"kettle","task_description":"","context":{"specs":[],"reference_files":[]},"acceptance_criteria":[],"extra":1,
 			"constraints":{"scope":[],"testing_required":true}}}`)})
 		for said := range t.agent.Talk(t.Context()) {
@@ -84,7 +85,7 @@ func TestUndelivered(t *testing.T) {
 		s := t.as(lead)
 		var sent *agents.Sent
 		done := doing(func() (err error) { sent, err = s.Assign(t.Context(), "coder", boil("kettle")); return err })
-		t.hears(wire.TypeTaskAssignment, nil)
+		t.hears(session.TypeTaskAssignment, nil)
 		require.NoError(t, <-done)
 		require.NoError(t, sent.Err())
 
@@ -102,7 +103,7 @@ func TestUndelivered(t *testing.T) {
 		require.EqualError(t, sent.Err(), "not delivered: not so (INVALID_REQUEST)")
 		var why *agents.Undelivered
 		require.ErrorAs(t, sent.Err(), &why)
-		require.Equal(t, wire.DeliveryRejected, why.ErrorType)
+		require.Equal(t, session.DeliveryRejected, why.ErrorType)
 		require.Equal(t, agents.ReasonConflict, why.Reason())
 		scope, outside := why.Scope()
 		require.True(t, outside)

@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/session"
 )
 
 // enough is more tasks than are remembered.
@@ -42,9 +43,9 @@ func TestTasksThatAreForgotten(t *testing.T) {
 			}
 			return err
 		})
-		assignment := t.hears(wire.TypeTaskAssignment, nil)
+		assignment := t.hears(session.TypeTaskAssignment, nil)
 		for n := range enough {
-			t.say(spoken{from: coder, to: lead, kind: wire.TypeTaskCompletion, payload: agents.Completion{TaskID: fmt.Sprint(n), Status: wire.OutcomeCompleted}}.line())
+			t.say(spoken{from: coder, to: lead, kind: session.TypeTaskCompletion, payload: agents.Completion{TaskID: fmt.Sprint(n), Status: session.OutcomeCompleted}}.line())
 		}
 		synctest.Wait()
 		close(lone)
@@ -75,13 +76,13 @@ func TestTidingsThatNobodyLooksFor(t *testing.T) {
 			return err
 		})
 		say := func(task, summary string) {
-			t.say(spoken{from: coder, to: lead, kind: wire.TypeTaskCompletion, payload: agents.Completion{TaskID: task, Status: wire.OutcomeCompleted, Summary: summary}}.line())
+			t.say(spoken{from: coder, to: lead, kind: session.TypeTaskCompletion, payload: agents.Completion{TaskID: task, Status: session.OutcomeCompleted, Summary: summary}}.line())
 		}
 		say("kettle", "it boils")
 		for n := range 100 {
 			say("lid", fmt.Sprint(n))
-			t.say(spoken{from: judge, to: lead, kind: wire.TypeFeedback, replyTo: "msg-1", payload: agents.Feedback{
-				Type: wire.FeedbackClarification, ActionRequired: true, TaskID: "kettle",
+			t.say(spoken{from: judge, to: lead, kind: session.TypeFeedback, replyTo: "msg-1", payload: agents.Feedback{
+				Type: session.FeedbackClarification, ActionRequired: true, TaskID: "kettle",
 			}}.line())
 			t.notify(agents.TaskUpdated, "kettle")
 		}
@@ -118,7 +119,7 @@ func TestTheLastWordInTheLastMoment(t *testing.T) {
 				}
 				return err
 			})
-			assignment := t.hears(wire.TypeTaskAssignment, nil)
+			assignment := t.hears(session.TypeTaskAssignment, nil)
 			t.notify(agents.TaskUpdated, "kettle")
 			request := t.request("get-session")
 			synctest.Wait()
@@ -137,13 +138,13 @@ func TestNumbersFarAhead(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(coder)
 		for _, each := range []struct{ heard, said int64 }{{1 << 20, 1<<20 + 1}, {1 << 40, 1<<20 + 2}, {1<<20 + 7, 1<<20 + 8}} {
-			t.deliver(spoken{seq: each.heard, from: lead, to: coder, kind: wire.TypeStatusQuery, payload: map[string]any{}})
+			t.deliver(spoken{seq: each.heard, from: lead, to: coder, kind: session.TypeStatusQuery, payload: map[string]any{}})
 			var query *agents.Said
 			for query = range t.agent.Talk(t.Context()) {
 				break
 			}
 			done := doing(func() error { _, err := s.TellStatus(t.Context(), query, agents.Status{}); return err })
-			require.Equal(t, each.said, t.hears(wire.TypeStatusResponse, nil).SequenceNumber)
+			require.Equal(t, each.said, t.hears(session.TypeStatusResponse, nil).SequenceNumber)
 			require.NoError(t, <-done)
 		}
 	})

@@ -3,14 +3,14 @@ package agents
 import (
 	"fmt"
 
-	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Undelivered is the error of a session message that was not delivered.
 type Undelivered struct {
 	Refusal
-	wire.DeliveryError
+	session.DeliveryError
 }
 
 // Error returns the refusal and the number of attempts.

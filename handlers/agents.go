@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // An agent is an agent as the State knows it.
@@ -334,8 +335,8 @@ func same(a, b wire.Member) bool {
 // requeue lets a task wait for another agent.
 func (t *decision) requeue(k *task, f *taskRequeued) {
 	if w := k.work(); w != nil {
-		t.loseWork(w, &wire.TaskExecutionError{
-			ErrorType: wire.ExecutionException, ErrorMessage: f.Why, SuggestedAction: wire.SuggestReassign,
+		t.loseWork(w, &session.ExecutionError{
+			ErrorType: session.ExecutionException, ErrorMessage: f.Why, SuggestedAction: session.SuggestReassign,
 		})
 		return
 	}

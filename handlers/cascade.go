@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // complete ends a task with success. All consequences are decided in the same turn, so that they
@@ -17,7 +18,7 @@ func (t *decision) complete(k *task, result *wire.Result, mk *requestKey) {
 	t.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: t.responded == k, Request: mk, read: result,
 	})
-	t.tellEnd(k, wire.OutcomeCompleted, "Completed by "+t.from.String())
+	t.tellEnd(k, session.OutcomeCompleted, "Completed by "+t.from.String())
 	for _, o := range result.Oddities {
 		t.odd(k, o)
 	}

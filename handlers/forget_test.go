@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // TestClosedSessionsAreForgotten: a State keeps the sessions that closed last. A session of a
 // forgotten name is a new one.
 func TestClosedSessionsAreForgotten(t *testing.T) {
 	c := newCrowded(t, Rules{KeepClosed: 2})
-	members := []wire.SessionMember{{AgentID: "a", AgentType: wire.AgentArchitect}, {AgentID: "b", AgentType: wire.AgentDeveloper}}
+	members := []wire.SessionMember{{AgentID: "a", AgentType: session.AgentArchitect}, {AgentID: "b", AgentType: session.AgentDeveloper}}
 	sync := func(ids ...string) {
 		set := &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RolePlanner}, {ID: "b", Role: wire.RoleWorker}}}
 		for _, id := range ids {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // An outboxItem is a session message that its recipient may not have read. It waits for a run,
@@ -35,7 +36,7 @@ func (p *outboxItem) date() (time.Time, int64) { return p.next, p.seq }
 
 // lasting reports whether an item stays until its task or review is taken up.
 func (p *outboxItem) lasting() bool {
-	return p.kind == wire.TypeTaskAssignment || p.kind == wire.TypeReviewRequest
+	return p.kind == session.TypeTaskAssignment || p.kind == session.TypeReviewRequest
 }
 
 // told reports whether an item was written to a run that may not have read it. Its sender gets

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // This file handles session messages that their recipients do not read.
@@ -75,8 +76,8 @@ func (t *decision) tellUndelivered(p *outboxItem, retries int, next, why string)
 	}
 	t.out.Letters = append(t.out.Letters, Letter{
 		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Request: p.id, Form: wire.DialectSession,
-		Payload: &wire.DeliveryError{
-			OriginalMessageID: p.id, ErrorType: wire.DeliveryTimeout, RetryCount: retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
+		Payload: &session.DeliveryError{
+			OriginalMessageID: p.id, ErrorType: session.DeliveryTimeout, RetryCount: retries, MaxRetries: session.DeliveryRetries, NextRetryAt: next,
 		},
 		Refusal: &wire.Error{Code: wire.CodeTimeout, Message: text, Details: map[string]any{"to_agent": p.to.AgentID}},
 	})
@@ -124,14 +125,14 @@ func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 	w := t.state.workOn(s, p.task)
 	switch {
 	case w == nil:
-	case p.kind == wire.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
-		t.loseWork(w, &wire.TaskExecutionError{
-			ErrorType: wire.ExecutionException, SuggestedAction: wire.SuggestReassign,
+	case p.kind == session.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
+		t.loseWork(w, &session.ExecutionError{
+			ErrorType: session.ExecutionException, SuggestedAction: session.SuggestReassign,
 			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.to.AgentID, why),
 		})
-	case (p.kind == wire.TypeTaskCompletion || p.kind == wire.TypeReviewResult) && w.stands():
+	case (p.kind == session.TypeTaskCompletion || p.kind == session.TypeReviewResult) && w.stands():
 		t.askPerson(w, fmt.Sprintf("%s, who should say how it goes on, has not heard: %s", p.to.AgentID, why))
-	case p.kind == wire.TypeReviewRequest:
+	case p.kind == session.TypeReviewRequest:
 		t.loseReview(w, fmt.Sprintf("%s could not be given the review: %s", p.to.AgentID, why))
 	}
 }

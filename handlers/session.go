@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A sessionState is a group of agents that work together by session messages: architects, developers
@@ -149,4 +150,4 @@ const (
 const deepest = 10_000
 
 // deliveryRetries are the delays between attempts to deliver a message.
-var deliveryRetries = [wire.DeliveryRetries]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+var deliveryRetries = [session.DeliveryRetries]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // BenchmarkSay is what a progress message costs, from the line that an agent has
@@ -25,7 +26,7 @@ func BenchmarkSay(b *testing.B) {
 			p.state.removeItem(m.outbox[0])
 		}
 	}
-	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", wire.TypeTaskProgress, nil))
+	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", session.TypeTaskProgress, nil))
 	dev, arch := p.actor("dev"), p.actor("arch")
 	at := len(`{"from_agent":{"agent_id":"dev","agent_type":"developer"},"message_id":"msg-`)
 	require.Equal(b, "1000000000", string(line[at:at+10]))

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // What members of a session say.
@@ -94,9 +95,9 @@ func (w *world) confer() {
 		return
 	case n == 1:
 		d = w.smallTalk(s, name)
-	case s.typeOf(name) == wire.AgentArchitect:
+	case s.typeOf(name) == session.AgentArchitect:
 		d = w.plan(s, name)
-	case s.typeOf(name) == wire.AgentDeveloper:
+	case s.typeOf(name) == session.AgentDeveloper:
 		d = w.develop(s, name)
 	default:
 		d = w.judge(s, name)
@@ -138,11 +139,11 @@ func (w *world) spoil(s *sitting, d *draft) {
 	case 1:
 		d.to = w.memberOf(s, "")
 	case 2:
-		d.to, d.toType = "a12", wire.AgentDeveloper
+		d.to, d.toType = "a12", session.AgentDeveloper
 	case 3:
-		d.fromType = w.one(wire.AgentTypes...)
+		d.fromType = w.one(session.AgentTypes...)
 	case 4:
-		d.kind = w.one(wire.SessionTypes...)
+		d.kind = w.one(session.Types...)
 	case 5:
 		d.payload = strings.Replace(d.payload, `"task_id":"`, `"task_id":"no-`, 1)
 	default:
@@ -159,14 +160,14 @@ func (w *world) smallTalk(s *sitting, _ string) *draft {
 	}
 	switch w.chance.IntN(3) {
 	case 0:
-		d.kind, d.payload = wire.TypeFeedback, fmt.Sprintf(`{"feedback_type":"guidance","subject":"s","content":"<é>","action_required":false,"related_task_id":%q}`, about+"x")
+		d.kind, d.payload = session.TypeFeedback, fmt.Sprintf(`{"feedback_type":"guidance","subject":"s","content":"<é>","action_required":false,"related_task_id":%q}`, about+"x")
 	case 1:
-		d.kind, d.payload = wire.TypeStatusQuery, `{}`
+		d.kind, d.payload = session.TypeStatusQuery, `{}`
 		if about != "" {
 			d.payload = fmt.Sprintf(`{"task_id":%q}`, about)
 		}
 	default:
-		d.kind, d.payload, d.reply = wire.TypeStatusResponse, `{"fine":1e2}`, "msg-1"
+		d.kind, d.payload, d.reply = session.TypeStatusResponse, `{"fine":1e2}`, "msg-1"
 	}
 	return d
 }
@@ -189,7 +190,7 @@ func (w *world) someJob(s *sitting, of func(j *job) bool) *job {
 func (w *world) plan(s *sitting, _ string) *draft {
 	switch n := w.chance.IntN(300); {
 	case n == 0 && w.chance.IntN(6) == 0:
-		return &draft{kind: wire.TypeAbort, to: w.memberOf(s, ""), payload: abort(wire.AbortSession, s.spec.ID)}
+		return &draft{kind: session.TypeAbort, to: w.memberOf(s, ""), payload: abort(session.AbortSession, s.spec.ID)}
 	case n < 12:
 		return w.smallTalk(s, "")
 	}
@@ -200,14 +201,14 @@ func (w *world) plan(s *sitting, _ string) *draft {
 	d := &draft{chain: j.chain}
 	switch {
 	case w.chance.IntN(12) == 0:
-		d.kind, d.to, d.payload = wire.TypeAbort, w.one(j.developer, w.memberOf(s, "")), abort(wire.AbortTask, j.id)
+		d.kind, d.to, d.payload = session.TypeAbort, w.one(j.developer, w.memberOf(s, "")), abort(session.AbortTask, j.id)
 	case j.phase == wire.PhaseRevise && w.chance.IntN(3) > 0:
-		d.kind, d.to, d.payload = wire.TypeTaskAssignment, w.one(j.developer, w.memberOf(s, wire.AgentDeveloper)), w.assignment(j.id, "")
+		d.kind, d.to, d.payload = session.TypeTaskAssignment, w.one(j.developer, w.memberOf(s, session.AgentDeveloper)), w.assignment(j.id, "")
 	case j.phase == wire.PhaseRevise, j.phase == wire.PhaseRedesign && w.chance.IntN(3) == 0:
 		d = w.assign(s)
 		d.chain = j.chain
 	case j.phase == wire.PhaseCompleted, j.phase == wire.PhaseWorking && w.chance.IntN(5) == 0, w.chance.IntN(30) == 0:
-		d.kind, d.to, d.payload = wire.TypeReviewRequest, w.memberOf(s, wire.AgentReviewer), w.reviewRequest(j)
+		d.kind, d.to, d.payload = session.TypeReviewRequest, w.memberOf(s, session.AgentReviewer), w.reviewRequest(j)
 	default:
 		return nil
 	}
@@ -230,7 +231,7 @@ func (w *world) assign(s *sitting) *draft {
 		needs = append(needs, fmt.Sprintf(`{"depends_on":[%q],"dependency_type":%q}`, w.someTask(), w.one("hard", "soft")))
 	}
 	return &draft{
-		kind: wire.TypeTaskAssignment, to: w.memberOf(s, wire.AgentDeveloper),
+		kind: session.TypeTaskAssignment, to: w.memberOf(s, session.AgentDeveloper),
 		payload: w.assignment(id, `,"dependencies":[`+strings.Join(needs, ",")+`]`),
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // considerCompletion decides about a completion. A completion that changes files outside of the
 // scope is refused.
-func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wire.Error {
+func (t *decision) considerCompletion(x *messageContext, c *session.Completion) *wire.Error {
 	w, err := t.completable(x, c.TaskID)
 	if err != nil {
 		return err
@@ -26,14 +27,14 @@ func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wi
 	if outside, n := outside(w.scope, files); n > 0 {
 		return t.outOfScope(w, outside, n)
 	}
-	if w.tested && !c.TestsRun && c.Status != wire.OutcomeFailed {
+	if w.tested && !c.TestsRun && c.Status != session.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
 	if t.passed(w.wished) {
 		x.notes = append(x.notes, "it comes after its deadline, "+w.wished)
 	}
 	result := payloadOf(x.Document)
-	if e := c.Error; e != nil && c.Status == wire.OutcomeFailed && t.mayRetry(w, e) {
+	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && t.mayRetry(w, e) {
 		x.fate = fateKept // the work continues; the architect gets only the last completion
 		x.after = func() {
 			t.beginWork(w)
@@ -47,7 +48,7 @@ func (t *decision) considerCompletion(x *messageContext, c *wire.Completion) *wi
 	x.after = func() {
 		t.beginWork(w)
 		switch {
-		case c.Status == wire.OutcomeFailed:
+		case c.Status == session.OutcomeFailed:
 			t.failedWork(w, c)
 		case w.phase == wire.PhaseReviewing: // the review was requested before the completion
 			t.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
@@ -102,8 +103,8 @@ func payloadOf(document wire.Raw) wire.Raw {
 
 // outOfScope refuses a completion that changes files outside of the scope.
 func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
-	e := &wire.TaskExecutionError{
-		TaskID: w.task.view.ID, ErrorType: wire.ExecutionScopeViolation, Recoverable: true, SuggestedAction: wire.SuggestRetry,
+	e := &session.ExecutionError{
+		TaskID: w.task.view.ID, ErrorType: session.ExecutionScopeViolation, Recoverable: true, SuggestedAction: session.SuggestRetry,
 		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(n, "file"), files[0]),
 	}
 	t.troubled(w, e)
@@ -208,7 +209,7 @@ func (t *decision) among() func() {
 }
 
 // failedWork applies a completion with the outcome failed.
-func (t *decision) failedWork(w *work, c *wire.Completion) {
+func (t *decision) failedWork(w *work, c *session.Completion) {
 	why := c.Summary
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
@@ -232,34 +233,34 @@ func (t *decision) tellEnd(k *task, outcome, why string) {
 }
 
 // sayCompletion sends a completion for a developer that does not send one.
-func (t *decision) sayCompletion(w *work, outcome, why string, e *wire.TaskExecutionError) {
+func (t *decision) sayCompletion(w *work, outcome, why string, e *session.ExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
 		return // the sender or the recipient is gone
 	}
-	t.sayFor(w, from, to, func(h wire.SessionHead) *wire.SessionMessage {
+	t.sayFor(w, from, to, func(h session.Head) *session.Message {
 		return h.Completion(w.task.view.ID, outcome, brief(why), e)
 	})
 }
 
 // sayFor sends a message for a member that does not send it itself.
-func (t *decision) sayFor(w *work, from, to *member, spell func(wire.SessionHead) *wire.SessionMessage) {
+func (t *decision) sayFor(w *work, from, to *member, spell func(session.Head) *session.Message) {
 	m := spell(t.head(w.of, from, to, w.chain))
-	t.say(&messageContext{SessionMessage: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
+	t.say(&messageContext{Message: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
 }
 
 // head returns the envelope of a message that the orchestrator sends for a member.
-func (t *decision) head(s *sessionState, from, to *member, chain string) wire.SessionHead {
+func (t *decision) head(s *sessionState, from, to *member, chain string) session.Head {
 	var named string // only if both members share several sessions
 	for _, seat := range t.state.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
 			named = s.spec.ID
 		}
 	}
-	return wire.SessionHead{
+	return session.Head{
 		SessionID: named,
 		MessageID: messageID(s.spec.ID, t.state.seq+1), At: t.at, SequenceNumber: s.last + 1,
-		From: wire.AgentIdentifier{AgentID: from.AgentID, AgentType: from.AgentType},
-		To:   wire.AgentIdentifier{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
+		From: session.Agent{AgentID: from.AgentID, AgentType: from.AgentType},
+		To:   session.Agent{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
 	}
 }

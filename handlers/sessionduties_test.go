@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // What developers and reviewers say of what they were given.
@@ -20,14 +21,14 @@ func (w *world) develop(s *sitting, name string) *draft {
 	if j == nil {
 		return nil
 	}
-	d := &draft{to: w.one(j.architect, j.architect, w.memberOf(s, wire.AgentArchitect)), chain: w.one(j.chain, j.chain, "")}
+	d := &draft{to: w.one(j.architect, j.architect, w.memberOf(s, session.AgentArchitect)), chain: w.one(j.chain, j.chain, "")}
 	switch n := w.chance.IntN(10); {
 	case j.phase == wire.PhaseAssigned && n < 6:
-		d.kind, d.payload, d.reply = wire.TypeAcknowledgment, `{}`, w.one(j.message, j.message, "")
+		d.kind, d.payload, d.reply = session.TypeAcknowledgment, `{}`, w.one(j.message, j.message, "")
 	case n < 8:
-		d.kind, d.payload = wire.TypeTaskProgress, w.progress(j)
+		d.kind, d.payload = session.TypeTaskProgress, w.progress(j)
 	default:
-		d.kind, d.payload = wire.TypeTaskCompletion, w.completion(j)
+		d.kind, d.payload = session.TypeTaskCompletion, w.completion(j)
 	}
 	return d
 }
@@ -40,17 +41,17 @@ func (w *world) progress(j *job) string {
 // completion is how a task has gone: well, or not, with files that it was to change,
 // or others.
 func (w *world) completion(j *job) string {
-	status, more, file := wire.OutcomeCompleted, "", "src/a.go"
+	status, more, file := session.OutcomeCompleted, "", "src/a.go"
 	switch n := w.chance.IntN(20); {
 	case n < 3:
 		file = w.one("secret", "../src/a.go", "/src/a.go")
 	case n < 4:
-		status, more = wire.OutcomePartial, `,"blockers":["no time"]`
+		status, more = session.OutcomePartial, `,"blockers":["no time"]`
 	case n < 6:
-		status, more = wire.OutcomeFailed, `,"blockers":["no idea"]`
+		status, more = session.OutcomeFailed, `,"blockers":["no idea"]`
 	case n < 10:
-		status = w.one(wire.OutcomeFailed, wire.OutcomeFailed, wire.OutcomeFailed, wire.OutcomeCompleted)
-		kind := w.one(wire.ExecutionException, wire.ExecutionException, wire.ExecutionTimeout, wire.ExecutionScopeViolation, wire.ExecutionResourceLimit, "odd")
+		status = w.one(session.OutcomeFailed, session.OutcomeFailed, session.OutcomeFailed, session.OutcomeCompleted)
+		kind := w.one(session.ExecutionException, session.ExecutionException, session.ExecutionTimeout, session.ExecutionScopeViolation, session.ExecutionResourceLimit, "odd")
 		more = fmt.Sprintf(`,"error":{"error_type":%q,"error_message":"oh"}`, kind)
 	}
 	return fmt.Sprintf(`{"task_id":%q,"status":%q,"changes":{"files_created":[],"files_modified":[{"path":%q,"change_type":"modified"}],"files_deleted":[]},
@@ -87,16 +88,16 @@ func (w *world) judge(s *sitting, name string) *draft {
 	if v.reviewer != name && w.chance.IntN(8) > 0 {
 		return nil
 	}
-	return &draft{to: w.one(v.job.architect, v.job.architect, w.memberOf(s, wire.AgentArchitect)), kind: wire.TypeReviewResult, chain: v.job.chain, payload: w.result1(v)}
+	return &draft{to: w.one(v.job.architect, v.job.architect, w.memberOf(s, session.AgentArchitect)), kind: session.TypeReviewResult, chain: v.job.chain, payload: w.result1(v)}
 }
 
 func (w *world) result1(v *judged) string {
-	verdict := w.one(wire.VerdictApproved, wire.VerdictApproved, wire.VerdictChangesRequested, wire.VerdictChangesRequested, wire.VerdictChangesRequested, wire.VerdictRejected)
+	verdict := w.one(session.VerdictApproved, session.VerdictApproved, session.VerdictChangesRequested, session.VerdictChangesRequested, session.VerdictChangesRequested, session.VerdictRejected)
 	var findings []string
 	for i := range w.chance.IntN(4) {
-		severity := w.one(wire.SeverityCritical, wire.SeverityMajor, wire.SeverityMinor, wire.SeveritySuggestion)
+		severity := w.one(session.SeverityCritical, session.SeverityMajor, session.SeverityMinor, session.SeveritySuggestion)
 		fixed := ""
-		if verdict == wire.VerdictApproved && w.chance.IntN(4) > 0 || w.chance.IntN(4) == 0 {
+		if verdict == session.VerdictApproved && w.chance.IntN(4) > 0 || w.chance.IntN(4) == 0 {
 			fixed = `,"fixed_in_iteration":1`
 		}
 		findings = append(findings, fmt.Sprintf(`{"finding_id":"f%d","severity":%q,"category":"bug","location":{"file":"src/a.go"},"description":"step %d","rationale":"r"%s}`,

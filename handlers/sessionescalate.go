@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // escalate handles a task that has reached the maximum number of reviews, as its session is
@@ -13,11 +14,11 @@ func (t *decision) escalate(w *work) {
 	open := counted(len(w.loop.Open()), "finding")
 	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
 	switch f := w.escalation(); f.Policy {
-	case wire.EscalateAbort:
+	case session.EscalateAbort:
 		t.fact(agentPrefix+w.architect, f.ID, f)
 		t.drop(w, "Review: "+why)
 		t.tellArchitect(w, "Aborted: "+why)
-	case wire.EscalateForceApprove:
+	case session.EscalateForceApprove:
 		t.fact(agentPrefix+w.architect, f.ID, f)
 		t.approveWork(w, why)
 		t.tellArchitect(w, "Approved all the same: "+why)
@@ -36,7 +37,7 @@ func (w *work) escalation() *reviewEscalated {
 func (t *decision) askPerson(w *work, why string) {
 	t.cancelQuestions(w.task)
 	f := w.escalation()
-	f.Policy, f.QuestionID = wire.EscalateHumanReview, t.questionID()
+	f.Policy, f.QuestionID = session.EscalateHumanReview, t.questionID()
 	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
 	t.fact(agentPrefix+w.architect, f.ID, f)
 	t.tellArchitect(w, "A person is asked: "+why)

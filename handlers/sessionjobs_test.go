@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // job is a task of a session.
@@ -51,11 +52,11 @@ func (m *minutes) enter(j *job, phase string) {
 	j.phase = phase
 	m.w.saw["phase "+phase]++
 	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
-		m.overtake(j.id, wire.TypeTaskAssignment)
+		m.overtake(j.id, session.TypeTaskAssignment)
 	}
 	if phase == wire.PhaseOver {
-		m.decide(j, wire.VerdictNone)
-		m.overtake(j.id, wire.TypeReviewRequest)
+		m.decide(j, session.VerdictNone)
+		m.overtake(j.id, session.TypeReviewRequest)
 		j.sitting.live = slices.DeleteFunc(j.sitting.live, func(o *job) bool { return o == j })
 		m.turn.over = append(m.turn.over, j)
 	}
@@ -82,9 +83,9 @@ func (j *job) extend() { j.extra += 1 + max(0, j.reviews-j.limit()) }
 func (m *minutes) hearDone(f *sessionSaid) {
 	j := m.jobs[f.Task]
 	m.w.must(j != nil && j.developer == f.From, "%s of %s is taken from %s", f.Type, f.Task, f.From)
-	early := j.phase == wire.PhaseReviewing && !j.done && f.Type == wire.TypeTaskCompletion
+	early := j.phase == wire.PhaseReviewing && !j.done && f.Type == session.TypeTaskCompletion
 	m.w.must(early || j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking, "%s of %s is taken, which is %s", f.Type, f.Task, j.phase)
-	m.w.must(f.Type == wire.TypeTaskProgress || bytes.Contains(f.Document, []byte(`"path":"src/a.go"`)), "%s is within its scope", f.Document)
+	m.w.must(f.Type == session.TypeTaskProgress || bytes.Contains(f.Document, []byte(`"path":"src/a.go"`)), "%s is within its scope", f.Document)
 }
 
 // hearJob follows the tasks of sessions.
@@ -108,7 +109,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		}
 	case *workTroubled:
 		m.w.must(f.Tries >= j.tries && f.Tries <= 2, "%s is tried for the %d. time", j.id, f.Tries)
-		if f.Tries > j.tries && f.ErrorType == wire.ExecutionTimeout {
+		if f.Tries > j.tries && f.ErrorType == session.ExecutionTimeout {
 			j.time *= 2
 		}
 		m.w.must(f.Limit == j.time, "%s has %d milliseconds, not %d", j.id, f.Limit, j.time)
@@ -134,7 +135,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 	case *taskDone, *taskFailed, *taskCancelled:
 		m.turn.ended = append(m.turn.ended, j)
 		planners := slices.ContainsFunc(j.sitting.spec.Members, func(o wire.SessionMember) bool {
-			return o.AgentID == j.architect || o.AgentType == wire.AgentArchitect
+			return o.AgentID == j.architect || o.AgentType == session.AgentArchitect
 		})
 		j.alone = j.sitting.typeOf(j.developer) == "" || !planners
 		switch {
@@ -174,7 +175,7 @@ func (m *minutes) assign(f *workAssigned) {
 	if f.MaxIterations > 0 {
 		j.most = int(f.MaxIterations)
 	}
-	m.w.must(s.typeOf(f.Developer) == wire.AgentDeveloper && s.typeOf(f.Architect) == wire.AgentArchitect, "%s assigns to %s", f.Architect, f.Developer)
+	m.w.must(s.typeOf(f.Developer) == session.AgentDeveloper && s.typeOf(f.Architect) == session.AgentArchitect, "%s assigns to %s", f.Architect, f.Developer)
 	j.architect, j.developer, j.message, j.chain, j.tries, j.done, j.time = f.Architect, f.Developer, f.Message, f.Chain, 1, false, s.spec.TaskTimeout
 	phase := wire.PhaseAssigned
 	if f.Held {
@@ -212,8 +213,8 @@ func (m *minutes) hearReview(j *job, f fact) {
 		m.enter(j, wire.PhaseReviewing)
 	case *reviewDecided:
 		m.w.must(j.open != nil && j.open.id == f.Review && j.open.reviewer == f.Reviewer, "%s is judged by %s as %s", j.id, f.Reviewer, f.Review)
-		m.decide(j, cmp.Or(f.Verdict, wire.VerdictNone))
-		m.overtake(j.id, wire.TypeReviewRequest)
+		m.decide(j, cmp.Or(f.Verdict, session.VerdictNone))
+		m.overtake(j.id, session.TypeReviewRequest)
 		m.w.saw["verdict "+f.Verdict]++
 		if f.Verdict != "" {
 			j.reviews++
@@ -222,9 +223,9 @@ func (m *minutes) hearReview(j *job, f fact) {
 		switch {
 		case f.Verdict == "":
 			m.enter(j, wire.PhaseCompleted)
-		case f.Verdict == wire.VerdictRejected:
+		case f.Verdict == session.VerdictRejected:
 			m.enter(j, wire.PhaseRedesign)
-		case f.Verdict == wire.VerdictChangesRequested && j.reviews < j.limit():
+		case f.Verdict == session.VerdictChangesRequested && j.reviews < j.limit():
 			m.enter(j, wire.PhaseRevise)
 		}
 	case *reviewEscalated:

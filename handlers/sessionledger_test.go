@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // minutes are the sessions as their records and letters alone tell them, in a few
@@ -53,14 +54,14 @@ type sessionTurn struct {
 	seqs     []int64
 	refused  []*sessionRefused
 	troubles int
-	ended    []*job               // whose task has ended
-	over     []*job               // which are over
-	words    map[string]bool      // tasks of which somebody has said what is to become of them
-	spoken   map[string]int       // tasks of which a completion was said for their developers
-	closed   map[string]bool      // sessions that were closed
-	errands  []*missive           // that must have a letter
-	late     map[int64]*missive   // that were dropped, and may have one
-	tidings  []wire.DeliveryError // that senders are to be told
+	ended    []*job                  // whose task has ended
+	over     []*job                  // which are over
+	words    map[string]bool         // tasks of which somebody has said what is to become of them
+	spoken   map[string]int          // tasks of which a completion was said for their developers
+	closed   map[string]bool         // sessions that were closed
+	errands  []*missive              // that must have a letter
+	late     map[int64]*missive      // that were dropped, and may have one
+	tidings  []session.DeliveryError // that senders are to be told
 }
 
 func newMinutes(w *world) *minutes {
@@ -188,16 +189,16 @@ func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
 	m.w.saw["say "+f.Type]++
 	m.w.saw["fate "+string(f.Fate)]++
 	switch {
-	case ours && f.Type == wire.TypeTaskCompletion:
+	case ours && f.Type == session.TypeTaskCompletion:
 		m.turn.spoken[f.Task]++
 		m.w.saw["a completion is said for somebody"]++
 	case ours:
-	case f.Type == wire.TypeTaskProgress:
+	case f.Type == session.TypeTaskProgress:
 		m.hearDone(f)
-	case f.Type == wire.TypeTaskCompletion:
+	case f.Type == session.TypeTaskCompletion:
 		m.hearDone(f)
 		m.turn.words[f.Task] = true
-	case f.Type == wire.TypeReviewResult, f.Type == wire.TypeAbort:
+	case f.Type == session.TypeReviewResult, f.Type == session.TypeAbort:
 		m.turn.words[f.Task] = true
 	}
 	m.lodge(f, r)

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // sessionSaid records a session message. The record has its session as sender and recipient, its
@@ -85,7 +86,7 @@ const farAhead = 1 << 20
 
 // line returns the message as it is delivered.
 func (f *sessionSaid) line() wire.Raw {
-	m := wire.SessionMessage{Document: f.Document, Sequenced: f.Given}
+	m := session.Message{Document: f.Document, Sequenced: f.Given}
 	if f.Linked {
 		m.CorrelationID = f.Chain
 	}

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // convene notes a session for the configuration that comes next:
@@ -27,7 +28,7 @@ func (p *player) convene(rest string) {
 		return
 	}
 	spec := wire.SessionSpec{
-		ID: words[0], Validation: wire.ValidationStandard, MaxIterations: wire.SessionIterations, OnMax: wire.EscalateHumanReview,
+		ID: words[0], Validation: wire.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
 	}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -161,25 +162,25 @@ func (p *player) typeOf(name string) string {
 			}
 		}
 	}
-	return wire.AgentDeveloper
+	return session.AgentDeveloper
 }
 
 // usual are payloads as they usually are.
 var usual = map[string]string{
-	wire.TypeTaskAssignment: `{"task":{"task_id":"t1","task_description":"Do it","context":{"specs":[],"reference_files":[]},
+	session.TypeTaskAssignment: `{"task":{"task_id":"t1","task_description":"Do it","context":{"specs":[],"reference_files":[]},
 		"constraints":{"scope":["src/**"],"testing_required":true,"must_not_break":[]},"acceptance_criteria":["it works"]},"priority":"high"}`,
-	wire.TypeTaskProgress: `{"task_id":"t1","progress_percent":50,"current_step":"half","files_modified_so_far":[]}`,
-	wire.TypeTaskCompletion: `{"task_id":"t1","status":"completed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]},
+	session.TypeTaskProgress: `{"task_id":"t1","progress_percent":50,"current_step":"half","files_modified_so_far":[]}`,
+	session.TypeTaskCompletion: `{"task_id":"t1","status":"completed","changes":{"files_created":[],"files_modified":[],"files_deleted":[]},
 		"summary":"Done","self_review":{"tests_run":true,"tests_passed":true,"type_check_passed":true}}`,
-	wire.TypeReviewRequest: `{"review_id":"r1","task_id":"t1","scope":{"files":[],"focus_areas":["logic"]},
+	session.TypeReviewRequest: `{"review_id":"r1","task_id":"t1","scope":{"files":[],"focus_areas":["logic"]},
 		"criteria":{"must_pass_tests":true,"must_pass_type_check":true},"context":{"task_description":"Do it","acceptance_criteria":[]}}`,
-	wire.TypeReviewResult: `{"review_id":"r1","task_id":"t1","verdict":"approved","findings":[],
+	session.TypeReviewResult: `{"review_id":"r1","task_id":"t1","verdict":"approved","findings":[],
 		"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":"Fine"}`,
-	wire.TypeFeedback:       `{"feedback_type":"guidance","subject":"s","content":"c","action_required":false}`,
-	wire.TypeStatusQuery:    `{}`,
-	wire.TypeStatusResponse: `{}`,
-	wire.TypeAbort:          `{"scope":"task","target_id":"t1","reason":"nobody wants it","cleanup_required":true}`,
-	wire.TypeAcknowledgment: `{}`,
+	session.TypeFeedback:       `{"feedback_type":"guidance","subject":"s","content":"c","action_required":false}`,
+	session.TypeStatusQuery:    `{}`,
+	session.TypeStatusResponse: `{}`,
+	session.TypeAbort:          `{"scope":"task","target_id":"t1","reason":"nobody wants it","cleanup_required":true}`,
+	session.TypeAcknowledgment: `{}`,
 }
 
 // shortPaths are those of what is changed often.
@@ -222,7 +223,7 @@ func (p *player) spelledMessage(from, to, id, kind string, words []string) strin
 		case "to_type":
 			toAgent["agent_type"] = value
 		default:
-			if long := shortPaths[key]; long != "" && (key != "scope" || kind == wire.TypeTaskAssignment) {
+			if long := shortPaths[key]; long != "" && (key != "scope" || kind == session.TypeTaskAssignment) {
 				key = long
 			}
 			change(payload, strings.Split(key, "."), value)

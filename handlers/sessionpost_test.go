@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // missive is a session message that is to be delivered.
@@ -24,7 +25,7 @@ type missive struct {
 }
 
 func (p *missive) lasting() bool {
-	return p.Type == wire.TypeTaskAssignment || p.Type == wire.TypeReviewRequest
+	return p.Type == session.TypeTaskAssignment || p.Type == session.TypeReviewRequest
 }
 
 // wait has a message not be on its way.
@@ -91,7 +92,7 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 		p := m.post(f.Message)
 		m.w.must(p != nil && !p.held, "%d is deferred: %+v", f.Message, p)
 		if f.Unread {
-			m.w.must(p.out != "" && !p.taken && f.Retries <= p.retries+1 && f.Retries <= wire.DeliveryRetries, "%d is not read for the %d. time: %+v", f.Message, f.Retries, p)
+			m.w.must(p.out != "" && !p.taken && f.Retries <= p.retries+1 && f.Retries <= session.DeliveryRetries, "%d is not read for the %d. time: %+v", f.Message, f.Retries, p)
 			if f.Retries > p.retries {
 				p.retries = f.Retries
 				m.announce(p, f.Next)
@@ -101,18 +102,18 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 		}
 		p.again = true
 		if f.Again {
-			m.w.must(f.Retries == p.retries+1 && f.Retries <= wire.DeliveryRetries && p.out == "", "%d is tried for the %d. time: %+v", f.Message, f.Retries, p)
+			m.w.must(f.Retries == p.retries+1 && f.Retries <= session.DeliveryRetries && p.out == "", "%d is tried for the %d. time: %+v", f.Message, f.Retries, p)
 			p.retries = f.Retries
 			m.turn.errands = append(m.turn.errands, p)
 			return
 		}
-		m.w.must(f.Retries >= p.retries && f.Retries < wire.DeliveryRetries, "%d is deferred for the %d. time: %+v", f.Message, f.Retries, p)
+		m.w.must(f.Retries >= p.retries && f.Retries < session.DeliveryRetries, "%d is deferred for the %d. time: %+v", f.Message, f.Retries, p)
 		p.retries = f.Retries
 		p.wait()
 		m.announce(p, f.Next)
 	case *sessionUndelivered:
 		p := m.post(f.Message)
-		m.w.must(p != nil && !p.held && !p.taken && f.Retries <= wire.DeliveryRetries, "%d is given up: %+v", f.Message, p)
+		m.w.must(p != nil && !p.held && !p.taken && f.Retries <= session.DeliveryRetries, "%d is given up: %+v", f.Message, p)
 		p.retries = f.Retries
 		m.announce(p, "")
 		m.forget(p)
@@ -135,8 +136,8 @@ func (m *minutes) announce(p *missive, next string) {
 	if p.By != "" || a == nil || a.remote != nil || !a.reachable() {
 		return
 	}
-	m.turn.tidings = append(m.turn.tidings, wire.DeliveryError{
-		OriginalMessageID: p.ID, ErrorType: wire.DeliveryTimeout, RetryCount: p.retries, MaxRetries: wire.DeliveryRetries, NextRetryAt: next,
+	m.turn.tidings = append(m.turn.tidings, session.DeliveryError{
+		OriginalMessageID: p.ID, ErrorType: session.DeliveryTimeout, RetryCount: p.retries, MaxRetries: session.DeliveryRetries, NextRetryAt: next,
 	})
 }
 
@@ -233,7 +234,7 @@ func (m *minutes) lookAtPost(out *Outcome) {
 	}
 	told := 0
 	for i := range out.Letters {
-		what, ok := out.Letters[i].Payload.(*wire.DeliveryError)
+		what, ok := out.Letters[i].Payload.(*session.DeliveryError)
 		if !ok {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // considerAck handles an acknowledgment of a developer, which starts its task.
@@ -62,7 +63,7 @@ func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error)
 	return w, nil
 }
 
-func (t *decision) considerProgress(x *messageContext, p *wire.SessionProgress) *wire.Error {
+func (t *decision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
 	w, err := t.activeWork(x, p.TaskID)
 	if err != nil {
 		return err

@@ -6,10 +6,11 @@ import (
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // considerRequest decides about a review request of an architect.
-func (t *decision) considerRequest(x *messageContext, r *wire.ReviewRequest) *wire.Error {
+func (t *decision) considerRequest(x *messageContext, r *session.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a review %.80q already: take a new id for each", r.ReviewID),
@@ -79,7 +80,7 @@ func (f *reviewRequested) apply(st *State, r *wire.Record) {
 }
 
 // considerResult decides about the result of a review.
-func (t *decision) considerResult(x *messageContext, r *wire.ReviewResult) *wire.Error {
+func (t *decision) considerResult(x *messageContext, r *session.ReviewResult) *wire.Error {
 	v := x.of.byReview[r.ReviewID]
 	switch {
 	case v == nil:
@@ -140,7 +141,7 @@ func (s *sessionState) reviewsOf(w *work) (n int64) {
 }
 
 // findings returns the findings of a result in the form that is tracked.
-func findings(r *wire.ReviewResult) []review.Finding {
+func findings(r *session.ReviewResult) []review.Finding {
 	found := make([]review.Finding, 0, len(r.Findings))
 	for _, f := range r.Findings {
 		found = append(found, review.Finding{
@@ -172,9 +173,9 @@ func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	for _, found := range f.Findings {
 		v.view.Findings = append(v.view.Findings, found.ID)
 	}
-	w.of.removeItems(st, f.ID, wire.TypeReviewRequest)
+	w.of.removeItems(st, f.ID, session.TypeReviewRequest)
 	if f.Verdict == "" {
-		v.view.Verdict = wire.VerdictNone
+		v.view.Verdict = session.VerdictNone
 		st.enter(w, wire.PhaseCompleted, r.At)
 		return
 	}

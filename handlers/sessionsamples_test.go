@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // TestSamples: messages as they are written in practice, with a short message_id and
@@ -87,7 +88,7 @@ func TestSamples(t *testing.T) {
 
 // sample reads a line that makes sense.
 func sample(t *testing.T, line string) *wire.Session {
-	message, err := wire.ReadSessionMessage([]byte(line), 64)
+	message, err := session.Read([]byte(line), 64)
 	require.Nil(t, err)
 	return &wire.Session{ID: message.MessageID, Message: message}
 }

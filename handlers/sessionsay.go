@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A messageContext is a session message while it is being decided.
 type messageContext struct {
-	*wire.SessionMessage
+	*session.Message
 	of    *sessionState
 	said  *wire.SaySession
 	from  *member
@@ -84,7 +85,7 @@ func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) 
 	if err != nil {
 		return nil, err
 	}
-	x := &messageContext{SessionMessage: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
+	x := &messageContext{Message: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
 	switch {
 	case x.from == nil:
 		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.spec.ID))
@@ -103,7 +104,7 @@ func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) 
 // addressed returns the member that a message is for: the agent of that name, else the replica
 // that instance_id names, by its whole name or its number. The name is then that of the block.
 // Any other instance_id is a label.
-func (s *sessionState) addressed(to wire.AgentIdentifier) *member {
+func (s *sessionState) addressed(to session.Agent) *member {
 	if m := s.member(to.AgentID); m != nil || to.InstanceID == "" {
 		return m
 	}
@@ -170,7 +171,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 // belongsTo returns the session among open that a message belongs to: by the task or the review
 // in its payload, or by the message that it answers. It returns nil if that does not identify
 // one.
-func (t *decision) belongsTo(m *wire.SessionMessage, open []*sessionState) *sessionState {
+func (t *decision) belongsTo(m *session.Message, open []*sessionState) *sessionState {
 	payload := wire.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := wire.TextOf(payload, key)
@@ -229,7 +230,7 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	if err := x.Misdirected(); err != nil {
 		return err
 	}
-	if run := x.SessionMessage.To.InstanceID; t.state.hasEnded(x.to.AgentID, run) {
+	if run := x.Message.To.InstanceID; t.state.hasEnded(x.to.AgentID, run) {
 		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
 	if x.Sequenced && x.SequenceNumber < x.from.number {
@@ -238,7 +239,7 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	if err := t.considerBody(x); err != nil {
 		return err
 	}
-	if err := x.to.checkBacklog(); err != nil && x.MessageType != wire.TypeAbort {
+	if err := x.to.checkBacklog(); err != nil && x.MessageType != session.TypeAbort {
 		return err
 	}
 	switch {
@@ -254,23 +255,23 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 
 func (t *decision) considerBody(x *messageContext) *wire.Error {
 	switch body := x.Body.(type) {
-	case *wire.SessionAssignment:
+	case *session.Assignment:
 		return t.considerAssignment(x, body)
-	case *wire.Acknowledgment:
+	case *session.Acknowledgment:
 		t.considerAck(x)
-	case *wire.SessionProgress:
+	case *session.Progress:
 		return t.considerProgress(x, body)
-	case *wire.Completion:
+	case *session.Completion:
 		return t.considerCompletion(x, body)
-	case *wire.ReviewRequest:
+	case *session.ReviewRequest:
 		return t.considerRequest(x, body)
-	case *wire.ReviewResult:
+	case *session.ReviewResult:
 		return t.considerResult(x, body)
-	case *wire.Abort:
+	case *session.Abort:
 		return t.considerAbort(x, body)
-	case *wire.Feedback:
+	case *session.Feedback:
 		t.about(x, body.TaskID, "related_task_id")
-	case *wire.StatusQuery:
+	case *session.StatusQuery:
 		t.about(x, body.TaskID, "task_id")
 		t.considerQuery(x, body)
 	}

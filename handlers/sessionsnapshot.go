@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // A snapshotSession is a session in a snapshot.
@@ -25,30 +26,30 @@ type snapshotSession struct {
 }
 
 type snapshotWork struct {
-	Task      string                   `json:"task"`
-	Number    int64                    `json:"number"`
-	Architect string                   `json:"architect"`
-	Developer string                   `json:"developer"`
-	Phase     string                   `json:"phase"`
-	Chain     string                   `json:"chain"`
-	Message   string                   `json:"message"`
-	Document  wire.Raw                 `json:"document,omitzero"`
-	Scope     []string                 `json:"scope"`
-	Tested    bool                     `json:"testing_required,omitzero"`
-	Tries     int                      `json:"tries"`
-	Loop      review.Loop              `json:"loop"`
-	Revises   string                   `json:"revises,omitzero"`
-	Result    wire.Raw                 `json:"result,omitzero"`
-	Open      string                   `json:"open,omitzero"`
-	Escalated string                   `json:"escalated,omitzero"`
-	Question  string                   `json:"question,omitzero"`
-	Trouble   *wire.TaskExecutionError `json:"trouble,omitzero"`
-	Limit     int64                    `json:"limit_ms,omitzero"`
-	Wished    string                   `json:"wished,omitzero"`
-	Expired   bool                     `json:"expired,omitzero"`
-	Begun     string                   `json:"begun,omitzero"`
-	Heard     string                   `json:"heard,omitzero"`
-	Overdue   bool                     `json:"overdue,omitzero"`
+	Task      string                  `json:"task"`
+	Number    int64                   `json:"number"`
+	Architect string                  `json:"architect"`
+	Developer string                  `json:"developer"`
+	Phase     string                  `json:"phase"`
+	Chain     string                  `json:"chain"`
+	Message   string                  `json:"message"`
+	Document  wire.Raw                `json:"document,omitzero"`
+	Scope     []string                `json:"scope"`
+	Tested    bool                    `json:"testing_required,omitzero"`
+	Tries     int                     `json:"tries"`
+	Loop      review.Loop             `json:"loop"`
+	Revises   string                  `json:"revises,omitzero"`
+	Result    wire.Raw                `json:"result,omitzero"`
+	Open      string                  `json:"open,omitzero"`
+	Escalated string                  `json:"escalated,omitzero"`
+	Question  string                  `json:"question,omitzero"`
+	Trouble   *session.ExecutionError `json:"trouble,omitzero"`
+	Limit     int64                   `json:"limit_ms,omitzero"`
+	Wished    string                  `json:"wished,omitzero"`
+	Expired   bool                    `json:"expired,omitzero"`
+	Begun     string                  `json:"begun,omitzero"`
+	Heard     string                  `json:"heard,omitzero"`
+	Overdue   bool                    `json:"overdue,omitzero"`
 }
 
 type snapshotReview struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // requireSoundSessions: every session is known once, its members have their seats,
@@ -65,9 +66,9 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 		seq = p.seq
 		w := s.workOn(m.of, p.task)
 		switch p.kind {
-		case wire.TypeTaskAssignment:
+		case session.TypeTaskAssignment:
 			require.True(t, w.phase == wire.PhaseAssigned || w.phase == wire.PhaseHeld, "%+v is of a task that is %s", p, w.phase)
-		case wire.TypeReviewRequest:
+		case session.TypeReviewRequest:
 			require.True(t, w.open != nil && w.open.view.Reviewer == m.AgentID, "%+v is of a task that is %s", p, w.phase)
 		}
 		switch a := s.agents.byID[m.AgentID]; {

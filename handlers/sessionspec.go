@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // sessionOpened records that a session is new, open again, or changed.
@@ -147,7 +148,7 @@ func (t *decision) dismissFrom(w *work, name, why string) {
 		if w.task.view.AssignedTo == name {
 			t.recall(w.task, name, w.task.run, why)
 		}
-		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // considerAbort decides about an abort of a task or of the session.
-func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
-	if a.Scope == wire.AbortSession {
+func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Error {
+	if a.Scope == session.AbortSession {
 		if a.TargetID != x.of.spec.ID {
 			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
 		}
@@ -40,7 +41,7 @@ func (t *decision) considerAbort(x *messageContext, a *wire.Abort) *wire.Error {
 	x.after = func() {
 		t.hushed = x.to.AgentID // this message notifies it
 		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
-			t.sayFor(w, x.from, to, func(h wire.SessionHead) *wire.SessionMessage {
+			t.sayFor(w, x.from, to, func(h session.Head) *session.Message {
 				return h.Abort(wire.MemberOf(x.Document, "payload"), a)
 			})
 			t.hushed = w.developer
@@ -71,7 +72,7 @@ func (t *decision) leaving(s *sessionState) (names []string) {
 }
 
 // considerQuery answers a status query for a member that does not run.
-func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
+func (t *decision) considerQuery(x *messageContext, q *session.StatusQuery) {
 	a := t.state.agents.byID[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
@@ -83,7 +84,7 @@ func (t *decision) considerQuery(x *messageContext, q *wire.StatusQuery) {
 			h.CorrelationID = x.CorrelationID
 		}
 		m := h.StatusResponse(t.standing(x.of, a, q.TaskID))
-		t.say(&messageContext{SessionMessage: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
+		t.say(&messageContext{Message: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // mostTries is the maximum number of attempts of a developer at a task.
@@ -14,7 +15,7 @@ const mostTries = 2
 
 // workTroubled records an error in the work on a task, and its consequence.
 type workTroubled struct {
-	wire.TaskExecutionError
+	session.ExecutionError
 	Tries int   `json:"tries"`             // including one that begins now
 	Limit int64 `json:"limit_ms,omitzero"` // the new limit
 }
@@ -23,7 +24,7 @@ func (*workTroubled) kind() string { return wire.EventSessionTrouble }
 
 func (f *workTroubled) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[f.TaskID].work()
-	e := f.TaskExecutionError
+	e := f.ExecutionError
 	w.trouble = &e
 	if f.Tries > w.tries && w.active() {
 		w.begun, w.heard, w.overdue = r.At, r.At, false
@@ -34,42 +35,42 @@ func (f *workTroubled) apply(s *State, r *wire.Record) {
 }
 
 // troubled records an error without further consequence.
-func (t *decision) troubled(w *work, e *wire.TaskExecutionError) {
+func (t *decision) troubled(w *work, e *session.ExecutionError) {
 	t.noteTrouble(w, e, w.tries, w.limit)
 }
 
-func (t *decision) noteTrouble(w *work, e *wire.TaskExecutionError, tries int, limit time.Duration) {
+func (t *decision) noteTrouble(w *work, e *session.ExecutionError, tries int, limit time.Duration) {
 	e.TaskID, e.ErrorMessage = w.task.view.ID, brief(e.ErrorMessage)
-	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{TaskExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
+	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{ExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
 
 // suggested returns the suggested action for an error that is not retried.
 func suggested(kind string) string {
 	switch kind {
-	case wire.ExecutionTimeout:
-		return wire.SuggestReassign
-	case wire.ExecutionException:
-		return wire.SuggestAbort
+	case session.ExecutionTimeout:
+		return session.SuggestReassign
+	case session.ExecutionException:
+		return session.SuggestAbort
 	}
-	return wire.SuggestManual // the architect should split a task that is too large
+	return session.SuggestManual // the architect should split a task that is too large
 }
 
 // mayRetry reports whether a work is retried after an error: once, after an exception or a
 // timeout.
-func (t *decision) mayRetry(w *work, e *wire.TaskExecutionError) bool {
-	return (e.ErrorType == wire.ExecutionException || e.ErrorType == wire.ExecutionTimeout) && w.tries < mostTries && w.document != nil
+func (t *decision) mayRetry(w *work, e *session.ExecutionError) bool {
+	return (e.ErrorType == session.ExecutionException || e.ErrorType == session.ExecutionTimeout) && w.tries < mostTries && w.document != nil
 }
 
 // retryWork restarts a work. Its developer gets the assignment again, with the error as a
 // previous attempt.
-func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
+func (t *decision) retryWork(w *work, trouble *session.ExecutionError) {
 	again := *trouble // as it was said, it stays
 	e := &again
 	limit := w.limit
-	if e.ErrorType == wire.ExecutionTimeout {
+	if e.ErrorType == session.ExecutionTimeout {
 		limit *= 2
 	}
-	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
+	e.Recoverable, e.SuggestedAction = true, session.SuggestRetry
 	tries := w.tries + 1
 	t.noteTrouble(w, e, tries, limit)
 	t.tellArchitect(w, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
@@ -80,23 +81,23 @@ func (t *decision) retryWork(w *work, trouble *wire.TaskExecutionError) {
 func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
 	if from == nil || to == nil || t.state.agents.byID[w.developer] == nil {
-		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
-	first, err := wire.ReadSessionMessage(w.document, deepest)
+	first, err := session.Read(w.document, deepest)
 	if err != nil { // an earlier version took it
-		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
 	h := t.head(w.of, from, to, w.chain)
 	h.ReplyTo = w.message
 	again, spellErr := h.Again(first, int64(max(attempt-1, w.task.view.Attempts)), outcome, brief(why))
 	if spellErr != nil {
-		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
 	t.moveWork(w, wire.PhaseAssigned, brief(why))
-	t.say(&messageContext{SessionMessage: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
+	t.say(&messageContext{Message: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
 	t.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
 	t.cancelQuestions(w.task)
 	t.startWorkTask(w)
@@ -104,18 +105,18 @@ func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
 
 // loseWork fails a work that its developer does not complete. Its architect gets a completion as
 // if the developer had sent it.
-func (t *decision) loseWork(w *work, e *wire.TaskExecutionError) {
+func (t *decision) loseWork(w *work, e *session.ExecutionError) {
 	if w.settled() {
 		return
 	}
 	t.troubled(w, e)
-	t.sayCompletion(w, wire.OutcomeFailed, e.ErrorMessage, e)
+	t.sayCompletion(w, session.OutcomeFailed, e.ErrorMessage, e)
 	t.failWork(w, e.ErrorMessage)
 }
 
 // breakWork handles an unrecoverable error that a developer reports about a work.
 func (t *decision) breakWork(w *work, why string) {
-	e := &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestAbort}
+	e := &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestAbort}
 	t.beginWork(w)
 	if t.mayRetry(w, e) {
 		t.retryWork(w, e)
@@ -132,8 +133,8 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 		if w.phase != wire.PhaseWorking {
 			continue
 		}
-		e := &wire.TaskExecutionError{
-			ErrorType: wire.ExecutionException, ErrorMessage: fmt.Sprintf("%s ended while it had the task: %s", a.ID, how),
+		e := &session.ExecutionError{
+			ErrorType: session.ExecutionException, ErrorMessage: fmt.Sprintf("%s ended while it had the task: %s", a.ID, how),
 		}
 		switch {
 		case ordered:
@@ -141,7 +142,7 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 		case t.mayRetry(w, e):
 			t.retryWork(w, e)
 		default:
-			e.SuggestedAction = wire.SuggestAbort
+			e.SuggestedAction = session.SuggestAbort
 			t.loseWork(w, e)
 		}
 	}
@@ -156,7 +157,7 @@ func (t *decision) gone(name string) {
 	t.takeBack(t.state.agents.byID[name], why)
 	t.abandonItems(name, why)
 	for _, w := range t.state.worksOf(name) {
-		t.loseWork(w, &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: why, SuggestedAction: wire.SuggestReassign})
+		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 	}
 	for _, m := range t.state.sessions.seats[name] {
 		for _, w := range slices.Clone(m.of.open) {
@@ -191,15 +192,15 @@ func (t *decision) watch() {
 
 // timeOut handles a work that exceeds its time limit. The first time, the limit is doubled.
 func (t *decision) timeOut(w *work) {
-	e := &wire.TaskExecutionError{
-		ErrorType: wire.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
+	e := &session.ExecutionError{
+		ErrorType: session.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
 	}
 	if !t.mayRetry(w, e) {
-		e.SuggestedAction = wire.SuggestReassign
+		e.SuggestedAction = session.SuggestReassign
 		t.loseWork(w, e)
 		return
 	}
-	e.Recoverable, e.SuggestedAction = true, wire.SuggestRetry
+	e.Recoverable, e.SuggestedAction = true, session.SuggestRetry
 	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
 	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
 	t.tell(t.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, more)

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // considerAssignment decides about an assignment. It is a new task, or a revision of one whose
 // review requests changes. A revision has the same task id, or a new one and the same
 // correlation_id.
-func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignment) *wire.Error {
+func (t *decision) considerAssignment(x *messageContext, a *session.Assignment) *wire.Error {
 	id := a.Task.TaskID
 	if t.state.agents.byID[x.to.AgentID] == nil {
 		return rejected(atTo, fmt.Sprintf("no agent called %q is known yet", x.to.AgentID))
@@ -44,8 +45,8 @@ func (t *decision) considerAssignment(x *messageContext, a *wire.SessionAssignme
 }
 
 // assignmentNeeds returns the dependencies in an assignment.
-func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *wire.Error) {
-	kinds := map[string]string{wire.DependsHard: wire.DependsBlocks, wire.DependsSoft: wire.DependsSoft}
+func assignmentNeeds(a *session.Assignment) (needs []wire.Dependency, err *wire.Error) {
+	kinds := map[string]string{session.DependsHard: wire.DependsBlocks, wire.DependsSoft: wire.DependsSoft}
 	for i, d := range a.Dependencies {
 		if d.TaskID != a.Task.TaskID {
 			return nil, &wire.Error{
@@ -61,7 +62,7 @@ func assignmentNeeds(a *wire.SessionAssignment) (needs []wire.Dependency, err *w
 }
 
 // considerRevision decides about an assignment of an existing task.
-func (t *decision) considerRevision(x *messageContext, a *wire.SessionAssignment, k *task) *wire.Error {
+func (t *decision) considerRevision(x *messageContext, a *session.Assignment, k *task) *wire.Error {
 	w := t.state.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
@@ -86,7 +87,7 @@ func (t *decision) considerRevision(x *messageContext, a *wire.SessionAssignment
 // revised returns the work that an assignment with a new id revises, or nil. Some architects use
 // one correlation_id for unrelated tasks. If other open works share it, the assignment is a
 // revision only if it lists earlier attempts.
-func (t *decision) revised(x *messageContext, a *wire.SessionAssignment) (revised *work) {
+func (t *decision) revised(x *messageContext, a *session.Assignment) (revised *work) {
 	alone := true
 	for _, w := range x.of.open {
 		switch {
@@ -105,7 +106,7 @@ func (t *decision) revised(x *messageContext, a *wire.SessionAssignment) (revise
 }
 
 // assignNew makes the task of an assignment.
-func (t *decision) assignNew(x *messageContext, a *wire.SessionAssignment, needs []wire.Dependency, vain []string, revises *work) {
+func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []wire.Dependency, vain []string, revises *work) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
@@ -129,7 +130,7 @@ func (t *decision) assignNew(x *messageContext, a *wire.SessionAssignment, needs
 }
 
 // assigned returns the fact of an assignment.
-func (t *decision) assigned(x *messageContext, a *wire.SessionAssignment) *workAssigned {
+func (t *decision) assigned(x *messageContext, a *session.Assignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
 		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
@@ -137,7 +138,7 @@ func (t *decision) assigned(x *messageContext, a *wire.SessionAssignment) *workA
 }
 
 // assignWork assigns a task whose review requests changes to a developer again.
-func (t *decision) assignWork(w *work, x *messageContext, a *wire.SessionAssignment) {
+func (t *decision) assignWork(w *work, x *messageContext, a *session.Assignment) {
 	t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, t.assigned(x, a))
 	t.startWorkTask(w)
 }

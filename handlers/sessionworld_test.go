@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // assembly is the sessions of a world: as the configuration has them, what was said
@@ -44,14 +45,14 @@ func (w *world) found(seed uint64) {
 		spec := wire.SessionSpec{ID: fmt.Sprint("s", i), Validation: wire.ValidationStandard}
 		for j, names := range seats {
 			for name := range strings.FieldsSeq(names) {
-				spec.Members = append(spec.Members, wire.SessionMember{AgentID: name, AgentType: wire.AgentTypes[j]})
+				spec.Members = append(spec.Members, wire.SessionMember{AgentID: name, AgentType: session.AgentTypes[j]})
 			}
 		}
 		if (uint64(i)+seed)%4 == 0 {
 			spec.Validation = wire.ValidationStrict
 		}
 		w.rule(&spec)
-		spec.OnMax = wire.Escalations[(uint64(i)+seed)%3]
+		spec.OnMax = session.Escalations[(uint64(i)+seed)%3]
 		w.sessions.specs = append(w.sessions.specs, spec)
 	}
 	w.sessions.out[byHandSession] = true
@@ -60,7 +61,7 @@ func (w *world) found(seed uint64) {
 // rule gives a session some rules.
 func (w *world) rule(spec *wire.SessionSpec) {
 	spec.RequireReview = w.chance.IntN(2) == 0
-	spec.OnMax = w.one(wire.Escalations...)
+	spec.OnMax = w.one(session.Escalations...)
 	spec.MaxIterations = 1 + w.chance.Int64N(3)
 	spec.TaskTimeout = []int64{0, 0, 30_000, 90_000}[w.chance.IntN(4)]
 	spec.ProgressAfter, spec.ProgressEvery = wire.SessionProgressAfter, wire.SessionProgressEvery
@@ -100,7 +101,7 @@ func (w *world) reseat() {
 		at := w.chance.IntN(len(spec.Members))
 		spec.Members = slices.Delete(slices.Clone(spec.Members), at, at+1)
 	default:
-		m := wire.SessionMember{AgentID: w.members[w.chance.IntN(len(w.members))].ID, AgentType: w.one(wire.AgentTypes...)}
+		m := wire.SessionMember{AgentID: w.members[w.chance.IntN(len(w.members))].ID, AgentType: w.one(session.AgentTypes...)}
 		spec.Members = slices.DeleteFunc(slices.Clone(spec.Members), func(o wire.SessionMember) bool { return o.AgentID == m.AgentID })
 		spec.Members = append(spec.Members, m)
 	}

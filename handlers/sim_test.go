@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 var (
@@ -143,7 +144,7 @@ func seenSomewhere() []string {
 		"handed on: the same words again", "handed on: how it stands", "handed on: nobody's words", "handed on: refused: id_reused",
 		"handed on: refused: cycle", "handed on: refused: agent_unavailable", "handed on: words refused: not_forwarded",
 	}
-	for _, kind := range wire.SessionTypes {
+	for _, kind := range session.Types {
 		what = append(what, "say "+kind)
 	}
 	for phase := range edges {

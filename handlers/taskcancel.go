@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
@@ -39,7 +40,7 @@ func (t *decision) cancel(k *task, reason string, mk *requestKey) {
 	if holder != "" {
 		t.recall(k, holder, run, reason)
 	}
-	t.tellEnd(k, wire.OutcomeFailed, "Cancelled: "+reason)
+	t.tellEnd(k, session.OutcomeFailed, "Cancelled: "+reason)
 	t.respondFor(k, nil, nil)
 	t.cancelParts(parts)
 }

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
@@ -317,7 +318,7 @@ func (t *decision) fail(k *task, f failure) {
 	t.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.mark,
 	})
-	t.tellEnd(k, wire.OutcomeFailed, f.why)
+	t.tellEnd(k, session.OutcomeFailed, f.why)
 	if f.fault == nil {
 		f.fault = &wire.TaskFault{Code: wire.FaultInternal, Message: f.why}
 	}

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // A work is the state of a task in a session: its developer, its phase, and the findings of its
@@ -32,7 +33,7 @@ type work struct {
 	open      *reviewOf // the review that is under way
 	escalated string
 	question  string // the open question to a person about it
-	trouble   *wire.TaskExecutionError
+	trouble   *session.ExecutionError
 
 	limit   time.Duration // time limit until the completion; 0: none
 	wished  string        // its deadline, which is advisory; "": none
@@ -62,7 +63,7 @@ func (w *work) lead() *member {
 		return m
 	}
 	for _, m := range w.of.members {
-		if m.AgentType == wire.AgentArchitect {
+		if m.AgentType == session.AgentArchitect {
 			return m
 		}
 	}
@@ -121,13 +122,13 @@ func (s *State) enter(w *work, phase string, at time.Time) {
 	w.phase, w.heard, w.overdue = phase, at, false
 	if phase == wire.PhaseOver {
 		if v := w.open; v != nil {
-			v.view.DecidedAt, v.view.Verdict = object.Timestamp(at), wire.VerdictNone
+			v.view.DecidedAt, v.view.Verdict = object.Timestamp(at), session.VerdictNone
 		}
 		w.document, w.result, w.open = nil, nil, nil
-		w.of.removeItems(s, w.task.view.ID, wire.TypeReviewRequest)
+		w.of.removeItems(s, w.task.view.ID, session.TypeReviewRequest)
 	}
 	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
-		w.of.removeItems(s, w.task.view.ID, wire.TypeTaskAssignment)
+		w.of.removeItems(s, w.task.view.ID, session.TypeTaskAssignment)
 	}
 	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
 		s.move(w.task, to)

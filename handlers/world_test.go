@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // world is everything around a State that can happen to it: agents that work,
@@ -264,7 +265,7 @@ func (w *world) hearLetter(in Input, l *Letter) {
 		return
 	}
 	w.voice.Write(envelope.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal))
-	if _, ok := l.Payload.(*wire.DeliveryError); ok {
+	if _, ok := l.Payload.(*session.DeliveryError); ok {
 		return // lookAtPost counts it
 	}
 	if r, ok := in.Message.(*wire.Request); ok && r.ID == l.Request && l.To == in.From {

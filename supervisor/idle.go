@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // ErrTasksUndone is returned by Run when ExitWhenIdle ended it and every agent was fine, but a
@@ -158,7 +159,7 @@ func (s *Supervisor) planless() bool {
 func (s *Supervisor) designs(agent string) bool {
 	for i := range s.sessions {
 		for _, m := range s.sessions[i].Members {
-			if m.AgentID == agent && m.AgentType == wire.AgentArchitect {
+			if m.AgentID == agent && m.AgentType == session.AgentArchitect {
 				return true
 			}
 		}

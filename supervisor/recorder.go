@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // snapshotEvery is the least number of facts between two snapshots. A large State is written
@@ -211,7 +212,7 @@ func (d *dispatcher) overdue(b *batch) {
 
 // isAnswer reports whether a letter answers a request. A DeliveryError has no request.
 func isAnswer(l handlers.Letter) bool {
-	_, unasked := l.Payload.(*wire.DeliveryError)
+	_, unasked := l.Payload.(*session.DeliveryError)
 	return l.Notice == "" && !isLine(&l) && !unasked
 }
 

@@ -13,13 +13,14 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // kitchen is a session of three.
 var kitchen = wire.SessionSpec{
-	ID: "kitchen", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: wire.EscalateHumanReview,
+	ID: "kitchen", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview,
 	Members: []wire.SessionMember{
-		{AgentID: "lead", AgentType: wire.AgentArchitect}, {AgentID: "coder", AgentType: wire.AgentDeveloper}, {AgentID: "critic", AgentType: wire.AgentReviewer},
+		{AgentID: "lead", AgentType: session.AgentArchitect}, {AgentID: "coder", AgentType: session.AgentDeveloper}, {AgentID: "critic", AgentType: session.AgentReviewer},
 	},
 }
 
@@ -43,7 +44,7 @@ func remark(number int, from, to string) string {
 				return m.AgentType
 			}
 		}
-		return wire.AgentDeveloper
+		return session.AgentDeveloper
 	}
 	return fmt.Sprintf(`{"message_id":"msg-%d","timestamp":%q,"sequence_number":%d,"from_agent":{"agent_id":%q,"agent_type":%q},`+
 		`"to_agent":{"agent_id":%q,"agent_type":%q},"message_type":"feedback","correlation_id":"hum", "payload":`+
@@ -321,7 +322,7 @@ func TestSessionMessagesAreTimed(t *testing.T) {
 		record := newLedger()
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
-		m, err := wire.ReadSessionMessage([]byte(remark(1, "lead", "coder")), 64)
+		m, err := session.Read([]byte(remark(1, "lead", "coder")), 64)
 		require.Nil(t, err)
 		from := handlers.Actor{Kind: handlers.Agent, Name: "lead", Run: "run"}
 		came := time.Now()

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A member that does not read is felt by nobody else. What it has no room for is
@@ -173,8 +174,8 @@ func TestMembersKnowTheirSession(t *testing.T) {
 		agents, parts, lead, coder, _, guest := cooks(t)
 		o := inKitchen(newLedger())
 		o.Sessions = append(o.Sessions, wire.SessionSpec{
-			ID: "cellar", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: wire.EscalateAbort,
-			Members: []wire.SessionMember{{AgentID: "coder", AgentType: wire.AgentArchitect}},
+			ID: "cellar", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateAbort,
+			Members: []wire.SessionMember{{AgentID: "coder", AgentType: session.AgentArchitect}},
 		})
 		p := perform(t, o, agents, parts)
 		synctest.Wait()

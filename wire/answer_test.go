@@ -300,7 +300,7 @@ func TestCodesAreClosed(t *testing.T) {
 // is added is tested.
 func codes(t *testing.T) []Code {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "error.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "object/error.go", nil, 0)
 	require.NoError(t, err)
 	var found []Code
 	ast.Inspect(file, func(node ast.Node) bool {

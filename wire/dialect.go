@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // A Dialect is the form of a request and of its answer.
@@ -102,9 +103,9 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 	if refusal == nil {
 		return b
 	}
-	what, _ := payload.(*DeliveryError)
+	what, _ := payload.(*session.DeliveryError)
 	if what == nil {
-		what = Undelivered(messageID, refusal)
+		what = session.Undelivered(messageID, refusal)
 	}
 	return e.AppendDeliveryError(b, rawID(DialectSession, messageID), what, refusal)
 }
@@ -121,7 +122,7 @@ func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Erro
 		return e.appendToolRefusal(b, id, refusal)
 	case DialectSession:
 		messageID, _ := object.Text(id)
-		return e.AppendDeliveryError(b, id, Undelivered(messageID, refusal), refusal)
+		return e.AppendDeliveryError(b, id, session.Undelivered(messageID, refusal), refusal)
 	case DialectTaskRequest:
 		if _, isText := object.Text(id); isText && refusal.Details["reason"] != ReasonReused {
 			return appendUndone(b, id, refusal)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // mailLine is mail as it is said, with a key.
@@ -91,14 +92,14 @@ func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	require.Empty(t, noon.AppendReply(nil, DialectSession, "", nil, nil))
 	for id, raw := range map[string][]byte{"msg-1": []byte(`"msg-1"`), `"`: []byte(`"\""`), "": nil} {
 		require.Equal(t, raw, (&Request{ID: id, Form: DialectSession}).RawID())
-		want := string(noon.AppendDeliveryError([]byte("before "), raw, Undelivered(id, refused), refused))
+		want := string(noon.AppendDeliveryError([]byte("before "), raw, session.Undelivered(id, refused), refused))
 		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, nil, refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, (*DeliveryError)(nil), refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, (*session.DeliveryError)(nil), refused)))
 		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, &SessionSaid{}, refused)))
 		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), DialectSession, raw, refused)))
 		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
 	}
-	late := &DeliveryError{OriginalMessageID: "msg-1", ErrorType: DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: object.Timestamp(noon.At)}
+	late := &session.DeliveryError{OriginalMessageID: "msg-1", ErrorType: session.DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: object.Timestamp(noon.At)}
 	require.Equal(t,
 		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, DialectSession, "msg-1", late, refused)))
 	escaped := noon.AppendRefused(nil, DialectSession, []byte(`"\u006dsg-1"`), refused)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Whatever somebody asks for, it is read as it was meant.
@@ -76,11 +77,11 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"list-reviews": {&ListReviews{}, &ListReviews{SessionID: "kitchen", TaskID: "kettle-1", ReviewID: "kettle-1-a"}},
 		"create-session": {
 			&SessionSpec{
-				ID: "attic", Members: []SessionMember{}, Validation: ValidationStandard, MaxIterations: SessionIterations, OnMax: EscalateHumanReview,
+				ID: "attic", Members: []SessionMember{}, Validation: ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
 				ProgressAfter: SessionProgressAfter, ProgressEvery: SessionProgressEvery,
 			},
 			&SessionSpec{
-				ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: AgentArchitect}}, Validation: ValidationStrict, MaxIterations: 1, OnMax: EscalateAbort,
+				ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: ValidationStrict, MaxIterations: 1, OnMax: session.EscalateAbort,
 				RequireReview: true, TaskTimeout: 1, ProgressAfter: 2, ProgressEvery: 3,
 			},
 		},

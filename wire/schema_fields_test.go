@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // fieldsOf are the members that a type has in JSON, and those of them that are
@@ -159,7 +161,7 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "session", at(document, "members", "items"), SessionMember{})
 	requireFields(t, "session", at(document, "standing", "items"), MemberView{})
 	requireFields(t, "session-task", at(task, "findings", "items"), FindingView{})
-	requireFields(t, "session-task", at(task, "error"), TaskExecutionError{})
+	requireFields(t, "session-task", at(task, "error"), session.ExecutionError{})
 }
 
 // logged is what a SessionEntry has beside the message.
@@ -277,13 +279,13 @@ func requireSessionWords(t *testing.T, states []string) {
 	}
 	validations := []string{ValidationStandard, ValidationStrict}
 	require.Equal(t, append(words(validations), nil), enum(create, "validation"))
-	require.Equal(t, append(words(Escalations), nil), enum(create, "on_max"))
-	require.Equal(t, words(AgentTypes), enum(create, "members", "agent_type"))
+	require.Equal(t, append(words(session.Escalations), nil), enum(create, "on_max"))
+	require.Equal(t, words(session.AgentTypes), enum(create, "members", "agent_type"))
 	require.Equal(t, words(validations), enum(document, "validation"))
-	require.Equal(t, words(Escalations), enum(document, "on_max"))
-	require.Equal(t, words(AgentTypes), enum(document, "standing", "agent_type"))
+	require.Equal(t, words(session.Escalations), enum(document, "on_max"))
+	require.Equal(t, words(session.AgentTypes), enum(document, "standing", "agent_type"))
 	for _, schema := range []any{document, brief} {
-		require.Equal(t, words(AgentTypes), enum(schema, "members", "agent_type"))
+		require.Equal(t, words(session.AgentTypes), enum(schema, "members", "agent_type"))
 		require.Equal(t, words([]string{SessionOpen, SessionClosed}), enum(schema, "state"))
 		require.Equal(t, words([]string{SessionFromFile, SessionByHand}), enum(schema, "source"))
 	}
@@ -291,12 +293,12 @@ func requireSessionWords(t *testing.T, states []string) {
 		PhaseHeld, PhaseAssigned, PhaseWorking, PhaseCompleted, PhaseReviewing, PhaseRevise, PhaseRedesign, PhaseHuman, PhaseOver,
 	}), enum(task, "phase"))
 	require.Equal(t, words(states), enum(task, "state"))
-	require.Equal(t, words(Escalations), enum(task, "escalated"))
-	require.Equal(t, words(severities), enum(task, "findings", "severity"))
-	require.Equal(t, words(categories), enum(task, "findings", "category"))
-	require.Equal(t, words(executionErrors), enum(task, "error", "error_type"))
-	require.Equal(t, words(suggestions), enum(task, "error", "suggested_action"))
-	require.Equal(t, append(words(verdicts), VerdictNone), enum(schemaOf(t, "review"), "verdict"))
+	require.Equal(t, words(session.Escalations), enum(task, "escalated"))
+	require.Equal(t, words(session.Severities), enum(task, "findings", "severity"))
+	require.Equal(t, words(session.Categories), enum(task, "findings", "category"))
+	require.Equal(t, words(session.ExecutionErrors), enum(task, "error", "error_type"))
+	require.Equal(t, words(session.Suggestions), enum(task, "error", "suggested_action"))
+	require.Equal(t, append(words(session.Verdicts), session.VerdictNone), enum(schemaOf(t, "review"), "verdict"))
 }
 
 func words(of []string) []any {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 func FuzzSession(f *testing.F) {
@@ -19,14 +20,14 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte(strings.ReplaceAll(shortResult, `,"`, ",\n\"")))
 	schema := validators(f)["session-message"]
 	f.Fuzz(func(t *testing.T, line []byte) {
-		m, err := ReadSessionMessage(line, 64)
+		m, err := session.Read(line, 64)
 		if err != nil {
 			problems, _ := err.Details["errors"].([]object.Problem)
 			require.LessOrEqual(t, len(problems), object.MaxProblems)
 			require.NotEmpty(t, err.Complaints())
 			return
 		}
-		again, err := ReadSessionMessage(m.Document, 64)
+		again, err := session.Read(m.Document, 64)
 		require.Nil(t, err)
 		require.Equal(t, m, again)
 		if !strangeNumbers.Match(line) {
@@ -41,7 +42,7 @@ func FuzzSession(f *testing.F) {
 
 // requireDelivered checks that a message is delivered as one line that is the
 // message, with no more than two members behind it.
-func requireDelivered(t *testing.T, m *SessionMessage) {
+func requireDelivered(t *testing.T, m *session.Message) {
 	t.Helper()
 	line := m.Delivered(42, "c")
 	require.NotContains(t, string(line), "\n")
@@ -63,7 +64,7 @@ func requireDelivered(t *testing.T, m *SessionMessage) {
 		want = append(want, `correlation_id "c"`)
 	}
 	require.Equal(t, want, more)
-	back, err := ReadSessionMessage(line, 64)
+	back, err := session.Read(line, 64)
 	require.Nil(t, err)
 	require.Equal(t, m.Body, back.Body)
 	require.True(t, back.Sequenced)

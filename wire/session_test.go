@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // sessionExamples are the examples of the schema, one of each type, with all that
@@ -21,14 +22,14 @@ func sessionExamples(t testing.TB) map[string]map[string]any {
 		message := example.(map[string]any)
 		found[message["message_type"].(string)] = message
 	}
-	require.Equal(t, slices.Sorted(slices.Values(SessionTypes)), slices.Sorted(maps.Keys(found)))
+	require.Equal(t, slices.Sorted(slices.Values(session.Types)), slices.Sorted(maps.Keys(found)))
 	return found
 }
 
 // heard reads a message that is right.
-func heard(t testing.TB, line string, strict bool) *SessionMessage {
+func heard(t testing.TB, line string, strict bool) *session.Message {
 	t.Helper()
-	m, err := ReadSessionMessage([]byte(line), 64)
+	m, err := session.Read([]byte(line), 64)
 	require.Nil(t, err, "%v\n%s", err, line)
 	if strict {
 		require.Nil(t, m.Strictly())
@@ -38,7 +39,7 @@ func heard(t testing.TB, line string, strict bool) *SessionMessage {
 
 // judged is what is wrong with a message, perhaps in the eyes of somebody strict.
 func judged(line []byte, strict bool) *Error {
-	m, err := ReadSessionMessage(line, 64)
+	m, err := session.Read(line, 64)
 	if err == nil && strict {
 		return m.Strictly()
 	}
@@ -67,42 +68,42 @@ const (
 func TestSessionMessagesAreRead(t *testing.T) {
 	three, twelve, forty := int64(3), int64(12), int64(40)
 	want := map[string]any{
-		"task_assignment": &SessionAssignment{
-			Task: DeveloperInput{
+		"task_assignment": &session.Assignment{
+			Task: session.DeveloperInput{
 				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty", Scope: []string{"kettle/**"}, TestingRequired: true, Attempts: 1,
 				MustNotBreak: []string{"Tea"}, AcceptanceCriteria: []string{"It stops within a second"},
 			},
 			Priority: "high", Deadline: "2026-11-21T18:00:00+01:00", MaxIterations: 2,
-			Dependencies: []SessionDependency{
+			Dependencies: []session.Dependency{
 				{TaskID: "kettle-1", DependsOn: []string{"sensor-4"}, Type: "hard"}, {TaskID: "kettle-1", DependsOn: []string{"lid-2"}, Type: "soft"},
 			},
 		},
-		"task_progress": &SessionProgress{
+		"task_progress": &session.Progress{
 			TaskID: "kettle-1", Percent: 62.5, Step: "Writes the test", Files: []string{"kettle/heat.go"}, Remaining: "ten minutes", Blockers: []string{"The sensor is slow"},
 		},
-		"task_completion": &Completion{
-			TaskID: "kettle-1", Status: "partial", Created: []FileChange{{Path: "kettle/heat_test.go", LinesAdded: &forty}},
-			Modified: []FileChange{{Path: "kettle/heat.go", LinesAdded: &twelve, LinesRemoved: &three}}, Deleted: []string{"kettle/old.go"},
+		"task_completion": &session.Completion{
+			TaskID: "kettle-1", Status: "partial", Created: []session.FileChange{{Path: "kettle/heat_test.go", LinesAdded: &forty}},
+			Modified: []session.FileChange{{Path: "kettle/heat.go", LinesAdded: &twelve, LinesRemoved: &three}}, Deleted: []string{"kettle/old.go"},
 			Summary: "It stops, and says why", Blockers: []string{"The lid is not there yet"}, TestsRun: true, TestsPassed: true, TypeCheckPassed: true,
-			Error: &TaskExecutionError{
-				TaskID: "kettle-1", ErrorType: ExecutionResourceLimit, ErrorMessage: "The lid has no room", Recoverable: true, SuggestedAction: SuggestManual,
+			Error: &session.ExecutionError{
+				TaskID: "kettle-1", ErrorType: session.ExecutionResourceLimit, ErrorMessage: "The lid has no room", Recoverable: true, SuggestedAction: session.SuggestManual,
 			},
 		},
-		"review_request": &ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}, Wanted: []string{"tests", "type_check", "custom/dry"}},
-		"review_result": &ReviewResult{
+		"review_request": &session.ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}, Wanted: []string{"tests", "type_check", "custom/dry"}},
+		"review_result": &session.ReviewResult{
 			ReviewID: "kettle-1-a", TaskID: "kettle-1", Verdict: "changes_requested", Summary: "Nearly there",
-			Findings: []Finding{
+			Findings: []session.Finding{
 				{ID: "k-1", Severity: "major", Category: "logic", File: "kettle/heat.go", Text: "A level of 0 is not below 0", FixedIn: 2},
 				{ID: "k-2", Severity: "suggestion", Category: "style", File: "kettle/heat.go", Text: "The name is long"},
 			},
-			Verification: []Verification{{Name: "tests"}, {Name: "type_check", Passed: true}, {Name: "lint", Passed: true}, {Name: "custom/dry", Passed: true}},
-			Changes:      []RequiredChange{{ID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}}},
+			Verification: []session.Verification{{Name: "tests"}, {Name: "type_check", Passed: true}, {Name: "lint", Passed: true}, {Name: "custom/dry", Passed: true}},
+			Changes:      []session.RequiredChange{{ID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}}},
 		},
-		"feedback":        &Feedback{Type: "question", Subject: "The hum", Content: "Does it matter?", TaskID: "kettle-1"},
-		"status_query":    &StatusQuery{TaskID: "kettle-1"},
-		"status_response": &StatusResponse{},
-		"abort":           &Abort{Scope: "task", TargetID: "kettle-1", Reason: "There is coffee instead", CleanupRequired: true},
-		"acknowledgment":  &Acknowledgment{},
+		"feedback":        &session.Feedback{Type: "question", Subject: "The hum", Content: "Does it matter?", TaskID: "kettle-1"},
+		"status_query":    &session.StatusQuery{TaskID: "kettle-1"},
+		"status_response": &session.StatusResponse{},
+		"abort":           &session.Abort{Scope: "task", TargetID: "kettle-1", Reason: "There is coffee instead", CleanupRequired: true},
+		"acknowledgment":  &session.Acknowledgment{},
 	}
 	for kind, example := range sessionExamples(t) {
 		m := heard(t, string(encoded(t, example)), true)
@@ -111,7 +112,7 @@ func TestSessionMessagesAreRead(t *testing.T) {
 		require.Empty(t, m.Notes, kind)
 		require.Equal(t, example["message_id"], m.MessageID)
 	}
-	completion := want["task_completion"].(*Completion)
+	completion := want["task_completion"].(*session.Completion)
 	require.Equal(t, []string{"kettle/heat_test.go", "kettle/heat.go", "kettle/old.go"}, completion.Touched())
 }
 
@@ -120,9 +121,9 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 	m := heard(t, string(encoded(t, sessionExamples(t)["task_assignment"])), true)
 	require.NotZero(t, m.Sum)
 	m.Document, m.Body, m.Sum = nil, nil, 0
-	require.Equal(t, &SessionMessage{
+	require.Equal(t, &session.Message{
 		MessageID: "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01", Timestamp: "2026-11-20T09:11:00Z", SequenceNumber: 1, Sequenced: true,
-		From: AgentIdentifier{AgentID: "lead", AgentType: "architect"}, To: AgentIdentifier{AgentID: "coder", AgentType: "developer", InstanceID: "coder-2"},
+		From: session.Agent{AgentID: "lead", AgentType: "architect"}, To: session.Agent{AgentID: "coder", AgentType: "developer", InstanceID: "coder-2"},
 		MessageType: "task_assignment", CorrelationID: "kettle", SessionID: "kitchen",
 	}, m)
 	m = heard(t, string(encoded(t, sessionExamples(t)["acknowledgment"])), true)
@@ -140,8 +141,8 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 func TestWhatSessionsForgive(t *testing.T) {
 	m := heard(t, shortAssignment, false)
 	require.Equal(t, []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, m.Notes)
-	require.Equal(t, []string{}, m.Body.(*SessionAssignment).Task.MustNotBreak)
-	require.Zero(t, m.Body.(*SessionAssignment).MaxIterations)
+	require.Equal(t, []string{}, m.Body.(*session.Assignment).Task.MustNotBreak)
+	require.Zero(t, m.Body.(*session.Assignment).MaxIterations)
 	m = heard(t, shortResult, false)
 	require.Equal(t, []string{
 		"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
@@ -217,7 +218,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 		require.Contains(t, line, test.from)
 		m := heard(t, strings.Replace(line, test.from, test.to, 1), true)
 		require.Equal(t, test.want, strings.Join(m.Notes, "\n"))
-		if done, ok := m.Body.(*Completion); ok {
+		if done, ok := m.Body.(*session.Completion); ok {
 			require.Equal(t, strings.Contains(test.want, "passed over"), done.Error == nil)
 		}
 	}
@@ -234,7 +235,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 //
 // Rows: C-97, C-98.
 func TestEverythingThatIsWrongIsTold(t *testing.T) {
-	_, err := ReadSessionMessage([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64)
+	_, err := session.Read([]byte(`{"message_type":"abort","payload":{"scope":"all","target_id":7,"reason":null,"cleanup_required":"no","cleanup_required":true}}`), 64)
 	require.Equal(t, []object.Problem{
 		{Pointer: "/message_id", Message: "message_id is missing"},
 		{Pointer: "/timestamp", Message: "timestamp is missing"},
@@ -249,7 +250,7 @@ func TestEverythingThatIsWrongIsTold(t *testing.T) {
 	require.Equal(t, "message_id is missing", err.Message)
 
 	many := `{"message_type":"task_progress","payload":{"files_modified_so_far":[` + strings.Repeat("1,", 99) + `1]}}`
-	_, err = ReadSessionMessage([]byte(many), 64)
+	_, err = session.Read([]byte(many), 64)
 	require.Len(t, err.Details["errors"], 20)
 	odd := strings.Replace(shortResult, `"related_findings":["k-1"]`, `"related_findings":["x"`+strings.Repeat(`,"x"`, 99)+`]`, 1)
 	require.Len(t, heard(t, odd, false).Notes, 20)
@@ -264,7 +265,7 @@ func TestEverythingThatIsWrongIsTold(t *testing.T) {
 		``: "the message: it must be an object", `[]`: "the message: it must be an object", `null`: "the message: it must be an object",
 		`{"a":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply", `{}{}`: "the message: more follows the object: one message a line, one writer a stream",
 	} {
-		_, err := ReadSessionMessage([]byte(line), 2)
+		_, err := session.Read([]byte(line), 2)
 		require.Equal(t, CodeInvalid, err.Code)
 		require.Equal(t, want, err.Message)
 		require.Equal(t, []string{want}, err.Complaints())
@@ -319,7 +320,7 @@ func TestTypesThatAreNone(t *testing.T) {
 		strings.Replace(shortResult, `"review_result"`, `7`, 1):                CodeInvalid,
 		strings.Replace(shortResult, `"message_type":"review_result",`, ``, 1): CodeInvalid,
 	} {
-		_, err := ReadSessionMessage([]byte(line), 64)
+		_, err := session.Read([]byte(line), 64)
 		require.NotNil(t, err)
 		require.Equal(t, want, err.Code, line)
 		require.Equal(t, "/message_type", err.Details["pointer"])
@@ -336,11 +337,11 @@ func TestSessionMessagesAreKeptDigitForDigit(t *testing.T) {
 	spread := strings.ReplaceAll(line, `,"`, ",\r\n\t\"")
 	require.Equal(t, line, string(heard(t, spread, false).Document), "on one line, wherever it came from")
 	text := []byte(line)
-	m, err := ReadSessionMessage(text, 64)
+	m, err := session.Read(text, 64)
 	require.Nil(t, err)
 	clear(text)
 	require.Equal(t, line, string(m.Document), "it outlives its line")
-	require.Equal(t, "kettle-1", m.Body.(*SessionAssignment).Task.TaskID)
+	require.Equal(t, "kettle-1", m.Body.(*session.Assignment).Task.TaskID)
 }
 
 // What is delivered is what was said, with two members that may be filled in.

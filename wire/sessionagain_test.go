@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // What is said again is what was said, with what came of it.
@@ -35,8 +37,8 @@ func TestAssignmentsAreSaidAgain(t *testing.T) {
 		payload := test.line[strings.Index(test.line, `"payload":`):]
 		payload = strings.TrimSuffix(strings.TrimPrefix(payload, `"payload":`), "}")
 		require.Contains(t, payload, test.from)
-		require.Equal(t, string(sessionHead.say(TypeTaskAssignment, Raw(strings.Replace(payload, test.from, test.to, 1)), nil).Document), string(again.Document))
-		body := *original.Body.(*SessionAssignment)
+		require.Equal(t, string(sessionHead.Say(session.TypeTaskAssignment, Raw(strings.Replace(payload, test.from, test.to, 1)), nil).Document), string(again.Document))
+		body := *original.Body.(*session.Assignment)
 		body.Task.Attempts++
 		require.Equal(t, &body, again.Body)
 		require.Equal(t, test.line, string(original.Document))
@@ -49,7 +51,7 @@ func TestAssignmentsAreSaidAgain(t *testing.T) {
 // Whatever may stand in an assignment, it can be said again and again.
 func TestAssignmentsAreSaidAgainAndAgain(t *testing.T) {
 	m := heard(t, string(encoded(t, sessionExamples(t)["task_assignment"])), true)
-	body := *m.Body.(*SessionAssignment)
+	body := *m.Body.(*session.Assignment)
 	for n := range int64(3) {
 		var err error
 		m, err = sessionHead.Again(m, n+2, "exception", "")
@@ -65,11 +67,11 @@ func TestAssignmentsAreSaidAgainAndAgain(t *testing.T) {
 }
 
 func TestWhatIsNotSaidAgain(t *testing.T) {
-	for _, original := range []*SessionMessage{
-		heard(t, shortResult, false), {MessageType: TypeTaskAssignment},
-		{MessageType: TypeTaskAssignment, Document: Raw(`{"payload":{"task":{"context":[]}}}`)},
-		{MessageType: TypeTaskAssignment, Document: Raw(`{"payload":{"task":{"context":{"previous_attempts":7}}}}`)},
-		{MessageType: TypeTaskAssignment, Document: Raw(`{"payload":{"task":{}}}`)},
+	for _, original := range []*session.Message{
+		heard(t, shortResult, false), {MessageType: session.TypeTaskAssignment},
+		{MessageType: session.TypeTaskAssignment, Document: Raw(`{"payload":{"task":{"context":[]}}}`)},
+		{MessageType: session.TypeTaskAssignment, Document: Raw(`{"payload":{"task":{"context":{"previous_attempts":7}}}}`)},
+		{MessageType: session.TypeTaskAssignment, Document: Raw(`{"payload":{"task":{}}}`)},
 	} {
 		_, err := sessionHead.Again(original, 2, "o", "f")
 		require.Error(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 const entryAt = "2026-02-04T12:00:00.123Z"
@@ -62,7 +63,7 @@ func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 	require.NoError(t, object.DecodeOwn(text, &back))
 	require.Equal(t, string(text), string(back.Document))
 	require.Equal(t, []any{entry.Seq, entry.LoggedAt, entry.TookMS, entry.Errors, entry.Refused}, []any{back.Seq, back.LoggedAt, back.TookMS, back.Errors, back.Refused})
-	if m, err := ReadSessionMessage(entry.Document, 64); err == nil {
+	if m, err := session.Read(entry.Document, 64); err == nil {
 		require.Equal(t, []any{m.MessageID, m.MessageType, m.From.AgentID}, []any{back.MessageID, back.Type, back.From})
 	} else if entry.Document == nil {
 		require.Equal(t, []any{entry.MessageID, entry.Type, entry.From, entry.Chain}, []any{back.MessageID, back.Type, back.From, back.Chain})
@@ -89,12 +90,12 @@ func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
 // All that is told of a session is as its schemas say.
 func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
 	spec := SessionSpec{
-		ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: AgentArchitect}}, Validation: ValidationStandard, MaxIterations: SessionIterations, OnMax: EscalateAbort,
+		ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateAbort,
 	}
 	review := ReviewView{ReviewID: "r", SessionID: "kitchen", TaskID: "t", Reviewer: "critic", Iteration: 1, RequestedAt: entryAt}
 	task := SessionTask{
-		TaskID: "t", Phase: PhaseHeld, State: TaskPending, MaxIterations: 3, Findings: []FindingView{{ID: "f", Severity: SeverityMajor, Category: CategoryBug, Found: 1}},
-		Error: &TaskExecutionError{TaskID: "t", ErrorType: ExecutionTimeout, SuggestedAction: SuggestRetry},
+		TaskID: "t", Phase: PhaseHeld, State: TaskPending, MaxIterations: 3, Findings: []FindingView{{ID: "f", Severity: session.SeverityMajor, Category: session.CategoryBug, Found: 1}},
+		Error: &session.ExecutionError{TaskID: "t", ErrorType: session.ExecutionTimeout, SuggestedAction: session.SuggestRetry},
 	}
 	whole := SessionView{
 		SessionSpec: spec, State: SessionOpen, Source: SessionFromFile, Standing: []MemberView{{SessionMember: spec.Members[0], Status: "idle"}},

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // session reports whether rule 4 fits.
 func (k *keys) session() bool {
 	kind, ok := object.Text(k.messageType)
-	return ok && (slices.Contains(SessionTypes, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)
+	return ok && (slices.Contains(session.Types, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)
 }
 
 // session reads a session message. Its sender must be the agent of the line. A message of
@@ -27,7 +28,7 @@ func (r *Reader) session(line []byte) Message {
 	}
 	s.Document = r.keep(line)
 	if s.Err == nil {
-		s.Message, s.Err = readSession(s.Document, r.room, "")
+		s.Message, s.Err = session.ReadMembers(s.Document, r.room, "")
 	}
 	return s
 }

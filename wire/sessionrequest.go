@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // fields accepts any message. An error inside it belongs in the log of the session.
@@ -25,7 +26,7 @@ func (s *SaySession) fields(f *fields) {
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	s.Session = *named(members)
 	s.Document = document
-	s.Message, s.Err = readSession(document, members, o.Below(key))
+	s.Message, s.Err = session.ReadMembers(document, members, o.Below(key))
 }
 
 // MarshalJSONTo implements json.MarshalerTo, for clients.
@@ -68,13 +69,13 @@ func (s *SessionSpec) fields(f *fields) {
 		ValidationStandard, ValidationStrict)
 	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, object.MaxWhole)
 	f.oneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
-		"and human_review, the default, asks a person.", Escalations...)
+		"and human_review, the default, asks a person.", session.Escalations...)
 	f.truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
 	f.milliseconds(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
 	f.millisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", SessionProgressAfter)
 	f.millisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", SessionProgressEvery)
-	s.Validation, s.OnMax = cmp.Or(s.Validation, ValidationStandard), cmp.Or(s.OnMax, EscalateHumanReview)
-	s.MaxIterations = cmp.Or(s.MaxIterations, SessionIterations)
+	s.Validation, s.OnMax = cmp.Or(s.Validation, ValidationStandard), cmp.Or(s.OnMax, session.EscalateHumanReview)
+	s.MaxIterations = cmp.Or(s.MaxIterations, session.DefaultIterations)
 }
 
 const schemaMembers = `"type": "array", "items": {"type": "object", "properties": {` +
@@ -101,7 +102,7 @@ func readSessionMembers(o *object.Reader, key string) []SessionMember {
 	members := []SessionMember{}
 	known := make(map[string]bool)
 	o.Objects(key, func(in *object.Reader) {
-		m := SessionMember{AgentID: in.NeedText("agent_id"), AgentType: in.NeedOneOf("agent_type", AgentTypes...)}
+		m := SessionMember{AgentID: in.NeedText("agent_id"), AgentType: in.NeedOneOf("agent_type", session.AgentTypes...)}
 		in.NoControls("agent_id", m.AgentID)
 		switch {
 		case len(m.AgentID) > object.MaxIDLength:

@@ -5,17 +5,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // Who says what to whom.
 //
 // Rows: C-17, C-67.
 func TestMessagesThatAreMisdirected(t *testing.T) {
-	for _, kind := range SessionTypes {
+	for _, kind := range session.Types {
 		var may []string
-		for _, from := range AgentTypes {
-			for _, to := range AgentTypes {
-				m := SessionMessage{MessageType: kind, From: AgentIdentifier{AgentType: from}, To: AgentIdentifier{AgentType: to}}
+		for _, from := range session.AgentTypes {
+			for _, to := range session.AgentTypes {
+				m := session.Message{MessageType: kind, From: session.Agent{AgentType: from}, To: session.Agent{AgentType: to}}
 				err := m.Misdirected()
 				if err == nil {
 					may = append(may, from[:1]+to[:1])
@@ -37,30 +39,30 @@ func TestMessagesThatAreMisdirected(t *testing.T) {
 
 // Rows: C-84, T-30.
 func TestObjectionsToAnApproval(t *testing.T) {
-	passed := func(names ...string) (all []Verification) {
+	passed := func(names ...string) (all []session.Verification) {
 		for _, name := range names {
-			all = append(all, Verification{Name: name, Passed: true})
+			all = append(all, session.Verification{Name: name, Passed: true})
 		}
 		return all
 	}
 	fine := passed("tests", "type_check", "lint", "custom/dry")
 	for _, test := range []struct {
-		result  ReviewResult
+		result  session.ReviewResult
 		pointer any
 	}{
-		{ReviewResult{Verification: fine}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "suggestion"}}}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
-		{ReviewResult{Verification: fine, Findings: []Finding{{Severity: "critical"}}}, "/payload/findings/0"},
-		{ReviewResult{Verification: append(passed("type_check"), Verification{Name: "tests"})}, "/payload/verification"},
-		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "lint"})}, "/payload/verification"},
-		{ReviewResult{Verification: append(passed("tests"), Verification{Name: "custom/dry"})}, "/payload/verification"},
+		{session.ReviewResult{Verification: fine}, nil},
+		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "minor"}, {Severity: "suggestion"}}}, nil},
+		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
+		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
+		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "critical"}}}, "/payload/findings/0"},
+		{session.ReviewResult{Verification: append(passed("type_check"), session.Verification{Name: "tests"})}, "/payload/verification"},
+		{session.ReviewResult{Verification: append(passed("tests"), session.Verification{Name: "lint"})}, "/payload/verification"},
+		{session.ReviewResult{Verification: append(passed("tests"), session.Verification{Name: "custom/dry"})}, "/payload/verification"},
 	} {
-		for _, verdict := range verdicts {
+		for _, verdict := range session.Verdicts {
 			test.result.Verdict = verdict
 			err := test.result.Objection()
-			if verdict != VerdictApproved || test.pointer == nil {
+			if verdict != session.VerdictApproved || test.pointer == nil {
 				require.Nil(t, err)
 				continue
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // strangeNumbers are written in a way that readers, to 16 digits, take for
@@ -122,7 +124,7 @@ func TestSchemaOfSessionsAndReaderAgree(t *testing.T) {
 // Rows: C-97.
 func TestSchemaOfSessionsAndReaderAgreeByChance(t *testing.T) {
 	schema := validators(t)["session-message"]
-	for i, kind := range SessionTypes {
+	for i, kind := range session.Types {
 		example := sessionExamples(t)[kind]
 		chance := rand.New(rand.NewPCG(2, uint64(i)))
 		tries, taken := rounds(500), 0
@@ -167,31 +169,31 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 		require.NotEmpty(t, at(definition, "description"), name)
 		requireExplained(t, name, definition.(map[string]any))
 	}
-	for _, kind := range SessionTypes {
+	for _, kind := range session.Types {
 		require.Contains(t, definitions, kind)
 	}
-	require.Equal(t, words(SessionTypes), at(schema, "properties", "message_type", "enum"))
+	require.Equal(t, words(session.Types), at(schema, "properties", "message_type", "enum"))
 	for path, want := range map[string][]string{
-		"agent agent_type":         AgentTypes,
-		"task_assignment priority": sessionPriorities,
-		"task_completion status":   outcomes,
-		"file_change change_type":  changeTypes,
-		"review_result verdict":    verdicts,
-		"finding severity":         severities,
-		"finding category":         categories,
-		"required_change priority": fixes,
-		"feedback feedback_type":   feedbackTypes,
-		"abort scope":              abortScopes,
+		"agent agent_type":         session.AgentTypes,
+		"task_assignment priority": session.SessionPriorities,
+		"task_completion status":   session.Outcomes,
+		"file_change change_type":  session.ChangeTypes,
+		"review_result verdict":    session.Verdicts,
+		"finding severity":         session.Severities,
+		"finding category":         session.Categories,
+		"required_change priority": session.Fixes,
+		"feedback feedback_type":   session.FeedbackTypes,
+		"abort scope":              session.AbortScopes,
 
-		"execution_error error_type":       executionErrors,
-		"execution_error suggested_action": suggestions,
+		"execution_error error_type":       session.ExecutionErrors,
+		"execution_error suggested_action": session.Suggestions,
 	} {
 		definition, key, _ := strings.Cut(path, " ")
 		require.Equal(t, words(want), at(definitions, definition, "properties", key, "enum"), path)
 	}
-	require.Equal(t, words(sessionDependencies), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
-	require.Equal(t, words(focusAreas), at(definitions, "review_request", "properties", "scope", "properties", "focus_areas", "items", "enum"))
-	requireFields(t, "agent", definitions["agent"], AgentIdentifier{})
+	require.Equal(t, words(session.SessionDependencies), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
+	require.Equal(t, words(session.FocusAreas), at(definitions, "review_request", "properties", "scope", "properties", "focus_areas", "items", "enum"))
+	requireFields(t, "agent", definitions["agent"], session.Agent{})
 	type said struct { // the task is that of the completion
 		ErrorType       string `json:"error_type"`
 		ErrorMessage    string `json:"error_message"`

@@ -29,12 +29,4 @@ func TestSumsOfSessionMessages(t *testing.T) {
 	} {
 		require.NotEqual(t, same, sum(from, to), to)
 	}
-	own := func(kind, from, to, payload string) uint64 {
-		m := SessionMessage{MessageType: kind, From: AgentIdentifier{AgentID: from}, To: AgentIdentifier{AgentID: to}}
-		return m.sum([]byte(payload))
-	}
-	require.NotEqual(t, own("abort", "ab", "c", "{}"), own("abort", "a", "bc", "{}"))
-	require.NotEqual(t, own("abort", "a", "b", "{}"), own("abort", "b", "a", "{}"))
-	require.NotEqual(t, own("status_query", "a", "b", "{}"), own("status_response", "a", "b", "{}"))
-	require.Equal(t, uint64(0x8149c740f7473ec7), own("abort", "a", "b", "{}"), "it is kept in records: it stays as it is")
 }

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/session"
+)
+
 // SessionView answers get-session with a whole session and a page of its log.
 type SessionView struct {
 	SessionSpec
@@ -54,24 +58,24 @@ type SessionBrief struct {
 
 // SessionTask is a task of a session as its members see it.
 type SessionTask struct {
-	TaskID        string              `json:"task_id"`
-	Name          string              `json:"name"`
-	Architect     string              `json:"architect"`
-	Developer     string              `json:"developer"`
-	Phase         string              `json:"phase"`    // Phase… below
-	State         TaskState           `json:"state"`    // of the task
-	Progress      float64             `json:"progress"` // from 0 to 1
-	Step          string              `json:"step,omitzero"`
-	Overdue       bool                `json:"overdue,omitzero"` // its progress report is overdue
-	Tries         int                 `json:"tries"`            // 2: it was retried after an error
-	Iteration     int                 `json:"iteration"`        // reviews that it has had
-	MaxIterations int                 `json:"max_iterations"`
-	Escalated     string              `json:"escalated,omitzero"` // Escalate…: its last review was one too many
-	CorrelationID string              `json:"correlation_id"`
-	Revises       string              `json:"revises,omitzero"` // the task of which this one is a revision
-	Scope         []string            `json:"scope"`
-	Findings      []FindingView       `json:"findings"`
-	Error         *TaskExecutionError `json:"error,omitzero"` // the latest
+	TaskID        string                  `json:"task_id"`
+	Name          string                  `json:"name"`
+	Architect     string                  `json:"architect"`
+	Developer     string                  `json:"developer"`
+	Phase         string                  `json:"phase"`    // Phase… below
+	State         TaskState               `json:"state"`    // of the task
+	Progress      float64                 `json:"progress"` // from 0 to 1
+	Step          string                  `json:"step,omitzero"`
+	Overdue       bool                    `json:"overdue,omitzero"` // its progress report is overdue
+	Tries         int                     `json:"tries"`            // 2: it was retried after an error
+	Iteration     int                     `json:"iteration"`        // reviews that it has had
+	MaxIterations int                     `json:"max_iterations"`
+	Escalated     string                  `json:"escalated,omitzero"` // Escalate…: its last review was one too many
+	CorrelationID string                  `json:"correlation_id"`
+	Revises       string                  `json:"revises,omitzero"` // the task of which this one is a revision
+	Scope         []string                `json:"scope"`
+	Findings      []FindingView           `json:"findings"`
+	Error         *session.ExecutionError `json:"error,omitzero"` // the latest
 }
 
 // The phases of a task of a session.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // What must be there, in the words of the protocol: each group of members stands
@@ -310,7 +311,7 @@ func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
 			line := string(encoded(t, with(with(example, pointer, gone), pointer[:len(pointer)-len(key)]+first, value)))
 			member := string(encoded(t, value))
 			line = strings.Replace(line, `"`+first+`":`+member, `"`+key+`":`+member+`,"`+key+`":`+member, 1)
-			_, err := ReadSessionMessage([]byte(line), 64)
+			_, err := session.Read([]byte(line), 64)
 			require.NotNil(t, err, line)
 			require.Equal(t, []object.Problem{{Pointer: pointer, Message: spokenOf(pointer) + " stands twice"}}, err.Details["errors"], line)
 		}

@@ -2,11 +2,12 @@ package wire
 
 import (
 	"math/rand/v2"
-	"orchestrator/wire/object"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // whose reads lines of an agent that has all tasks, or none.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // taskReaders are the readers of delegated work, by the schema of what they read.
@@ -145,6 +147,6 @@ func TestSchemasOfDelegationHaveTheWordsThatThereAre(t *testing.T) {
 		all := at(schema, "allOf").([]any)
 		others := at(all[len(all)-1], "not", "anyOf").([]any)
 		kinds := at(others[1], "anyOf").([]any)
-		require.Equal(t, words(SessionTypes), at(kinds[len(kinds)-1], "properties", "message_type", "enum"))
+		require.Equal(t, words(session.Types), at(kinds[len(kinds)-1], "properties", "message_type", "enum"))
 	}
 }

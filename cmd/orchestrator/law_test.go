@@ -25,21 +25,22 @@ const module = "orchestrator"
 var mayImport = map[string][]string{
 	"wire/object":              {},
 	"wire/line":                {},
-	"wire":                     {"wire/object", "wire/line"},
+	"wire/session":             {"wire/object"},
+	"wire":                     {"wire/object", "wire/line", "wire/session"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
-	"handlers/...":             {"wire", "wire/object", "handlers/..."},
-	"supervisor/eventlog":      {"wire", "wire/object"},
-	"supervisor/telemetry":     {"wire", "wire/object"}, // what others do with it is joined in cmd
-	"supervisor/api":           {"wire", "wire/object"},
-	"agents/...":               {"wire", "wire/line", "wire/object", "agents/..."},
-	"supervisor/stdin":         {"wire", "wire/object"},
-	"supervisor/output":        {"wire", "wire/line", "wire/object", "handlers", "supervisor/child"}, // handlers puts facts into words
-	"supervisor":               {"wire", "wire/line", "wire/object", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
+	"handlers/...":             {"wire", "wire/object", "wire/session", "handlers/..."},
+	"supervisor/eventlog":      {"wire", "wire/object", "wire/session"},
+	"supervisor/telemetry":     {"wire", "wire/object", "wire/session"}, // what others do with it is joined in cmd
+	"supervisor/api":           {"wire", "wire/object", "wire/session"},
+	"agents/...":               {"wire", "wire/line", "wire/object", "wire/session", "agents/..."},
+	"supervisor/stdin":         {"wire", "wire/object", "wire/session"},
+	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/session", "handlers", "supervisor/child"}, // handlers puts facts into words
+	"supervisor":               {"wire", "wire/line", "wire/object", "wire/session", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
-	"cmd/orchestrator/term":    {"wire", "wire/object"},
+	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/session"},
 	"cmd/orchestrator/help":    {},
-	"cmd/orchestrator/cli":     {"wire", "wire/object", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/help"},
+	"cmd/orchestrator/cli":     {"wire", "wire/object", "wire/session", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/help"},
 	"cmd/orchestrator/task":    verbsMayImport(),
 	"cmd/orchestrator/session": verbsMayImport(),
 	"cmd/orchestrator/bus":     verbsMayImport(),
@@ -49,16 +50,16 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/checkup": {"wire", "wire/object", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
+	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/session", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
 	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
-	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
-	"fixtures/...":             {"wire", "wire/line", "wire/object", "agents/...", "fixtures/..."},
+	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/session", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
+	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/session", "agents/...", "fixtures/..."},
 }
 
 // verbsMayImport are the packages that a package of commands may know, and more.
 func verbsMayImport(more ...string) []string {
-	return append([]string{"wire", "wire/object", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
+	return append([]string{"wire", "wire/object", "wire/session", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
 }
 
 // onlyIn says where packages of others may be known.
@@ -287,10 +288,10 @@ func TestLawSizes(t *testing.T) {
 // largePackages and largeTypes are larger than the law allows. They may only shrink.
 var (
 	largePackages = map[string]packageSize{
-		"agents":     {lines: 6200, exported: 200},
-		"handlers":   {lines: 14_165, exported: 200},
-		"supervisor": {lines: 6950, exported: 200},
-		"wire":       {lines: 9_400, exported: 600},
+		"agents":     {lines: 6100, exported: 200},
+		"handlers":   {lines: 14_120, exported: 200},
+		"supervisor": {lines: 6920, exported: 200},
+		"wire":       {lines: 8_030, exported: 495},
 	}
 	largeTypes = map[string]int{
 		"agents.Conn": 104, "cmd/orchestrator/watch.model": 70, "handlers.State": 123, "handlers.decision": 240, "supervisor.Supervisor": 133,

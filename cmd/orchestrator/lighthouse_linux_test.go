@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // The team of the repository's own orchestrator.hcl, as a reader of the README runs
@@ -111,8 +112,8 @@ func (l *lighthouse) requireStory() {
 
 	verdicts := l.texts(wire.EventReviewDecided)
 	require.Len(t, verdicts, 2)
-	require.Contains(t, verdicts[0], wire.VerdictChangesRequested)
-	require.Contains(t, verdicts[1], wire.VerdictApproved)
+	require.Contains(t, verdicts[0], session.VerdictChangesRequested)
+	require.Contains(t, verdicts[1], session.VerdictApproved)
 	require.Contains(t, l.said["reviewer"], "leads to tide.html, and there is no such page")
 	require.Contains(t, l.said["writer"], "tide.html is tides.html now")
 	require.Contains(t, l.said["architect"], "See it: "+filepath.Join(l.folder, "index.html"))
@@ -168,7 +169,7 @@ func TestLighthouseRejected(t *testing.T) {
 	require.Equal(t, cli.ExitNo, l.code, l.all)
 	require.Len(t, l.of(wire.EventTaskDone), 5, "the parts are done")
 	require.Len(t, l.of(wire.EventTaskCancelled), 1, "what is made of them is not")
-	require.Contains(t, l.texts(wire.EventReviewDecided)[0], wire.VerdictRejected)
+	require.Contains(t, l.texts(wire.EventReviewDecided)[0], session.VerdictRejected)
 	require.NotContains(t, l.said["architect"], "See it")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Sessions, as those see them who are in them: agents that were made with the
@@ -113,8 +114,8 @@ func newSession(t *testing.T, hcl string, files ...string) *stage {
 type utterance struct {
 	MessageID string                `json:"message_id"`
 	Type      string                `json:"message_type"`
-	From      wire.AgentIdentifier  `json:"from_agent"`
-	To        wire.AgentIdentifier  `json:"to_agent"`
+	From      session.Agent         `json:"from_agent"`
+	To        session.Agent         `json:"to_agent"`
 	Sequence  int64                 `json:"sequence_number"`
 	Chain     string                `json:"correlation_id"`
 	ReplyTo   string                `json:"reply_to"`

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // deafFor is an agent that does not read before there is a file called go.
@@ -34,11 +34,11 @@ func TestSessionDeafMember(t *testing.T) {
 	actors := h.cast("ada", "rex")
 	ada, rex := actors[0], actors[1]
 	for n := range many {
-		ada.utter(fmt.Sprintf("msg-%d", n+1), "dev", wire.TypeFeedback, remark(strings.Repeat("long ", 2000)))
-		ada.utter(fmt.Sprintf("msg-%d", 100+n), "rex", wire.TypeFeedback, remark("short"))
+		ada.utter(fmt.Sprintf("msg-%d", n+1), "dev", session.TypeFeedback, remark(strings.Repeat("long ", 2000)))
+		ada.utter(fmt.Sprintf("msg-%d", 100+n), "rex", session.TypeFeedback, remark("short"))
 	}
 	for n := range many {
-		require.Equal(t, fmt.Sprintf("msg-%d", 100+n), rex.nth(n+1, wire.TypeFeedback).MessageID, "nobody else waits")
+		require.Equal(t, fmt.Sprintf("msg-%d", 100+n), rex.nth(n+1, session.TypeFeedback).MessageID, "nobody else waits")
 	}
 	require.Equal(t, many, len(rex.spoken("")))
 
@@ -71,7 +71,7 @@ func TestSessionDeafMember(t *testing.T) {
 	require.Positive(t, p.Standing[1].Waiting)
 	require.Zero(t, p.Standing[2].Waiting)
 	require.Equal(t, 2*many, len(p.said), "all is in the log at once")
-	ada.utter(fmt.Sprintf("msg-%d", many+1), "dev", wire.TypeFeedback, remark("late"))
+	ada.utter(fmt.Sprintf("msg-%d", many+1), "dev", session.TypeFeedback, remark("late"))
 
 	h.write("go", "")
 	var heard []string
@@ -119,15 +119,15 @@ agent "dev" {
 		}
 		return ids
 	}
-	ada.utter("msg-1", "dev", wire.TypeFeedback, remark("first"))
+	ada.utter("msg-1", "dev", session.TypeFeedback, remark("first"))
 	for n := range tasks {
-		ada.utter(fmt.Sprintf("msg-%d", n+2), "dev", wire.TypeTaskAssignment, assigning(fmt.Sprintf("t-%d", n)))
+		ada.utter(fmt.Sprintf("msg-%d", n+2), "dev", session.TypeTaskAssignment, assigning(fmt.Sprintf("t-%d", n)))
 		waitForThat(t, "the task", func() bool { return len(heard()) == n+2 })
 	}
-	ada.utter("msg-50", "dev", wire.TypeFeedback, remark("last"))
+	ada.utter("msg-50", "dev", session.TypeFeedback, remark("last"))
 	waitForThat(t, "the last", func() bool { return len(heard()) == tasks+2 })
 	h.ask("agent", "restart", "dev")
-	ada.utter("msg-60", "dev", wire.TypeFeedback, remark("later"))
+	ada.utter("msg-60", "dev", session.TypeFeedback, remark("later"))
 	waitForThat(t, "all of it again, and the later message", func() bool {
 		again := heard()
 		slices.Sort(again)

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // soon has an agent started again without delay.
@@ -58,7 +59,7 @@ func TestSessionDeveloperDies(t *testing.T) {
 	require.Equal(t, 2, task.Tries)
 	require.Equal(t, 1, task.Iteration, "a death is no review")
 	require.NotNil(t, task.Error)
-	require.Equal(t, []string{wire.ExecutionException, wire.SuggestRetry}, []string{task.Error.ErrorType, task.Error.SuggestedAction})
+	require.Equal(t, []string{session.ExecutionException, session.SuggestRetry}, []string{task.Error.ErrorType, task.Error.SuggestedAction})
 	require.True(t, task.Error.Recoverable)
 	s.stop()
 }
@@ -73,7 +74,7 @@ func TestSessionDeveloperDiesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, p := afterDeath(t, cli.ExitNo, "developer -die-at task-1", restart)
-			last := p.one(t, wire.TypeTaskCompletion, "lead")
+			last := p.one(t, session.TypeTaskCompletion, "lead")
 			require.Equal(t, []string{"ann", "failed"}, []string{last.From.AgentID, last.body.Status})
 			require.Equal(t, p.said[0].Chain, last.Chain)
 			heard := s.tapped("lead.heard")
@@ -84,12 +85,12 @@ func TestSessionDeveloperDiesAgain(t *testing.T) {
 			require.False(t, task.Error.Recoverable)
 			if name == "twice" {
 				require.Equal(t, 2, task.Tries)
-				require.Equal(t, wire.SuggestAbort, task.Error.SuggestedAction)
+				require.Equal(t, session.SuggestAbort, task.Error.SuggestedAction)
 				require.Equal(t, []string{
 					"lead>ann task_assignment", "ann>lead acknowledgment", "lead>ann task_assignment", "ann>lead acknowledgment", "ann>lead task_completion failed",
 				}, types(p.said))
 			} else {
-				require.Equal(t, wire.SuggestReassign, task.Error.SuggestedAction)
+				require.Equal(t, session.SuggestReassign, task.Error.SuggestedAction)
 			}
 			require.Contains(t, s.ask("session", "show", "loop"), "error exception: ")
 			s.stop()
@@ -106,18 +107,18 @@ func TestSessionLostAcknowledgment(t *testing.T) {
 	h := troupeOf(t, puppetAgents("ada", "dev")+untapped(t, "rex", "reviewer")+checkout(""), "ada", "dev")
 	actors := h.cast("ada", "dev")
 	ada, dev := actors[0], actors[1]
-	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
-	first := dev.nth(1, wire.TypeTaskAssignment)
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+	first := dev.nth(1, session.TypeTaskAssignment)
 	dev.die()
 	dev = h.enter("dev")
-	require.Equal(t, first.text, dev.nth(1, wire.TypeTaskAssignment).text, "letter for letter")
+	require.Equal(t, first.text, dev.nth(1, session.TypeTaskAssignment).text, "letter for letter")
 	require.Equal(t, wire.PhaseAssigned, h.proceedings("checkout").task(t, "t").Phase)
 	require.Equal(t, 1, h.proceedings("checkout").task(t, "t").Tries, "it had not begun")
-	dev.utter("msg-2", "ada", wire.TypeTaskCompletion, completing("t", "completed", "src/a"))
-	ada.nth(1, wire.TypeTaskCompletion)
+	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/a"))
+	ada.nth(1, session.TypeTaskCompletion)
 	task := h.proceedings("checkout").task(t, "t")
 	require.Equal(t, []string{wire.PhaseCompleted, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
-	require.Empty(t, ada.spoken(wire.TypeAcknowledgment), "nobody invents one")
+	require.Empty(t, ada.spoken(session.TypeAcknowledgment), "nobody invents one")
 	dev.die()
 	dev = h.enter("dev")
 	dev.quiet()
@@ -160,12 +161,12 @@ func TestSessionArchitectDies(t *testing.T) {
 			h := troupeOf(t, puppetAgents("ada", "dev")+untapped(t, "rex", "reviewer")+checkout(""), "ada", "dev")
 			actors := h.cast("ada", "dev")
 			ada, dev := actors[0], actors[1]
-			ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
-			dev.nth(1, wire.TypeTaskAssignment)
-			dev.utter("msg-2", "ada", wire.TypeTaskCompletion, completing("t", "completed", "src/a"))
-			first := ada.nth(1, wire.TypeTaskCompletion)
+			ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+			dev.nth(1, session.TypeTaskAssignment)
+			dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/a"))
+			first := ada.nth(1, session.TypeTaskCompletion)
 			kill(h, ada)
-			again := h.enter("ada").nth(1, wire.TypeTaskCompletion)
+			again := h.enter("ada").nth(1, session.TypeTaskCompletion)
 			require.Equal(t, first.text, again.text, "letter for letter")
 			h.stop()
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // An architect ends its session: whoever is told is told, what they were at is
@@ -21,19 +22,19 @@ func TestSessionAborted(t *testing.T) {
 	names := []string{"ada", "dev", "rex"}
 	actors := h.cast("ada", "dev", "rex", "eve")
 	ada, dev, eve := actors[0], actors[1], actors[3]
-	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("one"))
-	ada.utter("msg-2", "dev", wire.TypeTaskAssignment, assigning("two"))
-	dev.nth(2, wire.TypeTaskAssignment)
-	ada.utter("msg-3", "dev", wire.TypeAbort, `{"scope":"task","target_id":"one","reason":"enough of it","cleanup_required":false}`)
-	require.Contains(t, dev.nth(1, wire.TypeAbort).text, "enough of it")
-	dev.utter("msg-4", "ada", wire.TypeTaskCompletion, completing("one", "completed"))
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("one"))
+	ada.utter("msg-2", "dev", session.TypeTaskAssignment, assigning("two"))
+	dev.nth(2, session.TypeTaskAssignment)
+	ada.utter("msg-3", "dev", session.TypeAbort, `{"scope":"task","target_id":"one","reason":"enough of it","cleanup_required":false}`)
+	require.Contains(t, dev.nth(1, session.TypeAbort).text, "enough of it")
+	dev.utter("msg-4", "ada", session.TypeTaskCompletion, completing("one", "completed"))
 	require.Equal(t, "rejected", dev.refusedFor("msg-4").Type)
 	require.Equal(t, wire.TaskCancelled, h.proceedings("checkout").task(t, "one").State)
-	ada.utter("msg-5", "dev", wire.TypeAbort, strings.Replace(ending, "checkout", "another", 1))
+	ada.utter("msg-5", "dev", session.TypeAbort, strings.Replace(ending, "checkout", "another", 1))
 	require.Equal(t, "rejected", ada.refusedFor("msg-5").Type)
 
-	ada.utter("msg-6", "dev", wire.TypeAbort, ending)
-	require.Equal(t, "msg-6", dev.nth(2, wire.TypeAbort).MessageID)
+	ada.utter("msg-6", "dev", session.TypeAbort, ending)
+	require.Equal(t, "msg-6", dev.nth(2, session.TypeAbort).MessageID)
 	for _, a := range actors[:3] {
 		shutdown := a.wait("shutdown", func(m *message) bool { return m.Type == "notify:shutdown" })
 		require.Contains(t, string(shutdown.Payload), "its session was aborted: enough")
@@ -55,7 +56,7 @@ func TestSessionAborted(t *testing.T) {
 	actors = h.cast("ada", "dev", "rex", "eve")
 	ada, dev = actors[0], actors[1]
 	require.Equal(t, wire.SessionOpen, h.proceedings("checkout").State)
-	ada.utter("msg-7", "dev", wire.TypeTaskAssignment, assigning("three"))
+	ada.utter("msg-7", "dev", session.TypeTaskAssignment, assigning("three"))
 	require.Equal(t, "msg-7", dev.nth(1, "").MessageID, "and nothing of before")
 	h.stop()
 }
@@ -73,24 +74,24 @@ func TestSessionReload(t *testing.T) {
 	h.write("orchestrator.hcl", agents+pair)
 	actors := h.cast("ada", "dev", "rex")
 	ada, dev, rex := actors[0], actors[1], actors[2]
-	ada.utter("msg-1", "rex", wire.TypeFeedback, remark("early"))
+	ada.utter("msg-1", "rex", session.TypeFeedback, remark("early"))
 	require.Equal(t, "rejected", ada.refusedFor("msg-1").Type)
 
 	h.write("orchestrator.hcl", agents+pair+attic) // one comes
 	h.ask("reload")
 	require.Equal(t, "checkout\nattic\n", h.ask("session", "ls", "-q"))
-	ada.utter("msg-2", "rex", wire.TypeFeedback, remark("now"))
+	ada.utter("msg-2", "rex", session.TypeFeedback, remark("now"))
 	require.Equal(t, "msg-2", rex.nth(1, "").MessageID)
 
 	h.write("orchestrator.hcl", agents+checkout("require_review = true\nmax_iterations = 5")+attic) // one changes
 	h.ask("reload")
 	require.Contains(t, h.ask("session", "show", "checkout"), "a task is done when it is approved; 5 at most")
-	ada.utter("msg-3", "rex", wire.TypeFeedback, remark("where"))
+	ada.utter("msg-3", "rex", session.TypeFeedback, remark("where"))
 	require.Equal(t, "ambiguous_session", ada.refusedFor("msg-3").Reason)
-	ada.say(strings.Replace(speech("msg-4", "ada", "rex", wire.TypeFeedback, remark("there")), `{`, `{"session_id":"checkout",`, 1) + "\n")
+	ada.say(strings.Replace(speech("msg-4", "ada", "rex", session.TypeFeedback, remark("there")), `{`, `{"session_id":"checkout",`, 1) + "\n")
 	require.Equal(t, "msg-4", rex.nth(2, "").MessageID)
-	ada.utter("msg-5", "dev", wire.TypeTaskAssignment, assigning("t"))
-	dev.nth(1, wire.TypeTaskAssignment)
+	ada.utter("msg-5", "dev", session.TypeTaskAssignment, assigning("t"))
+	dev.nth(1, session.TypeTaskAssignment)
 
 	h.write("orchestrator.hcl", agents+attic) // one goes
 	h.ask("reload")
@@ -98,9 +99,9 @@ func TestSessionReload(t *testing.T) {
 	p := h.proceedings("checkout")
 	require.Equal(t, wire.SessionClosed, p.State)
 	require.Equal(t, wire.TaskCancelled, p.task(t, "t").State)
-	ada.utter("msg-6", "dev", wire.TypeFeedback, remark("late"))
+	ada.utter("msg-6", "dev", session.TypeFeedback, remark("late"))
 	require.Contains(t, ada.refusedFor("msg-6").message, "is closed")
-	ada.utter("msg-7", "rex", wire.TypeFeedback, remark("only one is left"))
+	ada.utter("msg-7", "rex", session.TypeFeedback, remark("only one is left"))
 	require.Equal(t, "msg-7", rex.nth(3, "").MessageID)
 	require.Len(t, h.events(wire.EventStarted, ""), 3, "nobody was started again for it")
 
@@ -109,8 +110,8 @@ func TestSessionReload(t *testing.T) {
 	p = h.proceedings("checkout")
 	require.Equal(t, wire.SessionOpen, p.State)
 	require.GreaterOrEqual(t, len(p.said), 3)
-	ada.utter("msg-8", "dev", wire.TypeFeedback, remark("again"))
-	require.Equal(t, "msg-8", dev.nth(1, wire.TypeFeedback).MessageID)
+	ada.utter("msg-8", "dev", session.TypeFeedback, remark("again"))
+	require.Equal(t, "msg-8", dev.nth(1, session.TypeFeedback).MessageID)
 	h.stop()
 }
 

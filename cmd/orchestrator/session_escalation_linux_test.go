@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // What becomes of a task that is never right: it is taken back, or taken as it is,
@@ -22,8 +23,8 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 		state wire.TaskState
 		says  string
 	}{
-		wire.EscalateAbort:        {code: cli.ExitNo, state: wire.TaskCancelled, says: "task-1 comes to nothing: task task-1 is cancelled: "},
-		wire.EscalateForceApprove: {code: cli.ExitOK, state: wire.TaskDone, says: "task-1 is taken as it is"},
+		session.EscalateAbort:        {code: cli.ExitNo, state: wire.TaskCancelled, says: "task-1 comes to nothing: task task-1 is cancelled: "},
+		session.EscalateForceApprove: {code: cli.ExitOK, state: wire.TaskDone, says: "task-1 is taken as it is"},
 	} {
 		for _, required := range []bool{true, false} {
 			t.Run(fmt.Sprint(policy, " ", required), func(t *testing.T) {
@@ -64,19 +65,19 @@ func human(t *testing.T, required bool) (*theatre, *actor) {
 	h := troupeOf(t, puppetAgents("ada")+untapped(t, "dev", "developer")+untapped(t, "rex", "reviewer -request-changes 1")+
 		checkout(fmt.Sprintf("max_iterations = 1\nrequire_review = %t", required)), "ada")
 	ada := h.cast("ada")[0]
-	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
-	ada.nth(1, wire.TypeTaskCompletion)
-	ada.utter("msg-2", "rex", wire.TypeReviewRequest, reviewing("r-1", "t", 0))
-	require.Equal(t, wire.VerdictChangesRequested, ada.nth(1, wire.TypeReviewResult).body.Verdict)
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+	ada.nth(1, session.TypeTaskCompletion)
+	ada.utter("msg-2", "rex", session.TypeReviewRequest, reviewing("r-1", "t", 0))
+	require.Equal(t, session.VerdictChangesRequested, ada.nth(1, session.TypeReviewResult).body.Verdict)
 	ada.told("task-updated", "t", "A person is asked")
 	p := h.waitForPhase("checkout", "t", wire.PhaseHuman)
-	require.Equal(t, wire.EscalateHumanReview, p.task(t, "t").Escalated)
+	require.Equal(t, session.EscalateHumanReview, p.task(t, "t").Escalated)
 	if required {
 		require.Equal(t, wire.TaskNeedsHuman, p.task(t, "t").State)
 	}
 	shown := h.ask("inbox")
 	require.Regexp(t, `What is to become of it\? .*approve: .*revise: .*abort: `, shown)
-	ada.utter("msg-3", "dev", wire.TypeTaskAssignment, assigning("t"))
+	ada.utter("msg-3", "dev", session.TypeTaskAssignment, assigning("t"))
 	require.Equal(t, "rejected", ada.refusedFor("msg-3").Type, "it is a person's to decide")
 	return h, ada
 }
@@ -109,10 +110,10 @@ func TestSessionAsksAPerson(t *testing.T) {
 			h, ada := human(t, required)
 			h.ask("inbox", "answer", "q1", "revise")
 			ada.told("task-updated", "t", "assign it again")
-			ada.utter("msg-4", "dev", wire.TypeTaskAssignment, assigning("t"))
-			ada.nth(2, wire.TypeTaskCompletion)
-			ada.utter("msg-5", "rex", wire.TypeReviewRequest, reviewing("r-2", "t", 1))
-			require.Equal(t, wire.VerdictApproved, ada.nth(2, wire.TypeReviewResult).body.Verdict)
+			ada.utter("msg-4", "dev", session.TypeTaskAssignment, assigning("t"))
+			ada.nth(2, session.TypeTaskCompletion)
+			ada.utter("msg-5", "rex", session.TypeReviewRequest, reviewing("r-2", "t", 1))
+			require.Equal(t, session.VerdictApproved, ada.nth(2, session.TypeReviewResult).body.Verdict)
 			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
 			require.Equal(t, wire.TaskDone, task.State)
 			require.Equal(t, []int{2, 2, 2}, []int{task.Iteration, task.MaxIterations, task.Findings[0].Fixed})
@@ -125,7 +126,7 @@ func TestSessionAsksAPerson(t *testing.T) {
 			ada.told("task-updated", "t", "Aborted by a person")
 			task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
 			require.Equal(t, map[bool]wire.TaskState{true: wire.TaskCancelled, false: wire.TaskDone}[required], task.State)
-			ada.utter("msg-4", "dev", wire.TypeTaskAssignment, assigning("t"))
+			ada.utter("msg-4", "dev", session.TypeTaskAssignment, assigning("t"))
 			require.Equal(t, "task_id_taken", ada.refusedFor("msg-4").Reason)
 			h.stop()
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // chief is an architect that outlives its runs: it remembers what it has heard and
@@ -41,7 +42,7 @@ func (c *chief) order(id, to, kind, payload string) {
 func (c *chief) assign(task string, attempt int) {
 	var n int
 	_, _ = fmt.Sscanf(task, "t%d", &n)
-	c.order(fmt.Sprintf("msg-%d-a%d", n, attempt), fmt.Sprint("dev", n%developers), wire.TypeTaskAssignment, assigning(task))
+	c.order(fmt.Sprintf("msg-%d-a%d", n, attempt), fmt.Sprint("dev", n%developers), session.TypeTaskAssignment, assigning(task))
 }
 
 // heed does what a message asks for that it has not heard yet.
@@ -52,13 +53,13 @@ func (c *chief) heed(u utterance) {
 	c.known[u.MessageID] = u.text
 	task := u.task()
 	switch n := strings.TrimPrefix(task, "t"); {
-	case u.Type == wire.TypeTaskCompletion:
+	case u.Type == session.TypeTaskCompletion:
 		before := c.requested[task]
 		c.requested[task]++
-		c.order(fmt.Sprintf("msg-%s-r%d", n, before+1), "rex", wire.TypeReviewRequest, reviewing(fmt.Sprintf("r-%s-%d", n, before+1), task, before))
-	case u.body.Verdict == wire.VerdictApproved:
+		c.order(fmt.Sprintf("msg-%s-r%d", n, before+1), "rex", session.TypeReviewRequest, reviewing(fmt.Sprintf("r-%s-%d", n, before+1), task, before))
+	case u.body.Verdict == session.VerdictApproved:
 		c.approved[task] = true
-	case u.body.Verdict == wire.VerdictChangesRequested:
+	case u.body.Verdict == session.VerdictChangesRequested:
 		c.assign(task, 2)
 	}
 }
@@ -175,10 +176,10 @@ func (c *chief) checkAll(p *proceedings) {
 	for _, task := range p.Tasks {
 		require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
 		require.Equal(t, 2, task.Iteration)
-		for _, kind := range []string{wire.TypeTaskCompletion, wire.TypeReviewRequest, wire.TypeReviewResult} {
+		for _, kind := range []string{session.TypeTaskCompletion, session.TypeReviewRequest, session.TypeReviewResult} {
 			require.Equal(t, 2, counts[task.TaskID+" "+kind], "%s of %s", kind, task.TaskID)
 		}
-		require.GreaterOrEqual(t, counts[task.TaskID+" "+wire.TypeTaskAssignment], 2)
+		require.GreaterOrEqual(t, counts[task.TaskID+" "+session.TypeTaskAssignment], 2)
 	}
 	for _, m := range p.Standing {
 		require.Zero(t, m.Waiting+m.Working, m.AgentID)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // What makes no sense, or is not for somebody to say, is refused to who has said it,
@@ -20,8 +21,8 @@ func TestSessionBadLines(t *testing.T) {
 	h := troupeOf(t, puppetAgents("ada", "dev", "rex", "eve")+checkout(""), "ada", "dev", "rex", "eve")
 	actors := h.cast("ada", "dev", "rex", "eve")
 	ada, dev, rex, eve := actors[0], actors[1], actors[2], actors[3]
-	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
-	dev.nth(1, wire.TypeTaskAssignment)
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+	dev.nth(1, session.TypeTaskAssignment)
 	say := func(id, kind, payload string, from ...string) string {
 		return speech(id, append(from, "dev")[0], "ada", kind, payload)
 	}
@@ -29,18 +30,18 @@ func TestSessionBadLines(t *testing.T) {
 	for n, bad := range []struct {
 		line, kind, pointer, says string
 	}{
-		{say("msg-X", wire.TypeFeedback, `{}`), "malformed", "/payload/feedback_type", "feedback_type is missing"},
-		{say("msg-X", wire.TypeTaskProgress, `{"task_id":"t","progress_percent":101,"current_step":"s","files_modified_so_far":[]}`), "malformed", "/payload/progress_percent", ""},
+		{say("msg-X", session.TypeFeedback, `{}`), "malformed", "/payload/feedback_type", "feedback_type is missing"},
+		{say("msg-X", session.TypeTaskProgress, `{"task_id":"t","progress_percent":101,"current_step":"s","files_modified_so_far":[]}`), "malformed", "/payload/progress_percent", ""},
 		{say("msg-X", "task_done", `{}`), "malformed", "/message_type", "task_done"},
-		{swap(noon, "yesterday").Replace(say("msg-X", wire.TypeAcknowledgment, `{}`)), "malformed", "/timestamp", "yesterday"},
-		{say("msg-X", wire.TypeAcknowledgment, `{}`, "rex"), "rejected", "/from_agent/agent_id", `the stream of "dev"`},
-		{swap(`"developer"`, `"reviewer"`).Replace(say("msg-X", wire.TypeAcknowledgment, `{}`)), "rejected", "/from_agent/agent_type", "developer"},
-		{swap(`"ada"`, `"eve"`).Replace(say("msg-X", wire.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
-		{swap(`"ada"`, `"adda"`).Replace(say("msg-X", wire.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
-		{say("msg-X", wire.TypeAbort, ending), "rejected", "/from_agent/agent_type", "architect to say"},
-		{say("msg-X", wire.TypeTaskCompletion, completing("u", "completed")), "rejected", "/payload/task_id", "no task of this session"},
-		{say("msg-X", wire.TypeTaskCompletion, completing("t", "completed", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside of the scope"},
-		{say("msg-X", wire.TypeReviewResult, judging("r", "t", wire.VerdictApproved)), "rejected", "/from_agent/agent_type", "reviewer to say"},
+		{swap(noon, "yesterday").Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "malformed", "/timestamp", "yesterday"},
+		{say("msg-X", session.TypeAcknowledgment, `{}`, "rex"), "rejected", "/from_agent/agent_id", `the stream of "dev"`},
+		{swap(`"developer"`, `"reviewer"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/from_agent/agent_type", "developer"},
+		{swap(`"ada"`, `"eve"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
+		{swap(`"ada"`, `"adda"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
+		{say("msg-X", session.TypeAbort, ending), "rejected", "/from_agent/agent_type", "architect to say"},
+		{say("msg-X", session.TypeTaskCompletion, completing("u", "completed")), "rejected", "/payload/task_id", "no task of this session"},
+		{say("msg-X", session.TypeTaskCompletion, completing("t", "completed", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside of the scope"},
+		{say("msg-X", session.TypeReviewResult, judging("r", "t", session.VerdictApproved)), "rejected", "/from_agent/agent_type", "reviewer to say"},
 	} {
 		id := fmt.Sprintf("msg-%d", 100+n)
 		dev.say(strings.Replace(bad.line, "msg-X", id, 1) + "\n")
@@ -59,14 +60,14 @@ func TestSessionBadLines(t *testing.T) {
 		}
 		require.Len(t, p.said, n+2)
 	}
-	eve.say(swap(`""`, `"developer"`).Replace(speech("msg-200", "eve", "ada", wire.TypeFeedback, remark("psst"))) + "\n")
+	eve.say(swap(`""`, `"developer"`).Replace(speech("msg-200", "eve", "ada", session.TypeFeedback, remark("psst"))) + "\n")
 	require.Equal(t, "rejected", eve.refusedFor("msg-200").Type)
 	for _, a := range []*actor{ada, rex, eve} {
 		a.quiet()
 		require.Empty(t, a.spoken(""), "%s hears of it", a.name)
 	}
-	dev.utter("msg-300", "ada", wire.TypeTaskCompletion, completing("t", "completed", "src/x"))
-	ada.nth(1, wire.TypeTaskCompletion)
+	dev.utter("msg-300", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/x"))
+	ada.nth(1, session.TypeTaskCompletion)
 	h.stop()
 }
 
@@ -78,22 +79,22 @@ func TestSessionOddLines(t *testing.T) {
 	h := troupeOf(t, "\nprotocol {\n  max_line = \"64KiB\"\n}\n"+puppetAgents("ada", "dev")+listening("rex")+checkout(""), "ada", "dev")
 	actors := h.cast("ada", "dev")
 	ada, dev := actors[0], actors[1]
-	dev.utter("msg-1", "ada", wire.TypeFeedback, remark(strings.Repeat("x", 100<<10)))
+	dev.utter("msg-1", "ada", session.TypeFeedback, remark(strings.Repeat("x", 100<<10)))
 	u := dev.refusedFor("msg-1")
 	require.Equal(t, "malformed", u.Type)
 	require.Contains(t, u.message, "over the limit")
 	for _, odd := range []string{
 		"\x00\xff\xfe{\"message_type\":\"feedback\"}\n",
-		strings.Replace(speech("msg-2", "dev", "ada", wire.TypeFeedback, remark("\x01")), "\\u0001", "\xff\xfe\x00", 1) + "\n",
-		speech("msg-3", "dev", "ada", wire.TypeFeedback, remark("cut off"))[:200] + "\n",
-		"[" + speech("msg-4", "dev", "ada", wire.TypeFeedback, remark("in a list")) + "]\n",
-		strings.Replace(speech("msg-5", "dev", "ada", wire.TypeFeedback, remark("two")), `"payload"`, `"message_type":"abort","payload"`, 1) + "\n",
-		speech("msg-6", "dev", "ada", wire.TypeFeedback, strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000)) + "\n",
+		strings.Replace(speech("msg-2", "dev", "ada", session.TypeFeedback, remark("\x01")), "\\u0001", "\xff\xfe\x00", 1) + "\n",
+		speech("msg-3", "dev", "ada", session.TypeFeedback, remark("cut off"))[:200] + "\n",
+		"[" + speech("msg-4", "dev", "ada", session.TypeFeedback, remark("in a list")) + "]\n",
+		strings.Replace(speech("msg-5", "dev", "ada", session.TypeFeedback, remark("two")), `"payload"`, `"message_type":"abort","payload"`, 1) + "\n",
+		speech("msg-6", "dev", "ada", session.TypeFeedback, strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5000)) + "\n",
 	} {
 		dev.say(odd)
 	}
-	dev.utter("msg-7", "ada", wire.TypeFeedback, remark("after all"))
-	require.Equal(t, "msg-7", ada.nth(1, wire.TypeFeedback).MessageID)
+	dev.utter("msg-7", "ada", session.TypeFeedback, remark("after all"))
+	require.Equal(t, "msg-7", ada.nth(1, session.TypeFeedback).MessageID)
 	require.Len(t, ada.spoken(""), 1)
 	p := h.proceedings("checkout")
 	for _, u := range p.said {
@@ -115,11 +116,11 @@ func TestSessionEcho(t *testing.T) {
 	h := troupeOf(t, "\nagent \"dev\" {\n  command = [\"cat\"]\n}\n"+puppetAgents("ada")+listening("rex")+checkout(""), "ada")
 	ada := h.cast("ada")[0]
 	for n := range said {
-		ada.utter(fmt.Sprintf("msg-%d", n), "dev", wire.TypeFeedback, remark("echo"))
+		ada.utter(fmt.Sprintf("msg-%d", n), "dev", session.TypeFeedback, remark("echo"))
 	}
-	ada.utter("msg-10", "dev", wire.TypeTaskAssignment, assigning("t"))
+	ada.utter("msg-10", "dev", session.TypeTaskAssignment, assigning("t"))
 	h.ask("task", "cancel", "t") // of which it is told, in other words
-	ada.nth(1, wire.TypeTaskCompletion)
+	ada.nth(1, session.TypeTaskCompletion)
 	echoes := h.waitForLines(said+2, "dev")
 	require.Contains(t, echoes[said], "task_assignment")
 	require.Contains(t, echoes[said+1], "notify:task-cancelled")
@@ -141,12 +142,12 @@ func TestSessionRunsNoChecks(t *testing.T) {
 	actors := h.cast("ada", "dev")
 	ada, dev := actors[0], actors[1]
 	command := fmt.Sprintf(`"custom_checks":[{"name":"harmless","command":"touch %s; $(touch %[1]s)","expected_exit_code":0}]`, h.path("pwned"))
-	ada.utter("msg-1", "dev", wire.TypeTaskAssignment, assigning("t"))
-	dev.nth(1, wire.TypeTaskAssignment)
-	dev.utter("msg-2", "ada", wire.TypeTaskCompletion, completing("t", "completed"))
-	ada.nth(1, wire.TypeTaskCompletion)
-	ada.utter("msg-3", "rex", wire.TypeReviewRequest, reviewing("r-1", "t", 0, command))
-	require.Equal(t, wire.VerdictApproved, ada.nth(1, wire.TypeReviewResult).body.Verdict)
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+	dev.nth(1, session.TypeTaskAssignment)
+	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed"))
+	ada.nth(1, session.TypeTaskCompletion)
+	ada.utter("msg-3", "rex", session.TypeReviewRequest, reviewing("r-1", "t", 0, command))
+	require.Equal(t, session.VerdictApproved, ada.nth(1, session.TypeReviewResult).body.Verdict)
 	heard := h.tapped("rex.heard")
 	require.Len(t, heard, 1)
 	require.Contains(t, heard[0].text, command)

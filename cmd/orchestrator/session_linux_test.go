@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // manual is what the samples of the page on sessions are: a block of the file, a
@@ -44,7 +45,7 @@ func TestTheManualsSession(t *testing.T) {
 	c, problems := config.Load(file, config.Options{})
 	require.Empty(t, problems)
 	require.Len(t, c.Sessions, 1)
-	_, err := wire.ReadSessionMessage([]byte(m.message), project.CheckedDepth)
+	_, err := session.Read([]byte(m.message), project.CheckedDepth)
 	require.Nil(t, err)
 }
 

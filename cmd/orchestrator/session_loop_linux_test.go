@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // three are the members of the usual session: an architect, a developer, and a reviewer.
@@ -69,7 +70,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	require.Equal(t, second, p.said[8].task())
 	attempts := p.said[8].body.Task.Context.Attempts
 	require.Len(t, attempts, 1)
-	require.Equal(t, wire.VerdictChangesRequested, attempts[0].Outcome)
+	require.Equal(t, session.VerdictChangesRequested, attempts[0].Outcome)
 	require.Contains(t, attempts[0].Feedback, "fill the gap")
 	require.Equal(t, 2, p.said[15].body.Findings[0].Fixed)
 	for _, task := range p.Tasks {
@@ -80,7 +81,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	require.Equal(t, 2, last.Iteration)
 	require.Len(t, last.Findings, 1)
 	require.Equal(t, []int{1, 2}, []int{last.Findings[0].Found, last.Findings[0].Fixed})
-	require.Equal(t, []string{wire.VerdictChangesRequested, wire.VerdictApproved}, []string{p.Reviews[0].Verdict, p.Reviews[1].Verdict})
+	require.Equal(t, []string{session.VerdictChangesRequested, session.VerdictApproved}, []string{p.Reviews[0].Verdict, p.Reviews[1].Verdict})
 	s.requireShown(second)
 	s.stop()
 }
@@ -98,9 +99,9 @@ func requireChained(t *testing.T, p *proceedings) {
 			require.Greater(t, u.Sequence, p.said[i-1].Sequence)
 		}
 		switch u.Type {
-		case wire.TypeTaskAssignment, wire.TypeReviewRequest:
+		case session.TypeTaskAssignment, session.TypeReviewRequest:
 			answers[u.To.AgentID] = u.MessageID
-		case wire.TypeAcknowledgment, wire.TypeTaskCompletion, wire.TypeReviewResult:
+		case session.TypeAcknowledgment, session.TypeTaskCompletion, session.TypeReviewResult:
 			require.Equal(t, answers[u.From.AgentID], u.ReplyTo, u.Type)
 		}
 	}

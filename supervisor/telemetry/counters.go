@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // counters holds the metrics that are updated by events.
@@ -64,7 +65,7 @@ func knownKinds(operations []string) map[string]bool {
 	for class, names := range map[string][]string{
 		"request:": operations,
 		"event:":   {"progress", "log", "error", "question"},
-		"session:": wire.SessionTypes,
+		"session:": session.Types,
 		"task:":    {"request", "status", "update", "cancel", "response"},
 	} {
 		for _, name := range names {

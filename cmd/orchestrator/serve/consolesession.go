@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // session prints an event of a session, with "~" for messages between members. It omits
@@ -14,7 +15,7 @@ func (c *console) session(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case wire.EventSessionSaid:
-		if !strings.Contains(text, wire.TypeTaskProgress) { // the event of the task tells the same
+		if !strings.Contains(text, session.TypeTaskProgress) { // the event of the task tells the same
 			c.put(l.At, e.Agent, p.Dim("~"), p.Dim(text))
 		}
 	case wire.EventSessionOpened:

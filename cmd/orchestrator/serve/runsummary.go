@@ -7,6 +7,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A runSummary counts the events of a team. It remembers only what is still open, and a few
@@ -107,9 +108,9 @@ func (y *runSummary) agent(e *wire.Event) {
 		}](e.Payload)
 		switch {
 		case err != nil || decided.Verdict == "":
-		case decided.Verdict == wire.VerdictApproved:
+		case decided.Verdict == session.VerdictApproved:
 			y.of(e.Agent).approved++
-		case decided.Verdict == wire.VerdictRejected:
+		case decided.Verdict == session.VerdictRejected:
 			y.of(e.Agent).rejected++
 		default:
 			y.of(e.Agent).changes++

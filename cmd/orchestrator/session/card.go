@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // sessionCard returns the description of a session and its rules.
@@ -70,7 +71,7 @@ func atWords(v *wire.SessionView, m *wire.MemberView) string {
 	const few = 3
 	var at []string
 	switch m.AgentType {
-	case wire.AgentReviewer:
+	case session.AgentReviewer:
 		for i := range v.Reviews {
 			if r := &v.Reviews[i]; r.Reviewer == m.AgentID && r.Verdict == "" {
 				at = append(at, fmt.Sprintf("%s of %s", sessionID(r.ReviewID), sessionID(r.TaskID)))
@@ -198,9 +199,9 @@ func phase(p term.Paint, phase, text string) string {
 // severity paints a text in the color of a severity.
 func severity(p term.Paint, severity, text string) string {
 	switch severity {
-	case wire.SeverityCritical, wire.SeverityMajor:
+	case session.SeverityCritical, session.SeverityMajor:
 		return p.Bad(text)
-	case wire.SeverityMinor:
+	case session.SeverityMinor:
 		return p.Warn(text)
 	}
 	return text
@@ -209,11 +210,11 @@ func severity(p term.Paint, severity, text string) string {
 // verdict paints a text in the color of a verdict.
 func verdict(p term.Paint, verdict, text string) string {
 	switch verdict {
-	case wire.VerdictApproved:
+	case session.VerdictApproved:
 		return p.Good(text)
-	case wire.VerdictChangesRequested:
+	case session.VerdictChangesRequested:
 		return p.Warn(text)
-	case wire.VerdictRejected:
+	case session.VerdictRejected:
 		return p.Bad(text)
 	}
 	return text

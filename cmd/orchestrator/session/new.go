@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // newSessionFlags are the flags of session new.
@@ -23,7 +24,7 @@ type newSessionFlags struct {
 }
 
 func sessionNewCommand(a *cli.App) *cobra.Command {
-	f := newSessionFlags{onMax: cli.Choice{Value: wire.EscalateHumanReview, Of: wire.Escalations}}
+	f := newSessionFlags{onMax: cli.Choice{Value: session.EscalateHumanReview, Of: session.Escalations}}
 	verb := &cobra.Command{
 		Use:   "new NAME --member AGENT=TYPE…",
 		Short: "Create a session",
@@ -39,7 +40,7 @@ file.`,
 	set := verb.Flags()
 	set.StringArrayVar(&f.members, "member", nil, "member and its role in the session: `AGENT=TYPE`, may be repeated")
 	set.BoolVar(&f.strict, "strict", false, "reject messages that deviate from the protocol in any way")
-	set.Int32Var(&f.maxIterations, "max-iterations", wire.SessionIterations, "review a task at most `N` times, unless the task sets a limit")
+	set.Int32Var(&f.maxIterations, "max-iterations", session.DefaultIterations, "review a task at most `N` times, unless the task sets a limit")
 	set.Var(&f.onMax, "on-max", "what happens to a task that is not approved then: abort, force_approve or human_review")
 	set.BoolVar(&f.requireReview, "require-review", false, "a task is done only when it is approved")
 	_ = verb.RegisterFlagCompletionFunc("member", cli.Completion(a, completeMembers))
@@ -103,10 +104,10 @@ func memberOf(word string) (wire.SessionMember, error) {
 	if !ok || agent == "" {
 		return wire.SessionMember{}, cli.UsageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
 	}
-	if !slices.Contains(wire.AgentTypes, kind) {
+	if !slices.Contains(session.AgentTypes, kind) {
 		return wire.SessionMember{}, cli.UsageError(
-			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, wire.AgentTypes)),
-			"It is one of "+strings.Join(wire.AgentTypes, ", "),
+			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, session.AgentTypes)),
+			"It is one of "+strings.Join(session.AgentTypes, ", "),
 		)
 	}
 	return wire.SessionMember{AgentID: agent, AgentType: kind}, nil
@@ -116,7 +117,7 @@ func memberOf(word string) (wire.SessionMember, error) {
 func completeMembers(a *cli.App, verb *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	if agent, _, ok := strings.Cut(begun, "="); ok {
-		for _, kind := range wire.AgentTypes {
+		for _, kind := range session.AgentTypes {
 			offered = append(offered, agent+"="+kind)
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp

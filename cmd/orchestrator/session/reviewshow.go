@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 func reviewShowCommand(a *cli.App) *cobra.Command {
@@ -128,7 +129,7 @@ func reviewed(ctx context.Context, a *cli.App, d *cli.Client, r *reviewSeen) (*w
 		if err != nil {
 			return nil, resultSaid{}, err
 		}
-		if s.kind != wire.TypeReviewResult || s.refused != "" {
+		if s.kind != session.TypeReviewResult || s.refused != "" {
 			continue
 		}
 		if b := bodyOf[resultSaid](s.payload); b.ReviewID == r.ReviewID {

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // readSaid decodes an entry of the log. A rejected message may have any content, so its
@@ -50,32 +51,32 @@ func bodyOf[T any](payload wire.Raw) (body T) {
 func sessionWords(kind string, payload wire.Raw) (task string, lines []string) {
 	var words []string
 	switch kind {
-	case wire.TypeTaskAssignment:
+	case session.TypeTaskAssignment:
 		b := bodyOf[assignmentSaid](payload)
 		return b.Task.ID, []string{spaced(b.Priority, b.Task.Description, prefixed("until ", b.Deadline), prefixed("after ", b.after()))}
-	case wire.TypeTaskProgress:
+	case session.TypeTaskProgress:
 		b := bodyOf[progressSaid](payload)
 		words = []string{strconv.FormatFloat(b.Percent, 'f', -1, 64) + "%", b.Step, prefixed("left: ", b.Remaining), prefixed("blocked: ", strings.Join(b.Blockers, "; "))}
 		return b.TaskID, []string{spaced(words...)}
-	case wire.TypeTaskCompletion:
+	case session.TypeTaskCompletion:
 		b := bodyOf[completionSaid](payload)
 		return b.TaskID, []string{spaced(b.Status, b.files(), b.tests(), b.Summary, prefixed("blocked: ", strings.Join(b.Blockers, "; ")))}
-	case wire.TypeReviewRequest:
+	case session.TypeReviewRequest:
 		b := bodyOf[requestSaid](payload)
 		return b.TaskID, []string{spaced(b.ReviewID, fewFiles(b.Scope.Files), prefixed("look at ", strings.Join(b.Scope.FocusAreas, ", ")))}
-	case wire.TypeReviewResult:
+	case session.TypeReviewResult:
 		b := bodyOf[resultSaid](payload)
 		return b.TaskID, append([]string{spaced(b.Verdict, b.counts(), b.Summary)}, b.first()...)
-	case wire.TypeFeedback:
+	case session.TypeFeedback:
 		b := bodyOf[feedbackSaid](payload)
 		if b.ActionRequired {
 			b.Type += ", action required"
 		}
 		return b.TaskID, []string{spaced(b.Type, b.Subject)}
-	case wire.TypeAbort:
+	case session.TypeAbort:
 		b := bodyOf[abortSaid](payload)
 		task := ""
-		if b.Scope == wire.AbortTask {
+		if b.Scope == session.AbortTask {
 			task = b.TargetID
 		}
 		if b.Cleanup {
@@ -131,7 +132,7 @@ type assignmentSaid struct {
 func (b *assignmentSaid) after() string {
 	var ids []string
 	for _, d := range b.Dependencies {
-		if d.Type == wire.DependsHard && (d.TaskID == "" || d.TaskID == b.Task.ID) {
+		if d.Type == session.DependsHard && (d.TaskID == "" || d.TaskID == b.Task.ID) {
 			ids = append(ids, d.DependsOn...)
 		}
 	}
@@ -182,7 +183,7 @@ func (b *completionSaid) files() string {
 
 func (b *completionSaid) tests() string {
 	switch {
-	case b.Status != wire.OutcomeCompleted:
+	case b.Status != session.OutcomeCompleted:
 		return ""
 	case !b.Review.Run:
 		return "tests not run"
@@ -235,7 +236,7 @@ type findingSaid struct {
 }
 
 // severities lists the severities, the worst first.
-var severities = []string{wire.SeverityCritical, wire.SeverityMajor, wire.SeverityMinor, wire.SeveritySuggestion}
+var severities = []string{session.SeverityCritical, session.SeverityMajor, session.SeverityMinor, session.SeveritySuggestion}
 
 // counts returns the number of open findings by severity, and of fixed ones.
 func (b *resultSaid) counts() string {

@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // Command returns the session command.
@@ -97,7 +98,7 @@ func stateText(p term.Paint, state, text string) string {
 // memberWords returns the number of members of each type.
 func memberWords(members []wire.SessionMember) string {
 	var said []string
-	for _, kind := range wire.AgentTypes {
+	for _, kind := range session.AgentTypes {
 		n := 0
 		for _, m := range members {
 			if m.AgentType == kind {

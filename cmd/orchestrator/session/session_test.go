@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // evening is when somebody looks at these sessions.
@@ -38,7 +39,7 @@ func refused(why string) string { return fmt.Sprintf(`"refused":%q`, why) }
 func kettle() *sessionSeen {
 	seen := &sessionSeen{SessionView: wire.SessionView{
 		SessionSpec: wire.SessionSpec{
-			ID: "kettle", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: wire.EscalateHumanReview, RequireReview: true,
+			ID: "kettle", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview, RequireReview: true,
 			ProgressAfter: 120_000, ProgressEvery: 30_000,
 		},
 		State: wire.SessionOpen, Source: wire.SessionFromFile,
@@ -59,7 +60,7 @@ func kettle() *sessionSeen {
 			{
 				TaskID: "lid-2", Name: "Open the lid", Architect: "ada", Developer: "dev", Phase: wire.PhaseWorking, State: wire.TaskRunning,
 				Progress: 0.4, Step: "Writes the test", Overdue: true, Tries: 2, MaxIterations: 3, CorrelationID: "c-2",
-				Error: &wire.TaskExecutionError{ErrorType: wire.ExecutionException, ErrorMessage: "exit 1", SuggestedAction: wire.SuggestRetry},
+				Error: &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: "exit 1", SuggestedAction: session.SuggestRetry},
 			},
 		},
 		Reviews: []wire.ReviewView{{ReviewID: "r-9", TaskID: "kettle-1", Reviewer: "rex"}},

@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func readReviewRequest(p *object.Decoder) *ReviewRequest {
 	r := &ReviewRequest{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required)}
 	p.Inside("scope", object.Required, func(in *object.Decoder) {
 		r.Files = in.Names("files", object.Required)
-		in.ManyOf("focus_areas", object.Required, focusAreas)
+		in.ManyOf("focus_areas", object.Required, FocusAreas)
 		in.Names("ignore_patterns", object.Optional)
 	})
 	p.Inside("criteria", object.Required, func(in *object.Decoder) {
@@ -88,7 +88,7 @@ type RequiredChange struct {
 
 // Objection returns an error if an approving result contradicts itself: a severe finding is
 // open, or a check has not passed.
-func (r *ReviewResult) Objection() *Error {
+func (r *ReviewResult) Objection() *object.Error {
 	if r.Verdict != VerdictApproved {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (r *ReviewResult) Objection() *Error {
 }
 
 // Lacks returns an error if an approving result lacks verifications that its request required.
-func (r *ReviewResult) Lacks(wanted []string) *Error {
+func (r *ReviewResult) Lacks(wanted []string) *object.Error {
 	if r.Verdict != VerdictApproved {
 		return nil
 	}
@@ -124,15 +124,15 @@ func (r *ReviewResult) Lacks(wanted []string) *Error {
 	return err
 }
 
-func (r *ReviewResult) contradicted(pointer, why string) *Error {
-	return &Error{
-		Code: CodeConflict, Message: "the verdict cannot be " + r.Verdict + ": " + why,
+func (r *ReviewResult) contradicted(pointer, why string) *object.Error {
+	return &object.Error{
+		Code: object.CodeConflict, Message: "the verdict cannot be " + r.Verdict + ": " + why,
 		Details: map[string]any{"pointer": pointer},
 	}
 }
 
 func readReviewResult(p *object.Decoder) *ReviewResult {
-	r := &ReviewResult{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required), Verdict: p.OneOf("verdict", object.Required, verdicts)}
+	r := &ReviewResult{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required), Verdict: p.OneOf("verdict", object.Required, Verdicts)}
 	known := make(map[string]bool)
 	p.Objects("findings", object.Required, func(in *object.Decoder) {
 		f := readFinding(in)
@@ -170,7 +170,7 @@ func readReviewResult(p *object.Decoder) *ReviewResult {
 
 func readFinding(p *object.Decoder) Finding {
 	f := Finding{
-		ID: p.ID("finding_id", object.Required), Severity: p.OneOf("severity", object.Required, severities), Category: p.OneOf("category", object.Required, categories),
+		ID: p.ID("finding_id", object.Required), Severity: p.OneOf("severity", object.Required, Severities), Category: p.OneOf("category", object.Required, Categories),
 	}
 	p.Inside("location", object.Required, func(in *object.Decoder) {
 		f.File = in.Name("file", object.Required)
@@ -201,7 +201,7 @@ func (r *ReviewResult) verified(name string, p *object.Decoder) {
 // readRequiredChange reads a change. An unknown finding gets only a note, since it may belong to
 // an earlier review.
 func readRequiredChange(p *object.Decoder, known map[string]bool) RequiredChange {
-	c := RequiredChange{ID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, fixes), Findings: p.Names("related_findings", object.Required)}
+	c := RequiredChange{ID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, Fixes), Findings: p.Names("related_findings", object.Required)}
 	p.Text("description", object.Required)
 	for i, id := range c.Findings {
 		if !known[id] {

@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// SessionAssignment is the payload of task_assignment.
-type SessionAssignment struct {
+// Assignment is the payload of task_assignment.
+type Assignment struct {
 	Task          DeveloperInput
 	Priority      string // Priority… above
 	Deadline      string // advisory; "" if there is none
-	MaxIterations int64  // 0: not set; see SessionIterations
-	Dependencies  []SessionDependency
+	MaxIterations int64  // 0: not set; see DefaultIterations
+	Dependencies  []Dependency
 }
 
 // DeveloperInput is a task as its developer receives it. The reading list and the results of
@@ -27,24 +27,24 @@ type DeveloperInput struct {
 	Attempts           int // number of earlier attempts that it lists
 }
 
-// A SessionDependency names tasks that a task waits for. It is an extension: the protocol knows
+// A Dependency names tasks that a task waits for. It is an extension: the protocol knows
 // dependencies, but no message for them.
-type SessionDependency struct {
+type Dependency struct {
 	TaskID    string // the waiting task; by default the one that is assigned
 	DependsOn []string
 	Type      string // DependsHard or DependsOptional
 }
 
-func readAssignment(p *object.Decoder) *SessionAssignment {
-	a := new(SessionAssignment)
+func readAssignment(p *object.Decoder) *Assignment {
+	a := new(Assignment)
 	p.Inside("task", object.Required, func(in *object.Decoder) { a.Task = readDeveloperInput(in) })
-	a.Priority = p.OneOf("priority", object.Required, sessionPriorities)
+	a.Priority = p.OneOf("priority", object.Required, SessionPriorities)
 	a.Deadline = p.Time("deadline", object.Optional)
 	a.MaxIterations, _ = p.Whole("max_iterations", object.Optional, 1)
 	p.Objects("dependencies", object.Optional, func(in *object.Decoder) {
-		d := SessionDependency{
+		d := Dependency{
 			TaskID: in.ID("task_id", object.Optional), DependsOn: in.Names("depends_on", object.Required),
-			Type: in.OneOf("dependency_type", object.Required, sessionDependencies),
+			Type: in.OneOf("dependency_type", object.Required, SessionDependencies),
 		}
 		if d.TaskID == "" {
 			d.TaskID = a.Task.TaskID
@@ -82,8 +82,8 @@ func checkContextFile(p *object.Decoder) {
 	p.Texts("sections", object.Optional)
 }
 
-// SessionProgress is the payload of task_progress.
-type SessionProgress struct {
+// Progress is the payload of task_progress.
+type Progress struct {
 	TaskID    string
 	Percent   float64 // from 0 to 100; 1 is one percent
 	Step      string  // what the developer does now
@@ -92,8 +92,8 @@ type SessionProgress struct {
 	Blockers  []string
 }
 
-func readSessionProgress(p *object.Decoder) *SessionProgress {
-	return &SessionProgress{
+func readSessionProgress(p *object.Decoder) *Progress {
+	return &Progress{
 		TaskID: p.ID("task_id", object.Required), Percent: p.Percent("progress_percent"), Step: p.Text("current_step", object.Required),
 		Files: p.Names("files_modified_so_far", object.Required), Remaining: p.Text("estimated_remaining", object.Optional), Blockers: p.Texts("blockers", object.Optional),
 	}
@@ -111,7 +111,7 @@ type Completion struct {
 
 	TestsRun, TestsPassed, TypeCheckPassed bool // as reported by the developer
 
-	Error *TaskExecutionError // an extension: what went wrong; nil if missing or not valid
+	Error *ExecutionError // an extension: what went wrong; nil if missing or not valid
 }
 
 // FileChange is a file that a developer created or modified.
@@ -134,7 +134,7 @@ func (c *Completion) Touched() []string {
 }
 
 func readCompletion(p *object.Decoder) *Completion {
-	c := &Completion{TaskID: p.ID("task_id", object.Required), Status: p.OneOf("status", object.Required, outcomes)}
+	c := &Completion{TaskID: p.ID("task_id", object.Required), Status: p.OneOf("status", object.Required, Outcomes)}
 	p.Inside("changes", object.Required, func(in *object.Decoder) {
 		c.Created = readFileChanges(in, "files_created", ChangeCreated)
 		c.Modified = readFileChanges(in, "files_modified", ChangeModified)
@@ -161,13 +161,13 @@ func readCompletion(p *object.Decoder) *Completion {
 
 // readExecutionError reads what went wrong with the work on a task. It is an extension, so an
 // error in it does not refuse the message.
-func readExecutionError(p *object.Decoder, key, task string) *TaskExecutionError {
-	var e *TaskExecutionError
+func readExecutionError(p *object.Decoder, key, task string) *ExecutionError {
+	var e *ExecutionError
 	aside := object.Decoder{Reader: p.Reader, Issues: new(object.Issues)}
 	aside.Inside(key, object.Optional, func(in *object.Decoder) {
-		e = &TaskExecutionError{
-			TaskID: task, ErrorType: in.OneOf("error_type", object.Required, executionErrors), ErrorMessage: in.Text("error_message", object.Required),
-			Recoverable: in.Bool("recoverable", object.Optional), SuggestedAction: in.OneOf("suggested_action", object.Optional, suggestions),
+		e = &ExecutionError{
+			TaskID: task, ErrorType: in.OneOf("error_type", object.Required, ExecutionErrors), ErrorMessage: in.Text("error_message", object.Required),
+			Recoverable: in.Bool("recoverable", object.Optional), SuggestedAction: in.OneOf("suggested_action", object.Optional, Suggestions),
 		}
 	})
 	if problems := aside.Issues.Problems; len(problems) > 0 {
@@ -182,7 +182,7 @@ func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 	p.Objects(key, object.Required, func(in *object.Decoder) {
 		f := FileChange{Path: in.Name("path", object.Required), LinesAdded: in.Count("lines_added"), LinesRemoved: in.Count("lines_removed")}
 		in.Text("description", object.Optional)
-		if is := in.OneOf("change_type", object.Required, changeTypes); is != kind {
+		if is := in.OneOf("change_type", object.Required, ChangeTypes); is != kind {
 			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", is, key))
 		}
 		files = append(files, f)

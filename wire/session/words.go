@@ -1,4 +1,4 @@
-package wire
+package session
 
 // The words of the session protocol, in which an architect, developers and reviewers work
 // together. The lists are closed: any other word is an error.
@@ -17,8 +17,8 @@ const (
 	TypeAcknowledgment = "acknowledgment"
 )
 
-// SessionTypes are all types of session messages.
-var SessionTypes = []string{
+// Types are all types of session messages.
+var Types = []string{
 	TypeTaskAssignment, TypeTaskProgress, TypeTaskCompletion, TypeReviewRequest, TypeReviewResult,
 	TypeFeedback, TypeStatusQuery, TypeStatusResponse, TypeAbort, TypeAcknowledgment,
 }
@@ -40,15 +40,15 @@ const (
 	PriorityLow    = "low"
 )
 
-var sessionPriorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
+var SessionPriorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
 
-// The types of a SessionDependency. A task waits for a hard one.
+// The types of a Dependency. A task waits for a hard one.
 const (
-	DependsHard     = "hard"
-	DependsOptional = "soft"
+	DependsHard = "hard"
+	DependsSoft = "soft"
 )
 
-var sessionDependencies = []string{DependsHard, DependsOptional}
+var SessionDependencies = []string{DependsHard, DependsSoft}
 
 // The outcomes of a completion.
 const (
@@ -57,7 +57,7 @@ const (
 	OutcomeFailed    = "failed"
 )
 
-var outcomes = []string{OutcomeCompleted, OutcomePartial, OutcomeFailed}
+var Outcomes = []string{OutcomeCompleted, OutcomePartial, OutcomeFailed}
 
 // The types of change to a file.
 const (
@@ -66,7 +66,7 @@ const (
 	ChangeDeleted  = "deleted"
 )
 
-var changeTypes = []string{ChangeCreated, ChangeModified, ChangeDeleted}
+var ChangeTypes = []string{ChangeCreated, ChangeModified, ChangeDeleted}
 
 // The focus areas of a review.
 const (
@@ -78,7 +78,7 @@ const (
 	FocusTestCoverage  = "test_coverage"
 )
 
-var focusAreas = []string{FocusSecurity, FocusPerformance, FocusStyle, FocusLogic, FocusErrorHandling, FocusTestCoverage}
+var FocusAreas = []string{FocusSecurity, FocusPerformance, FocusStyle, FocusLogic, FocusErrorHandling, FocusTestCoverage}
 
 // The verdicts of a review.
 const (
@@ -90,7 +90,7 @@ const (
 // VerdictNone is the verdict of a review that its reviewer never received.
 const VerdictNone = "none"
 
-var verdicts = []string{VerdictApproved, VerdictChangesRequested, VerdictRejected}
+var Verdicts = []string{VerdictApproved, VerdictChangesRequested, VerdictRejected}
 
 // The severities of a finding.
 const (
@@ -100,7 +100,7 @@ const (
 	SeveritySuggestion = "suggestion"
 )
 
-var severities = []string{SeverityCritical, SeverityMajor, SeverityMinor, SeveritySuggestion}
+var Severities = []string{SeverityCritical, SeverityMajor, SeverityMinor, SeveritySuggestion}
 
 // The categories of a finding. They differ from the focus areas.
 const (
@@ -112,7 +112,7 @@ const (
 	CategoryTest        = "test"
 )
 
-var categories = []string{CategoryBug, CategorySecurity, CategoryPerformance, CategoryStyle, CategoryLogic, CategoryTest}
+var Categories = []string{CategoryBug, CategorySecurity, CategoryPerformance, CategoryStyle, CategoryLogic, CategoryTest}
 
 // How much a reviewer insists on a change.
 const (
@@ -121,7 +121,7 @@ const (
 	FixConsider = "consider"
 )
 
-var fixes = []string{FixMust, FixShould, FixConsider}
+var Fixes = []string{FixMust, FixShould, FixConsider}
 
 // The types of feedback.
 const (
@@ -131,7 +131,7 @@ const (
 	FeedbackQuestion      = "question"
 )
 
-var feedbackTypes = []string{FeedbackClarification, FeedbackCorrection, FeedbackGuidance, FeedbackQuestion}
+var FeedbackTypes = []string{FeedbackClarification, FeedbackCorrection, FeedbackGuidance, FeedbackQuestion}
 
 // The scopes of an abort.
 const (
@@ -139,10 +139,10 @@ const (
 	AbortSession = "session"
 )
 
-var abortScopes = []string{AbortTask, AbortSession}
+var AbortScopes = []string{AbortTask, AbortSession}
 
-// SessionIterations is the default maximum number of reviews of a task.
-const SessionIterations = 3
+// DefaultIterations is the default maximum number of reviews of a task.
+const DefaultIterations = 3
 
 // The actions for a task that is not approved after the maximum number of reviews. No message
 // contains them.

@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"fmt"
@@ -7,33 +7,33 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReadSessionMessage reads a message of a session and checks it without knowledge of the
+// Read reads a message of a session and checks it without knowledge of the
 // session. The message of the error, and "pointer" in its details, describe the first problem.
 // "errors" in the details lists all problems.
 //
 // A message_id may be a UUID or have the short form. Some members are often left out; if one is
 // missing, this is tolerated with a note: a sequence_number, must_not_break, the rationale of a
 // finding, and custom verifications. For strict sessions see Strictly.
-func ReadSessionMessage(line []byte, depth int) (*SessionMessage, *Error) {
+func Read(line []byte, depth int) (*Message, *object.Error) {
 	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {
 		return nil, err
 	}
-	return readSession(document, members, "")
+	return ReadMembers(document, members, "")
 }
 
-// readSession is ReadSessionMessage for a document that has been split into members. The pointer
+// ReadMembers is Read for a document that has been split into members. The pointer
 // is that of the document.
-func readSession(document Raw, members []object.Member, pointer string) (*SessionMessage, *Error) {
+func ReadMembers(document object.Raw, members []object.Member, pointer string) (*Message, *object.Error) {
 	var all object.Issues
 	p := object.Decoder{Reader: object.Reader{Pointer: pointer, Members: members}, Issues: &all}
-	m := &SessionMessage{
+	m := &Message{
 		Document: document, pointer: pointer,
 		MessageID:     readMessageID(&p, "message_id"),
 		Timestamp:     p.Time("timestamp", object.Required),
 		From:          readAgent(&p, "from_agent"),
 		To:            readAgent(&p, "to_agent"),
-		MessageType:   p.OneOf("message_type", object.Required, SessionTypes),
+		MessageType:   p.OneOf("message_type", object.Required, Types),
 		CorrelationID: p.ID("correlation_id", object.Optional),
 		ReplyTo:       p.ID("reply_to", object.Optional),
 		SessionID:     p.ID("session_id", object.Optional),
@@ -42,7 +42,7 @@ func readSession(document Raw, members []object.Member, pointer string) (*Sessio
 	p.Inside("payload", object.Required, func(in *object.Decoder) { m.Body = readBody(in, m.MessageType) })
 	if err := object.ErrorOf(all.Problems); err != nil {
 		if m.MessageType != "" && all.Problems[0].Pointer == p.Below("message_type") {
-			err.Code = CodeUnknownType
+			err.Code = object.CodeUnknownType
 		}
 		return nil, err
 	}
@@ -50,12 +50,12 @@ func readSession(document Raw, members []object.Member, pointer string) (*Sessio
 		p.Note("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
 	}
 	m.Notes, m.lapses = all.Notes, all.Forgiven
-	m.Sum = m.sum(object.Once(members, "payload"))
+	m.Sum = m.checksum(object.Once(members, "payload"))
 	return m, nil
 }
 
-// sum returns the Sum of a message with a payload.
-func (m *SessionMessage) sum(payload []byte) uint64 {
+// checksum returns the Sum of a message with a payload.
+func (m *Message) checksum(payload []byte) uint64 {
 	return object.Sum([]byte(m.MessageType), []byte(m.From.AgentID), []byte(m.To.AgentID), payload)
 }
 
@@ -86,7 +86,7 @@ func readBody(p *object.Decoder, kind string) any {
 	return nil
 }
 
-func readAgent(p *object.Decoder, key string) (agent AgentIdentifier) {
+func readAgent(p *object.Decoder, key string) (agent Agent) {
 	p.Inside(key, object.Required, func(in *object.Decoder) {
 		agent.AgentID = in.ID("agent_id", object.Required)
 		agent.AgentType = in.OneOf("agent_type", object.Required, AgentTypes)

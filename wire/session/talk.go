@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"orchestrator/wire/object"
@@ -15,7 +15,7 @@ type Feedback struct {
 
 func readFeedback(p *object.Decoder) *Feedback {
 	return &Feedback{
-		Type: p.OneOf("feedback_type", object.Required, feedbackTypes), Subject: p.Text("subject", object.Required), Content: p.Text("content", object.Required),
+		Type: p.OneOf("feedback_type", object.Required, FeedbackTypes), Subject: p.Text("subject", object.Required), Content: p.Text("content", object.Required),
 		ActionRequired: p.Bool("action_required", object.Required), TaskID: p.ID("related_task_id", object.Optional),
 	}
 }
@@ -38,7 +38,7 @@ type Abort struct {
 
 func readAbort(p *object.Decoder) *Abort {
 	return &Abort{
-		Scope: p.OneOf("scope", object.Required, abortScopes), TargetID: p.ID("target_id", object.Required), Reason: p.Text("reason", object.Required),
+		Scope: p.OneOf("scope", object.Required, AbortScopes), TargetID: p.ID("target_id", object.Required), Reason: p.Text("reason", object.Required),
 		CleanupRequired: p.Bool("cleanup_required", object.Required),
 	}
 }

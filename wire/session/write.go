@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"strconv"
@@ -7,14 +7,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// SessionHead is the envelope of a session message that the orchestrator sends for an agent that
+// Head is the envelope of a session message that the orchestrator sends for an agent that
 // cannot send it itself.
-type SessionHead struct {
+type Head struct {
 	MessageID      string // a UUID of version 4
 	At             time.Time
 	SequenceNumber int64
-	From, To       AgentIdentifier // From is the member that it is sent for
-	CorrelationID  string          // "" when there is none
+	From, To       Agent  // From is the member that it is sent for
+	CorrelationID  string // "" when there is none
 	ReplyTo        string
 	SessionID      string // "" unless its sender and its receiver share several sessions
 }
@@ -22,7 +22,7 @@ type SessionHead struct {
 // Completion returns a task_completion for a developer who will not send one. It has an outcome
 // and the reason. It reports no changes and no checks. The error is an extension: it describes
 // what went wrong.
-func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError) *SessionMessage {
+func (h Head) Completion(task, outcome, why string, e *ExecutionError) *Message {
 	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
 	p := object.AppendText([]byte(`{"task_id":`), task)
 	p = object.AppendMember(p, "status", outcome)
@@ -38,25 +38,25 @@ func (h SessionHead) Completion(task, outcome, why string, e *TaskExecutionError
 			p = object.AppendRaw(p, "error", text)
 		}
 	}
-	return h.say(TypeTaskCompletion, append(p, '}'), c)
+	return h.Say(TypeTaskCompletion, append(p, '}'), c)
 }
 
 // Abort returns an abort to be passed on to the developer of its task.
-func (h SessionHead) Abort(payload Raw, a *Abort) *SessionMessage {
-	return h.say(TypeAbort, payload, a)
+func (h Head) Abort(payload object.Raw, a *Abort) *Message {
+	return h.Say(TypeAbort, payload, a)
 }
 
 // StatusResponse returns the answer to a status_query for an agent that does not run.
-func (h SessionHead) StatusResponse(payload Raw) *SessionMessage {
-	return h.say(TypeStatusResponse, payload, &StatusResponse{})
+func (h Head) StatusResponse(payload object.Raw) *Message {
+	return h.Say(TypeStatusResponse, payload, &StatusResponse{})
 }
 
-func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
-	m := &SessionMessage{
+func (h Head) Say(kind string, payload object.Raw, body any) *Message {
+	m := &Message{
 		MessageID: h.MessageID, Timestamp: object.Timestamp(h.At), SequenceNumber: h.SequenceNumber, Sequenced: true, From: h.From, To: h.To,
 		MessageType: kind, CorrelationID: h.CorrelationID, ReplyTo: h.ReplyTo, SessionID: h.SessionID, Body: body,
 	}
-	m.Sum = m.sum(payload)
+	m.Sum = m.checksum(payload)
 	b := object.AppendText([]byte(`{"message_id":`), m.MessageID)
 	b = object.AppendMember(b, "timestamp", m.Timestamp)
 	b = strconv.AppendInt(object.AppendKey(b, "sequence_number"), m.SequenceNumber, 10)
@@ -70,7 +70,7 @@ func (h SessionHead) say(kind string, payload Raw, body any) *SessionMessage {
 	return m
 }
 
-func (a AgentIdentifier) append(b []byte) []byte {
+func (a Agent) append(b []byte) []byte {
 	b = object.AppendText(append(b, `{"agent_id":`...), a.AgentID)
 	b = object.AppendMember(b, "agent_type", a.AgentType)
 	return append(object.AppendOptional(b, "instance_id", a.InstanceID), '}')

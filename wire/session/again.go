@@ -1,4 +1,4 @@
-package wire
+package session
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // Again returns a new task_assignment for the same task. The outcome of the last attempt is
 // appended to its previous attempts. The rest of the payload is unchanged, digit for digit.
-func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, feedback string) (*SessionMessage, error) {
+func (h Head) Again(original *Message, attempt int64, outcome, feedback string) (*Message, error) {
 	if original.MessageType != TypeTaskAssignment {
 		return nil, fmt.Errorf("saying %s again: it is no %s", original.MessageID, TypeTaskAssignment)
 	}
@@ -20,7 +20,7 @@ func (h SessionHead) Again(original *SessionMessage, attempt int64, outcome, fee
 	if !ok {
 		return nil, fmt.Errorf("saying %s again: it has no task with a context", original.MessageID)
 	}
-	m, err := ReadSessionMessage(h.say(TypeTaskAssignment, payload, nil).Document, object.AnyDepth)
+	m, err := Read(h.Say(TypeTaskAssignment, payload, nil).Document, object.AnyDepth)
 	if err != nil {
 		return nil, fmt.Errorf("saying %s again: %w", original.MessageID, err)
 	}
@@ -34,7 +34,7 @@ func spellAttempt(number int64, outcome, feedback string) []byte {
 }
 
 // withAttempt returns the payload of a task_assignment with one more attempt at the end.
-func withAttempt(payload, attempt []byte) (more Raw, ok bool) {
+func withAttempt(payload, attempt []byte) (more object.Raw, ok bool) {
 	in, at := payload, 0
 	for _, key := range [...]string{"task", "context"} {
 		from, to, ok := object.Place(in, key)

@@ -1,0 +1,11 @@
+// Package session has the messages with which the agents of a session work together: an architect
+// gives out tasks, developers do them and reviewers judge them.
+//
+//	Message      one message: Read takes it from a line or a document
+//	Assignment, Completion, ReviewRequest, …     the Body of a Message, by its type
+//	Head         creates the messages that the orchestrator sends for a member
+//	words.go     the closed lists: types, priorities, verdicts, severities
+//
+// A message is judged alone here. What it means in a session, and whether it fits there, is
+// decided in the package handlers.
+package session
