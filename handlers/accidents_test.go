@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// accident is something that happens to a process.
+// accident makes something happen to a process.
 func (w *world) accident(m *inhabitant) {
 	happen := func(kind string, figures wire.Figures) {
 		w.do(Actor{}, &wire.Event{Kind: kind, Agent: m.ID, Run: m.run, Text: kind, Figures: figures})
@@ -19,13 +19,13 @@ func (w *world) accident(m *inhabitant) {
 	}
 	switch n := w.chance.IntN(10); {
 	case m.far:
-		m.up = n < 6 // it says something again, or nothing
+		m.up = n < 6 // a server reports again, or stays silent
 	case m.dying:
 		m.dying = false
 		happen(wire.EventEnded, figures)
 		w.yield(m)
 		if w.chance.IntN(8) == 0 {
-			happen(wire.EventRecovered, wire.Figures{}) // which is told late
+			happen(wire.EventRecovered, wire.Figures{}) // reported late
 		}
 		w.giveUp(m, figures)
 	case !m.up && m.listed:
@@ -49,8 +49,8 @@ func (w *world) accident(m *inhabitant) {
 	w.drain(m)
 }
 
-// giveUp is for an agent that has ended and is not started again by itself: because
-// it ended well, or because it never does.
+// giveUp sometimes reports that an ended agent is not restarted: after a clean exit, or because
+// it is given up.
 func (w *world) giveUp(m *inhabitant, figures wire.Figures) {
 	switch {
 	case w.chance.IntN(4) > 0:
@@ -61,7 +61,7 @@ func (w *world) giveUp(m *inhabitant, figures wire.Figures) {
 	}
 }
 
-// reconfigure changes an agent, or takes it out, or in again.
+// reconfigure changes, removes or adds an agent.
 func (w *world) reconfigure(m *inhabitant) {
 	switch {
 	case w.chance.IntN(3) == 0:
@@ -77,7 +77,7 @@ func (w *world) reconfigure(m *inhabitant) {
 		m.listed = true
 	case w.chance.IntN(4) == 0:
 		m.listed = false
-		w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return s.from.Name == m.ID }) // it is forgotten, and they with it
+		w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return s.from.Name == m.ID }) // its requests are forgotten too
 		w.forget(func(run string) bool { return run == m.run })
 	default:
 		w.retrain(m)
@@ -94,8 +94,7 @@ func (w *world) reconfigure(m *inhabitant) {
 	m.dying = m.dying && m.listed
 }
 
-// catastrophe ends the orchestrator, in order or not, and starts it again from
-// what is recorded.
+// catastrophe ends the orchestrator, orderly or not, and starts it again from the records.
 func (w *world) catastrophe() {
 	if w.chance.IntN(2) == 0 {
 		w.do(Actor{}, &wire.Event{Kind: wire.EventStopping})
@@ -116,7 +115,7 @@ func (w *world) catastrophe() {
 	}
 	w.mail, w.sessions.lines = nil, nil
 	w.forget(func(string) bool { return true })
-	w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return strings.HasPrefix(s.from.Run, "door:") }) // each of them asks once
+	w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return strings.HasPrefix(s.from.Run, "door:") }) // each makes one request
 	for _, m := range w.members {
 		if !m.far {
 			m.up, m.dying = false, false

@@ -9,9 +9,9 @@ import (
 	"orchestrator/wire"
 )
 
-// TestAllRepeats: whatever an agent asks for that changes something, asked again
-// it gives the same answer and has no second effect: at once, after a restart
-// from a snapshot, and after one from the records.
+// TestAllRepeats checks that a repeated request of an agent returns the same answer and has no
+// second effect. It repeats at once, after a restart from a snapshot, and after one from the
+// records.
 //
 // Rows: B-30, D-39, T-23.
 func TestAllRepeats(t *testing.T) {

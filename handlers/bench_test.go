@@ -11,8 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// bench is a State and those who speak to it, without anything that would be
-// measured with it.
+// A bench drives a State without anything that would distort the measurement.
 type bench struct {
 	b     testing.TB
 	state *State
@@ -21,7 +20,7 @@ type bench struct {
 	out   Outcome
 }
 
-// newBench is a State with a planner and many workers, all of which run.
+// newBench returns a State with a planner and workers, all running.
 func newBench(b testing.TB, workers int) *bench {
 	z := &bench{b: b, state: New(Rules{})}
 	roster := &wire.AgentSet{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner, Capacity: 1 << 30, OnExit: "auto"}}}
@@ -47,7 +46,7 @@ func (z *bench) do(from Actor, m wire.Message) {
 
 var planner = Actor{Kind: Agent, Name: "planner", Run: "r"}
 
-// ask asks for what has been read already, under an id of its own.
+// ask handles a decoded request under a new id.
 func (z *bench) ask(from Actor, r *wire.Request) {
 	z.n++
 	r.ID = fmt.Sprint(z.n)
@@ -114,7 +113,7 @@ func BenchmarkSubmit(b *testing.B) {
 	}
 }
 
-// BenchmarkCycle submits a task, which is given out, told of and completed.
+// BenchmarkCycle submits a task, which is assigned, delivered and completed.
 func BenchmarkCycle(b *testing.B) {
 	for _, workers := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("agents=%d", workers), func(b *testing.B) {
@@ -136,8 +135,8 @@ func (z *bench) cycle(submit *wire.Request) {
 	z.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
 }
 
-// BenchmarkCycleBesideWaiting is a cycle while many tasks wait for an agent that
-// there is not, each asking for something else or all for the same.
+// BenchmarkCycleBesideWaiting runs a cycle while 10,000 tasks wait for an agent that does not
+// exist. Their requirements are all the same or all different.
 func BenchmarkCycleBesideWaiting(b *testing.B) {
 	for _, test := range []struct {
 		name    string
@@ -162,7 +161,8 @@ func BenchmarkCycleBesideWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkProgressBesideWaiting: the same, for something that frees nobody.
+// BenchmarkProgressBesideWaiting reports progress, which frees no agent, while 10,000 tasks
+// wait.
 func BenchmarkProgressBesideWaiting(b *testing.B) {
 	z := newBench(b, 100)
 	for range 10_000 {
@@ -177,8 +177,8 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkRequeue takes a task from an agent that cannot be told, and gives it
-// to the next, while the planner has many and they have had many.
+// BenchmarkRequeue takes a task from an agent that does not read and gives it to the next, after
+// 50,000 other tasks.
 func BenchmarkRequeue(b *testing.B) {
 	z := newBench(b, 2)
 	r := request(b, "submit-task", workerTask)
@@ -202,7 +202,7 @@ func BenchmarkRequeue(b *testing.B) {
 	}
 }
 
-// BenchmarkGraph completes a chain of tasks that depend on each other, many wide.
+// BenchmarkGraph completes a graph of dependent tasks that is 100 tasks wide.
 func BenchmarkGraph(b *testing.B) {
 	for _, tasks := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprintf("tasks=%d", tasks), func(b *testing.B) {
@@ -227,7 +227,7 @@ func BenchmarkGraph(b *testing.B) {
 	}
 }
 
-// finish has the workers complete what they have until there is nothing left.
+// finish has the workers complete their tasks until none is open.
 func (z *bench) finish() {
 	for z.state.Open() > 0 {
 		for _, a := range z.state.agents.order {
@@ -271,7 +271,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(records)), "ns/record")
 }
 
-// BenchmarkSnapshot spells a State of many tasks, and makes one of it.
+// BenchmarkSnapshot encodes and restores a State of many tasks.
 func BenchmarkSnapshot(b *testing.B) {
 	z := newBench(b, 100)
 	r := request(b, "submit-task", workerTask)

@@ -38,8 +38,8 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBucketAndClocks: a clock that is set back does not lock anybody out, and
-// one that is set ahead gives no more than a full bucket.
+// TestBucketAndClocks checks that a clock set back does not block the caller, and that one set
+// ahead gives at most a full bucket.
 //
 // Rows: B-79.
 func TestBucketAndClocks(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What must hold of the mail of one turn.
+// The checks of the mail of one turn.
 
 // identity returns the actor that the credential names; "" if there is none.
 func (l *ledger) identity(from Actor, claimed string) string {
@@ -31,9 +31,8 @@ func (l *ledger) identity(from Actor, claimed string) string {
 	return ""
 }
 
-// lookAtMail looks at the mail of a turn, and at what was answered about it. All
-// that nobody has sent is the bus's own: what it says of a life, of somebody who
-// is missed, of a message.
+// lookAtMail checks the mail of a turn and the replies about it. Mail without a sender comes
+// from the bus: about a run, a silent actor, or a message.
 func (w *world) lookAtMail(in *Input, out *Outcome) {
 	w.must(w.bus.about == "", "%s is stale, or is not, and GO is not told", w.bus.about)
 	var mail []*wire.Record
@@ -68,7 +67,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 		}
 	}
 	sent, _ := answer.(*wire.Sent)
-	if again := sent != nil && len(mail) == 0 && !sent.Duplicate; !again { // else it was allowed when it was there for the first time
+	if again := sent != nil && len(mail) == 0 && !sent.Duplicate; !again { // a repeat was allowed the first time
 		w.lookAtClaim(in, r.Body, out)
 	}
 	switch answer := answer.(type) {
@@ -88,8 +87,8 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 	return mail
 }
 
-// lookAtClaim: what is asked of mail is granted to those who are whoever they say
-// they are, and to nobody else.
+// lookAtClaim checks that a request about mail is granted exactly if the caller is the actor
+// that it names.
 func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 	claimed, may, refused := "", true, out.Refused
 	switch asked := asked.(type) {
@@ -99,7 +98,7 @@ func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 		claimed = asked.Actor
 	case *wire.AckMessages:
 		claimed, may = asked.Actor, asked.Seq <= w.state.seq
-		if refused != nil { // some of the records followed
+		if refused != nil { // records of this turn came after it
 			may = asked.Seq <= w.state.seq-int64(len(out.Records))
 		}
 	case *wire.Heartbeat:
@@ -115,8 +114,8 @@ func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 	w.must(may == (refused == nil), "%v is %q, says that it is %q, and asks for %+v: %v", in.From, id, claimed, asked, refused)
 }
 
-// lookAtSent: what is sent is one message, as it was said, or was one before.
-// The rest of the mail is what the bus has to say of it.
+// lookAtSent checks that a message is recorded as it was sent, or was recorded before. The rest
+// of the mail must come from the bus.
 func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *Outcome, mail []*wire.Record) []*wire.Record {
 	m := r.Body.(*wire.SendMessage)
 	from := w.bus.identity(in.From, m.From)
@@ -150,7 +149,7 @@ func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *O
 	return mail
 }
 
-// registered are the topics that everybody knows, and that of the world.
+// registered lists the standard topics and the one of this world.
 var registered = []string{
 	"task.assigned", "task.completed", "task.failed", "task.progress", "agent.spawned", "agent.terminated", "alert.fired", "alert.resolved",
 	"heartbeat", "message.direct", "broadcast.all", "topic.unknown", "build.finished",
@@ -167,8 +166,8 @@ func split(mail []*wire.Record, apart func(*wire.Record) bool) (rest, those []*w
 	return rest, those
 }
 
-// lookAtErrand: a message says something of a task when it is on such a topic and
-// from the agent that has the task; and what could not be dealt with GO hears of.
+// lookAtErrand checks that a message reports on a task only on such a topic and from the agent
+// that has the task. GO is notified of a message that could not be applied.
 func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Record) {
 	ends := map[string]string{
 		wire.TopicTaskCompleted: wire.EventTaskDone, wire.TopicTaskFailed: wire.EventTaskFailed, wire.TopicTaskProgress: wire.EventTaskProgress,
@@ -196,7 +195,7 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 	w.must(dead == want, "GO is told %d times that a message was not dealt with", dead)
 }
 
-// lookAtPage: a poll gives what a look at all mail would give, and changes
+// lookAtPage checks that a poll returns the same mail as a scan of all mail, and changes
 // nothing.
 func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailList, out *Outcome) {
 	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
@@ -222,7 +221,7 @@ func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailLis
 		if m.To != id && (m.To != "broadcast" || m.From == id) {
 			continue
 		}
-		if m.Seq > pages[0].Mail.Until { // decided after the page, of a server that comes by asking
+		if m.Seq > pages[0].Mail.Until { // recorded after the page: polling brings a server online
 			continue
 		}
 		if n++; n > limit {
@@ -239,7 +238,7 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 	if m.ReplyTo != nil {
 		answers = *m.ReplyTo
 	}
-	if r.Kind != wire.EventMail { // it has members of its own in the record
+	if r.Kind != wire.EventMail { // mail has other members in the record
 		task, _ := wire.TextOf(m.Payload, "ticket_id")
 		return m.Seq == r.Seq && m.To == r.To && m.Topic == r.Topic && task == r.Correlation
 	}
@@ -247,8 +246,8 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 		m.CreatedAt == object.Timestamp(r.At)
 }
 
-// lookAtLife: GO hears once that an agent has started, and once how it has ended:
-// well, which the agent may have said itself, or badly.
+// lookAtLife checks that GO is notified once that an agent has started and once how it ended. A
+// good end may have been reported by the agent itself.
 func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	v := w.bus.lives[e.Agent]
 	mail, spawns := split(mail, func(r *wire.Record) bool { return r.From == wire.ActorGlobal && r.Topic == wire.TopicAgentSpawned })
@@ -257,7 +256,7 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	switch {
 	case e.Kind == wire.EventUp:
 		badly = w.bus.lost
-	case v == nil || v.remote || v.run != e.Run: // nobody, or nobody any more
+	case v == nil || v.remote || v.run != e.Run: // unknown, or another run by now
 	case e.Kind == wire.EventStarted:
 		started = 1
 		w.must(!v.crashed && !w.bus.missed[v.actor], "%s has started anew, and GO believes that it has not", e.Agent)
@@ -284,8 +283,8 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	return mail
 }
 
-// lookAtMissed: everybody who has kept silent for too long is missed by now. It is
-// for when what was due has been done.
+// lookAtMissed checks that GO was notified of every actor that has been silent for too long. It
+// is called after everything due has been done.
 func (w *world) lookAtMissed() {
 	for id := range w.bus.expected {
 		silent := w.at.Sub(w.bus.heard(id))
@@ -293,7 +292,7 @@ func (w *world) lookAtMissed() {
 	}
 }
 
-// lookAtBus compares the bus with what the records tell.
+// lookAtBus compares the bus with the records.
 func (w *world) lookAtBus() {
 	for _, c := range w.state.bus.order {
 		w.must(c.stale == w.bus.missed[c.id], "%s is stale: %t", c.id, c.stale)

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// step is one thing that happens.
+// step makes one thing happen.
 func (w *world) step() {
 	w.steps++
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
@@ -62,7 +62,7 @@ func (w *world) step() {
 	}
 }
 
-// anybody is an agent, or what speaks with its key, or a person.
+// anybody returns an agent, a caller with its key, or a person.
 func (w *world) anybody(m *inhabitant) Actor {
 	switch w.chance.IntN(12) {
 	case 0:
@@ -79,7 +79,7 @@ func (w *world) anybody(m *inhabitant) Actor {
 	return a
 }
 
-// request asks for something under an id of its own.
+// request makes a request under a new id.
 func (w *world) request(from Actor, operation, payload string) Outcome {
 	w.ids++
 	id := fmt.Sprintf("r%d", w.ids)
@@ -122,7 +122,7 @@ func (w *world) submit(m *inhabitant) {
 	w.request(Actor{Kind: Operator}, "hub:submit-task", task)
 }
 
-// tidy has a person cancel the task that has been open for longest.
+// tidy has a person cancel the task that has been open longest.
 func (w *world) tidy() {
 	for w.state.tasks.list[w.oldest].view.State.Final() {
 		w.oldest++
@@ -130,7 +130,7 @@ func (w *world) tidy() {
 	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[w.oldest].view.ID))
 }
 
-// someTask is one of the latest tasks, or none that there is.
+// someTask returns one of the latest tasks, or an unknown id.
 func (w *world) someTask() string {
 	if len(w.recent) == 0 || w.chance.IntN(50) == 0 {
 		return "no-such-task"
@@ -138,7 +138,7 @@ func (w *world) someTask() string {
 	return w.recent[w.chance.IntN(len(w.recent))]
 }
 
-// work has an agent say something of a task in its hands.
+// work has an agent report on a task that it holds.
 func (w *world) work() {
 	m := w.members[w.chance.IntN(len(w.members))]
 	holds := w.state.TasksOf(m.ID)
@@ -148,7 +148,7 @@ func (w *world) work() {
 	held := holds[w.chance.IntN(len(holds))]
 	id := held.ID
 	if w.state.tasks.byID[id].work() != nil && w.chance.IntN(12) > 0 {
-		return // of this its session hears
+		return // reported in its session instead
 	}
 	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
 		return
@@ -169,7 +169,7 @@ func (w *world) work() {
 	}
 }
 
-// deliver has one notice arrive, or get lost.
+// deliver delivers or loses one notice.
 func (w *world) deliver() {
 	if len(w.mail) == 0 {
 		return
@@ -214,8 +214,8 @@ func (w *world) read(m *inhabitant) {
 	require.True(w.t, len(out.Records) == 0 || m.far, "reading changes nothing, but that a server is heard of")
 }
 
-// repeat sends one of the latest requests once more: by the same run, or, if
-// that has ended, by the next.
+// repeat sends one of the latest requests again: from the same run or, if that has ended, from
+// the next.
 func (w *world) repeat() {
 	if len(w.sent) == 0 {
 		return
@@ -236,7 +236,7 @@ func (w *world) repeat() {
 	kept := a.memories.byID[s.request.ID]
 	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
 	answered := remembered && (kept.answer != nil || kept.err != nil)
-	if !remembered { // it is decided anew, and that answer counts from now on
+	if !remembered { // decided anew; the new answer counts from now on
 		w.sent = slices.Delete(w.sent, i, i+1)
 	}
 	out := w.do(from, s.request)

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// multitude is how many tasks there are where there are many.
+// multitude is the number of tasks in tests with many tasks.
 var multitude = rounds(100_000)
 
 // crowded is a State with many tasks.
@@ -44,7 +44,7 @@ func (c *crowded) ask(operation string, body any) Outcome {
 	return c.do(Actor{Kind: Operator}, &wire.Request{ID: fmt.Sprint(c.asked), Operation: operation, Body: body})
 }
 
-// submit makes a task, and returns its id.
+// submit submits a task and returns its id.
 func (c *crowded) submit(needs ...wire.Dependency) string {
 	c.ask("submit-task", &wire.SubmitTask{Type: "t", Name: "n", Dependencies: needs})
 	return c.last()
@@ -52,14 +52,14 @@ func (c *crowded) submit(needs ...wire.Dependency) string {
 
 func (c *crowded) last() string { return c.state.tasks.list[len(c.state.tasks.list)-1].view.ID }
 
-// finish has the agent take a task and end it.
+// finish has the agent start a task and complete it.
 func (c *crowded) finish(id string) Outcome {
 	c.ask("assign-task", &wire.AssignTask{TaskID: id, Agent: "a"})
 	c.do(Actor{Kind: Agent, Name: "a", Run: "a.1"}, &wire.Request{ID: "s" + id, Operation: "start-task", Body: &wire.TaskID{TaskID: id}})
 	return c.ask("complete-task", &wire.CompleteTask{TaskID: id})
 }
 
-// requireReplay has the records so far make an equal State.
+// requireReplay requires that the records so far give an equal State.
 func (c *crowded) requireReplay() {
 	again := New(c.state.rules)
 	for _, r := range c.records {
@@ -70,8 +70,8 @@ func (c *crowded) requireReplay() {
 	require.Equal(c.t, last, again.tasks.list[len(again.tasks.list)-1].snapshot())
 }
 
-// TestFanOut: one end resolves what very many wait for, each once and in the
-// order of their urgency, and it is announced once.
+// TestFanOut checks that one end resolves very many waiting tasks, each once and in order of
+// priority. The end is announced once.
 //
 // Rows: A-76, A-78, A-80, T-21.
 func TestFanOut(t *testing.T) {
@@ -103,8 +103,8 @@ func TestFanOut(t *testing.T) {
 	c.requireReplay()
 }
 
-// TestChainComesToNothing: what waits for what waits for a task that failed is
-// cancelled, however long the chain is, and nothing is cancelled twice.
+// TestChainComesToNothing checks that the end of a task cancels all tasks that depend on it,
+// directly or not, however long the chain is. Each is cancelled once.
 //
 // Rows: K-04, T-44.
 func TestChainComesToNothing(t *testing.T) {
@@ -121,8 +121,8 @@ func TestChainComesToNothing(t *testing.T) {
 	c.requireReplay()
 }
 
-// TestFanIn: a task that waits for very many is shown with all of them, each
-// once, and goes on when the last is done.
+// TestFanIn checks that a task with very many dependencies is shown with all of them, each once.
+// It continues when the last one is done.
 //
 // Rows: A-50, A-77.
 func TestFanIn(t *testing.T) {
@@ -151,7 +151,7 @@ func TestFanIn(t *testing.T) {
 	require.Zero(t, c.state.tasks.graph.Open(c.state.tasks.byID[down].node))
 }
 
-// TestManyContracts: a result with very many contracts hands each to the task
+// TestManyContracts checks that a result with very many contracts hands each one to the task
 // that depends on all of them.
 //
 // Rows: A-93, A-100.
@@ -185,7 +185,7 @@ func TestManyContracts(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"i":%d}`, last), string(inputs[last].Data))
 }
 
-// TestManyAbilities: an agent may say that it can do very many things.
+// TestManyAbilities checks that an agent may advertise very many capabilities.
 //
 // Rows: A-109, A-116.
 func TestManyAbilities(t *testing.T) {
@@ -200,7 +200,8 @@ func TestManyAbilities(t *testing.T) {
 	require.Len(t, c.state.agents.byID["a"].under, multitude)
 }
 
-// TestDistinct: each text stands once, where it came first, be they few or many.
+// TestDistinct checks that each text is kept once, at its first place, for few texts and for
+// many.
 func TestDistinct(t *testing.T) {
 	for _, size := range []int{0, 1, few - 1, few, few + 1, 10 * few} {
 		var d orderedSet

@@ -8,14 +8,13 @@ import (
 	"orchestrator/wire"
 )
 
-// What agents and people do with tasks besides submitting, holding and ending
-// them.
+// Operations on tasks other than submitting, holding and ending them.
 
 var contracts = []string{"k1", "k2", "k3"}
 
 func (w *world) one(of ...string) string { return of[w.chance.IntN(len(of))] }
 
-// dependency is one of some kind.
+// dependency returns a random dependency.
 func (w *world) dependency() string {
 	id := w.someTask()
 	switch w.chance.IntN(6) {
@@ -29,7 +28,7 @@ func (w *world) dependency() string {
 	return strconv.Quote(id)
 }
 
-// documents are what a task may bring.
+// documents returns the optional documents of a task.
 func (w *world) documents() string {
 	var text string
 	if w.chance.IntN(3) == 0 {
@@ -71,14 +70,14 @@ func (w *world) spec() string {
 		w.one("v1", "v1", "v1", "v7"), w.one(contracts...))
 }
 
-// abilities are what an agent can do, of which so many at a time.
+// abilities returns capabilities with the given capacity.
 func (w *world) abilities(capacity int) wire.Raw {
 	return wire.Raw(fmt.Sprintf(`{"languages":[%q,%q],"environments":[%q],"tags":[%q],"repos":{%q:{"languages":[%q]}},"max_concurrent_tasks":%d}`,
 		w.one(skills...), w.one(skills...), w.one("linux", "macos"), w.one("fast", "gpu"), w.one("api", "web"), w.one(skills...), capacity))
 }
 
-// result is of some kind: a text, anything, or one that says what it delivers,
-// now and then not as it should.
+// result returns a random result: a text, any JSON, or a document with contracts, which is
+// sometimes invalid.
 func (w *world) result() string {
 	switch w.chance.IntN(6) {
 	case 0:
@@ -102,8 +101,8 @@ func (w *world) result() string {
 	return fmt.Sprintf(`{"$schema":"orchestratia/task-result/v1","summary":"s","changes":{"files_modified":["a","b"]},"contracts":{%s}}`, strings.Join(kept, ","))
 }
 
-// goOn has an agent do what is next about a task in its hands; false when that
-// is to end it.
+// goOn has an agent take the next step of a task that it holds. It returns false if that step is
+// to end the task.
 func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 	person := Actor{Kind: Operator}
 	task := fmt.Sprintf(`"taskId":%q`, id)
@@ -134,7 +133,7 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 	return true
 }
 
-// deed is something that somebody does about some task.
+// deed makes a random request about a random task.
 func (w *world) deed(m *inhabitant) {
 	from, id := w.anybody(m), w.someTask()
 	task := fmt.Sprintf(`"taskId":%q`, id)
@@ -181,7 +180,7 @@ func (w *world) link(from Actor, id string) {
 	}
 }
 
-// unlink takes away one of the dependencies of a task, by either name.
+// unlink removes one dependency of a task, named by its id or by the other task.
 func (w *world) unlink(from Actor, id string) {
 	k := w.state.tasks.byID[id]
 	if k == nil {

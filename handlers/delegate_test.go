@@ -10,7 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Who hands a task on is the last in its chain, and nobody is lost on the way.
+// TestChains checks that the delegating agent is the last in the chain, and that the chain keeps
+// all earlier ones.
 //
 // Rows: D-12, T-50.
 func TestChains(t *testing.T) {
@@ -40,7 +41,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// Of those that can do something, the one gets it that comes first in this list.
+// TestEagerness checks the order in which the capable agents are chosen.
 //
 // Rows: D-16.
 func TestEagerness(t *testing.T) {
@@ -57,7 +58,8 @@ func TestEagerness(t *testing.T) {
 	}
 }
 
-// What waits for an agent has bounds; beyond them its sources may try again later.
+// TestSwamped checks the bounds of the tasks that wait for an agent. Beyond them a source may
+// try again later.
 //
 // Rows: D-30, K-06.
 func TestSwamped(t *testing.T) {
@@ -91,7 +93,7 @@ func TestSwamped(t *testing.T) {
 	}
 }
 
-// handsOn has an agent hand a task on, and nobody shows it.
+// handsOn has an agent delegate a task, without showing it in the play.
 func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
 	made := wire.TaskRequest{ID: id, Type: "weigh", Payload: payload, Routing: wire.TaskRouting{Target: to}}
 	r, err := wire.ReadTaskRequest(made.Forwarded(wire.Forwarding{}), 64)
@@ -106,7 +108,7 @@ func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
 	return out
 }
 
-// Whose a task is decides what its words mean.
+// TestGiven checks that the owner of a task decides what its messages mean.
 //
 // Rows: D-18, T-32.
 func TestGiven(t *testing.T) {
@@ -125,7 +127,7 @@ func TestGiven(t *testing.T) {
 	require.True(t, p.state.Given("dev", "t-1"), "it was")
 }
 
-// A line that is kept is the one that was to be written.
+// TestLinesOfRecords checks that a recorded line is the one that was to be written.
 //
 // Rows: D-17, D-38.
 func TestLinesOfRecords(t *testing.T) {
@@ -153,8 +155,8 @@ func TestLinesOfRecords(t *testing.T) {
 	require.ErrorContains(t, err, "record 7")
 }
 
-// Records about delegated work that do not follow from those before them change
-// nothing.
+// TestForeignDelegation checks that records about delegated work change nothing if they do not
+// follow from the records before them.
 //
 // Rows: D-17.
 func TestForeignDelegation(t *testing.T) {
@@ -185,8 +187,8 @@ func TestForeignDelegation(t *testing.T) {
 	}
 }
 
-// What somebody says of a task that is another's by now counts for nothing, and nobody
-// asks people without end.
+// TestResponsesInVain checks that a response to a task that another agent has by now is ignored,
+// and that questions to people are limited.
 //
 // Rows: D-18, D-25, K-22.
 func TestResponsesInVain(t *testing.T) {
@@ -211,7 +213,8 @@ func TestResponsesInVain(t *testing.T) {
 	require.Nil(t, responds("dev", "t-1", "completed"))
 }
 
-// An answer that cannot be completed is none.
+// TestCompleteResponse checks that Complete fails if the record of a response is missing or of
+// another kind.
 //
 // Rows: D-40.
 func TestCompleteResponse(t *testing.T) {

@@ -14,24 +14,23 @@ import (
 	"orchestrator/wire/object"
 )
 
-// request has an agent hand a task on, by printing it:
+// request has an agent delegate a task by printing a line:
 //
 //	request AGENT ID TYPE KEY=VALUE…
 //
-// A key is a path in the request; a few have short names. The value is JSON, or a
-// text: N*c is that text N times. What the same agent says once more, word for word,
-// is again AGENT ID.
+// A key is a path in the request; a few have short names. The value is JSON or a text; N*c
+// repeats c N times. The command for sending the same line again is again AGENT ID.
 func (p *player) request(rest string) {
 	words := strings.Fields(p.withIDs(rest))
 	line, before := spelledWork(map[string]any{"id": words[1], "type": words[2], "payload": map[string]any{}}, words[3:]), p.lines[words[1]]
 	p.lines[words[1]], p.last = line, Outcome{}
 	p.print(words[0], line)
 	if len(p.last.Records) == 0 && before != "" {
-		p.lines[words[1]] = before // that is what was said
+		p.lines[words[1]] = before // the earlier line still counts
 	}
 }
 
-// act has an agent say something about a task: status, update INPUT, cancel REASON.
+// act has an agent send an act on a task: status, update INPUT, cancel REASON.
 func (p *player) act(rest string) {
 	words := strings.SplitN(p.withIDs(rest), " ", 4)
 	a := wire.TaskAct{ID: words[1], Type: "task." + words[2]}
@@ -44,13 +43,13 @@ func (p *player) act(rest string) {
 	p.print(words[0], string(wire.AppendTaskAct(nil, &a)))
 }
 
-// respond has an agent say how a task stands: respond AGENT ID STATUS KEY=VALUE…
+// respond has an agent report the status of a task: respond AGENT ID STATUS KEY=VALUE…
 func (p *player) respond(rest string) {
 	words := strings.Fields(p.withIDs(rest))
 	p.print(words[0], spelledWork(map[string]any{"id": words[1], "status": words[2]}, words[3:]))
 }
 
-// longPaths are those of what stands in delegated work under a short name.
+// longPaths maps the short names of members of delegated work to their paths.
 var longPaths = map[string]string{
 	"to": "routing.target", "source": "routing.source", "chain": "routing.delegationChain",
 	"conversation": "context.conversationId", "parent": "context.parentTaskId", "user": "context.user",
@@ -81,7 +80,7 @@ func spelledWork(m map[string]any, words []string) string {
 	return string(line)
 }
 
-// put puts a value at a path: JSON, digit for digit, or a text.
+// put sets the value at a path: JSON, digit for digit, or a text.
 func put(in map[string]any, path []string, value string) {
 	in, last := innermost(in, path)
 	if in[last] = value; json.Valid([]byte(value)) {
@@ -89,9 +88,8 @@ func put(in map[string]any, path []string, value string) {
 	}
 }
 
-// heardWork is a line about delegated work that somebody reads, in short. Of a request
-// that is forwarded nothing but its way, its context and its trace differs from what was
-// said.
+// heardWork returns a short form of a line about delegated work. A forwarded request may differ
+// from the original only in its routing, context and trace.
 func (p *player) heardWork(line []byte) string {
 	var m map[string]wire.Raw
 	require.NoError(p.t, json.Unmarshal(line, &m), "%s", line)
@@ -125,14 +123,14 @@ func (p *player) requireForwarded(id string, m map[string]wire.Raw) {
 }
 
 func unquoted(value wire.Raw) (text string) {
-	_ = json.Unmarshal(value, &text) // else there is none
+	_ = json.Unmarshal(value, &text) // an error leaves it empty
 	return text
 }
 
-// routeOf is the way of a request, in words.
+// routeOf returns the routing of a request as text.
 func routeOf(routing wire.Raw) string {
 	var r wire.TaskRouting
-	_ = json.Unmarshal(routing, &r) // else it says nothing
+	_ = json.Unmarshal(routing, &r) // an error leaves it empty
 	return fmt.Sprintf(" from %s to %s chain %v", r.Source, r.Target, r.Chain)
 }
 
@@ -141,12 +139,12 @@ var (
 	longForm = regexp.MustCompile(`(x{20})x+`)
 )
 
-// shortIDs shows of ids that were made for traces how they begin.
+// shortIDs shortens the ids that were made for traces.
 func shortIDs(text string) string {
 	return longForm.ReplaceAllString(idForm.ReplaceAllString(text, `"$1…"`), "$1…")
 }
 
-// shortened is the payload of a record without what is long in it.
+// shortened returns the payload of a record without its long members.
 func shortened(r *wire.Record) string {
 	text := string(r.Payload)
 	if !strings.HasPrefix(r.Kind, "task.") {
@@ -167,7 +165,7 @@ func shortened(r *wire.Record) string {
 	return shortIDs(text)
 }
 
-// heardLine is a line that is written to somebody's stdin.
+// heardLine returns a short form of a line that is written to an agent's stdin.
 func (p *player) heardLine(l *Letter) string {
 	line, kept := l.Line, ""
 	if l.Kept != 0 {
@@ -186,11 +184,11 @@ func (p *player) heardLine(l *Letter) string {
 	return kept + p.heardWork(line)
 }
 
-// isReply reports whether a line is an answer in our own words.
+// isReply reports whether a line is a response in the native form.
 func isReply(line []byte) bool { return strings.Contains(string(line), `"type":"response:`) }
 
-// carriedAs is the number of the record of what a receipt is for: the latest response
-// to a task, or the latest input to it.
+// carriedAs returns the number of the record for a receipt: the latest response to a task, or
+// the latest input to it.
 func (p *player) carriedAs(what, id string) int64 {
 	kind := map[string]string{"response": wire.EventTaskResponded, "update": wire.EventTaskActed}[what]
 	for _, r := range slices.Backward(p.records) {

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// BenchmarkForemost looks at a large team late in its work: 10,000 tasks are done, and
-// each of 1,000 agents has one.
+// BenchmarkForemost lists the open tasks of a large team late in its work: 10,000 tasks are
+// done, and each of 1,000 agents has one.
 func BenchmarkForemost(b *testing.B) {
 	z := newBench(b, 1000)
 	submit := request(b, "submit-task", workerTask)
@@ -28,7 +28,8 @@ func BenchmarkForemost(b *testing.B) {
 	}
 }
 
-// Those that somebody works on come first, and those that wait say for what.
+// TestForemost checks that assigned tasks come first, and that waiting tasks show what they wait
+// for.
 func TestForemost(t *testing.T) {
 	z := newBench(t, 1)
 	var ids []string

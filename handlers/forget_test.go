@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// TestClosedSessionsAreForgotten: a State keeps the sessions that closed last. A session of a
-// forgotten name is a new one.
+// TestClosedSessionsAreForgotten checks that a State keeps only the sessions that closed last. A
+// session with a forgotten name is a new one.
 func TestClosedSessionsAreForgotten(t *testing.T) {
 	c := newCrowded(t, Rules{KeepClosed: 2})
 	members := []wire.SessionMember{{AgentID: "a", AgentType: session.AgentArchitect}, {AgentID: "b", AgentType: session.AgentDeveloper}}
@@ -46,8 +46,8 @@ func TestClosedSessionsAreForgotten(t *testing.T) {
 	require.Equal(t, []string{"t47", "t48", "t49"}, known())
 }
 
-// TestServersWithoutKeysAreForgotten: a State keeps few servers whose keys were revoked, and
-// every one that has a key.
+// TestServersWithoutKeysAreForgotten checks that a State keeps few servers with revoked keys,
+// and every server that has a key.
 func TestServersWithoutKeysAreForgotten(t *testing.T) {
 	c := newCrowded(t, Rules{KeepClosed: 2})
 	register := func(name string) (key string) {
@@ -79,7 +79,8 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 	requireSound(t, c.state)
 }
 
-// TestAbortedSessionsAreKept: such a session opens again with the next start.
+// TestAbortedSessionsAreKept checks that an aborted session is kept, because it reopens at the
+// next start.
 func TestAbortedSessionsAreKept(t *testing.T) {
 	x := newSessions()
 	for i, aborted := range []bool{true, false, false} {

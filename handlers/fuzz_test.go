@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// FuzzHandle makes inputs of bytes, sensible and odd ones: no turn may stumble,
-// the records alone must make an equal State, and so must a snapshot.
+// FuzzHandle makes valid and odd inputs from bytes. No turn may fail. The records and a snapshot
+// must each give an equal State.
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte("\x00\x05\x06\x01\x08{\"type\":\"t\",\"name\":\"n\"}"))
 	f.Add([]byte("000111222333444555666777888999"))
@@ -48,7 +48,7 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// fuzzer makes inputs of bytes.
+// A fuzzer makes inputs from bytes.
 type fuzzer struct {
 	t       *testing.T
 	rest    []byte
@@ -57,7 +57,7 @@ type fuzzer struct {
 	inputs  int
 	records []wire.Record
 	last    Outcome
-	early   bool // the next look into the record is an old one
+	early   bool // the next lookup sees an old log
 }
 
 const fuzzAgents = 4
@@ -73,7 +73,7 @@ func (z *fuzzer) next() int {
 	return int(b)
 }
 
-// text takes some of the bytes as they are.
+// text returns some of the bytes unchanged.
 func (z *fuzzer) text() string {
 	n := min(z.next(), len(z.rest))
 	text := string(z.rest[:n])
@@ -112,7 +112,7 @@ func (z *fuzzer) actor() Actor {
 	return Actor{Kind: Agent, Name: z.name(n), Run: fmt.Sprint(n / 64)}
 }
 
-// task is the id of a task, or something else.
+// task returns the id of a task, or another text.
 func (z *fuzzer) task() string {
 	if n := z.next(); n < len(z.state.tasks.list) {
 		return z.state.tasks.list[n].view.ID
@@ -178,7 +178,7 @@ func (z *fuzzer) request(operation, payload string) {
 	}
 }
 
-// sensible asks for something that is likely to be granted.
+// sensible makes a request that is likely to be granted.
 func (z *fuzzer) sensible(n int) {
 	id, err := object.Encode(z.task())
 	require.NoError(z.t, err)
@@ -203,7 +203,7 @@ func (z *fuzzer) sensible(n int) {
 	}
 }
 
-// work asks for something about the work on a task that is likely to be granted.
+// work makes a request about the work on a task that is likely to be granted.
 func (z *fuzzer) work(n int, id string) {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
 	able := func() string {
@@ -243,9 +243,8 @@ func (z *fuzzer) enroll() {
 	z.do(Actor{Kind: Anonymous}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: z.name(z.next()), Token: issued.Token}})
 }
 
-// FuzzApply makes records of bytes, of every kind and with whatever in them:
-// what does not follow is an error, nothing is a panic, and what was applied can
-// be spelled, told of and restored.
+// FuzzApply makes records of every kind from bytes, with any payload. A record that does not
+// follow is an error, never a panic. Applied records can be encoded, shown and restored.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"))
@@ -280,7 +279,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// fuzzKinds are the kinds of record, in order.
+// fuzzKinds lists the kinds of record, in order.
 var fuzzKinds = func() []string {
 	kinds := []string{wire.EventUp, wire.EventStarted, wire.EventEnded, wire.EventMail, "task.danced"}
 	for kind := range facts {
@@ -290,8 +289,8 @@ var fuzzKinds = func() []string {
 	return kinds
 }()
 
-// payload makes what may stand in a record: a document with everything that any
-// kind has, or whatever the bytes are.
+// payload returns a payload for a record: a document with the members of all kinds, or arbitrary
+// bytes.
 func (z *fuzzer) payload() string {
 	if z.next() > 250 {
 		return z.text()
@@ -308,7 +307,7 @@ func (z *fuzzer) payload() string {
 		able(), pick(`null`, specWith("d")), able(), pick(`[]`, `["requirements"]`), pick(`"k1"`, `"k2"`), pick(`"2026-11-21T14:00:01.000Z"`, `""`), pick(`"2026-11-21T16:00:01.000Z"`, `""`),
 		pick(`""`, `"`+strings.Repeat("x", heavy+1)+`"`))
 	more += fmt.Sprintf(`,"actor":%s,"seq":%d,"over":%s`, pick(`"W:r0"`, `"PO:a"`, `"GO"`, `""`), z.next()%9, pick(`true`, `false`))
-	if z.next()%2 == 0 { // of these some are lists elsewhere, or texts
+	if z.next()%2 == 0 { // other kinds have lists or texts under these names
 		return fmt.Sprintf(`{"task":%s,"agent":%s,"question_id":%s,"capabilities":%s,"result":%s,%s}`, task(), name(), pick(`"q1"`, `"q2"`), able(),
 			pick(`{}`, `{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"partial","data":1}}}`), more)
 	}
@@ -323,8 +322,8 @@ func (z *fuzzer) payload() string {
 		pick(`"worker"`, `""`), pick(`[]`, `["go"]`, `["sql","go"]`), pick(`[]`, `["go"]`, `["go","sql"]`), pick(`"h0"`, `"h1"`))
 }
 
-// FuzzRestore makes States of whatever: what is no snapshot gives none, and what
-// gives one can go on.
+// FuzzRestore restores States from arbitrary bytes. Bytes that are not a snapshot give no State,
+// and a restored State can go on.
 func FuzzRestore(f *testing.F) {
 	p := atWork(f)
 	for _, line := range []string{

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// noise is bytes of which all kinds of inputs come.
+// noise returns bytes that make all kinds of inputs.
 func noise(seed uint64) []byte {
 	chance := rand.New(rand.NewPCG(seed, 4))
 	bytes := make([]byte, 3000)
@@ -21,8 +21,7 @@ func noise(seed uint64) []byte {
 	return bytes
 }
 
-// decide has an input decided, after a look into the record, which may have been a
-// while ago at first.
+// decide handles an input after a lookup in the log. The first lookup may be out of date.
 func (z *fuzzer) decide(in *Input) Outcome {
 	if z.early {
 		z.early = false
@@ -40,7 +39,7 @@ func (z *fuzzer) decide(in *Input) Outcome {
 	return out
 }
 
-// mailName is somebody who may have mail.
+// mailName returns an actor that may have mail.
 func (z *fuzzer) mailName() string {
 	known := z.state.bus.order
 	if n := z.next(); n < len(known) {
@@ -49,7 +48,7 @@ func (z *fuzzer) mailName() string {
 	return []string{"HO:far", "PO:a", "W:0", "S:db:0", "broadcast", "Bus", "GO"}[z.next()%7]
 }
 
-// heldTask is a task that somebody has, or any.
+// heldTask returns a task that an agent holds, or any task.
 func (z *fuzzer) heldTask() string {
 	if n := z.next(); n%4 > 0 {
 		if a := z.state.agents.byID[z.name(n/4)]; a != nil && len(a.holds) > 0 {
@@ -59,8 +58,7 @@ func (z *fuzzer) heldTask() string {
 	return z.task()
 }
 
-// mail asks for something about mail that is likely to be granted, or lets time
-// pass.
+// mail makes a request about mail that is likely to be granted, or lets time pass.
 func (z *fuzzer) mail(n int) {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
 	claim := func(key string) string {
@@ -94,7 +92,7 @@ func (z *fuzzer) mail(n int) {
 	}
 }
 
-// address makes mail of a record, now and then such as nobody sends.
+// address turns a record into mail, sometimes into mail that no actor sends.
 func (z *fuzzer) address(r *wire.Record) {
 	pick := func(of ...string) string { return of[z.next()%len(of)] }
 	r.From, r.To = pick("W:r0", "PO:a", "GO", "Bus", ""), pick("W:r0", "GO", "broadcast", "PO:later", "")

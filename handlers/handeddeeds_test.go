@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What agents and people do with tasks that they hand on.
+// What agents and people do with delegated tasks.
 
-// handOn is something that somebody does about what is handed on.
+// handOn makes one thing happen to delegated tasks.
 func (w *world) handOn() {
 	w.handovers.carry()
 	switch n := w.chance.IntN(100); {
@@ -25,7 +25,7 @@ func (w *world) handOn() {
 	w.handovers.carry()
 }
 
-// someHandover is one that is open, or now and then one that is not; nil if there is none.
+// someHandover returns an open handover, sometimes one that has ended; nil if there is none.
 func (w *world) someHandover() *handover {
 	all := w.handovers.open
 	if len(all) == 0 || w.chance.IntN(20) == 0 {
@@ -37,7 +37,7 @@ func (w *world) someHandover() *handover {
 	return all[w.chance.IntN(len(all))]
 }
 
-// entrust has somebody hand on a task.
+// entrust delegates a task.
 func (w *world) entrust() {
 	if len(w.handovers.open) > 40 {
 		w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.handovers.open[0].id))
@@ -54,8 +54,8 @@ func (w *world) entrust() {
 	}
 }
 
-// handoverLine is a request for work: mostly in the course of a task that its source has,
-// if that has one. Now and then it is one that was there before, or has its id.
+// handoverLine returns a request for work, mostly as a part of a task that its source has.
+// Sometimes it repeats an earlier request, or the id of one.
 func (w *world) handoverLine(m *inhabitant) string {
 	w.ids++
 	id := fmt.Sprintf("e%d", w.ids)
@@ -92,7 +92,7 @@ func (w *world) handoverLine(m *inhabitant) string {
 	return line + "}"
 }
 
-// ask has somebody hand on a task in words of our own.
+// ask delegates a task with a native request.
 func (w *world) ask(from Actor, line string) {
 	w.ids++
 	r := &wire.Request{ID: fmt.Sprintf("r%d", w.ids), Operation: "submit-task-request", Timestamp: object.Timestamp(w.at), Payload: []byte(line)}
@@ -116,8 +116,8 @@ func (w *world) utter(m *inhabitant, from Actor, line string) {
 	}
 }
 
-// lookAtAnswer: what is refused is no task, and what was there before has no second
-// effect.
+// lookAtAnswer checks that a refused request makes no task, and that a repeated one has no
+// second effect.
 func (w *world) lookAtAnswer(r *wire.Request, out Outcome) {
 	q, ok := r.Body.(*wire.TaskRequest)
 	if !ok {
@@ -141,8 +141,7 @@ func (w *world) lookAtAnswer(r *wire.Request, out Outcome) {
 	}
 }
 
-// hearSaying: what an agent says counts if it has the task, and is not a word of a run
-// that is over.
+// hearSaying checks that a refused message has no effect on its task.
 func (w *world) hearSaying(m *inhabitant, said *wire.AgentEvent, out Outcome) {
 	if out.Refused != nil {
 		w.saw["handed on: words refused: "+reasonOf(out.Refused)]++
@@ -152,7 +151,7 @@ func (w *world) hearSaying(m *inhabitant, said *wire.AgentEvent, out Outcome) {
 	}
 }
 
-// respond has an agent say something of what it has in hand.
+// respond has an agent report on a task that it holds.
 func (w *world) respond() {
 	m := w.members[w.chance.IntN(len(w.members))]
 	var mine []*handover
@@ -165,11 +164,11 @@ func (w *world) respond() {
 	switch {
 	case !m.up && !m.dying || m.far || m.Deaf:
 		return
-	case w.chance.IntN(40) == 0: // of another's
+	case w.chance.IntN(40) == 0: // a task of another agent
 		if e := w.someHandover(); e != nil {
 			mine = append(mine[:0], e)
 		}
-	case w.chance.IntN(40) == 0 && m.runs > 1: // of a run that is over
+	case w.chance.IntN(40) == 0 && m.runs > 1: // from a run that is over
 		from.Run = fmt.Sprintf("%s.%d", m.ID, m.runs-1)
 	}
 	if len(mine) == 0 {
@@ -182,7 +181,7 @@ func (w *world) respond() {
 	w.must(from.Run == m.run || e.latest == before, "a run that is over has said %s", line)
 }
 
-// responseLine is what an agent says of a task.
+// responseLine returns a response of an agent to a task.
 func (w *world) responseLine(id string) string {
 	line := fmt.Sprintf(`{"id":%q,"x":1.50,"status":`, id)
 	switch n := w.chance.IntN(20); {
@@ -206,7 +205,7 @@ func (w *world) responseLine(id string) string {
 	return line + fmt.Sprintf(`"completed","result":%s}`, w.result())
 }
 
-// prod has the source of a handover, or a person, say something about it.
+// prod has the source of a handover, or a person, act on it.
 func (w *world) prod() {
 	e := w.someHandover()
 	if e == nil {
@@ -237,7 +236,7 @@ func (w *world) prod() {
 	w.lookAtStanding(e, out)
 }
 
-// lookAtStanding: an answer about a handover says how it stands.
+// lookAtStanding checks that an answer about a handover has its status.
 func (w *world) lookAtStanding(e *handover, out Outcome) {
 	for i := range out.Letters {
 		l := &out.Letters[i]

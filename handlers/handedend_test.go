@@ -8,9 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// settle has a world come to rest: everybody reads, all agents run again, what is not
-// handed on is cancelled, and time passes. Whatever was handed on ends then, and all
-// sources that hear of it know.
+// settle brings a world to rest: all agents run and read, tasks that are not delegated are
+// cancelled, and time passes. Then all handovers end, and every source that can be told knows.
 func (w *world) settle() {
 	if w.state.stopping {
 		w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
@@ -58,7 +57,7 @@ func (w *world) reads(name string) bool {
 	return slices.ContainsFunc(w.members, func(m *inhabitant) bool { return m.ID == name && m.up && !m.far && !m.Deaf })
 }
 
-// revive has an agent run and read.
+// revive makes an agent run and read.
 func (w *world) revive(m *inhabitant) {
 	if m.far || !m.listed {
 		return
@@ -73,10 +72,10 @@ func (w *world) revive(m *inhabitant) {
 	}
 	delete(w.sessions.full, m.ID)
 	w.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: m.ID, Run: m.run})
-	w.request(m.actor(), "update-capabilities", fmt.Sprintf(`{"capabilities":%s}`, w.abilities(2))) // it may have said that it can do nothing
+	w.request(m.actor(), "update-capabilities", fmt.Sprintf(`{"capabilities":%s}`, w.abilities(2))) // it may have advertised nothing
 }
 
-// cutLoose takes away a dependency of a handover.
+// cutLoose removes a dependency of a handover.
 func (w *world) cutLoose(e *handover) {
 	k := w.state.tasks.byID[e.id]
 	for edge := range w.state.tasks.graph.Needs(k.node) {
@@ -89,8 +88,7 @@ func (w *world) cutLoose(e *handover) {
 	}
 }
 
-// finish has the agent of a handover say that it is done. Of one that runs elsewhere a
-// person says so.
+// finish has the agent of a handover report that it is done. For a server a person does so.
 func (w *world) finish(e *handover) {
 	for _, m := range w.members {
 		switch {

@@ -10,52 +10,52 @@ import (
 	"orchestrator/wire/object"
 )
 
-// handover is a task that was handed on, as its records and letters alone tell it.
+// A handover is a delegated task, derived only from its records and letters.
 type handover struct {
 	id, kind string
-	source   string // as the log has it
-	target   string // who was named; "": nobody
+	source   string // as in the log
+	target   string // the named agent, or ""
 	chain    []string
 	trace    wire.TaskTrace
-	within   string // the task that it is a part of
+	within   string // the task that it is part of
 
 	state   wire.TaskState
 	holder  string
 	out     string   // the run that it was forwarded to
 	brought bool     // that run has the request
-	inputs  []*input // that were said to that run
+	inputs  []*input // sent to that run
 	tries   int
 	retries int
-	next    time.Time // it is not tried again before
+	next    time.Time // not retried before
 
 	latest int64  // the record of the latest response
-	status string // of that
-	final  int64  // the record of the final one
-	owed   bool   // its source is to have the latest
+	status string // of that response
+	final  int64  // the record of the final response
+	owed   bool   // its source is to receive the latest response
 	given  time.Time
-	sent   string // the run of the source that it is on its way to, or that has it
-	failed string // the run of the source that it could not be brought to
+	sent   string // the run of the source that it was sent to
+	failed string // the run of the source that could not receive it
 }
 
-// input is what was said to the agent of a handover.
+// An input is a message to the agent of a handover.
 type input struct {
 	seq  int64
-	sent bool // it is on its way
+	sent bool // on its way
 	lost bool
 }
 
-// handovers is delegation: all that was handed on.
+// handovers holds all delegated tasks.
 type handovers struct {
 	w       *world
 	byID    map[string]*handover
 	order   []*handover
 	open    []*handover
-	owing   []*handover                  // whose source is to have the latest response; some have it
+	owing   []*handover                  // their sources await the latest response; some have it
 	parts   map[string][]*handover       // by the task that waits for them
-	asked   map[string]*wire.TaskRequest // what was asked for, by id: the latest that was taken
-	words   map[int64]wire.Record        // that answers are read in
+	asked   map[string]*wire.TaskRequest // the latest accepted requests, by id
+	words   map[int64]wire.Record        // answers are completed from these
 	lines   []Letter                     // on their way
-	written Letter                       // the latest of them of which it is known whether it was
+	written Letter                       // the latest of them with a known outcome
 	turn    handoverTurn
 }
 
@@ -66,23 +66,24 @@ func newHandovers(w *world) *handovers {
 	}
 }
 
-// Record and Find make it the archive that answers about handovers are read in.
+// Record returns a record of delegated work. Record and Find make handovers an archive, from
+// which answers are completed.
 func (x *handovers) Record(seq int64) (wire.Record, error) {
 	r, there := x.words[seq]
 	x.w.must(there, "record %d is not there", seq)
 	return r, nil
 }
 
-// Find finds nothing: nobody searches for handovers.
+// Find finds nothing, because handovers are never searched.
 func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
 	return func(func(wire.Record, error) bool) {}
 }
 
-// afterHandovers are the kinds of record that there may be of a handover that has ended.
+// afterHandovers lists the kinds of record that may follow the end of a handover.
 var afterHandovers = []string{wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskUnanswered}
 
-// settle: a source that says something a while after a response was written to it has
-// read that.
+// settle notes that a source has read a response: it sends something a while after the response
+// was written to it.
 func (x *handovers) settle(r *wire.Record) {
 	var from string
 	f, err := decode(r)
@@ -192,8 +193,8 @@ func (x *handovers) hearCreated(r *wire.Record) bool {
 	return true
 }
 
-// losePart: a task ends, or goes to somebody else: nobody waits for its parts any more.
-// They come to nothing with it, unless it is done.
+// losePart unlinks the parts of a task that ended or moved to another agent. Unless the task is
+// done, its parts must end with it.
 func (x *handovers) losePart(r *wire.Record) {
 	parts := x.parts[r.Correlation]
 	delete(x.parts, r.Correlation)
@@ -202,14 +203,14 @@ func (x *handovers) losePart(r *wire.Record) {
 	}
 }
 
-// hearLife follows what runs: what was on its way to a run that has ended is not.
+// hearLife follows the runs. Letters on their way to a run are lost when it ends.
 func (x *handovers) hearLife(r *wire.Record) {
 	f, err := decode(r)
 	x.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *lifecycleEvent:
 		if f.what == wire.EventUp {
-			x.lines = nil // they were lost with all who were to read them
+			x.lines = nil // lost with all their readers
 		}
 		if v := x.w.state.agents.byID[f.Agent]; f.what == wire.EventRecovered && v != nil && v.runs(f.Run) && v.reachable() {
 			x.turn.reads = append(x.turn.reads, f.Agent)
@@ -257,7 +258,7 @@ func (x *handovers) hearForwarded(e *handover, f *taskForwarded) {
 	x.w.must(x.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
 }
 
-// used is how much room of an agent is taken.
+// used returns how much of an agent's capacity is taken.
 func (x *handovers) used(a *agent) (n int) {
 	for _, k := range a.holds {
 		e := x.byID[k.view.ID]
@@ -329,7 +330,7 @@ func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 	}
 	x.move(e, next, r.Kind)
 	if next == wire.TaskPending {
-		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // what was said of it does not hold any more
+		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // earlier messages do not count any more
 	}
 	if next.Final() {
 		x.words[r.Seq] = *r
@@ -343,7 +344,7 @@ func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 	}
 }
 
-// handoverMoves are the ways that a handover goes.
+// handoverMoves maps each state of a handover to the states that may follow.
 var handoverMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskPending:    {wire.TaskAssigned, wire.TaskFailed, wire.TaskCancelled},
 	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPending, wire.TaskFailed, wire.TaskCancelled},

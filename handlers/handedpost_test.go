@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// lineOf is what a letter says.
+// lineOf returns the line of a letter.
 func (x *handovers) lineOf(l *Letter) wire.Raw {
 	if l.Kept == 0 {
 		return l.Line
@@ -20,7 +20,7 @@ func (x *handovers) lineOf(l *Letter) wire.Raw {
 	return line
 }
 
-// hearLine looks at a line about a handover.
+// hearLine checks a line about a handover.
 func (x *handovers) hearLine(in *Input, l *Letter) {
 	x.w.voice.Write(x.lineOf(l))
 	if l.Task == "" {
@@ -51,15 +51,15 @@ func (x *handovers) hearLine(in *Input, l *Letter) {
 			}
 		}
 		x.turn.acts = slices.Delete(x.turn.acts, acts, acts+1)
-	case l.Said != 0 && x.words[l.Said].Correlation == e.id: // a response that another has followed in the same turn
+	case l.Said != 0 && x.words[l.Said].Correlation == e.id: // a response that another one follows in the same turn
 		x.w.must(l.To.Name == agentOf(e.source), "%+v is told to %v", e, l.To)
 	default:
 		x.hearRequest(e, l)
 	}
 }
 
-// hearPassing looks at what an agent is told of which nobody wants to know whether it
-// hears it: that somebody asks how its task stands, or does not want it any more.
+// hearPassing checks a letter to an agent that needs no receipt: a request for the status of its
+// task, or to cancel it.
 func (x *handovers) hearPassing(l *Letter) bool {
 	if l.Kept != 0 || !isAct(l, wire.ActStatus, wire.ActCancel) {
 		return false
@@ -78,7 +78,8 @@ func (x *handovers) hearPassing(l *Letter) bool {
 	return true
 }
 
-// isAct reports whether a letter is an act. One that is only in the record is.
+// isAct reports whether a letter is an act of these kinds. A letter whose line is only in the
+// log is one.
 func isAct(l *Letter, kinds ...string) bool {
 	if l.Kept != 0 {
 		return true
@@ -88,7 +89,7 @@ func isAct(l *Letter, kinds ...string) bool {
 	return slices.Contains(kinds, said.Type)
 }
 
-// hearRequest: a request comes to whom it is given, as it was asked.
+// hearRequest checks that a request reaches the agent that it is assigned to, unchanged.
 func (x *handovers) hearRequest(e *handover, l *Letter) {
 	at := slices.Index(x.turn.forwards, e)
 	x.w.must(at >= 0 && l.To.Name == e.holder && l.To.Run == e.out && l.Said == 0, "%+v is told to %v once more: %s", e, l.To, l.Line)
@@ -105,7 +106,7 @@ func (x *handovers) hearRequest(e *handover, l *Letter) {
 	x.w.saw["handed on: a request"]++
 }
 
-// hearStanding: whoever asks is told how the task stands.
+// hearStanding checks that only the caller is told the status of a task.
 func (x *handovers) hearStanding(in *Input, l *Letter) {
 	r, ok := in.Message.(*wire.Request)
 	x.w.must(ok && (r.Form == wire.DialectTaskRequest || r.Form == wire.DialectTaskAct) && l.To == in.From, "nobody has asked for %+v", l)
@@ -120,8 +121,7 @@ func (x *handovers) hearStanding(in *Input, l *Letter) {
 	x.w.saw["handed on: how it stands"]++
 }
 
-// carry has a line be written to which agent it is for, or not. Those for one run come in
-// order.
+// carry delivers or loses one line. The lines for one run keep their order.
 func (x *handovers) carry() {
 	if len(x.lines) == 0 {
 		return
@@ -144,13 +144,13 @@ func (x *handovers) carry() {
 		}
 	}
 	if x.w.chance.IntN(4) == 0 {
-		x.lines = slices.Delete(x.lines, i, i+1) // it died with its run, and nobody tells
+		x.lines = slices.Delete(x.lines, i, i+1) // lost with its run, without a report
 		return
 	}
 	x.write(i, lost)
 }
 
-// write has a line be written, or be lost.
+// write reports that a line was written or lost.
 func (x *handovers) write(i int, lost bool) {
 	l := x.lines[i]
 	x.written = l

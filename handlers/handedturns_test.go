@@ -6,25 +6,25 @@ import (
 	"orchestrator/wire"
 )
 
-// What must hold of what was handed on when a turn is over.
+// The checks of delegated tasks at the end of a turn.
 
-// handoverTurn is what a turn has brought.
+// handoverTurn holds the effects of a turn.
 type handoverTurn struct {
 	told     *wire.Delivered // the input, if it is one
 	created  []*handover
-	requests []*wire.TaskRequest // of those
-	forwards []*handover         // that must have a letter
-	acts     []act               // and these too, if there is somebody to hear of them
+	requests []*wire.TaskRequest // of created
+	forwards []*handover         // each must have a letter
+	acts     []act               // these too, if their agents can be told
 	finals   []*handover
 	ended    []*handover
-	vain     []*handover // parts of what has come to nothing
+	vain     []*handover // parts of tasks that ended without success
 	reads    []string    // agents that read again
 }
 
-// act is what is said to the agent of a handover.
+// An act is a message to the agent of a handover.
 type act struct {
 	of   *handover
-	fact *taskActed // nil: it is said again
+	fact *taskActed // nil: sent again
 	seq  int64
 }
 
@@ -33,7 +33,7 @@ func (x *handovers) begin(message wire.Message) {
 	x.turn.told, _ = message.(*wire.Delivered)
 }
 
-// lookAtTurn looks at all records and letters of a turn.
+// lookAtTurn checks all records and letters of a turn.
 func (x *handovers) lookAtTurn(in *Input) {
 	for i, e := range x.turn.created {
 		x.lookAtCreated(in, e, x.turn.requests[i])
@@ -59,8 +59,8 @@ func (x *handovers) lookAtTurn(in *Input) {
 	x.lookAtOwed()
 }
 
-// lookAtCreated: what is handed on says whose part it is, and carries on what that
-// carries.
+// lookAtCreated checks that a delegated task names the task that it is part of, and inherits the
+// context of that task.
 func (x *handovers) lookAtCreated(in *Input, e *handover, q *wire.TaskRequest) {
 	said := in.Message.(*wire.Request).Body.(*wire.TaskRequest)
 	x.asked[e.id] = said
@@ -92,7 +92,7 @@ func (x *handovers) lookAtCreated(in *Input, e *handover, q *wire.TaskRequest) {
 	x.w.must(o.TraceID != "" || is.TraceID == up.TraceID, "%s is part of the trace %s", q.Document, up.TraceID)
 	x.w.must(o.Baggage != nil || o.TraceID != "" && o.TraceID != up.TraceID || string(is.Baggage) == string(up.Baggage), "%s has lost %s", q.Document, up.Baggage)
 	if d := k.delegation(); d != nil && d.chain == nil {
-		return // it has ended long ago
+		return // ended long ago
 	}
 	for _, name := range x.chainOf(q.Context.ParentTaskID) {
 		x.w.must(seen[name], "%s has had it in hand, and not %v", name, e.chain)
@@ -107,7 +107,7 @@ func (x *handovers) chainOf(id string) []string {
 	return nil
 }
 
-// lookAtReader: whoever reads again is brought all that was lost of what was said.
+// lookAtReader checks that an agent that reads again receives all lost inputs.
 func (x *handovers) lookAtReader(name string) {
 	a := x.w.state.agents.byID[name]
 	for _, e := range x.open {
@@ -120,8 +120,8 @@ func (x *handovers) lookAtReader(name string) {
 	}
 }
 
-// lookAtProgress: nothing waits for an agent that reads and has room, and nothing
-// waits for one that does not come.
+// lookAtProgress checks that no task waits for an agent that reads and has room, or for one that
+// does not come.
 func (x *handovers) lookAtProgress() {
 	if x.w.state.stopping {
 		return
@@ -139,7 +139,7 @@ func (x *handovers) lookAtProgress() {
 	}
 }
 
-// lookAtOwed: a source that reads is brought the latest response.
+// lookAtOwed checks that a source that reads receives the latest response.
 func (x *handovers) lookAtOwed() {
 	x.owing = slices.DeleteFunc(x.owing, func(e *handover) bool { return !e.owed })
 	for _, e := range x.owing {
@@ -151,7 +151,7 @@ func (x *handovers) lookAtOwed() {
 	}
 }
 
-// look compares what is known with what the State has.
+// look compares the handovers with the State.
 func (x *handovers) look() {
 	for _, e := range x.order {
 		k := x.w.state.tasks.byID[e.id]

@@ -17,7 +17,7 @@ func register(t *testing.T, name string, do func(*decision) (any, *wire.Error)) 
 	t.Cleanup(func() { delete(byName, name) })
 }
 
-// atWork is a player with a planner and a coder that run.
+// atWork returns a player with a running planner and coder.
 func atWork(t testing.TB) *player {
 	p := newPlayer(t)
 	for _, line := range []string{"agents: planner(planner) coder(worker)", "up", "start planner", "start coder"} {
@@ -26,14 +26,13 @@ func atWork(t testing.TB) *player {
 	return p
 }
 
-// ask has an agent ask for an operation that needs no payload.
+// ask has an agent request an operation that needs no payload.
 func (p *player) ask(who, id, operation string) Outcome {
 	return p.do(p.actor(who), &wire.Request{ID: id, Operation: operation, Timestamp: object.Timestamp(p.at)})
 }
 
-// TestPanic: a mistake of ours costs one request. What it had decided before
-// stands, nobody but the log hears what went wrong, and the next request is
-// served.
+// TestPanic checks that a panic costs one request. Its earlier decisions stand, only the log has
+// the details, and the next request is served.
 //
 // Rows: B-21, B-75.
 func TestPanic(t *testing.T) {
@@ -59,7 +58,7 @@ func TestPanic(t *testing.T) {
 	require.Nil(t, p.last.Refused)
 }
 
-// TestPanicAfterTheAnswer: there is one answer all the same.
+// TestPanicAfterTheAnswer checks that a request that panics after its answer has one answer.
 //
 // Rows: B-21, B-75.
 func TestPanicAfterTheAnswer(t *testing.T) {
@@ -88,8 +87,8 @@ func TestPanicAfterTheAnswer(t *testing.T) {
 	mend()
 }
 
-// TestForeignInput: what the package does not decide about is a fault, and
-// changes nothing.
+// TestForeignInput checks that an input that the package does not handle is a fault and changes
+// nothing.
 func TestForeignInput(t *testing.T) {
 	for name, message := range map[string]wire.Message{
 		"no kind of happening": &wire.Event{Kind: "agent.danced"},
@@ -106,8 +105,8 @@ func TestForeignInput(t *testing.T) {
 	}
 }
 
-// TestUnprepared: a request whose payload nobody has read, or read as another's,
-// is refused; so is an operation that is not there.
+// TestUnprepared checks that a request is refused if its payload was not decoded, or decoded for
+// another operation. An unknown operation is refused too.
 //
 // Rows: B-27, B-28.
 func TestUnprepared(t *testing.T) {
@@ -120,7 +119,7 @@ func TestUnprepared(t *testing.T) {
 	require.Equal(t, wire.CodeUnknownType, p.ask("planner", "1", "no-such-thing").Refused.Code)
 }
 
-// TestUsedChance: chance that comes twice is a fault, and not a second task of
+// TestUsedChance checks that random bytes that come twice are a fault, and do not give two tasks
 // one id.
 func TestUsedChance(t *testing.T) {
 	p := atWork(t)
@@ -131,8 +130,8 @@ func TestUsedChance(t *testing.T) {
 	require.Len(t, p.state.tasks.list, 1)
 }
 
-// An agent that asks and asks does not fill the memory: beyond a thousand open
-// questions it is refused, others are not.
+// TestQuestionsAreBounded checks that an agent may have a thousand open questions. Beyond them
+// it is refused; other agents are not.
 //
 // Rows: B-67, K-22.
 func TestQuestionsAreBounded(t *testing.T) {
@@ -156,8 +155,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	require.Equal(t, "too_many_questions", handle(a, ask).Refused.Details["reason"])
 }
 
-// What is large is in the log once, and not in the State, its snapshots and what
-// is remembered of requests: an answer says where in the log the rest of it is.
+// TestHeavyTasksAreNotKept checks that large texts are in the log once, and not in the State,
+// its snapshots and the remembered answers. An answer names the record that holds the rest.
 //
 // Rows: B-46, B-53, T-48.
 func TestHeavyTasksAreNotKept(t *testing.T) {

@@ -11,38 +11,38 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ledger is the bus as its records alone tell it, in a few rules of its own: who
-// is whom, what was sent, who has read how far, and who is missed.
+// A ledger models the bus from its records alone: the actors, the messages, the cursors, and the
+// silent actors.
 type ledger struct {
 	w        *world
 	letters  []wire.Record
 	keyed    map[sentKey]int64
 	cursors  map[string]int64
 	lives    map[string]*life     // agents, by name
-	whose    map[string]string    // actors that are agents', by id
-	beats    map[string]time.Time // of each actor the last heartbeat, or the start that it is counted from
-	expected map[string]bool      // whose next heartbeat is
-	missed   map[string]bool      // of whom GO knows that they are stale
+	whose    map[string]string    // agents, by actor id
+	beats    map[string]time.Time // the last heartbeat of each actor, or the start that counts as one
+	expected map[string]bool      // actors whose next heartbeat is expected
+	missed   map[string]bool      // actors that GO knows to be stale
 	since    time.Time
-	lost     int    // runs that ended with the orchestrator before this one
-	about    string // actor.stale says so, and the alert has not come yet
+	lost     int    // runs that ended with the previous orchestrator
+	about    string // has an actor.stale record, and no alert yet
 	tokens   map[string]*actorToken
 }
 
-// life is an agent, and what GO knows of it.
+// A life is an agent and what GO knows of it.
 type life struct {
-	writes   string // as whom, by the configuration
-	actor    string // as whom in its latest run
+	writes   string // its actor in the configuration
+	actor    string // its actor in the latest run
 	run      string
-	runs     bool // it has started and not ended
-	exited   bool // of that: its process is gone
+	runs     bool // started and not ended
+	exited   bool // the process of that run is gone
 	remote   bool
-	farewell bool // its run has told GO that it ends
-	parted   bool // and that was before it ended
-	crashed  bool // GO was told, and not yet that it is over
+	farewell bool // its run told GO that it ends
+	parted   bool // it did so before it ended
+	crashed  bool // GO was told of it, and not of its end
 }
 
-// actorToken is a token of an actor from elsewhere.
+// An actorToken is a token of an external actor.
 type actorToken struct {
 	id, actor string
 	until     time.Time // zero: for ever
@@ -125,8 +125,7 @@ func (l *ledger) hearMail(r *wire.Record) {
 	}
 }
 
-// beat is a heartbeat. The next one is expected, unless it is the last word of
-// somebody who is gone.
+// beat records a heartbeat. The next one is expected, unless the process of the agent is gone.
 func (l *ledger) beat(id string, at time.Time) {
 	l.beats[id] = at
 	if v := l.lives[l.whose[id]]; v == nil || v.remote || v.runs && !v.exited {
@@ -134,8 +133,7 @@ func (l *ledger) beat(id string, at time.Time) {
 	}
 }
 
-// hearAlert: of everything that is wrong GO is told once, and once that it is
-// over.
+// hearAlert checks that GO is told once of each problem, and once of its end.
 func (l *ledger) hearAlert(r *wire.Record) {
 	var a wire.Alert
 	l.w.must(json.Unmarshal(r.Payload, &a) == nil, "%s", r.Payload)
@@ -145,7 +143,7 @@ func (l *ledger) hearAlert(r *wire.Record) {
 		l.w.must(l.about == a.Actor && l.missed[a.Actor] != fired, "%s %s", r.Topic, r.Payload)
 		if fired {
 			v := l.lives[l.whose[a.Actor]]
-			late := v != nil && v.runs && v.exited && !l.beats[a.Actor].IsZero() // its last words count, or do not
+			late := v != nil && v.runs && v.exited && !l.beats[a.Actor].IsZero() // its last message may count
 			l.w.must(l.expected[a.Actor] || late, "nobody expects that %s sends heartbeats: it is %q, %+v", a.Actor, l.whose[a.Actor], v)
 			l.w.must(r.At.Sub(l.heard(a.Actor)) > l.w.rules.Stale, "%s is missed too soon: %v", a.Actor, r.At.Sub(l.heard(a.Actor)))
 		}
@@ -158,8 +156,8 @@ func (l *ledger) hearAlert(r *wire.Record) {
 	l.w.saw[r.Topic+": "+a.Alert]++
 }
 
-// heard is from when on somebody has kept silent. Before an orchestrator was up,
-// nobody could be heard.
+// heard returns the time since which an actor is silent. It is not before the start of the
+// orchestrator.
 func (l *ledger) heard(id string) time.Time {
 	if l.since.After(l.beats[id]) {
 		return l.since
@@ -167,7 +165,7 @@ func (l *ledger) heard(id string) time.Time {
 	return l.beats[id]
 }
 
-// hearLife follows who there is.
+// hearLife follows the agents and their actors.
 func (l *ledger) hearLife(f fact, r *wire.Record) {
 	switch f := f.(type) {
 	case *agentKnown:
@@ -196,8 +194,7 @@ func (l *ledger) hearLife(f fact, r *wire.Record) {
 	}
 }
 
-// know is an agent as the configuration has it. One that runs goes on as whom it
-// is.
+// know adds or changes an agent of the configuration. A running agent keeps its actor.
 func (l *ledger) know(f *agentKnown) {
 	if l.lives[f.ID] == nil {
 		l.lives[f.ID] = new(life)
@@ -217,8 +214,7 @@ func (l *ledger) know(f *agentKnown) {
 	}
 }
 
-// forsake is for an actor that nobody can be any more: no agent is it, and no token
-// of it holds.
+// forsake forgets an actor that no agent has and no valid token names.
 func (l *ledger) forsake(id string, at time.Time) {
 	for _, token := range l.tokens {
 		if token.actor == id && (token.until.IsZero() || token.until.After(at)) {
@@ -236,14 +232,13 @@ func (l *ledger) forsake(id string, at time.Time) {
 	}
 }
 
-// taken reports whether another agent that runs is an actor: until its end nobody
-// else is.
+// taken reports whether another running agent has an actor. It keeps the actor until it ends.
 func (l *ledger) taken(id, name string) bool {
 	o := l.lives[l.whose[id]]
 	return o != nil && l.whose[id] != name && o.runs && !o.remote
 }
 
-// live is what happens to the process of an agent.
+// live follows the process of an agent.
 func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case wire.EventStarted:
@@ -262,7 +257,7 @@ func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
 	}
 }
 
-// awake is an orchestrator that is up: no agent runs.
+// awake follows a start of the orchestrator: no agent runs.
 func (l *ledger) awake(at time.Time) {
 	l.since = at
 	for name, v := range l.lives {
@@ -272,7 +267,7 @@ func (l *ledger) awake(at time.Time) {
 	}
 }
 
-// become gives an agent an actor. Whoever was it before is nobody any more.
+// become gives an agent an actor and takes it from the agent that had it.
 func (l *ledger) become(name, id string) {
 	v := l.lives[name]
 	if v.actor == id && l.isOf(name) {
@@ -291,8 +286,8 @@ func (l *ledger) become(name, id string) {
 	l.whose[id], v.actor = name, id
 }
 
-// lose takes its actor from an agent. One that was no more than a run of it is
-// forgotten, and nobody is to be told for ever that it is missed.
+// lose takes the actor from an agent. An actor of a single run is forgotten, so that GO does not
+// miss it forever.
 func (l *ledger) lose(name string) {
 	if !l.isOf(name) {
 		return
@@ -308,7 +303,7 @@ func (l *ledger) lose(name string) {
 	v.actor = ""
 }
 
-// ofRun reports whether an agent's actor is one of its run.
+// ofRun reports whether an agent's actor belongs to its run.
 func ofRun(v *life) bool {
 	return len(v.actor) > len(v.run) && v.actor[len(v.actor)-len(v.run)-1:] == ":"+v.run
 }
@@ -325,7 +320,7 @@ func (l *ledger) admit(f *actorTokenIssued) {
 	l.tokens[f.Hash] = &actorToken{id: f.ID, actor: f.Actor, until: expires}
 }
 
-// Record and Find make the ledger the archive of the mail.
+// Record returns a message. Record and Find make the ledger the archive of the mail.
 func (l *ledger) Record(seq int64) (wire.Record, error) {
 	at, there := slices.BinarySearchFunc(l.letters, seq, func(r wire.Record, seq int64) int { return cmp.Compare(r.Seq, seq) })
 	if !there { // a record of another kind

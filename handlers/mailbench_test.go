@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// mailers are who decisions about mail are measured with: an agent, whose
-// requests are remembered, and somebody from elsewhere.
+// mailers lists the senders in the benchmarks: an agent, whose requests are remembered, and an
+// external actor.
 var mailers = []struct {
 	name string
 	from Actor
@@ -36,8 +36,8 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// BenchmarkSendKey is Send with a key, of which there are more than are known
-// here. The look into the record is not in it.
+// BenchmarkSendKey sends messages with more keys than the State remembers. The lookup in the log
+// is not included.
 func BenchmarkSendKey(b *testing.B) {
 	for _, m := range mailers {
 		b.Run(m.name, func(b *testing.B) {
@@ -54,7 +54,7 @@ func BenchmarkSendKey(b *testing.B) {
 	}
 }
 
-// BenchmarkSendKnown sends what was sent with its key before.
+// BenchmarkSendKnown sends a message again with the same key.
 func BenchmarkSendKnown(b *testing.B) {
 	z, r := newBench(b, 1), request(b, "send-message", letter)
 	r.Body.(*wire.SendMessage).Key = "k"
@@ -76,8 +76,8 @@ func BenchmarkAck(b *testing.B) {
 	require.Len(b, z.out.Records, 1)
 }
 
-// BenchmarkHeartbeat is a heartbeat beside those of many others: one each minute,
-// which is recorded, or one so soon that it is not.
+// BenchmarkHeartbeat sends a heartbeat beside those of many other actors. One each minute is
+// recorded; one that is too soon is not.
 func BenchmarkHeartbeat(b *testing.B) {
 	for _, test := range []struct {
 		name    string

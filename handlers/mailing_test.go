@@ -6,16 +6,15 @@ import (
 	"orchestrator/wire"
 )
 
-// What agents, people and those from elsewhere do with mail.
+// What agents, people and external actors do with mail.
 
-// elsewhere are actors that no agent ever is.
+// elsewhere lists actors that no agent ever has.
 var elsewhere = []string{"HO:far", "PO:far", "W:far", "S:far:1", "IO:ann"}
 
-// names are actors that the configuration gives to agents.
+// names lists actors that the configuration gives to agents.
 var names = []string{"GO", "PO:one", "PO:two", "HO:three", "IO:four"}
 
-// christen gives a member an actor when the world begins: some have names, some
-// are another one with each run.
+// christen gives a member its first actor: some have a name, some another actor in each run.
 func (m *inhabitant) christen(i int) {
 	switch {
 	case i < len(names):
@@ -27,8 +26,8 @@ func (m *inhabitant) christen(i int) {
 	}
 }
 
-// rename gives a member another actor. Whoever had it is somebody else from now
-// on, or, as long as it runs, when it has ended.
+// rename gives a member another actor. The member that had it loses it, at once or when its run
+// has ended.
 func (w *world) rename(m *inhabitant) {
 	m.yields, m.Actor = false, w.one(append([]string{"", "W", "S:db", "S:ui"}, names...)...)
 	if wire.PerRun(m.writes()) {
@@ -46,7 +45,7 @@ func (w *world) rename(m *inhabitant) {
 
 func (m *inhabitant) writes() string { return (&agent{Member: m.Member}).writes() }
 
-// yield has a member that has ended give up an actor that is another's.
+// yield has an ended member give up an actor that another one has by now.
 func (w *world) yield(m *inhabitant) {
 	if m.yields {
 		m.yields, m.Actor = false, ""
@@ -54,7 +53,7 @@ func (w *world) yield(m *inhabitant) {
 	}
 }
 
-// post is something that somebody does with mail.
+// post makes one random request about mail.
 func (w *world) post(m *inhabitant) {
 	from := w.anybody(m)
 	switch w.chance.IntN(8) {
@@ -84,7 +83,7 @@ func (w *world) post(m *inhabitant) {
 	}
 }
 
-// someSeq is the number of a record, or of none yet.
+// someSeq returns the number of a record, sometimes of one that does not exist yet.
 func (w *world) someSeq() int64 {
 	switch last := w.state.seq; w.chance.IntN(8) {
 	case 0:
@@ -98,8 +97,8 @@ func (w *world) someSeq() int64 {
 	}
 }
 
-// claim is a member of a payload that says who somebody is; mostly there is none,
-// and now and then it is a lie.
+// claim returns a payload member that names the actor of the caller. Mostly it is empty;
+// sometimes it is false.
 func (w *world) claim(from Actor, key string) string {
 	id := w.bus.identity(from, "")
 	switch n := w.chance.IntN(12); {
@@ -114,7 +113,7 @@ func (w *world) claim(from Actor, key string) string {
 	return fmt.Sprintf("%q:%q,", key, id)
 }
 
-// somebody is whom mail can be addressed to, whether there is one or not.
+// somebody returns a recipient of mail, which may not exist.
 func (w *world) somebody() string {
 	switch w.chance.IntN(10) {
 	case 0:
@@ -138,7 +137,7 @@ var topics = []string{
 	"agent.terminated", "heartbeat", "heartbeat", "task.assigned", "task.failed",
 }
 
-// send has somebody send a message.
+// send sends a message.
 func (w *world) send(from Actor) {
 	payload := fmt.Sprintf(`{"step":%d}`, w.steps)
 	if w.chance.IntN(4) == 0 {
@@ -157,8 +156,7 @@ func (w *world) send(from Actor) {
 	w.request(from, "send-message", "{"+text+"}")
 }
 
-// reportByMail has an agent say by mail how a task is that it has, or that it has
-// not.
+// reportByMail has an agent report by mail on a task, which it may not have.
 func (w *world) reportByMail(m *inhabitant) {
 	if !m.up && !m.dying {
 		return
@@ -177,7 +175,7 @@ func (w *world) reportByMail(m *inhabitant) {
 	w.must(!mine || out.Refused != nil || topic == wire.TopicTaskCompleted || after > before, "%s of %s by mail, and it was not heeded", topic, id)
 }
 
-// pass has somebody see to the tokens of actors from elsewhere.
+// pass makes one random request about tokens of actors.
 func (w *world) pass(from Actor) {
 	id := w.one(append(names, elsewhere...)...)
 	if w.chance.IntN(3) == 0 {

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestOperations: every operation can be read, and what is read is what it
-// takes.
+// TestOperations checks that the examples of every operation can be decoded, and that the
+// operation takes the result.
 //
 // Rows: B-17, B-57.
 func TestOperations(t *testing.T) {

@@ -12,10 +12,9 @@ import (
 	"orchestrator/wire"
 )
 
-// TestWholeFromTheLog has two players live through the same, word for word, but
-// that one of them speaks at such length that nearly everything is in the log
-// alone, keeps hardly a finished task whole, and is restored or replayed now and
-// then. What both are told must be the same, repeats of requests included.
+// TestWholeFromTheLog plays the same lines with two players. One has texts so long that nearly
+// everything is only in the log. It keeps few finished tasks whole, and is restored or replayed
+// now and then. Both must give the same answers, repeated requests included.
 //
 // Rows: A-02, A-51, A-73, A-100, A-101, A-152, B-30, T-23, T-48.
 func TestWholeFromTheLog(t *testing.T) {
@@ -46,7 +45,7 @@ func TestWholeFromTheLog(t *testing.T) {
 	}
 }
 
-// twins are two players to whom the same happens. One is short of words.
+// twins holds two players with the same inputs, one of them with short texts.
 type twins struct {
 	t           *testing.T
 	chance      *rand.Rand
@@ -55,7 +54,7 @@ type twins struct {
 	saw         map[string]int
 }
 
-// filler stands in a line where one of the two says a lot.
+// filler marks where the lines of the long player have a long text.
 const filler = "FILLER"
 
 var lengthy = strings.Repeat("é<&>\U0001f600 ", heavy/12)
@@ -72,7 +71,7 @@ func newTwins(t *testing.T, seed uint64) *twins {
 	return w
 }
 
-// play plays a line to both, and compares what they are told.
+// play plays a line to both players, and compares the answers.
 func (w *twins) play(line string) {
 	said := w.short.play(line)
 	told := w.long.play(strings.ReplaceAll(line, filler, lengthy))
@@ -89,8 +88,8 @@ func (w *twins) play(line string) {
 	w.saw["inputs"] += strings.Count(said, `"resolved_inputs":`)
 }
 
-// plainly is what somebody is told, however it came there. Lists have no errors
-// that are long.
+// plainly returns the answers without the way in which they were completed. Lists leave out long
+// errors.
 func plainly(told string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(told, lengthy, filler)) {
@@ -110,7 +109,7 @@ func (w *twins) pick(of ...string) string { return of[w.chance.IntN(len(of))] }
 
 func (w *twins) task() string { return fmt.Sprintf("$n%d", w.chance.IntN(max(1, w.tasks))) }
 
-// line is something that may happen.
+// line returns a random line.
 func (w *twins) line() string {
 	w.ids++
 	who := w.pick("planner", "planner", "operator", "coder", "other")
@@ -143,7 +142,7 @@ func (w *twins) line() string {
 	return fmt.Sprintf(`> %s event:progress {"taskId":"%s","progress":0.5}`, w.pick("coder", "other"), w.task())
 }
 
-// ask is a request about some task.
+// ask returns a request about some task.
 func (w *twins) ask(who, operation string, members ...string) string {
 	task := w.task()
 	if k := w.short.task(task[1:]); k != nil && k.view.AssignedTo != "" && w.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
@@ -153,7 +152,7 @@ func (w *twins) ask(who, operation string, members ...string) string {
 	return fmt.Sprintf("> %s r%d %s {%s}", who, w.ids, operation, strings.Join(members, ","))
 }
 
-// some are a few of the members that there could be.
+// some returns a few of the possible members.
 func (w *twins) some(of ...string) string {
 	w.chance.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 	var members []string
@@ -167,7 +166,7 @@ func (w *twins) some(of ...string) string {
 	return strings.Join(members, ",")
 }
 
-// specWith is a spec that promises two contracts.
+// specWith returns a spec that promises two contracts.
 func specWith(text string) string {
 	return `{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"` + text + `","priority":"must"}],
 		"output_expectations":{"contracts":{"k1":{"description":"d","required":true},"k2":{"description":"d"}}}}`
@@ -230,7 +229,7 @@ func (w *twins) read(who string) string {
 	return w.ask("operator", "get-task")
 }
 
-// repeat sends one of the requests once more that were granted.
+// repeat sends a granted request again.
 func (w *twins) repeat() string {
 	id := 1 + w.chance.IntN(w.ids)
 	for ; id <= w.ids; id++ {

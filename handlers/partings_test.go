@@ -12,9 +12,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What happens at the edges of the life of an actor.
+// The tests of the start and end of an actor.
 
-// atEnds is a player with agents of which one has a name.
+// atEnds returns a player with agents, one of which has a name.
 func atEnds(t *testing.T) *player {
 	p := newPlayer(t)
 	p.play("acts named PO:named")
@@ -25,8 +25,7 @@ func atEnds(t *testing.T) *player {
 	return p
 }
 
-// heard is what GO is told in all of somebody on a topic, in the words of its
-// payload.
+// heard returns all that GO is told about an agent on a topic, in the words of its payload.
 func (p *player) heard(topic, agent string) []string {
 	var texts []string
 	for _, r := range p.records {
@@ -42,8 +41,8 @@ func (p *player) heard(topic, agent string) []string {
 	return texts
 }
 
-// TestLateHeartbeat: a heartbeat is answered with when it was there, also when
-// its process has gone in the meantime.
+// TestLateHeartbeat checks that a heartbeat is answered with the time at which it arrived, even
+// if the process is gone by then.
 //
 // Rows: E-64, E-66.
 func TestLateHeartbeat(t *testing.T) {
@@ -55,8 +54,7 @@ func TestLateHeartbeat(t *testing.T) {
 	require.Equal(t, object.Timestamp(p.at), p.last.Letters[0].Payload.(*wire.Beat).LastSeen)
 }
 
-// TestLastHeartbeat: nobody is missed so soon after a heartbeat, though it was the
-// last.
+// TestLastHeartbeat checks that no alert fires soon after a heartbeat, even if it was the last.
 //
 // Rows: E-67, T-40.
 func TestLastHeartbeat(t *testing.T) {
@@ -70,8 +68,8 @@ func TestLastHeartbeat(t *testing.T) {
 	require.Empty(t, p.last.Records, "its heartbeat was there two minutes ago")
 }
 
-// TestEndAfterChange: GO hears how a run has ended, though the configuration has
-// changed its agent since its process was gone.
+// TestEndAfterChange checks that GO is told how a run ended, even if the configuration changed
+// the agent after the process was gone.
 //
 // Rows: E-47, E-48.
 func TestEndAfterChange(t *testing.T) {
@@ -91,14 +89,13 @@ func TestEndAfterChange(t *testing.T) {
 	}
 }
 
-// apart is what was heard but for one thing.
+// apart returns what was heard without one text.
 func apart(heard []string, what string) []string {
 	return slices.DeleteFunc(heard, func(s string) bool { return s == what })
 }
 
-// TestNameMoves: a name that the configuration gives to another agent is not
-// missed as long as that does not run, and GO hears how the run has ended that
-// had it.
+// TestNameMoves checks a name that the configuration gives to another agent. No alert fires for
+// it while that agent does not run, and GO is told how the run that had it ended.
 //
 // Rows: E-47, E-48, E-67, E-74.
 func TestNameMoves(t *testing.T) {
@@ -106,7 +103,7 @@ func TestNameMoves(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			p := atEnds(t)
 			p.play("acts other PO:named")
-			p.play("agents: named(worker) plain(worker) other(worker)") // as in a reload: the one that has it is still there
+			p.play("agents: named(worker) plain(worker) other(worker)") // as in a reload: the old agent is still there
 			p.play("at +10m")
 			p.do(Actor{}, wire.Tick{})
 			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
@@ -124,8 +121,8 @@ func TestNameMoves(t *testing.T) {
 	}
 }
 
-// TestMissedAndGone: nobody is missed for ever. When it is gone with its
-// orchestrator, or out of the configuration, GO hears that too.
+// TestMissedAndGone checks that an alert does not stay forever. It is resolved when the agent
+// ended with its orchestrator or left the configuration.
 //
 // Rows: E-49, E-67.
 func TestMissedAndGone(t *testing.T) {
@@ -148,8 +145,8 @@ func TestMissedAndGone(t *testing.T) {
 	}
 }
 
-// TestFarewellToAnother: that an agent has told somebody else that it ends is no
-// reason to keep it from GO.
+// TestFarewellToAnother checks that GO is told of an end even if the agent told it to another
+// actor.
 //
 // Rows: E-47.
 func TestFarewellToAnother(t *testing.T) {
@@ -159,8 +156,8 @@ func TestFarewellToAnother(t *testing.T) {
 	require.Len(t, p.heard(wire.TopicAgentTerminated, "plain"), 1)
 }
 
-// TestTokenOfAgent: a token from elsewhere does not speak for an agent, which has
-// its own. The name was free when it was issued.
+// TestTokenOfAgent checks that a token of an external actor does not act for an agent. The name
+// was free when it was issued.
 //
 // Rows: E-74, E-76, E-78.
 func TestTokenOfAgent(t *testing.T) {
@@ -177,7 +174,7 @@ func TestTokenOfAgent(t *testing.T) {
 	require.False(t, ok, "two would be one")
 }
 
-// TestFailedWithResult: a task that has failed needs no result in the right form.
+// TestFailedWithResult checks that a failed task needs no valid result.
 //
 // Rows: E-44.
 func TestFailedWithResult(t *testing.T) {
@@ -189,8 +186,8 @@ func TestFailedWithResult(t *testing.T) {
 	require.Equal(t, wire.TaskFailed, p.task("one").view.State)
 }
 
-// TestComesToNothingTogether: an agent that ends had two tasks of which one waited
-// for the other. What has come to nothing with the first is not given back.
+// TestComesToNothingTogether checks the end of an agent with two tasks, one of which waits for
+// the other. A task that ends with the other one is not requeued.
 //
 // Rows: K-04, T-44, T-57.
 func TestComesToNothingTogether(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// player plays stories: it is all that is around a State.
+// player plays stories: it is the environment of a State.
 type player struct {
 	t        testing.TB
 	rules    Rules
@@ -25,25 +25,25 @@ type player struct {
 	at       time.Time
 	chance   uint32
 	runs     map[string]int           // of each agent, so far
-	sent     map[string]*wire.Request // the latest of each sender and id that was not refused
+	sent     map[string]*wire.Request // the latest of each sender and id that was accepted
 	records  []wire.Record
 	last     Outcome             // of the latest input
-	able     map[string]wire.Raw // what agents can do, by name
-	acts     map[string]string   // as whom they have mail
+	able     map[string]wire.Raw // capabilities of agents, by name
+	acts     map[string]string   // actors of agents, by name
 	convened []wire.SessionSpec  // the sessions of the configuration
-	lines    map[string]string   // session messages and task requests that were said, by id
-	token    string              // the latest with which a server can register
+	lines    map[string]string   // session messages and task requests so far, by id
+	token    string              // the latest registration token
 	out      strings.Builder
 }
 
-// beginning is when every story begins.
+// beginning is the time at which every story begins.
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func newPlayer(t testing.TB) *player {
 	return &player{t: t, state: New(Rules{}), at: beginning, runs: make(map[string]int), sent: make(map[string]*wire.Request), able: make(map[string]wire.Raw), acts: make(map[string]string), lines: make(map[string]string)}
 }
 
-// saved is the player as it is now, to go on from later.
+// saved returns a copy of the player, to continue from later.
 func (p *player) saved() player {
 	return player{
 		t: p.t, rules: p.rules, state: restored(p.t, p.rules, spelled(p.t, p.state)), at: p.at, chance: p.chance,
@@ -51,7 +51,7 @@ func (p *player) saved() player {
 	}
 }
 
-// command is what a line of a script that begins with a word does.
+// command returns the function of a script line that begins with word.
 func command(word string) func(p *player, rest string) {
 	switch word {
 	case "rules:":
@@ -128,7 +128,7 @@ func command(word string) func(p *player, rest string) {
 	return nil
 }
 
-// do has an input decided.
+// do handles an input.
 func (p *player) do(from Actor, m wire.Message) Outcome {
 	p.chance++
 	in := Input{At: p.at, From: from, Message: m}
@@ -145,7 +145,7 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 	return p.last
 }
 
-// task finds a task by its name.
+// task returns the task with a name, or nil.
 func (p *player) task(name string) *task {
 	for _, k := range p.state.tasks.list {
 		if k.view.Name == name {
@@ -259,7 +259,7 @@ func (p *player) stop(rest string) {
 	p.happen(wire.EventStopped, who)
 }
 
-// ending spells the end of a process: an exit code, or a signal.
+// ending returns the end of a process, given an exit code or a signal.
 func ending(how string) (figures wire.Figures, text string) {
 	if code, err := strconv.Atoi(how); err == nil {
 		return wire.Figures{ExitCode: &code}, "exit " + how
@@ -267,7 +267,7 @@ func ending(how string) (figures wire.Figures, text string) {
 	return wire.Figures{Signal: how}, how
 }
 
-// speak has somebody say something: a request, or an event.
+// speak sends a request or an event of an agent.
 func (p *player) speak(rest string) {
 	who, rest, _ := strings.Cut(rest, " ")
 	id, rest, _ := strings.Cut(rest, " ")
@@ -279,7 +279,7 @@ func (p *player) speak(rest string) {
 	r := &wire.Request{
 		ID: id, Operation: operation, Timestamp: object.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
 	}
-	if err := prepare(r); err != nil { // the one who reads the line answers
+	if err := prepare(r); err != nil { // the reader of the line answers
 		p.showLine(who, wire.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
 		return
 	}
@@ -288,7 +288,7 @@ func (p *player) speak(rest string) {
 	}
 }
 
-// prepare reads a request, or a new task in the words of the hub.
+// prepare decodes a request, or a new task in the form of the hub.
 func prepare(r *wire.Request) *wire.Error {
 	name, hub := strings.CutPrefix(r.Operation, "hub:")
 	if r.Operation = name; !hub {
@@ -327,7 +327,7 @@ func (p *player) told(rest string, lost bool) {
 	p.do(Actor{}, &wire.Delivered{Agent: a.Name, Run: a.Run, Task: p.withIDs(task), Said: said, Lost: lost})
 }
 
-// actor is who speaks: the operator, an agent's present run, or AGENT@RUN.
+// actor returns the actor of a script: the operator, the current run of an agent, or AGENT@RUN.
 func (p *player) actor(who string) Actor {
 	switch who {
 	case "operator":
@@ -350,7 +350,7 @@ func (p *player) actor(who string) Actor {
 	return Actor{Kind: Agent, Name: name, Run: run, ActsForOthers: wide, ExplicitSteps: strict}
 }
 
-// run is an agent's present run.
+// run returns the current run of an agent.
 func (p *player) run(name string) string {
 	if p.runs[name] == 0 {
 		return ""

@@ -11,10 +11,9 @@ import (
 	"orchestrator/wire"
 )
 
-// TestGivenInOrder compares who is given what, and in which order, with what
-// the rules say, looked up in the plainest way: of all pairs that fit, the task
-// that is most urgent and then oldest, and for it the agent that has the fewest
-// tasks, has waited longest, and was known first.
+// TestGivenInOrder compares assignments and their order with a plain form of the rules. Of all
+// pairs that fit, the task with the highest priority comes first, then the oldest. It goes to
+// the agent with the fewest tasks, then the longest wait, then the first known.
 //
 // Rows: B-47, B-48, B-50, B-56, T-61.
 func TestGivenInOrder(t *testing.T) {
@@ -34,7 +33,7 @@ func TestGivenInOrder(t *testing.T) {
 	require.Greater(t, count, 8*seeds)
 }
 
-// crowd is agents of many kinds.
+// crowd adds agents of many kinds.
 func crowd(p *player, chance *rand.Rand) {
 	roster := &wire.AgentSet{}
 	for i := range 8 {
@@ -46,8 +45,8 @@ func crowd(p *player, chance *rand.Rand) {
 	p.do(Actor{}, &wire.Event{Kind: wire.EventUp})
 }
 
-// stir has something happen that lets tasks be given out, and returns what was
-// given: task and agent, in order.
+// stir makes something happen that causes assignments, and returns them: task and agent, in
+// order.
 func stir(p *player, chance *rand.Rand) (given []string) {
 	a := p.state.agents.order[chance.IntN(len(p.state.agents.order))]
 	var out Outcome
@@ -73,7 +72,7 @@ func stir(p *player, chance *rand.Rand) (given []string) {
 	return given
 }
 
-// hands is what agents have in hand, and when they were given something last.
+// hands holds the tasks of agents, and when each agent was last assigned one.
 type hands map[string]*hand
 
 type hand struct {
@@ -89,10 +88,10 @@ func handsOf(s *State) hands {
 	return h
 }
 
-// expect says in which order what was given should have been, with what agents
-// have now and without what they were just given.
+// expect returns the order in which the tasks should have been assigned. It uses what agents
+// have now, without these tasks.
 func (h hands) expect(now *State, given []string) (expected []string) {
-	var tasks []*task // that waited before
+	var tasks []*task // that waited before the assignments
 	for _, k := range now.tasks.list {
 		if k.demand != nil || slices.ContainsFunc(given, func(g string) bool { return g[:36] == k.view.ID }) {
 			tasks = append(tasks, k)
@@ -136,8 +135,8 @@ func (h hands) morePatient(a, than *agent) bool {
 	return x.given < y.given
 }
 
-// TestDemandsAreForgotten: however many different things tasks have asked for,
-// only those are kept that wait, and some more.
+// TestDemandsAreForgotten checks that only demands of waiting tasks are kept, and some more,
+// however many different ones there were.
 func TestDemandsAreForgotten(t *testing.T) {
 	p := atWork(t)
 	submit := func(i int) {

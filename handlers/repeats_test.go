@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestMemoryIsLimited: the latest requests are remembered, older ones are not. A
-// State made of a snapshot remembers the same, also where ids were used again.
+// TestMemoryIsLimited checks that only the latest requests are remembered. A State restored from
+// a snapshot remembers the same, even if ids were used again.
 //
 // Rows: B-30, T-23.
 func TestMemoryIsLimited(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	p.play("resend planner 0")
 	require.Empty(t, p.last.Records)
 
-	// The next run counts anew: five ids are used twice.
+	// The next run counts from the start: five ids are used twice.
 	p.play("exit planner 0")
 	p.play("start planner")
 	p.play("at +1s")
@@ -48,8 +48,8 @@ func TestMemoryIsLimited(t *testing.T) {
 	require.Equal(t, spelled(t, p.state), spelled(t, other.state))
 }
 
-// TestQuestionOutlivesMemory: a question that waits is recognised also when the
-// request is no longer remembered, and its answer is remembered when it comes.
+// TestQuestionOutlivesMemory checks that a waiting question is recognized after its request is
+// forgotten. Its answer is remembered when it comes.
 //
 // Rows: B-21, B-30.
 func TestQuestionOutlivesMemory(t *testing.T) {
@@ -70,7 +70,8 @@ func TestQuestionOutlivesMemory(t *testing.T) {
 	p.requireReplay()
 }
 
-// The same id and payload at another time is a new request of a new run.
+// TestNewRunAsksTheSameLater checks that the same id and payload at another time is a new
+// request of a new run.
 //
 // Rows: B-30, T-23.
 func TestNewRunAsksTheSameLater(t *testing.T) {

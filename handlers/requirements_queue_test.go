@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// requireSoundWishes: exactly the tasks wait there that nothing holds back and
-// that say no more than what they require, each in its place.
+// requireSoundWishes requires that exactly the unblocked tasks with nothing but requirements
+// wait, each in its place.
 func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.tasks.list {
@@ -50,8 +50,7 @@ func requireSoundWishes(t testing.TB, s *State) {
 	require.Empty(t, s.tasks.required.order, "all of them have been looked at")
 }
 
-// requireSoundIndex: the index says what a new one would say that is made of the
-// agents as they are.
+// requireSoundIndex requires that the index equals one built anew from the agents.
 func requireSoundIndex(t testing.TB, s *State) {
 	fresh := match.New()
 	for _, a := range s.agents.order {
@@ -87,7 +86,7 @@ func requireSoundIndex(t testing.TB, s *State) {
 	}
 }
 
-// offerOf is what an agent can do, by itself or else by the configuration.
+// offerOf returns the capabilities that an agent advertised, or those of the configuration.
 func offerOf(a *agent) match.Offer {
 	c := a.said
 	if c == nil {
@@ -103,8 +102,8 @@ func offerOf(a *agent) match.Offer {
 	return o
 }
 
-// requireSoundServers: exactly the servers that are online are listened for, the
-// one that was heard longest ago in front.
+// requireSoundServers requires that exactly the online servers are watched, the one with the
+// oldest contact first.
 func requireSoundServers(t testing.TB, s *State) {
 	online := 0
 	for _, a := range s.agents.order {
@@ -117,8 +116,8 @@ func requireSoundServers(t testing.TB, s *State) {
 	require.True(t, slices.IsSortedFunc(s.agents.online, byDate[*agent]))
 }
 
-// requireSoundHelp: what an agent asked about its task is open as long as the
-// task waits for it, and no longer.
+// requireSoundHelp requires that an agent's question about its task is open exactly as long as
+// the task waits for it.
 func requireSoundHelp(t testing.TB, s *State) {
 	about := make(map[string]string)
 	for _, q := range s.questions.open {
@@ -126,7 +125,7 @@ func requireSoundHelp(t testing.TB, s *State) {
 			k := s.tasks.byID[q.view.Task]
 			require.Empty(t, about[q.view.Task], "two questions about one task")
 			about[q.view.Task] = q.view.ID
-			if w := k.work(); w != nil && w.question == q.view.ID { // what a review comes to
+			if w := k.work(); w != nil && w.question == q.view.ID { // the result of a review
 				require.Equal(t, w.architect, q.view.Agent)
 				continue
 			}
@@ -138,7 +137,7 @@ func requireSoundHelp(t testing.TB, s *State) {
 		if k.more != nil {
 			question = k.more.question
 		}
-		done := k.work() != nil && k.view.State.Final() // it is judged later than it was done
+		done := k.work() != nil && k.view.State.Final() // it is reviewed after it was done
 		if k.view.State == wire.TaskNeedsHuman != (question != "") || question != about[k.view.ID] && !done {
 			require.Fail(t, "a question is not sound", "%s is %s and waits for %q", k.view.ID, k.view.State, question)
 		}

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestSentKeys: the latest keys are known; of those that were forgotten, and of
-// those that there never were, only a look into the record can tell.
+// TestSentKeys checks that the latest keys are known. For any other key, forgotten or never
+// used, only a lookup in the log can tell.
 //
 // Rows: E-16, E-17.
 func TestSentKeys(t *testing.T) {
@@ -32,9 +32,9 @@ func TestSentKeys(t *testing.T) {
 	require.Equal(t, []any{int64(0), true}, find("PO:two", fmt.Sprint(many), 200), "another's key is another")
 }
 
-// TestKeyAgain: a message whose key was looked up before what has been forgotten
-// is not decided: nothing is recorded, nothing is told, and nothing changes. When
-// it is looked up anew and handed in again, there is one message of its key.
+// TestKeyAgain checks a message whose key was looked up before keys were forgotten. It is not
+// decided: there are no records, no letters and no change. After a new lookup there is one
+// message with its key.
 //
 // Rows: E-10, E-16, E-60, T-23, T-37.
 func TestKeyAgain(t *testing.T) {
@@ -48,7 +48,7 @@ func TestKeyAgain(t *testing.T) {
 			To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"key":"` + key + `"}`), Key: key,
 		}}
 	}
-	// decide hands something in as it is, with a look of the time when there was that much.
+	// decide handles a request after a lookup in the first records.
 	decide := func(from Actor, r *wire.Request, looked int) Outcome {
 		in := Input{At: p.at, From: from, Message: r}
 		shelf(p.records[:looked]).lookUp(p.state, &in)
@@ -76,7 +76,7 @@ func TestKeyAgain(t *testing.T) {
 			for _, test := range []struct {
 				from  Actor
 				key   string
-				there int64 // the message with it; 0: none yet
+				there int64 // the message with this key; 0: none yet
 			}{{one, "k0", seq}, {one, "new " + name, 0}, {far, "new " + name, 0}} {
 				before, r := spelled(t, p.state), send(test.from, test.key)
 				out := decide(test.from, r, early)
@@ -112,16 +112,15 @@ func TestKeyAgain(t *testing.T) {
 	require.Len(t, out.Letters, 1)
 }
 
-// TestAgainOfServer: that nothing is decided is so for a server as well, which
-// may have been silent until now: that it is heard of is recorded when its
-// message is.
+// TestAgainOfServer checks that an undecided message of a server has no effect either. That the
+// server was seen is recorded with the message.
 //
 // Rows: E-16, E-60.
 func TestAgainOfServer(t *testing.T) {
 	p := newPlayer(t)
 	p.play("> operator 1 issue-registration {}")
 	p.play(`> newcomer 2 register-agent {"name":"far","registration_token":"$TOKEN"}`)
-	p.state = restored(t, p.rules, spelled(t, p.state)) // what was sent up to here is not known any more
+	p.state = restored(t, p.rules, spelled(t, p.state)) // earlier messages are not known any more
 	p.play("at +1m")
 	r := &wire.Request{ID: "1", Operation: "send-message", Timestamp: "t", Body: &wire.SendMessage{
 		To: "GO", Topic: "message.direct", Payload: wire.Raw(`{}`), Key: "k",
@@ -136,9 +135,8 @@ func TestAgainOfServer(t *testing.T) {
 	p.requireReplay()
 }
 
-// TestActorsOfRuns: an actor that is no more than a run of an agent is known as
-// long as its agent may have words of it that come late. However many runs there
-// are, there are no more actors.
+// TestActorsOfRuns checks that the actor of a single run is known as long as late messages of
+// the run may come. The number of actors does not grow with the runs.
 //
 // Rows: E-72, E-73.
 func TestActorsOfRuns(t *testing.T) {

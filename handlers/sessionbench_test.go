@@ -10,9 +10,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// BenchmarkSay is what a progress message costs, from the line that an agent has
-// printed to what is recorded of it and to the line that another is to read; with
-// what it costs to note that it was written.
+// BenchmarkSay measures a progress message: from the line that an agent printed to its records
+// and to the line for the receiver. It includes the receipt.
 func BenchmarkSay(b *testing.B) {
 	p := newPlayer(b)
 	for _, line := range []string{

@@ -10,9 +10,9 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What members of a session say.
+// What the members of a session send.
 
-// draft is a message that somebody is about to say.
+// draft is a message to be sent.
 type draft struct {
 	session, id, from, to, kind string
 	chain, reply                string
@@ -20,7 +20,7 @@ type draft struct {
 	fromType, toType            string
 }
 
-// spell spells a message. Now and then something is left out that is forgiven.
+// spell encodes a message. Sometimes it omits a member that is optional in practice.
 func (w *world) spell(d *draft) string {
 	s := w.minutes.sitting(d.session)
 	if d.id == "" {
@@ -66,7 +66,7 @@ func (w *world) messageID() string {
 	return asUUID(b)
 }
 
-// memberOf is somebody of a type in a session; "" when there is nobody.
+// memberOf returns a member of a type in a session, or "".
 func (w *world) memberOf(s *sitting, kind string) string {
 	var names []string
 	for _, m := range s.spec.Members {
@@ -80,8 +80,8 @@ func (w *world) memberOf(s *sitting, kind string) string {
 	return w.one(names...)
 }
 
-// confer has somebody of a session say something that fits how things are, or, now
-// and then, something that does not.
+// confer has a member of a session send a message that fits its state, sometimes one that does
+// not.
 func (w *world) confer() {
 	s := w.minutes.order[w.chance.IntN(len(w.minutes.order))]
 	name := w.memberOf(s, "")
@@ -118,8 +118,7 @@ func (w *world) confer() {
 	}
 }
 
-// sayAgain has somebody say once more what was said, or say something else by the
-// same id.
+// sayAgain sends an earlier message again, or another one with the same id.
 func (w *world) sayAgain() {
 	if len(w.sessions.spoken) == 0 {
 		return
@@ -131,7 +130,7 @@ func (w *world) sayAgain() {
 	w.say(s.from, s.line)
 }
 
-// spoil makes a message one that is wrong.
+// spoil makes a message invalid.
 func (w *world) spoil(s *sitting, d *draft) {
 	switch w.chance.IntN(7) {
 	case 0:
@@ -151,7 +150,7 @@ func (w *world) spoil(s *sitting, d *draft) {
 	}
 }
 
-// smallTalk is what anybody may say to anybody.
+// smallTalk returns a message that any member may send to any other.
 func (w *world) smallTalk(s *sitting, _ string) *draft {
 	d := &draft{to: w.memberOf(s, "")}
 	about := ""
@@ -172,7 +171,7 @@ func (w *world) smallTalk(s *sitting, _ string) *draft {
 	return d
 }
 
-// someJob is a task of a session that is not over, nil if there is none.
+// someJob returns a random open task of a session, or nil.
 func (w *world) someJob(s *sitting, of func(j *job) bool) *job {
 	var fit []*job
 	for _, j := range s.live {
@@ -186,7 +185,7 @@ func (w *world) someJob(s *sitting, of func(j *job) bool) *job {
 	return fit[w.chance.IntN(len(fit))]
 }
 
-// plan is what an architect says.
+// plan returns a message of an architect.
 func (w *world) plan(s *sitting, _ string) *draft {
 	switch n := w.chance.IntN(300); {
 	case n == 0 && w.chance.IntN(6) == 0:
@@ -219,7 +218,7 @@ func abort(scope, target string) string {
 	return fmt.Sprintf(`{"scope":%q,"target_id":%q,"reason":"enough","cleanup_required":true}`, scope, target)
 }
 
-// assign gives out a new task.
+// assign returns the assignment of a new task.
 func (w *world) assign(s *sitting) *draft {
 	w.ids++
 	id := fmt.Sprintf("t%d", w.ids)
@@ -245,7 +244,7 @@ func (w *world) assignment(id, more string) string {
 	}
 	breaks := `,"must_not_break":[]`
 	if w.chance.IntN(30) == 0 {
-		breaks = "" // which is forgiven
+		breaks = "" // which is accepted
 	}
 	return fmt.Sprintf(`{"task":{"task_id":%q,"task_description":"step %d","context":{"specs":[],"reference_files":[]},
 		"constraints":{"scope":["src/**","*.md"],"testing_required":true%s},"acceptance_criteria":["it works"]},"priority":%q%s}`,

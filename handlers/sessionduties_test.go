@@ -8,15 +8,15 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What developers and reviewers say of what they were given.
+// What developers and reviewers send about their work.
 
-// develop is what a developer says.
+// develop returns a message of a developer.
 func (w *world) develop(s *sitting, name string) *draft {
 	j := w.someJob(s, func(j *job) bool {
 		return j.developer == name && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseReviewing && !j.done)
 	})
 	if w.chance.IntN(30) == 0 {
-		j = w.someJob(s, func(*job) bool { return true }) // whatever it is, and whosever
+		j = w.someJob(s, func(*job) bool { return true }) // any task, of any developer
 	}
 	if j == nil {
 		return nil
@@ -38,8 +38,7 @@ func (w *world) progress(j *job) string {
 		j.id, w.chance.IntN(101), w.steps, w.one("src/a.go", "src/b.go", "secret"))
 }
 
-// completion is how a task has gone: well, or not, with files that it was to change,
-// or others.
+// completion returns the outcome of a task, with files inside or outside its scope.
 func (w *world) completion(j *job) string {
 	status, more, file := session.OutcomeCompleted, "", "src/a.go"
 	switch n := w.chance.IntN(20); {
@@ -66,14 +65,14 @@ func (w *world) reviewRequest(j *job) string {
 	}
 	named := j.id
 	if j.revises != nil && w.chance.IntN(3) == 0 {
-		named = j.revises.id // whose latest revision is meant
+		named = j.revises.id // stands for its latest revision
 	}
 	return fmt.Sprintf(`{"review_id":%q,"task_id":%q,"scope":{"files":["src/a.go"],"focus_areas":["logic"]},
 		"criteria":{"must_pass_tests":true,"must_pass_type_check":true,"custom_checks":[{"name":"n","command":"rm -rf /","expected_exit_code":0}]},
 		"context":{"task_description":"d","acceptance_criteria":[]}}`, id, named)
 }
 
-// judge is what a reviewer says.
+// judge returns a message of a reviewer.
 func (w *world) judge(s *sitting, name string) *draft {
 	if len(s.asked) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestWhatIsMissingChangesNothing: a message without one of its members is refused,
-// stands in the log of its session, and nobody but its sender hears of it.
+// TestWhatIsMissingChangesNothing checks a message without a required member. It is refused,
+// recorded in the log of its session, and reported only to its sender.
 //
 // Rows: C-90, C-97, C-98.
 func TestWhatIsMissingChangesNothing(t *testing.T) {

@@ -18,21 +18,21 @@ type job struct {
 	developer string
 	phase     string
 	tries     int
-	time      int64 // milliseconds that it may take; 0: any
-	reviews   int   // that came to something
-	most      int   // there may be of them
-	extra     int   // that a person has allowed beyond
+	time      int64 // milliseconds allowed; 0: unlimited
+	reviews   int   // that were decided
+	most      int   // their limit
+	extra     int   // allowed by a person beyond most
 	open      *judged
 	revises   *job
 	revision  *job
 	message   string
 	chain     string
-	done      bool // its developer has said so since it was assigned
-	alone     bool // when it ended, nobody was there to say or hear a completion
+	done      bool // its developer has reported it since the assignment
+	alone     bool // no agent could send or receive a completion when it ended
 	question  string
 }
 
-// edges are the ways that a task of a session goes.
+// edges maps each phase of a task of a session to its next phases.
 var edges = map[string][]string{
 	"":                  {wire.PhaseHeld, wire.PhaseAssigned},
 	wire.PhaseHeld:      {wire.PhaseAssigned, wire.PhaseOver},
@@ -46,7 +46,7 @@ var edges = map[string][]string{
 	wire.PhaseOver:      {},
 }
 
-// enter has a task go on.
+// enter moves a task to a phase.
 func (m *minutes) enter(j *job, phase string) {
 	m.w.must(slices.Contains(edges[j.phase], phase), "%s of %s is %s and becomes %s", j.id, j.sitting.spec.ID, j.phase, phase)
 	j.phase = phase
@@ -62,7 +62,7 @@ func (m *minutes) enter(j *job, phase string) {
 	}
 }
 
-// decide ends a review, if there is one.
+// decide ends the open review of a task, if there is one.
 func (m *minutes) decide(j *job, verdict string) {
 	if j.open == nil {
 		return
@@ -72,14 +72,14 @@ func (m *minutes) decide(j *job, verdict string) {
 	j.open.verdict, j.open = verdict, nil
 }
 
-// limit is how many reviews there may be.
+// limit returns how many reviews are allowed.
 func (j *job) limit() int { return j.most + j.extra }
 
-// extend allows one more, also where there were more than there might be.
+// extend allows at least one more review, even if the limit is exceeded.
 func (j *job) extend() { j.extra += 1 + max(0, j.reviews-j.limit()) }
 
-// hearDone looks at what a developer says of a task: it is that one's, and in its
-// hands, and no file was changed that was not to be.
+// hearDone checks a developer's report on a task: the developer has the task, and no file
+// outside its scope was changed.
 func (m *minutes) hearDone(f *sessionSaid) {
 	j := m.jobs[f.Task]
 	m.w.must(j != nil && j.developer == f.From, "%s of %s is taken from %s", f.Type, f.Task, f.From)
@@ -125,9 +125,9 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		}
 	case *taskStarted:
 		switch j.phase {
-		case wire.PhaseRedesign: // what is planned anew begins anew
+		case wire.PhaseRedesign: // a redesign starts again
 			j.reviews, j.extra = 0, 0
-		case wire.PhaseHuman: // somebody has decided by another door
+		case wire.PhaseHuman: // decided by another operation
 			j.extend()
 			m.w.saw["begun while a person was asked"]++
 		}
@@ -151,8 +151,8 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 	}
 }
 
-// assign follows a task that is given to a developer: a new one, or one whose review
-// wants changes.
+// assign follows the assignment of a task to a developer: a new task, or one whose review
+// requests changes.
 func (m *minutes) assign(f *workAssigned) {
 	s, j := m.sittings[f.Session], m.jobs[f.ID]
 	if j == nil {
@@ -229,7 +229,7 @@ func (m *minutes) hearReview(j *job, f fact) {
 			m.enter(j, wire.PhaseRevise)
 		}
 	case *reviewEscalated:
-		last := j.reviews == j.limit() && j.phase == wire.PhaseReviewing // else nobody is there who would go on with it
+		last := j.reviews == j.limit() && j.phase == wire.PhaseReviewing // else no agent is there to continue it
 		m.w.must(f.Policy != "" && j.revision == nil && (last || f.QuestionID != ""), "%s is %s after %d reviews of %d", j.id, j.phase, j.reviews, j.limit())
 		m.w.saw[fmt.Sprintf("escalated at the last: %t", last)]++
 		m.w.saw["escalated: "+f.Policy]++

@@ -8,17 +8,16 @@ import (
 	"orchestrator/wire/session"
 )
 
-// minutes are the sessions as their records and letters alone tell them, in a few
-// rules of their own: who is in them, what was said, where each message is, and how
-// far each task is.
+// minutes models the sessions from their records and letters alone: the members, the messages,
+// their delivery, and the phases of tasks.
 type minutes struct {
 	w        *world
 	sittings map[string]*sitting
 	order    []*sitting
 	closed   []*sitting // in the order in which they closed
-	past     []*sitting // that the State has forgotten
+	past     []*sitting // forgotten by the State
 	jobs     map[string]*job
-	posts    []*missive // that are not with their addressees, in order
+	posts    []*missive // not delivered yet, in order
 	turn     sessionTurn
 }
 
@@ -28,8 +27,8 @@ type sitting struct {
 	open     bool
 	said     map[string]uttered
 	reviews  map[string]*judged
-	asked    []*judged // those that are open
-	live     []*job    // those that are not over
+	asked    []*judged // the open ones
+	live     []*job    // the open ones
 	messages int64
 	refused  int64
 }
@@ -45,23 +44,23 @@ type judged struct {
 	id       string
 	reviewer string
 	job      *job
-	verdict  string // "": it is open
+	verdict  string // "": open
 }
 
-// sessionTurn is what a turn has brought.
+// sessionTurn holds the effects of a turn.
 type sessionTurn struct {
 	said     []*sessionSaid
 	seqs     []int64
 	refused  []*sessionRefused
 	troubles int
-	ended    []*job                  // whose task has ended
+	ended    []*job                  // whose tasks have ended
 	over     []*job                  // which are over
-	words    map[string]bool         // tasks of which somebody has said what is to become of them
-	spoken   map[string]int          // tasks of which a completion was said for their developers
+	words    map[string]bool         // tasks whose outcome a caller has decided
+	spoken   map[string]int          // tasks with a completion sent for their developers
 	closed   map[string]bool         // sessions that were closed
-	errands  []*missive              // that must have a letter
-	late     map[int64]*missive      // that were dropped, and may have one
-	tidings  []session.DeliveryError // that senders are to be told
+	errands  []*missive              // each must have a letter
+	late     map[int64]*missive      // dropped, but may have a letter
+	tidings  []session.DeliveryError // to be sent to the senders
 }
 
 func newMinutes(w *world) *minutes {
@@ -76,7 +75,7 @@ func (t *sessionTurn) begin() {
 	}
 }
 
-// sitting is a session, or an empty one.
+// sitting returns a session, or an empty one.
 func (m *minutes) sitting(id string) *sitting {
 	if s := m.sittings[id]; s != nil {
 		return s
@@ -84,10 +83,10 @@ func (m *minutes) sitting(id string) *sitting {
 	return new(sitting)
 }
 
-// key is what its messages are kept under.
+// key returns the key under which the messages of a session are kept.
 func (s *sitting) key() string { return "session:" + s.spec.ID }
 
-// typeOf is what somebody is in a session; "" for who is not in it.
+// typeOf returns the type of an agent in a session, or "" if it is not a member.
 func (s *sitting) typeOf(name string) string {
 	for _, m := range s.spec.Members {
 		if m.AgentID == name {
@@ -143,7 +142,7 @@ func (m *minutes) open(f *sessionOpened) {
 	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
 }
 
-// close is the end of a session: nothing of it waits any more.
+// close follows the end of a session: nothing of it waits any more.
 func (m *minutes) close(f *sessionClosed) {
 	s := m.sittings[f.ID]
 	m.w.must(s.open, "%s is closed twice", f.ID)
@@ -153,7 +152,7 @@ func (m *minutes) close(f *sessionClosed) {
 	m.w.must(len(s.asked) == 0, "%s is closed, and %d reviews are open", f.ID, len(s.asked))
 	m.leave(func(p *missive) bool { return p.Session == f.ID })
 	if f.By != "" {
-		return // it was aborted, and opens again with the next start
+		return // it was aborted, and reopens at the next start
 	}
 	if m.closed = append(m.closed, s); len(m.closed) > m.w.rules.KeepClosed {
 		m.forgetSitting(m.closed[0])
@@ -161,7 +160,7 @@ func (m *minutes) close(f *sessionClosed) {
 	}
 }
 
-// forgetSitting is what becomes of a session that closed long ago.
+// forgetSitting forgets a session that closed long ago.
 func (m *minutes) forgetSitting(s *sitting) {
 	m.w.saw["a session is forgotten"]++
 	delete(m.sittings, s.spec.ID)
@@ -170,8 +169,7 @@ func (m *minutes) forgetSitting(s *sitting) {
 	maps.DeleteFunc(m.jobs, func(_ string, j *job) bool { return j.sitting == s })
 }
 
-// hearSaid follows a message: it was not there before, and is in the log as it was
-// said.
+// hearSaid follows a message. It must be new, and in the log as it was sent.
 func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
 	s := m.sittings[f.Session]
 	m.w.must(s.open, "%s is said in %s, which is closed", f.Type, f.Session)
@@ -204,7 +202,7 @@ func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
 	m.lodge(f, r)
 }
 
-// lookAtTurn looks at all records and letters of a turn.
+// lookAtTurn checks all records and letters of a turn.
 func (m *minutes) lookAtTurn(in *Input, out *Outcome) {
 	if r, ok := in.Message.(*wire.Request); ok {
 		if said, ok := r.Body.(*wire.SaySession); ok {
@@ -215,7 +213,7 @@ func (m *minutes) lookAtTurn(in *Input, out *Outcome) {
 	m.lookAtPost(out)
 }
 
-// look compares everything with what the State has.
+// look compares everything with the State.
 func (m *minutes) look() {
 	m.lookAtParcels()
 	m.lookAtJobs()
@@ -233,12 +231,11 @@ var sessionKinds = []string{
 	wire.EventReviewEscalated, wire.EventReviewExtended,
 }
 
-// lookAtSaid: a message that is accepted is in the log once, as it was said. One that
-// is refused leaves its refusal there and nothing else, but for files outside of the
-// scope. One that was there before has no effect.
+// lookAtSaid checks that an accepted message is in the log once, as it was sent. A refused one
+// leaves only its refusal, except for files outside the scope. A repeated one has no effect.
 func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, out *Outcome) {
 	records, letters := len(out.Records), len(out.Letters)
-	if records > 0 && out.Records[0].Kind == wire.EventServerSeen { // and whatever follows from that
+	if records > 0 && out.Records[0].Kind == wire.EventServerSeen { // and what follows from it
 		records, letters = len(m.turn.refused)+m.turn.troubles, 1
 	}
 	if out.Refused != nil {

@@ -15,12 +15,12 @@ import (
 	"orchestrator/wire/session"
 )
 
-// convene notes a session for the configuration that comes next:
+// convene adds a session to the next configuration:
 //
 //	session NAME architect=A developer=B,C reviewer=D strict max=2 on-max=abort review timeout=60s
 //	session NAME -
 //
-// The second takes it out again.
+// The second form removes it.
 func (p *player) convene(rest string) {
 	words := strings.Fields(rest)
 	p.convened = slices.DeleteFunc(slices.Clone(p.convened), func(s wire.SessionSpec) bool { return s.ID == words[0] })
@@ -52,17 +52,18 @@ func (p *player) convene(rest string) {
 	p.convened = append(p.convened, spec)
 }
 
-// say has somebody say a session message:
+// say sends a session message:
 //
 //	say FROM TO ID TYPE KEY=VALUE…
 //
-// Its payload is a usual one of its type, changed as the keys say. A key is a path
-// in the payload, in which the last part of a path may stand for the whole where no
-// other ends so; the value is JSON, or a text. corr, reply, seq, from_type and
-// to_type stand beside the payload, and "-" as value takes something away. FROM may
-// be operator:NAME, which says it for NAME; asks:NAME, which asks for it to be said;
-// NAME@RUN, an earlier run; and AGENT:NAME and asks:AGENT:NAME, an agent that says it
-// in the name of another.
+// Its payload is the usual one of its type, changed by the keys. A key is a path in the payload.
+// The last part of a path may stand for the whole if no other path ends so. The value is JSON or
+// a text. The keys corr, reply, seq, from_type and to_type are outside the payload; the value
+// "-" removes a member.
+//
+// FROM may also be operator:NAME, which sends it for NAME; asks:NAME, which requests it; or
+// NAME@RUN, an earlier run. AGENT:NAME and asks:AGENT:NAME are an agent that sends it in the
+// name of another.
 func (p *player) say(rest string) {
 	words := strings.Fields(rest)
 	who, from, another := strings.Cut(words[0], ":")
@@ -86,11 +87,11 @@ func (p *player) say(rest string) {
 		p.print(who, line)
 	}
 	if p.last.Refused != nil && before != "" {
-		p.lines[words[2]] = before // that is what was said
+		p.lines[words[2]] = before // the earlier line still counts
 	}
 }
 
-// again has the line be said again that has an id.
+// again prints an earlier line again, by its id.
 func (p *player) again(rest string) {
 	from, id, _ := strings.Cut(rest, " ")
 	p.print(from, p.lines[id])
@@ -109,7 +110,7 @@ func (p *player) print(who, line string) {
 		p.do(a, &wire.Request{
 			ID: m.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *m},
 		})
-	case *wire.Refused: // the one who reads the line answers
+	case *wire.Refused: // the reader of the line answers
 		p.showLetter(&Letter{To: a, Request: unquoted(m.ID), Form: m.Form, Refusal: m.Err})
 	case *wire.Request, *wire.AgentEvent:
 		p.do(a, m)
@@ -118,15 +119,14 @@ func (p *player) print(who, line string) {
 	}
 }
 
-// has notes that a message is in the hands of which agent it is for, or, with lost, that
-// it could not be written.
+// has reports a message as delivered to its agent or, with lost, as not written.
 func (p *player) has(rest string, lost bool) {
 	who, id, _ := strings.Cut(rest, " ")
 	a := p.actor(who)
 	p.do(Actor{}, &wire.Delivered{Agent: a.Name, Run: a.Run, Said: p.saidAs(id), Lost: lost})
 }
 
-// takes writes everything that is on its way to an agent.
+// takes reports everything on its way to an agent as written.
 func (p *player) takes(who string) {
 	a := p.actor(who)
 	var said []int64
@@ -142,7 +142,7 @@ func (p *player) takes(who string) {
 	}
 }
 
-// saidAs is the number of the record of a message.
+// saidAs returns the number of the record of a message.
 func (p *player) saidAs(id string) int64 {
 	for _, r := range p.records {
 		if r.Kind == wire.EventSessionSaid && r.Key == id {
@@ -153,7 +153,7 @@ func (p *player) saidAs(id string) int64 {
 	return 0
 }
 
-// typeOf is the type of an agent in the sessions of the configuration.
+// typeOf returns the type of an agent in the sessions of the configuration.
 func (p *player) typeOf(name string) string {
 	for _, spec := range p.convened {
 		for _, m := range spec.Members {
@@ -165,7 +165,7 @@ func (p *player) typeOf(name string) string {
 	return session.AgentDeveloper
 }
 
-// usual are payloads as they usually are.
+// usual maps each type of message to its usual payload.
 var usual = map[string]string{
 	session.TypeTaskAssignment: `{"task":{"task_id":"t1","task_description":"Do it","context":{"specs":[],"reference_files":[]},
 		"constraints":{"scope":["src/**"],"testing_required":true,"must_not_break":[]},"acceptance_criteria":["it works"]},"priority":"high"}`,
@@ -183,7 +183,7 @@ var usual = map[string]string{
 	session.TypeAcknowledgment: `{}`,
 }
 
-// shortPaths are those of what is changed often.
+// shortPaths maps short names to the paths that are changed often.
 var shortPaths = map[string]string{
 	"scope": "task.constraints.scope", "id": "task.task_id", "says": "task.task_description", "files": "changes.files_deleted",
 	"lint": "verification.lint", "tests": "verification.tests",
@@ -234,7 +234,7 @@ func (p *player) spelledMessage(from, to, id, kind string, words []string) strin
 	return string(line)
 }
 
-// innermost is the object in which the last of a path stands, made if need be.
+// innermost returns the object that holds the last part of a path. It makes missing objects.
 func innermost(in map[string]any, path []string) (object map[string]any, last string) {
 	for _, key := range path[:len(path)-1] {
 		below, ok := in[key].(map[string]any)
@@ -247,7 +247,7 @@ func innermost(in map[string]any, path []string) (object map[string]any, last st
 	return in, path[len(path)-1]
 }
 
-// change changes what stands at a path.
+// change changes the value at a path.
 func change(in map[string]any, path []string, value string) {
 	in, last := innermost(in, path)
 	if value == "-" {
@@ -264,7 +264,7 @@ func change(in map[string]any, path []string, value string) {
 	in[last] = v
 }
 
-// session is how a session is, with its messages.
+// session returns a session with its messages.
 func (p *player) session(id string) *wire.SessionView {
 	t := decision{state: p.state, from: Actor{Kind: Operator}}
 	v, err := getSession(&t, &wire.GetSession{SessionID: id})
@@ -274,7 +274,7 @@ func (p *player) session(id string) *wire.SessionView {
 	return whole.(*wire.SessionView)
 }
 
-// showSession writes how a session is, without its messages.
+// showSession writes a session without its messages.
 func (p *player) showSession(id string) {
 	view := p.session(id)
 	fmt.Fprintf(&p.out, "%s %s %s\n", view.ID, view.State, view.Reason)
@@ -299,11 +299,11 @@ func (p *player) showSession(id string) {
 	}
 }
 
-// documentForm is what a record says of a session message at length.
+// documentForm matches the long parts of the record of a session message.
 var documentForm = regexp.MustCompile(`,?"document":\{.*\}|"sum":\d+,|"processing_duration_ms":0,?`)
 
-// heardMessage is a session message that is written to somebody's stdin, in short:
-// but for what was filled in it is as it was said.
+// heardMessage returns a short form of a session message on an agent's stdin. It must equal the
+// message sent, except for members that were filled in.
 func (p *player) heardMessage(l *Letter) string {
 	var m, said map[string]any
 	require.NoError(p.t, json.Unmarshal(l.Line, &m))
@@ -315,7 +315,7 @@ func (p *player) heardMessage(l *Letter) string {
 		short += fmt.Sprintf(" reply %v", m["reply_to"])
 	}
 	line := p.lines[fmt.Sprint(m["message_id"])]
-	if line == "" { // the orchestrator says it for somebody
+	if line == "" { // the orchestrator sends it for an agent
 		payload, err := json.Marshal(m["payload"])
 		require.NoError(p.t, err)
 		return short + " " + string(payload)

@@ -11,30 +11,30 @@ import (
 	"orchestrator/wire/session"
 )
 
-// missive is a session message that is to be delivered.
+// missive is a session message to be delivered.
 type missive struct {
 	*sessionSaid
 	seq     int64
 	held    bool
-	out     string // the run that it is on the way to, or that has it
-	taken   bool   // it was written to that run
+	out     string // the run that it was sent to, written or not
+	taken   bool   // written to that run
 	given   time.Time
-	repeat  bool // it was written to a run that has ended
+	repeat  bool // written to a run that has ended
 	retries int
-	again   bool // it is not in order any more
+	again   bool // out of order
 }
 
 func (p *missive) lasting() bool {
 	return p.Type == session.TypeTaskAssignment || p.Type == session.TypeReviewRequest
 }
 
-// wait has a message not be on its way.
+// wait takes a message back from a run.
 func (p *missive) wait() {
 	p.repeat = p.repeat || p.taken && !p.lasting()
 	p.out, p.taken = "", false
 }
 
-// settle lets go of what was written to an agent that says something now.
+// settle drops messages that were written to an agent that sends something now.
 func (m *minutes) settle(f *sessionSaid, at time.Time) {
 	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
 		answered := f.ReplyTo != "" && f.ReplyTo == p.ID && f.Session == p.Session
@@ -42,7 +42,7 @@ func (m *minutes) settle(f *sessionSaid, at time.Time) {
 	})
 }
 
-// lodge takes in what is to be delivered.
+// lodge adds a message to be delivered.
 func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
 	if f.By == "" {
 		m.settle(f, r.At)
@@ -57,7 +57,7 @@ func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
 	m.posts = append(m.posts, &missive{sessionSaid: f, seq: r.Seq, held: f.Fate == fateHeld})
 }
 
-// leave lets go of messages that nobody is to be given any more.
+// leave drops messages that are not to be delivered any more.
 func (m *minutes) leave(which func(p *missive) bool) {
 	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
 		if which(p) {
@@ -68,7 +68,7 @@ func (m *minutes) leave(which func(p *missive) bool) {
 	})
 }
 
-// overtake lets go of the assignments or review requests about a task.
+// overtake drops the assignments or review requests of a task.
 func (m *minutes) overtake(task, kind string) {
 	m.leave(func(p *missive) bool { return p.Task == task && p.Type == kind })
 }
@@ -81,7 +81,7 @@ func (m *minutes) post(seq int64) *missive {
 	return m.posts[i]
 }
 
-// hearPost follows where messages are.
+// hearPost follows the delivery of messages.
 func (m *minutes) hearPost(f fact, at time.Time) {
 	switch f := f.(type) {
 	case *sessionDelivered:
@@ -124,13 +124,13 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 	}
 }
 
-// forget lets go of a message that is delivered, or is not.
+// forget drops a message that is delivered or given up.
 func (m *minutes) forget(p *missive) {
 	m.posts = slices.DeleteFunc(m.posts, func(o *missive) bool { return o == p })
 }
 
-// announce notes that the sender of a message is to be told that it is not
-// delivered, if somebody is there who could be.
+// announce notes that the sender of a message must be told of its failed delivery, if it can be
+// reached.
 func (m *minutes) announce(p *missive, next string) {
 	a := m.w.state.agents.byID[p.From]
 	if p.By != "" || a == nil || a.remote != nil || !a.reachable() {
@@ -141,8 +141,8 @@ func (m *minutes) announce(p *missive, next string) {
 	})
 }
 
-// hearRun follows runs: one that ends has taken nothing up, and the next one is
-// given all that waits.
+// hearRun follows runs. A run that ends has not read its messages, and the next one gets all
+// that wait.
 func (m *minutes) hearRun(f *lifecycleEvent) {
 	v := m.w.bus.lives[f.Agent]
 	for _, p := range m.posts {
@@ -162,8 +162,8 @@ func (m *minutes) hearRun(f *lifecycleEvent) {
 	}
 }
 
-// hearLine: a line goes to which agent it is for, to the run that there is now, at most
-// once unless something came between, in order, and as it was said.
+// hearLine checks that a line goes to its receiver, to the current run, in order and unchanged.
+// It comes at most once unless something happened in between.
 func (m *minutes) hearLine(l *Letter) {
 	p := m.post(l.Said)
 	if p == nil {
@@ -192,8 +192,8 @@ func (m *minutes) hearLine(l *Letter) {
 	m.w.saw["a line"]++
 }
 
-// lookAtLine: what is delivered is what was said, but for a sequence number and a
-// correlation that it had not.
+// lookAtLine checks that the delivered line is the message that was sent, with a sequence number
+// and a correlation added if it had none.
 func (m *minutes) lookAtLine(line wire.Raw, f *sessionSaid) {
 	body := f.Document[:len(f.Document)-1]
 	m.w.must(bytes.HasPrefix(line, body), "%s was said, and %s is delivered", f.Document, line)
@@ -210,8 +210,7 @@ func (m *minutes) lookAtLine(line wire.Raw, f *sessionSaid) {
 	m.w.must(reflect.DeepEqual(said, told), "%s was said, and %s is delivered", f.Document, line)
 }
 
-// lookAtPost looks at all letters of a turn: what had to be told is told, to
-// receivers and to senders.
+// lookAtPost checks the letters of a turn: all due letters to receivers and senders are there.
 func (m *minutes) lookAtPost(out *Outcome) {
 	for _, p := range m.turn.errands {
 		m.w.must(p.out != "" || m.post(p.seq) == nil, "%+v is to be told, and is not", p)
@@ -222,7 +221,7 @@ func (m *minutes) lookAtPost(out *Outcome) {
 			continue
 		}
 		waits := func(o *missive) bool {
-			still := o.out == "" || slices.Contains(m.turn.errands, o) // it was tried again after p was said
+			still := o.out == "" || slices.Contains(m.turn.errands, o) // tried again after p was sent
 			return o.seq < p.seq && o.Session == p.Session && o.To == p.To && !o.held && still
 		}
 		first := !slices.ContainsFunc(m.posts, waits)
@@ -245,7 +244,7 @@ func (m *minutes) lookAtPost(out *Outcome) {
 	m.w.must(told == len(m.turn.tidings), "%d senders are to be told, and %d are", len(m.turn.tidings), told)
 }
 
-// lookAtParcels compares where messages are with what the State has.
+// lookAtParcels compares the undelivered messages with the State.
 func (m *minutes) lookAtParcels() {
 	var have []*outboxItem
 	for _, s := range m.w.state.sessions.order {

@@ -10,10 +10,9 @@ import (
 	"orchestrator/wire/session"
 )
 
-// TestSamples: messages as they are written in practice, with a short message_id and
-// without what is left out there, go from one stream to the other; what was forgiven
-// stands in the log. A strict session takes none of them.
-// Rows: C-101, C-102, C-14, C-16, K-23, T-25.
+// TestSamples checks messages as agents write them, with a short message_id and without optional
+// members. They are delivered, and the log has what was tolerated. A strict session refuses
+// them. Rows: C-101, C-102, C-14, C-16, K-23, T-25.
 func TestSamples(t *testing.T) {
 	const assignment = `{"message_id":"msg-041-b7d","timestamp":"2026-11-21T14:00:00Z","sequence_number":41,` +
 		`"from_agent":{"agent_id":"arch","agent_type":"architect"},"to_agent":{"agent_id":"dev","agent_type":"developer","instance_id":"left"},` +
@@ -27,10 +26,10 @@ func TestSamples(t *testing.T) {
 		`"description":"The lid is open","suggestion":"Close it"}],"verification":{"tests":{"passed":true},"type_check":{"passed":true}},` +
 		`"summary":"Almost","required_changes":[{"change_id":"c","priority":"must_fix","related_findings":["lid"],"description":"Close the lid"}]}}`
 	for name, test := range map[string]struct {
-		before []string // of a script
+		before []string // script lines
 		line   string
 		to     string
-		heard  string // what it is delivered as, "": as it came
+		heard  string // the delivered line; "": unchanged
 		notes  []string
 		task   wire.TaskState
 	}{
@@ -86,14 +85,14 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// sample reads a line that makes sense.
+// sample decodes a valid line.
 func sample(t *testing.T, line string) *wire.Session {
 	message, err := session.Read([]byte(line), 64)
 	require.Nil(t, err)
 	return &wire.Session{ID: message.MessageID, Message: message}
 }
 
-// heard are the session messages among letters, with whom they are for.
+// heard returns the session messages among letters, with their receivers.
 func heard(letters []Letter) (lines []string) {
 	for _, l := range letters {
 		if l.Line != nil {

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// requireSoundSessions: every session is known once, its members have their seats,
-// its tasks are where their phases say, and nothing waits that nobody looks at.
+// requireSoundSessions requires that every session is known once and its members have their
+// seats. Its tasks are where their phases say, and nothing waits unwatched.
 func requireSoundSessions(t testing.TB, s *State) {
 	x := &s.sessions
 	require.Equal(t, len(x.byID), len(x.order))
@@ -53,9 +53,8 @@ func requireSoundSessions(t testing.TB, s *State) {
 	require.Empty(t, x.fresh, "all of them have been sent")
 }
 
-// requireSoundParcels: what is not in the hands of a member waits for a time at which
-// it is looked at, or for a task, or is on the way to a run that there is. It returns
-// how much waits for a time.
+// requireSoundParcels requires that an undelivered message waits for a deadline or a task, or is
+// on its way to a current run. It returns how many wait for a deadline.
 func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 	seq := int64(0)
 	for _, p := range m.outbox {
@@ -91,7 +90,7 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 	return posted
 }
 
-// requireSoundReviews: a review is open as long as its task is being reviewed.
+// requireSoundReviews requires that a review is open exactly while its task is being reviewed.
 func requireSoundReviews(t testing.TB, x *sessionState) {
 	require.Equal(t, len(x.byReview), len(x.reviews))
 	for _, v := range x.reviews {
@@ -101,7 +100,7 @@ func requireSoundReviews(t testing.TB, x *sessionState) {
 	}
 }
 
-// requireSoundWork: a work and its task say the same.
+// requireSoundWork requires that a work and its task agree.
 func requireSoundWork(t testing.TB, s *State, w *work) {
 	k := w.task
 	require.Same(t, w, k.work())
@@ -136,7 +135,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	require.Equal(t, due, w.due, "%s is %s", k.view.ID, w.phase)
 }
 
-// statesIn are the states that a task can be in that has not ended.
+// statesIn maps each phase to the possible states of an open task.
 var statesIn = map[string][]wire.TaskState{
 	wire.PhaseHeld:      {wire.TaskPending},
 	wire.PhaseAssigned:  {wire.TaskAssigned},

@@ -2,10 +2,10 @@ package handlers
 
 import "orchestrator/wire"
 
-// What must hold of the tasks of sessions when a turn is over.
+// The checks of the tasks of sessions at the end of a turn.
 
-// lookAtEnds: a task that ends without its developer's word, or that of whoever
-// decides about it, makes one completion; any other none.
+// lookAtEnds checks that a task makes one completion if it ends without a word of its developer
+// or of a caller that decides about it. Any other task makes none.
 func (m *minutes) lookAtEnds() {
 	for _, j := range m.turn.ended {
 		spoken, settled := 0, m.turn.closed[j.sitting.spec.ID]
@@ -25,8 +25,7 @@ func (m *minutes) lookAtEnds() {
 	}
 }
 
-// stateIn is the state of a task of a session that has not ended, where its phase
-// says it.
+// stateIn returns the state of an open task of a session, if its phase determines it.
 func stateIn(phase string) wire.TaskState {
 	switch phase {
 	case wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise:
@@ -39,7 +38,7 @@ func stateIn(phase string) wire.TaskState {
 	return ""
 }
 
-// sessionMoves are the ways of tasks that go no other way elsewhere.
+// sessionMoves maps states to next states that only tasks of sessions have.
 var sessionMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskAssigned:   {wire.TaskAssigned, wire.TaskFailed},
 	wire.TaskRunning:    {wire.TaskAssigned, wire.TaskInReview},
@@ -50,7 +49,7 @@ var sessionMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskPending:    {wire.TaskFailed},
 }
 
-// lookAtJobs compares how far tasks are with what the State has.
+// lookAtJobs compares the progress of tasks with the State.
 func (m *minutes) lookAtJobs() {
 	for _, s := range m.order {
 		x := m.w.state.sessions.byID[s.spec.ID]

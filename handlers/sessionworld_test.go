@@ -10,30 +10,30 @@ import (
 	"orchestrator/wire/session"
 )
 
-// assembly is the sessions of a world: as the configuration has them, what was said
-// in them, and the lines that are on their way.
+// assembly holds the sessions of a world: their configuration, their messages, and the lines on
+// their way.
 type assembly struct {
 	specs  []wire.SessionSpec // that the configuration may have
-	out    map[string]bool    // and has not now
-	lines  []Letter           // of which nobody knows yet whether they were written
-	spoken []spoken           // the latest, to be said again
+	out    map[string]bool    // currently removed
+	lines  []Letter           // not known to be written yet
+	spoken []spoken           // the latest, to be sent again
 	number int64              // of the latest message
 	full   map[string]bool    // agents that do not read now
 }
 
-// spoken is a message that somebody has said.
+// spoken is a message that was sent.
 type spoken struct {
 	from string
 	line string
 }
 
-// seating is who is in each session: architects, developers, reviewers. Some are in
-// two, a12 begins as a server from elsewhere, and a13 takes no messages.
+// seating lists the members of each session: architects, developers, reviewers. Some are in two
+// sessions, a12 begins as a server, and a13 takes no messages.
 var seating = [][3]string{
 	{"a0", "a1 a2 a13", "a3 a4"},
 	{"a5", "a1 a6", "a3"},
 	{"a7 a0", "a9 a12", "a10"},
-	{"a8", "a11 a2", "a10"}, // of the one that is made by hand
+	{"a8", "a11 a2", "a10"}, // of the session created by request
 }
 
 const byHandSession = "s3"
@@ -58,7 +58,7 @@ func (w *world) found(seed uint64) {
 	w.sessions.out[byHandSession] = true
 }
 
-// rule gives a session some rules.
+// rule gives a session random rules.
 func (w *world) rule(spec *wire.SessionSpec) {
 	spec.RequireReview = w.chance.IntN(2) == 0
 	spec.OnMax = w.one(session.Escalations...)
@@ -70,7 +70,7 @@ func (w *world) rule(spec *wire.SessionSpec) {
 	}
 }
 
-// convened are the sessions that the configuration has.
+// convened returns the sessions in the configuration.
 func (w *world) convened() (specs []wire.SessionSpec) {
 	for _, spec := range w.sessions.specs {
 		if !w.sessions.out[spec.ID] {
@@ -81,7 +81,7 @@ func (w *world) convened() (specs []wire.SessionSpec) {
 	return specs
 }
 
-// reseat changes a session: its rules, who is in it, or whether it is there.
+// reseat changes a session: its rules or members, or removes or adds it.
 func (w *world) reseat() {
 	spec := &w.sessions.specs[w.chance.IntN(len(w.sessions.specs))]
 	switch n := w.chance.IntN(8); {
@@ -108,8 +108,7 @@ func (w *world) reseat() {
 	w.enlist()
 }
 
-// say has somebody say a message: itself, on a line of its own or by asking for it,
-// or a person in its name.
+// say sends a message: as a line of its agent, as a request, or by a person in the agent's name.
 func (w *world) say(from, line string) Outcome {
 	i := slices.IndexFunc(w.members, func(m *inhabitant) bool { return m.ID == from })
 	var m *inhabitant
@@ -132,7 +131,7 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 	reader := wire.Reader{Agent: m.ID, Depth: 64}
 	s, ok := reader.Parse([]byte(line)).(*wire.Session)
 	if !ok {
-		w.saw["an echo"]++ // of a message to itself, in another's name
+		w.saw["an echo"]++ // of its own message, in the name of another
 		return Outcome{}
 	}
 	return w.do(m.actor(), &wire.Request{
@@ -140,8 +139,8 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 	})
 }
 
-// carry has a line be written to which agent it is for, or not: its run may have ended, or
-// not read for a while. Mostly they come in order.
+// carry delivers or loses a line: its run may have ended, or not read for a while. Lines mostly
+// keep their order.
 func (w *world) carry() {
 	lines := w.sessions.lines
 	if len(lines) == 0 {
@@ -163,12 +162,12 @@ func (w *world) carry() {
 		}
 	}
 	if lost && w.chance.IntN(4) == 0 && !w.sessions.full[l.To.Name] {
-		return // it died with its run, and nobody tells
+		return // lost with its run, without a report
 	}
 	w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Said: l.Said, Lost: lost})
 }
 
-// drain has an agent read again that did not.
+// drain makes an agent read again.
 func (w *world) drain(m *inhabitant) {
 	if !w.sessions.full[m.ID] {
 		return
@@ -177,7 +176,7 @@ func (w *world) drain(m *inhabitant) {
 	w.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: m.ID, Run: m.run, Text: "it reads again"})
 }
 
-// part has agents leave that a session has ended with.
+// part stops agents whose session has ended.
 func (w *world) part(names []string) {
 	for _, m := range w.members {
 		if !slices.Contains(names, m.ID) || !m.up || m.far || w.chance.IntN(2) == 0 {
@@ -187,7 +186,7 @@ func (w *world) part(names []string) {
 	}
 }
 
-// stop has an agent be stopped.
+// stop stops an agent.
 func (w *world) stop(m *inhabitant, figures wire.Figures) {
 	m.up = false
 	w.do(Actor{}, &wire.Event{Kind: wire.EventStopAsked, Agent: m.ID, Run: m.run, Text: wire.EventStopAsked})
@@ -198,7 +197,7 @@ func (w *world) stop(m *inhabitant, figures wire.Figures) {
 	w.yield(m)
 }
 
-// lookUp looks into the record for what was sent with a key.
+// lookUp looks up the message sent with a key in the log.
 func (w *world) lookUp(l *wire.Lookup, from, key string) {
 	*l = wire.Lookup{Before: w.bus.keyed[sentKey{from, key}], Looked: w.state.seq, Sender: from}
 	if sessionID, ok := strings.CutPrefix(from, sessionPrefix); ok {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// shelf is a record in memory: record n at n-1.
+// shelf is a log in memory: record n at n-1.
 type shelf []wire.Record
 
 func (s shelf) Record(seq int64) (wire.Record, error) { return s[seq-1], nil }
@@ -22,7 +22,7 @@ func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	}
 }
 
-// found reports whether a record is what a search wants, one way or the other.
+// found reports whether a record matches a search, by key or by recipient.
 func found(s *wire.Search, r *wire.Record) bool {
 	if s.Key != "" {
 		return r.From == s.From && r.Key == s.Key
@@ -30,7 +30,7 @@ func found(s *wire.Search, r *wire.Record) bool {
 	return r.Topic != "" && (s.To == nil || slices.Contains(s.To, r.To)) && r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until)
 }
 
-// lookUp does before a decision about a message what whoever has the record does.
+// lookUp does the lookup in the log that precedes a decision about a message.
 func (s shelf) lookUp(state *State, in *Input) {
 	l, from, key := state.IdempotencyKey(in)
 	if l == nil {
@@ -42,7 +42,7 @@ func (s shelf) lookUp(state *State, in *Input) {
 	}
 }
 
-// read is a shelf of which a test wants to know what is read.
+// read is an archive that a test observes.
 type read func(seq int64) (wire.Record, error)
 
 func (f read) Record(seq int64) (wire.Record, error) { return f(seq) }

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// showCounts writes how much there is of everything.
+// showCounts writes the counts of everything.
 func (p *player) showCounts(string) {
 	counts, err := object.Encode(p.state.Counts())
 	require.NoError(p.t, err)
@@ -22,7 +22,7 @@ func (p *player) showCounts(string) {
 	fmt.Fprintf(&p.out, "%d open, %d questions\n", p.state.Open(), p.state.Questions())
 }
 
-// showHolds writes what an agent is working on.
+// showHolds writes the tasks that an agent holds.
 func (p *player) showHolds(who string) {
 	holds, err := object.Encode(p.state.TasksOf(who))
 	require.NoError(p.t, err)
@@ -44,13 +44,13 @@ func (p *player) showEvents(string) {
 	}
 }
 
-// withIDs puts the ids of tasks in place of their names.
+// withIDs replaces the names of tasks by their ids.
 func (p *player) withIDs(text string) string {
 	return regexp.MustCompile(`\$[\w-]+`).ReplaceAllStringFunc(text, func(name string) string {
 		switch name {
 		case "$schema": // a key of documents
 			return name
-		case "$TOKEN": // the latest with which a server can register
+		case "$TOKEN": // the latest registration token
 			return p.token
 		}
 		if k := p.task(name[1:]); k != nil {
@@ -65,12 +65,12 @@ var (
 	markForm = regexp.MustCompile(`("request":\{"id":"[^"]*","run":"[^"]*"),"timestamp":"[^"]*","sum":\d+\}`)
 )
 
-// plain makes what came of a line easy to read: the names of tasks in place of
-// their ids, times since the beginning, and requests without their sums.
+// plain makes the outcome of a line readable: names of tasks instead of their ids, times since
+// the beginning, and requests without sums.
 func (p *player) plain(text string) string {
 	for _, k := range p.state.tasks.list {
 		if k.delegation() != nil {
-			continue // whoever hands a task on gives it an id that can be read
+			continue // its source gives it a readable id
 		}
 		text = strings.ReplaceAll(text, k.view.ID, "$"+k.view.Name)
 		text = strings.ReplaceAll(text, short(k.view.ID), "$"+k.view.Name)

@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	simWorlds   = 6      // each has rules of its own
+	simWorlds   = 6      // each has its own rules
 	enoughSteps = 90_000 // to see everything once
 )
 
@@ -68,7 +68,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// rulesOf are the rules of one world.
+// rulesOf returns the rules of one world.
 func rulesOf(seed uint64) Rules {
 	chance := rand.New(rand.NewPCG(seed, 3))
 	either := func() bool { return chance.IntN(2) == 0 }
@@ -80,7 +80,7 @@ func rulesOf(seed uint64) Rules {
 	}
 }
 
-// live lives one life.
+// live runs one life of a world.
 func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 	w := newWorld(t, seed)
 	when := rand.New(rand.NewPCG(seed, 2))
@@ -122,7 +122,7 @@ func (w *world) summary() string {
 	return text
 }
 
-// seenSomewhere is what must be seen in a run of enough steps.
+// seenSomewhere lists what must be seen in a run of enough steps.
 func seenSomewhere() []string {
 	what := []string{
 		"repeat", "repeat of a question", "repeat while it waits", "late answer", "gained", "missed late",
@@ -161,7 +161,7 @@ func seenSomewhere() []string {
 	return what
 }
 
-// requireSound looks at everything in a State.
+// requireSound checks all invariants of a State.
 func requireSound(t testing.TB, s *State) {
 	requireSoundTasks(t, s)
 	requireSoundAgents(t, s)

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// requireSoundTasks: every task is counted once, waits for what is open, and is
-// seen by those whose it is.
+// requireSoundTasks requires that every task is counted once, waits for open tasks only, and is
+// listed by its owners.
 func requireSoundTasks(t testing.TB, s *State) {
 	counts := make(map[wire.TaskState]int)
 	for _, k := range s.tasks.list {
@@ -34,7 +34,7 @@ func requireSoundTasks(t testing.TB, s *State) {
 		begun := k.busy() || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskDone
 		sound := s.tasks.graph.Open(k.node) == open && (open == 0 || !begun) && k.view.Status == k.view.State.Status() &&
 			(k.view.EndedAt != "") == k.view.State.Final()
-		if !sound { // a require for each of many is slow
+		if !sound { // a require call for each of many is slow
 			require.Fail(t, "a task is not sound", "%d of what it depends on are not done: %+v", open, k)
 		}
 	}
@@ -52,8 +52,8 @@ func requireSoundTasks(t testing.TB, s *State) {
 	}
 }
 
-// requireSoundAgents: a task in hand is in one pair of hands, and nothing else
-// is in any.
+// requireSoundAgents requires that an assigned task is held by one agent, and that no other task
+// is held.
 func requireSoundAgents(t testing.TB, s *State) {
 	holders := make(map[*task]*agent)
 	for _, a := range s.agents.order {
@@ -73,8 +73,8 @@ func requireSoundAgents(t testing.TB, s *State) {
 	}
 }
 
-// requireSoundMarket: exactly the tasks that could be given out wait, exactly the
-// agents that could be given one are free, and no pair of them fits.
+// requireSoundMarket requires that exactly the assignable tasks wait, that exactly the available
+// agents are free, and that no pair of them fits.
 func requireSoundMarket(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.tasks.list {
@@ -107,8 +107,8 @@ func requireSoundMarket(t testing.TB, s *State) {
 	requireSoundFree(t, s)
 }
 
-// requireSoundDemand: a demand is where it says it is, and what waits in it is
-// in order.
+// requireSoundDemand requires that a demand is in its place and that its waiting tasks are in
+// order.
 func requireSoundDemand(t testing.TB, d *bucket, capability string, at int) {
 	require.Equal(t, at, d.at)
 	require.Equal(t, capability, d.filed)
@@ -125,7 +125,7 @@ func requireSoundDemand(t testing.TB, d *bucket, capability string, at int) {
 	require.Positive(t, size)
 }
 
-// requireSoundFree: exactly the agents that could be given a task are free.
+// requireSoundFree requires that exactly the agents that could be assigned a task are free.
 func requireSoundFree(t testing.TB, s *State) {
 	var free []*agent
 	for _, a := range s.agents.order {
@@ -142,7 +142,7 @@ func requireSoundFree(t testing.TB, s *State) {
 	require.Subset(t, free, s.tasks.queue.freed)
 }
 
-// requireSoundQuestions: every open question is in every list.
+// requireSoundQuestions requires that every open question is in every list.
 func requireSoundQuestions(t testing.TB, s *State) {
 	require.Equal(t, len(s.questions.byID), len(s.questions.open))
 	timed := 0
@@ -157,9 +157,9 @@ func requireSoundQuestions(t testing.TB, s *State) {
 	require.True(t, slices.IsSortedFunc(s.questions.deadlines, byDate[*question]))
 }
 
-// requireSoundBus: everybody who has mail is known once, agents and their actors
-// belong to each other, and exactly those whose heartbeat is expected are looked
-// for. There are no more actors of runs than there are agents.
+// requireSoundBus requires that every actor with mail is known once and that agents and actors
+// refer to each other. Exactly the expected heartbeats are watched. There are no more actors of
+// runs than agents.
 func requireSoundBus(t testing.TB, s *State) {
 	b := &s.bus
 	require.NotNil(t, b.actors[wire.ActorGlobal])
@@ -190,8 +190,8 @@ func requireSoundBus(t testing.TB, s *State) {
 	requireSoundKeys(t, &b.keys)
 }
 
-// requireSoundKeys: of the keys that are known here each is known once, and all
-// that were forgotten are older.
+// requireSoundKeys requires that each kept key is there once, and that all forgotten ones are
+// older.
 func requireSoundKeys(t testing.TB, k *sentKeys) {
 	require.LessOrEqual(t, len(k.ring), keysKept)
 	require.Equal(t, len(k.ring), len(k.byKey))

@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestForeignRecords: a record that does not follow from those before it is an
-// error that names it, and changes nothing.
+// TestForeignRecords checks that a record that does not follow from those before it is an error
+// that names it, and changes nothing.
 func TestForeignRecords(t *testing.T) {
 	const task = "00000005-0000-4000-8000-000000000000"
 	for _, test := range []struct{ kind, payload, why string }{
@@ -53,7 +53,7 @@ func TestForeignRecords(t *testing.T) {
 	}
 }
 
-// TestGap: a record is missing, or comes twice.
+// TestGap checks that a missing or repeated record is an error.
 func TestGap(t *testing.T) {
 	p := atWork(t)
 	for _, seq := range []int64{0, p.state.Seq(), p.state.Seq() + 2} {
@@ -62,8 +62,8 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// TestForeignSnapshots: of what is no snapshot of ours nothing is made, and the
-// records tell everything.
+// TestForeignSnapshots checks that an invalid snapshot gives no State, and that the records
+// still do.
 func TestForeignSnapshots(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one","requiredRole":"worker"}`)
@@ -96,7 +96,7 @@ func TestForeignSnapshots(t *testing.T) {
 	restored(t, Rules{}, whole)
 }
 
-// TestComplete: a stub is completed from its own records alone.
+// TestComplete checks that a stub is completed only from its own records.
 func TestComplete(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one","payload":{"a":1}}`)
@@ -115,8 +115,8 @@ func TestComplete(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestKeys: a key is told once and kept as a hash. It speaks for its agent as
-// long as that is in the configuration.
+// TestKeys checks that a key is shown once and kept as a hash. It acts for its agent as long as
+// that is in the configuration.
 func TestKeys(t *testing.T) {
 	p := atWork(t)
 	p.play(`> operator a issue-key {"agent":"coder"}`)
@@ -140,8 +140,7 @@ func TestKeys(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestTellBroken: somebody who looks at a record that cannot be read sees it all
-// the same.
+// TestTellBroken checks that a record that cannot be decoded is still shown.
 func TestTellBroken(t *testing.T) {
 	e := Tell(wire.Record{Seq: 7, At: beginning, Kind: "task.danced", Payload: []byte(`{"with":"x"}`)})
 	require.Equal(t, int64(7), e.Seq)
@@ -150,7 +149,7 @@ func TestTellBroken(t *testing.T) {
 	require.Contains(t, e.Text, "does not know")
 }
 
-// TestAwaits: a run that asked a person something waits for the answer.
+// TestAwaits checks that a run with an open question waits for the answer.
 func TestAwaits(t *testing.T) {
 	p := atWork(t)
 	require.False(t, p.state.HasPendingReply("planner.1"))
@@ -161,7 +160,7 @@ func TestAwaits(t *testing.T) {
 	require.False(t, p.state.HasPendingReply("planner.1"))
 }
 
-// TestAbout: whom a record is about can be told without reading it.
+// TestAbout checks that About finds the agent of a record without decoding it.
 func TestAbout(t *testing.T) {
 	for _, test := range []struct{ from, to, about string }{
 		{"agent:planner", "", "planner"},

@@ -17,59 +17,57 @@ import (
 
 var update = flag.Bool("update", false, "write what the stories and tables say now into their files")
 
-// TestStories plays every file in testdata/story. A story is a script, and
-// below each of its lines, indented, what came of it:
+// TestStories plays every file in testdata/story. A story is a script with the outcome of each
+// line indented below it:
 //
 //   - SEQ KIND FROM -> TO PAYLOAD    a record
-//     AGENT <- response:… ID PAYLOAD   an answer, as it is on the wire
+//     AGENT <- response:… ID PAYLOAD   a reply, as on the wire
 //     AGENT <- notify:… PAYLOAD        a notification
-//     AGENT <= TYPE ID …               a session message, or one of delegated work
-//     (…)                              what else there is to say
+//     AGENT <= TYPE ID …               a session message, or a message about delegated work
+//     (…)                              anything else
 //
 // The lines of a script are:
 //
 //	rules: timeout=10s dependency-failure=block keep=2
-//	able NAME DOCUMENT               what the configuration will say that it can do
-//	acts NAME ACTOR                  and as whom it has mail
+//	able NAME DOCUMENT               the capabilities in the next configuration
+//	acts NAME ACTOR                  the actor in the next configuration
 //	agents: NAME(ROLE; CAPABILITIES; CAPACITY; ON-EXIT) …   the configuration
 //	up, stopping                     the orchestrator starts, or begins to stop
-//	restart                          it is killed, and its record is read again
+//	restart                          it is killed, and its log is read again
 //	start AGENT                      a process starts; its run is AGENT.1, AGENT.2 …
-//	exit AGENT CODE                  it ends by itself: a number, or a signal
-//	stop AGENT CODE                  it ends because it was told to
-//	event KIND [AGENT]               something else that the supervisor saw
-//	> AGENT ID OPERATION PAYLOAD     a request; AGENT@RUN speaks for another run
-//	                                 hub:submit-task takes a task in the hub's words
+//	exit AGENT CODE                  it exits by itself: a number, or a signal
+//	stop AGENT CODE                  it exits because it was told to
+//	event KIND [AGENT]               another event of the supervisor
+//	> AGENT ID OPERATION PAYLOAD     a request; AGENT@RUN is another run
+//	                                 hub:submit-task takes a task in the form of the hub
 //	> AGENT event:NAME PAYLOAD       an event
-//	                                 wide:AGENT sees to what others do as well,
-//	                                 strict:AGENT says each step by itself,
-//	                                 actor:ID has nothing but mail, operator:NAME
+//	                                 wide:AGENT also acts on tasks of other agents,
+//	                                 strict:AGENT sends each step separately,
+//	                                 actor:ID is an external actor, operator:NAME
 //	                                 is a person with a token
-//	resend AGENT ID                  the last request of that id that was granted, word for word
-//	session NAME architect=A …       a session of the configuration that comes next
+//	resend AGENT ID                  the last granted request of that id again, unchanged
+//	session NAME architect=A …       a session of the next configuration
 //	say FROM TO ID TYPE KEY=VALUE …  a session message: see sessionplay_test.go
-//	again AGENT ID                   the line of that id once more
-//	takes AGENT                      all that is on its way to it was written
-//	has AGENT ID, hasnot AGENT ID    it was written to that agent's stdin, or could not be
+//	again AGENT ID                   the line of that id again
+//	takes AGENT                      everything on its way to the agent was written
+//	has AGENT ID, hasnot AGENT ID    a message was written to the agent's stdin, or not
 //	request, act, respond            delegated work: see delegateplay_test.go
-//	gone AGENT                       it has ended, and is not started again
+//	gone AGENT                       the agent has ended, and is not restarted
 //	show NAME                        a session, with its log
-//	told AGENT $TASK                 its notification was written
-//	lost AGENT $TASK                 its notification could not be written
-//	told AGENT response ID           the latest response was written, or update: the latest
-//	                                 input; of lines of delegated work without a word before
-//	                                 the id it is the request, or an act
+//	told AGENT $TASK                 the notification was written
+//	lost AGENT $TASK                 the notification could not be written
+//	told AGENT response ID           the latest response was written; with update: the latest
+//	                                 input; with only the id: the request or act of
+//	                                 delegated work
 //	at +31s                          the time since the beginning
-//	wait                             until the next deadline, which passes
-//	late                             it is noticed late: nobody was heard meanwhile
-//	counts, holds AGENT, events      what people are shown
+//	wait                             until the next deadline has passed
+//	late                             a deadline is noticed late: there was no input meanwhile
+//	counts, holds AGENT, events      the views for people
 //
-// Tasks are called by their names, $NAME stands for the id of one. Times are
-// told since the beginning.
+// Tasks are named by their names; $NAME is the id of one. Times are relative to the beginning.
 //
-// Every story is played once more from its records, which must make an equal
-// State, and from a snapshot after each of its lines, from which it must go on
-// in the same way.
+// Every story is played again from its records, which must give an equal State. It is also
+// continued from a snapshot after each line, and must go on in the same way.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/story/*.txt")
 	require.NoError(t, err)
@@ -84,7 +82,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// requireGolden compares what a file says with what is so now, or writes it.
+// requireGolden compares a golden file with the current text, or writes it.
 func requireGolden(t *testing.T, file, text, now string) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(now), 0o644))
@@ -93,7 +91,7 @@ func requireGolden(t *testing.T, file, text, now string) {
 	require.Equal(t, text, now, "go test ./handlers -update writes it anew")
 }
 
-// tellStory plays a script and returns it with what came of each line.
+// tellStory plays a script and returns it with the outcome of each line.
 func tellStory(t *testing.T, text string) string {
 	var script []string
 	for line := range strings.Lines(text) {
@@ -130,7 +128,7 @@ func (p *player) playAll(script []string) []string {
 	return came
 }
 
-// play plays one line and returns what came of it.
+// play plays one line and returns its outcome.
 func (p *player) play(line string) string {
 	p.out.Reset()
 	word, rest, _ := strings.Cut(line, " ")
@@ -147,7 +145,7 @@ func (p *player) play(line string) string {
 	return came.String()
 }
 
-// spelled is the snapshot of a State.
+// spelled returns the snapshot of a State.
 func spelled(t testing.TB, s *State) string {
 	text, err := s.Snapshot()
 	require.NoError(t, err)
@@ -161,7 +159,7 @@ func restored(t testing.TB, rules Rules, text string) *State {
 	return s
 }
 
-// requireSameText compares texts that are too long to be shown whole.
+// requireSameText compares texts that are too long to be shown completely.
 func requireSameText(t testing.TB, expected, actual string) {
 	at := 0
 	for at < len(expected) && at < len(actual) && expected[at] == actual[at] {
@@ -172,7 +170,7 @@ func requireSameText(t testing.TB, expected, actual string) {
 	}
 }
 
-// requireReplay has the records so far make an equal State.
+// requireReplay requires that the records so far give an equal State.
 func (p *player) requireReplay() {
 	require.Equal(p.t, spelled(p.t, p.state), spelled(p.t, p.replayed()))
 }
@@ -185,7 +183,7 @@ func (p *player) replayed() *State {
 	return s
 }
 
-// show writes what came of an input.
+// show writes an outcome.
 func (p *player) show(out Outcome) {
 	for _, r := range out.Records {
 		to := ""
@@ -212,7 +210,7 @@ func (p *player) show(out Outcome) {
 	}
 }
 
-// showLetter writes a letter as it is on the wire, without what surrounds it.
+// showLetter writes a letter as on the wire, without its envelope.
 func (p *player) showLetter(l *Letter) {
 	to := l.To.Name
 	switch {
@@ -260,7 +258,7 @@ func (p *player) showLine(to string, line []byte) {
 	fmt.Fprintf(&p.out, "%s <- %s\n", to, strings.Join(words, " "))
 }
 
-// records are the numbers of all records that a page names.
+// records returns the numbers of all records that a page names.
 func (p *Page) records() []int64 {
 	all := append(slices.Clone(p.Parts), p.Notes...)
 	if p.Response != 0 {

@@ -10,10 +10,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// key is a key of an agent, and until when it holds.
+// key is a key of an agent, and the time until which it is valid.
 type key struct {
 	agent string
-	until time.Time // zero: as long as the agent is there
+	until time.Time // zero: as long as the agent exists
 }
 
 // enroll has a member that is not in the configuration register as a server.
@@ -31,7 +31,7 @@ func (w *world) enroll(m *inhabitant) {
 	require.NotNil(w.t, w.request(Actor{Kind: Anonymous}, "register-agent", payload).Refused, "the token is spent")
 }
 
-// administer has a person see to who may come in.
+// administer has a person change keys and tokens.
 func (w *world) administer(m *inhabitant) {
 	person := Actor{Kind: Operator}
 	switch w.chance.IntN(6) {
@@ -55,14 +55,14 @@ func (w *world) administer(m *inhabitant) {
 		}
 	case 4:
 		if m.far && m.up && w.chance.IntN(2) == 0 {
-			w.enroll(m) // once more: the keys that it had are gone
+			w.enroll(m) // registering again revokes its keys
 		}
 	default:
 		w.tryKeys()
 	}
 }
 
-// hearKey follows which keys there are.
+// hearKey follows the keys.
 func (w *world) hearKey(r *wire.Record) {
 	switch r.Kind {
 	case wire.EventKeyIssued, wire.EventKeysRotated, wire.EventServerRegistered, wire.EventKeyRevoked, wire.EventAgentKnown:
@@ -108,7 +108,7 @@ func (w *world) forgetKeys(agent string) {
 	}
 }
 
-// tryKeys: a key speaks for its agent as long as both are there.
+// tryKeys checks that a key acts for its agent as long as both exist.
 func (w *world) tryKeys() {
 	for hash, k := range w.keys {
 		name, ok := w.state.AgentOf(hash, w.at)

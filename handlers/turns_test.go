@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// What must hold of the records of one turn.
+// The checks of the records of one turn.
 
-// follow follows a task through its records: it goes only where it may.
+// follow follows a task through its records, and checks each transition.
 func (w *world) follow(id string, r *wire.Record) {
 	next, moves := moved(r)
 	before := w.states[id]
@@ -33,7 +33,7 @@ func (w *world) follow(id string, r *wire.Record) {
 	w.saw["-> "+string(next)]++
 }
 
-// moved says in which state a record leaves its task, if it moves it.
+// moved returns the state in which a record leaves its task, if it changes it.
 func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 	f, err := decode(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 	return "", false
 }
 
-// rooms is how many more tasks each agent could be given.
+// rooms returns how many more tasks each agent could be assigned.
 func (w *world) rooms() map[string]int {
 	rooms := make(map[string]int, len(w.state.agents.order))
 	for _, a := range w.state.agents.order {
@@ -76,7 +76,7 @@ func (w *world) rooms() map[string]int {
 	return rooms
 }
 
-// lookAtTurn looks at all records of a turn.
+// lookAtTurn checks all records of a turn.
 func (w *world) lookAtTurn(records []wire.Record, before map[string]int) {
 	if len(records) == 0 {
 		return
@@ -87,10 +87,10 @@ func (w *world) lookAtTurn(records []wire.Record, before map[string]int) {
 	w.lookAtMatches(records)
 }
 
-// lookAtMatches: what is given to an agent because it has come, or has room
-// again, is never more than it has room for.
+// lookAtMatches checks that an agent that arrives or has room again is assigned no more than it
+// has room for.
 func (w *world) lookAtMatches(records []wire.Record) {
-	otherwise := make(map[string]bool) // tasks that have another reason to be given out
+	otherwise := make(map[string]bool) // tasks that are assigned for another reason
 	for i := range records {
 		r := &records[i]
 		switch r.Kind {
@@ -116,11 +116,11 @@ const (
 	isAnnounced
 )
 
-// lookAtCascades: what follows from the end of a task is in order, and is
+// lookAtCascades checks that the consequences of the end of a task are in order, and are
 // announced once.
 func (w *world) lookAtCascades(records []wire.Record) {
 	cascades := make(map[string]*cascade)
-	freed := make(map[string]*cascade) // by who were unblocked in them
+	freed := make(map[string]*cascade) // by the tasks that they unblocked
 	var last *cascade
 	for i := range records {
 		r := &records[i]
@@ -160,7 +160,7 @@ func (w *world) lookAtCascades(records []wire.Record) {
 	}
 }
 
-// cascade is what follows from the end of a task.
+// cascade tracks the consequences of the end of a task.
 type cascade struct {
 	w    *world
 	id   string
@@ -172,7 +172,7 @@ func (c *cascade) comes(step int) {
 	c.step = step
 }
 
-// contract: a contract is missing once.
+// contract checks that a contract is reported as missing once.
 func (c *cascade) contract(r *wire.Record) {
 	f, err := decode(r)
 	c.w.must(err == nil, "%v", err)
@@ -182,7 +182,7 @@ func (c *cascade) contract(r *wire.Record) {
 	c.w.missed[key] = true
 }
 
-// late reports whether a contract is missed by a task that came to need it later.
+// late reports whether a contract is missing for a task that needed it only later.
 func (w *world) late(r *wire.Record) bool {
 	f, err := decode(r)
 	w.must(err == nil, "%v", err)
@@ -193,12 +193,12 @@ func (w *world) late(r *wire.Record) bool {
 	return seen.NeededBy != ""
 }
 
-// lookAtCreation: what says only what it requires is given to nobody because it
-// was created, unless the rules want it.
+// lookAtCreation checks that a task with only requirements is not assigned at its creation,
+// unless the rules allow it.
 func (w *world) lookAtCreation(records []wire.Record) {
 	for _, r := range records {
 		if r.Kind == wire.EventServerSeen {
-			return // there was an arrival
+			return // with an arrival
 		}
 	}
 	created := ""
@@ -215,8 +215,8 @@ func (w *world) lookAtCreation(records []wire.Record) {
 	}
 }
 
-// lookAtArrivals: no task that waited before the turn fits an agent that has
-// gained something in it, and has room.
+// lookAtArrivals checks that no task that waited before the turn fits an agent that gained
+// something in it and has room.
 func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	if w.state.stopping || w.rules.IgnoreArrivals {
 		return
@@ -227,7 +227,7 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 			gained[w.state.agents.byID[name]] = true
 		}
 	}
-	changed := make(map[string]bool) // tasks that are not what they were before
+	changed := make(map[string]bool) // tasks changed by the turn
 	for _, r := range records {
 		switch r.Kind {
 		case wire.EventAgentCapable, wire.EventAgentKnown, wire.EventServerRegistered:
@@ -253,7 +253,7 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	}
 }
 
-// assignee is the agent that a task.assigned gives its task to.
+// assignee returns the agent in a task.assigned record.
 func assignee(r *wire.Record) string {
 	name, _ := wire.TextOf(r.Payload, "agent")
 	return name

@@ -11,19 +11,17 @@ import (
 	"orchestrator/wire"
 )
 
-// TestVerbs has every caller say every verb of a task in every state. What
-// becomes of it is a table in testdata: the task's state afterwards, or why it
-// was refused. What is refused changes nothing.
-//
-// Rows: A-136, A-143, A-144, A-145, A-148, A-153, A-154, A-155, A-157, A-158, A-159, A-163.
-// Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
+// TestVerbs has every caller request every operation on a task in every state. The outcome is a
+// table in testdata: the state of the task afterwards, or why the request was refused. A refused
+// request changes nothing. Rows: A-136, A-143, A-144, A-145, A-148, A-153, A-154, A-155, A-157,
+// A-158, A-159, A-163. Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
 func TestVerbs(t *testing.T) {
 	var table strings.Builder
 	for _, state := range verbStates {
 		for _, verb := range verbs {
 			for _, caller := range callers {
 				if verb.event && caller == "operator" {
-					continue // people tell no events
+					continue // people send no events
 				}
 				fmt.Fprintf(&table, "%-11s %-12s %-14s %s\n", state.name, verb.name, caller, say(t, state, verb, caller))
 			}
@@ -38,12 +36,11 @@ func TestVerbs(t *testing.T) {
 	requireGolden(t, file, string(text), table.String())
 }
 
-// callers are who speaks, and by what door: an agent over its pipe or as a
-// daemon (strict), the same where agents see to the tasks of others (wide), a
-// person.
+// callers lists who makes the requests: an agent over its pipe or as a daemon (strict), the same
+// where agents may act on tasks of others (wide), or a person.
 var callers = []string{"submitter", "holder", "strict:holder", "stranger", "wide:stranger", "wide:submitter", "operator"}
 
-// verbState is a state, and the script that brings a task named x into it.
+// verbState is a state with the script that brings a task named x into it.
 type verbState struct {
 	name   string
 	state  wire.TaskState
@@ -110,7 +107,7 @@ var verbs = []verb{
 	{"fatal", `event:error {"taskId":"$x","error":"e","recoverable":false}`, true},
 }
 
-// transitions are those that doc.go draws, and those that need no drawing.
+// transitions lists the transitions of doc.go, and the ones that it leaves out.
 var transitions = map[wire.TaskState][]wire.TaskState{
 	wire.TaskPending:    {wire.TaskAssigned, wire.TaskPlanning, wire.TaskCancelled},
 	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPlanning, wire.TaskPending, wire.TaskCancelled},
@@ -123,8 +120,7 @@ var transitions = map[wire.TaskState][]wire.TaskState{
 	wire.TaskCancelled:  {},
 }
 
-// say brings a task into a state, has the caller say the verb, and returns what
-// became of it.
+// say brings a task into a state, makes the request, and returns the outcome.
 func say(t *testing.T, state verbState, v verb, caller string) string {
 	p := newPlayer(t)
 	for _, line := range append([]string{

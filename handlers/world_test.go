@@ -17,30 +17,29 @@ import (
 	"orchestrator/wire/session"
 )
 
-// world is everything around a State that can happen to it: agents that work,
-// die and are started again, people, a configuration that changes, and now and
-// then the end of the orchestrator. It draws what happens from its chance and
-// from what the State has said, and looks at every word.
+// world is a random environment of a State: agents that work, die and restart, people, a
+// configuration that changes, and sometimes the end of the orchestrator. It chooses each step
+// from its random source and the replies of the State, and checks every reply.
 type world struct {
 	t      *testing.T
 	rules  Rules
 	chance *rand.Rand
 	state  *State
-	shadow *State // follows the records alone
+	shadow *State // follows only the records
 	at     time.Time
 	steps  int
 	ids    int
 
 	members []*inhabitant
 	mail    []Letter                  // notices of tasks, on their way
-	waits   map[string]bool           // requests whose answer comes later, by run and id
+	waits   map[string]bool           // requests that wait for a reply, by run and id
 	sent    []sent                    // the latest requests that were granted
 	ended   map[string]wire.TaskState // of final tasks
 	recent  []string                  // the latest tasks
-	oldest  int                       // no task before this one is open
+	oldest  int                       // all tasks before this one have ended
 
-	states  map[string]wire.TaskState // of all tasks, by what the records say
-	missed  map[string]bool           // contracts that were said to be missing, by task and key
+	states  map[string]wire.TaskState // of all tasks, by the records
+	missed  map[string]bool           // contracts reported as missing, by task and key
 	keys    map[string]*key           // of agents, by hash
 	servers map[string]bool           // agents that have registered themselves
 	bus     *ledger
@@ -55,18 +54,18 @@ type world struct {
 // inhabitant is an agent and its process.
 type inhabitant struct {
 	wire.Member
-	listed bool // it is in the configuration
+	listed bool // in the configuration
 	run    string
 	runs   int
 	up     bool
-	dying  bool // it has exited, and its last words are being heard
-	counts bool // its ids begin anew with each run
+	dying  bool // it has exited, and its last lines are still read
+	counts bool // its ids restart with each run
 	ids    int
-	far    bool // it is a server that has registered itself; up says that it is not silent
-	yields bool // its actor is another's when it has ended
+	far    bool // a registered server; then up means that it is online
+	yields bool // its actor goes to another agent when it ends
 }
 
-// sent is a request that was granted, and what was answered.
+// sent is a granted request with its answer.
 type sent struct {
 	from    Actor
 	request *wire.Request
@@ -138,10 +137,10 @@ func (w *world) launch(m *inhabitant) {
 
 func (m *inhabitant) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
 
-// says reports whether an actor is the member.
+// says reports whether an actor is the current run of the member.
 func (m *inhabitant) says(a Actor) bool { return a.Kind == Agent && a.Name == m.ID && a.Run == m.run }
 
-// do has an input decided, and looks at what was decided.
+// do handles an input and checks the outcome.
 func (w *world) do(from Actor, message wire.Message) Outcome {
 	in := Input{At: w.at, From: from, Message: message}
 	before := w.rooms()
@@ -168,8 +167,8 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 	return out
 }
 
-// decide has an input decided. Of a message with a key the record is looked into
-// before; now and then that was a while ago.
+// decide handles an input. For a message with a key it looks into the log before; sometimes that
+// lookup is out of date.
 func (w *world) decide(in *Input) Outcome {
 	m, from, key := w.state.IdempotencyKey(in)
 	if m == nil {
@@ -193,14 +192,14 @@ func (w *world) decide(in *Input) Outcome {
 	return out
 }
 
-// must is a require for what is looked at all the time.
+// must is a cheap require for frequent checks.
 func (w *world) must(sound bool, message string, args ...any) {
 	if !sound {
 		require.Failf(w.t, "after some steps", message, args...)
 	}
 }
 
-// hearRecord has the shadow follow, and looks at what became true.
+// hearRecord applies a record to the shadow, and checks it.
 func (w *world) hearRecord(r *wire.Record) {
 	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation, r.Topic, r.ReplyTo, r.Key)
 	w.voice.Write(r.Payload)
@@ -235,14 +234,14 @@ func (w *world) hearRecord(r *wire.Record) {
 	}
 }
 
-// afterwards are the kinds of record that there may be of a task that has ended.
+// afterwards lists the kinds of record that may follow the end of a task.
 var afterwards = []string{
 	wire.EventDependencyDone, wire.EventTaskAnnounced, wire.EventTaskNoted, wire.EventContractKept, wire.EventContractMissing,
 	wire.EventDocumentOdd, wire.EventSchemaUnknown, wire.EventQuestionAnswered, wire.EventQuestionWithdrawn, // of a review
-	wire.EventDeadlinePassed, // it is revised
+	wire.EventDeadlinePassed, // the task is revised
 }
 
-// hearLetter looks at what somebody is told.
+// hearLetter checks a letter.
 func (w *world) hearLetter(in Input, l *Letter) {
 	envelope := wire.Envelope{At: w.at}
 	switch {
@@ -272,7 +271,7 @@ func (w *world) hearLetter(in Input, l *Letter) {
 		return // requireAnswered counts it
 	}
 	if !w.hears(l.To) {
-		return // its process has exited, and these were its last words
+		return // its process has exited; only its last lines are read
 	}
 	key := l.To.Run + " " + l.Request
 	w.must(w.waits[key], "%s is answered, and did not wait", key)
@@ -280,7 +279,7 @@ func (w *world) hearLetter(in Input, l *Letter) {
 	w.saw["late answer"]++
 }
 
-// requireAnswered: every request has one answer, or will have.
+// requireAnswered requires that every request has one answer, or waits for it.
 func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	answers := 0
 	for _, l := range out.Letters {
@@ -307,8 +306,8 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	w.keep(sent{from: from, request: r})
 }
 
-// remembers reports whether a request that was granted is remembered. One that
-// changed nothing is not: it is looked at afresh.
+// remembers reports whether a granted request is remembered. A request that changed nothing is
+// not, and is decided anew.
 func (w *world) remembers(from Actor, r *wire.Request) bool {
 	a := w.state.agents.byID[from.Name]
 	if from.Kind != Agent || a == nil {
@@ -318,7 +317,7 @@ func (w *world) remembers(from Actor, r *wire.Request) bool {
 	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && Writes(r.Operation)
 }
 
-// hears reports whether somebody is there to be answered.
+// hears reports whether a caller can still receive its answer.
 func (w *world) hears(from Actor) bool {
 	for _, m := range w.members {
 		if m.says(from) {
@@ -328,7 +327,7 @@ func (w *world) hears(from Actor) bool {
 	return strings.HasPrefix(from.Run, "door:")
 }
 
-// text is an answer as it is told. What was sent is read from the record.
+// text returns an answer as sent to its caller. Content in the log is filled in.
 func (w *world) text(l *Letter) string {
 	answer := l.Payload
 	var err error
@@ -350,7 +349,7 @@ func (w *world) keep(s sent) {
 	}
 }
 
-// forget gives up the answers that a run, or everybody, waits for.
+// forget drops the waiting requests of ended runs.
 func (w *world) forget(gone func(run string) bool) {
 	for key := range w.waits {
 		var run, id string
@@ -361,13 +360,13 @@ func (w *world) forget(gone func(run string) bool) {
 	}
 }
 
-// end looks at everything once more.
+// end checks everything once more.
 func (w *world) end() {
 	requireSound(w.t, w.state)
 	w.lookAtBus()
 	w.minutes.look()
 	w.handovers.look()
-	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // the records alone make an equal State
+	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // only the records give an equal State
 	for id, state := range w.ended {
 		now := w.state.tasks.byID[id].view.State
 		w.must(now == state, "%s was %s and is %s", id, state, now)

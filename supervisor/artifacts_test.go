@@ -20,16 +20,16 @@ import (
 	"orchestrator/wire"
 )
 
-// large is content that does not stay in a response.
+// large returns content that is too large for a response.
 func large(of string) string { return strings.Repeat(of, 3*detachAbove/len(of)) }
 
-// making is what an agent says of work that has come to something.
+// making returns the response of an agent that has made an artifact.
 func making(id, content string) string {
 	return response(id, "completed", `,"artifacts":[{"name":"draft.md","type":"text/markdown","content":"`+content+`"}]`)
 }
 
-// keeping is a play in which w has the task a in hand: with where its artifacts are
-// kept, and what is said in the log.
+// keeping returns a play in which w has started the task a, the folder of its artifacts, and the
+// output of the log.
 func keeping(t *testing.T) (p *play, dir string, said *strings.Builder, boss, w *talker) {
 	agents, parts, boss, w := handsOn(t, 1)
 	dir, said = t.TempDir(), new(strings.Builder)
@@ -41,7 +41,7 @@ func keeping(t *testing.T) (p *play, dir string, said *strings.Builder, boss, w 
 	return p, dir, said, boss, w
 }
 
-// keptFiles are the files of artifacts.
+// keptFiles returns the files of artifacts.
 func keptFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "artifacts", "*", "*"))
@@ -49,7 +49,8 @@ func keptFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// Content is in its file once, only for its user, and is what was kept.
+// TestArtifactsAreKept checks that content is stored once, in a file only for its user, and
+// unchanged.
 //
 // Rows: D-35.
 func TestArtifactsAreKept(t *testing.T) {
@@ -88,8 +89,8 @@ func TestArtifactsAreKept(t *testing.T) {
 	}
 }
 
-// A file that is there is not written again, unless it is not what it should be; one
-// that was changed is never taken for what was kept.
+// TestArtifactsThatAreChanged checks that an existing file is written again only if its content
+// is wrong. Changed content is never returned.
 //
 // Rows: D-35.
 func TestArtifactsThatAreChanged(t *testing.T) {
@@ -135,9 +136,9 @@ func TestArtifactsThatAreChanged(t *testing.T) {
 	}
 }
 
-// A folder is relied on only when it, and the folder that it is in, were synced in this
-// life: one that is there may have been made a moment before a life was killed, or by
-// who could not sync it.
+// TestFoldersOfArtifactsSurvive checks that a folder is trusted only after it and its parent
+// were synced by this process. An existing folder may have been made just before a kill, or by a
+// process that could not sync it.
 //
 // Rows: D-35, B-74.
 func TestFoldersOfArtifactsSurvive(t *testing.T) {
@@ -180,8 +181,8 @@ func TestFoldersOfArtifactsSurvive(t *testing.T) {
 	require.Len(t, keptFiles(t, dir), 1)
 }
 
-// What a life that was killed had not finished writing is removed with the next start,
-// and nothing else is.
+// TestUnfinishedArtifactsAreRemoved checks that exactly the unfinished files of a killed process
+// are removed at the next start.
 //
 // Rows: D-35, B-74.
 func TestUnfinishedArtifactsAreRemoved(t *testing.T) {
@@ -204,8 +205,8 @@ func TestUnfinishedArtifactsAreRemoved(t *testing.T) {
 	})
 }
 
-// What is large is not in the record, and is in what everybody gets who is to have it,
-// digit for digit: the agent that has asked, and whoever looks.
+// TestLargeArtifacts checks that large content is not in the log. Every recipient gets it, digit
+// for digit: the delegating agent, and any reader.
 //
 // Rows: D-35.
 func TestLargeArtifacts(t *testing.T) {
@@ -241,8 +242,8 @@ func TestLargeArtifacts(t *testing.T) {
 	})
 }
 
-// A response that is completed, out of the record and out of files, stands in the trace
-// in which it stood before.
+// TestCompletedResponsesStayInTheirTrace checks that a response completed from the log and from
+// files keeps its trace.
 //
 // Rows: D-13, D-35.
 func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
@@ -262,8 +263,8 @@ func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
 	})
 }
 
-// What cannot be kept was not said: whoever has said it is told, and says it again
-// when there is room. That is loud, and not more often than once a second.
+// TestArtifactsOnAFullDisk checks that a response whose artifacts cannot be stored is refused.
+// The agent sends it again when there is room. Errors are logged at most once a second.
 //
 // Rows: D-35, B-74.
 func TestArtifactsOnAFullDisk(t *testing.T) {
@@ -294,8 +295,8 @@ func TestArtifactsOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A file that somebody has changed is not passed on: who gets the response gets what
-// refers to it.
+// TestChangedArtifactsAreNotPassedOn checks that a changed file is not passed on: the recipient
+// gets the reference to it.
 //
 // Rows: D-35.
 func TestChangedArtifactsAreNotPassedOn(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"orchestrator/wire"
 )
 
-// trail reads what the audit of a state directory has written.
+// trail reads the audit of a state directory.
 func trail(t *testing.T, dir string) (lines []map[string]any) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
@@ -39,7 +39,8 @@ func trail(t *testing.T, dir string) (lines []map[string]any) {
 	return lines
 }
 
-// A line says who, what, which and what came of it, whatever stands in it.
+// TestAuditLines checks that a line has the actor, the operation, its subject and the outcome,
+// whatever text they hold.
 //
 // Rows: B-81.
 func TestAuditLines(t *testing.T) {
@@ -72,8 +73,8 @@ func TestAuditLines(t *testing.T) {
 	none.close()
 }
 
-// Lines are in their file a moment after, without anybody waiting for them, and
-// the next life writes a file of its own.
+// TestAuditIsWrittenSoon checks that lines are written soon, without blocking a caller, and that
+// the next process writes its own file.
 //
 // Rows: B-81.
 func TestAuditIsWrittenSoon(t *testing.T) {
@@ -94,7 +95,7 @@ func TestAuditIsWrittenSoon(t *testing.T) {
 	}
 }
 
-// Much at once is written at once, and nothing is lost.
+// TestAuditOfMany checks that many lines are written together, without a loss.
 //
 // Rows: B-81.
 func TestAuditOfMany(t *testing.T) {
@@ -121,8 +122,9 @@ func TestAuditOfMany(t *testing.T) {
 	require.Len(t, seen, many)
 }
 
-// A disk that takes nothing: lines are counted, nobody waits, it is said once,
-// and when there is room again a line tells how many are missing.
+// TestAuditOnAFullDisk checks a disk that cannot be written. No caller waits, one error is
+// logged, and the lost lines are counted. A line with their number follows when there is room
+// again.
 //
 // Rows: B-81.
 func TestAuditOnAFullDisk(t *testing.T) {
@@ -148,7 +150,8 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	})
 }
 
-// Whatever is refused because the record takes nothing is in the audit too.
+// TestAuditAfterARecordHasFailed checks that the audit has the requests that are refused because
+// the log failed.
 //
 // Rows: B-81.
 func TestAuditAfterARecordHasFailed(t *testing.T) {
@@ -175,7 +178,7 @@ func TestAuditAfterARecordHasFailed(t *testing.T) {
 	})
 }
 
-// What the audit keeps is bounded, also what earlier lives have left.
+// TestAuditIsBounded checks that the audit is bounded, files of earlier processes included.
 func TestAuditIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "audit")
@@ -186,7 +189,7 @@ func TestAuditIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAudit(dir, hclog.NewNullLogger())
 		require.EqualValues(t, 16<<20, a.file.Limits.MaxSize)
-		a.file.Limits.MaxSize = 1 // a file a line; its goroutine looks only after the first line has come
+		a.file.Limits.MaxSize = 1 // one file a line; the goroutine starts with the first line
 		for range 12 {
 			a.note(time.Now(), handlers.Actor{}, "request:x", nil, nil)
 			<-time.After(2 * auditPause)

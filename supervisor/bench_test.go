@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/line"
 )
 
-// What it costs to hear a chunk of 327 lines of 200 bytes: the file, the tail.
+// BenchmarkHear measures a chunk of 327 lines of 200 bytes, written to the file and the tail.
 func BenchmarkHear(b *testing.B) {
 	chunk := bytes.Repeat(append(bytes.Repeat([]byte("x"), 199), '\n'), 327)
 	v := output.NewAgent("a", output.Limits{Dir: b.TempDir(), MaxSize: 16 << 20, Keep: 2, Tail: 200}, func(wire.Event) {})
@@ -28,8 +28,8 @@ func BenchmarkHear(b *testing.B) {
 	}
 }
 
-// A real child at full speed, through its pipe, to the file and the tail;
-// the floor reads and splits the same bytes.
+// BenchmarkFlood measures a real child at full speed, through its pipe to the file and the tail.
+// The floor reads and splits the same bytes.
 func BenchmarkFlood(b *testing.B) {
 	h, err := child.NewHost(child.Options{Home: b.TempDir()})
 	require.NoError(b, err)

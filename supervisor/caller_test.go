@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
-// caller is somebody who joins a play by a connection.
+// caller is an agent that joins a play over a connection.
 type caller struct {
 	t      *testing.T
 	mouth  net.Conn
@@ -57,7 +57,7 @@ func (c *caller) Close() error {
 	return errors.Join(c.ours.Close(), c.theirs.Close())
 }
 
-// join has somebody join as an agent. What that one is as a guest is a worker.
+// join has an agent join as a guest, with the role of a worker.
 func (p *play) join(name string, capabilities ...string) *caller {
 	c := &caller{t: p.t, joined: make(chan error, 1), gone: make(chan struct{}), closed: make(chan struct{})}
 	c.mouth, c.ours = net.Pipe()
@@ -67,7 +67,7 @@ func (p *play) join(name string, capabilities ...string) *caller {
 	guest.Autostart, guest.Role, guest.Offers, guest.OnExit = false, wire.RoleWorker, capabilities, "auto"
 	go func() {
 		err := p.Join(p.t.Context(), guest, func() (Conn, error) { return c, nil })
-		_ = c.Close() // as whoever has the connection does
+		_ = c.Close() // as the owner of the connection does
 		c.joined <- err
 	}()
 	synctest.Wait()
@@ -85,22 +85,22 @@ func (c *caller) ask(id, operation, payload string) {
 	c.say(`{"type":"request:` + operation + `","id":"` + id + `","timestamp":"2026-11-21T14:00:00Z","payload":` + payload + `}`)
 }
 
-// hear is the next line, without its end; "" at the end.
+// hear returns the next line without its end, or "" at the end.
 func (c *caller) hear() string {
 	line, _ := c.ears.ReadString('\n')
 	return strings.TrimSuffix(line, "\n")
 }
 
-// end says that nothing more will be said.
+// end closes the input: nothing more will be sent.
 func (c *caller) end() { _ = c.mouth.Close() }
 
-// vanish is what a kill does.
+// vanish closes everything, as a kill does.
 func (c *caller) vanish() {
 	close(c.gone)
 	_, _ = c.mouth.Close(), c.ear.Close()
 }
 
-// over is what became of the join, which must be over.
+// over returns the result of the join, which must have ended.
 func (c *caller) over() error {
 	c.t.Helper()
 	synctest.Wait()
@@ -113,7 +113,7 @@ func (c *caller) over() error {
 	}
 }
 
-// goodbye hears the farewell, and leaves.
+// goodbye requires the farewell, and leaves.
 func (c *caller) goodbye() {
 	c.t.Helper()
 	require.Equal(c.t, strings.TrimSuffix(wire.Farewell, "\n"), c.hear())
@@ -122,7 +122,7 @@ func (c *caller) goodbye() {
 	require.NoError(c.t, c.over())
 }
 
-// operate asks for an operation as a person does.
+// operate requests an operation as a person.
 func (p *play) operate(operation, payload string) any {
 	p.t.Helper()
 	answer, err := p.Ask(p.t.Context(), handlers.Actor{Kind: handlers.Operator}, operation, []byte(payload))
@@ -141,12 +141,12 @@ func (p *play) names() []string {
 	return names
 }
 
-// task is a task as it is now.
+// task returns the current state of a task.
 func (p *play) task(id string) wire.Task {
 	return p.operate("get-task", `{"taskId":"`+id+`"}`).(*wire.TaskReply).Task
 }
 
-// work hands out a task and returns its id.
+// work submits a task and returns its id.
 func (p *play) work(capability string) string {
 	reply := p.operate("submit-task", `{"type":"t","name":"n","requiredCapabilities":["`+capability+`"]}`)
 	return reply.(*wire.TaskReply).Task.ID
@@ -170,7 +170,7 @@ func pipes(t *testing.T, agents []Agent, do func(*testing.T, *play)) {
 	})
 }
 
-// performAs is perform for agents that are as they are.
+// performAs is perform with unchanged agents.
 func performAs(t *testing.T, agents []Agent, parts map[string]part) *play {
 	p := perform(t, Options{}, nil, parts)
 	var changes []Change

@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// An agent that asks without reading its answers stands still, and nobody else
-// does; when it reads, it has an answer to everything.
+// TestWhoAsksWithoutReadingStandsStill checks that an agent that does not read its replies is
+// blocked, and no other agent is. When it reads, it gets all replies.
 //
 // Rows: B-21, T-04.
 func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
@@ -44,8 +44,8 @@ func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
 	})
 }
 
-// Answers are never left out, however small the mailbox and however slow the
-// disk: who asks faster than the record takes is the one that waits.
+// TestEveryRequestIsAnswered checks that no reply is dropped, however small the mailbox and
+// however slow the disk. An agent that is faster than the log is blocked.
 //
 // Rows: B-21.
 func TestEveryRequestIsAnswered(t *testing.T) {
@@ -79,7 +79,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// Answers that are large are given too, one after the other.
+// TestLargeAnswers checks that large replies are written too, one after the other.
 //
 // Rows: B-21.
 func TestLargeAnswers(t *testing.T) {
@@ -103,8 +103,8 @@ func TestLargeAnswers(t *testing.T) {
 	})
 }
 
-// Who tells more than the disk takes waits for it, by itself; nothing of what
-// was told is lost, and who only asks has its answer with the rest.
+// TestWhoTellsTooMuchWaits checks that only an agent that sends more than the disk takes is
+// blocked. No message is lost, and a read of another agent is answered when the disk goes on.
 //
 // Rows: B-63.
 func TestWhoTellsTooMuchWaits(t *testing.T) {
@@ -139,7 +139,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 	})
 }
 
-// A question that waits for a person holds up nothing, however many there are.
+// TestQuestionsTakeNoRoom checks that questions to people block nothing, however many are open.
 //
 // Rows: B-26.
 func TestQuestionsTakeNoRoom(t *testing.T) {
@@ -159,8 +159,8 @@ func TestQuestionsTakeNoRoom(t *testing.T) {
 	})
 }
 
-// The limit counts messages, not lines; a refused request is answered once, a
-// refused event never.
+// TestLimit checks that the limit counts messages, not lines. A refused request is answered
+// once, a refused event never.
 //
 // Rows: B-63, B-79, T-24.
 func TestLimit(t *testing.T) {
@@ -202,7 +202,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// Progress keeps an agent alive, as any output does.
+// TestProgressIsALifeSign checks that a progress event counts as output.
 //
 // Rows: B-31.
 func TestProgressIsALifeSign(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Different complaints are all told, equal ones once with their number, and together no more
-// than a few.
+// TestComplaints checks that different complaints are all reported, equal ones once with their
+// count, and at most a few together.
 func TestComplaints(t *testing.T) {
 	type told struct {
 		text  string

@@ -15,11 +15,10 @@ import (
 	"orchestrator/wire"
 )
 
-// What people ask for meets agents in every state. Nobody waits for ever, and
-// nobody is told what is not so.
+// Requests of people for agents in every state. No request waits forever or gets a false answer.
 
-// One that ends by itself while everything is being stopped is counted once:
-// the stop goes on until the last has ended.
+// TestStopWaitsForTheLast checks that an agent that exits by itself during a stop is counted
+// once: the stop goes on until the last one has ended.
 func TestStopWaitsForTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents := []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}, {Name: "slow"}}
@@ -88,7 +87,8 @@ func TestStartOfOneWhoseDependencyFails(t *testing.T) {
 	})
 }
 
-// A file with a wrong dependency can be followed by a right one.
+// TestReloadWithDependencyThatFails checks that a file with a wrong dependency can be followed
+// by a correct one.
 func TestReloadWithDependencyThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "keep"}}, map[string]part{"keep": untilEOF, "web": untilEOF})
@@ -104,7 +104,7 @@ func TestReloadWithDependencyThatFails(t *testing.T) {
 	})
 }
 
-// A start that comes when the leader is dead and its tree still there.
+// TestStartWhileClearing checks a start when the leader is dead and its tree still exists.
 func TestStartWhileClearing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starts := make(chan time.Time, 10)
@@ -222,8 +222,8 @@ func TestReloadDuringTheStopIsRefused(t *testing.T) {
 	})
 }
 
-// A start of what runs and a stop of what is gone are fine, so that a reload
-// that was broken off can be made again.
+// TestReloadCanBeMadeAgain checks that an interrupted reload can be repeated: starting a running
+// agent or stopping a missing one is not an error.
 func TestReloadCanBeMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
@@ -244,7 +244,8 @@ func TestReloadCanBeMadeAgain(t *testing.T) {
 	})
 }
 
-// An agent that is deaf and silent has recovered when it is neither.
+// TestStallHasTwoCauses checks that an agent that is deaf and silent has recovered when it is
+// neither.
 func TestStallHasTwoCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := Agent{Name: "a", Health: Health{Silence: 5 * time.Second, WriteTimeout: 10 * time.Second}}
@@ -276,7 +277,7 @@ func TestStallHasTwoCauses(t *testing.T) {
 	})
 }
 
-// An environment that takes for ever does not hold up a stop.
+// TestStopOfAStartThatHangs checks that an environment that hangs does not delay a stop.
 func TestStopOfAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
@@ -293,7 +294,8 @@ func TestStopOfAStartThatHangs(t *testing.T) {
 	})
 }
 
-// What outlives a leader that was asked to stop has the rest of the ladder.
+// TestLeftOversOfAStopAreAsked checks that processes that outlive a stopped leader get the rest
+// of the stop sequence.
 func TestLeftOversOfAStopAreAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var signalled, killed time.Duration

@@ -15,14 +15,14 @@ import (
 	"orchestrator/wire"
 )
 
-// busy has the postman wait until it is let go.
+// busy blocks the writer of delayed lines until release is called.
 func (p *play) busy() (release func()) {
 	gate := make(chan struct{})
 	p.dispatcher.mail.later(func() { <-gate })
 	return func() { close(gate) }
 }
 
-// loads is for how many runs the postman has lines in hand.
+// loads returns the number of runs with delayed lines.
 func (p *play) loads() int {
 	synctest.Wait()
 	p.dispatcher.mail.mu.Lock()
@@ -30,11 +30,11 @@ func (p *play) loads() int {
 	return len(p.dispatcher.mail.loads)
 }
 
-// always is for agents that come back a second after they have ended.
+// always restarts an agent a second after it has ended.
 var always = Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}
 
-// What is said about a task comes in the order in which it was said, though one of it
-// has to be read first and the next has not. Others wait for nothing.
+// TestResponsesDoNotOvertakeEachOther checks that messages about a task keep their order, even
+// if one must be read from the log first. Other tasks do not wait.
 //
 // Rows: D-17, D-26, D-35.
 func TestResponsesDoNotOvertakeEachOther(t *testing.T) {
@@ -70,8 +70,8 @@ func TestResponsesDoNotOvertakeEachOther(t *testing.T) {
 	})
 }
 
-// A response that its source could not be brought is brought to its next run, out of
-// the record, and that it was is noted once.
+// TestResponsesForTheNextRun checks that an undelivered response is read from the log and
+// written to the next run of its source. The delivery is recorded once.
 //
 // Rows: D-17, D-36, T-04.
 func TestResponsesForTheNextRun(t *testing.T) {
@@ -103,8 +103,8 @@ func TestResponsesForTheNextRun(t *testing.T) {
 	})
 }
 
-// Each line that somebody asks about has its receipt, with what it is about; for a run
-// that has ended, that it is lost.
+// TestReceiptsOfLines checks that each line that needs a receipt gets one. For a run that has
+// ended it is lost.
 //
 // Rows: D-17, D-36.
 func TestReceiptsOfLines(t *testing.T) {
@@ -149,8 +149,8 @@ func TestReceiptsOfLines(t *testing.T) {
 	})
 }
 
-// Whoever has joined by a pipe, and says no more, is told first what is being read for
-// it.
+// TestPipeWaitsForWhatIsRead checks that an agent that joined by a pipe and sends no more still
+// gets its delayed lines.
 //
 // Rows: B-21, D-37.
 func TestPipeWaitsForWhatIsRead(t *testing.T) {
@@ -174,8 +174,8 @@ func TestPipeWaitsForWhatIsRead(t *testing.T) {
 	})
 }
 
-// Who asks again without end for what has to be read stands still, and in the end has
-// been told as often as it has asked.
+// TestWhoAsksAgainAndAgainWaits checks that an agent that endlessly repeats requests for delayed
+// lines is blocked. In the end it has as many replies as requests.
 //
 // Rows: B-21, D-39, T-04.
 func TestWhoAsksAgainAndAgainWaits(t *testing.T) {

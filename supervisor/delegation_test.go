@@ -15,12 +15,12 @@ import (
 	"orchestrator/wire"
 )
 
-// handOn is a request for work, with a space that nobody else would put there.
+// handOn returns a request for work, with a space that no encoder puts there.
 func handOn(id, kind string) string {
 	return fmt.Sprintf(`{"id":%q,"type":%q, "payload":{"n":1.50}}`, id, kind)
 }
 
-// response is what its agent says of such work.
+// response returns the response of an agent to such work.
 func response(id, status, more string) string {
 	if status == "completed" && !strings.Contains(more, `"result"`) {
 		more += `,"result":{"success":true}`
@@ -28,12 +28,12 @@ func response(id, status, more string) string {
 	return fmt.Sprintf(`{"id":%q,"status":%q%s}`, id, status, more)
 }
 
-// act is what is said about it by who has asked for it.
+// act returns an act on such work by its source.
 func act(id, kind, payload string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"task.%s","payload":%s}`, id, kind, payload)
 }
 
-// handsOn is a boss that hands work on, and a worker that can do "parse".
+// handsOn returns a boss that delegates work and a worker that can do "parse".
 func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part, boss, w *talker) {
 	hand := worker("w", capacity)
 	hand.Offers = []string{"parse"}
@@ -41,15 +41,15 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 	return agents, parts, all[0], all[1]
 }
 
-// owed is how many answers are owed to an agent.
+// owed returns how many replies are owed to an agent.
 func (p *play) owed(a *talker) int {
 	synctest.Wait()
 	return p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run}).Owed()
 }
 
-// A request that an agent prints is written to the agent that can do it; what that
-// prints of it is written to the first, as it came. Nobody is answered, and nothing
-// of it is log but what somebody only repeats.
+// TestWorkIsHandedOn checks that a printed request is written to the capable agent, and its
+// responses to the source, unchanged. There are no replies, and only repeated text is log
+// output.
 //
 // Rows: D-01, D-17, D-36, K-22.
 func TestWorkIsHandedOn(t *testing.T) {
@@ -87,8 +87,8 @@ func TestWorkIsHandedOn(t *testing.T) {
 	})
 }
 
-// What is said about work while it goes on reaches who has it, and who has asked
-// hears what that says.
+// TestWhatIsSaidAboutWork checks that messages about running work reach its agent, and that its
+// responses reach the source.
 //
 // Rows: D-37, D-38.
 func TestWhatIsSaidAboutWork(t *testing.T) {
@@ -111,9 +111,8 @@ func TestWhatIsSaidAboutWork(t *testing.T) {
 	})
 }
 
-// What is refused is answered in the words in which it was said, once; it is in the
-// audit, and counted, by its kind. Of what an agent tells nobody is answered, unless
-// it cannot be read.
+// TestWorkThatIsRefused checks that a refusal is sent once, in the form of the message. It is in
+// the audit, and counted by kind. A refused report has no reply unless it cannot be decoded.
 //
 // Rows: B-81, D-11, D-18, D-27, K-06.
 func TestWorkThatIsRefused(t *testing.T) {
@@ -146,7 +145,7 @@ func TestWorkThatIsRefused(t *testing.T) {
 		boss.says(handOn("a", "parse"))
 		synctest.Wait()
 		w.says(response("a", "in_progress", `,"result":1`), response("a", "completed", ""))
-		<-time.After(time.Second) // so often it is said to people
+		<-time.After(time.Second) // the interval of log messages
 		w.says(response("a", "failed", ""))
 		require.Len(t, boss.lines(), 7, "only what was taken is passed on")
 		require.Equal(t, "response:error", w.told()[1].Type)
@@ -174,9 +173,9 @@ func TestWorkThatIsRefused(t *testing.T) {
 	})
 }
 
-// What an agent says of a task, and what is refused of that when it is decided about,
-// it hears, once: it may wait for what comes of it. Nothing comes of the answer, and
-// what it says of a task that is over is passed over.
+// TestResponsesThatAreRefused checks that an agent gets one refusal of a response, because it
+// may wait for the outcome. A reply to the refusal has no effect, and a response to an ended
+// task is ignored.
 //
 // Rows: D-18, D-26, B-21.
 func TestResponsesThatAreRefused(t *testing.T) {
@@ -215,7 +214,8 @@ func TestResponsesThatAreRefused(t *testing.T) {
 	})
 }
 
-// Who has questions refused, and does not read that, stands still.
+// TestWhoDoesNotReadWhatIsRefusedWaits checks that an agent that does not read the refusals of
+// its questions is blocked.
 //
 // Rows: B-21, T-04.
 func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
@@ -238,8 +238,8 @@ func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
 	})
 }
 
-// Delegated work counts against the limit, and whoever is over it is told in the words
-// in which it spoke.
+// TestLimitOfDelegatedWork checks that delegated work counts against the limit, and that an
+// agent over it is refused in the form of its message.
 //
 // Rows: B-63, T-24.
 func TestLimitOfDelegatedWork(t *testing.T) {
@@ -259,8 +259,8 @@ func TestLimitOfDelegatedWork(t *testing.T) {
 	})
 }
 
-// Who hands on without a pause is not kept from it by answers that never come, and
-// what was refused of it is said, each once.
+// TestMuchWorkIsHandedOn checks that an agent can delegate without a pause, because there are no
+// replies to wait for. Each refusal is sent once.
 //
 // Rows: B-21, D-17, T-04.
 func TestMuchWorkIsHandedOn(t *testing.T) {
@@ -294,8 +294,8 @@ func TestMuchWorkIsHandedOn(t *testing.T) {
 	})
 }
 
-// Who hands on more than the disk takes, or does not read what was refused of it,
-// stands still, and nobody else does.
+// TestWhoHandsOnTooMuchWaits checks that only an agent that delegates more than the disk takes,
+// or does not read its refusals, is blocked.
 //
 // Rows: B-21, B-63, T-04.
 func TestWhoHandsOnTooMuchWaits(t *testing.T) {
@@ -318,8 +318,8 @@ func TestWhoHandsOnTooMuchWaits(t *testing.T) {
 	})
 }
 
-// What was decided and could not be recorded did not happen: nobody gets the work,
-// and whoever handed it on is told so, once.
+// TestWorkThatIsNotRecorded checks that a decision that could not be recorded has no effect: no
+// agent gets the work, and the source is told once.
 //
 // Rows: B-21, B-74.
 func TestWorkThatIsNotRecorded(t *testing.T) {
@@ -347,7 +347,8 @@ func TestWorkThatIsNotRecorded(t *testing.T) {
 	})
 }
 
-// Who takes a task, and says in the same breath what became of it, has taken it.
+// TestWhatIsTakenAndDoneAtOnce checks that an agent may start a task and respond to it in one
+// chunk.
 //
 // Rows: D-18, D-26.
 func TestWhatIsTakenAndDoneAtOnce(t *testing.T) {
@@ -366,7 +367,7 @@ func TestWhatIsTakenAndDoneAtOnce(t *testing.T) {
 	})
 }
 
-// requireFilledIn requires a response that is said again, with the metadata that it lacked.
+// requireFilledIn requires that a response is repeated with the metadata that it lacked.
 func requireFilledIn(t *testing.T, first, again string) {
 	t.Helper()
 	require.True(t, strings.HasPrefix(again, strings.TrimSuffix(strings.TrimSpace(first), "}")+`,"metadata":{"startedAt":`), again)

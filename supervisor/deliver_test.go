@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// A task is assigned when that is recorded, and runs when its agent has been
-// told: not before the notice was written.
+// TestToldTasksRun checks that a task is assigned when that is recorded, and runs only after the
+// notice was written to its agent.
 //
 // Rows: B-08, B-56, T-04.
 func TestToldTasksRun(t *testing.T) {
@@ -40,8 +40,8 @@ func TestToldTasksRun(t *testing.T) {
 	})
 }
 
-// An assignment for which there is no room waits for another agent; the one
-// that could not be told gets work again when it has read what there is.
+// TestUndeliveredAssignmentIsGivenToAnother checks that an assignment without room in the
+// mailbox goes to another agent. The first agent gets work again after it has read.
 //
 // Rows: B-08, B-56, T-04.
 func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
@@ -70,8 +70,8 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 	})
 }
 
-// An agent that is deaf for long is marked, has its assignments taken, and is
-// given work again when it has recovered.
+// TestDeafAgentIsGivenNothing checks that an agent that is deaf for long is marked and loses its
+// assignments. It gets work again when it has recovered.
 //
 // Rows: B-08, T-04.
 func TestDeafAgentIsGivenNothing(t *testing.T) {
@@ -94,7 +94,7 @@ func TestDeafAgentIsGivenNothing(t *testing.T) {
 	})
 }
 
-// Notices of many tasks are whole lines, each once, in order.
+// TestNoticesComeInOrder checks that notices of many tasks are whole lines, each once, in order.
 //
 // Rows: B-73, T-58.
 func TestNoticesComeInOrder(t *testing.T) {
@@ -119,8 +119,8 @@ func TestNoticesComeInOrder(t *testing.T) {
 	})
 }
 
-// A letter for a run that has ended reaches nobody: not the next run, which has
-// asked nothing.
+// TestLettersAreForOneRun checks that a letter for an ended run is not written to the next run,
+// which has requested nothing.
 //
 // Rows: B-21, B-30.
 func TestLettersAreForOneRun(t *testing.T) {
@@ -147,8 +147,8 @@ func TestLettersAreForOneRun(t *testing.T) {
 	})
 }
 
-// A reload changes who there is: what a new agent can do is given to it, and the
-// task of one that is taken out waits for another.
+// TestReloadChangesTheRoster checks a reload: a new agent gets the tasks that it can do, and the
+// task of a removed agent waits for another one.
 //
 // Rows: B-36, B-56.
 func TestReloadChangesTheRoster(t *testing.T) {
@@ -175,8 +175,8 @@ func TestReloadChangesTheRoster(t *testing.T) {
 	})
 }
 
-// Lines for one run are one write, as they are and in order, and become one note
-// that they were written; what is between them keeps its place.
+// TestLinesArePassedTogether checks that lines for one run are one write, unchanged and in
+// order, with one receipt. Letters between them keep their place.
 //
 // Rows: C-16.
 func TestLinesArePassedTogether(t *testing.T) {
@@ -214,8 +214,9 @@ func TestLinesArePassedTogether(t *testing.T) {
 	})
 }
 
-// A session message does not overtake one that the run has missed: until that is known,
-// what was sent after it is refused as well, even if there is room again.
+// TestNothingOvertakesWhatWasMissed checks that a session message does not overtake one that the
+// run has missed. Until the loss is handled, later messages are refused too, even if there is
+// room again.
 //
 // Rows: C-91, C-92.
 func TestNothingOvertakesWhatWasMissed(t *testing.T) {
@@ -250,8 +251,8 @@ func TestNothingOvertakesWhatWasMissed(t *testing.T) {
 	})
 }
 
-// An agent that has not read is given again what there is as soon as it reads,
-// and that is said once, however much it was not given meanwhile.
+// TestHopeIsToldOnce checks that an agent that reads again gets everything at once. Its recovery
+// is reported once, however much it had missed.
 //
 // Rows: B-08, C-91, T-04.
 func TestHopeIsToldOnce(t *testing.T) {

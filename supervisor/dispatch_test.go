@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Decide, record, tell. Nothing leaves before the record has it: no answer, no
-// notice, no event, no status.
+// TestNothingIsToldBeforeItIsRecorded checks the order: decide, record, tell. No reply, notice,
+// event or status leaves before it is recorded.
 //
 // Rows: B-51, B-56.
 func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
@@ -51,8 +51,8 @@ func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 	})
 }
 
-// A question asked after a task was submitted is answered after it, and knows
-// of it; so is one that somebody else asks.
+// TestReadsComeAfterWrites checks that a read after a write, of the same or another agent, is
+// answered after it and sees it.
 //
 // Rows: B-26.
 func TestReadsComeAfterWrites(t *testing.T) {
@@ -77,8 +77,8 @@ func TestReadsComeAfterWrites(t *testing.T) {
 	})
 }
 
-// While one batch is being recorded the next one gathers: one sync serves all
-// who waited.
+// TestOneBatchServesAllWhoWait checks that the next batch gathers while one is being recorded:
+// one sync serves all waiting requests.
 func TestOneBatchServesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var crowd []Agent
@@ -107,8 +107,8 @@ func TestOneBatchServesAllWhoWait(t *testing.T) {
 	})
 }
 
-// What a record takes none of has not happened: whoever waits is refused,
-// nobody is told of anything, and everything stops in order.
+// TestRecordThatFails checks that a failed commit has no effect. Waiting requests are refused,
+// nothing is sent, and everything stops in order.
 //
 // Rows: B-21, B-74, B-75.
 func TestRecordThatFails(t *testing.T) {
@@ -137,9 +137,8 @@ func TestRecordThatFails(t *testing.T) {
 	})
 }
 
-// After the record has failed, what the supervisor sees is shown, without a
-// number, and leads to no words: an agent that is told of a task, or that its
-// question is over, could rely on it.
+// TestNothingFollowsABrokenRecord checks that after a failure of the log events are shown
+// without a number, and no letter is sent: an agent could rely on it.
 func TestNothingFollowsABrokenRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -186,9 +185,9 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 	})
 }
 
-// Answers to one agent keep the order of its requests, also when only one of two in a
-// chunk waits for the record: an agent that dies of a refusal dies of it before it is told
-// of what came later.
+// TestAnswersKeepTheOrderOfRequests checks that replies keep the order of requests, even if only
+// one of two in a chunk waits for the log. An agent that exits because of a refusal exits before
+// it gets later replies.
 //
 // Rows: B-62.
 func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
@@ -201,7 +200,7 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 		d.settle()
 		var order []string
 		d.watch.Answered = func(a Answered) { order = append(order, a.ID) }
-		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has told all it has
+		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has sent everything
 		var chunk []handlers.Input
 		for id, operation := range []string{"get-task", "submit-task", "query-agents"} {
 			r := &wire.Request{ID: strconv.Itoa(id), Operation: operation, Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
@@ -218,7 +217,8 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 	})
 }
 
-// A door waits for the record as an agent does.
+// TestDoorHearsOfARecordThatFails checks that a request over the API waits for the log as one of
+// an agent does.
 //
 // Rows: B-62.
 func TestDoorHearsOfARecordThatFails(t *testing.T) {
@@ -235,7 +235,8 @@ func TestDoorHearsOfARecordThatFails(t *testing.T) {
 	})
 }
 
-// A door hears that the disk hangs, and who leaves it is not waited for.
+// TestDoorHearsThatTheDiskHangs checks that a request over the API is told that the disk hangs,
+// and that one that was canceled is not waited for.
 //
 // Rows: B-29, B-62.
 func TestDoorHearsThatTheDiskHangs(t *testing.T) {
@@ -267,8 +268,8 @@ func TestDoorHearsThatTheDiskHangs(t *testing.T) {
 	})
 }
 
-// A disk that takes nothing for too long: who waits is told so, once. When it
-// goes on, what was asked has happened, and a repeat hears what became of it.
+// TestRecordThatHangs checks a disk that is blocked for too long. Each waiting request is told
+// once. When the disk goes on, the requests have taken effect, and a repeat gets the outcome.
 //
 // Rows: B-21, B-29, B-30.
 func TestRecordThatHangs(t *testing.T) {
@@ -297,8 +298,8 @@ func TestRecordThatHangs(t *testing.T) {
 	})
 }
 
-// The disk may answer in the very moment in which it is too late. Whoever comes
-// first, there is one answer.
+// TestRecordThatIsAlmostTooLate checks that there is one reply if the disk answers at the moment
+// of the timeout.
 //
 // Rows: B-21.
 func TestRecordThatIsAlmostTooLate(t *testing.T) {
@@ -325,7 +326,7 @@ func TestRecordThatIsAlmostTooLate(t *testing.T) {
 	}
 }
 
-// A mistake of ours costs the request that met it.
+// TestDecisionThatPanics checks that a panic costs only its request.
 //
 // Rows: B-75.
 func TestDecisionThatPanics(t *testing.T) {

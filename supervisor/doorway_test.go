@@ -14,8 +14,7 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// doors is a Doorway that remembers what was asked of it. Agents are started by
-// several goroutines.
+// doors is a Doorway that records its calls. Agents are started by several goroutines.
 type doors struct {
 	env []string
 	err error
@@ -39,15 +38,15 @@ func (d *doors) tell(what string) {
 	d.told = append(d.told, what)
 }
 
-// asked is what was asked so far, and for which runs.
+// asked returns the calls so far, and their runs.
 func (d *doors) asked() (told, runs []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.told), slices.Clone(d.runs)
 }
 
-// A run has a way to the door of its own from before it begins until nothing is
-// left of it: that of the last run is shut when the next one's opens.
+// TestEachRunHasItsDoor checks that a run has its own access to the API from before it begins
+// until all of it has ended. The access of the last run is closed when the next one opens.
 //
 // Rows: K-18.
 func TestEachRunHasItsDoor(t *testing.T) {
@@ -80,8 +79,8 @@ func TestEachRunHasItsDoor(t *testing.T) {
 	})
 }
 
-// An agent that cannot be started has no door either, one that gets none starts
-// without, and one that has joined by a pipe has none.
+// TestRunsWithoutADoor checks which runs have no access to the API: an agent that cannot be
+// started, one whose access failed, which starts without it, and one that joined by a pipe.
 func TestRunsWithoutADoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &doors{env: []string{"ORC_TOKEN=t"}, err: errors.New("no room")}

@@ -15,7 +15,7 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// real are messages as agents send them.
+// real lists messages as agents send them.
 var real = []string{
 	`{"type":"request:query-agents","id":"a1","timestamp":"2026-11-21T10:00:00Z","payload":{"role":"worker","status":"idle","capabilities":["go"]}}`,
 	`{"type":"request:query-tasks","id":"a2","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued","requiredRole":"worker","limit":10}}`,
@@ -39,7 +39,7 @@ var real = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"bus_poll","params":{}}`,
 }
 
-// mutation is a real message with a few random things done to it.
+// mutation returns a real message with a few random changes.
 func mutation(chance *rand.Rand) []byte {
 	line := []byte(real[chance.IntN(len(real))])
 	for range 1 + chance.IntN(4) {
@@ -72,7 +72,7 @@ func mutation(chance *rand.Rand) []byte {
 	return line
 }
 
-// echoing says of everything that it is handed that it is done.
+// echoing reports everything that it is given as completed.
 func echoing(p *player) int {
 	for line := p.read(); line != ""; line = p.read() {
 		var about struct{ ID string }
@@ -83,8 +83,8 @@ func echoing(p *player) int {
 	return 0
 }
 
-// A million mutated messages end with a healthy orchestrator: it answers, its
-// agents run, and nothing was decided wrong enough to be logged as a fault.
+// TestAMillionMutations checks that a million mutated messages leave a healthy orchestrator. It
+// answers, its agents run, and no fault was logged.
 //
 // Rows: B-03, B-05, B-76, T-01, T-03.
 func TestAMillionMutations(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAMillionMutations(t *testing.T) {
 		lines := rounds(1_000_000)
 		answers := make(chan string, 1)
 		noise := func(p *player) int {
-			go func() { // reads, so that it is never the one that everybody waits for
+			go func() { // reads, so that no other agent ever waits for it
 				for {
 					line := p.read()
 					if line == "" {
@@ -119,7 +119,7 @@ func TestAMillionMutations(t *testing.T) {
 			<-p.signals
 			return 0
 		}
-		var log bytes.Buffer // hclog writes under a lock of its own
+		var log bytes.Buffer // hclog locks its output
 		options := Options{
 			Record:   newLedger(),
 			Protocol: Protocol{Rate: 1 << 30, Burst: 1 << 30},

@@ -13,9 +13,9 @@ import (
 	"orchestrator/wire"
 )
 
-// Torture row 8, the part about time: an agent that reads nothing is marked
-// within its write timeout, whole lines only ever reach it, and the others do
-// not feel it.
+// TestDeafAgentIsMarkedAndRecovers is the timing of torture row 8. An agent that does not read
+// is marked within its write timeout and only ever gets whole lines. Other agents are not
+// affected.
 //
 // Rows: T-04.
 func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"orchestrator/wire"
 )
 
-// past writes a log file as an earlier life would have left it: each line is
-// its second and its text.
+// past writes a log file as an earlier process would have left it: each line is its second and
+// its text.
 func past(t *testing.T, agent Agent, name string, lines ...string) {
 	t.Helper()
 	dir := filepath.Join(agent.Output.Dir, agent.Name)
@@ -53,7 +53,7 @@ func TestLogsOfEarlierLives(t *testing.T) {
 	})
 }
 
-// What cannot be read is an error, not the end of the lines.
+// TestLogsThatCannotBeRead checks that an unreadable file is an error, not the end of the lines.
 func TestLogsThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents := []Agent{{Name: "a"}}
@@ -68,8 +68,8 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// Who follows gets each line once, also those that come while what was said
-// before is read.
+// TestLogsFollowTakesUpWhereTheFilesEnd checks that a follower gets each line once, also the
+// ones printed while it reads the files.
 func TestLogsFollowTakesUpWhereTheFilesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents := []Agent{{Name: "a"}}

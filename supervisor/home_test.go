@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// far is a state directory whose path is too long for a socket.
+// far returns a state directory whose path is too long for a socket.
 func far(t *testing.T) (stateDir, runDir string) {
 	t.Helper()
 	runDir, err := os.MkdirTemp("", "run") // shorter than t.TempDir
@@ -43,7 +43,8 @@ func TestSocketDir(t *testing.T) {
 	require.DirExists(t, upper, "others of ours are in it")
 }
 
-// No level of it may be anything that a stranger could have made.
+// TestSocketDirOfAStranger checks that no level of the folder may be one that another user could
+// have made.
 func TestSocketDirOfAStranger(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(t *testing.T, upper, lower string)
@@ -81,7 +82,8 @@ func TestSocketDirOfAStranger(t *testing.T) {
 	}
 }
 
-// A socket in the state directory needs no folder, and takes none away.
+// TestSocketDirIsTheStateDir checks that a socket in the state directory needs no folder and
+// removes none.
 func TestSocketDirIsTheStateDir(t *testing.T) {
 	stateDir := t.TempDir()
 	require.NoError(t, os.Chmod(stateDir, 0o700))
@@ -91,7 +93,7 @@ func TestSocketDirIsTheStateDir(t *testing.T) {
 	require.DirExists(t, stateDir)
 }
 
-// indexOfPaths is an index of git.
+// indexOfPaths returns a git index.
 func indexOfPaths(paths ...string) []byte {
 	index := append([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00"), byte(len(paths)))
 	for _, path := range paths {
@@ -101,8 +103,8 @@ func indexOfPaths(paths ...string) []byte {
 	return index
 }
 
-// A folder is tracked if a path begins with its name, and not if it has that name within.
-// An index that is cut off does not panic.
+// TestTracked checks that a folder is tracked if a path begins with its name, and not if the
+// name only occurs within a path. A truncated index does not panic.
 func TestTracked(t *testing.T) {
 	t.Parallel()
 	text := indexOfPaths("a", "src/state/a.go", "state.go", "state/jwt.key", "states/b")
@@ -115,8 +117,8 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// What is in the way of a state directory, or in it, is not touched if an orchestrator of
-// ours did not make it.
+// TestHomeOfAStranger checks that a file in the way of a state directory, or in it, is not
+// touched if no orchestrator made it.
 func TestHomeOfAStranger(t *testing.T) {
 	index := indexOfPaths("a/state/jwt.key", "states/jwt.key")
 	for name, test := range map[string]struct {
@@ -186,7 +188,8 @@ func TestHomeOfAStranger(t *testing.T) {
 	}
 }
 
-// An orchestrator that was killed while it made its key left a second name of it.
+// TestHomeWithUnfinishedKey checks the second name of a key that an orchestrator left when it
+// was killed.
 func TestHomeWithUnfinishedKey(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -200,7 +203,8 @@ func TestHomeWithUnfinishedKey(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "jwt.key"))
 }
 
-// A state directory that was deleted is held until its orchestrator has ended.
+// TestHomeThatVanishes checks that a deleted state directory stays locked until its orchestrator
+// has ended.
 func TestHomeThatVanishes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	h, err := OpenHome(dir)

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// watcher writes down what a Watch hears.
+// watcher records the calls of a Watch.
 type watcher struct {
 	mu    sync.Mutex
 	heard []string
@@ -40,7 +40,7 @@ func (w *watcher) watch() Hooks {
 	}
 }
 
-// since are the lines that were heard since the last time, in order of the alphabet.
+// since returns the calls since its last call, sorted.
 func (w *watcher) since() []string {
 	synctest.Wait()
 	w.mu.Lock()
@@ -51,7 +51,7 @@ func (w *watcher) since() []string {
 	return lines
 }
 
-// A Watch hears of everything that somebody says, and of every fact that is kept.
+// TestWatch checks that a Watch gets every message and every recorded fact.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := team(t)
@@ -92,8 +92,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// The record is read from where the oldest open task comes from, and not from its
-// beginning.
+// TestHindsight checks that the log is read from the origin of the oldest open task, and not
+// from its beginning.
 func TestHindsight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := team(t)
@@ -110,7 +110,7 @@ func TestHindsight(t *testing.T) {
 			return 0
 		}
 		behind := func(since int64) int64 {
-			<-time.After(time.Second) // the bubble's: each task has a time of its own
+			<-time.After(time.Second) // of the bubble: each task has another time
 			h, err := p.Hindsight(t.Context(), since)
 			require.NoError(t, err)
 			return h.Behind

@@ -13,12 +13,12 @@ import (
 	"orchestrator/wire"
 )
 
-// taskFor is a request to submit a task for a worker.
+// taskFor returns a request to submit a task for a worker.
 func taskFor(id string) string {
 	return request(id, "submit-task", fmt.Sprintf(`{"type":"t","name":%q,"requiredRole":"worker"}`, id))
 }
 
-// obliging completes every task that it is given, and calls first for the first.
+// obliging completes every task that it is assigned, and calls first at the first one.
 func obliging(first func(r *player)) part {
 	return func(r *player) int {
 		for line := r.read(); line != ""; line = r.read() {
@@ -39,7 +39,8 @@ func obliging(first func(r *player)) part {
 	}
 }
 
-// A planner is waited for in each of its runs, whatever it has submitted before.
+// TestIdleWaitsForPlanners checks that every run of a planner is waited for, whatever an earlier
+// run has submitted.
 func TestIdleWaitsForPlanners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := 0
@@ -67,7 +68,8 @@ func TestIdleWaitsForPlanners(t *testing.T) {
 	})
 }
 
-// A worker that submits a part of its task is not waited for.
+// TestIdleDoesNotWaitForWorkers checks that a worker that submits a part of its task is not
+// waited for.
 func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{ExitWhenIdle: true},
@@ -86,7 +88,8 @@ func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 	})
 }
 
-// An agent that only submits, and is not a planner, has a while for its next task.
+// TestIdleLingers checks that an agent that only submits, and is not a planner, has some time
+// for its next task.
 func TestIdleLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: wire.RoleReviewer}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
@@ -105,7 +108,8 @@ func TestIdleLingers(t *testing.T) {
 	})
 }
 
-// What a follower skips is not even put into words; everything else comes.
+// TestSkippedEventsAreNotSpelled checks that events that a follower skips are not even encoded,
+// and that it gets all others.
 func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	f := output.NewFollower(false)
 	f.Skip(func(kind string) bool { return kind == wire.EventTaskProgress })

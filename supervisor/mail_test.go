@@ -18,12 +18,12 @@ import (
 	"orchestrator/wire"
 )
 
-// mailTo spells the request for a message.
+// mailTo returns the request that sends a message.
 func mailTo(id, to string, n int) string {
 	return request(id, "send-message", fmt.Sprintf(`{"to_actor":%q,"topic":"message.direct","payload":{"n":%d}}`, to, n))
 }
 
-// brought is the mail that a run was brought: what n each payload has.
+// brought returns the mail that a run got, as the n of each payload.
 func (a *talker) brought() (list []int) {
 	a.t.Helper()
 	for _, line := range a.told() {
@@ -48,15 +48,15 @@ func upTo(n int) (list []int) {
 	return list
 }
 
-// named is an agent with an actor of its own name.
+// named returns an agent with an actor of its name.
 func named(name string) Agent {
 	a := Agent{Name: name, Actor: "PO:" + name}
 	a.Restart.Policy = Always
 	return a
 }
 
-// Mail is brought to an agent as it comes, and what it has not acked is brought
-// again to its next run.
+// TestMailIsBrought checks that an agent gets its mail as it is sent, and that its next run gets
+// the unacknowledged mail again.
 //
 // Rows: E-26, E-27, E-35, E-36, E-40, T-34, T-35.
 func TestMailIsBrought(t *testing.T) {
@@ -81,7 +81,7 @@ func TestMailIsBrought(t *testing.T) {
 	})
 }
 
-// answer reads the answer to a request.
+// answer decodes the reply to a request.
 func (a *talker) answer(id string, v any) {
 	a.t.Helper()
 	for _, line := range a.told() {
@@ -94,8 +94,8 @@ func (a *talker) answer(id string, v any) {
 	require.Fail(a.t, "there is no answer to "+id)
 }
 
-// An agent that does not read has its mail wait in the record, not in its
-// mailbox; nobody else waits for it, and nothing is lost or said to be.
+// TestMailWaitsForSlowAgents checks that the mail of an agent that does not read waits in the
+// log, not in its mailbox. No other agent waits, and nothing is lost or reported as lost.
 //
 // Rows: E-09, E-27, E-28, B-08, T-04.
 func TestMailWaitsForSlowAgents(t *testing.T) {
@@ -122,8 +122,8 @@ func TestMailWaitsForSlowAgents(t *testing.T) {
 	})
 }
 
-// An answer that has to be read in the record waits for an agent that takes
-// nothing, and takes no memory meanwhile.
+// TestPagesWaitForSlowAgents checks that a reply that must be read from the log waits for a slow
+// agent without using memory.
 //
 // Rows: E-30, T-04.
 func TestPagesWaitForSlowAgents(t *testing.T) {
@@ -140,7 +140,7 @@ func TestPagesWaitForSlowAgents(t *testing.T) {
 		require.Equal(t, upTo(100), deaf.brought())
 		again := p.deafen(deaf)
 		asked := make(chan struct{})
-		go func() { // which waits too, after a while
+		go func() { // it blocks too, after a while
 			defer close(asked)
 			for n := range 50 {
 				deaf.says(request(fmt.Sprint("p", n), "poll-messages", `{}`)) // each page is some 17 KiB
@@ -159,8 +159,8 @@ func TestPagesWaitForSlowAgents(t *testing.T) {
 	})
 }
 
-// What is for everybody is brought to everybody but its sender; an agent that is
-// another actor with each run is brought nothing that was said before its time.
+// TestBroadcastsAreBrought checks that a broadcast reaches every agent but its sender. An agent
+// with another actor in each run gets no earlier mail.
 //
 // Rows: E-31, E-52, E-72, T-41.
 func TestBroadcastsAreBrought(t *testing.T) {
@@ -190,8 +190,8 @@ func TestBroadcastsAreBrought(t *testing.T) {
 	})
 }
 
-// A message with a key is there once, whoever sends it how often at the same
-// time: each is answered with the same message.
+// TestOneKeyIsOneMessage checks that concurrent sends with one key make one message, and that
+// all of them get it as reply.
 //
 // Rows: E-16, E-60, T-23.
 func TestOneKeyIsOneMessage(t *testing.T) {
@@ -230,14 +230,15 @@ func TestOneKeyIsOneMessage(t *testing.T) {
 	})
 }
 
-// blind is a record in which nothing can be found.
+// blind is a log whose searches fail.
 type blind struct{ *ledger }
 
 func (blind) Find(context.Context, wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) { yield(wire.Record{}, errors.New("no such sector")) }
 }
 
-// Whether a key was used cannot be told without the record: then nothing is sent.
+// TestNoKeyWithoutTheRecord checks that a message with a key is not sent if the log cannot be
+// searched for the key.
 //
 // Rows: E-16, E-57.
 func TestNoKeyWithoutTheRecord(t *testing.T) {
@@ -259,7 +260,8 @@ func TestNoKeyWithoutTheRecord(t *testing.T) {
 	})
 }
 
-// Whoever follows somebody's mail gets what is there, and then what comes.
+// TestFollowedMail checks that a follower of mail gets the existing mail first, and then the new
+// mail.
 //
 // Rows: E-08, E-09, E-32.
 func TestFollowedMail(t *testing.T) {
@@ -305,8 +307,8 @@ func TestFollowedMail(t *testing.T) {
 	})
 }
 
-// An actor that the configuration gives to another agent is not two runs at once:
-// the one that is to be it waits for the end of the other.
+// TestActorsThatMove checks that an actor that moves to another agent is never that of two runs
+// at once. The new run waits for the end of the old one.
 //
 // Rows: E-74.
 func TestActorsThatMove(t *testing.T) {
@@ -337,8 +339,8 @@ func TestActorsThatMove(t *testing.T) {
 	})
 }
 
-// An agent that does not read its mail is stalled, as one that does not read answers.
-// Nothing is lost by that.
+// TestUnreadMailStalls checks that an agent that does not read its mail is stalled, as one that
+// does not read replies. No mail is lost.
 //
 // Rows: B-08, E-27.
 func TestUnreadMailStalls(t *testing.T) {
@@ -369,7 +371,8 @@ func TestUnreadMailStalls(t *testing.T) {
 	})
 }
 
-// A bell is removed when its last listener ends, for whatever reason.
+// TestBellsAreTakenDown checks that a bell is removed when its last listener ends, for any
+// reason.
 func TestBellsAreTakenDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := talkers(t, named("one"))

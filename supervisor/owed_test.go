@@ -18,7 +18,7 @@ import (
 	"orchestrator/wire"
 )
 
-// patchy is a record that cannot be read for a while, and that counts who tries.
+// patchy is a log that cannot be read for a while, and counts the attempts.
 type patchy struct {
 	*ledger
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ func (p *patchy) illness(ill bool) {
 	p.ill = ill
 }
 
-// tries is how often it was read since it was asked last.
+// tries returns the number of reads since its last call.
 func (p *patchy) tries() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,9 +51,9 @@ func (p *patchy) tries() int {
 	return tried
 }
 
-// A response that cannot be read is tried again, a few times, and those behind it wait
-// for it. Its source is not taken for deaf meanwhile, nor afterwards: it gets what comes
-// next, and its next run the response.
+// TestResponsesThatCannotBeRead checks that an unreadable response is retried a few times, and
+// that later ones wait for it. Its source does not count as deaf: it gets the next messages, and
+// its next run the response.
 //
 // Rows: D-17, B-74.
 func TestResponsesThatCannotBeRead(t *testing.T) {
@@ -103,8 +103,8 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// owedMuch is a play in which the boss comes back, reads nothing, and is owed so many
-// responses: far more than its mailbox has room for.
+// owedMuch returns a play in which the boss restarts, does not read, and is owed many responses,
+// far more than its mailbox has room for.
 func owedMuch(t *testing.T, many int) (p *play, record *patchy, boss, w *talker, again func()) {
 	agents, parts, boss, w := handsOn(t, many+1)
 	agents[0].Restart, agents[0].Mailbox = always, stdin.Limits{Messages: 8, Bytes: 1 << 20}
@@ -128,8 +128,8 @@ func owedMuch(t *testing.T, many int) (p *play, record *patchy, boss, w *talker,
 	return p, record, boss, w, again
 }
 
-// Who is owed much gets it as it reads, in order: each response is read in the record
-// once, however many there are.
+// TestManyOwedResponses checks that owed responses are written in order, as fast as the agent
+// reads. Each is read from the log once.
 //
 // Rows: D-17, D-36, B-21.
 func TestManyOwedResponses(t *testing.T) {
@@ -150,8 +150,8 @@ func TestManyOwedResponses(t *testing.T) {
 	})
 }
 
-// What comes anew behind that waits in memory, and so not without end: what there is
-// too much of is lost, and brought out of the record when there is room.
+// TestNewResponsesBehindOwedOnes checks that new responses wait in memory behind owed ones, up
+// to a bound. Those beyond are dropped, and read from the log when there is room.
 //
 // Rows: D-17, B-21.
 func TestNewResponsesBehindOwedOnes(t *testing.T) {
@@ -175,8 +175,8 @@ func TestNewResponsesBehindOwedOnes(t *testing.T) {
 	})
 }
 
-// A run that ends, or closes its stdin, before it has read what it is owed leaves
-// nothing behind, and the next one gets all of it.
+// TestOwedResponsesOfRunsThatDoNotRead checks a run that ends, or closes its stdin, before it
+// has read its owed responses. It leaves nothing behind, and the next run gets all of them.
 //
 // Rows: D-17, D-36.
 func TestOwedResponsesOfRunsThatDoNotRead(t *testing.T) {

@@ -32,8 +32,8 @@ func TestGuestComesAndGoes(t *testing.T) {
 	})
 }
 
-// The last line counts without its end, and so does one that was sent together
-// with the end.
+// TestPipeLastLine checks that a last line counts without a newline, and also if it was sent
+// together with the end.
 func TestPipeLastLine(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		me := p.join("me")
@@ -45,8 +45,8 @@ func TestPipeLastLine(t *testing.T) {
 	})
 }
 
-// A question is answered before the pipe ends: by a person, or by its timeout.
-// The agent is given no work meanwhile.
+// TestPipeWaitsForItsAnswers checks that a question is answered before the pipe ends, by a
+// person or by its timeout. Meanwhile the agent gets no work.
 func TestPipeWaitsForItsAnswers(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		for _, answered := range []bool{true, false} {
@@ -70,8 +70,8 @@ func TestPipeWaitsForItsAnswers(t *testing.T) {
 	})
 }
 
-// What a pipe holds when it ends is done when it ended in order, and has failed
-// when it vanished.
+// TestPipeEndsWithATask checks that the task of a pipe is done if the pipe ended in order, and
+// failed if it vanished.
 func TestPipeEndsWithATask(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		me := p.join("me", "go")
@@ -95,8 +95,8 @@ func TestPipeEndsWithATask(t *testing.T) {
 	})
 }
 
-// Whoever vanishes while it waits for an answer does not keep its name, and
-// neither does one that does not read.
+// TestPipeVanishes checks that an agent that vanishes while it waits for a reply, or that does
+// not read, loses its name.
 func TestPipeVanishes(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		me := p.join("me")
@@ -117,8 +117,8 @@ func TestPipeVanishes(t *testing.T) {
 	})
 }
 
-// A pipe is told of a stop like any other agent, may have a last word, and is
-// cut when it stays.
+// TestPipeIsStopped checks that a pipe gets a stop notice like any other agent, may send a last
+// message, and is cut off if it stays.
 func TestPipeIsStopped(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		quick, slow := p.join("quick"), p.join("slow")
@@ -170,14 +170,14 @@ func TestPipeIsKilled(t *testing.T) {
 	})
 }
 
-// Somebody joins as an agent that does not run: what the file says of it holds,
-// its command is not started, and afterwards it is what it was.
+// TestJoinAsAnAgent checks that a pipe can join as an agent that does not run. The settings of
+// the file apply, its command is not started, and afterwards the agent is as before.
 func TestJoinAsAnAgent(t *testing.T) {
 	idle := Agent{Name: "idle", Description: "idle", Role: wire.RoleReviewer, Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
 	done := Agent{Name: "done", Restart: Restart{Policy: Never}}
 	pipes(t, []Agent{idle, done}, func(t *testing.T, p *play) {
 		p.mu.Lock()
-		_ = p.live["done"].theirs.Close() // it ends by itself
+		_ = p.live["done"].theirs.Close() // it exits by itself
 		p.mu.Unlock()
 		synctest.Wait()
 		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"done"}})
@@ -235,7 +235,8 @@ func TestJoinIsRefused(t *testing.T) {
 	})
 }
 
-// Whoever wants to join and goes before it was accepted leaves nothing behind.
+// TestJoinThatIsNotAccepted checks that a pipe that leaves before it was accepted leaves nothing
+// behind.
 func TestJoinThatIsNotAccepted(t *testing.T) {
 	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
 		for _, name := range []string{"idle", "me"} {
@@ -289,7 +290,8 @@ func TestReloadWithGuests(t *testing.T) {
 	})
 }
 
-// Guests are not there to be restarted, and keep a team from being idle.
+// TestGuestsAmongOthers checks that a guest cannot be restarted, and that a team with a guest is
+// not idle.
 func TestGuestsAmongOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

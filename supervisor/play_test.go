@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A play is a supervisor whose agents are functions, in a bubble of fake time.
+// play is a supervisor whose agents are functions, in a bubble of fake time.
 type play struct {
 	*Supervisor
 	t      *testing.T
@@ -35,13 +35,13 @@ type play struct {
 	parts  map[string]part
 	starts map[string][]time.Time
 	live   map[string]*player
-	order  []string // "+a" started, "-a" ended
+	order  []string // "+a": started, "-a": ended
 }
 
-// part is what an agent does. What it returns is its exit code.
+// part is the behavior of an agent. Its result is the exit code.
 type part func(*player) int
 
-// player is one run of a part: a Process as the supervisor sees it.
+// player is one run of a part: a Process for the supervisor.
 type player struct {
 	spec    child.Spec
 	pid     int
@@ -54,7 +54,7 @@ type player struct {
 	kill    sync.Once
 	left    []child.Process
 
-	speaking sync.Mutex // held while it speaks, which ends before it has ended
+	speaking sync.Mutex // held while it prints; a run ends after its last line
 	silent   bool
 }
 
@@ -78,13 +78,13 @@ func (p *player) say(text string) {
 	}
 }
 
-// read returns the next line of stdin, "" at its end.
+// read returns the next line of stdin, or "" at its end.
 func (p *player) read() string {
 	line, _ := p.in.ReadString('\n')
 	return strings.TrimSuffix(line, "\n")
 }
 
-// perform makes a play in the test's bubble. Parts are given by agent name.
+// perform starts a play in the test's bubble. It takes the parts by agent name.
 func perform(t *testing.T, options Options, agents []Agent, parts map[string]part) *play {
 	p := &play{t: t, parts: parts, starts: make(map[string][]time.Time), live: make(map[string]*player), result: make(chan error, 1)}
 	options.Name = "play"
@@ -108,7 +108,7 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 	return p
 }
 
-// defaults are those of the configuration language.
+// defaults sets the defaults of the configuration language.
 func defaults(t *testing.T, a *Agent) {
 	a.Capacity = max(1, a.Capacity)
 	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, "/", true, 1<<20
@@ -132,7 +132,7 @@ func defaults(t *testing.T, a *Agent) {
 	a.Output = output.Limits{Dir: t.TempDir(), MaxSize: 1 << 20, Keep: 8, Tail: 200}
 }
 
-// start makes a run, as a child.Host would.
+// start starts a run, as a child.Host would.
 func (p *play) start(spec child.Spec) (Process, error) {
 	name := spec.Command[0]
 	p.mu.Lock()
@@ -189,7 +189,7 @@ func (p *play) stop() error {
 	return p.end()
 }
 
-// state of an agent now.
+// view returns the current state of an agent.
 func (p *play) view(name string) wire.AgentView {
 	synctest.Wait()
 	status, err := p.Status(p.t.Context())
@@ -199,8 +199,7 @@ func (p *play) view(name string) wire.AgentView {
 	return status.Agents[i]
 }
 
-// told lists "agent kind: text" of all events so far, without those that are
-// there only for the record.
+// told lists "agent kind: text" of all events so far, without those that are only for the log.
 func (p *play) told() []string {
 	synctest.Wait()
 	events, _, _ := p.audience.Recent.After(0)
@@ -226,7 +225,7 @@ func (p *play) count(kind string) int {
 	return n
 }
 
-// pending is a request that was made in the background.
+// pending is a request made in the background.
 type pending struct {
 	t    *testing.T
 	done chan answered
@@ -237,14 +236,14 @@ type answered struct {
 	err      error
 }
 
-// ask makes a request and leaves it waiting.
+// ask makes a request in the background.
 func (p *play) ask(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error), names ...string) pending {
 	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
 		return do(ctx, wire.AgentsRequest{Agents: names})
 	})
 }
 
-// apply makes changes and leaves the wait for what becomes of them.
+// apply applies changes and waits for their outcomes in the background.
 func (p *play) apply(changes ...Change) pending {
 	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
 		wait, err := p.Apply(ctx, changes, p.options.Sessions)
@@ -265,7 +264,7 @@ func (p *play) pend(do func(context.Context) ([]wire.AgentOutcome, error)) pendi
 	return r
 }
 
-// outcomes of a request that must have been answered by now.
+// outcomes returns the outcomes of a request, which must have ended.
 func (r pending) outcomes() []wire.AgentOutcome {
 	r.t.Helper()
 	synctest.Wait()
@@ -279,7 +278,7 @@ func (r pending) outcomes() []wire.AgentOutcome {
 	}
 }
 
-// sequence is the order of starts and ends so far.
+// sequence returns the starts and ends so far, in order.
 func (p *play) sequence() []string {
 	synctest.Wait()
 	p.mu.Lock()
@@ -287,14 +286,14 @@ func (p *play) sequence() []string {
 	return slices.Clone(p.order)
 }
 
-// agentOf is an agent with the defaults.
+// agentOf returns an agent with the defaults.
 func agentOf(t *testing.T, name string, dependsOn ...string) Agent {
 	a := Agent{Name: name, DependsOn: dependsOn}
 	defaults(t, &a)
 	return a
 }
 
-// Parts.
+// The parts.
 func untilEOF(p *player) int {
 	for p.read() != "" {
 	}
@@ -302,7 +301,7 @@ func untilEOF(p *player) int {
 }
 
 func untilSignal(p *player) int {
-	go func() { // its stdin is read all the same
+	go func() { // stdin is read all the same
 		for p.read() != "" {
 		}
 	}()
@@ -310,7 +309,7 @@ func untilSignal(p *player) int {
 	return 143
 }
 
-// slowly takes a while to end after the end of its stdin.
+// slowly ends a while after the end of its stdin.
 func slowly(d time.Duration) part {
 	return func(p *player) int {
 		for p.read() != "" {

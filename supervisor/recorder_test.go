@@ -17,8 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A team's life: tasks in every state, a question, a key, and an agent that has
-// died.
+// liveALittle makes tasks in every state, a question, a key, and an agent that has crashed.
 func liveALittle(t *testing.T, p *play, all []*talker) {
 	boss, w := all[0], all[1]
 	synctest.Wait()
@@ -32,12 +31,12 @@ func liveALittle(t *testing.T, p *play, all []*talker) {
 	synctest.Wait()
 }
 
-// team is a boss and a worker.
+// team returns a boss and a worker.
 func team(t *testing.T) ([]Agent, map[string]part, []*talker) {
 	return talkers(t, Agent{Name: "boss", Role: wire.RolePlanner, OnExit: "auto"}, worker("w", 1))
 }
 
-// replayed is the State that facts make.
+// replayed returns the State that facts give.
 func replayed(t *testing.T, facts []wire.Record) *handlers.State {
 	t.Helper()
 	s := handlers.New(handlers.Rules{})
@@ -47,7 +46,8 @@ func replayed(t *testing.T, facts []wire.Record) *handlers.State {
 	return s
 }
 
-// At the end the State is kept, and it is what the facts make.
+// TestStateIsKeptAtTheEnd checks that the State is kept at the end, and equals a replay of the
+// facts.
 func TestStateIsKeptAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := team(t)
@@ -67,7 +67,8 @@ func TestStateIsKeptAtTheEnd(t *testing.T) {
 	})
 }
 
-// A State is kept every so many facts, behind all that it includes.
+// TestStateIsKeptNowAndThen checks that a State is kept after a number of facts, and never
+// before all facts that it includes.
 func TestStateIsKeptNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -90,7 +91,7 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 	})
 }
 
-// keepEvery has the State kept after so many facts.
+// keepEvery makes the State be kept after so many facts.
 func (p *play) keepEvery(facts int) {
 	synctest.Wait()
 	p.dispatcher.mu.Lock()
@@ -98,7 +99,7 @@ func (p *play) keepEvery(facts int) {
 	p.dispatcher.every = facts
 }
 
-// A State that grows with each fact is kept as well.
+// TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too.
 func TestStateIsKeptWithManyTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -118,8 +119,8 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 	})
 }
 
-// A State is not offered to a record that has not taken its facts yet, nor to one that
-// never will.
+// TestStateWaitsForItsFacts checks that a State is not offered to a log that has not committed
+// its facts, or never will.
 func TestStateWaitsForItsFacts(t *testing.T) {
 	idle := make([]handlers.Input, 60)
 	for i := range idle {
@@ -150,7 +151,8 @@ func TestStateWaitsForItsFacts(t *testing.T) {
 	})
 }
 
-// While the last State is kept, it can be told: nothing ends the program meanwhile.
+// TestKeeping checks that Keeping reports the last State while it is being kept, because the end
+// of the program waits for it.
 func TestKeeping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -168,8 +170,8 @@ func TestKeeping(t *testing.T) {
 	})
 }
 
-// A record that is not in its place any more is noticed within a second, also when
-// nothing is to be recorded, and before a batch after a pause.
+// TestRecordThatIsLost checks that a log that was moved or deleted is noticed within a second,
+// even without commits, and before a batch after a pause.
 func TestRecordThatIsLost(t *testing.T) {
 	gone := errors.New("events.db was deleted")
 	for name, busy := range map[string]bool{"idle": false, "with a batch": true} {
@@ -200,8 +202,8 @@ func TestRecordThatIsLost(t *testing.T) {
 	}
 }
 
-// A start from the kept State and the facts behind it is the same as one from
-// all facts, and goes on in the same way.
+// TestRestartFromSnapshot checks that a start from the kept State and later facts equals one
+// from all facts, and continues in the same way.
 func TestRestartFromSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -209,7 +211,7 @@ func TestRestartFromSnapshot(t *testing.T) {
 			agents, parts, all := team(t)
 			p := perform(t, Options{Record: record}, agents, parts)
 			liveALittle(t, p, all)
-			record.forgets = life > 0 // the lives after the first are all tail
+			record.forgets = life > 0 // later processes keep no State
 			require.NoError(t, p.stop())
 		}
 		seq, _, err := record.Snapshot(t.Context())
@@ -223,7 +225,8 @@ func TestRestartFromSnapshot(t *testing.T) {
 	})
 }
 
-// A kept State that nobody can read is passed over: the facts tell everything.
+// TestRestartFromUnreadableSnapshot checks that an unreadable State is ignored, because the
+// facts are complete.
 func TestRestartFromUnreadableSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -241,8 +244,8 @@ func TestRestartFromUnreadableSnapshot(t *testing.T) {
 	})
 }
 
-// A record of a kind from the future is an error that names it: nothing starts
-// behind facts that are not understood.
+// TestRestartFromTheFuture checks that a record of an unknown kind is an error that names it: no
+// start may ignore facts.
 func TestRestartFromTheFuture(t *testing.T) {
 	record := eventlog.NewMemory()
 	facts := []wire.Record{{At: time.Now(), Kind: wire.EventUp, Payload: []byte(`{}`)}, {At: time.Now(), Kind: "task.teleported", Payload: []byte(`{}`)}}
@@ -252,8 +255,7 @@ func TestRestartFromTheFuture(t *testing.T) {
 	require.ErrorContains(t, err, "record 2")
 }
 
-// killed plays a life that ends without an end: the record takes nothing of it
-// any more from some moment on.
+// killed returns the log of a process that was killed: it commits nothing more.
 func (l *ledger) killed(t *testing.T) *ledger {
 	t.Helper()
 	next := newLedger()
@@ -266,8 +268,8 @@ func (l *ledger) killed(t *testing.T) *ledger {
 	return next
 }
 
-// After a kill every task goes on, whatever on_exit is; questions wait; and what was
-// asked before is known.
+// TestLifeAfterAKill checks that after a kill every task continues, whatever on_exit is.
+// Questions wait, and earlier requests are known.
 //
 // Rows: B-30, B-57, T-57.
 func TestLifeAfterAKill(t *testing.T) {
@@ -304,8 +306,8 @@ func TestLifeAfterAKill(t *testing.T) {
 	}
 }
 
-// An agent that is no longer in the file when the orchestrator comes back is
-// forgotten, and its task is given to one that runs, once.
+// TestLifeWithoutAnAgent checks that an agent removed from the file before a restart is
+// forgotten. Its task is assigned once to a running agent.
 //
 // Rows: B-56.
 func TestLifeWithoutAnAgent(t *testing.T) {
@@ -331,7 +333,8 @@ func TestLifeWithoutAnAgent(t *testing.T) {
 	})
 }
 
-// Events come from memory and from the record, in one row without holes.
+// TestEventsOfEarlierLives checks that events from memory and from the log form one sequence
+// without gaps.
 func TestEventsOfEarlierLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()

@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jumped is a time as if the clock had been set by d when it was read: its wall part is
-// d off, its monotonic part is not.
+// jumped returns a time as if the clock had been off by d when it was read. Only the wall time
+// changes, not the monotonic reading.
 func jumped(at time.Time, d time.Duration) time.Time {
 	const nsecShift = 30 // of package time: the seconds are above the nanoseconds
 	*(*uint64)(unsafe.Pointer(&at)) += uint64(int64(d/time.Second)) << nsecShift
 	return at
 }
 
-// The window of restarts is that of the monotonic clock: a clock that is set does not
-// empty it.
+// TestRestartWindowIsMonotonic checks that the restart window uses the monotonic clock: setting
+// the clock does not empty it.
 func TestRestartWindowIsMonotonic(t *testing.T) {
 	first := time.Now()
 	require.Zero(t, first.Sub(jumped(first, -time.Hour)), "package time keeps times in another way now")

@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// kitchen is a session of three.
+// kitchen is a session with three members.
 var kitchen = wire.SessionSpec{
 	ID: "kitchen", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview,
 	Members: []wire.SessionMember{
@@ -24,19 +24,18 @@ var kitchen = wire.SessionSpec{
 	},
 }
 
-// cooks are its members, and who is none. Whoever ends badly comes back.
+// cooks returns its members and an agent that is not a member. An agent that fails is restarted.
 func cooks(t *testing.T) (agents []Agent, parts map[string]part, lead, coder, critic, guest *talker) {
 	agents, parts, all := talkers(t, Agent{Name: "lead"}, Agent{Name: "coder"}, Agent{Name: "critic"}, Agent{Name: "guest"})
 	return agents, parts, all[0], all[1], all[2], all[3]
 }
 
-// inKitchen are the options of a play with that session.
+// inKitchen returns the options of a play with that session.
 func inKitchen(record Record) Options {
 	return Options{Record: record, Protocol: freely, Sessions: []wire.SessionSpec{kitchen}}
 }
 
-// remark is a message of the kitchen that has all it needs, and a space that
-// nobody else would put there.
+// remark returns a complete message of the kitchen, with a space that no encoder puts there.
 func remark(number int, from, to string) string {
 	kind := func(name string) string {
 		for _, m := range kitchen.Members {
@@ -59,14 +58,14 @@ func remarks(n int, from, to string) (lines []string) {
 	return lines
 }
 
-// aborted ends the kitchen.
+// aborted returns a message that aborts the kitchen.
 func aborted(id string) string {
 	return fmt.Sprintf(`{"message_id":%q,"timestamp":%q,"sequence_number":1,"from_agent":{"agent_id":"lead","agent_type":"architect"},`+
 		`"to_agent":{"agent_id":"coder","agent_type":"developer"},"message_type":"abort",`+
 		`"payload":{"scope":"session","target_id":"kitchen","reason":"the gas is off","cleanup_required":false}}`, id, noon)
 }
 
-// lines are what the agent's run was told so far, as it was written.
+// lines returns the lines written to the agent's run so far.
 func (a *talker) lines() []string {
 	synctest.Wait()
 	a.mu.Lock()
@@ -74,8 +73,8 @@ func (a *talker) lines() []string {
 	return slices.Clone(a.heard)
 }
 
-// undelivered are the details of the refusals that the agent's run was told, with
-// the id of the message before them.
+// undelivered returns the details of the refusals written to the agent's run, each after the id
+// of its message.
 func (a *talker) undelivered() (all []string) {
 	a.t.Helper()
 	for _, line := range a.told() {
@@ -87,7 +86,7 @@ func (a *talker) undelivered() (all []string) {
 	return all
 }
 
-// bothWays has something played with a record and without.
+// bothWays runs a play with a log and without one.
 func bothWays(t *testing.T, do func(*testing.T, Record)) {
 	for name, record := range map[string]func() Record{"record": func() Record { return newLedger() }, "none": func() Record { return nil }} {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +95,8 @@ func bothWays(t *testing.T, do func(*testing.T, Record)) {
 	}
 }
 
-// A message of a session is written to which agent it is for as it came, byte for byte.
-// Nobody else hears of it, and whoever said it hears nothing.
+// TestSessionMessagesArePassedOn checks that a message of a session is written to its receiver
+// byte for byte. No other agent gets it, and its sender gets nothing.
 //
 // Rows: C-01, C-16.
 func TestSessionMessagesArePassedOn(t *testing.T) {
@@ -119,9 +118,9 @@ func TestSessionMessagesArePassedOn(t *testing.T) {
 	})
 }
 
-// Many messages cost few batches and few decisions that wait for one another,
-// stay in order and are all there; who says them without a pause is not kept from
-// it by answers that never come.
+// TestManySessionMessages checks that many messages take few batches and decisions, keep their
+// order and all arrive. A sender without a pause is not blocked, because there are no replies to
+// wait for.
 //
 // Rows: B-21, C-16.
 func TestManySessionMessages(t *testing.T) {
@@ -148,7 +147,8 @@ func TestManySessionMessages(t *testing.T) {
 	})
 }
 
-// Who asks for a message to be said is answered, once, at whatever door.
+// TestSessionMessagesThatAreAskedFor checks that a request to send a message has one reply, over
+// any transport.
 //
 // Rows: B-21, C-16.
 func TestSessionMessagesThatAreAskedFor(t *testing.T) {
@@ -163,8 +163,8 @@ func TestSessionMessagesThatAreAskedFor(t *testing.T) {
 	})
 }
 
-// What makes no sense is given back to whoever said it, with what became of it,
-// and nobody else hears of it. It is in the audit by its type.
+// TestSessionMessagesThatAreRefused checks that an invalid message is returned to its sender
+// with the outcome, and reaches no other agent. The audit has it by its type.
 //
 // Rows: B-81, C-08, C-09, C-90, C-97, K-06, T-53.
 func TestSessionMessagesThatAreRefused(t *testing.T) {
@@ -198,9 +198,9 @@ func TestSessionMessagesThatAreRefused(t *testing.T) {
 	})
 }
 
-// The same message twice is the same message: it is delivered once, and nobody is
-// to blame. Another one with its id is refused. So it is when the record has to
-// tell, which is still being written.
+// TestSessionMessagesThatComeAgain checks that a repeated message is delivered once, without an
+// error. Another message with its id is refused. The same holds while the first is still being
+// recorded.
 //
 // Rows: C-02, T-23, T-26.
 func TestSessionMessagesThatComeAgain(t *testing.T) {
@@ -225,8 +225,8 @@ func TestSessionMessagesThatComeAgain(t *testing.T) {
 	})
 }
 
-// A line that is too long, and was cut, is refused like any other, and stays in
-// the log: its author should find it.
+// TestSessionMessageThatIsTooLong checks that a line that was cut because it is too long is
+// refused, and stays in the log for its author.
 //
 // Rows: C-97, T-01.
 func TestSessionMessageThatIsTooLong(t *testing.T) {
@@ -242,7 +242,8 @@ func TestSessionMessageThatIsTooLong(t *testing.T) {
 	})
 }
 
-// Messages of sessions count against the limit like requests.
+// TestLimitOfSessionMessages checks that session messages count against the limit, as requests
+// do.
 //
 // Rows: B-63, C-90, T-24.
 func TestLimitOfSessionMessages(t *testing.T) {
@@ -260,8 +261,8 @@ func TestLimitOfSessionMessages(t *testing.T) {
 	})
 }
 
-// A message that was granted and then could not be recorded was never said:
-// nobody hears it, and whoever said it is told so, once.
+// TestSessionMessageThatIsNotRecorded checks that a message that could not be recorded reaches
+// no agent, and that its sender is told once.
 //
 // Rows: B-21, B-74, C-90.
 func TestSessionMessageThatIsNotRecorded(t *testing.T) {
@@ -284,8 +285,8 @@ func TestSessionMessageThatIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A disk that hangs: whoever says something is told that it may not have been
-// said; it is passed on when the disk goes on, and saying it again is no mistake.
+// TestSessionMessageWhileTheDiskHangs checks a disk that hangs. The sender is told that its
+// message may be lost. It is passed on when the disk goes on, and repeating it is not an error.
 //
 // Rows: B-29, C-02, C-90.
 func TestSessionMessageWhileTheDiskHangs(t *testing.T) {
@@ -312,8 +313,8 @@ func TestSessionMessageWhileTheDiskHangs(t *testing.T) {
 	})
 }
 
-// How long a message took is counted from when it came to when it was decided
-// about, and is in its log.
+// TestSessionMessagesAreTimed checks that the log has the time between the arrival of a message
+// and its decision.
 //
 // Rows: C-99.
 func TestSessionMessagesAreTimed(t *testing.T) {

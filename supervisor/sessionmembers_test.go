@@ -13,8 +13,9 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A member that does not read is felt by nobody else. What it has no room for is
-// tried again when it reads, in order, and its sender is told how it goes.
+// TestMemberThatDoesNotRead checks that a member that does not read affects no other agent.
+// Messages without room are retried in order when it reads, and their sender is told of the
+// progress.
 //
 // Rows: C-91, T-04.
 func TestMemberThatDoesNotRead(t *testing.T) {
@@ -47,7 +48,8 @@ func TestMemberThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// What a run has not read when it dies is brought to the next one.
+// TestRunThatEndsBeforeItIsTold checks that messages that a run has not read before its end are
+// written to the next one.
 //
 // Rows: C-16, C-91.
 func TestRunThatEndsBeforeItIsTold(t *testing.T) {
@@ -70,8 +72,9 @@ func TestRunThatEndsBeforeItIsTold(t *testing.T) {
 	})
 }
 
-// What waits for an agent that is not coming back is given up at once, and its
-// sender is told: whether it has ended well, or was stopped between two runs.
+// TestMemberThatDoesNotComeBack checks that messages for an agent that will not restart are
+// given up at once, and that their sender is told. The agent has ended well, or was stopped
+// between two runs.
 //
 // Rows: C-90, C-91.
 func TestMemberThatDoesNotComeBack(t *testing.T) {
@@ -105,8 +108,9 @@ func TestMemberThatDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// An abort of the session reaches its members, then they are stopped, and they
-// stay stopped. Others go on. The next start of the orchestrator is a new one.
+// TestAbortedSessionStops checks that the abort of a session reaches its members, which are then
+// stopped and stay stopped. Other agents go on. The session is new at the next start of the
+// orchestrator.
 //
 // Rows: C-70, C-72.
 func TestAbortedSessionStops(t *testing.T) {
@@ -145,8 +149,8 @@ func TestAbortedSessionStops(t *testing.T) {
 	})
 }
 
-// Whom a session stops is stopped as by hand; some of them may be nobody here, and
-// what is not recorded stops nobody.
+// TestSessionThatIsOver checks that a session stops its agents as a person does. Unknown agents
+// are ignored, and a record without agents stops none.
 func TestSessionThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, _, coder, _, _ := cooks(t)
@@ -165,8 +169,8 @@ func TestSessionThatIsOver(t *testing.T) {
 	})
 }
 
-// A run of a member knows its session: the first one, where it is in several. What
-// it would have been told otherwise is gone.
+// TestMembersKnowTheirSession checks that a run of a member knows its session, the first one if
+// it has several. It has no variables of other sessions.
 //
 // Rows: C-72.
 func TestMembersKnowTheirSession(t *testing.T) {
@@ -204,7 +208,8 @@ func TestMembersKnowTheirSession(t *testing.T) {
 	})
 }
 
-// A reload opens sessions and ends them, without touching their members.
+// TestReloadChangesSessions checks that a reload opens and closes sessions without affecting
+// their members.
 //
 // Rows: C-72.
 func TestReloadChangesSessions(t *testing.T) {
@@ -230,8 +235,8 @@ func TestReloadChangesSessions(t *testing.T) {
 	})
 }
 
-// Whoever has joined by a pipe may be a member. What waits for one who leaves is
-// given up; another who joins by the name goes on with what is said from then on.
+// TestMemberAtAPipe checks that an agent that joined by a pipe can be a member. Messages for one
+// that leaves are given up; another one of that name gets later messages.
 //
 // Rows: C-16, C-91.
 func TestMemberAtAPipe(t *testing.T) {

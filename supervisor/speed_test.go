@@ -16,14 +16,14 @@ import (
 	"orchestrator/wire"
 )
 
-// nothing is a stream that takes everything at once.
+// nothing is a stream that accepts everything at once.
 type nothing struct{}
 
 func (nothing) Write(text []byte) (int, error)    { return len(text), nil }
 func (nothing) TryWrite(text []byte) (int, error) { return len(text), nil }
 func (nothing) SetWriteDeadline(time.Time) error  { return nil }
 
-// mouth is an agent without a process, whose output a benchmark makes.
+// mouth is an agent without a process, whose output the benchmark makes.
 type mouth struct {
 	*Supervisor
 	speech *output.Run
@@ -55,7 +55,7 @@ func newMouth(b *testing.B, record Record) *mouth {
 
 const perChunk = 64
 
-// end prints what one request cost, and sees that none was refused.
+// end reports the cost of one request, and requires that none was refused.
 func (o *mouth) end(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perChunk, "ns/request")
 	_, _, refused := o.mail.Waiting()
@@ -63,8 +63,8 @@ func (o *mouth) end(b *testing.B) {
 	o.dispatcher.close()
 }
 
-// BenchmarkAsks is the way of a chunk of 64 requests through one agent's
-// goroutine: split, parsed, decided, answered in one write, and noted.
+// BenchmarkAsks measures a chunk of 64 requests in one agent's goroutine: split, parsed,
+// decided, answered in one write, and noted.
 func BenchmarkAsks(b *testing.B) {
 	o := newMouth(b, nil)
 	var chunk []byte
@@ -77,8 +77,8 @@ func BenchmarkAsks(b *testing.B) {
 	o.end(b)
 }
 
-// BenchmarkSubmits is the same with tasks that are submitted, and recorded on
-// disk before the answers leave.
+// BenchmarkSubmits measures submitted tasks, which are recorded on disk before the replies
+// leave.
 func BenchmarkSubmits(b *testing.B) {
 	log, err := eventlog.Open(b.Context(), eventlog.Options{Path: filepath.Join(b.TempDir(), "events.db"), Durable: true})
 	require.NoError(b, err)

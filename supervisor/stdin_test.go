@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// boxOf is a mailbox of a stream whose other end is returned.
+// boxOf returns a mailbox of a stream, and the other end of the stream.
 func boxOf(t *testing.T, limits stdin.Limits) (*stdin.Mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
@@ -19,13 +19,13 @@ func boxOf(t *testing.T, limits stdin.Limits) (*stdin.Mailbox, net.Conn) {
 	}, theirs
 }
 
-// receipted is what became of messages.
+// receipted is a report of receipts.
 type receipted struct {
 	said    []int64
 	written bool
 }
 
-// receiptsOf makes a mailbox tell what became of its messages.
+// receiptsOf returns a channel of the receipts of a mailbox.
 func receiptsOf(m *stdin.Mailbox) <-chan receipted {
 	heard := make(chan receipted, 100)
 	m.OnReceipts = func(receipts []wire.Delivered, written bool) {

@@ -20,7 +20,7 @@ import (
 	"orchestrator/wire"
 )
 
-// gaps are the times between starts.
+// gaps returns the times between starts.
 func (p *play) gaps(name string) []time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *play) gaps(name string) []time.Duration {
 	return gaps
 }
 
-// Torture row 10: crashes at once, after 1.2 s, after 61 s.
+// TestRestartDelays is torture row 10: crashes at once, after 1.2 s, after 61 s.
 func TestRestartDelays(t *testing.T) {
 	for _, test := range []struct {
 		up, watch time.Duration
@@ -73,8 +73,8 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, 5*time.Second, r.delay(20, 0.5), "capped")
 }
 
-// Torture row 20: the arithmetic sees only monotonic time, so setting the
-// clock moves nothing. A time with a monotonic reading says so in its String.
+// TestClockIsMonotonic is torture row 20: only monotonic time is used, so setting the clock
+// changes nothing. The String of a time shows a monotonic reading.
 func TestClockIsMonotonic(t *testing.T) {
 	s := New(Options{}, nil)
 	a := s.enter(Agent{Name: "a", Restart: Restart{Burst: 5}})
@@ -119,7 +119,7 @@ func TestWaitsForDependencyThatFails(t *testing.T) {
 	})
 }
 
-// speaking is a part that sends a message first.
+// speaking returns a part that sends a message first.
 func speaking(then part) part {
 	return func(r *player) int {
 		r.say(request("1", "query-agents", `{}`))
@@ -127,7 +127,7 @@ func speaking(then part) part {
 	}
 }
 
-// The ladder: the notice, the end of stdin, the signal, the kill.
+// TestStopLadder checks the stop sequence: the notice, the end of stdin, the signal, the kill.
 func TestStopLadder(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -189,8 +189,8 @@ func TestShutdownNotice(t *testing.T) {
 	})
 }
 
-// One budget for all: at its end everything is killed, however deep the
-// dependencies go.
+// TestShutdownBudgetIsOne checks the budget of a shutdown: at its end everything is killed,
+// however deep the dependencies go.
 func TestShutdownBudgetIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents := []Agent{{Name: "c", DependsOn: []string{"b"}}, {Name: "b", DependsOn: []string{"a"}}, {Name: "a"}}
@@ -225,7 +225,7 @@ func TestLeftOversAreReported(t *testing.T) {
 	})
 }
 
-// Torture row 11: fifty agents crash together.
+// TestStormIsOneMessage is torture row 11: fifty agents crash together.
 func TestStormIsOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var agents []Agent
@@ -325,7 +325,8 @@ func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 	})
 }
 
-// Torture row 19: of twenty agents one changes; nineteen are not touched.
+// TestApplyTouchesOnlyWhatChanged is torture row 19: one of twenty agents changes; nineteen are
+// not touched.
 func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var agents []Agent

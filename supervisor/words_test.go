@@ -17,17 +17,17 @@ import (
 	"orchestrator/wire"
 )
 
-// ledger is a record in memory whose appends a test can hold up and have fail.
+// ledger is a log in memory whose appends a test can delay or fail.
 type ledger struct {
 	*eventlog.Memory
 
 	mu      sync.Mutex
-	before  func(batch []wire.Record) error // of an append; what it returns is its end
-	batches [][]wire.Record                 // that were tried
-	keeps   []int64                         // the numbers of states that were to be kept
+	before  func(batch []wire.Record) error // called before an append, which fails with its error
+	batches [][]wire.Record                 // attempted
+	keeps   []int64                         // numbers of the states to keep
 	forgets bool                            // keeps no states
 
-	beforeKeep func() // what comes before a state is kept
+	beforeKeep func() // called before a state is kept
 }
 
 func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
@@ -66,15 +66,14 @@ func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
 	return l.Memory.Keep(ctx, seq, state)
 }
 
-// meddle has something done in each append from now on.
+// meddle sets a function that is called before each append.
 func (l *ledger) meddle(before func([]wire.Record) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.before = before
 }
 
-// hold makes the next appends wait until they are let go. What is closed by
-// release lets go of all.
+// hold blocks the next appends until release is called.
 func (l *ledger) hold() (release func()) {
 	gate := make(chan struct{})
 	l.meddle(func([]wire.Record) error {
@@ -93,7 +92,7 @@ func (l *ledger) tried() [][]wire.Record {
 	return append([][]wire.Record(nil), l.batches...)
 }
 
-// facts are all that were recorded.
+// facts returns all recorded facts.
 func (l *ledger) facts(t *testing.T) (found []wire.Record) {
 	for r, err := range l.Records(t.Context(), 0) {
 		require.NoError(t, err)
@@ -102,7 +101,7 @@ func (l *ledger) facts(t *testing.T) (found []wire.Record) {
 	return found
 }
 
-// kinds are the kinds of facts that begin with a word.
+// kinds returns the kinds of the facts, those that begin with word.
 func kinds(facts []wire.Record, word string) (found []string) {
 	for _, r := range facts {
 		if strings.HasPrefix(r.Kind, word) {
@@ -112,8 +111,7 @@ func kinds(facts []wire.Record, word string) (found []string) {
 	return found
 }
 
-// talker is an agent that says what the test has it say, and remembers what it
-// is told.
+// talker is an agent that prints what the test says, and records what it reads.
 type talker struct {
 	t    *testing.T
 	name string
@@ -125,7 +123,7 @@ type talker struct {
 	stop  chan struct{} // while it is not nil, the agent reads nothing
 }
 
-// talkers are agents, what they do, and the ends in the test's hands.
+// talkers returns agents with their parts, and a talker for each.
 func talkers(t *testing.T, agents ...Agent) (list []Agent, parts map[string]part, all []*talker) {
 	parts = make(map[string]part)
 	for _, a := range agents {
@@ -171,7 +169,7 @@ func (a *talker) play(r *player) int {
 // deafen stops an agent's reading.
 func (p *play) deafen(a *talker) (again func()) {
 	again = a.readsNothing()
-	require.NoError(p.t, p.Tell(p.t.Context(), a.name, []byte("{}\n"))) // for which it waits already
+	require.NoError(p.t, p.Tell(p.t.Context(), a.name, []byte("{}\n"))) // ends the pending read
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -202,8 +200,8 @@ func (a *talker) says(lines ...string) {
 	r.say(strings.Join(lines, "\n"))
 }
 
-// goesOn prints many lines, one after the other, whether it is heard or not, and returns
-// how many it has got rid of so far.
+// goesOn prints many lines, one after the other, and does not wait. said returns how many it has
+// printed so far.
 func (a *talker) goesOn(many int, line func(n int) string) (said func() int) {
 	var done atomic.Int64
 	go func() {
@@ -228,7 +226,7 @@ func event(id, name, payload string) string {
 	return fmt.Sprintf(`{"type":"event:%s","id":%q,"timestamp":%q,"payload":%s}`, name, id, noon, payload)
 }
 
-// heardLine is a line of the orchestrator's.
+// heardLine is a line of the orchestrator.
 type heardLine struct {
 	Type          string          `json:"type"`
 	CorrelationID string          `json:"correlationId"`
@@ -239,7 +237,7 @@ type heardLine struct {
 	} `json:"error"`
 }
 
-// told are the lines that the agent's run was told so far.
+// told returns the lines written to the agent's run so far.
 func (a *talker) told() (lines []heardLine) {
 	a.t.Helper()
 	synctest.Wait()
@@ -253,7 +251,7 @@ func (a *talker) told() (lines []heardLine) {
 	return lines
 }
 
-// gist is told in a few words: what was answered, or the notice.
+// gist returns told in short: the outcome of each reply, or the notice.
 func (a *talker) gist() (words []string) {
 	a.t.Helper()
 	for _, line := range a.told() {
@@ -269,7 +267,7 @@ func (a *talker) gist() (words []string) {
 	return words
 }
 
-// task is the task in the answer to a request.
+// task returns the task in the reply to a request.
 func (a *talker) task(id string) (task struct{ ID, Status, AssignedTo, Error string }) {
 	a.t.Helper()
 	for _, line := range a.told() {
@@ -281,8 +279,7 @@ func (a *talker) task(id string) (task struct{ ID, Status, AssignedTo, Error str
 	return task
 }
 
-// submit spells the request for a task that asks for a capability, or for
-// nothing.
+// submit returns a request to submit a task that requires a capability, or none.
 func submit(id, capability string) string {
 	if capability == "" {
 		return request(id, "submit-task", `{"type":"t","name":"n"}`)
@@ -290,15 +287,15 @@ func submit(id, capability string) string {
 	return request(id, "submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredCapabilities":[%q]}`, capability))
 }
 
-// freely is for plays in which much is said.
+// freely is a rate limit for plays with many messages.
 var freely = Protocol{Rate: 1_000_000, Burst: 1_000_000}
 
-// worker is an agent that can be given tasks.
+// worker returns an agent that can be assigned tasks.
 func worker(name string, capacity int) Agent {
 	return Agent{Name: name, Role: wire.RoleWorker, Offers: []string{name}, Capacity: capacity, OnExit: "auto"}
 }
 
-// spelledState is the State as its snapshot has it.
+// spelledState returns the snapshot of a State.
 func spelledState(t *testing.T, s *handlers.State) string {
 	t.Helper()
 	text, err := s.Snapshot()

@@ -31,8 +31,8 @@ func TestActors(t *testing.T) {
 	require.Contains(t, CheckAddressee("??"), "must be broadcast, GO, HO:host")
 }
 
-// Workers and specialists are many: what the file says of them becomes an id
-// with each run.
+// TestActorsOfRuns checks that the actor of a worker or specialist becomes another id in each
+// run.
 //
 // Rows: E-72, E-73, E-74.
 func TestActorsOfRuns(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 var noon = Envelope{ID: "res-1", At: time.Date(2026, 2, 4, 13, 0, 0, 123_456_789, time.FixedZone("", 3600))}
 
-// keysOf takes a line apart, and checks that it is one.
+// keysOf returns the members of a line, and requires that it is one line.
 func keysOf(t *testing.T, line []byte) map[string]json.RawMessage {
 	t.Helper()
 	require.Equal(t, byte('\n'), line[len(line)-1])
@@ -29,7 +29,7 @@ func keysOf(t *testing.T, line []byte) map[string]json.RawMessage {
 	return members
 }
 
-// requireValid holds a line against its schema.
+// requireValid validates a line with its schema.
 func requireValid(t *testing.T, name string, line []byte) {
 	t.Helper()
 	require.NoError(t, validators(t)[name].Validate(decoded(t, line)), "%s", line)
@@ -79,7 +79,7 @@ var (
 	bareQuestion = Question{ID: "q1", Agent: "coder", Question: "?", AskedAt: object.Timestamp(noon.At)}
 )
 
-// each is bare with one field of full at a time, then full itself.
+// each returns bare, bare with one field of full at a time, and full.
 func each[T any](bare, full T) []T {
 	all := []T{bare, full}
 	from := reflect.ValueOf(full)
@@ -91,7 +91,7 @@ func each[T any](bare, full T) []T {
 	return all
 }
 
-// detailed are tasks with one detail each.
+// detailed returns tasks with one detail each.
 func detailed() []Task {
 	var tasks []Task
 	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}, Details{Context: &TaskContext{}, Routing: &TaskRouting{}, Observability: &TaskTrace{}}) {
@@ -102,8 +102,8 @@ func detailed() []Task {
 	return tasks
 }
 
-// Everything that is answered is as its schema says, with and without all that
-// may be missing.
+// TestAnswersAreAsTheirSchemasSay checks that every answer is valid, with and without its
+// optional members.
 //
 // Rows: B-22, B-36, B-41, B-61.
 func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// otherAnswers are those to what is not published.
+// otherAnswers returns the answers to operations that are not published.
 func otherAnswers() []any {
 	note := Note{ID: "n1", TaskID: "t1", Author: "agent:planner", Content: "c", Urgent: true, CreatedAt: object.Timestamp(noon.At)}
 	answers := []any{
@@ -161,7 +161,7 @@ func otherAnswers() []any {
 	return answers
 }
 
-// By hand and by reflection, a document has one spelling.
+// TestTasksHaveOneSpelling checks that a task has the same encoding by hand and by reflection.
 func TestTasksHaveOneSpelling(t *testing.T) {
 	schema := validators(t)["task"]
 	for _, task := range append(each(bareTask, fullTask), detailed()...) {
@@ -230,8 +230,7 @@ func TestARefusal(t *testing.T) {
 			`"error":{"code":"INVALID_REQUEST","message":"Invalid <role>","details":{"hint":"roles are …","pointer":"/payload/role"}}}`+"\n", string(line))
 	requireValid(t, "response:error", line)
 	require.NotContains(t, keysOf(t, line), "payload")
-	// What had no id that could be given back is answered all the same; a number
-	// is given back digit for digit.
+	// A request without a usable id is answered too; a number is returned digit for digit.
 	for id, want := range map[string]string{"": "null", `9007199254740993`: `9007199254740993`, `""`: `""`} {
 		var raw []byte
 		if id != "" {
@@ -243,7 +242,8 @@ func TestARefusal(t *testing.T) {
 	}
 }
 
-// An answer that cannot be spelled is our own fault, and said in whole lines.
+// TestAnAnswerThatCannotBeSpelled checks that an answer that cannot be encoded is an internal
+// error, in whole lines.
 func TestAnAnswerThatCannotBeSpelled(t *testing.T) {
 	answer := noon.AppendAnswer([]byte("before\n"), "req-1", func() {}, nil)
 	line, found := strings.CutPrefix(string(answer), "before\n")
@@ -273,7 +273,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// Every code that there is, is one of six on the line.
+// TestCodesAreClosed checks that every code is written as one of six.
 //
 // Rows: B-74.
 func TestCodesAreClosed(t *testing.T) {
@@ -296,8 +296,7 @@ func TestCodesAreClosed(t *testing.T) {
 	}
 }
 
-// codes are the constants of type Code, as they stand in the source: one that
-// is added is tested.
+// codes returns the constants of type Code in the source, so that an added one is tested.
 func codes(t *testing.T) []Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "object/error.go", nil, 0)

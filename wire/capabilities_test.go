@@ -79,8 +79,8 @@ func TestCapabilitiesOfOtherVersions(t *testing.T) {
 	require.Len(t, c.Oddities, 1)
 }
 
-// Whoever has many repositories is read as fast as others: names are not
-// searched for.
+// TestManyReposAreRead checks that many repositories are read quickly: names must not be
+// searched one by one.
 //
 // Rows: A-108.
 func TestManyReposAreRead(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// mailLine is mail as it is said, with a key.
+// mailLine is a line of mail with a key.
 const mailLine = `{"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n":1.0},"reply_to":"42","idempotency_key":"k1"}`
 
 // Rows: E-11, E-16, E-17, E-82.
@@ -35,7 +35,7 @@ func TestMailOnALine(t *testing.T) {
 	require.Equal(t, &SendMessage{From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k1"}, m.Body)
 }
 
-// In each form an answer says the same.
+// TestRepliesHaveTheFormOfTheQuestion checks that a reply has the same content in each form.
 //
 // Rows: E-10, E-22, E-84, T-48.
 func TestRepliesHaveTheFormOfTheQuestion(t *testing.T) {
@@ -83,7 +83,8 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	}
 }
 
-// Who says a session message is told what became of it, if it was not delivered.
+// TestSessionMessagesAreAnsweredWhenTheyAreRefused checks that the sender of a session message
+// gets the outcome if it was not delivered.
 //
 // Rows: C-90, K-06.
 func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
@@ -110,7 +111,8 @@ func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	require.Contains(t, string(number), `"original_message_id":""`)
 }
 
-// An error points at where something stands in the line, whatever its form.
+// TestErrorsPointIntoTheLine checks that the pointer of an error is a place in the line, in
+// every form.
 func TestErrorsPointIntoTheLine(t *testing.T) {
 	for pointer, want := range map[string][3]string{
 		"/payload/topic":   {"/payload/topic", "/topic", "/params/arguments/topic"},
@@ -144,7 +146,7 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 		require.Equal(t, want, string(refused.ID)+" "+refused.Err.Details["pointer"].(string), line)
 		m, ok := reader().Parse([]byte(line)).(*Request)
 		if !ok {
-			continue // it was answered at once
+			continue // answered at once
 		}
 		_, err := ReadRequest(m.Operation, m.Payload, 64)
 		answer := noon.AppendRefused(nil, refused.Form, m.RawID(), err)
@@ -153,7 +155,8 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 	}
 }
 
-// Whatever the orchestrator says, it is log when an agent says it back.
+// TestNothingThatIsSaidBackIsHeard checks that every message of the orchestrator is log output
+// if an agent prints it.
 //
 // Rows: B-20, T-02.
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
@@ -175,14 +178,14 @@ func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
 	for _, line := range lines {
 		keysOf(t, line)
 		require.IsType(t, Log{}, reader().Parse(line[:len(line)-1]), "%s", line)
-		for cut := range line { // and so is the beginning of it
+		for cut := range line { // and so is every prefix of it
 			require.IsType(t, Log{}, reader().ParseHead(line[:cut], "cut"), "%s", line[:cut])
 		}
 	}
 }
 
-// Mail and calls that cannot be read to their end are answered as far as they
-// say whom to answer.
+// TestUnfinishedMailAndCalls checks that truncated mail and calls are answered if their
+// beginning has the id for the reply.
 //
 // Rows: B-21, B-27, E-82.
 func TestUnfinishedMailAndCalls(t *testing.T) {

@@ -9,8 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// hubReaders are the readers of what comes over HTTP, for a task that the route
-// names.
+// hubReaders maps each request body of the hub to its reader, for a task that the route names.
 var hubReaders = map[string]func(o *object.Reader, body Raw) any{
 	"create":     func(o *object.Reader, _ Raw) any { return ReadHubTask(o) },
 	"update":     func(o *object.Reader, _ Raw) any { return ReadHubUpdate(o, "t") },
@@ -26,7 +25,7 @@ var hubReaders = map[string]func(o *object.Reader, body Raw) any{
 	"heartbeat":  func(o *object.Reader, body Raw) any { return ReadHubHeartbeat(o, body) },
 }
 
-// readHub reads a body, and spells where it is wrong and why.
+// readHub reads a body and returns the result, or where it is wrong and why.
 func readHub(t *testing.T, what, body string) (any, string) {
 	t.Helper()
 	var o object.Reader
@@ -141,7 +140,7 @@ func TestHubBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// A task in the words of the hub is as its schema says, whatever it has.
+// TestHubTasksAreAsTheirSchemaSays checks that every task in the form of the hub is valid.
 //
 // Rows.
 func TestHubTasksAreAsTheirSchemaSays(t *testing.T) {

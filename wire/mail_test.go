@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// sending is the payload of send-message with more behind what it needs.
+// sending returns a payload of send-message with its required members and more.
 func sending(more string) string {
 	return `{"to_actor":"GO","topic":"t","payload":{}` + more + `}`
 }
@@ -159,8 +159,8 @@ func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 	}
 }
 
-// By hand and by reflection mail has one spelling, alone, in lists, and as what
-// Sent is made of; and it can be read again.
+// TestMailHasOneSpelling checks that mail has the same encoding by hand and by reflection, in
+// lists and in Sent too, and that it can be decoded.
 //
 // Rows: E-22.
 func TestMailHasOneSpelling(t *testing.T) {
@@ -191,7 +191,8 @@ func TestMailHasOneSpelling(t *testing.T) {
 	require.Equal(t, `{"actor":"","messages":[],"cursor":0,"more":false}`, string(new(MailList).append(nil)))
 }
 
-// What a message says leaves as it came, in whatever way it is told.
+// TestPayloadsOfMailLeaveAsTheyCame checks that the payload of a message is unchanged in every
+// form.
 //
 // Rows: E-18, E-22, T-37, T-48.
 func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {

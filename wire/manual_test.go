@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every line of a message that the manual or the README shows is one. (This is
-// not with the manual's other tests because their binary is the program as well,
-// and the library of schemas would make each of its hundreds of starts slow.)
+// TestMessagesOfTheManualAreRight checks that every line shown as a message in the manual or the
+// README is valid. It is not with the other tests of the manual, because their binary is also
+// the program. The schema library would make each of its hundreds of starts slow.
 func TestMessagesOfTheManualAreRight(t *testing.T) {
 	compiled := validators(t)
 	pages, err := filepath.Glob("../cmd/orchestrator/help/*.md")
@@ -24,7 +24,7 @@ func TestMessagesOfTheManualAreRight(t *testing.T) {
 		require.NoError(t, err)
 		for _, line := range regexp.MustCompile(`(?m)^\{"type":".*\}$`).FindAllString(string(text), -1) {
 			if strings.Contains(line, "…") {
-				continue // told in parts
+				continue // shown in part
 			}
 			checked++
 			var said struct{ Type string }

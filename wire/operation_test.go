@@ -12,8 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the schemas of requests anew")
 
-// TestRequestSchemas holds the files of the schemas of requests to what their operations
-// declare.
+// TestRequestSchemas compares the schema files of requests with their operations.
 func TestRequestSchemas(t *testing.T) {
 	files, err := filepath.Glob("schemas/request.*.json")
 	require.NoError(t, err)

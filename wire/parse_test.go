@@ -19,7 +19,7 @@ func reader() *Reader {
 	}
 }
 
-// read spells what a line turned out to be in one word or two.
+// read returns a short description of a parsed line.
 func read(line string) string {
 	switch m := reader().Parse([]byte(line)).(type) {
 	case Log:
@@ -44,9 +44,10 @@ func read(line string) string {
 	return "?"
 }
 
-// The rules of Reader, one by one, with their hard cases.
+// TestDialects checks the rules of Reader, one by one, with their hard cases.
 //
-// Rows: B-03, B-04, B-05, B-12, B-17, B-18, B-19, B-20, B-84, D-02, D-17, D-18, E-84, K-10, T-02, T-03, T-32.
+// Rows: B-03, B-04, B-05, B-12, B-17, B-18, B-19, B-20, B-84, D-02, D-17, D-18, E-84, K-10,
+// T-02, T-03, T-32.
 func TestDialects(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		// 0: not one object
@@ -59,7 +60,7 @@ func TestDialects(t *testing.T) {
 		{`{"type":"event:progress","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`, "event progress"},
 		{`  {"type":"event:log","id":"1"}  `, "event log"},
 		{`{"t\u0079pe":"request\u003aquery-agents","id":"1","timestamp":"2026-01-01"}`, "request query-agents"},
-		// 2: what only the orchestrator says
+		// 2: messages that only the orchestrator sends
 		{`{"type":"response:success","id":"1","correlationId":"2","timestamp":"x","payload":{}}`, "log"},
 		{`{"type":"response:error","id":"1"}`, "log"},
 		{`{"type":"notify:task-assigned","id":"1","timestamp":"x","payload":{}}`, "log"},
@@ -72,7 +73,7 @@ func TestDialects(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1}`, "log"},
 		{`{"type":"info","id":"1","jsonrpc":"2.0","method":"ping"}`, "replied"},
 		{`{"type":"notify:x","id":"1","jsonrpc":"2.0","method":"ping"}`, "log"},
-		// 4: session messages; an unknown type beside their other keys is still theirs (e)
+		// 4: session messages, even with an unknown type beside their other keys (e)
 		{`{"message_type":"task_assignment"}`, "session invalid "},
 		{`{"message_type":"acknowledgment","message_id":"m"}`, `session invalid "m"`},
 		{`{"message_type":"acknowledgement","message_id":"msg-1"}`, `session invalid "msg-1"`},
@@ -101,7 +102,7 @@ func TestDialects(t *testing.T) {
 		{`{"type":"weigh_salt","id":"1","payload":[]}`, `refused invalid "1"`},
 		{`{"type":"weigh_salt","id":7,"payload":{}}`, `refused invalid 7`},
 		{`{"type":"weigh_salt","id":{},"payload":{}}`, `refused invalid `},
-		// 7: whoever has a task does not ask for it (c), and its acts are no requests
+		// 7: an agent cannot request a task that it has (c), and its acts are not requests
 		{`{"type":"weigh_salt","id":"mine","payload":{}}`, "log"},
 		{`{"type":"weigh_salt","id":"mine","payload":7,"routing":{"source":"you"}}`, "log"},
 		{`{"type":"weigh_salt","id":"1","payload":{},"routing":{"source":"you"}}`, `refused denied "1"`},
@@ -132,7 +133,7 @@ func TestDialects(t *testing.T) {
 }
 
 func TestKeysThatStandTwice(t *testing.T) {
-	for line, want := range map[string]string{ // the last id is answered
+	for line, want := range map[string]string{ // the reply has the last id
 		`{"type":"request:query-agents","type":"request:submit-task","id":"1"}`:                                       `refused invalid "1"`,
 		`{"id":"1","type":"request:query-agents","id":"2"}`:                                                           `refused invalid "2"`,
 		`{"id":"1","type":"request:query-agents","\u0069d":"2"}`:                                                      `refused invalid "2"`,
@@ -152,7 +153,7 @@ func TestNestingIsBounded(t *testing.T) {
 	require.Equal(t, "it nests too deeply", reader().Parse([]byte(strings.Replace(line, "request:x", "event:x", 1))).(Log).Why)
 }
 
-// What is wrong with an envelope, and where; torture row 14.
+// TestEnvelopes checks where an envelope is wrong and why; it includes torture row 14.
 //
 // Rows: B-13, B-14, B-16, B-27, B-78.
 func TestEnvelopes(t *testing.T) {
@@ -183,8 +184,8 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// Ids are text, kept exactly; payloads are not touched. Nobody needs to say who
-// they are.
+// TestRequestsAreKeptExactly checks that ids and payloads are kept exactly, and that agentId is
+// optional.
 //
 // Rows: B-13, B-15, T-06, T-48.
 func TestRequestsAreKeptExactly(t *testing.T) {
@@ -204,7 +205,7 @@ func TestTimes(t *testing.T) {
 		require.True(t, ok, good)
 	}
 	for _, bad := range []string{"", "now", "2026-13-01T00:00:00Z", "04.02.2026", "1700000000", "2026-02-04 14:30",
-		// what time.Parse takes, and nobody else
+		// accepted only by time.Parse
 		"2026-02-04T1:30:00Z", "2026-11-20T09:15:00+24:00", "2026-11-20T09:15:00-05:60", "20260204T143000+0060", "2026-02-04T14:30Z+", "2026-02-30",
 	} {
 		_, ok := object.ParseTime(bad)
@@ -229,7 +230,7 @@ func FuzzParse(f *testing.F) {
 		m := reader().Parse(line)
 		require.Equal(t, m, reader().Parse(line))
 		switch m.(type) {
-		case Log, *Refused, *Answered, *Session: // which are of lines that could not be read to their end, too
+		case Log, *Refused, *Answered, *Session: // also the kinds for truncated lines
 		default:
 			require.True(t, jsontext.Value(line).IsValid(jsontext.AllowDuplicateNames(true)), "a message that is no JSON object: %q", line)
 		}
@@ -239,12 +240,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What most lines are costs nothing, or next to it.
+// TestReadingALineAllocatesLittle checks that the most frequent lines allocate nothing, or
+// almost nothing.
 func TestReadingALineAllocatesLittle(t *testing.T) {
 	for line, most := range map[string]float64{
 		`hello`:                                           0,
 		`{"level":"info","msg":"x","id":"1"}`:             0,
-		`{"id":"1","status":"in_progress"}`:               1, // of whom is asked whose it is
+		`{"id":"1","status":"in_progress"}`:               1, // it looks up the owner of the task
 		`{"type":"info","message":"x"}`:                   1,
 		`{"type":"event:progress","id":"1","payload":{}}`: 1,
 		`{"type":"request:query-agents","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{}}`:      2,
@@ -266,8 +268,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// A request that cannot be read to its end is answered all the same, when its
-// beginning says whom to answer.
+// TestUnfinishedRequestsAreRefused checks that a truncated request is answered if its beginning
+// has the id.
 //
 // Rows: B-21, B-27.
 func TestUnfinishedRequestsAreRefused(t *testing.T) {
@@ -285,7 +287,7 @@ func TestUnfinishedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// What plainTime takes, ParseTime takes too.
+// FuzzPlainTime checks that ParseTime accepts everything that plainTime does.
 func FuzzPlainTime(f *testing.F) {
 	for _, at := range []string{"2026-11-21T10:00:00Z", "2026-02-28T23:59:59.123456789Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00.Z"} {
 		f.Add(at)
@@ -298,8 +300,8 @@ func FuzzPlainTime(f *testing.F) {
 	})
 }
 
-// Half of a surrogate pair is an escape that JSON lets pass and text cannot
-// hold: whoever asks with one is answered.
+// TestHalfOfACharacterIsAnswered checks half of a surrogate pair, an escape that JSON accepts
+// and text cannot hold. The request with it is answered.
 //
 // Rows: B-21, B-27.
 func TestHalfOfACharacterIsAnswered(t *testing.T) {

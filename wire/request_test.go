@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readAs reads a payload and spells what came of it: the type's members, or
-// where it is wrong and why.
+// readAs reads a payload and returns the result, or where it is wrong and why.
 func readAs(t *testing.T, operation, payload string) (any, string) {
 	t.Helper()
 	body, err := ReadRequest(operation, []byte(payload), 64)
@@ -19,9 +18,10 @@ func readAs(t *testing.T, operation, payload string) (any, string) {
 	return body, ""
 }
 
-// What an operation makes of its payload.
+// TestRequestsAreRead checks the result of every operation's payload.
 //
-// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60.
+// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50,
+// B-52, B-58, B-59, B-60.
 func TestRequestsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		operation, payload string
@@ -73,7 +73,7 @@ func TestRequestsAreRead(t *testing.T) {
 	}
 }
 
-// What is wrong with a payload, where, and in words for people.
+// TestRequestsAreRefused checks where a payload is wrong, and the message for people.
 //
 // Rows: B-27, B-33, B-38, B-40, B-43, B-44, B-52, B-58, B-59, B-60, B-76.
 func TestRequestsAreRefused(t *testing.T) {
@@ -119,8 +119,8 @@ func TestRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A request of a type that is not known is told so; an event is not, for
-// nobody answers it.
+// TestUnknownTypes checks that a request of an unknown type is refused with that reason. An
+// event is not, because events have no reply.
 //
 // Rows: B-12, B-28.
 func TestUnknownTypes(t *testing.T) {
@@ -135,7 +135,7 @@ func TestUnknownTypes(t *testing.T) {
 	require.Equal(t, CodeUnknownType, m.Err.Code)
 }
 
-// The options of a question may be given as texts.
+// TestOptions checks that the options of a question may be texts.
 func TestOptions(t *testing.T) {
 	require.Equal(t, []Option{{Label: "tea", Value: "tea"}, {Label: "coffee", Value: "coffee"}}, Options("tea", "coffee"))
 	require.Empty(t, Options())

@@ -56,7 +56,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 	}
 }
 
-// Nobody is taken for either of two that stand in the same place.
+// TestRequirementsOfOtherVersions checks that a repeated member counts as missing.
 //
 // Rows: A-07, K-17.
 func TestRequirementsOfOtherVersions(t *testing.T) {

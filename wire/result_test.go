@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// resultOf is a structured result with some members beside those that it needs.
+// resultOf returns a structured result with further members.
 func resultOf(members string) string {
 	return `{"$schema":"orchestratia/task-result/v1","summary":"s"` + members + `}`
 }
@@ -78,8 +78,8 @@ func TestResultsAreRead(t *testing.T) {
 	}
 }
 
-// What has no $schema is whatever its author likes; how it spells the key makes
-// no difference.
+// TestLegacyResults checks that a result without $schema may have any form, however the key is
+// escaped.
 //
 // Rows: A-01, A-58, A-70, A-72, T-18.
 func TestLegacyResults(t *testing.T) {
@@ -98,8 +98,8 @@ func TestLegacyResults(t *testing.T) {
 	}
 }
 
-// What is wrong with a result is told apart from what is wrong with the request:
-// the rest of it can still be used by those who are not strict.
+// TestResultsThatBreakTheirForm checks that an error in a result is reported separately from one
+// in the request. A lenient caller can use the rest of the result.
 //
 // Rows: A-06, A-58, A-59, A-60, A-61, A-62, A-66, A-67, A-68, K-23, T-20, T-42.
 func TestResultsThatBreakTheirForm(t *testing.T) {
@@ -173,12 +173,13 @@ func TestResultsOfOtherVersionsDeliver(t *testing.T) {
 	}}, r.Oddities)
 }
 
-// benchResult is a result as a busy agent writes it.
+// benchResult is a typical result of an agent.
 var benchResult = resultOf(`,"changes":{"files_modified":["src/login.ts","src/types.ts"],"files_created":["src/login.test.ts"],"files_deleted":[],"lines_added":342,"lines_removed":18},
 	"contracts":{"form_fields":{"status":"fulfilled","data":{"fields":["name","password"],"usage":"app.use(form())"}}},
 	"tests":{"framework":"vitest","total":15,"passed":15,"failed":0,"skipped":0,"coverage_percent":94.2},"artifacts":{"html":"out/index.html"}`)
 
-// A result is read for every task that is done.
+// TestReadingAResultAllocatesLittle bounds the allocations of a result, because one is read for
+// every completed task.
 //
 // Rows: A-58, A-72.
 func TestReadingAResultAllocatesLittle(t *testing.T) {

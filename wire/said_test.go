@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Whatever somebody asks for, it is read as it was meant.
+// TestRequestsAreReadAsTheyAreSaid checks that an encoded request is decoded to the same value.
 func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 	spec, needs := ReadSpec(Raw(promising(`{"k":{"description":"d","required":true}}`))), ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
 	can := ReadCapabilities(Raw(`{"languages":["go"],"max_concurrent_tasks":2}`))
@@ -97,7 +97,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			continue
 		}
 		bodies := said[operation]
-		if bodies == nil { // the examples have every member
+		if bodies == nil { // the examples have all members
 			for _, example := range OperationNamed(operation).Examples {
 				body, wrong := ReadRequest(operation, []byte(cmp.Or(example, "{}")), 64)
 				require.Nil(t, wrong, "%s: an example cannot be read", operation)
@@ -116,7 +116,8 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 	}
 }
 
-// Whoever has no document says what should stand in one.
+// TestDocumentsAreMadeOfWhatTheySay checks that a value without a document is encoded from its
+// fields.
 func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 	needs := &Requirements{Repo: "shop", Languages: []string{"go"}, Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Prefer: "coder"}
 	can := &Capabilities{

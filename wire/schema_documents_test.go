@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// refusals are why a reader does not take a document for one that is described
-// by a schema; "" when it does.
+// refusals maps each document schema to a function that returns why its reader refuses a
+// document, or "".
 var refusals = map[string]func(o *object.Reader) string{
 	"task-spec":    func(o *object.Reader) string { readSpecMember(o, "doc"); return complaint(o.Err()) },
 	"requirements": func(o *object.Reader) string { readRequirements(o, "doc"); return complaint(o.Err()) },
@@ -36,12 +36,12 @@ var refusals = map[string]func(o *object.Reader) string{
 	},
 }
 
-// requireVerdict holds a schema against its reader over one document.
+// requireVerdict requires that a schema and its reader agree on a document.
 func requireVerdict(t *testing.T, name string, schema *jsonschema.Schema, doc any) bool {
 	t.Helper()
 	text := string(encoded(t, doc))
 	if doc == nil {
-		return false // a document that is null is none
+		return false // null is not a document
 	}
 	why := refusals[name](slotOf(t, text))
 	if err := schema.Validate(doc); why == "" {
@@ -52,10 +52,12 @@ func requireVerdict(t *testing.T, name string, schema *jsonschema.Schema, doc an
 	return why == ""
 }
 
-// Whatever is changed in the examples, one thing at a time, schemas and readers
-// say the same. A document of another version is none that a schema describes.
+// TestSchemasOfDocumentsAndReadersAgree checks that schemas and readers agree on every single
+// change of the examples. A schema does not describe documents of other versions.
 //
-// Rows.
+// Rows,
+//
+//
 func TestSchemasOfDocumentsAndReadersAgree(t *testing.T) {
 	compiled := validators(t)
 	for name := range refusals {
@@ -75,7 +77,8 @@ func TestSchemasOfDocumentsAndReadersAgree(t *testing.T) {
 	}
 }
 
-// What one change to an example does not reach.
+// TestSchemasOfDocumentsAndReadersAgreeOnTheRest checks documents that need more than one change
+// to an example.
 //
 // Rows.
 func TestSchemasOfDocumentsAndReadersAgreeOnTheRest(t *testing.T) {
@@ -122,7 +125,8 @@ func TestSchemasOfDocumentsAndReadersAgreeOnTheRest(t *testing.T) {
 	}
 }
 
-// The words of schemas are those of the readers.
+// TestSchemasOfDocumentsHaveTheWordsThatThereAre checks that the enumerations of schemas are
+// those of the readers.
 //
 // Rows.
 func TestSchemasOfDocumentsHaveTheWordsThatThereAre(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// fieldsOf are the members that a type has in JSON, and those of them that are
-// always there. Those of a type that stands in it without a name are its own.
+// fieldsOf returns the members of a type in JSON, and those that are always present. Members of
+// an embedded type count as its own.
 func fieldsOf(kind reflect.Type) (all, always []string) {
 	all, always = []string{}, []string{}
 	for field := range kind.Fields() {
@@ -43,9 +43,9 @@ func elem(kind reflect.Type) reflect.Type {
 	return kind
 }
 
-// requireFields checks that a schema has the members of a Go type, no more and
-// no less, and requires those that are always there. The odd ones are there
-// although the type says they need not be, or the reverse.
+// requireFields requires that a schema has exactly the members of a Go type, and requires those
+// that are always present. For the members in odd, presence is the reverse of what the type
+// says.
 func requireFields(t *testing.T, place string, schema any, value any, odd ...string) {
 	t.Helper()
 	kind := elem(reflect.TypeOf(value))
@@ -61,7 +61,7 @@ func requireFields(t *testing.T, place string, schema any, value any, odd ...str
 	require.ElementsMatch(t, slices.DeleteFunc(always, unless), slices.DeleteFunc(required, unless), "%s and %s: required", place, kind)
 }
 
-// at follows keys into a document.
+// at returns the value at the keys in a document.
 func at(value any, keys ...string) any {
 	for _, key := range keys {
 		object, _ := value.(map[string]any)
@@ -72,13 +72,13 @@ func at(value any, keys ...string) any {
 
 // Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60, B-64, B-65, B-66, B-67.
 func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
-	odd := map[string][]string{ // missing means something
+	odd := map[string][]string{ // absence has a meaning
 		"event:error":            {"recoverable"},
 		"request:create-session": {"validation", "max_iterations", "on_max", "require_review"},
 	}
 	spelled := map[string]any{
 		"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{},
-		"request:submit-task-request": struct{}{}, // it is another schema's
+		"request:submit-task-request": struct{}{}, // of another schema
 	}
 	for _, name := range Schemas() {
 		if !inbound(name) {
@@ -100,10 +100,10 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 		requireFields(t, name, at(schema, "properties", "payload"), body, odd[name]...)
 	}
 	options := at(schemaOf(t, "request:ask-user"), "properties", "payload", "properties", "options", "items")
-	requireFields(t, "an option", options, Option{}, "label") // missing means the value
+	requireFields(t, "an option", options, Option{}, "label") // the label is the default
 }
 
-// submitted is a SubmitTask without the details that come later.
+// submitted is a SubmitTask without its later details.
 type submitted struct {
 	Type                 string       `json:"type"`
 	Name                 string       `json:"name"`
@@ -122,13 +122,13 @@ type submitted struct {
 	Observability        *TaskTrace   `json:"observability,omitzero"`
 }
 
-// saySession is a SaySession as it is spelled.
+// saySession is a SaySession as encoded.
 type saySession struct {
 	SessionID string `json:"session_id,omitzero"`
 	Message   Raw    `json:"message"`
 }
 
-// depended is an AddDependency as it is spelled.
+// depended is an AddDependency as encoded.
 type depended struct {
 	TaskID   string `json:"taskId"`
 	On       string `json:"dependsOnTaskId"`
@@ -164,7 +164,7 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "session-task", at(task, "error"), session.ExecutionError{})
 }
 
-// logged is what a SessionEntry has beside the message.
+// logged holds what a SessionEntry has beside the message.
 type logged struct {
 	LoggedAt string   `json:"logged_at"`
 	TookMS   float64  `json:"processing_duration_ms"`
@@ -183,7 +183,7 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 		"assignment": Assignment{}, "matches": Matches{}, "dependency": LinkReply{}, "note": NoteReply{}, "notes": NoteList{},
 		"servers": ServerList{}, "registered": Registered{}, "credentials": CredentialList{},
 		"registration": IssuedRegistration{}, "token": IssuedToken{},
-		"sent": struct { // the mail is said to be in it
+		"sent": struct { // the mail is embedded
 			Duplicate bool     `json:"duplicate,omitzero"`
 			Warnings  []string `json:"warnings,omitzero"`
 		}{},
@@ -220,7 +220,7 @@ func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	mail := schemaOf(t, "notify:"+NoticeMessage)
 	requireFields(t, "notify:message", mail, notice{})
 	require.Equal(t, map[string]any{"$ref": "urn:orchestrator:mail"}, at(mail, "properties", "payload"))
-	// All notices about tasks have one type: each leaves out what others say.
+	// All notices about tasks have one type: each omits the members of the others.
 	assigned := at(schemaOf(t, "notify:task-assigned"), "properties", "payload", "properties").(map[string]any)
 	cancelled := at(schemaOf(t, "notify:task-cancelled"), "properties", "payload", "properties").(map[string]any)
 	updated := at(schemaOf(t, "notify:task-updated"), "properties", "payload", "properties").(map[string]any)
@@ -233,7 +233,8 @@ func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	require.Contains(t, at(assigned, "message", "enum"), AssignedMessage)
 }
 
-// Where a schema names a few words, they are those of the readers.
+// TestSchemasHaveTheWordsThatThereAre checks that the enumerations of schemas are those of the
+// readers.
 func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	payload := func(name, key string) any {
 		return at(schemaOf(t, name), "properties", "payload", "properties", key, "enum")
@@ -263,7 +264,7 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	requireSessionWords(t, states)
 }
 
-// requireSessionWords checks the words of sessions, wherever they stand.
+// requireSessionWords checks all enumerations of sessions.
 func requireSessionWords(t *testing.T, states []string) {
 	t.Helper()
 	create, document := at(schemaOf(t, "request:create-session"), "properties", "payload"), schemaOf(t, "session")

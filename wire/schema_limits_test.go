@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a schema cannot say: it takes the lines of the first table, and the
-// reader does not; with those of the second it is the other way round. The
+// TestWhatSchemasCannotSay checks rules that a schema cannot express. The schemas accept the
+// lines of the first table and the readers do not; for the second table it is the reverse. The
 // descriptions tell people.
 func TestWhatSchemasCannotSay(t *testing.T) {
 	compiled := validators(t)
@@ -16,29 +16,29 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		{"request:ask-user", `{"type":"request:ask-user","id":"1","timestamp":"2026-01-01","payload":{"question":"?","options":[{"value":"a"},{"label":"b","value":"a"}]}}`, "options[1].value stands twice"},
 		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"2026-02-29"}`, `"2026-02-29" is not an ISO 8601 time`},
 		{"request:list-questions", `{"type":"request:list-questions","id":"1","timestamp":"20260431T000000Z"}`, `"20260431T000000Z" is not an ISO 8601 time`},
-		// A key that stands twice is gone before a validator sees the document.
+		// A repeated key is gone before a validator sees the document.
 		{"request:get-task", `{"type":"request:get-task","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","taskId":"b"}}`, "taskId stands twice"},
 		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "the key id stands twice"},
 		{"request:add-dependency", `{"type":"request:add-dependency","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k","contractKey":"l"}}`, "contractKey stands twice"},
-		// Characters that cannot be seen are many, and lengths are counted in bytes.
+		// There are many invisible characters, and lengths are counted in bytes.
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:` + strings.Repeat("é", 99) + `"}}`, "actor must not be longer than 200 bytes"},
-		// What two members have to do with each other.
+		// Relations between two members.
 		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"developer"}]}}`, "members[1].agent_id stands twice"},
 		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"` + strings.Repeat("é", 101) + `","agent_type":"architect"}]}}`, "members[0].agent_id must not be longer than 200 bytes"},
-		// A reader has an end to its patience, and everybody may set another.
+		// The depth is limited, and every reader may set another limit.
 		{"event:log", `{"type":"event:log","id":"1","payload":{"level":"info","message":"","context":{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}}}`, "it is something else"},
 	} {
 		require.NoError(t, compiled[test.name].Validate(decoded(t, []byte(test.line))), test.line)
 		require.Equal(t, test.refused, refusal(test.name, []byte(test.line)), test.line)
 	}
 	for name, line := range map[string]string{
-		// Numbers are read as most languages do, to 16 digits.
+		// Numbers are read to 16 digits, as in most languages.
 		"request:query-tasks":  `{"type":"request:query-tasks","id":"1","timestamp":"2026-01-01","payload":{"limit":1.00000000000000000001}}`,
 		"event:progress":       `{"type":"event:progress","id":"1","payload":{"taskId":"a","progress":1.00000000000000000001}}`,
 		"request:ack-messages": `{"type":"request:ack-messages","id":"1","timestamp":"2026-01-01","payload":{"seq":1.00000000000000000001}}`,
 		"request:rotate-key":   `{"type":"request:rotate-key","id":"1","timestamp":"2026-01-01","payload":{"agent":"a","overlap":1e-400}}`,
-		// A document of another version is none that a schema describes.
+		// A schema does not describe documents of other versions.
 		"request:update-capabilities": `{"type":"request:update-capabilities","id":"1","timestamp":"2026-01-01","payload":{"capabilities":{"$schema":"orchestratia/capabilities/v2","languages":"all"}}}`,
 		"request:submit-task":         `{"type":"request:submit-task","id":"1","timestamp":"2026-01-01","payload":{"type":"t","name":"n","structured_spec":{"$schema":"orchestratia/task-spec/v2"}}}`,
 	} {
@@ -47,7 +47,8 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 	}
 }
 
-// Whose name stands in a message is for whoever knows whose line it is.
+// TestCheckTakesMessagesFromAnybody checks that Check ignores the agent that a message names,
+// because only Parse knows the agent of its line.
 func TestCheckTakesMessagesFromAnybody(t *testing.T) {
 	line := []byte(`{"type":"request:get-task","id":"1","agentId":"you","timestamp":"2026-01-01","payload":{"taskId":"a"}}`)
 	require.IsType(t, &Refused{}, reader().Parse(line))

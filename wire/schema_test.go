@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// validators compiles all schemas, which checks them against the schema of
-// schemas.
+// validators compiles all schemas, which validates them with the meta-schema.
 func validators(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -39,7 +38,7 @@ func schemaOf(t testing.TB, name string) map[string]any {
 	return decoded(t, text).(map[string]any)
 }
 
-// decoded keeps numbers as they are written.
+// decoded decodes text, and keeps numbers as written.
 func decoded(t testing.TB, text []byte) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -54,13 +53,12 @@ func encoded(t testing.TB, value any) []byte {
 	return text
 }
 
-// inbound reports whether an agent says it.
+// inbound reports whether agents send a message.
 func inbound(name string) bool {
 	return strings.HasPrefix(name, "request:") || strings.HasPrefix(name, "event:")
 }
 
-// refusal is why the reader does not take a line for a message of a type; ""
-// when it does.
+// refusal returns why the reader does not accept a line as a message of a type, or "".
 func refusal(name string, line []byte) string {
 	kind := ""
 	switch m := (&Reader{Agent: "me", Depth: 64}).Check(line).(type) {
@@ -113,8 +111,8 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// requireExplained checks that every member says what it is, but for those
-// that are explained by what they refer to, or around them.
+// requireExplained requires a description of every member, unless its reference or its parent
+// describes it.
 func requireExplained(t *testing.T, place string, schema map[string]any) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
@@ -133,7 +131,8 @@ func requireExplained(t *testing.T, place string, schema map[string]any) {
 	}
 }
 
-// What stands in every message says the same everywhere.
+// TestSchemasShareTheirEnvelope checks that members of all messages have the same schema
+// everywhere.
 func TestSchemasShareTheirEnvelope(t *testing.T) {
 	first := map[string]any{}
 	for _, name := range Schemas() {
@@ -163,15 +162,15 @@ func TestExamplesOfSchemas(t *testing.T) {
 	}
 }
 
-// strange are values that most members must not have.
+// strange lists values that most members must not have.
 var strange = []any{
 	nil, true, json.Number("0"), json.Number("-1"), json.Number("1.5"), json.Number("1e300"), "", " ", "x",
 	[]any{}, []any{""}, []any{json.Number("1")}, map[string]any{},
 	map[string]any{"type": "x", "value": []any{map[string]any{}}}, []any{map[string]any{"value": "x"}, []any{nil}},
 }
 
-// mutants are all documents that differ from one in a single place: without a
-// member, with one too many, or with a strange value in it.
+// mutants returns all documents that differ from one in a single place: without a member, with
+// an additional one, or with a strange value.
 func mutants(value any) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		switch v := value.(type) {
@@ -207,7 +206,7 @@ func mutants(value any) iter.Seq[any] {
 	}
 }
 
-// changes are what can stand in the place of a value.
+// changes returns all replacements of a value.
 func changes(value any) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		for _, s := range strange {
@@ -219,8 +218,8 @@ func changes(value any) iter.Seq[any] {
 	}
 }
 
-// requireAgreement holds the verdict of a schema against that of the reader,
-// and returns it. A schema may take what no schema can refuse.
+// requireAgreement compares the verdict of a schema with that of the reader, and returns it. A
+// schema may accept what no schema can refuse.
 func requireAgreement(t *testing.T, name string, schema *jsonschema.Schema, doc any) bool {
 	t.Helper()
 	line := encoded(t, doc)
@@ -234,12 +233,11 @@ func requireAgreement(t *testing.T, name string, schema *jsonschema.Schema, doc 
 	return err == nil
 }
 
-// asGoodAsNothing is a number that is so small that readers take it for 0, which
-// is a whole one.
+// asGoodAsNothing is a number so small that readers take it for 0, which is a whole number.
 const asGoodAsNothing = "1e-400"
 
-// unsayable reports whether something is refused for what a schema cannot know:
-// two values that are the same, and days that no calendar has.
+// unsayable reports whether the reason of a refusal cannot be expressed in a schema: a repeated
+// value, or a day that no calendar has.
 func unsayable(why string) bool {
 	if _, when, inside := strings.Cut(why, "must be an ISO 8601 time, not "); inside {
 		why = when + " is not an ISO 8601 time"
@@ -290,7 +288,7 @@ func TestSchemasAndReadersAgreeByChance(t *testing.T) {
 	}
 }
 
-// mutated is a document with one change somewhere.
+// mutated returns a document with one random change.
 func mutated(chance *rand.Rand, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -318,7 +316,7 @@ func mutated(chance *rand.Rand, value any) any {
 	return anything(chance, 2)
 }
 
-// anything is a value as agents write them, or as they should not.
+// anything returns a random value, valid or not.
 func anything(chance *rand.Rand, depth int) any {
 	pick := func(of ...string) string { return of[chance.IntN(len(of))] }
 	switch chance.IntN(8) {
@@ -343,7 +341,7 @@ func anything(chance *rand.Rand, depth int) any {
 	return map[string]any{pick("value", "label", "taskId", "x"): anything(chance, depth-1), "label": "L"}
 }
 
-// someTime is a time, or nearly one.
+// someTime returns a time, or nearly one.
 func someTime(chance *rand.Rand) string {
 	layouts := append([]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00", "20060102T150405Z0700", time.DateOnly},
 		"2006-01-02T15:04", "2006-01-02T15:04:05.000+01:00", "2006-01-02T15:04:05,5-2359", "2006-01-02T3:04:05Z", "2006-01-02 15:04:05Z", "2006-01-02T15:04:05+2460",

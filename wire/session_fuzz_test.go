@@ -40,8 +40,8 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// requireDelivered checks that a message is delivered as one line that is the
-// message, with no more than two members behind it.
+// requireDelivered requires that a message is delivered as one line: the message itself,
+// followed by at most two members.
 func requireDelivered(t *testing.T, m *session.Message) {
 	t.Helper()
 	line := m.Delivered(42, "c")

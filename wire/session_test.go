@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// sessionExamples are the examples of the schema, one of each type, with all that
-// there may be in them.
+// sessionExamples returns the examples of the schema, one of each type, with all optional
+// members.
 func sessionExamples(t testing.TB) map[string]map[string]any {
 	t.Helper()
 	found := make(map[string]map[string]any)
@@ -26,7 +26,7 @@ func sessionExamples(t testing.TB) map[string]map[string]any {
 	return found
 }
 
-// heard reads a message that is right.
+// heard reads a valid message.
 func heard(t testing.TB, line string, strict bool) *session.Message {
 	t.Helper()
 	m, err := session.Read([]byte(line), 64)
@@ -37,7 +37,7 @@ func heard(t testing.TB, line string, strict bool) *session.Message {
 	return m
 }
 
-// judged is what is wrong with a message, perhaps in the eyes of somebody strict.
+// judged returns what is wrong with a message, optionally in strict mode.
 func judged(line []byte, strict bool) *Error {
 	m, err := session.Read(line, 64)
 	if err == nil && strict {
@@ -46,8 +46,8 @@ func judged(line []byte, strict bool) *Error {
 	return err
 }
 
-// A message as they come where nobody looks: with a short id, and without what is
-// left out most.
+// Messages as agents often write them: with a short id and without the members that are omitted
+// most.
 const (
 	shortAssignment = `{"message_id":"msg-7-kettle","timestamp":"2026-11-20T09:15:00Z","sequence_number":7,` +
 		`"from_agent":{"agent_id":"lead","agent_type":"architect"},"to_agent":{"agent_id":"coder","agent_type":"developer","instance_id":"coder-2"},` +
@@ -62,9 +62,10 @@ const (
 		`"required_changes":[{"change_id":"c-1","priority":"must_fix","related_findings":["k-1"],"description":"Stop at 0"}]}}`
 )
 
-// What is read out of each message, from one that says all that can be said.
+// TestSessionMessagesAreRead checks the value of each type of message, with all its members.
 //
-// Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50, C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
+// Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50,
+// C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
 func TestSessionMessagesAreRead(t *testing.T) {
 	three, twelve, forty := int64(3), int64(12), int64(40)
 	want := map[string]any{
@@ -134,8 +135,8 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 	require.False(t, m.Sequenced)
 }
 
-// What is left out too often to insist on it is forgiven and noted, and nothing
-// else is; strictly, nothing is.
+// TestWhatSessionsForgive checks that exactly the members that are often omitted are forgiven
+// and noted. In strict mode none is.
 //
 // Rows: C-30, C-55, C-64, C-101, C-102, K-23, T-25.
 func TestWhatSessionsForgive(t *testing.T) {
@@ -192,7 +193,8 @@ func TestIDsOfSessionMessages(t *testing.T) {
 	}
 }
 
-// What is odd is taken as it is, with a note; the same strictly.
+// TestWhatIsOddAboutSessionMessages checks that odd messages are accepted unchanged with a note,
+// also in strict mode.
 //
 // Rows: C-11, C-42, C-43, C-44, C-58, C-66, C-85, C-92.
 func TestWhatIsOddAboutSessionMessages(t *testing.T) {
@@ -231,7 +233,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	}, heard(t, strings.Replace(bare, "%", "changes_requested", 1), false).Notes)
 }
 
-// All that is wrong is told at once, as far as it was reads.
+// TestEverythingThatIsWrongIsTold checks that all errors of a message are reported together.
 //
 // Rows: C-97, C-98.
 func TestEverythingThatIsWrongIsTold(t *testing.T) {
@@ -272,7 +274,7 @@ func TestEverythingThatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// What is wrong with members that are right one by one, and at places that the
+// TestSessionMessagesAreRefused checks errors that involve several members, and places that the
 // examples do not reach.
 //
 // Rows: C-21, C-27, C-34, C-48, C-56, C-60, C-61, C-62, C-63, K-10, T-31.
@@ -308,8 +310,8 @@ func TestSessionMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// A word that is no type is a message of nobody's knowing; everything else that
-// is wrong is invalid.
+// TestTypesThatAreNone checks that an unknown word is an unknown type, and that any other error
+// in a type is invalid.
 //
 // Rows: C-08, K-06, T-53.
 func TestTypesThatAreNone(t *testing.T) {
@@ -327,7 +329,8 @@ func TestTypesThatAreNone(t *testing.T) {
 	}
 }
 
-// Whatever nobody here knows stays as it is, and nobody minds it.
+// TestSessionMessagesAreKeptDigitForDigit checks that unknown members are kept unchanged and are
+// not an error.
 //
 // Rows: C-10, C-16, C-23, K-23.
 func TestSessionMessagesAreKeptDigitForDigit(t *testing.T) {
@@ -344,7 +347,8 @@ func TestSessionMessagesAreKeptDigitForDigit(t *testing.T) {
 	require.Equal(t, "kettle-1", m.Body.(*session.Assignment).Task.TaskID)
 }
 
-// What is delivered is what was said, with two members that may be filled in.
+// TestSessionMessagesAreDeliveredAsTheyCame checks that a delivered message is the one that was
+// sent, with at most two members filled in.
 //
 // Rows: C-05, C-10, C-16.
 func TestSessionMessagesAreDeliveredAsTheyCame(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What is said again is what was said, with what came of it.
+// TestAssignmentsAreSaidAgain checks that a repeated assignment is the original with its earlier
+// attempts.
 //
 // Rows: C-02, C-26, C-93, C-96.
 func TestAssignmentsAreSaidAgain(t *testing.T) {
@@ -48,7 +49,8 @@ func TestAssignmentsAreSaidAgain(t *testing.T) {
 	}
 }
 
-// Whatever may stand in an assignment, it can be said again and again.
+// TestAssignmentsAreSaidAgainAndAgain checks that an assignment with any content can be repeated
+// several times.
 func TestAssignmentsAreSaidAgainAndAgain(t *testing.T) {
 	m := heard(t, string(encoded(t, sessionExamples(t)["task_assignment"])), true)
 	body := *m.Body.(*session.Assignment)

@@ -12,8 +12,8 @@ import (
 
 const entryAt = "2026-02-04T12:00:00.123Z"
 
-// An entry of the log is the message with what the log says of it, and no key in it
-// stands twice.
+// TestEntriesOfTheLog checks that an entry of the log is the message with the members of the
+// log, without repeated keys.
 //
 // Rows: C-98, C-99, C-100.
 func TestEntriesOfTheLog(t *testing.T) {
@@ -55,7 +55,7 @@ func TestEntriesOfTheLog(t *testing.T) {
 	}
 }
 
-// requireEntry checks that an entry is read again, and spelled again, as it was.
+// requireEntry requires that an entry is decoded and encoded without a change.
 func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 	t.Helper()
 	require.NoError(t, validators(t)["session-entry"].Validate(decoded(t, text)))
@@ -87,7 +87,7 @@ func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
 	}
 }
 
-// All that is told of a session is as its schemas say.
+// TestSessionsAreToldAsTheirSchemasSay checks that all views of a session are valid.
 func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
 	spec := SessionSpec{
 		ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateAbort,

@@ -9,12 +9,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// as reads a line of an agent.
+// as parses a line of an agent.
 func as(agent, line string) Message {
 	return (&Reader{Agent: agent, Depth: 64}).Parse([]byte(line))
 }
 
-// sessionOf is a line of an agent that is a session message, right or wrong.
+// sessionOf parses a line that is a session message, valid or not.
 func sessionOf(t *testing.T, agent, line string) *Session {
 	t.Helper()
 	s, ok := as(agent, line).(*Session)
@@ -41,7 +41,8 @@ func TestSessionMessagesOnALine(t *testing.T) {
 	}
 }
 
-// What a line says lives longer than the line: it is handed to others.
+// TestSessionMessagesOutliveTheirLine checks that a message does not refer to its line, because
+// it is passed on.
 func TestSessionMessagesOutliveTheirLine(t *testing.T) {
 	for _, text := range []string{shortAssignment, strings.Replace(shortAssignment, "low", "urgent", 1)} {
 		line := []byte(text)
@@ -52,7 +53,8 @@ func TestSessionMessagesOutliveTheirLine(t *testing.T) {
 	}
 }
 
-// What is wrong is refused, and is for the log all the same.
+// TestSessionMessagesThatAreWrongOnALine checks that an invalid message is refused, and still
+// has its content for the log.
 //
 // Rows: C-03, C-08, C-09, C-97, C-98, K-06.
 func TestSessionMessagesThatAreWrongOnALine(t *testing.T) {
@@ -80,16 +82,17 @@ func TestSessionMessagesThatAreWrongOnALine(t *testing.T) {
 	}
 }
 
-// What is kept is what was read, even where a line has ends of lines in it.
+// TestSessionMessagesAreReadAsTheyAreKept checks that the kept document is the one that was
+// read, even if the line has CRs in it.
 func TestSessionMessagesAreReadAsTheyAreKept(t *testing.T) {
 	s := sessionOf(t, "lead", strings.Replace(shortAssignment, `"task":`, " \r\"task\" : ", 1))
 	require.Equal(t, shortAssignment, string(s.Document))
 	require.Equal(t, heard(t, shortAssignment, false), s.Message)
 }
 
-// The pipe says who speaks: another name is refused, whatever else is wrong. But
-// what was said to this agent may be what was delivered to it and comes back, and
-// is log.
+// TestSessionMessagesOfOthers checks that a message with another sender than the agent of the
+// pipe is refused, whatever else is wrong. A message addressed to this agent may be an echo of a
+// delivered one, and is log output.
 //
 // Rows: C-06, K-18, T-02.
 func TestSessionMessagesOfOthers(t *testing.T) {
@@ -127,8 +130,8 @@ func TestSessionMessagesOfOthers(t *testing.T) {
 	require.Nil(t, sessionOf(t, "lead", own).Err, "who speaks to themselves is no echo")
 }
 
-// Of two members of one name nobody knows which was meant. It is refused where it
-// can be nobody else's, and log otherwise.
+// TestSessionMessagesInWhichAKeyStandsTwice checks that a repeated key is refused if the line
+// must be a message of this agent. Otherwise the line is log output.
 //
 // Rows: C-98, K-10.
 func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
@@ -142,7 +145,7 @@ func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
 		require.Equal(t, line, string(s.Document))
 		require.Equal(t, Log{Why: "the key " + key + " stands twice"}, as("coder", line))
 	}
-	for _, other := range []string{"timestamp", "payload"} { // whichever pair comes last
+	for _, other := range []string{"timestamp", "payload"} { // whichever of the two comes last
 		s := sessionOf(t, "lead", twice(twice(shortAssignment, "message_id"), other))
 		require.Empty(t, s.ID)
 		require.Nil(t, s.RawID())
@@ -155,7 +158,7 @@ func TestSessionMessagesInWhichAKeyStandsTwice(t *testing.T) {
 	require.Equal(t, []string{"/correlation_id: correlation_id stands twice"}, s.Complaints())
 }
 
-// twice is a line with one of its members once more.
+// twice returns a line with one of its members repeated.
 func twice(line, key string) string {
 	members, _, _ := object.Scan([]byte(line), 64, nil)
 	for _, m := range members {
@@ -170,8 +173,8 @@ func shortResultOf(agent string) string {
 	return strings.Replace(shortResult, `"agent_id":"critic"`, `"agent_id":"`+agent+`"`, 1)
 }
 
-// Who says something that cannot be read to its end is told so, if it is sure who
-// said it.
+// TestUnfinishedSessionMessages checks that a truncated message is refused if its sender is
+// known.
 //
 // Rows: C-98, T-02.
 func TestUnfinishedSessionMessages(t *testing.T) {
@@ -198,7 +201,8 @@ func TestUnfinishedSessionMessages(t *testing.T) {
 	require.IsType(t, Log{}, new(Reader).ParseHead([]byte(head), "cut"), "nobody's")
 }
 
-// Whoever writes an agent is told what is wrong with its messages, whoever it is.
+// TestCheckReadsSessionMessages checks that Check returns the errors of a message, whatever
+// agent sends it.
 //
 // Rows: C-97.
 func TestCheckReadsSessionMessages(t *testing.T) {

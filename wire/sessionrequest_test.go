@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saying is a message of a session, right or wrong, as it is asked for.
+// saying returns a request to send a message, valid or not.
 func saying(t *testing.T, sessionID, message string) *SaySession {
 	t.Helper()
 	body, err := ReadRequest("send-session-message", []byte(`{"session_id":"`+sessionID+`","message":`+message+`}`), 64)
@@ -15,7 +15,7 @@ func saying(t *testing.T, sessionID, message string) *SaySession {
 	return body.(*SaySession)
 }
 
-// creating is a payload of create-session with more behind what it needs.
+// creating returns a payload of create-session with its required members and more.
 func creating(more string) string { return `{"session_id":"kitchen","members":[]` + more + `}` }
 
 // Rows: C-87, C-88, C-99, C-100.
@@ -102,7 +102,8 @@ func TestSessionIDs(t *testing.T) {
 	}
 }
 
-// A message is read the same, whatever it comes in. It is kept on one line.
+// TestSessionMessagesInRequests checks that a message is read in the same way in a request and
+// on a line. It is kept as one line.
 //
 // Rows: C-01, C-16, T-25.
 func TestSessionMessagesInRequests(t *testing.T) {
@@ -123,8 +124,8 @@ func TestSessionMessagesInRequests(t *testing.T) {
 	require.Equal(t, s.Message, spread.Message)
 }
 
-// What is wrong with a message is for the log of its session, and refuses no
-// request.
+// TestSessionMessagesThatAreWrongInRequests checks that an invalid message does not refuse its
+// request, because it is for the log of its session.
 //
 // Rows: C-90, C-97, C-98.
 func TestSessionMessagesThatAreWrongInRequests(t *testing.T) {
@@ -151,8 +152,8 @@ func TestSessionMessagesThatAreWrongInRequests(t *testing.T) {
 	require.Equal(t, CodeUnknownType, saying(t, "", strings.Replace(shortAssignment, "task_assignment", "nope", 1)).Err.Code)
 }
 
-// Whoever decides about a message points into it, and whoever asked is shown the
-// place in what they said.
+// TestErrorsPointIntoWhatAMessageCameIn checks that a pointer into a message becomes a pointer
+// into the request that held it.
 func TestErrorsPointIntoWhatAMessageCameIn(t *testing.T) {
 	from := strings.Replace(shortAssignment, "architect", "reviewer", 1)
 	in, alone := saying(t, "", from).Message, heard(t, from, false)

@@ -9,7 +9,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Who says what to whom.
+// TestMessagesThatAreMisdirected checks which agent types may send each type of message to which
+// others.
 //
 // Rows: C-17, C-67.
 func TestMessagesThatAreMisdirected(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 	"orchestrator/wire/session"
 )
 
-// strangeNumbers are written in a way that readers, to 16 digits, take for
-// others: a schema is exact.
+// strangeNumbers matches numbers that readers, with 16 digits, take for others. A schema is
+// exact.
 var strangeNumbers = regexp.MustCompile(`[0-9.]{16}|[eE]`)
 
-// mended is a message with what is forgiven put in its place.
+// mended returns a message with the forgiven members filled in.
 func mended(t testing.TB, document any) any {
 	t.Helper()
 	document = filled(document, "", "sequence_number", json.Number("0"))
@@ -33,8 +33,8 @@ func mended(t testing.TB, document any) any {
 	return document
 }
 
-// filled is a document with a member in the object at a place, if there is one
-// that has none.
+// filled returns a document with a member added to the object at a place, if that exists without
+// the member.
 func filled(document any, pointer, key string, value any) any {
 	in := document
 	for _, word := range strings.Split(pointer, "/")[1:] {
@@ -56,8 +56,8 @@ func filled(document any, pointer, key string, value any) any {
 	return with(document, pointer+"/"+key, value)
 }
 
-// requireSessionVerdict holds the schema against the reader over one message, as
-// it is and with what is forgiven.
+// requireSessionVerdict compares the schema with the reader on one message, unchanged and with
+// the forgiven members.
 func requireSessionVerdict(t *testing.T, schema *jsonschema.Schema, document any) bool {
 	t.Helper()
 	line := encoded(t, document)
@@ -82,9 +82,8 @@ func requireSessionSays(t *testing.T, schema error, reader *Error, line []byte) 
 	}
 }
 
-// unsayableOfSessions reports whether something is refused that a schema cannot know:
-// what two members have to do with each other, days that no calendar has, and how
-// strict somebody is.
+// unsayableOfSessions reports whether the reason of a refusal cannot be expressed in a schema:
+// relations between two members, days that no calendar has, and strict mode.
 func unsayableOfSessions(why string) bool {
 	if when, ok := strings.CutPrefix(why, why[:strings.IndexByte(why, ':')+1]); ok && strings.Contains(when, "must be an ISO 8601 time, not ") {
 		return unsayable(when[strings.IndexByte(when, '"'):] + " is not an ISO 8601 time")
@@ -93,10 +92,11 @@ func unsayableOfSessions(why string) bool {
 		strings.Contains(why, `message_id must be a UUID of version 4, not "msg-`)
 }
 
-// Whatever is changed in the examples, one thing at a time, schema and reader say
-// the same, strictly and with what is forgiven.
+// TestSchemaOfSessionsAndReaderAgree checks that schema and reader agree on every single change
+// of the examples, in strict mode and with the forgiven members.
 //
-// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67, C-70, C-80, C-97, K-23, T-25.
+// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67,
+// C-70, C-80, C-97, K-23, T-25.
 func TestSchemaOfSessionsAndReaderAgree(t *testing.T) {
 	schema := validators(t)["session-message"]
 	examples := []any{decoded(t, []byte(shortAssignment)), decoded(t, []byte(shortResult))}
@@ -142,7 +142,7 @@ func TestSchemaOfSessionsAndReaderAgreeByChance(t *testing.T) {
 	}
 }
 
-// What a schema cannot say.
+// TestWhatTheSchemaOfSessionsCannotSay checks rules that the schema cannot express.
 //
 // Rows: C-03, C-60, C-63.
 func TestWhatTheSchemaOfSessionsCannotSay(t *testing.T) {
@@ -161,7 +161,8 @@ func TestWhatTheSchemaOfSessionsCannotSay(t *testing.T) {
 	}
 }
 
-// The schema has the words of the readers, and explains every member.
+// TestSchemaOfSessionsHasTheWordsThatThereAre checks that the enumerations are those of the
+// readers, and that every member has a description.
 func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 	schema := schemaOf(t, "session-message")
 	definitions := at(schema, "$defs").(map[string]any)
@@ -194,7 +195,7 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 	require.Equal(t, words(session.SessionDependencies), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
 	require.Equal(t, words(session.FocusAreas), at(definitions, "review_request", "properties", "scope", "properties", "focus_areas", "items", "enum"))
 	requireFields(t, "agent", definitions["agent"], session.Agent{})
-	type said struct { // the task is that of the completion
+	type said struct { // the completion has the task
 		ErrorType       string `json:"error_type"`
 		ErrorMessage    string `json:"error_message"`
 		Recoverable     bool   `json:"recoverable,omitzero"`

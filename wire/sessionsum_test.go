@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever says a message again says it at another time, and perhaps with another
-// number, but says the same.
+// TestSumsOfSessionMessages checks that a repeat has the same sum, although its time and its
+// number may differ.
 //
 // Rows: C-02.
 func TestSumsOfSessionMessages(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What must be there, in the words of the protocol: each group of members stands
-// in the object whose place is its key. A * is any item, or any member.
+// The required members, in the terms of the protocol. Each group of members belongs to the
+// object at the place that is its key. A * is any item or any member.
 var (
 	envelopeNeeds = map[string]string{
 		"":            "message_id timestamp sequence_number from_agent to_agent message_type payload",
@@ -67,11 +67,11 @@ var (
 		"abort":           {"/payload": "scope target_id reason cleanup_required"},
 		"acknowledgment":  {},
 	}
-	// These are forgiven unless somebody is strict.
+	// These are forgiven except in strict mode.
 	forgivenPlaces = []string{
 		"/sequence_number", "/payload/task/constraints/must_not_break", "/payload/findings/*/rationale", "/payload/verification/custom",
 	}
-	// The words that stand at a place.
+	// The words allowed at a place.
 	placeWords = map[string]string{
 		"/from_agent/agent_type":                        "architect developer reviewer",
 		"/to_agent/agent_type":                          "architect developer reviewer",
@@ -90,7 +90,7 @@ var (
 	}
 )
 
-// places are the pointers to every value within one, and the value.
+// places yields the pointer and the value of everything within a value.
 func places(value any, pointer string) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		within := func(key string, inner any) bool {
@@ -121,7 +121,7 @@ func places(value any, pointer string) iter.Seq2[string, any] {
 	}
 }
 
-// with is a document with another value at a place; gone takes it away.
+// with returns a document with another value at a place; gone removes the member.
 func with(document any, pointer string, value any) any {
 	key, rest, deeper := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	set := func(inner any) any {
@@ -148,7 +148,7 @@ func with(document any, pointer string, value any) any {
 
 var gone any = new(int)
 
-// general is a pointer with a * for each item, and each verification of its own.
+// general returns a pointer with a * for each item and each custom verification.
 func general(pointer string) string {
 	words := strings.Split(pointer, "/")
 	for i, word := range words {
@@ -159,18 +159,18 @@ func general(pointer string) string {
 	return strings.Join(words, "/")
 }
 
-// must reports whether something must stand at a place of a message.
+// must reports whether a place of a message is required.
 func must(kind, pointer string) bool {
 	in, key := general(pointer[:strings.LastIndex(pointer, "/")]), pointer[strings.LastIndex(pointer, "/")+1:]
 	return slices.Contains(strings.Fields(envelopeNeeds[in]), key) || slices.Contains(strings.Fields(payloadNeeds[kind][in]), key)
 }
 
-// free reports whether anything may stand at a place.
+// free reports whether any value is allowed at a place.
 func free(kind, pointer string) bool {
 	return kind == "status_response" && strings.HasPrefix(pointer, "/payload/") || kind == "task_completion" && strings.HasPrefix(pointer, "/payload/error")
 }
 
-// requireOneProblem checks that a document is refused for one place alone.
+// requireOneProblem requires that a document is refused for exactly one place.
 func requireOneProblem(t *testing.T, document any, strict bool, pointer string) string {
 	t.Helper()
 	line := encoded(t, document)
@@ -184,11 +184,11 @@ func requireOneProblem(t *testing.T, document any, strict bool, pointer string) 
 	return err.Message
 }
 
-// One by one, every member of every message is left out. Those that must be there
-// are missed, at their place; those that are forgiven are noted; nobody minds the
-// others.
+// TestEveryMemberOfSessionMessagesIsMissed omits every member of every message, one by one. A
+// required member is an error at its place, a forgiven one is noted, and any other is optional.
 //
-// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67, C-70, C-80, C-97, K-23, T-25.
+// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67,
+// C-70, C-80, C-97, K-23, T-25.
 func TestEveryMemberOfSessionMessagesIsMissed(t *testing.T) {
 	for kind, example := range sessionExamples(t) {
 		needs := 0
@@ -221,9 +221,11 @@ func TestEveryMemberOfSessionMessagesIsMissed(t *testing.T) {
 	}
 }
 
-// One by one, every value is made one of another kind, and refused at its place.
+// TestEveryKindOfValueIsChecked replaces every value by one of another type, one by one. Each is
+// refused at its place.
 //
-// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67, C-70, C-80, K-23.
+// Rows: C-03..C-15, C-18..C-21, C-23..C-32, C-34..C-37, C-39..C-44, C-46..C-51, C-53..C-67,
+// C-70, C-80, K-23.
 func TestEveryKindOfValueIsChecked(t *testing.T) {
 	kinds := map[string]any{
 		"null": nil, "number": json.Number("7"), "truth": true, "text": "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4dff", "list": []any{}, "object": map[string]any{},
@@ -261,8 +263,8 @@ func kindOf(value any) string {
 	return "null"
 }
 
-// Each of the words is taken, and no other: not in capitals, not with a space, and
-// no word of another list.
+// TestEveryWordOfSessionMessages checks that each word is accepted and no other: not in
+// capitals, not with a space, and no word of another list.
 //
 // Rows: C-08, C-13, C-15, C-19, C-39, C-44, C-47, C-53, C-61, C-62, C-66, C-67, C-70, C-80.
 func TestEveryWordOfSessionMessages(t *testing.T) {
@@ -296,8 +298,8 @@ func TestEveryWordOfSessionMessages(t *testing.T) {
 	}
 }
 
-// One by one, every member that anybody reads stands twice, and is refused at its
-// place: two readers might see two messages.
+// TestNothingInSessionMessagesStandsTwice repeats every known member, one by one. Each is
+// refused at its place, because two readers could see two messages.
 //
 // Rows: C-97, K-10.
 func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
@@ -318,7 +320,7 @@ func TestNothingInSessionMessagesStandsTwice(t *testing.T) {
 	}
 }
 
-// spokenOf is how messages call the member that a pointer leads to.
+// spokenOf returns the name that error messages use for a pointer.
 func spokenOf(pointer string) string {
 	at := strings.LastIndexByte(pointer, '/')
 	return (&object.Reader{Pointer: pointer[:at]}).Named(pointer[at+1:])

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What a refused message comes to is told as the answer to a request, and the
-// details are the error that the protocol knows.
+// TestDeliveryErrors checks that the outcome of a refused message has the form of a reply, with
+// the error of the protocol as details.
 //
 // Rows: C-90, K-06, K-09, T-53.
 func TestDeliveryErrors(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDeliveryErrors(t *testing.T) {
 	}
 }
 
-// detailsOf are the details of a response:error.
+// detailsOf returns the details of a response:error.
 func detailsOf(t *testing.T, line []byte) []byte {
 	t.Helper()
 	var failed struct{ Details json.RawMessage }
@@ -69,7 +69,7 @@ var sessionHead = session.Head{
 	To: session.Agent{AgentID: "lead", AgentType: session.AgentArchitect}, CorrelationID: "kettle", ReplyTo: "msg-1",
 }
 
-// What is said for an agent is a message like any other.
+// TestMessagesThatAreSaidForAgents checks that a message sent for an agent is valid.
 //
 // Rows: C-69, K-08.
 func TestMessagesThatAreSaidForAgents(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// slotOf is a payload with a document in it.
+// slotOf returns a reader of a payload that holds a document.
 func slotOf(t testing.TB, doc string) *object.Reader {
 	t.Helper()
 	var o object.Reader
@@ -21,7 +21,7 @@ func slotOf(t testing.TB, doc string) *object.Reader {
 	return &o
 }
 
-// complaint spells what is wrong: where, and why.
+// complaint returns where an error is, and why.
 func complaint(err *Error) string {
 	if err == nil {
 		return ""
@@ -30,12 +30,12 @@ func complaint(err *Error) string {
 	return string(err.Code) + " " + pointer + ": " + err.Message
 }
 
-// specOf is a task spec with some members beside those that it needs.
+// specOf returns a task spec with its required members and more.
 func specOf(members string) string {
 	return `{"$schema":"orchestratia/task-spec/v1","requirements":[{"description":"d","priority":"must"}]` + members + `}`
 }
 
-// promising is a task spec with contracts.
+// promising returns a task spec with contracts.
 func promising(contracts string) string {
 	return specOf(`,"output_expectations":{"contracts":` + contracts + `}`)
 }
@@ -130,7 +130,7 @@ func TestSpecsAreRefused(t *testing.T) {
 	}
 }
 
-// The same rule holds wherever a document names its schema.
+// TestSchemasAreOfTheirFamily checks that every kind of document has the same rule for $schema.
 //
 // Rows: A-05, A-06, A-07, A-08, A-107, A-125, K-17, T-42.
 func TestSchemasAreOfTheirFamily(t *testing.T) {
@@ -247,8 +247,8 @@ func TestDocumentsCanBeMissing(t *testing.T) {
 	}
 }
 
-// FuzzDocuments holds what is kept against what came: the same value, digit for
-// digit, on one line.
+// FuzzDocuments compares the kept document with the input: the same value, digit for digit, on
+// one line.
 //
 // Rows: A-03, T-48.
 func FuzzDocuments(f *testing.F) {
@@ -305,8 +305,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// requireKept checks that a document is what came, but for the space around its
-// parts.
+// requireKept requires that a document is unchanged except for its white space.
 func requireKept(t *testing.T, came, kept Raw) {
 	t.Helper()
 	if kept == nil {
@@ -314,7 +313,7 @@ func requireKept(t *testing.T, came, kept Raw) {
 	}
 	require.NotContains(t, string(kept), "\n")
 	require.NotContains(t, string(kept), "\r")
-	came, kept = bytes.Clone(came), bytes.Clone(kept) // they are compacted in place
+	came, kept = bytes.Clone(came), bytes.Clone(kept) // Compact works in place
 	for _, value := range []*Raw{&came, &kept} {
 		require.NoError(t, value.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)))
 	}

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// addDelegated are the examples of a schema as seeds, and what may confuse a reader.
+// addDelegated adds the examples of a schema as seeds, and lines that may confuse a reader.
 func addDelegated(f *testing.F, name string, more ...string) {
 	for _, example := range delegatedExamples(f, name) {
 		f.Add(encoded(f, example))
@@ -20,7 +20,7 @@ func addDelegated(f *testing.F, name string, more ...string) {
 	}
 }
 
-// requireToldAll checks that a refusal says what is wrong, and not without end.
+// requireToldAll requires that a refusal has at least one error and a bounded number of them.
 func requireToldAll(t *testing.T, err *Error) {
 	t.Helper()
 	problems, _ := err.Details["errors"].([]object.Problem)
@@ -91,9 +91,9 @@ func FuzzTaskResponse(f *testing.F) {
 			return
 		}
 		again := responded(t, string(r.Document))
-		again.Notes = r.Notes // of what was fixed there is nothing to note any more
+		again.Notes = r.Notes // nothing is left to fix, so there are no notes
 		if r.Status == ResponseCancelled {
-			again.Fault = r.Fault // its message is the reason, and it is dropped
+			again.Fault = r.Fault // dropped: its message becomes the reason
 		}
 		require.Equal(t, r, again)
 		if !strangeNumbers.Match(line) {
@@ -109,7 +109,7 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("00-" + strings.Repeat("0", 32) + "-051581bf3cb55c13-00")
 	f.Fuzz(func(t *testing.T, line string) {
 		if c, ok := ParseTraceparent(line); ok {
-			require.Equal(t, line[2:55], c.Traceparent()[2:]) // what all versions have in common
+			require.Equal(t, line[2:55], c.Traceparent()[2:]) // all versions have this part
 		}
 		id, span := TraceIDOf([]byte(line)), SpanIDOf([]byte(line))
 		require.True(t, IsTraceID(id) && IsSpanID(span))

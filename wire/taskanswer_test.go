@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What we answer ourselves.
+// TestTaskResponsesAreSpelled checks the responses of the orchestrator itself.
 //
 // Rows: D-20..D-25, D-27, D-29, D-31..D-35, T-33.
 func TestTaskResponsesAreSpelled(t *testing.T) {
@@ -60,8 +60,8 @@ func TestTaskResponsesAreSpelled(t *testing.T) {
 	}
 }
 
-// requireAnswered checks that a response that was read can be said in our words: one
-// line, and the same.
+// requireAnswered requires that a response can be encoded as one line and decoded to the same
+// value.
 func requireAnswered(t *testing.T, r *TaskResponse) {
 	t.Helper()
 	line := AppendTaskResponse(nil, r)
@@ -71,7 +71,7 @@ func requireAnswered(t *testing.T, r *TaskResponse) {
 	want := *r
 	want.Document, want.Notes, back.Notes = back.Document, nil, nil
 	if r.Status == ResponseCancelled {
-		want.Fault = nil // it is dropped
+		want.Fault = nil // the error is dropped
 	}
 	require.Equal(t, &want, back, "%s", line)
 }
@@ -83,7 +83,7 @@ func TestTaskResponsesReadAgain(t *testing.T) {
 	}
 }
 
-// Refusals in the words of this dialect.
+// TestRefusalsAsFaults checks the encoding of refusals in this dialect.
 //
 // Rows: D-29, D-30, K-06.
 func TestRefusalsAsFaults(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// shelf keeps content by its hash.
+// shelf stores content by its hash.
 type shelf map[string]string
 
 func (s shelf) store(content string) (string, error) {
@@ -30,8 +30,8 @@ func (s shelf) load(ref string) (string, error) {
 	return content, nil
 }
 
-// requireAttached checks that a response is as it was when its content is put back,
-// digit for digit.
+// requireAttached requires that a response with its content put back equals the original, digit
+// for digit.
 func requireAttached(t *testing.T, r *TaskResponse, limit int) {
 	t.Helper()
 	kept, detached := shelf{}, *r
@@ -62,10 +62,10 @@ func requireAttached(t *testing.T, r *TaskResponse, limit int) {
 	require.Nil(t, wrong, "%s", whole)
 	back.Document, back.Notes = r.Document, r.Notes
 	if r.Status == ResponseCancelled {
-		back.Fault = r.Fault // it is dropped
+		back.Fault = r.Fault // the error is dropped
 	}
 	require.Equal(t, r, back)
-	if !strings.Contains(string(r.Document), `ref`) { // null may stand there
+	if !strings.Contains(string(r.Document), `ref`) { // ref may be null in the original
 		require.Equal(t, string(r.Document), string(whole))
 	}
 
@@ -110,7 +110,8 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	require.Len(t, members, 6)
 }
 
-// A ref that was null is taken away with what stood for it, wherever it is.
+// TestRefsThatSayNothing checks that a null or empty ref does not keep content from being
+// detached.
 //
 // Rows: D-35.
 func TestRefsThatSayNothing(t *testing.T) {
@@ -131,7 +132,7 @@ func TestRefsThatSayNothing(t *testing.T) {
 	require.Equal(t, both, &detached, "it has a ref of its own")
 }
 
-// What we say ourselves has no document yet.
+// TestArtifactsOfOurOwn checks a response of the orchestrator itself, which has no document yet.
 //
 // Rows: D-35.
 func TestArtifactsOfOurOwn(t *testing.T) {
@@ -145,8 +146,8 @@ func TestArtifactsOfOurOwn(t *testing.T) {
 	require.Equal(t, `{"id":"1","status":"completed","artifacts":[{"name":"a","type":"t","content":"<long>"}]}`+"\n", string(whole))
 }
 
-// Only what is kept is loaded, and only for a response: whoever knows a hash does not
-// get content by asking for something.
+// TestRefsThatAreNotOurs checks that only stored content is loaded, and only into a response.
+// Otherwise a caller that knows a hash could get the content by a request.
 //
 // Rows: D-35.
 func TestRefsThatAreNotOurs(t *testing.T) {

@@ -38,7 +38,8 @@ func TestWhatIsAskedAboutDelegatedWorkIsRead(t *testing.T) {
 	}
 }
 
-// Errors point to where something stands in the request, and tell all of it.
+// TestWhatIsAskedAboutDelegatedWorkIsRefused checks that errors point into the request, and that
+// all of them are reported.
 //
 // Rows: D-01, D-03, D-10, D-14, T-32.
 func TestWhatIsAskedAboutDelegatedWorkIsRefused(t *testing.T) {
@@ -72,7 +73,8 @@ func TestWhatIsAskedAboutDelegatedWorkIsRefused(t *testing.T) {
 	require.Equal(t, "/payload/context/priority", refused.Err.Details["pointer"])
 }
 
-// An answer is the task response as it is.
+// TestTaskAnswersAreTheirDocument checks that an answer is encoded as the task response,
+// unchanged.
 //
 // Rows: D-18, D-36.
 func TestTaskAnswersAreTheirDocument(t *testing.T) {
@@ -96,7 +98,8 @@ func TestTaskAnswersAreTheirDocument(t *testing.T) {
 	require.IsType(t, Log{}, reader().Parse(line))
 }
 
-// What is large is not shown in lists, and what there is not is nowhere.
+// TestDelegationIsShownWithATask checks that lists omit large members, and that missing members
+// are omitted everywhere.
 //
 // Rows: D-05, D-07, D-12, D-14, D-43.
 func TestDelegationIsShownWithATask(t *testing.T) {

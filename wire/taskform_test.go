@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Work that is refused has failed: whoever asked for it hears that in the words in
-// which it hears of all other work.
+// TestTaskRequestsAreAnsweredWhenTheyAreRefused checks that a refused request is reported to its
+// source as a failed task, in the form of all responses.
 //
 // Rows: D-11, D-29, D-30, D-39, K-06.
 func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
@@ -51,7 +51,8 @@ func TestActsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	require.Equal(t, `"tea-7"`, string((&Request{ID: "tea-7", Form: DialectTaskAct}).RawID()))
 }
 
-// No refusal of a line of this dialect is heard when it comes back.
+// TestRefusalsOfDelegatedWorkAreNotHeard checks that a refusal in this dialect is log output if
+// an agent prints it.
 //
 // Rows: B-20, T-02.
 func TestRefusalsOfDelegatedWorkAreNotHeard(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Nothing but the way and the span changes, whoever asked and however.
+// TestTaskRequestsAreForwarded checks that only the routing and the span change, for any source
+// and any form.
 //
 // Rows: D-05, D-06, D-07, D-12, D-13, D-14, D-15, T-48, T-50.
 func TestTaskRequestsAreForwarded(t *testing.T) {
@@ -69,8 +70,8 @@ func TestTaskRequestsAreForwarded(t *testing.T) {
 	}
 }
 
-// requireForwarded checks that what is forwarded is one line and the same request, but
-// for what was said anew.
+// requireForwarded requires that a forwarded request is one line and the same request, except
+// for the members that f sets.
 func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
 	t.Helper()
 	line := r.Forwarded(f)
@@ -111,7 +112,7 @@ func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
 	}
 }
 
-// A request of our own is spelled.
+// TestTaskRequestsOfOurOwn checks the encoding of a request of the orchestrator itself.
 //
 // Rows: D-01..D-14.
 func TestTaskRequestsOfOurOwn(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// whose reads lines of an agent that has all tasks, or none.
+// whose returns a reader of the lines of an agent that has all tasks, or none.
 func whose(agent string, given bool) *Reader {
 	return &Reader{Agent: agent, Depth: 64, Given: func(string) bool { return given }}
 }
 
-// refusedLine is a line of kitchen, who has no task, that is refused.
+// refusedLine parses a line of kitchen, which has no task, and requires a refusal.
 func refusedLine(t *testing.T, line string) *Refused {
 	t.Helper()
 	m := whose("kitchen", false).Parse([]byte(line))
@@ -25,8 +25,7 @@ func refusedLine(t *testing.T, line string) *Refused {
 	return refused
 }
 
-// requireOutlived checks that a message that is read already says the same when its
-// line is gone.
+// requireOutlived requires that a parsed message does not change when its line is overwritten.
 func requireOutlived(t *testing.T, m Message, line []byte) {
 	t.Helper()
 	switch m := m.(type) {
@@ -54,8 +53,8 @@ func requireOutlived(t *testing.T, m Message, line []byte) {
 	require.Equal(t, m, again, "%q", line)
 }
 
-// requireNotHeard checks that the answer to a refused message is log when it comes
-// back: whoever prints what it is told would be answered for ever.
+// requireNotHeard requires that the reply to a refused message is log output. Otherwise an agent
+// that prints its input would get replies forever.
 func requireNotHeard(t *testing.T, m Message) {
 	t.Helper()
 	refused, ok := m.(*Refused)
@@ -88,7 +87,7 @@ func TestTaskRequestsOnALine(t *testing.T) {
 	require.IsType(t, &Request{}, (&Reader{Agent: "kitchen", Depth: 64}).Parse(bare), "nobody has a task")
 }
 
-// The pipe says who asks: nobody asks in another's name.
+// TestTaskRequestsOfOthers checks that an agent cannot make a request in the name of another.
 //
 // Rows: D-10, K-06, T-02.
 func TestTaskRequestsOfOthers(t *testing.T) {
@@ -153,8 +152,8 @@ func TestTaskResponsesOnALine(t *testing.T) {
 	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: DialectTaskAct}, m)
 }
 
-// An agent that prints what it is told starts nothing: neither what it hears of a task
-// that it has, nor what it hears of one that it has asked for.
+// TestEchoesOfDelegatedWork checks that an agent that prints its input starts nothing. The lines
+// are about a task that it has or one that it delegated.
 //
 // Rows: D-17, T-02, T-32.
 func TestEchoesOfDelegatedWork(t *testing.T) {
@@ -181,8 +180,8 @@ func TestEchoesOfDelegatedWork(t *testing.T) {
 	}
 }
 
-// Who asks for work with something that cannot be read to its end is told so, if it
-// can be nobody else's.
+// TestSpoiledTaskMessages checks that an unreadable request for work is refused if the line must
+// be one.
 //
 // Rows: D-01, D-10, T-02.
 func TestSpoiledTaskMessages(t *testing.T) {
@@ -239,7 +238,7 @@ func TestSpoiledTaskMessages(t *testing.T) {
 	}
 }
 
-// Of a line that is too long there is a beginning.
+// TestUnfinishedTaskMessages checks the beginnings of lines that are too long.
 //
 // Rows: D-01, D-18.
 func TestUnfinishedTaskMessages(t *testing.T) {
@@ -278,9 +277,9 @@ func TestUnfinishedTaskMessages(t *testing.T) {
 	}
 }
 
-// Whatever is changed in lines of this dialect, who has a task does not ask for it,
-// and who has it not does not say how it goes; what is read outlives its line, and no
-// answer is heard.
+// TestTaskLinesByChance changes lines of this dialect at random. An agent never requests a task
+// that it has, nor responds to one that it does not have. A message does not refer to its line,
+// and no reply is read as a message.
 //
 // Rows: D-17, D-18, T-02, T-32.
 func TestTaskLinesByChance(t *testing.T) {
@@ -322,8 +321,8 @@ func TestTaskLinesByChance(t *testing.T) {
 	}
 }
 
-// Whoever writes an agent is told what is wrong with its messages, whoever it is and
-// whatever it has.
+// TestCheckReadsDelegatedWork checks that Check returns the errors of a message, whatever agent
+// sends it and whatever tasks it has.
 //
 // Rows: D-10, D-18.
 func TestCheckReadsDelegatedWork(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// delegatedExamples are the examples of a schema; the first has all that there may
-// be in it.
+// delegatedExamples returns the examples of a schema; the first has all optional members.
 func delegatedExamples(t testing.TB, name string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
@@ -22,10 +21,10 @@ func delegatedExamples(t testing.TB, name string) []map[string]any {
 	return found
 }
 
-// fullRequest is a request with all that there may be in it.
+// fullRequest returns a request with all optional members.
 func fullRequest(t testing.TB) map[string]any { return delegatedExamples(t, "task-request")[0] }
 
-// requested reads a request that is right.
+// requested reads a valid request.
 func requested(t testing.TB, line string) *TaskRequest {
 	t.Helper()
 	r, err := ReadTaskRequest([]byte(line), 64)
@@ -33,7 +32,7 @@ func requested(t testing.TB, line string) *TaskRequest {
 	return r
 }
 
-// Why a line is no message of delegated work, nil if it is one.
+// Why a line is not a message of delegated work, or nil if it is one.
 
 func refusedRequest(line []byte) *Error {
 	_, err := ReadTaskRequest(line, 64)
@@ -50,7 +49,7 @@ func refusedResponse(line []byte) *Error {
 	return err
 }
 
-// complaintsOf are all that is wrong with a message, nil when nothing is.
+// complaintsOf returns all errors of a message, or nil.
 func complaintsOf(err *Error) []string {
 	if err == nil {
 		return nil
@@ -76,7 +75,8 @@ func TestTaskRequestsAreRead(t *testing.T) {
 	}, r)
 }
 
-// Three members will do, and null is as good as nothing.
+// TestTaskRequestsThatSayLittle checks that three members are enough, and that null counts as
+// missing.
 //
 // Rows: D-04, K-23.
 func TestTaskRequestsThatSayLittle(t *testing.T) {
@@ -112,15 +112,16 @@ func TestTaskRequestsNeedThreeMembers(t *testing.T) {
 	}
 }
 
-// One by one, every value is made one of another kind, and refused at its place.
+// TestEveryKindOfValueInTaskRequestsIsChecked replaces every value by one of another type, one
+// by one. Each is refused at its place.
 //
 // Rows: D-01..D-03, D-05..D-14, K-23.
 func TestEveryKindOfValueInTaskRequestsIsChecked(t *testing.T) {
 	requireKindsChecked(t, fullRequest(t), refusedRequest, "/payload/", "/observability/baggage/")
 }
 
-// requireKindsChecked makes every value of an example one of another kind, and wants
-// it refused at its place. What begins with one of the free places may be anything.
+// requireKindsChecked replaces every value of an example by one of another type, and requires
+// that it is refused at its place. Places that begin with one of free may have any value.
 func requireKindsChecked(t *testing.T, example map[string]any, read func([]byte) *Error, free ...string) {
 	t.Helper()
 	kinds := map[string]any{"number": json.Number("-7"), "truth": true, "text": "text", "list": []any{}, "object": map[string]any{}}
@@ -177,7 +178,7 @@ func TestTaskRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once.
+// TestEverythingThatIsWrongWithATaskRequestIsTold checks that all errors are reported together.
 //
 // Rows: D-01, D-03, D-08, D-09.
 func TestEverythingThatIsWrongWithATaskRequestIsTold(t *testing.T) {
@@ -198,7 +199,7 @@ func TestEverythingThatIsWrongWithATaskRequestIsTold(t *testing.T) {
 	}
 }
 
-// Words are those of the protocol, and numbers leave as they came.
+// TestPrioritiesOfTaskRequests checks the words of the protocol and their classes.
 //
 // Rows: D-09, K-02.
 func TestPrioritiesOfTaskRequests(t *testing.T) {
@@ -224,7 +225,8 @@ func TestTaskRequestsAreKeptDigitForDigit(t *testing.T) {
 	require.Equal(t, `{"k":9007199254740993}`, string(r.Observability.Baggage))
 }
 
-// What would be taken for something else by whoever gets it is no request.
+// TestTaskMessagesAreNothingElse checks that a message that its receiver could take for another
+// kind is refused.
 //
 // Rows: D-02.
 func TestTaskMessagesAreNothingElse(t *testing.T) {
@@ -253,7 +255,8 @@ func TestTaskMessagesAreNothingElse(t *testing.T) {
 	}
 }
 
-// Keys are exact; what was probably meant is noted.
+// TestKeysOfTaskRequestsAreExact checks that keys are exact, and that a probable misspelling is
+// noted.
 //
 // Rows: K-10, T-33.
 func TestKeysOfTaskRequestsAreExact(t *testing.T) {
@@ -271,8 +274,8 @@ func TestKeysOfTaskRequestsAreExact(t *testing.T) {
 	require.Empty(t, requested(t, `{"id":"1","type":"t","payload":{},"i`+strings.Repeat("_", 100)+`d":1}`).Notes)
 }
 
-// Whoever asks again may ask at another time and under another span, but asks the
-// same of the same.
+// TestSumsOfTaskRequests checks that a repeat has the same sum, although its time and its span
+// may differ.
 //
 // Rows: D-39.
 func TestSumsOfTaskRequests(t *testing.T) {
@@ -291,7 +294,7 @@ func TestSumsOfTaskRequests(t *testing.T) {
 	require.Equal(t, uint64(0xa598d2facd433bb8), requested(t, `{"id":"1","type":"t","payload":{}}`).Sum, "it is kept in records: it stays as it is")
 }
 
-// TestLongChains: a chain goes with all requests that follow, and does not grow for ever.
+// TestLongChains checks the limit of a chain, which is passed to all following requests.
 //
 // Rows: D-12.
 func TestLongChains(t *testing.T) {

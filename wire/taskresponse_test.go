@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fullResponse is a response with all that a completed task may say.
+// fullResponse returns a response with all members of a completed task.
 func fullResponse(t testing.TB) map[string]any { return delegatedExamples(t, "task-response")[0] }
 
-// responded reads a response that is right.
+// responded reads a valid response.
 func responded(t testing.TB, line string) *TaskResponse {
 	t.Helper()
 	r, err := ReadTaskResponse([]byte(line), 64)
@@ -34,7 +34,8 @@ func TestTaskResponsesAreRead(t *testing.T) {
 	}, responded(t, " "+line+"\r"))
 }
 
-// Two members will do for every status; null is as good as nothing.
+// TestTaskResponsesThatSayLittle checks that two members are enough for every status, and that
+// null counts as missing.
 //
 // Rows: D-18, D-19, D-20, D-21, D-22, D-23, D-24, D-25, K-23.
 func TestTaskResponsesThatSayLittle(t *testing.T) {
@@ -81,7 +82,7 @@ func TestEveryKindOfValueInTaskResponsesIsChecked(t *testing.T) {
 	}
 }
 
-// A result goes with completed and nothing else, whatever it is.
+// TestResultsOfTasks checks that only a completed task has a result, of any type.
 //
 // Rows: D-22, D-27, T-33, T-48.
 func TestResultsOfTasks(t *testing.T) {
@@ -129,7 +130,7 @@ func TestTaskResponsesAreRefused(t *testing.T) {
 	require.Equal(t, []string{"the message: it must be an object"}, complaintsOf(refusedResponse([]byte(`7`))))
 }
 
-// A converter of keys makes others of them: they are noted.
+// TestKeysOfMetadata checks that keys changed by a converter are noted.
 //
 // Rows: D-32, D-34, K-10, T-33.
 func TestKeysOfMetadata(t *testing.T) {
@@ -148,7 +149,7 @@ func TestKeysOfMetadata(t *testing.T) {
 	require.Equal(t, []string{"/metadata/completedAt: metadata.completedAt is before startedAt"}, r.Notes)
 }
 
-// A task that failed has failed, however little is said about it.
+// TestFaultsOfTasks checks that a failed task is failed even if its error is incomplete.
 //
 // Rows: D-23, D-29, D-30, D-41, K-06.
 func TestFaultsOfTasks(t *testing.T) {
@@ -228,8 +229,8 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 	require.Len(t, ResponseStatuses, len(seen))
 }
 
-// All readers of a response find the same in it: what its status needs, and no error that
-// its status does not allow.
+// TestResponsesAreNormalized checks that all readers of a response get the same: the members
+// that its status needs, and no error that it does not allow.
 func TestResponsesAreNormalized(t *testing.T) {
 	const generic = `"message":"The task failed, and its agent does not say why"`
 	for said, want := range map[string]string{

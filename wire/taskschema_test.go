@@ -12,12 +12,12 @@ import (
 	"orchestrator/wire/session"
 )
 
-// taskReaders are the readers of delegated work, by the schema of what they read.
+// taskReaders maps each schema of delegated work to its reader.
 var taskReaders = map[string]func([]byte) *Error{
 	"task-request": refusedRequest, "task-act": refusedAct, "task-response": refusedResponse,
 }
 
-// requireTaskVerdict holds a schema against its reader over one message.
+// requireTaskVerdict compares a schema with its reader on one message.
 func requireTaskVerdict(t *testing.T, name string, schema *jsonschema.Schema, document any) bool {
 	t.Helper()
 	line := encoded(t, document)
@@ -26,8 +26,8 @@ func requireTaskVerdict(t *testing.T, name string, schema *jsonschema.Schema, do
 	return why == nil
 }
 
-// Whatever is changed in the examples, one thing at a time, schemas and readers say
-// the same.
+// TestSchemasOfDelegationAndReadersAgree checks that schemas and readers agree on every single
+// change of the examples.
 //
 // Rows: D-01..D-14, D-18, D-19, D-27, D-29, D-31..D-35, D-37, D-38, D-42, K-23, T-32, T-33.
 func TestSchemasOfDelegationAndReadersAgree(t *testing.T) {
@@ -71,8 +71,9 @@ func TestSchemasOfDelegationAndReadersAgreeByChance(t *testing.T) {
 	}
 }
 
-// What one change to an example does not reach: members that make something else of
-// a message, words in the place of others, and what goes with which status.
+// TestSchemasOfDelegationAndReadersAgreeOnTheRest checks what a single change to an example does
+// not reach: members that make the message another kind, swapped words, and the members of each
+// status.
 //
 // Rows: D-02, D-09, D-19, D-27, D-35, D-38, T-32, T-33.
 func TestSchemasOfDelegationAndReadersAgreeOnTheRest(t *testing.T) {
@@ -104,7 +105,7 @@ func TestSchemasOfDelegationAndReadersAgreeOnTheRest(t *testing.T) {
 	}
 }
 
-// What a schema cannot say.
+// TestWhatSchemasOfDelegationCannotSay checks rules that a schema cannot express.
 //
 // Rows: D-01, D-08, K-10.
 func TestWhatSchemasOfDelegationCannotSay(t *testing.T) {
@@ -123,7 +124,8 @@ func TestWhatSchemasOfDelegationCannotSay(t *testing.T) {
 	}
 }
 
-// The schemas have the words and the members of the readers.
+// TestSchemasOfDelegationHaveTheWordsThatThereAre checks that the schemas have the words and the
+// members of the readers.
 //
 // Rows: D-09, D-19, D-30, D-42.
 func TestSchemasOfDelegationHaveTheWordsThatThereAre(t *testing.T) {

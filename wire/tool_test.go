@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// calling is the call of a method with an id; params may be missing.
+// calling returns the call of a method with an id; params may be missing.
 func calling(id, method, params string) []byte {
 	if params != "" {
 		params = `,"params":` + params
@@ -76,8 +76,8 @@ func TestCallsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What nobody can answer, or wants answered, is log: with a reason, for whoever
-// wonders.
+// TestCallsThatAreNotAnswered checks that a call without a usable id is log output, with the
+// reason.
 //
 // Rows: E-84.
 func TestCallsThatAreNotAnswered(t *testing.T) {
@@ -128,7 +128,7 @@ func TestCallsThatAreAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// What tools/list says of the arguments is what the readers take.
+// TestToolsAreDescribed checks that tools/list describes the arguments that the readers accept.
 //
 // Rows: E-84.
 func TestToolsAreDescribed(t *testing.T) {
@@ -166,8 +166,8 @@ func TestToolsAreDescribed(t *testing.T) {
 	require.Less(t, len(replied.Text), 8<<10, "whoever reads it pays for it")
 }
 
-// Whatever is called, the answer is one line of JSON with the id of the call, and
-// log when it is said back.
+// FuzzCalls checks that the reply to any call is one line of JSON with its id, and is log output
+// if an agent prints it.
 func FuzzCalls(f *testing.F) {
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
@@ -202,7 +202,7 @@ func FuzzCalls(f *testing.F) {
 				sent.From, sent.To, sent.Topic, sent.Payload = said.From, said.To, said.Topic, said.Payload
 			}
 			answers = [][]byte{noon.AppendReply(nil, m.Form, m.ID, sent, nil), noon.AppendReply(nil, m.Form, m.ID, &MailList{Messages: []Mail{sent.Mail}}, nil)}
-			answers = answers[:2-int(m.Form)%2] // mail is answered with mail alone
+			answers = answers[:2-int(m.Form)%2] // mail is only answered with mail
 		}
 		for _, answer := range answers {
 			text, ended := strings.CutSuffix(string(answer), "\n")

@@ -52,7 +52,8 @@ func TestTraceIDs(t *testing.T) {
 	require.False(t, IsTraceID(strings.Repeat("a", 16)))
 }
 
-// Ids that are derived are always the same for the same: they are kept by others.
+// TestDerivedTraceIDs checks that derived ids are always the same, because other systems store
+// them.
 //
 // Rows: D-13.
 func TestDerivedTraceIDs(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 func ptr[T any](value T) *T { return &value }
 
-// What is done with tasks beside the published requests.
+// TestWorkRequestsAreRead checks the operations on tasks besides the published requests.
 //
 // Rows.
 func TestWorkRequestsAreRead(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shape is a graph as pairs of down and up, each up before its down.
+// A shape is a graph: pairs of down and up, each up created before its down.
 type shape struct {
 	name  string
 	pairs func(nodes int, each func(down, up int))
@@ -36,7 +36,7 @@ var shapes = []shape{
 	}},
 }
 
-// Task is a task as one would write it without any of this.
+// A Task is a task as written without this package.
 type Task struct {
 	id         string
 	open       int
@@ -59,10 +59,9 @@ func plain(s shape, nodes int) map[string]*Task {
 	return tasks
 }
 
-// complete ends all tasks, each found by its id, when nothing holds it back any
-// more.
+// complete ends all tasks, each found by its id as soon as nothing blocks it.
 func complete(tasks map[string]*Task) (ended int) {
-	ready := []string{taskID(0)} // in all shapes it is the only one
+	ready := []string{taskID(0)} // the only ready one in all shapes
 	for ; len(ready) > 0; ended++ {
 		task := tasks[ready[len(ready)-1]]
 		ready = ready[:len(ready)-1]
@@ -82,7 +81,7 @@ func built(b *testing.B, s shape, size int) *Graph {
 	return g
 }
 
-// timed runs what is measured, which was built before, on a clean heap.
+// timed measures run on a clean heap, without the preparation before it.
 func timed(b *testing.B, nodes int, run func() (ended int)) time.Duration {
 	runtime.GC()
 	b.StartTimer()
@@ -96,9 +95,8 @@ func timed(b *testing.B, nodes int, run func() (ended int)) time.Duration {
 	return taken
 }
 
-// BenchmarkComplete ends all nodes in an order in which they can end. The ratio
-// is to the same with a map of pointers. Of each the fastest run counts: what
-// else the machine does makes runs slower, never faster.
+// BenchmarkComplete ends all nodes in an order in which they can end. The ratio compares it with
+// a map of pointers. The fastest run of each counts, because other load only makes runs slower.
 func BenchmarkComplete(b *testing.B) {
 	for _, s := range shapes {
 		for _, size := range []int{10_000, 100_000, 1_000_000} {
@@ -120,8 +118,7 @@ func BenchmarkComplete(b *testing.B) {
 	}
 }
 
-// BenchmarkBuild makes nodes and what they depend on, in the order in which
-// tasks are mostly submitted.
+// BenchmarkBuild adds nodes and their dependencies, in the usual order of submission.
 func BenchmarkBuild(b *testing.B) {
 	for _, s := range shapes {
 		b.Run(s.name, func(b *testing.B) {
@@ -134,8 +131,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkLate makes dependencies among a million nodes that are there, half
-// or all of them against the order of creation.
+// BenchmarkLate adds dependencies between a million existing nodes, half or all of them against
+// the order of creation.
 func BenchmarkLate(b *testing.B) {
 	const size = 1_000_000
 	chance := rand.New(rand.NewPCG(5, 6))

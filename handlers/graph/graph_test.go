@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// with is a Graph of so many nodes with these dependencies, down first.
+// with returns a Graph with that many nodes and these dependencies, down first.
 func with(t *testing.T, nodes int, blocking ...[2]Node) *Graph {
 	t.Helper()
 	g := New()
@@ -21,7 +21,7 @@ func with(t *testing.T, nodes int, blocking ...[2]Node) *Graph {
 	return g
 }
 
-// only is the one edge of a walk.
+// only returns the one edge of a walk.
 func only(t *testing.T, edges func(func(Edge) bool)) Edge {
 	t.Helper()
 	all := slices.Collect(edges)
@@ -243,8 +243,8 @@ func TestPut(t *testing.T) {
 	require.EqualValues(t, 21, g.Edge(e).Number)
 }
 
-// TestPutInTheRoomOfOneRemoved: what agrees with the order must not be taken for
-// what had its edge before, and did not.
+// TestPutInTheRoomOfOneRemoved checks an edge in the place of a removed one. It must not be
+// taken for one that disagrees with the order, as the removed one did.
 func TestPutInTheRoomOfOneRemoved(t *testing.T) {
 	g := with(t, 3)
 	g.Put(View{Down: 1, Up: 0, Number: 1})
@@ -255,7 +255,7 @@ func TestPutInTheRoomOfOneRemoved(t *testing.T) {
 	requireSound(t, g)
 }
 
-// TestPutOfCircles: whoever puts circles gets no sound answers, but answers.
+// TestPutOfCircles checks that a Graph with circles still answers. The answers may be wrong.
 func TestPutOfCircles(t *testing.T) {
 	for number := int64(1); number <= 4; number++ {
 		g := with(t, 4)
@@ -271,8 +271,8 @@ func TestPutOfCircles(t *testing.T) {
 	}
 }
 
-// TestMarksStartAgain: after four thousand million searches the marks of old
-// ones must not be taken for new ones.
+// TestMarksStartAgain checks that old marks are not taken for new ones after four thousand
+// million searches.
 func TestMarksStartAgain(t *testing.T) {
 	g := with(t, 4, [2]Node{0, 1}, [2]Node{1, 2}, [2]Node{2, 3})
 	for before := range uint32(8) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is the same as a Graph, in the plainest way: dependencies by their
-// numbers, and all of them looked through for whatever is asked.
+// A model is a Graph in its simplest form: dependencies by their numbers, all scanned for every
+// query.
 type model struct {
 	nodes int
 	edges map[int64]*View
@@ -18,7 +18,7 @@ type model struct {
 
 func newModel() *model { return &model{edges: make(map[int64]*View)} }
 
-// those are the dependencies that fit, in the order of creation.
+// those returns the dependencies that fit, in the order of creation.
 func (m *model) those(fit func(*View) bool) (found []View) {
 	for _, number := range slices.Sorted(maps.Keys(m.edges)) {
 		if v := m.edges[number]; fit(v) {
@@ -34,7 +34,7 @@ func (m *model) open(n Node) int {
 	return len(m.those(func(v *View) bool { return v.Down == n && gating(v) }))
 }
 
-// circle goes depth first, without any order to keep it from nodes.
+// circle searches depth first, without an order that excludes nodes.
 func (m *model) circle(down, up Node) []Node {
 	if down == up {
 		return []Node{down, up}
@@ -93,7 +93,7 @@ func (m *model) remove(number int64) bool {
 	return gating(v) && m.open(v.Down) == 0
 }
 
-// find is the number of the oldest that is all this, or 0.
+// find returns the number of the oldest dependency with these members, or 0.
 func (m *model) find(down, up Node, kind Kind, key string) int64 {
 	found := m.those(func(v *View) bool { return v.Down == down && v.Up == up && v.Kind == kind && v.Key == key })
 	if len(found) == 0 {
@@ -102,7 +102,7 @@ func (m *model) find(down, up Node, kind Kind, key string) int64 {
 	return found[0].Number
 }
 
-// views are what some edges are.
+// views returns the views of some edges.
 func views(g *Graph, edges func(func(Edge) bool)) (found []View) {
 	for e := range edges {
 		found = append(found, g.Edge(e))
@@ -110,7 +110,7 @@ func views(g *Graph, edges func(func(Edge) bool)) (found []View) {
 	return found
 }
 
-// requireSame wants a Graph to be as the model is, and to be sound inside.
+// requireSame requires that a Graph equals the model and is sound.
 func requireSame(t *testing.T, m *model, g *Graph) {
 	t.Helper()
 	require.Equal(t, m.nodes, g.Len())
@@ -133,7 +133,7 @@ func requireSame(t *testing.T, m *model, g *Graph) {
 	requireSound(t, g)
 }
 
-// requireSound wants the order to be a row of all nodes, and to hold.
+// requireSound requires that the order is one list of all nodes and that it holds.
 func requireSound(t *testing.T, g *Graph) {
 	t.Helper()
 	g.settle()
@@ -153,7 +153,7 @@ func requireSound(t *testing.T, g *Graph) {
 	}
 }
 
-// restored is a Graph put together again.
+// restored returns a Graph rebuilt from its dependencies.
 func restored(g *Graph) *Graph {
 	again := New()
 	for range g.Len() {

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pair is a Graph and what it should be.
+// A pair is a Graph and its model.
 type pair struct {
 	t     *testing.T
 	graph *Graph
 	model *model
 	most  int // nodes
-	// How often what is rare has been seen.
+	// How often rare cases were seen.
 	circles, unblocked int
 }
 
@@ -23,14 +23,14 @@ func newPair(t *testing.T, most int) *pair {
 	return &pair{t: t, graph: New(), model: newModel(), most: most}
 }
 
-// pick is where the choices come from: one of n.
+// A pick makes the choices: it returns one of n.
 type pick func(n int) int
 
 func (p *pair) node(choose pick) Node { return Node(choose(p.model.nodes)) }
 
 var keysToTry = []string{"", "schema", "api"}
 
-// act does one thing to both, and wants them to say the same.
+// act does one thing to both and requires equal answers.
 func (p *pair) act(choose pick) {
 	what := choose(32)
 	switch {
@@ -58,7 +58,7 @@ func (p *pair) act(choose pick) {
 	}
 }
 
-// any is one of all dependencies.
+// any returns one of all dependencies.
 func (p *pair) any(choose pick) View {
 	all := p.model.those(func(*View) bool { return true })
 	return all[choose(len(all))]
@@ -91,8 +91,7 @@ func (p *pair) find(down, up Node, kind Kind, key string) {
 	}
 }
 
-// put puts a dependency that closes no circle, as one that is decided on first
-// and then done.
+// put puts a dependency that closes no circle, as a caller does that has checked first.
 func (p *pair) put(choose pick) {
 	v := View{Down: p.node(choose), Up: p.node(choose), Kind: Kind(choose(4)), Resolved: choose(4) == 0}
 	if v.Resolved {
@@ -124,8 +123,8 @@ func (p *pair) remove(v View) {
 	require.False(p.t, there)
 }
 
-// finish resolves or removes all that waits for a node, or all that it needs,
-// while they are gone through.
+// finish resolves or removes all dependencies on a node, or all that it has, during a walk over
+// them.
 func (p *pair) finish(n Node, choose pick) {
 	edges, fit := p.graph.Waiting(n), func(v *View) bool { return v.Up == n }
 	if choose(2) == 0 {
@@ -145,8 +144,8 @@ func (p *pair) finish(n Node, choose pick) {
 	require.Equal(p.t, want, seen)
 }
 
-// TestEqualsTheModel does 50,000 random things to graphs of many sizes, put
-// together again in between, and compares every answer.
+// TestEqualsTheModel does 50,000 random things to graphs of many sizes, restores them in
+// between, and compares every answer.
 func TestEqualsTheModel(t *testing.T) {
 	circles, unblocked := 0, 0
 	for seed, most := range []int{2, 3, 5, 8, 12, 20, 30, 50, 80, 120} {
@@ -167,8 +166,8 @@ func TestEqualsTheModel(t *testing.T) {
 	require.Greater(t, unblocked, 300)
 }
 
-// TestRestoredIsEqual goes on with a Graph and with what was put together from
-// it at some time, and wants the same answers from both, circles included.
+// TestRestoredIsEqual continues with a Graph and with one restored from it. It requires the same
+// answers from both, circles included.
 func TestRestoredIsEqual(t *testing.T) {
 	for seed := range uint64(20) {
 		chance := rand.New(rand.NewPCG(seed, 1))

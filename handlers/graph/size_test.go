@@ -24,8 +24,7 @@ func need(t testing.TB, g *Graph, down, up Node) {
 	}
 }
 
-// drain resolves all, each when nothing holds it back any more, and returns how
-// many could be.
+// drain resolves all nodes, each as soon as nothing blocks it, and returns how many it could.
 func drain(g *Graph) (ended int) {
 	var ready []Node
 	for n := range Node(g.Len()) {
@@ -45,7 +44,7 @@ func drain(g *Graph) (ended int) {
 	return ended
 }
 
-// TestRoom: what the package comment says of bytes.
+// TestRoom checks the sizes that the package comment gives.
 func TestRoom(t *testing.T) {
 	require.EqualValues(t, 40, unsafe.Sizeof(node{})+unsafe.Sizeof(place{}))
 	require.EqualValues(t, 64, unsafe.Sizeof(edge{})+unsafe.Sizeof(stamp{})+unsafe.Sizeof(entry{}))
@@ -63,8 +62,8 @@ func TestAMillionInARow(t *testing.T) {
 	require.Nil(t, g.Circle(0, million-1), "what is resolved holds no task up")
 }
 
-// TestAMillionInARowBackwards: each waits for one that is made after it, and a
-// node that comes first stays in the way of all.
+// TestAMillionInARowBackwards makes each node wait for one that is created after it. All of them
+// also wait for the first node.
 func TestAMillionInARowBackwards(t *testing.T) {
 	g := nodes(2)
 	need(t, g, 1, 0)
@@ -106,8 +105,7 @@ func TestOneWaitsForAMillion(t *testing.T) {
 	}
 }
 
-// TestAllAtRandom makes dependencies that all go one hidden way, and restores
-// them.
+// TestAllAtRandom makes dependencies that all agree with one hidden order, and restores them.
 func TestAllAtRandom(t *testing.T) {
 	const n = 100_000
 	g := nodes(n)
@@ -132,8 +130,7 @@ func TestAllAtRandom(t *testing.T) {
 	require.Equal(t, n, drain(again))
 }
 
-// TestNodesInOnePlace moves nodes to where there is no room left, again and
-// again.
+// TestNodesInOnePlace moves nodes again and again to a place that has no room left.
 func TestNodesInOnePlace(t *testing.T) {
 	const n = 3000
 	o := newOrder()

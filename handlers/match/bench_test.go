@@ -38,8 +38,8 @@ func indexed(names []string, offers []Offer) *Index {
 	return x
 }
 
-// maps are what one would write first: a set of texts for each kind and agent,
-// and all agents asked one after the other.
+// maps is the obvious implementation: a set of texts for each kind and agent, and a scan of all
+// agents.
 type maps []mapsAgent
 
 type mapsAgent struct {
@@ -117,8 +117,8 @@ var demands = []struct {
 	{"nothing hard, 5 that nobody has", Demand{Tools: []string{"no1", "no2", "no3"}, Tags: []string{"no1", "no2"}}},
 }
 
-// BenchmarkBest is one search, beside the one over maps. The ratio is how many
-// times longer that takes.
+// BenchmarkBest compares one search with the same search over maps. The ratio is the time over
+// maps divided by the time of the Index.
 func BenchmarkBest(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		names, offers := crowd(n)
@@ -142,8 +142,8 @@ func BenchmarkBest(b *testing.B) {
 	}
 }
 
-// BenchmarkBestTied has as many equals as there are agents, known in the order
-// in which each is better than all before.
+// BenchmarkBestTied searches among agents with equal scores, each added after one that it beats
+// by name.
 func BenchmarkBestTied(b *testing.B) {
 	x := New()
 	for i := range 10_000 {
@@ -155,7 +155,7 @@ func BenchmarkBestTied(b *testing.B) {
 	}
 }
 
-// BenchmarkChanges is what agents cost that come, stand otherwise, and go.
+// BenchmarkChanges measures how long it takes to add, update and remove agents.
 func BenchmarkChanges(b *testing.B) {
 	names, offers := crowd(10_000)
 	x := indexed(names, offers)

@@ -22,11 +22,11 @@ func devBackend() Offer {
 	}
 }
 
-// idle is an agent that is online and has nothing to do.
+// idle is the standing of an online agent without work.
 var idle = Standing{Online: true, Capacity: 2}
 
-// TestWorkedExample: the points add up to 475, of which 30 are for environments
-// and so not there when none are demanded.
+// TestWorkedExample checks that the points add up to 475. Of these 30 are for environments, and
+// only there if environments are demanded.
 // Rows, T-09.
 func TestWorkedExample(t *testing.T) {
 	x := New()
@@ -69,7 +69,7 @@ func requireNone(t *testing.T, x *Index, d *Demand, c Conditions) {
 	require.Zero(t, score)
 }
 
-// TestRules: each rule by itself, on the agent of the worked example.
+// TestRules checks each rule separately, on the agent of the worked example.
 // Rows: ..A-124, A-126..A-130, A-132, A-134, T-10..T-12, T-14, T-62.
 func TestRules(t *testing.T) {
 	offline := Standing{Capacity: 1}
@@ -200,8 +200,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPreferenceAlone: nothing is hard, so whoever offers anything qualifies,
-// but not the preferred one that offers nothing.
+// TestPreferenceAlone checks a demand without hard conditions. Every agent that offers anything
+// qualifies; a preferred agent without an offer does not.
 // Rows, T-62.
 func TestPreferenceAlone(t *testing.T) {
 	x := New()
@@ -215,8 +215,8 @@ func TestPreferenceAlone(t *testing.T) {
 	require.Equal(t, -1, x.Verdict(d, "x").Score)
 }
 
-// TestFullAgents: the preferred agent at capacity loses to anybody, and to
-// nobody when it is alone.
+// TestFullAgents checks that the preferred agent at capacity loses to any other agent. If it is
+// the only one, none is found.
 // Rows, T-10, T-47.
 func TestFullAgents(t *testing.T) {
 	x := New()
@@ -229,8 +229,8 @@ func TestFullAgents(t *testing.T) {
 	requireBest(t, x, d, "preferred", 425)
 }
 
-// TestOffline: an agent that is offline lacks 25 points and nothing else, unless
-// the search is for those that are online.
+// TestOffline checks that an offline agent only lacks 25 points, unless the search is limited to
+// online agents.
 // Rows, T-12.
 func TestOffline(t *testing.T) {
 	x := New()
@@ -246,7 +246,7 @@ func TestOffline(t *testing.T) {
 	require.False(t, x.Fits(d, "far", Conditions{Online: true}))
 }
 
-// TestTies: between equals the load decides, then the name, byte by byte.
+// TestTies checks that the load decides between equals, then the name, byte by byte.
 // Rows: A-139, T-11.
 func TestTies(t *testing.T) {
 	x := New()
@@ -271,8 +271,8 @@ func TestTies(t *testing.T) {
 	requireBest(t, x, d, "busy but online", 75)
 }
 
-// TestFlood: what is assigned and does not run yet disqualifies nobody, but
-// where only the free are looked for it counts.
+// TestFlood checks that an assigned task that does not run yet disqualifies no agent, except in
+// a search for free agents.
 // Rows, T-11.
 func TestFlood(t *testing.T) {
 	x := New()
@@ -287,11 +287,11 @@ func TestFlood(t *testing.T) {
 	require.False(t, x.Fits(d, "a", Conditions{Not: "a"}))
 }
 
-// TestChanges: what is offered anew replaces what was offered before.
+// TestChanges checks that a new offer replaces the old one.
 // Rows.
 func TestChanges(t *testing.T) {
 	x := New()
-	x.Stand("a", idle) // of nobody
+	x.Stand("a", idle) // an unknown agent
 	x.Remove("a")
 	require.Empty(t, x.Verdicts(&Demand{}))
 	x.Put("a", Offer{Tools: []string{"git"}}, idle)
@@ -308,7 +308,7 @@ func TestChanges(t *testing.T) {
 	require.Empty(t, x.by)
 }
 
-// TestEmpty: any single thing is something.
+// TestEmpty checks that an offer with any single value is not empty.
 // Rows: A-130.
 func TestEmpty(t *testing.T) {
 	one := []string{"x"}
@@ -318,7 +318,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestManyWishes: the sums have as many bits as they need.
+// TestManyWishes checks that the sums of points have enough bits.
 // Rows.
 func TestManyWishes(t *testing.T) {
 	var tools, tags []string
@@ -334,8 +334,8 @@ func TestManyWishes(t *testing.T) {
 	requireBest(t, x, &Demand{Tools: tools, Tags: tags, Prefer: "nobody"}, "all", 300*10+300*5+75)
 }
 
-// TestFarApart: the few who have one thing are found among the many who have
-// another, near and far.
+// TestFarApart checks that the few agents with one value are found among many with another, near
+// and far.
 // Rows.
 func TestFarApart(t *testing.T) {
 	x := New()

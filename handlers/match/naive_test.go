@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// naive is the same without any thought of speed: the rules read from top to
-// bottom, agent by agent. The Index must agree with it in everything.
+// naive is an Index without optimizations: it applies the rules from top to bottom, agent by
+// agent. The Index must always agree with it.
 type naive map[string]naiveAgent
 
 type naiveAgent struct {
@@ -38,7 +38,7 @@ func (a *naiveAgent) tools(repo string) []string {
 	return slices.Concat(a.offer.Tools, r.Tools)
 }
 
-// both are the wanted that are there, each once, in the order wanted.
+// both returns the wanted texts that are there, each once, in the order wanted.
 func both(wanted, there []string) (found []string) {
 	for _, w := range wanted {
 		if slices.Contains(there, w) && !slices.Contains(found, w) {
@@ -134,8 +134,7 @@ func (n naive) fits(d *Demand, name string, c Conditions) bool {
 		name != c.Not
 }
 
-// best is the first of the verdicts that meets the conditions, but that load
-// goes before the name.
+// best returns the first verdict that meets the conditions. The load decides before the name.
 func (n naive) best(d *Demand, c Conditions) (string, int, bool) {
 	var best *Verdict
 	for _, v := range n.verdicts(d) {

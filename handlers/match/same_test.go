@@ -8,24 +8,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// twins are an Index and a naive one, which are told the same.
+// twins holds an Index and a naive one with the same content.
 type twins struct {
 	t     *testing.T
 	index *Index
 	naive naive
-	below func(n int) int // where chance comes from
-	names int             // so many there may be
+	below func(n int) int // the source of chance
+	names int             // the number of possible names
 }
 
 func newTwins(t *testing.T, names int, below func(n int) int) *twins {
 	return &twins{t: t, index: New(), naive: naive{}, below: below, names: names}
 }
 
-// name is one of an agent, or of nobody. They sort otherwise than they count.
+// name returns the name of an agent, or an unknown one. The names do not sort by their numbers.
 func (z *twins) name() string { return fmt.Sprintf("a%d", z.below(z.names)) }
 
-// some are up to so many of a few values, now and then one twice. Tools and
-// tags, languages and repos share their texts.
+// some returns up to most of a few values, sometimes one twice. Tools and tags, languages and
+// repos share their texts.
 func (z *twins) some(most, of int) (values []string) {
 	for range z.below(most + 1) {
 		values = append(values, string(rune('p'+z.below(of))))
@@ -72,7 +72,7 @@ func (z *twins) conditions() Conditions {
 	return c
 }
 
-// change does something to both.
+// change makes one change to both.
 func (z *twins) change() {
 	name := z.name()
 	switch z.below(6) {
@@ -93,7 +93,7 @@ func (z *twins) change() {
 	}
 }
 
-// agree asks both the same.
+// agree compares the answers of both.
 func (z *twins) agree() {
 	d, c := z.demand(), z.conditions()
 	wantName, wantScore, wantOK := z.naive.best(d, c)
@@ -111,7 +111,7 @@ func (z *twins) agree() {
 	}
 }
 
-// sound looks for what is left behind: slots of nobody, and values that nobody
+// sound checks that nothing is left behind: slots without an agent, and values that no agent
 // offers.
 func (z *twins) sound() {
 	x := z.index
@@ -132,7 +132,7 @@ func (z *twins) sound() {
 	}
 }
 
-// TestSame: whatever comes and goes, the Index says what the rules say.
+// TestSame checks that the Index agrees with the rules after any changes.
 // Rows: A-119..A-124, A-126..A-130, A-132, A-133, A-139, T-12, T-14.
 func TestSame(t *testing.T) {
 	for _, test := range []struct{ names, rounds, changes int }{
@@ -158,8 +158,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestAnyOrder: the same agents in another order, with others that came and
-// went between them, are answered for alike.
+// TestAnyOrder checks that the same agents get the same answers if they are added in another
+// order, and others come and go between them.
 // Rows: A-139.
 func TestAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
@@ -189,8 +189,8 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestManyAlike: of very many equals it is still the first that is found, by
-// whatever way a word is looked through.
+// TestManyAlike checks that a search finds the first of very many equals, however a word is
+// scanned.
 // Rows: A-139, T-11.
 func TestManyAlike(t *testing.T) {
 	for seed := range uint64(4) {
@@ -221,7 +221,7 @@ func requireSameBest(z *twins, d *Demand) {
 	requireBest(z.t, z.index, d, wantName, wantScore)
 }
 
-// FuzzIndex lets bytes choose what is told and asked.
+// FuzzIndex uses bytes as the choices of changes and queries.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x00\x01\x01\x02\x01\x03\x01\x02\x03\x04\x05\x06"))
 	f.Add([]byte("the quick brown fox jumps over the lazy dog and all its agents"))

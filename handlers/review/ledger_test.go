@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said is findings as results tell of them: ID or ID:iteration in which it was
-// fixed.
+// said returns findings as results report them: ID or ID:iteration in which it was fixed.
 func said(texts string) (found []Finding) {
 	for _, text := range strings.Fields(texts) {
 		id, fixed, _ := strings.Cut(text, ":")
@@ -24,7 +23,7 @@ func said(texts string) (found []Finding) {
 	return found
 }
 
-// shown is a ledger as ID:found-fixed, where what is open has no end.
+// shown returns a ledger as ID:found-fixed; an open finding has no end.
 func shown(findings []Finding) string {
 	var texts []string
 	for _, f := range findings {
@@ -37,8 +36,7 @@ func shown(findings []Finding) string {
 	return strings.Join(texts, " ")
 }
 
-// TestLedger: findings over the results.
-// Rows: C-65, C-87.
+// TestLedger checks the findings over several results. Rows: C-65, C-87.
 func TestLedger(t *testing.T) {
 	for name, test := range map[string]struct {
 		results []string
@@ -71,8 +69,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLatestWords: a finding is what the latest result says of it.
-// Rows: C-65.
+// TestLatestWords checks that a finding has the content of the latest result. Rows: C-65.
 func TestLatestWords(t *testing.T) {
 	var l Loop
 	told := []Finding{{ID: "a", Severity: "critical", Category: "security", File: "a.go", Text: "it leaks", Found: 7}}
@@ -86,9 +83,8 @@ func TestLatestWords(t *testing.T) {
 	require.Equal(t, []Finding{{ID: "a", Severity: "minor", Category: "style", File: "b.go", Text: "it drips", Found: 1, Fixed: 3}}, l.Findings)
 }
 
-// TestEveryVerdictTells: the ledger does not depend on the verdict, and what is
-// open stays open in work that is forced.
-// Rows: C-65, C-88, T-29.
+// TestEveryVerdictTells checks that the ledger does not depend on the verdict, and that open
+// findings stay open in forced work. Rows: C-65, C-88, T-29.
 func TestEveryVerdictTells(t *testing.T) {
 	for _, v := range []Verdict{Approved, ChangesRequested, Rejected} {
 		l := Loop{Max: 2, Policy: ThenForceApprove}
@@ -99,9 +95,8 @@ func TestEveryVerdictTells(t *testing.T) {
 	}
 }
 
-// TestLedgerIsBounded: what was closed first found goes first, and of what is
-// open only what nothing else makes room for.
-// Rows: C-65.
+// TestLedgerIsBounded checks that closed findings are dropped first, oldest first, and open ones
+// only if that is not enough. Rows: C-65.
 func TestLedgerIsBounded(t *testing.T) {
 	many := func(prefix string, n int) (found []Finding) {
 		for i := range n {

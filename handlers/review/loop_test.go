@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSteps: what follows from each row of results.
-// Rows: C-85, C-86, C-87, C-88, T-29.
+// TestSteps checks the step after each sequence of results. Rows: C-85, C-86, C-87, C-88, T-29.
 func TestSteps(t *testing.T) {
 	const a, c, r = Approved, ChangesRequested, Rejected
 	for name, test := range map[string]struct {
@@ -49,7 +48,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestNoFourth: of three, a fourth review is refused until a person allows it.
+// TestNoFourth checks that after three reviews a fourth is refused until a person allows it.
 // Rows: C-87, C-88, T-29.
 func TestNoFourth(t *testing.T) {
 	l := Loop{Max: 3, Policy: ThenHumanReview}
@@ -71,7 +70,7 @@ func TestNoFourth(t *testing.T) {
 	require.Equal(t, 6, l.Limit())
 	require.Equal(t, 3, l.Max, "what was assigned stays as it was")
 
-	l.Max = 1 // assigned anew with less
+	l.Max = 1 // reassigned with less
 	require.False(t, l.MayRequest())
 	l.Extend()
 	require.True(t, l.MayRequest())
@@ -79,16 +78,14 @@ func TestNoFourth(t *testing.T) {
 	require.Equal(t, 7, l.Iteration)
 }
 
-// TestWords: the words of verdicts and policies are those that are said.
-// Rows: C-88.
+// TestWords checks the texts of verdicts and policies. Rows: C-88.
 func TestWords(t *testing.T) {
 	require.Equal(t, []Verdict{"approved", "changes_requested", "rejected"}, []Verdict{Approved, ChangesRequested, Rejected})
 	require.Equal(t, []Policy{"abort", "force_approve", "human_review"}, []Policy{ThenAbort, ThenForceApprove, ThenHumanReview})
 }
 
-// TestKept: a Loop that was written down and read again is the same, and a copy
-// stays what it was when the other goes on.
-// Rows: C-87, T-29.
+// TestKept checks that a Loop survives encoding, and that a copy does not change with the
+// original. Rows: C-87, T-29.
 func TestKept(t *testing.T) {
 	l := Loop{Max: 4, Policy: ThenForceApprove}
 	l.Decide(ChangesRequested, []Finding{{ID: "a", Severity: "major", Category: "bug", File: "a.go", Text: "it leaks"}, {ID: "b"}})

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is a Loop as it is told in words: all results, and everything asked of
-// them anew each time.
+// model is a Loop that keeps all results, and computes every answer from them.
 type model struct {
 	results [][]Finding
 	numbers []int // the iteration of each
@@ -18,7 +17,7 @@ type model struct {
 	allowed int
 }
 
-// ledger is what the results amount to.
+// ledger returns the ledger of all results.
 func (m *model) ledger() (all []Finding) {
 	for n, result := range m.results {
 		for i := range all {
@@ -66,8 +65,8 @@ func someFindings(chance *rand.Rand, iteration int) (found []Finding) {
 	return found
 }
 
-// TestModel: any row of results and extensions, beside the model.
-// Rows: C-65, C-87, C-88, T-29.
+// TestModel compares a Loop with the model over random results and extensions. Rows: C-65, C-87,
+// C-88, T-29.
 func TestModel(t *testing.T) {
 	seen := make(map[Step]int)
 	for seed := range uint64(500) {
@@ -102,7 +101,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// requireSound is what holds after every result.
+// requireSound checks what holds after every result.
 func requireSound(t *testing.T, l *Loop, before, told []Finding) {
 	t.Helper()
 	require.LessOrEqual(t, l.Iteration, l.Max+l.Extra)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hostile are scopes and files that were made to be expensive: each wildcard
-// nearly matches, again and again.
+// hostile lists scopes and files made to be expensive: each wildcard nearly matches, again and
+// again.
 var hostile = []struct {
 	name    string
 	pattern string
@@ -28,7 +28,7 @@ var hostile = []struct {
 	{"not near and short", "a*b", "c"},
 }
 
-// BenchmarkHostile is the same file and pattern so often that the steps run out.
+// BenchmarkHostile matches the same file and pattern until the steps run out.
 func BenchmarkHostile(b *testing.B) {
 	for _, test := range hostile {
 		b.Run(test.name, func(b *testing.B) {
@@ -50,7 +50,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile is the most expensive scopes to take in.
+// BenchmarkCompile compiles the most expensive scopes.
 func BenchmarkCompile(b *testing.B) {
 	same := func(pattern string, n int) []string {
 		return strings.Split(strings.Repeat(pattern+"\n", n-1)+pattern, "\n")
@@ -70,7 +70,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkUsual is a large completion in a large scope.
+// BenchmarkUsual checks a large completion in a large scope.
 func BenchmarkUsual(b *testing.B) {
 	var patterns, files []string
 	for i := range 20 {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundsOfAPattern: the last that is accepted, and the first that is not.
-// Rows: C-28, T-28.
+// TestBoundsOfAPattern checks the last accepted and the first refused size of each bound. Rows:
+// C-28, T-28.
 func TestBoundsOfAPattern(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(n int) string
@@ -33,9 +33,8 @@ func TestBoundsOfAPattern(t *testing.T) {
 	require.False(t, allows(New([]string{strings.Repeat("{a,b}", mostBraces)}), strings.Repeat("a", mostBraces)), "2 to the power of 8")
 }
 
-// TestBoundsOfAScope: what comes after too many patterns allows nothing, and
-// alternatives count, also those that are refused for being too many.
-// Rows: C-28, T-28.
+// TestBoundsOfAScope checks that patterns beyond the bound allow nothing. Alternatives count,
+// even those refused for being too many. Rows: C-28, T-28.
 func TestBoundsOfAScope(t *testing.T) {
 	of := func(n int, pattern string) []string {
 		patterns := make([]string, n, n+1)
@@ -65,9 +64,8 @@ func TestBoundsOfAScope(t *testing.T) {
 	}
 }
 
-// TestSteps: however expensive a scope and the files are, a question takes its
-// steps and no more, and what is then not looked at is outside.
-// Rows: C-75, T-28.
+// TestSteps checks that an expensive query stops at its bound of steps. Files that were not
+// checked by then are outside. Rows: C-75, T-28.
 func TestSteps(t *testing.T) {
 	for _, test := range hostile {
 		t.Run(test.name, func(t *testing.T) {
@@ -89,8 +87,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestPriceIsKept: what a pattern becomes is not much longer than it was, so that
-// its bounds are also those of what is matched.
+// TestPriceIsKept checks that a compiled pattern is not much longer than its text. Then the
+// bounds of the text also bound the matching.
 func TestPriceIsKept(t *testing.T) {
 	for _, pattern := range []string{
 		strings.Repeat("[!a]", mostWildcards), strings.Repeat("[^a-b]", mostWildcards-2) + "/**", strings.Repeat("**/", mostWildcards/2-1) + "**",

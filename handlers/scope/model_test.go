@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive reports whether a pattern without braces allows a clean file, as one would
-// first write it: name by name, and every way that ** can go.
+// naive reports whether a pattern without braces allows a clean file, in the obvious way: name
+// by name, trying every match of **.
 func naive(t *testing.T, pattern, file string) bool {
 	if strings.HasPrefix(pattern, "/") || strings.HasSuffix(pattern, "/") {
 		return false
@@ -38,7 +38,7 @@ func naiveNames(t *testing.T, patterns, names []string) bool {
 	return matched && naiveNames(t, patterns[1:], names[1:])
 }
 
-// maker makes patterns, and with each what it is with its braces written out.
+// maker makes patterns, and with each its expanded braces.
 type maker struct{ *rand.Rand }
 
 var parts = []string{"a", "b", "-", "a", "/", "/", "*", "?", "[ab]", "[!a]", "[^b-c]", "[!-a]", `\*`, `\a`, "**/", "/**", "/**/", "**"}
@@ -88,8 +88,7 @@ func (m maker) file() string {
 	return strings.Join(names, "/")
 }
 
-// TestModel: what is allowed is what would be by trying every way.
-// Rows: C-75, T-28.
+// TestModel compares a scope with a search of all possible matches. Rows: C-75, T-28.
 func TestModel(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(28, 75))}
 	allowed, refused := 0, 0
@@ -114,8 +113,8 @@ func TestModel(t *testing.T) {
 	require.Greater(t, refused, 5000)
 }
 
-// FuzzOutside: nothing stumbles, whatever is allowed lies below the top and below
-// what its pattern begins with, and each file is decided about by itself.
+// FuzzOutside checks that no input panics, and that an allowed file is below the root and below
+// the fixed prefix of its pattern. Each file is decided independently.
 func FuzzOutside(f *testing.F) {
 	for _, test := range hostile {
 		f.Add(test.pattern, test.file)

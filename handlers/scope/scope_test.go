@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAllows: what each pattern allows, and what it looks as if it did.
-// Rows: C-28, C-75, T-28.
+// TestAllows checks what each pattern allows, and what it only seems to allow. Rows: C-28, C-75,
+// T-28.
 func TestAllows(t *testing.T) {
 	for _, test := range []struct {
 		pattern string
-		inside  string // by spaces
+		inside  string // separated by spaces
 		outside string
 	}{
 		{"kitchen/kettle/**", "kitchen/kettle/lid.go kitchen/kettle/a/b.go ./kitchen//kettle/./lid.go kitchen/x/../kettle/lid.go kitchen/kettle/.hidden",
@@ -84,8 +84,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestNeverInside: what is no file below the top, where everything is allowed.
-// Rows: C-75, T-28.
+// TestNeverInside checks names that are no file below the root, in a scope that allows
+// everything. Rows: C-75, T-28.
 func TestNeverInside(t *testing.T) {
 	s := New([]string{"**", "**/*", "*", "../**", "/**", "{.,..}/**", `\\**`, "[a-z]:/**", "a\x00b", "a\xff"})
 	require.True(t, allows(s, "a"))
@@ -102,7 +102,7 @@ func TestNeverInside(t *testing.T) {
 	require.Equal(t, []string{"a\xfe"}, Outside([]string{"a\xff", "a?", "a*"}, []string{"a\xfe"}))
 }
 
-// TestOutside: files come back as they were given, in their order and as often.
+// TestOutside checks that files are returned unchanged, in their order and with their repeats.
 // Rows: C-28, C-36, C-75, T-28.
 func TestOutside(t *testing.T) {
 	files := []string{"./b//c", "a/x", "../a/x", "./b//c", "a/../a/y", "/a/x", ""}

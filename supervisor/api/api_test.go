@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// serve serves a door until it is shut.
+// serve serves an API until shut is called.
 func serve(d *API, listeners ...net.Listener) (shut func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	server := NewServer(d.Handler(), d.Log)
@@ -37,7 +37,7 @@ func serve(d *API, listeners ...net.Listener) (shut func()) {
 	}
 }
 
-// served opens a door on a socket and returns a client for it.
+// served serves an API on a socket and returns a client for it.
 func served(t *testing.T, d *API) *http.Client {
 	t.Helper()
 	if d.MaxBody == 0 {

@@ -19,7 +19,7 @@ const (
 	tokenText = `{"id":"a5","actor":"HO:far","token":"orc_secret"}`
 )
 
-// busBodies are what each reading of the bus takes.
+// busBodies maps each schema of the bus to a valid body.
 var busBodies = map[string]string{
 	"bus.new-message": `{"from_actor":"HO:far","to_actor":"GO","topic":"task.completed","payload":{}}`,
 	"bus.ack":         `{"seq":7}`, "bus.sign-of-life": ``, "bus.new-token": `{"actor":"HO:far"}`, "": ``,
@@ -36,10 +36,11 @@ func routeOfBus(t *testing.T, pattern string) *route {
 	return nil
 }
 
-// Every route that is an operation: what is asked, and what is answered, letter
-// for letter.
+// TestBusRoutes checks, for every route with an operation, the request to the operation and the
+// exact response.
 //
-// Rows: E-06, E-10, E-15, E-16, E-18, E-22, E-30, E-33, E-34, E-36, E-37, E-64, E-76, E-82, T-36, T-37.
+// Rows: E-06, E-10, E-15, E-16, E-18, E-22, E-30, E-33, E-34, E-36, E-37, E-64, E-76, E-82,
+// T-36, T-37.
 func TestBusRoutes(t *testing.T) {
 	h := buildHub(t, nil)
 	number := func(n int64) *int64 { return &n }
@@ -102,7 +103,7 @@ func TestBusRoutes(t *testing.T) {
 	require.Len(t, busRoutes, 7)
 }
 
-// What is answered besides the plain case.
+// TestBusAnswers checks the less common responses.
 //
 // Rows: E-16, E-22, E-30, E-35, E-55, E-76, T-34.
 func TestBusAnswers(t *testing.T) {
@@ -131,7 +132,7 @@ func TestBusAnswers(t *testing.T) {
 		if test.more != "" {
 			query, next = "?limit=2&actor=HO%3Afar", `</api/bus/poll?actor=HO%3Afar&cursor=8&limit=2>; rel="next"`
 		}
-		for range 2 { // asked twice, answered twice
+		for range 2 { // the same request again has the same answer
 			response, text := h.ask(t, h.at(), route.method(), route.path()+query, busBodies[route.read.schema])
 			require.Equal(t, next, response.Header.Get("Link"))
 			require.Equal(t, route.write.status, response.StatusCode, text)
@@ -162,7 +163,7 @@ func TestBusHead(t *testing.T) {
 	require.Len(t, h.post.taken(), 1, "whether it may be read is asked all the same")
 }
 
-// The version is told to whoever asks, and nothing else is.
+// TestBusHealth checks that every caller gets the version, and nothing else.
 //
 // Rows: E-79, E-80, E-83.
 func TestBusHealth(t *testing.T) {
@@ -177,8 +178,8 @@ func TestBusHealth(t *testing.T) {
 	require.Empty(t, refused)
 }
 
-// What is refused where it is decided, as the bus spells it: who sends tries
-// again at 500 and more, and at nothing else.
+// TestBusRefusals checks how the bus encodes refusals of operations. A sender retries only at
+// status 500 and above.
 //
 // Rows: E-06, E-12, E-19, E-20, E-32, E-57, K-06, T-35, T-41.
 func TestBusRefusals(t *testing.T) {
@@ -234,7 +235,7 @@ func TestBusRefusals(t *testing.T) {
 	}
 }
 
-// Paths of the bus where nothing is, and methods that are not there.
+// TestBusWhereNothingIs checks unknown paths and methods of the bus.
 //
 // Rows: E-23, K-06.
 func TestBusWhereNothingIs(t *testing.T) {
@@ -270,8 +271,8 @@ func TestBusWhereNothingIs(t *testing.T) {
 	require.Empty(t, asked)
 }
 
-// Nothing is told of the bus but encrypted as it is done now, and by no name but
-// its own.
+// TestBusIsEncrypted checks that the bus is served only over current TLS versions, and only
+// under its own host names.
 //
 // Rows: E-04, E-05, K-19.
 func TestBusIsEncrypted(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Who may ask for what of the bus. Whose mail it is is decided where it is; that
-// it is asked as the right one is looked at here.
+// TestBusAccess checks who may call each route of the bus. Which mail a caller may read is
+// decided elsewhere; here only the caller that is passed on is checked.
 //
 // Rows: E-05, E-76, E-79, K-06, K-18.
 func TestBusAccess(t *testing.T) {
@@ -59,8 +59,8 @@ func TestBusAccess(t *testing.T) {
 	require.Empty(t, h.post.taken())
 }
 
-// An actor from elsewhere is nobody's agent and no person: it has the bus, and
-// what is said to be for it, and nothing else of any kind.
+// TestCorrespondents checks that an external actor is neither an agent nor a person. It may call
+// the bus and the operations for actors, and nothing else.
 //
 // Rows: E-05, E-19, K-18.
 func TestCorrespondents(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCorrespondents(t *testing.T) {
 			}
 		}
 	}
-	for _, key := range []string{"orc_c_far", "orc_nobody"} { // nobody says which actors and operations there are
+	for _, key := range []string{"orc_c_far", "orc_nobody"} { // actors and operations are not disclosed
 		d := &API{Operations: map[string]Operation{"look": whoAsks}, Actor: h.door.Actor}
 		visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 			status, _ := asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/look", "")
@@ -107,7 +107,8 @@ func TestCorrespondents(t *testing.T) {
 	}
 }
 
-// An agent's key is an agent's, also if an actor had the same.
+// TestAgentsComeBeforeActors checks that a key of an agent stays one, even if an actor has the
+// same.
 func TestAgentsComeBeforeActors(t *testing.T) {
 	d := &API{Agent: func(key string) (name, run string, ok bool) { return "coder", "run-1", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
 	c, _, err := d.bearer("orc_a")
@@ -119,7 +120,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 	require.NotContains(t, c.String(), "orc_b")
 }
 
-// Each actor has its measure, and is told when to come again.
+// TestBusTooOften checks that each actor has its own rate limit, and is told when to retry.
 //
 // Rows: E-57, K-06.
 func TestBusTooOften(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Whatever is wrong with a body as a body is said in the same way everywhere, and
-// nobody is asked to do anything.
+// TestBusBodiesThatCannotBeRead checks that an unreadable body is refused in the same way on
+// every route, without a call of the operation.
 //
 // Rows: E-06, E-21, K-06.
 func TestBusBodiesThatCannotBeRead(t *testing.T) {
@@ -45,7 +45,7 @@ func TestBusBodiesThatCannotBeRead(t *testing.T) {
 			requireRefused(t, response, text, test.status, test.code)
 			asked, refused := h.taken()
 			require.Empty(t, asked, "%s: %s", name, route.pattern)
-			if test.code != wire.CodeMediaType { // that is seen before it is known what it is for
+			if test.code != wire.CodeMediaType { // checked before the operation is known
 				require.Len(t, refused, 1, "%s: %s", name, route.pattern)
 				require.Equal(t, route.operation, refused[0].operation)
 			}
@@ -53,8 +53,8 @@ func TestBusBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// busWrong are bodies that the bus refuses, by their schema, with the place that
-// is wrong. Those that begin with ! are fine for the document.
+// busWrong maps each schema to bodies that the bus refuses, with the wrong place. The schema in
+// the document accepts those that begin with !.
 var busWrong = map[string]map[string]string{
 	"bus.new-message": {
 		``: "/from_actor",
@@ -99,8 +99,8 @@ var busWrong = map[string]map[string]string{
 	},
 }
 
-// A body that does not say what it should is refused with the place that is
-// wrong, and the document does not allow it either.
+// TestBusBodiesThatAreWrong checks that an invalid body is refused with the wrong place, and
+// that the document does not accept it either.
 //
 // Rows: E-11, E-12, E-13, E-14, E-15, E-21, E-64, E-75, E-76, K-06, T-36.
 func TestBusBodiesThatAreWrong(t *testing.T) {
@@ -132,7 +132,7 @@ func TestBusBodiesThatAreWrong(t *testing.T) {
 	require.Len(t, busWrong, met)
 }
 
-// A payload has a bound of its own, within that of a body.
+// TestBusPayloadThatIsTooLarge checks that a payload has its own limit, below that of a body.
 //
 // Rows: E-14, E-21.
 func TestBusPayloadThatIsTooLarge(t *testing.T) {
@@ -207,7 +207,7 @@ func TestBusParameters(t *testing.T) {
 	for _, last := range [][]string{{""}, {"abc"}, {"-1"}, {"1.5"}, {"+1"}, {"9007199254740992"}, {"1", "1"}} {
 		refuse("/api/sse/events?cursor=1", http.Header{"Last-Event-Id": last}, of("Last-Event-ID"))
 	}
-	for _, actor := range []string{"GO", "HO:a", "S:db:1", "Bus", "Governor", "broadcast"} { // who may have them is asked elsewhere
+	for _, actor := range []string{"GO", "HO:a", "S:db:1", "Bus", "Governor", "broadcast"} { // their access is tested elsewhere
 		response, text := h.ask(t, h.at(), http.MethodGet, "/api/bus/poll?actor="+actor, "")
 		require.Equal(t, http.StatusOK, response.StatusCode, text)
 	}

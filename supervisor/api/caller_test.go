@@ -11,8 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// The ways in which somebody may come, and what one may then take: a row has a
-// status for each of these.
+// ways lists the paths that callers try; a row of the test has a status for each of them.
 var ways = []struct{ method, path string }{
 	{"GET", "/api/v1/tasks"},
 	{"POST", "/api/v1/tasks"},
@@ -21,14 +20,15 @@ var ways = []struct{ method, path string }{
 	{"GET", "/api/v1/all"},
 	{"POST", "/api/v1/all"},
 	{"POST", "/api/v1/servers/register"},
-	{"POST", "/api/v1/operations/look"},  // for agents and actors too, and reads
-	{"POST", "/api/v1/operations/do"},    // for agents too, and writes
-	{"POST", "/api/v1/operations/watch"}, // for operators, and reads
-	{"POST", "/api/v1/operations/rule"},  // for operators and actors, and writes
+	{"POST", "/api/v1/operations/look"},  // for operators, agents and actors; reads
+	{"POST", "/api/v1/operations/do"},    // for operators and agents; writes
+	{"POST", "/api/v1/operations/watch"}, // for operators; reads
+	{"POST", "/api/v1/operations/rule"},  // for operators and actors; writes
 	{"GET", "/api/v1/events"},
 }
 
-// Who comes in by what, with what, and gets where, as whom.
+// TestCallers checks, for each listener and credential, which paths are allowed and as which
+// caller.
 //
 // Rows, K-06, K-18.
 func TestCallers(t *testing.T) {
@@ -135,7 +135,7 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// A request that is served by nobody in particular is nobody's.
+// TestUnknownListener checks that a request on an unknown listener has no identity.
 func TestUnknownListener(t *testing.T) {
 	d := &API{Operations: map[string]Operation{"look": whoAsks}}
 	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {

@@ -65,7 +65,7 @@ func TestBodyThatIsTooLarge(t *testing.T) {
 	require.Contains(t, text, `"code":"too_large"`)
 }
 
-// A stranger is not asked for what it would send.
+// TestStrangersBodyIsNotRead checks that the body of an unauthenticated caller is not read.
 func TestStrangersBodyIsNotRead(t *testing.T) {
 	h := build(t, nil, TCP{})
 	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/tasks", neverRead{t})

@@ -19,15 +19,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// house is a small door with everything that a door can have, and all the ways
-// to it: TCP, the operators' socket, and one of its own for each run.
+// house is a small API with one of everything, and all its listeners: TCP, the operators'
+// socket, and a socket for each run.
 type house struct {
 	door   *API
 	tcp    *TCPListener
 	socket string
 }
 
-// build opens a house. change may change its door before.
+// build serves a house. change may change its API before.
 func build(t *testing.T, change func(*API), guard TCP) *house {
 	t.Helper()
 	h := &house{socket: filepath.Join(t.TempDir(), "api.sock")}
@@ -71,12 +71,12 @@ func sayWho(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// spell is a caller in one word.
+// spell returns a caller as one word.
 func spell(c Caller) string {
 	return fmt.Sprintf("%d/%s/%s/%s/%v", c.Kind, c.Name, c.Run, c.Role, c.Wide)
 }
 
-// run lets a run of coder in and returns what it finds in its environment.
+// run opens the API for a run of coder and returns the environment of the run.
 func (h *house) run(t *testing.T, run string) (env map[string]string, shut func()) {
 	t.Helper()
 	list, shut, err := h.door.Runs.Open("coder", run)
@@ -90,7 +90,7 @@ func (h *house) run(t *testing.T, run string) (env map[string]string, shut func(
 	return env, shut
 }
 
-// token is one of ann's, good for an hour.
+// token returns a token of ann, valid for an hour.
 func (h *house) token(t *testing.T, role string) string {
 	t.Helper()
 	text, err := h.door.Signer.Sign(Claims{ID: "t-" + role, Subject: "ann", Role: role, ExpiresAt: time.Now().Add(time.Hour)})
@@ -98,7 +98,7 @@ func (h *house) token(t *testing.T, role string) string {
 	return text
 }
 
-// over is a client that comes by a socket, by TCP if there is none.
+// over returns a client of a socket, or of TCP if socket is empty.
 func over(socket string) *http.Client {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if socket != "" {
@@ -107,10 +107,10 @@ func over(socket string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// asks is how somebody asks: by which way, and with which headers.
+// asks makes requests with a client and headers.
 type asks struct {
 	client *http.Client
-	url    string // "": whatever stands for a socket
+	url    string // "": a placeholder, for a socket
 	header http.Header
 }
 

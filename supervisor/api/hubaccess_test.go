@@ -11,13 +11,13 @@ import (
 	"orchestrator/wire"
 )
 
-// comer is somebody who comes to the hub, and how far that gets them: below
-// /tasks, where they look and where they write, and at the routes of agents.
+// comer is a caller of the hub, and what it may call: below /tasks reading and writing, and the
+// routes of agents.
 type comer struct {
 	name                    string
 	by                      asks
 	looks, writes, asAgents bool
-	denied                  bool // what they may not, they may not as who they are: 403
+	denied                  bool // a forbidden call has status 403
 	from                    Caller
 }
 
@@ -50,8 +50,8 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 	}
 }
 
-// decides is who does what is asked here: nothing of another agent's, and
-// nothing for people that is for agents.
+// decides answers an operation, but denies what belongs to another agent, and to people what is
+// for agents.
 func decides(q question) (any, error) {
 	if q.from.Name == "other" || q.from.Kind == Operator && (q.operation == "poll-tasks" || q.operation == "update-capabilities") {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "not for you"}
@@ -59,7 +59,7 @@ func decides(q question) (any, error) {
 	return answers[q.operation], nil
 }
 
-// bodies are what each reading takes.
+// bodies maps each schema to a valid body.
 var bodies = map[string]string{
 	"hub.new-task": `{"title":"x","spec":"y"}`, "hub.changes": `{"title":"x"}`, "hub.completion": `{"result":"x"}`, "hub.failure": ``,
 	"hub.cancellation": ``, "hub.call-for-help": `{"question":"x"}`, "hub.new-note": `{"content":"x"}`, "hub.plan": `{"plan":"x"}`,
@@ -67,7 +67,7 @@ var bodies = map[string]string{
 	"hub.registration": `{"name":"x","registration_token":"y"}`, "hub.heartbeat": `{}`, "": ``,
 }
 
-// want is what somebody gets at a route, and as whom they ask for it.
+// want returns the expected status of a route, and the caller that the operation gets.
 func (c *comer) want(route *route) (status int, from Caller) {
 	reads := route.method() == http.MethodGet
 	from = c.from
@@ -95,8 +95,8 @@ func (c *comer) want(route *route) (status int, from Caller) {
 	return route.write.status, from
 }
 
-// Who may ask for what: every route, everybody. Whom a task concerns is decided
-// where it is; that it is asked as the right one is looked at here.
+// TestHubAccess checks every route with every caller. Access to a task is decided elsewhere;
+// here only the caller that is passed on is checked.
 //
 // Rows: A-33, A-45, A-56, A-57, A-114, A-144, A-160, A-161, A-162, A-163, A-164, T-54.
 func TestHubAccess(t *testing.T) {
@@ -113,7 +113,7 @@ func TestHubAccess(t *testing.T) {
 				code := map[int]wire.Code{401: wire.CodeUnauthenticated, 403: wire.CodeDenied}[status]
 				requireRefused(t, response, text, status, code)
 				require.Empty(t, asked, "%s: %s", c.name, route.pattern)
-				if c.from.Kind != Unknown { // whoever is known and goes where it may not is noted
+				if c.from.Kind != Unknown { // a denied call of a known caller is noted
 					require.Len(t, refused, 1, "%s: %s", c.name, route.pattern)
 					require.Equal(t, question{from: c.from, operation: route.operation, body: refused[0].body}, refused[0])
 				}
@@ -126,7 +126,8 @@ func TestHubAccess(t *testing.T) {
 	}
 }
 
-// Who asks too often is told in the words of the hub when to come again.
+// TestHubTooOften checks that a caller over its rate limit is told in the form of the hub when
+// to retry.
 //
 // Rows: A-164, K-06.
 func TestHubTooOften(t *testing.T) {
@@ -134,7 +135,7 @@ func TestHubTooOften(t *testing.T) {
 	by := h.as(withKey("coder"))
 	response, text := h.ask(t, by, http.MethodGet, "/api/v1/server/tasks", "")
 	require.Equal(t, http.StatusOK, response.StatusCode, text)
-	for response.StatusCode == http.StatusOK { // a slow machine may take a second for one
+	for response.StatusCode == http.StatusOK { // on a slow machine one call may take a second
 		response, text = h.ask(t, by, http.MethodGet, "/api/v1/server/tasks", "")
 	}
 	requireRefused(t, response, text, http.StatusTooManyRequests, wire.CodeLimited)

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// What is refused where it is decided, as the hub spells it.
+// TestHubRefusals checks how the hub encodes refusals of operations.
 //
 // Rows, K-06.
 func TestHubRefusals(t *testing.T) {
@@ -58,7 +58,7 @@ func TestHubRefusals(t *testing.T) {
 		for i := range hubRoutes {
 			route := &hubRoutes[i]
 			if status := test.status; !route.takesBody() && status != 500 && status != 403 {
-				continue // reading does not come to that
+				continue // not possible for reads
 			}
 			response, text := h.ask(t, h.at(), route.method(), filled(route), bodies[route.read.schema])
 			require.Equal(t, test.status, response.StatusCode, text)
@@ -69,7 +69,7 @@ func TestHubRefusals(t *testing.T) {
 	}
 }
 
-// An answer of another kind than was asked for is our own fault.
+// TestHubAnswersOfAnotherKind checks that an answer of an unexpected type is an internal error.
 func TestHubAnswersOfAnotherKind(t *testing.T) {
 	h := buildHub(t, nil)
 	for _, answer := range []any{nil, 7, &wire.Nothing{}, (*wire.TaskReply)(nil), wire.TaskReply{}} {
@@ -79,8 +79,8 @@ func TestHubAnswersOfAnotherKind(t *testing.T) {
 	}
 }
 
-// Where something is wrong is said in the words of the request, and the refusal
-// itself stays as it is: others may be told it too.
+// TestHubPointers checks that the wrong place is given in the terms of the request. The refusal
+// itself is not changed, because other callers may share it.
 //
 // Rows.
 func TestHubPointers(t *testing.T) {

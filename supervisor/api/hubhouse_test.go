@@ -18,8 +18,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// hearsay is what the hub's operations were asked, in place of those who do
-// them. Each has one answer.
+// hearsay records the calls of the hub's operations and answers each of them.
 type hearsay struct {
 	mu      sync.Mutex
 	asked   []question
@@ -50,13 +49,13 @@ func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
 	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
 }
 
-// lasting is a caller without what its token says of itself.
+// lasting returns a caller without the contents of its token.
 func lasting(c Caller) Caller {
 	c.until, c.token, c.key = time.Time{}, "", nil
 	return c
 }
 
-// taken returns what was asked and refused since it was called last.
+// taken returns the calls and refusals since its last call.
 func (h *hearsay) taken() (asked, refused []question) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +70,7 @@ const (
 	theNeeds = `{"languages":["go"],"weight":1.50}`
 )
 
-// theTask is a task with everything.
+// theTask returns a task with all members.
 func theTask() wire.Task {
 	return wire.Task{
 		ID: "t-1", Name: "Fix it", Type: "feature", State: wire.TaskPending, Status: "queued", Description: "All of it", Priority: wire.Raw(`"high"`),
@@ -91,7 +90,7 @@ var (
 	aLink     = wire.Link{ID: "d4", On: "t-2", Type: "blocks"}
 )
 
-// answers are one for each operation.
+// answers maps each operation to an answer.
 var answers = func() map[string]any {
 	reply := &wire.TaskReply{Task: theTask()}
 	found := map[string]any{
@@ -122,8 +121,8 @@ var answers = func() map[string]any {
 	return found
 }()
 
-// hubHouse is a house with a hub and a bus. Whoever asks in it has every answer
-// compared with what the document says.
+// hubHouse is a house with a hub and a bus. Every response is compared with the OpenAPI
+// document.
 type hubHouse struct {
 	*house
 	*hearsay
@@ -154,17 +153,17 @@ func buildHub(t *testing.T, change func(*API)) *hubHouse {
 	return h
 }
 
-// as is how somebody asks over TCP.
+// as returns a client over TCP with these headers.
 func (h *hubHouse) as(header http.Header) asks {
 	return asks{client: over(""), url: h.tcp.URL(), header: header}
 }
 
 func withKey(agent string) http.Header { return http.Header{"X-Api-Key": {"orc_a_" + agent}} }
 
-// at asks as the operators' socket does.
+// at returns a client over the operators' socket.
 func (h *hubHouse) at() asks { return asks{client: over(h.socket)} }
 
-// ask asks and compares.
+// ask makes a request and checks the response.
 func (h *hubHouse) ask(t *testing.T, by asks, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	response, text := by.do(t, method, path, body)
@@ -174,7 +173,7 @@ func (h *hubHouse) ask(t *testing.T, by asks, method, path, body string) (*http.
 	return response, text
 }
 
-// requireRefused checks a refusal of the hub, and returns where it points.
+// requireRefused checks a refusal of the hub, and returns the pointer in it.
 func requireRefused(t *testing.T, response *http.Response, text string, status int, code wire.Code) (pointer any) {
 	t.Helper()
 	require.Equal(t, status, response.StatusCode, text)
@@ -185,7 +184,7 @@ func requireRefused(t *testing.T, response *http.Response, text string, status i
 	return refusal.Error.Details["pointer"]
 }
 
-// document is the OpenAPI document, for comparing.
+// document is the OpenAPI document that responses are compared with.
 type document struct {
 	text     []byte
 	value    map[string]any
@@ -207,7 +206,7 @@ func readDocument(t *testing.T, d *API) *document {
 	return found
 }
 
-// schema is the one at a place in the document.
+// schema returns the schema at a place in the document.
 func (d *document) schema(t *testing.T, place ...string) *jsonschema.Schema {
 	t.Helper()
 	url := "urn:document#"
@@ -219,7 +218,7 @@ func (d *document) schema(t *testing.T, place ...string) *jsonschema.Schema {
 	return schema
 }
 
-// check compares an answer of a passage with what is said of it.
+// check compares a response of a route with the document.
 func (d *document) check(t *testing.T, method, path string, response *http.Response, text string) {
 	t.Helper()
 	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
@@ -237,7 +236,7 @@ func (d *document) check(t *testing.T, method, path string, response *http.Respo
 	require.NoError(t, schema.Validate(value), "%s %s: %d %s", method, path, response.StatusCode, text)
 }
 
-// mayBeSaid reports whether the document allows a body.
+// mayBeSaid reports whether the document accepts a body.
 func (d *document) mayBeSaid(t *testing.T, route *route, body string) bool {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
@@ -245,12 +244,12 @@ func (d *document) mayBeSaid(t *testing.T, route *route, body string) bool {
 	return d.schema(t, "components", "schemas", route.read.schema).Validate(value) == nil
 }
 
-// filled is the path of a route with ids in it.
+// filled returns the path of a route with its ids filled in.
 func filled(t *route) string {
 	return strings.NewReplacer("{id}", "t-1", "{dep_id}", "d4").Replace(t.path())
 }
 
-// raw says something that no client would, and returns the answer.
+// raw sends text that no HTTP client would send, and returns the response.
 func (h *hubHouse) raw(t *testing.T, text string) (*http.Response, string) {
 	t.Helper()
 	conn, err := Dial(t.Context(), h.socket)

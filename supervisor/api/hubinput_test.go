@@ -25,7 +25,8 @@ func readAnswer(t *testing.T, from io.Reader) (*http.Response, string) {
 	return response, strings.TrimSpace(string(text))
 }
 
-// senders are the routes that take a body, and somebody who may send them one.
+// senders returns the routes that take a body, and a function that returns a client that may
+// call them.
 func (h *hubHouse) senders() (routes []*route, by func(*route) asks) {
 	for i := range hubRoutes {
 		if hubRoutes[i].takesBody() {
@@ -35,8 +36,8 @@ func (h *hubHouse) senders() (routes []*route, by func(*route) asks) {
 	return routes, func(*route) asks { return h.at() }
 }
 
-// Whatever is wrong with a body as a body is said in the same way at every
-// route, and nobody is asked to do anything.
+// TestHubBodiesThatCannotBeRead checks that an unreadable body is refused in the same way on
+// every route, without a call of the operation.
 //
 // Rows: A-33, A-164, K-06.
 func TestHubBodiesThatCannotBeRead(t *testing.T) {
@@ -85,7 +86,7 @@ func TestHubBodiesThatCannotBeRead(t *testing.T) {
 			require.Equal(t, test.points, pointer == "", "%s: %s: %s", name, route.pattern, text)
 			asked, refused := h.taken()
 			require.Empty(t, asked, "%s: %s", name, route.pattern)
-			if test.code != wire.CodeMediaType { // that is seen before it is known what it is for
+			if test.code != wire.CodeMediaType { // checked before the operation is known
 				require.Len(t, refused, 1, "%s: %s", name, route.pattern)
 				require.Equal(t, route.operation, refused[0].operation)
 				require.Equal(t, test.code, refused[0].body.(*wire.Error).Code)
@@ -94,7 +95,7 @@ func TestHubBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A body that stops before its end is no shorter body.
+// TestHubBodyThatDoesNotArrive checks that a truncated body is an error.
 func TestHubBodyThatDoesNotArrive(t *testing.T) {
 	h := buildHub(t, nil)
 	response, text := h.raw(t, "POST /api/v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}")
@@ -103,9 +104,8 @@ func TestHubBodyThatDoesNotArrive(t *testing.T) {
 	require.Empty(t, asked)
 }
 
-// wrong are bodies that a reading refuses, by its schema, with the place that is
-// wrong. Those that begin with ! are fine for the document, which cannot say
-// what is wrong with them.
+// wrong maps each schema to bodies that are refused, with the wrong place. The schema in the
+// document accepts those that begin with !.
 var wrong = map[string]map[string]string{
 	"hub.new-task": {
 		``:                                          "/title",
@@ -194,8 +194,8 @@ var wrong = map[string]map[string]string{
 	},
 }
 
-// A body that is JSON and does not say what it should is refused with the place
-// that is wrong, and the document does not allow it either.
+// TestHubBodiesThatAreWrong checks that an invalid body is refused with the wrong place, and
+// that the document does not accept it either.
 //
 // Rows: A-36, A-37, A-51, A-114, A-164, K-06.
 func TestHubBodiesThatAreWrong(t *testing.T) {
@@ -256,8 +256,7 @@ func TestHubQueries(t *testing.T) {
 	require.Equal(t, []string{"pending", "assigned", "planning", "plan_review", "running", "needs_human", "done", "failed", "cancelled"}, hubStates())
 }
 
-// An id is whatever stands in the path, and one that nothing can have is not
-// found.
+// TestHubIDs checks that any text in the path is an id, and that an impossible id is not found.
 //
 // Rows: A-49, A-57, A-150, A-164, T-54.
 func TestHubIDs(t *testing.T) {
@@ -299,7 +298,7 @@ func TestHubIDs(t *testing.T) {
 	}
 }
 
-// Paths of the hub where nothing is, and methods that are not there.
+// TestHubWhereNothingIs checks unknown paths and methods of the hub.
 //
 // Rows: A-164, K-06, T-54.
 func TestHubWhereNothingIs(t *testing.T) {

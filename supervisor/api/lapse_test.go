@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// What is told over a long time is told as long as the token holds: one that is
-// revoked meanwhile hears nothing more, and one whose time comes is cut off.
+// TestStreamsEndWithTheirToken checks that a stream sends nothing after its token was revoked,
+// and is cut off when its token expires.
 //
 // Rows: A-33, K-18.
 func TestStreamsEndWithTheirToken(t *testing.T) {
@@ -69,7 +69,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 				require.False(t, lines.Scan(), lines.Text())
 				return
 			}
-			for lines.Scan() { // what comes in time may still be told
+			for lines.Scan() { // lines before the end may still arrive
 			}
 			require.Error(t, lines.Err(), "it is cut off, and does not look complete")
 		})

@@ -23,8 +23,8 @@ func TestLimits(t *testing.T) {
 	require.Zero(t, l.take(3, "a", noon.Add(400*time.Millisecond)))
 }
 
-// Who makes up names costs no memory beyond a bound, and whoever had one before
-// keeps it.
+// TestLimitsAreBounded checks that made-up names use bounded memory, and that earlier callers
+// keep their buckets.
 func TestLimitsAreBounded(t *testing.T) {
 	var l limits
 	for i := range 2 * mostBuckets {

@@ -19,11 +19,11 @@ import (
 	"orchestrator/wire"
 )
 
-// mailDoor is a door behind which there is mail, and nothing else.
+// mailDoor returns an API with only the mail.
 func mailDoor(p *post) *API { return &API{Do: new(hearsay).do, OpenMail: p.open} }
 
-// Each message is one event, byte for byte, whatever it says, and is told as soon
-// as it is there.
+// TestMailAsEvents checks that each message is one event, byte for byte, sent as soon as it
+// exists.
 //
 // Rows: E-08, E-22, T-36.
 func TestMailAsEvents(t *testing.T) {
@@ -50,7 +50,7 @@ func TestMailAsEvents(t *testing.T) {
 	<-h.post.left
 }
 
-// What would break an event is not told, whoever may have let it in.
+// TestMailThatIsNoLine checks that a message that would break an event is not sent.
 func TestMailThatIsNoLine(t *testing.T) {
 	for _, change := range []func(*wire.Mail){
 		func(m *wire.Mail) { m.Topic = "a\nid: 9" },
@@ -73,7 +73,7 @@ func TestMailThatIsNoLine(t *testing.T) {
 	}
 }
 
-// A reader that comes again goes on where it was.
+// TestMailIsResumed checks that a reader that reconnects continues where it was.
 //
 // Rows: E-08, E-34, E-40.
 func TestMailIsResumed(t *testing.T) {
@@ -106,7 +106,7 @@ func TestMailIsResumed(t *testing.T) {
 	}
 }
 
-// A stream that has nothing to say says that.
+// TestMailKeepsAlive checks that an idle stream sends comments.
 //
 // Rows: E-08.
 func TestMailKeepsAlive(t *testing.T) {
@@ -122,7 +122,7 @@ func TestMailKeepsAlive(t *testing.T) {
 			begun := time.Now()
 			stream := asks{client: c}.listen(t, "").begins(t)
 			require.Zero(t, time.Since(begun), "it begins at once")
-			for i := range 20 { // longer than a request may take, and than anybody may take nothing
+			for i := range 20 { // longer than the timeouts of a request and of a write
 				stream.hears(t, ": keep-alive\n\n")
 				require.Equal(t, want*time.Duration(i+1), time.Since(begun))
 			}
@@ -137,7 +137,8 @@ func TestMailKeepsAlive(t *testing.T) {
 	}
 }
 
-// Who takes nothing is left, and nobody else waits for it.
+// TestMailForOneWhoTakesNothing checks that a reader that does not read is cut off, and does not
+// delay other readers.
 //
 // Rows: E-08, E-09.
 func TestMailForOneWhoTakesNothing(t *testing.T) {
@@ -153,7 +154,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 			_, err = io.WriteString(conn, "GET /api/sse/events?actor=W:1&cursor=5 HTTP/1.1\r\nHost: x\r\n\r\n")
 			require.NoError(t, err)
 			behind := "behind 5"
-			if begins { // and hears one message
+			if begins { // and reads one message
 				response, err := http.ReadResponse(bufio.NewReader(&oneByOne{conn}), nil)
 				require.NoError(t, err)
 				p.send(someMail(6))
@@ -176,9 +177,9 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 			require.NoError(t, err, "it has been left")
 			require.NotContains(t, string(rest), `"seq":101`)
 			p.send(someMail(300))
-			other.hears(t, streamIdles) // it too has taken nothing for a while, and not for too long
+			other.hears(t, streamIdles) // it has not read for a while either, but not too long
 			other.hears(t, event("300", "task.assigned", strings.Replace(mailText, `"seq":7`, `"seq":300`, 1)))
-			synctest.Wait() // the end of what it heard is on its way
+			synctest.Wait() // the rest of its response is on the way
 			other.leave()
 			synctest.Wait()
 			require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
@@ -189,12 +190,12 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 	}
 }
 
-// oneByOne is read a byte at a time, so that nothing is read ahead.
+// oneByOne reads a byte at a time, so that nothing is read ahead.
 type oneByOne struct{ io.Reader }
 
 func (o *oneByOne) Read(p []byte) (int, error) { return o.Reader.Read(p[:min(1, len(p))]) }
 
-// Who takes a little, and slowly, is no one who takes nothing.
+// TestMailForOneWhoIsSlow checks that a slow reader is not cut off.
 //
 // Rows: E-09.
 func TestMailForOneWhoIsSlow(t *testing.T) {
@@ -216,7 +217,8 @@ func TestMailForOneWhoIsSlow(t *testing.T) {
 	})
 }
 
-// What cannot be read any more is cut off, and the log says why.
+// TestMailThatCannotBeRead checks that a stream is cut off when the mail cannot be read, and
+// that the reason is logged.
 func TestMailThatCannotBeRead(t *testing.T) {
 	var said bytes.Buffer
 	p := newPost()
@@ -232,7 +234,7 @@ func TestMailThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// No agent is told anything before it is known that it may.
+// TestMailOfOthers checks that nothing is sent before the reader is known to be allowed.
 //
 // Rows: E-32, T-35.
 func TestMailOfOthers(t *testing.T) {
@@ -243,7 +245,8 @@ func TestMailOfOthers(t *testing.T) {
 	require.Empty(t, h.door.readers.open, "and none of it counts as open")
 }
 
-// The end of a server is the end of its streams, and it need not wait for them.
+// TestMailEndsWithTheServer checks that streams end with the server, which does not wait for
+// them.
 //
 // Rows: E-08.
 func TestMailEndsWithTheServer(t *testing.T) {

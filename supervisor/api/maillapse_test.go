@@ -14,15 +14,15 @@ import (
 	"orchestrator/wire"
 )
 
-// A stream ends when what it was opened with does not hold any more: nothing is
-// told after that, and also where there is nothing to tell it does not stay.
+// TestMailEndsWithItsCredential checks that a stream sends nothing after its credential became
+// invalid, and that an idle stream ends too.
 //
 // Rows: E-05, E-77, K-18.
 func TestMailEndsWithItsCredential(t *testing.T) {
 	for name, test := range map[string]struct {
-		credential string // "": a token of ann's
+		credential string // "": a token of ann
 		ttl        time.Duration
-		over       bool // by itself
+		over       bool // the stream ends by itself
 	}{
 		"an actor's token is void":              {credential: "orc_actor"},
 		"an actor's token is another's":         {credential: "orc_moved"},
@@ -91,7 +91,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 	}
 }
 
-// What is told to an agent elsewhere ends with its key as well.
+// TestLinesEndWithTheirKey checks that a stream of lines to a server ends with the server's key.
 func TestLinesEndWithTheirKey(t *testing.T) {
 	var void atomic.Bool
 	lines := make(chan string, 1)
@@ -123,7 +123,7 @@ func TestLinesEndWithTheirKey(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A stream ends with the run that reads it, by whichever way it reads.
+// TestMailEndsWithItsRun checks that a stream ends with its run, over its socket and over TCP.
 //
 // Rows: E-08, K-18.
 func TestMailEndsWithItsRun(t *testing.T) {
@@ -143,7 +143,8 @@ func TestMailEndsWithItsRun(t *testing.T) {
 	}
 }
 
-// Unknown can have more than so many streams open, and others are not concerned.
+// TestMailForTooManyReaders checks that a caller may have a limited number of open streams, and
+// that others are not affected.
 //
 // Rows: E-08, K-06.
 func TestMailForTooManyReaders(t *testing.T) {

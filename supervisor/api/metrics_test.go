@@ -19,7 +19,8 @@ func figured(d *API) {
 	}
 }
 
-// The figures are for those who may see the status: they name agents.
+// TestMetricsAccess checks that metrics have the access rule of the status, because they name
+// agents.
 func TestMetricsAccess(t *testing.T) {
 	h := build(t, figured, TCP{})
 	env, shut := h.run(t, "r1")
@@ -51,7 +52,7 @@ func TestMetricsAccess(t *testing.T) {
 	require.Empty(t, none)
 }
 
-// Half of the figures are none.
+// TestMetricsThatFail checks that metrics that fail halfway are an error.
 func TestMetricsThatFail(t *testing.T) {
 	h := build(t, func(d *API) {
 		d.Metrics = func(_ context.Context, to io.Writer) error {
@@ -65,7 +66,7 @@ func TestMetricsThatFail(t *testing.T) {
 	require.NotContains(t, text, "it broke")
 }
 
-// Where there are no figures nothing is there.
+// TestMetricsAreOptional checks that an API without metrics answers with 404.
 func TestMetricsAreOptional(t *testing.T) {
 	h := build(t, nil, TCP{})
 	response, _ := asks{client: over(h.socket)}.do(t, http.MethodGet, metricsPath, "")

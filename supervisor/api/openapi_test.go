@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// everything is a door with all kinds of what a door may have.
+// everything returns an API with one of every kind of route.
 func everything() *API {
 	agents := map[string]bool{"get-task": true, "poll-tasks": true, "submit-task": true}
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
@@ -38,13 +38,14 @@ func everything() *API {
 	}
 }
 
-// patterns are all patterns of a door.
+// patterns returns all patterns of an API.
 func patterns(d *API) (found []string) {
 	d.mount(func(pattern string, _ func(http.ResponseWriter, *http.Request)) { found = append(found, pattern) })
 	return found
 }
 
-// Others read the document too: as OpenAPI 3.1, with every schema in it.
+// TestOpenAPIIsValid checks that another library reads the document as OpenAPI 3.1, with every
+// schema.
 //
 // Rows: A-164, K-06.
 func TestOpenAPIIsValid(t *testing.T) {
@@ -60,8 +61,8 @@ func TestOpenAPIIsValid(t *testing.T) {
 	}
 }
 
-// Every schema compiles, with all that it refers to, and every example of one is
-// allowed by it.
+// TestOpenAPISchemas checks that every schema compiles with its references, and accepts its
+// examples.
 func TestOpenAPISchemas(t *testing.T) {
 	d := readDocument(t, everything())
 	schemas := d.value["components"].(map[string]any)["schemas"].(map[string]any)
@@ -87,7 +88,7 @@ func TestOpenAPISchemas(t *testing.T) {
 	}
 }
 
-// What is there is described, and what is described is there.
+// TestOpenAPIHasEveryRoute checks that exactly the existing routes are described.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	d := everything()
 	doc := readDocument(t, d)
@@ -142,7 +143,7 @@ func requireDescribed(t *testing.T, pattern string, e map[string]any, ids map[st
 	}
 }
 
-// What is asked of whom is said as it is held to.
+// TestOpenAPISaysWhoMay checks that the document has the access rules that are enforced.
 //
 // Rows.
 func TestOpenAPISaysWhoMay(t *testing.T) {
@@ -178,7 +179,7 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 	}
 }
 
-// The document is for whoever comes, and made once.
+// TestOpenAPIIsServed checks that the document is public, and made once.
 func TestOpenAPIIsServed(t *testing.T) {
 	h := buildHub(t, nil)
 	response, text := h.as(nil).do(t, http.MethodGet, openAPIPath, "")
@@ -195,7 +196,7 @@ func TestOpenAPIIsServed(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, response.StatusCode)
 }
 
-// The payload of an operation is that of the request of its name.
+// TestOpenAPIPayloads checks that the body of an operation is the payload of its request.
 func TestOpenAPIPayloads(t *testing.T) {
 	doc := readDocument(t, everything())
 	schema := func(name string) string {
@@ -212,7 +213,7 @@ func TestOpenAPIPayloads(t *testing.T) {
 	require.Error(t, payload.Validate(map[string]any{"id": "x", "type": "y", "payload": "z"}))
 }
 
-// TestEveryCodeHasAStatus: only an error of the orchestrator itself is a 500.
+// TestEveryCodeHasAStatus checks that only internal errors have status 500.
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for _, code := range []wire.Code{
 		wire.CodeInvalid, wire.CodeMalformed, wire.CodeUnauthenticated, wire.CodeTooLarge, wire.CodeMediaType, wire.CodeLimited,

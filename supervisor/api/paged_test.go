@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire"
 )
 
-// answerPages answers query-tasks and poll-messages from lists of so many entries. It fails
-// at the page that begins after the entry called failAt.
+// answerPages answers query-tasks and poll-messages from lists of that many entries. It fails at
+// the page that begins after entry failAt.
 func answerPages(tasks, messages, failAt int) func(question) (any, error) {
 	return func(q question) (any, error) {
 		switch b := q.body.(type) {
@@ -48,8 +48,8 @@ func answerPages(tasks, messages, failAt int) func(question) (any, error) {
 	}
 }
 
-// A list without a limit is complete, however many pages it has. A list with a limit
-// names the next page.
+// TestListsAreComplete checks that a list without a limit is complete, however many pages it
+// has. A list with a limit names the next page.
 func TestListsAreComplete(t *testing.T) {
 	h := buildHub(t, nil)
 	for _, count := range []int{0, 1, pageTasks, pageTasks + 1, 3*pageTasks + 5} {
@@ -82,7 +82,7 @@ func TestListsAreComplete(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, response.StatusCode, text)
 }
 
-// A list that cannot be read to its end is not taken for the whole.
+// TestListCutOff checks that a list that cannot be read to its end does not look complete.
 func TestListCutOff(t *testing.T) {
 	h := buildHub(t, nil)
 	h.answer = answerPages(3*pageTasks, 0, pageTasks)

@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener whose connections are in memory, so that time can be
-// fake.
+// pipes is a listener with in-memory connections, so that time can be fake.
 type pipes struct {
 	*Inside
 	door listenerInfo
@@ -30,7 +29,7 @@ func (p *pipes) entrance() *listenerInfo { return &p.door }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }
 
-// visitAs has a client visit a door in a bubble, and be a caller there.
+// visitAs serves an API to a client in a synctest bubble. The client is the given caller.
 func visitAs(t *testing.T, c Caller, d *API, do func(*testing.T, *http.Client, *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		d.MaxBody, d.Log = 1<<20, hclog.NewNullLogger()
@@ -47,8 +46,8 @@ func visitAsOperator(t *testing.T, d *API, do func(*testing.T, *http.Client, *pi
 	visitAs(t, Caller{Kind: Operator, Wide: true}, d, do)
 }
 
-// A stream that has been silent for long ends as well as any other, and so
-// does the next request of the same connection.
+// TestStreamIsSilentForLong checks that a stream that was silent for long ends normally, and so
+// does the next request of its connection.
 func TestStreamIsSilentForLong(t *testing.T) {
 	d := &API{
 		Lists: map[string]List{"slow": func(_ context.Context, _ url.Values, send func(any) error) error {
@@ -79,7 +78,8 @@ func TestStreamIsSilentForLong(t *testing.T) {
 	})
 }
 
-// A caller that takes nothing is left, also by an answer that is no stream.
+// TestCallerThatTakesNothing checks that a caller that does not read is cut off, even if the
+// response is not a stream.
 func TestCallerThatTakesNothing(t *testing.T) {
 	d := &API{Operations: map[string]Operation{"big": Do(func(context.Context, struct{}) (any, error) {
 		return strings.Repeat("x", 1<<20), nil
@@ -97,7 +97,7 @@ func TestCallerThatTakesNothing(t *testing.T) {
 	})
 }
 
-// A stream that breaks off does not look like one that has ended.
+// TestStreamThatFailsIsCut checks that a failed stream does not look like a complete one.
 func TestStreamThatFailsIsCut(t *testing.T) {
 	d := &API{Lists: map[string]List{"broken": func(_ context.Context, _ url.Values, send func(any) error) error {
 		if err := send(1); err != nil {

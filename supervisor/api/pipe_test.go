@@ -21,8 +21,8 @@ import (
 
 const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: orchestrator-pipe\r\n"
 
-// piped serves a pipe on a socket and returns a way to call it: with headers, and
-// with what is sent behind them at once.
+// piped serves a pipe on a socket and returns a function to call it, with headers and with data
+// sent right after them.
 func piped(t *testing.T, pipe Pipe) func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 	listener, err := Listen(filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
@@ -97,8 +97,8 @@ func TestPipe(t *testing.T) {
 	require.Contains(t, string(text), "not now")
 }
 
-// What is no request for a pipe, or comes from somebody who may not have one,
-// does not get as far.
+// TestNoPipe checks that an invalid request for a pipe, or one of a caller without access, does
+// not reach the pipe.
 func TestNoPipe(t *testing.T) {
 	call := piped(t, func(context.Context, url.Values, func() (*Conn, error)) error {
 		t.Error("it was taken for one")
@@ -119,7 +119,8 @@ func TestNoPipe(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, response.StatusCode)
 }
 
-// A pipe has no limit of its own: not on how much, and not on how long a line.
+// TestPipeOfAnySize checks that a pipe limits neither the amount of data nor the length of a
+// line.
 func TestPipeOfAnySize(t *testing.T) {
 	call := piped(t, func(_ context.Context, _ url.Values, accept func() (*Conn, error)) error {
 		conn, err := accept()

@@ -14,35 +14,34 @@ import (
 	"orchestrator/wire"
 )
 
-// someMail is a message to HO:far.
+// someMail returns a message to HO:far.
 func someMail(seq int64) wire.Mail {
 	return wire.Mail{Seq: seq, From: "GO", To: "HO:far", Topic: "task.assigned", Payload: wire.Raw(`{"n":1.50}`), CreatedAt: morning}
 }
 
 const mailText = `{"seq":7,"from_actor":"GO","to_actor":"HO:far","topic":"task.assigned","payload":{"n":1.50},"reply_to":null,"created_at":"` + morning + `"}`
 
-// post is the mail of everybody, in place of those who keep it. Whoever reads it
-// gets all of it.
+// post is the mail of all actors in memory. Every reader gets all of it.
 type post struct {
 	mu     sync.Mutex
 	mail   []wire.Mail
-	news   chan struct{} // closed when there is more; nil: nobody waits for it
+	news   chan struct{} // closed when there is more; nil: no reader waits
 	opened []opening
 	refuse error // to open
 	fail   error // to read
 	left   chan struct{}
 }
 
-// opening is how mail was opened.
+// opening is a call that opened the mail.
 type opening struct {
 	from   Caller
 	actor  string
-	cursor any // nil, or a number
+	cursor any // nil or a number
 }
 
 func newPost() *post { return &post{left: make(chan struct{}, 1000)} }
 
-// send puts messages there.
+// send adds messages.
 func (p *post) send(mail ...wire.Mail) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +52,7 @@ func (p *post) send(mail ...wire.Mail) {
 	}
 }
 
-// breaks has all reading fail.
+// breaks makes all reading fail.
 func (p *post) breaks(err error) {
 	p.mu.Lock()
 	p.fail = err
@@ -77,7 +76,7 @@ func (p *post) open(ctx context.Context, from Caller, actor string, cursor *int6
 	return reader, nil
 }
 
-// taken returns who opened mail since it was called last.
+// taken returns the openings since its last call.
 func (p *post) taken() []opening {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +112,7 @@ func (r *postReader) look() (found []wire.Mail, news chan struct{}, err error) {
 			found, r.last = append(found, m), m.Seq
 		}
 	}
-	if r.post.news == nil { // made by whoever waits, so that it may do so in a bubble
+	if r.post.news == nil { // made by the reader, so that a bubble can wait for it
 		r.post.news = make(chan struct{})
 	}
 	return found, r.post.news, r.post.fail
@@ -123,7 +122,7 @@ func withToken(actor string) http.Header {
 	return http.Header{"Authorization": {"Bearer orc_c_" + actor}}
 }
 
-// listener is somebody who reads a stream of mail.
+// listener reads a stream of mail.
 type listener struct {
 	response *http.Response
 	in       *bufio.Reader
@@ -147,7 +146,7 @@ func (a asks) listen(t *testing.T, query string) *listener {
 	return &listener{response: response, in: bufio.NewReader(response.Body)}
 }
 
-// hears reads what must come next, byte for byte.
+// hears requires that want is what comes next, byte for byte.
 func (l *listener) hears(t *testing.T, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
@@ -156,7 +155,7 @@ func (l *listener) hears(t *testing.T, want string) {
 	require.NoError(t, err)
 }
 
-// begins reads the beginning of a stream.
+// begins requires the beginning of a stream.
 func (l *listener) begins(t *testing.T) *listener {
 	t.Helper()
 	require.Equal(t, http.StatusOK, l.response.StatusCode)
@@ -164,7 +163,7 @@ func (l *listener) begins(t *testing.T) *listener {
 	return l
 }
 
-// rest is what comes until the stream ends, and how it does.
+// rest returns the rest of the stream, and how it ended.
 func (l *listener) rest() (string, error) {
 	text, err := io.ReadAll(l.in)
 	return string(text), err
@@ -172,7 +171,7 @@ func (l *listener) rest() (string, error) {
 
 func (l *listener) leave() { _ = l.response.Body.Close() }
 
-// event is a message as a stream tells it.
+// event returns a message as an event of a stream.
 func event(seq, topic, data string) string {
 	return strings.Join([]string{"id: " + seq, "event: " + topic, "data: " + data, "", ""}, "\n")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run that has ended is no one any more, whatever it has left open, and the
-// next run of its agent is not touched by that.
+// TestRunThatHasEnded checks that an ended run has no access, whatever it left open, and that
+// the next run of its agent is not affected.
 //
 // Rows: A-161, K-18.
 func TestRunThatHasEnded(t *testing.T) {
@@ -59,11 +59,11 @@ func TestRunThatHasEnded(t *testing.T) {
 	for range 2 {
 		_, text := asks{client: over(second[EnvSocket])}.post(t, "operations/look", "")
 		require.Equal(t, `"2/coder/run-2//false"`, text)
-		endFirst() // once more is as good as once
+		endFirst() // a second call has no effect
 	}
 }
 
-// What a run has asked for ends with it, by whichever way it was asked.
+// TestRequestsEndWithTheirRun checks that the requests of a run end with it, on every listener.
 func TestRequestsEndWithTheirRun(t *testing.T) {
 	asked := make(chan struct{})
 	h := build(t, func(d *API) {
@@ -96,7 +96,7 @@ func TestRequestsEndWithTheirRun(t *testing.T) {
 	}
 }
 
-// cut asks, and returns how the answer was cut off.
+// cut makes a request and returns the error that cut off the response.
 func (a asks) cut(operation string) error {
 	base := a.url
 	if base == "" {
@@ -135,7 +135,8 @@ func TestEnvironmentOfARun(t *testing.T) {
 	require.Empty(t, h.door.Runs.visits)
 }
 
-// Without a socket a run has its token, and what keeps the socket away is said.
+// TestRunWithoutASocket checks that a run whose socket cannot be opened has its token, and that
+// the error names the reason.
 func TestRunWithoutASocket(t *testing.T) {
 	h := build(t, nil, TCP{})
 	h.door.Runs.dir = filepath.Join(h.door.Runs.dir, strings.Repeat("long", 30))
@@ -156,8 +157,7 @@ func TestRunWithoutASocket(t *testing.T) {
 	end()
 }
 
-// Sockets that an orchestrator left which was killed are removed, and nothing
-// else is.
+// TestSocketsLeftBehind checks that only the sockets of a killed orchestrator are removed.
 func TestSocketsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	operators, err := Listen(filepath.Join(dir, "api.sock"))
@@ -182,8 +182,8 @@ func TestSocketsLeftBehind(t *testing.T) {
 	require.Equal(t, []string{"api.sock", "other.sock", "r2.sock"}, names)
 }
 
-// The end of the server is the end of all sockets, and one that comes after it
-// is not left open.
+// TestServerThatIsOver checks that all sockets end with the server, and that one opened later
+// does not stay open.
 func TestServerThatIsOver(t *testing.T) {
 	dir := t.TempDir()
 	operators, err := Listen(filepath.Join(dir, "api.sock"))
@@ -203,7 +203,7 @@ func TestServerThatIsOver(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Where nobody listens any more, the others are served as before.
+// TestListenerThatFails checks that a closed listener does not affect the others.
 func TestListenerThatFails(t *testing.T) {
 	h := build(t, nil, TCP{})
 	require.NoError(t, h.tcp.Close())

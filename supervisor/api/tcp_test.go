@@ -23,8 +23,8 @@ import (
 	"orchestrator/wire"
 )
 
-// certified makes a certificate for this machine and returns its files, and a
-// pool in which it counts.
+// certified makes a certificate for this machine and returns its files, and a pool that trusts
+// it.
 func certified(t *testing.T) (TCP, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -75,8 +75,8 @@ func TestTLS(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, plain.StatusCode, "nothing is served in the open")
 }
 
-// What others can reach is not opened without a certificate, whatever it is
-// called.
+// TestListenTCPRefuses checks that an address that other machines can reach needs a certificate,
+// however it is spelled.
 func TestListenTCPRefuses(t *testing.T) {
 	good, _ := certified(t)
 	for address, says := range map[string]string{
@@ -118,8 +118,8 @@ func TestListenTCP(t *testing.T) {
 	require.Equal(t, "localhost", where.Hostname(), "an address that can be gone to")
 }
 
-// A page whose name was made to lead here is not served; nor is one that asks
-// in the way that browsers ask for others.
+// TestNamesOfTheHost checks that requests for an unknown host name (DNS rebinding) are refused,
+// and so are requests that a browser makes for another origin.
 func TestNamesOfTheHost(t *testing.T) {
 	h := build(t, nil, TCP{Hosts: []string{"Shop.Example", "[::1]", "with.port:81"}})
 	_, port, err := net.SplitHostPort(h.tcp.Addr().String())
@@ -135,7 +135,7 @@ func TestNamesOfTheHost(t *testing.T) {
 		"with.port:81":               200,
 		"with.port:82":               403,
 		"with.port":                  403,
-		"localhost":                  403, // it is not among the names given
+		"localhost":                  403, // not among the given names
 		"evil.example:" + port:       403,
 		"127.0.0.1.evil.example":     403,
 		"127.0.0.2:" + port:          403,

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// claims are those of a token that is good for an hour from noon.
+// claims returns the claims of a token that is valid for an hour from noon.
 func claims() Claims {
 	return Claims{ID: "t1", Subject: "ann", Role: wire.PersonOperator, IssuedAt: noon, ExpiresAt: noon.Add(time.Hour)}
 }
@@ -59,7 +59,7 @@ func TestTokenThatIsNotSigned(t *testing.T) {
 	}
 }
 
-// forged makes a token by hand: whatever there is to be put in it.
+// forged makes a token by hand, with any claims.
 func forged(t *testing.T, method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
 	t.Helper()
 	said := jwt.MapClaims{
@@ -73,14 +73,14 @@ func forged(t *testing.T, method jwt.SigningMethod, key any, change func(jwt.Map
 	return text
 }
 
-// tampered is a token with another part put in place of its own.
+// tampered returns a token with one part replaced.
 func tampered(text string, part int, content string) string {
 	parts := strings.Split(text, ".")
 	parts[part] = base64.RawURLEncoding.EncodeToString([]byte(content))
 	return strings.Join(parts, ".")
 }
 
-// Every way in which a token can be wrong ends in the same way.
+// TestTokenThatIsWrong checks that every invalid token has the same outcome.
 //
 // Rows.
 func TestTokenThatIsWrong(t *testing.T) {
@@ -147,7 +147,7 @@ func TestTokenThatIsWrong(t *testing.T) {
 	}
 }
 
-// Clocks may be a little apart, and no more.
+// TestTokenAtItsEnds checks that clocks may differ by the leeway, and no more.
 func TestTokenAtItsEnds(t *testing.T) {
 	s := signer(t)
 	c := claims()
@@ -193,7 +193,7 @@ func TestKeyOfTokens(t *testing.T) {
 	require.Error(t, (&Signer{Path: filepath.Join(s.Path, "below", "a file")}).Ready())
 }
 
-// Of many who make the key at once, all have the same.
+// TestKeyIsMadeOnce checks that concurrent first uses of a signer share one key.
 func TestKeyIsMadeOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jwt.key")
 	var signers [16]Signer

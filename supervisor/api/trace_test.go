@@ -18,7 +18,7 @@ const (
 	theParent = "00-" + theTrace + "-" + theSpan + "-01"
 )
 
-// noTraces are headers that are as good as none.
+// noTraces lists headers that count as none.
 var noTraces = map[string]http.Header{
 	"none":            nil,
 	"empty":           {"Traceparent": {""}},
@@ -32,8 +32,8 @@ var noTraces = map[string]http.Header{
 	"the state alone": {"Tracestate": {"congo=t61rcWkgMzE"}},
 }
 
-// A new task that does not say in which trace it is gets that of its request; what
-// else it says stays as it is.
+// TestTraceOfNewTasks checks that a new task without a trace gets the trace of its request. All
+// other members stay unchanged.
 //
 // Rows: D-13, D-14.
 func TestTraceOfNewTasks(t *testing.T) {
@@ -66,7 +66,7 @@ func TestTraceOfNewTasks(t *testing.T) {
 	}
 }
 
-// The routes that make tasks take the header, and others do not.
+// TestTraceComesWithRequests checks that exactly the routes that make tasks read the header.
 //
 // Rows: D-13.
 func TestTraceComesWithRequests(t *testing.T) {
@@ -108,7 +108,8 @@ func TestTraceComesWithRequests(t *testing.T) {
 	}
 }
 
-// An answer that is one task says where that stands in a trace, by its own span.
+// TestTraceGoesWithAnswers checks that a response with one task names the trace of the task,
+// with the task's own span.
 //
 // Rows: D-13, D-43.
 func TestTraceGoesWithAnswers(t *testing.T) {
@@ -150,7 +151,7 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 	}
 }
 
-// The document tells of both headers, where they are.
+// TestTraceIsDescribed checks that the document describes both headers where they apply.
 func TestTraceIsDescribed(t *testing.T) {
 	doc := readDocument(t, everything())
 	at := func(pattern string, path ...string) any {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// knock sends the head of a request, and after a pause its body, and requires that both
-// are taken and that the whole answer comes back.
+// knock sends the head of a request and, after a pause, its body. It requires that both are
+// accepted and that the whole response arrives.
 func knock(t *testing.T, network, address, head string, size int, pause time.Duration) int {
 	t.Helper()
 	conn, err := net.Dial(network, address)
@@ -40,7 +40,8 @@ func knock(t *testing.T, network, address, head string, size int, pause time.Dur
 	return response.StatusCode
 }
 
-// A refusal is always a whole response, whatever of the request has not been read.
+// TestRefusalsArriveWhole checks that a refusal is a complete response, however much of the
+// request was not read.
 func TestRefusalsArriveWhole(t *testing.T) {
 	h := build(t, nil, TCP{})
 	tcp := strings.TrimPrefix(h.tcp.URL(), "http://")
@@ -82,7 +83,7 @@ func TestRefusalsArriveWhole(t *testing.T) {
 	}
 }
 
-// A refusal does not wait for a body that does not come.
+// TestRefusalDoesNotWait checks that a refusal does not wait for a missing body.
 func TestRefusalDoesNotWait(t *testing.T) {
 	h := build(t, nil, TCP{})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.tcp.URL(), "http://"))
@@ -96,8 +97,8 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-// The rest of an unread body is not read as a request: an answer that does not wait for the
-// body is the last of its connection.
+// TestNothingAfterAnUnreadBody checks that the rest of an unread body is not taken for a
+// request. A response that does not wait for the body closes its connection.
 func TestNothingAfterAnUnreadBody(t *testing.T) {
 	h := build(t, nil, TCP{})
 	for path, status := range map[string]int{

@@ -40,7 +40,7 @@ func TestChildIsMarked(t *testing.T) {
 	})
 }
 
-// Torture row 1: the last line has no end.
+// TestUnterminatedLastLineIsHeard is torture row 1: the last line has no newline.
 func TestUnterminatedLastLineIsHeard(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		c := start(t, h, sh("printf last; printf words >&2"))
@@ -50,8 +50,8 @@ func TestUnterminatedLastLineIsHeard(t *testing.T) {
 	})
 }
 
-// Torture row 4: the leader is dead, a grandchild keeps stdout. The exit is
-// told while the grandchild lives, and the grandchild is named.
+// TestExitIsSeenWhileOutputIsHeldOpen is torture row 4: the leader is dead, and a grandchild
+// holds stdout. The exit is reported while the grandchild lives, and the grandchild is named.
 func TestExitIsSeenWhileOutputIsHeldOpen(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		c := start(t, h, sh("trap '' TERM; sleep 1000 & echo $!; exit 1"))
@@ -73,8 +73,8 @@ func TestExitIsSeenWhileOutputIsHeldOpen(t *testing.T) {
 	})
 }
 
-// Torture rows 5 and 6: whatever the tree looks like, nothing of it survives a
-// stop, a crash or a kill.
+// TestTreeIsEmptyAfterwards is torture rows 5 and 6: no process of a tree survives a stop, a
+// crash or a kill.
 func TestTreeIsEmptyAfterwards(t *testing.T) {
 	const deaf = `trap "" TERM INT HUP; while :; do sleep 1; done`
 	trees := map[string]string{
@@ -103,13 +103,13 @@ func TestTreeIsEmptyAfterwards(t *testing.T) {
 					w.do(c)
 					receive(t, c.exited)
 					if way == "terminate" {
-						c.Kill() // what was asked has until then
+						c.Kill() // processes that were asked to stop have until then
 					}
 					ending := receive(t, c.ended)
 					require.Empty(t, ending.Survivors)
 					require.False(t, ending.Unverified)
 					if tree == "cleared environment" && h.leafs == nil {
-						h.clearStrays() // known to be out of reach before: see the package comment
+						h.clearStrays() // known to be out of reach: see the package comment
 					}
 					text, err := os.ReadFile(filepath.Join(c.spec.Dir, "pids"))
 					require.NoError(t, err)
@@ -145,7 +145,8 @@ func TestDeafProcessIsKilled(t *testing.T) {
 	})
 }
 
-// Torture row 16: exit statuses are exact, no zombie and no descriptor stays.
+// TestManyShortChildren is torture row 16: exit statuses are exact, and no zombie and no
+// descriptor is left.
 func TestManyShortChildren(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		start(t, h, sh("exit 0")).end(t)
@@ -171,7 +172,7 @@ func TestManyShortChildren(t *testing.T) {
 	})
 }
 
-// openFiles counts what is open while nobody looks at orphans.
+// openFiles counts the open files between two scans for orphans.
 func openFiles(t *testing.T, h *Host) int {
 	h.census.Lock()
 	defer h.census.Unlock()
@@ -180,7 +181,8 @@ func openFiles(t *testing.T, h *Host) int {
 	return len(entries)
 }
 
-// Torture row 7: the orphans of a killed orchestrator are found by their mark.
+// TestEarlierLifeIsCleared is torture row 7: the orphans of a killed orchestrator are found by
+// their mark.
 func TestEarlierLifeIsCleared(t *testing.T) {
 	home := t.TempDir()
 	h, err := NewHost(Options{Home: home, NoCgroup: true})
@@ -227,7 +229,7 @@ func TestUnreadStdinIsCounted(t *testing.T) {
 	})
 }
 
-// Torture row 13: a terminal that is raw before the child has it.
+// TestPty is torture row 13: a terminal that is raw before the child gets it.
 func TestPty(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		spec := part("cat")
@@ -333,7 +335,8 @@ func TestStartRefusals(t *testing.T) {
 	}
 }
 
-// A listener that is slow loses nothing, also when the child is long dead.
+// TestSlowListenerHearsEverything checks that a slow listener loses nothing, even if the child
+// is long dead.
 func TestSlowListenerHearsEverything(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		gate := make(chan struct{})
@@ -348,7 +351,8 @@ func TestSlowListenerHearsEverything(t *testing.T) {
 	})
 }
 
-// Somebody outside the tree who holds the output cannot hold up the end.
+// TestOutputHeldOpenFromOutside checks that a process outside the tree that holds the output
+// cannot delay the end.
 func TestOutputHeldOpenFromOutside(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), NoCgroup: true})
 	require.NoError(t, err)
@@ -368,7 +372,8 @@ func TestOutputHeldOpenFromOutside(t *testing.T) {
 	require.Equal(t, "said\n", c.out.String())
 }
 
-// A leader that is stopped by a signal is told of, and that it goes on.
+// TestStopAndContinueAreTold checks that a leader stopped by a signal is reported, and that it
+// continues.
 func TestStopAndContinueAreTold(t *testing.T) {
 	told := make(chan bool, 4)
 	ended := make(chan struct{})

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who cleared its environment is known by the leaf it sits in; where there are
-// none, nothing tells, and it is left alone.
+// TestLeavesOfEarlierLifeAreCleared checks that a process with a cleared environment is found by
+// its cgroup leaf. Without leaves it cannot be found, and is left alone.
 func TestLeavesOfEarlierLifeAreCleared(t *testing.T) {
 	home := t.TempDir()
 	earlier := exec.Command(self())

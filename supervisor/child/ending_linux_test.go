@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wrapped are programs that need a while to end, below a shell that ends at
-// once.
+// wrapped maps names to programs that need a while to end, below a shell that ends at once.
 var wrapped = map[string]string{
 	"in the group":       `CHILD_TEST_PART=unhurried "$0" & `,
 	"in its own session": `CHILD_TEST_PART=unhurried setsid "$0" & `,
@@ -33,8 +32,8 @@ func TestOrderedEndWaitsForWhatIsWrapped(t *testing.T) {
 	})
 }
 
-// The order may come when the leader is dead and its left-overs have been
-// asked: it gives them time, and asks nobody twice.
+// TestOrderAfterTheExit checks a stop that comes when the leader is dead and its left-overs were
+// already asked. They get time, and no process is asked twice.
 func TestOrderAfterTheExit(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		for name, script := range wrapped {
@@ -85,7 +84,7 @@ func TestEndOfInputOnTerminalThatTakesLines(t *testing.T) {
 	})
 }
 
-// noDescriptors lets nothing be opened until it is lifted.
+// noDescriptors prevents opening files until lift is called.
 func noDescriptors(t *testing.T) (lift func()) {
 	var limit unix.Rlimit
 	require.NoError(t, unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &limit))
@@ -95,7 +94,8 @@ func noDescriptors(t *testing.T) (lift func()) {
 	return lift
 }
 
-// What cannot be looked at is not empty.
+// TestTreeIsNotEmptyForWantOfDescriptors checks that a tree that cannot be scanned does not
+// count as empty.
 func TestTreeIsNotEmptyForWantOfDescriptors(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		c := start(t, h, sh("setsid sleep 1000 & echo $!; read end"))

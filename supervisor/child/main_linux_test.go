@@ -25,7 +25,7 @@ const modeEnv = "CHILD_TEST_PART"
 
 func TestMain(m *testing.M) {
 	Shim()
-	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector every part ends a second late
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise race builds end a second late
 	if part := os.Getenv(modeEnv); part != "" {
 		play(part)
 		return
@@ -33,8 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play is what the test binary does as a child: the parts that a shell cannot
-// play.
+// play runs the test binary as a child: the parts that a shell cannot play.
 func play(part string) {
 	name, arg, _ := strings.Cut(part, " ")
 	switch name {
@@ -56,7 +55,7 @@ func play(part string) {
 		_ = syscall.Getrlimit(unix.RLIMIT_NOFILE, &files)
 		_ = syscall.Getrlimit(unix.RLIMIT_AS, &memory)
 		fmt.Printf("files=%d memory=%d\n", files.Cur, memory.Cur)
-	case "unhurried": // needs a while to end, and says how often it was asked to
+	case "unhurried": // needs a while to end, and prints how often it was asked to
 		asked := make(chan os.Signal, 8)
 		signal.Notify(asked, syscall.SIGTERM)
 		fmt.Println("ready")
@@ -74,7 +73,7 @@ func play(part string) {
 	case "headless": // ends its main thread and lives on
 		go endMainThread()
 		select {}
-	case "orchestrator": // makes a child that leaves its mark behind, home in arg
+	case "orchestrator": // starts a child that leaves its mark behind; arg is home
 		h, err := NewHost(Options{Home: arg})
 		if err == nil {
 			_, err = h.Start(Spec{
@@ -89,7 +88,7 @@ func play(part string) {
 			fmt.Println(err)
 		}
 		select {}
-	case "watched-orchestrator": // has a watchdog and a child; in arg how its tree is known, and its home
+	case "watched-orchestrator": // has a watchdog and a child; arg is how its tree is found, and its home
 		kind, home, _ := strings.Cut(arg, " ")
 		h, err := NewHost(Options{Home: home, Watchdog: true, NoCgroup: kind == "marks"})
 		if err != nil {
@@ -126,8 +125,7 @@ func play(part string) {
 	}
 }
 
-// endMainThread takes threads until it has the main one, and ends that one
-// alone.
+// endMainThread takes threads until it has the main one, and ends only that one.
 func endMainThread() {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -137,8 +135,8 @@ func endMainThread() {
 	select {}
 }
 
-// hosts are the two ways in which trees are known; every torture is run in
-// both. Where no cgroup is delegated the first is the second.
+// hosts maps the two ways to find a tree; every torture test runs with both. Without a delegated
+// cgroup the first equals the second.
 var hosts = map[string]Options{
 	"cgroup": {},
 	"marks":  {NoCgroup: true},
@@ -157,7 +155,7 @@ func onHosts(t *testing.T, test func(t *testing.T, h *Host)) {
 	}
 }
 
-// told is what a child's listener heard.
+// told records what a child's listener gets.
 type told struct {
 	*Child
 	out, err bytes.Buffer
@@ -167,7 +165,7 @@ type told struct {
 	heard    chan int // the size of each chunk, as long as there is room
 }
 
-// start runs a command with everything about it recorded.
+// start runs a command and records everything about it.
 func start(t *testing.T, h *Host, spec Spec) *told {
 	t.Helper()
 	c := &told{exited: make(chan Exit, 1), ended: make(chan Ending, 1), heard: make(chan int, 1024)}
@@ -198,7 +196,7 @@ func start(t *testing.T, h *Host, spec Spec) *told {
 	return c
 }
 
-// part is the command that plays a part of this test binary.
+// part returns the command that plays a part of this test binary.
 func part(name string) Spec {
 	return Spec{Command: []string{self()}, Env: append(os.Environ(), modeEnv+"="+name)}
 }
@@ -213,12 +211,12 @@ func self() string {
 
 func sh(script string) Spec { return Spec{Command: []string{"/bin/sh", "-c", script}} }
 
-// withSelf is a shell that can start parts of this test binary: it is $0.
+// withSelf returns a shell command that can start parts of this test binary as $0.
 func withSelf(script string) Spec {
 	return Spec{Command: []string{"/bin/sh", "-c", script, self()}, Env: os.Environ()}
 }
 
-// firstPID is the process id that the child says first.
+// firstPID returns the process id that the child prints first.
 func (c *told) firstPID(t *testing.T) int {
 	t.Helper()
 	c.firstWords(t)
@@ -227,7 +225,7 @@ func (c *told) firstPID(t *testing.T) int {
 	return pid
 }
 
-// end waits until nothing of the child is left.
+// end waits until no process of the child is left.
 func (c *told) end(t *testing.T) (Exit, Ending) {
 	t.Helper()
 	return receive(t, c.exited), receive(t, c.ended)
@@ -247,14 +245,13 @@ func receive[T any](t *testing.T, from <-chan T) T {
 // firstWords waits for the child's first output.
 func (c *told) firstWords(t *testing.T) { receive(t, c.heard) }
 
-// alive reports whether a process exists and is no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	s, err := readStat(pid)
 	return err == nil && !s.dead()
 }
 
-// waitForThat looks again and again until something holds that nothing
-// announces.
+// waitForThat polls until holds returns true, for conditions without a notification.
 func waitForThat(t *testing.T, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process whose main thread has ended looks like a zombie, cannot be reaped,
-// and has no environment but its threads'.
+// TestProcessWithoutMainThreadIsAlive checks a process whose main thread has ended. It looks
+// like a zombie, cannot be reaped, and only its threads have an environment.
 func TestProcessWithoutMainThreadIsAlive(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		for name, script := range map[string]string{
@@ -55,8 +55,8 @@ func TestOrphansAreReapedWhileTheChildLives(t *testing.T) {
 	})
 }
 
-// What was below us before the host was made is not ours, nor is what it makes
-// later.
+// TestForeignProcessesAreSpared checks that a process that was below ours before the host was
+// made is spared, with its later children.
 func TestForeignProcessesAreSpared(t *testing.T) {
 	for name, document := range map[string]bool{"in our group": false, "in its own session": true} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestForeignProcessesAreSpared(t *testing.T) {
 			_, err = stdin.Write([]byte("\n"))
 			require.NoError(t, err)
 			second := pid()
-			start(t, h, sh("exit 0")).end(t) // has a look, before the two are orphans
+			start(t, h, sh("exit 0")).end(t) // scans once before the two are orphans
 			require.NoError(t, stdin.Close())
 			for _, orphan := range []int{first, second} {
 				waitForThat(t, func() bool {
@@ -97,14 +97,14 @@ func TestForeignProcessesAreSpared(t *testing.T) {
 				require.NoError(t, syscall.Kill(orphan, syscall.SIGKILL))
 				_, _ = syscall.Wait4(orphan, nil, 0, nil)
 			}
-			_ = foreign.Wait() // the host has reaped it, perhaps
+			_ = foreign.Wait() // the host may have reaped it
 		})
 	}
 }
 
-// A program that cannot be read for the moment, as on a mount that hangs,
-// holds up neither the end of another child nor the garbage collector. A lease
-// makes the kernel wait in the same place.
+// TestHangingProgramHoldsUpNobody checks a program that cannot be read, as on a mount that
+// hangs. It delays neither the end of another child nor the garbage collector. A lease makes the
+// kernel wait in the same place.
 func TestHangingProgramHoldsUpNobody(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir()})
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestHangingProgramHoldsUpNobody(t *testing.T) {
 	file, err := os.Open(path)
 	require.NoError(t, err)
 	defer file.Close()
-	waits := make(chan os.Signal, 1) // how the kernel tells of somebody who wants the file
+	waits := make(chan os.Signal, 1) // the kernel's signal that a process wants the file
 	signal.Notify(waits, syscall.SIGIO)
 	defer signal.Stop(waits)
 	_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK)

@@ -15,24 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// offspring makes what a shell can leave behind, and says who that is: a process of its
-// group, one of another session, and one that has lost its parent and its environment.
-// All are deaf to SIGTERM. The last one is a sleep before its number is printed.
+// offspring makes what a shell can leave behind and prints the process ids. One process is in
+// its group, one in another session, and one has lost its parent and its environment. All ignore
+// SIGTERM. The last one is a sleep before its id is printed.
 const offspring = `trap "" TERM
 sleep 1000 & echo $!
 setsid sleep 1001 & echo $!
 env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; sleep 1002 & until read c </proc/$!/comm && [ $c = sleep ]; do :; done; echo $!'
 echo ready; exec sleep 1003`
 
-// prey is a part of the test binary that has such a child.
+// prey is a part of the test binary with such a child.
 type prey struct {
 	*exec.Cmd
 	pids []int
 	home string
 }
 
-// hunted starts a host with a watchdog in a process of its own, and waits until all that
-// its child makes is there and was looked at.
+// hunted starts a host with a watchdog in another process. It waits until all processes of its
+// child exist and were scanned.
 func hunted(t *testing.T, options string, as *syscall.Credential) *prey {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "dog")
@@ -75,8 +75,8 @@ func hunted(t *testing.T, options string, as *syscall.Credential) *prey {
 
 func (p *prey) dog() int { return p.pids[0] }
 
-// After a host is killed nothing of its children's trees lives longer than five seconds,
-// and the watchdog ends as well.
+// TestNothingOutlivesAKilledHost checks that no process of a child's tree outlives a killed host
+// by more than five seconds, and that the watchdog ends too.
 func TestNothingOutlivesAKilledHost(t *testing.T) {
 	users := map[string]*syscall.Credential{"as myself": nil}
 	if os.Geteuid() == 0 {
@@ -106,7 +106,8 @@ func TestNothingOutlivesAKilledHost(t *testing.T) {
 	}
 }
 
-// A watchdog that was killed is replaced, and the new one knows what the old one knew.
+// TestWatchdogIsReplaced checks that a killed watchdog is replaced, and that the new one knows
+// the same processes.
 func TestWatchdogIsReplaced(t *testing.T) {
 	p := hunted(t, "marks", nil)
 	require.NoError(t, syscall.Kill(p.dog(), syscall.SIGKILL))
@@ -132,7 +133,7 @@ func TestWatchdogIsReplaced(t *testing.T) {
 	})
 }
 
-// A host that ends in order takes its watchdog with it.
+// TestWatchdogEndsWithItsHost checks that a host that ends normally also ends its watchdog.
 func TestWatchdogEndsWithItsHost(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), Watchdog: true})
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestWatchdogEndsWithItsHost(t *testing.T) {
 	require.Empty(t, h.Swept())
 }
 
-// A host does not wait for a watchdog that was stopped by a signal.
+// TestStoppedWatchdog checks that a host does not wait for a watchdog that a signal has stopped.
 func TestStoppedWatchdog(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), Watchdog: true})
 	require.NoError(t, err)
@@ -156,8 +157,8 @@ func TestStoppedWatchdog(t *testing.T) {
 	require.False(t, alive(dog))
 }
 
-// What leaves its session, its parent and its environment does not pile up with each
-// crash of a leader, once a look has seen it.
+// TestCrashesPileNothingUp checks that processes that leave session, parent and environment do
+// not accumulate over crashes of a leader, once a scan has seen them.
 func TestCrashesPileNothingUp(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), NoCgroup: true})
 	require.NoError(t, err)

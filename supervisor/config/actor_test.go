@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestActors: an actor that is not one with each run is there once.
+// TestActors checks that an actor that does not change with each run belongs to one agent.
 //
 // Rows: E-68, E-69, E-70, E-71, E-72, E-73, E-74, E-75.
 func TestActors(t *testing.T) {

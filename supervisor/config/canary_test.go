@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every line below is wrong, and each has its hands on the canary.
+// canaries lists wrong lines, each of which uses the canary.
 var canaries = []string{
 	`shutdown = %s`,
 	`shutdown = upper(%s)`,

@@ -12,7 +12,7 @@ import (
 
 var base = []string{"PATH=/bin", "HOME=/home/ann", "ORC_TOKEN=t", "ORC_VAR_x=1", "LANG=C", "KEY=from-environ"}
 
-// environ is the environment of the only agent of a file.
+// environ returns the environment of the only agent of a file.
 func environ(t *testing.T, c *Config) []string {
 	t.Helper()
 	env, err := c.Environ(t.Context(), &c.Agents[0], base)
@@ -153,8 +153,8 @@ func TestEnvLines(t *testing.T) {
 	}
 }
 
-// A named pipe is a fine place for a secret, as long as somebody writes to it;
-// one that nobody writes to keeps nobody waiting beyond the start's own end.
+// TestSecretsFromANamedPipe checks a secret in a named pipe. If no process writes to it, reading
+// ends with the context of the start.
 func TestSecretsFromANamedPipe(t *testing.T) {
 	file := write(t, "orchestrator.hcl", `
 secret "k" {
@@ -178,8 +178,8 @@ agent "a" {
 	require.NoError(t, os.WriteFile(pipe, nil, 0o600)) // lets the reader that gave up end
 }
 
-// What a secret or a sensitive variable is read from reaches only agents whose env names
-// it, whatever they inherit.
+// TestSecretsAreNotInherited checks that the source of a secret or a sensitive variable reaches
+// only agents whose env names it, whatever they inherit.
 func TestSecretsAreNotInherited(t *testing.T) {
 	file := write(t, "orchestrator.hcl", `
 variable "x" {

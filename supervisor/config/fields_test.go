@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsSaidFitsIntoTheRecord: nobody can be allowed to say more at once than
+// TestWhatIsSaidFitsIntoTheRecord checks that the limits of a line and a body cannot exceed what
 // one fact holds.
 func TestWhatIsSaidFitsIntoTheRecord(t *testing.T) {
 	for size, problems := range map[string]int{"1KiB": 0, "28MiB": 0, "29MiB": 2, "1GiB": 2, "1023": 2} {

@@ -52,8 +52,8 @@ func TestFindFromARelativeFolder(t *testing.T) {
 	require.Equal(t, filepath.Join(filepath.Dir(here), "orchestrator.hcl"), got)
 }
 
-// A file that another user could have written is not used because it was found; one that
-// is named is.
+// TestFindTrustsOnlyItsUser checks that a file that another user could have written is not used
+// if it was only found. A named file is used.
 func TestFindTrustsOnlyItsUser(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, dir, file string){
 		"an open file":    func(t *testing.T, _, file string) { require.NoError(t, os.Chmod(file, 0o666)) },

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDeepSource holds what a recursive parser spends its stack on. A stack that
-// overflows ends the process, so these must never get that far.
+// TestDeepSource checks inputs that make a recursive parser use its stack. A stack overflow ends
+// the process, so they must be refused before.
 func TestDeepSource(t *testing.T) {
 	const many = 20_000
 	for name, text := range map[string]string{

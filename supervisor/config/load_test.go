@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// write makes a folder with the given files and returns the first one's path.
+// write makes a folder with the given files and returns the path of the first.
 func write(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func write(t testing.TB, files ...string) string {
 
 func config(t testing.TB, text string) string { return write(t, "orchestrator.hcl", text) }
 
-// load loads a file that has nothing wrong with it.
+// load loads a file without errors.
 func load(t testing.TB, file string, o Options) *Config {
 	t.Helper()
 	o.Run = func(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
@@ -53,7 +53,7 @@ func rendered(ps Problems) string {
 	return b.String()
 }
 
-// bare drops what two files never share: where things stand.
+// bare returns a configuration without its positions, which two files never share.
 func bare(c *Config) Config {
 	b := *c
 	b.File, b.places, b.run = "", nil, nil
@@ -77,7 +77,7 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 	c := load(t, "testdata/defaults.hcl", Options{})
 	for _, s := range settingTable {
 		if s.name == "session" || s.name == "http.certificate" || s.name == "http.key" {
-			continue // these have no default to state
+			continue // no default
 		}
 		require.NotEmpty(t, c.Place(s.name), s.name)
 	}
@@ -206,7 +206,7 @@ func TestLoadWithoutFile(t *testing.T) {
 	}
 }
 
-// mistake is one wrong line and what is said of it.
+// mistake is one wrong line and its error.
 type mistake struct{ name, text, code, says string }
 
 func inAgent(line string) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is a body that is whatever is asked of it, and notes what that is: the
-// reader's own words for what a file may hold.
+// asked is a body that has every requested name, and records the names: the language as the
+// reader defines it.
 type asked struct {
 	path string
 	all  map[string]bool // names with those of the blocks around them: agent.stop.grace
@@ -37,13 +37,13 @@ func (a *asked) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnosti
 }
 
 func (a *asked) PartialContent(*hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
-	return &hcl.BodyContent{}, a, nil // who looks at a part of a body asks for all of it later
+	return &hcl.BodyContent{}, a, nil // the reader requests all of a body later
 }
 
 func (a *asked) JustAttributes() (hcl.Attributes, hcl.Diagnostics) { return nil, nil }
 func (a *asked) MissingItemRange() hcl.Range                       { return hcl.Range{} }
 
-// language is everything that a file may hold.
+// language returns all names that a file may hold.
 func language(t *testing.T) []string {
 	t.Helper()
 	r := &reader{options: Options{NoEnv: true}, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
@@ -58,8 +58,8 @@ func language(t *testing.T) []string {
 
 const manualPage = "../../cmd/orchestrator/help/config.md"
 
-// shown is what the page of the manual shows, by its name, with the text of its
-// value. What is in a remark, being one of several ways, counts.
+// shown returns the samples of the manual page by name, with the text of their values. Commented
+// alternatives count.
 func shown(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(manualPage)
@@ -82,7 +82,7 @@ func spelled(t *testing.T, text string, into map[string]string) {
 	walk = func(prefix string, body *hclsyntax.Body) {
 		for _, a := range body.Attributes {
 			at := a.Expr.Range()
-			if _, again := into[prefix+a.Name]; !again { // a later sample shows something else
+			if _, again := into[prefix+a.Name]; !again { // a later sample shows another value
 				into[prefix+a.Name] = text[at.Start.Byte:at.End.Byte]
 			}
 		}
@@ -94,12 +94,13 @@ func spelled(t *testing.T, text string, into map[string]string) {
 	walk("", file.Body.(*hclsyntax.Body))
 }
 
-// The blocks of agents and of the defaults block are shown once, by themselves.
+// alone returns a name without its agent or defaults block, because the page shows their blocks
+// once.
 func alone(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, "agent."), "defaults.")
 }
 
-// Every block and every attribute has its place on the page.
+// TestTheManualHasTheWholeLanguage checks that every block and attribute is on the page.
 func TestTheManualHasTheWholeLanguage(t *testing.T) {
 	t.Parallel()
 	there, all := shown(t), language(t)
@@ -117,8 +118,8 @@ func TestTheManualHasTheWholeLanguage(t *testing.T) {
 	}
 }
 
-// What the page shows as defaults are those that there are: defaults.hcl, which a
-// test holds to the code.
+// TestTheManualHasTheRightDefaults compares the defaults on the page with defaults.hcl, which
+// another test compares with the code.
 func TestTheManualHasTheRightDefaults(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/defaults.hcl")
@@ -128,11 +129,11 @@ func TestTheManualHasTheRightDefaults(t *testing.T) {
 	there, compared := shown(t), 0
 	for name, value := range defaults {
 		said, ok := there[name]
-		if strings.HasPrefix(name, "defaults.") { // what the block is for is shown by other values
+		if strings.HasPrefix(name, "defaults.") { // the page shows the block with other values
 			said, ok = cmp.Or(there[alone(name)], said), true
 		}
 		if value == "" || name == "orchestrator.name" || name == "agent.command" {
-			continue // a block, and what has no default
+			continue // a block, or an attribute without a default
 		}
 		compared++
 		require.True(t, ok, name)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a session says for how long something may take.
+// TestSessionTimes checks the durations of a session.
 //
 // Rows: C-77.
 func TestSessionTimes(t *testing.T) {
@@ -36,7 +36,7 @@ session "quick" {
 	require.Contains(t, rendered(problems), `"progress_every"?`)
 }
 
-// A session that changes does so while everything runs.
+// TestSessionsChangeLive checks that a changed session is applied live.
 func TestSessionsChangeLive(t *testing.T) {
 	document := func(line string) string {
 		return settled + agentLike("a", "") + "session \"s\" {\n" + line + "\n member \"a\" { type = \"architect\" }\n}\n"

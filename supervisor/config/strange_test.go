@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What people write who come from elsewhere is one mistake, told in the words of
-// what they wrote.
+// TestFilesOfAnotherKind checks that a habit from another file format is one error, in the terms
+// of the file.
 func TestFilesOfAnotherKind(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, want string
@@ -33,7 +33,8 @@ func TestFilesOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A byte order mark, line ends of Windows and tabs change nothing.
+// TestHarmlessDifferences checks that a byte order mark, Windows line ends and tabs change
+// nothing.
 func TestHarmlessDifferences(t *testing.T) {
 	c := load(t, config(t, "\xef\xbb\xbfagent \"a\" {\r\n\tcommand = [\"true\"]\r\n}\r\n"), Options{})
 	require.Equal(t, []string{"true"}, c.Agents[0].Command)

@@ -12,8 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// typical is a fact of the size that most have: some 330 bytes, one in four
-// with a key.
+// typical returns a fact of the usual size: some 330 bytes, one in four with a key.
 func typical(n int) wire.Record {
 	r := fact(n)
 	r.To, r.Payload = "orchestrator", fmt.Appendf(nil, `{"task":"%08d","title":"%s"}`, n, strings.Repeat("do it ", 35))
@@ -23,8 +22,8 @@ func typical(n int) wire.Record {
 	return r
 }
 
-// BenchmarkAppend appends batches, in turns with the same rows through the same
-// statement by itself: no checks, no chain. x-floor is the one by the other.
+// BenchmarkAppend appends batches, alternating with the same rows through the bare statement,
+// without checks and chain. x-floor is the ratio.
 func BenchmarkAppend(b *testing.B) {
 	for _, durable := range []bool{true, false} {
 		for _, n := range []int{1, 16, 64, 256} {
@@ -86,9 +85,8 @@ func insertBare(l *SQLite, last int64, at []byte, batch []wire.Record) error {
 	return l.commit.run(nil)
 }
 
-// BenchmarkRecords reads 100,000 facts from a log just opened, in turns with
-// stepping through the same rows (x-scan) and with looking at each column of
-// them (x-columns), without making anything of them.
+// BenchmarkRecords reads 100,000 facts from a log just opened. It alternates with stepping
+// through the same rows (x-scan) and with reading each of their columns (x-columns).
 func BenchmarkRecords(b *testing.B) {
 	const n = 100_000
 	path := filepath.Join(b.TempDir(), "events.db")

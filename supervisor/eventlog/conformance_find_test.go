@@ -17,14 +17,14 @@ import (
 	"orchestrator/wire"
 )
 
-// letter is the n-th fact of the series, as mail.
+// letter returns the n-th fact of the series, as mail.
 func letter(n int, to string) wire.Record {
 	r := fact(n)
 	r.To, r.Topic, r.Kind = to, "work", "mail.sent"
 	return r
 }
 
-// found searches to the end.
+// found returns all results of a search.
 func found(t testing.TB, l Log, s wire.Search) []wire.Record {
 	t.Helper()
 	var all []wire.Record
@@ -43,7 +43,7 @@ func seqs(records []wire.Record) []int64 {
 	return all
 }
 
-// sift is what Find means, said without an index: it goes through everything.
+// sift defines Find without an index: it scans everything.
 func sift(all []wire.Record, s wire.Search) (wanted []wire.Record) {
 	for _, r := range all {
 		mail := r.Topic != "" && r.To != "" &&
@@ -73,7 +73,7 @@ func conformMail(t *testing.T, e engine) {
 	}{
 		{wire.Search{}, []int64{2, 3, 6, 8, 9}},
 		{wire.Search{Backward: true}, []int64{9, 8, 6, 3, 2}},
-		{wire.Search{From: "agent-2"}, []int64{2, 3, 6, 8, 9}}, // a sender counts only with a key
+		{wire.Search{From: "agent-2"}, []int64{2, 3, 6, 8, 9}}, // a sender only counts with a key
 		{wire.Search{After: 2}, []int64{3, 6, 8, 9}},
 		{wire.Search{After: 2, Until: 8}, []int64{3, 6, 8}},
 		{wire.Search{After: 2, Until: 8, Backward: true}, []int64{8, 6, 3}},
@@ -134,7 +134,7 @@ func conformFindKey(t *testing.T, e engine) {
 	}
 }
 
-// conformFindAny: for any log and any search, Find is a filter of Records.
+// conformFindAny checks that Find is a filter of Records, for any log and any search.
 func conformFindAny(t *testing.T, e engine) {
 	l := e.open(t)
 	seed := rand.Uint64()
@@ -180,8 +180,8 @@ func conformFindAny(t *testing.T, e engine) {
 	}
 }
 
-// conformFindReaders: a search sees whole batches and never less than before,
-// and what it sees the log says that it has.
+// conformFindReaders checks that a search sees whole batches, never less than before, and only
+// what the log reports as its content.
 func conformFindReaders(t *testing.T, e engine) {
 	l := e.open(t)
 	const batches, size = 40, 12
@@ -230,8 +230,7 @@ func conformFindReaders(t *testing.T, e engine) {
 	group.Wait()
 }
 
-// conformFindNested: who searches holds nothing that others need, and sees
-// nothing of what is appended meanwhile.
+// conformFindNested checks that a running search blocks nothing, and does not see later appends.
 func conformFindNested(t *testing.T, e engine) {
 	l := e.open(t)
 	send := func(n int) {
@@ -255,7 +254,8 @@ func conformFindNested(t *testing.T, e engine) {
 	}
 }
 
-// conformFindLarge: letters come whole however large, and one is enough.
+// conformFindLarge checks that large letters are returned whole, and that a search may stop
+// after one.
 func conformFindLarge(t *testing.T, e engine) {
 	l := e.open(t)
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
@@ -280,8 +280,8 @@ func conformFindLarge(t *testing.T, e engine) {
 	}
 }
 
-// conformFindOver: a context that is over ends a search at once, or where it is;
-// so does closing before it began.
+// conformFindOver checks that a canceled context ends a search at once or midway, and so does
+// closing before it begins.
 func conformFindOver(t *testing.T, e engine) {
 	l := e.open(t)
 	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{letter(1, "a"), letter(2, "a"), letter(3, "b")}))
@@ -315,7 +315,7 @@ func conformFindOver(t *testing.T, e engine) {
 	alone(over, fs.ErrClosed)
 }
 
-// conformFindText: a name is found as it is, whatever characters it has.
+// conformFindText checks that a name is found unchanged, whatever characters it has.
 func conformFindText(t *testing.T, e engine) {
 	l := e.open(t)
 	names := []string{"é", "e\u0301", "É", "%", "_", "'", "a\nb", " ", "\u2028", "\U0010ffff", "*", strings.Repeat("long", 5000)}

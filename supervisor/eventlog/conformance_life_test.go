@@ -14,11 +14,11 @@ import (
 	"orchestrator/wire"
 )
 
-// The rules for a log in use: several readers and a writer, states, contexts,
-// closing and opening again. Those for what goes in and comes back are in
-// conformance_test.go, those for searching in conformance_find_test.go.
+// The rules for a log in use: several readers and a writer, states, contexts, closing and
+// reopening. The rules for the content are in conformance_test.go, those for searches in
+// conformance_find_test.go.
 
-// conformReaders: each reader sees a whole beginning of the log at any time.
+// conformReaders checks that each reader always sees a complete beginning of the log.
 func conformReaders(t *testing.T, e engine) {
 	l := e.open(t)
 	const batches, size = 30, 20
@@ -48,7 +48,7 @@ func conformReaders(t *testing.T, e engine) {
 	group.Wait()
 }
 
-// conformNested: who ranges holds nothing that others need.
+// conformNested checks that a running iteration blocks nothing.
 func conformNested(t *testing.T, e engine) {
 	l := e.open(t)
 	require.NoError(t, l.Append(t.Context(), 0, facts(0, 3)))
@@ -105,7 +105,7 @@ func conformStates(t *testing.T, e engine) {
 	require.NoError(t, l.Append(t.Context(), 10, facts(10, 1)))
 }
 
-// conformContext: a context that is over changes nothing and breaks nothing.
+// conformContext checks that a canceled context changes nothing and breaks nothing.
 func conformContext(t *testing.T, e engine) {
 	l := e.open(t)
 	require.NoError(t, l.Append(t.Context(), 0, facts(0, 2)))
@@ -124,7 +124,7 @@ func conformContext(t *testing.T, e engine) {
 	require.NoError(t, l.Append(t.Context(), 2, facts(2, 1)))
 	require.Len(t, all(t, l, 0), 3)
 
-	// Whenever it comes, the batch is there or it is not, and the answer says which.
+	// A canceled append either happened or not, and its error tells which.
 	for n := range 40 {
 		last := l.Last()
 		soon, cancel := context.WithTimeout(t.Context(), time.Duration(n*10)*time.Microsecond)
@@ -156,7 +156,7 @@ func conformClosed(t *testing.T, e engine) {
 
 func conformReopen(t *testing.T, e engine) {
 	if !e.remembers {
-		return // a log in memory has nothing to open again
+		return // a log in memory has nothing to reopen
 	}
 	var want []wire.Record
 	for round := range 4 {

@@ -15,15 +15,15 @@ import (
 	"orchestrator/wire"
 )
 
-// logUnderTest is what every engine has beside the five verbs.
+// logUnderTest adds to Log what every engine has.
 type logUnderTest interface {
 	Log
 	Last() int64
 	Close() error
 }
 
-// engine is an implementation of Log. open opens the log of a test: the same
-// one each time, with what is in it, if the engine is one that remembers.
+// engine is an implementation of Log. open opens the log of a test. If the engine remembers,
+// that is the same log each time, with its content.
 type engine struct {
 	name      string
 	remembers bool
@@ -53,7 +53,7 @@ func mustOpen(t testing.TB, o Options) *SQLite {
 	return l
 }
 
-// TestConformance is what any engine must pass.
+// TestConformance runs the rules that any engine must pass.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	rules := []struct {
@@ -94,10 +94,10 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// noon is when everything happens.
+// noon is the time of the first fact.
 var noon = time.Date(2026, 11, 2, 12, 0, 0, 250e6, time.UTC)
 
-// fact is the n-th of a series in which all differ.
+// fact returns the n-th fact of a series in which all differ.
 func fact(n int) wire.Record {
 	return wire.Record{
 		At: noon.Add(time.Duration(n) * time.Millisecond), From: fmt.Sprint("agent-", n%7), Kind: "task.created",
@@ -105,7 +105,7 @@ func fact(n int) wire.Record {
 	}
 }
 
-// facts is the part of the series behind number last.
+// facts returns the n facts of the series after number last.
 func facts(last int64, n int) []wire.Record {
 	batch := make([]wire.Record, n)
 	for i := range batch {
@@ -124,7 +124,7 @@ func all(t testing.TB, l Log, after int64) []wire.Record {
 	return found
 }
 
-// numbered is a batch as it comes back.
+// numbered returns a batch as the log returns it.
 func numbered(last int64, batch []wire.Record) []wire.Record {
 	kept := make([]wire.Record, len(batch))
 	for i, r := range batch {
@@ -193,7 +193,7 @@ func conformFence(t *testing.T, e engine) {
 	require.NoError(t, l.Append(t.Context(), 3, facts(3, 1)))
 }
 
-// conformRace: of those who append at the same place, exactly one succeeds.
+// conformRace checks that of several appends at the same place exactly one succeeds.
 func conformRace(t *testing.T, e engine) {
 	const writers, numbers = 8, 60
 	l := e.open(t)

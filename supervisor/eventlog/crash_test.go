@@ -17,14 +17,14 @@ import (
 	"orchestrator/wire"
 )
 
-// roles are what the test binary can be beside itself.
+// roles maps the further roles of the test binary to their functions.
 var roles = map[string]func(path string) error{
 	"append": appendForEver,
 	"full":   appendUntilFull,
 	"read":   readAsStranger,
 }
 
-// long is the n-th fact of a series with a payload of some kilobytes.
+// long returns the n-th fact of a series with a payload of some kilobytes.
 func long(n int64) wire.Record {
 	r := fact(int(n))
 	r.Payload = fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, n, strings.Repeat(string(rune('a'+n%26)), int(n*7919%3000)))
@@ -32,8 +32,8 @@ func long(n int64) wire.Record {
 	return r
 }
 
-// appendForEver appends batches of every size, prints the last number of each
-// that is durable, and keeps a state now and then.
+// appendForEver appends batches of every size, prints the last number of each durable one, and
+// keeps a state now and then.
 func appendForEver(path string) error {
 	l, err := Open(context.Background(), Options{Path: path, Durable: true})
 	if err != nil {
@@ -55,7 +55,7 @@ func appendForEver(path string) error {
 	return err
 }
 
-// TestKilled: whatever was acknowledged is there after a kill at any moment.
+// TestKilled checks that everything acknowledged is there after a kill at any moment.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")
@@ -109,8 +109,8 @@ func appendUntilFull(path string) error {
 	return nil
 }
 
-// TestDiskFull: the append that does not fit breaks the log, and costs nothing
-// that was acknowledged.
+// TestDiskFull checks that an append that does not fit breaks the log, and loses nothing that
+// was acknowledged.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")
@@ -127,8 +127,8 @@ func TestDiskFull(t *testing.T) {
 	require.NoError(t, l.Append(t.Context(), acked, []wire.Record{long(acked + 1)}))
 }
 
-// TestTornTail: a write-ahead log that was cut anywhere holds a beginning of
-// what was appended, in whole batches.
+// TestTornTail checks that a write-ahead log that was cut anywhere holds a beginning of the
+// appended facts, in whole batches.
 func TestTornTail(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")

@@ -24,7 +24,7 @@ func closedLog(t *testing.T, n int) string {
 	return path
 }
 
-// edit runs SQL behind the log's back.
+// edit runs SQL on the file without the log.
 func edit(t *testing.T, path, sql string) {
 	c, err := ncruces(path, false)
 	require.NoError(t, err)
@@ -32,8 +32,8 @@ func edit(t *testing.T, path, sql string) {
 	require.NoError(t, c.close())
 }
 
-// TestBreaks: whatever is done to a row is found at that row. Near the end the
-// log does not open for writing; for reading it always does.
+// TestBreaks checks that damage is found at the damaged row. If it is near the end, the log does
+// not open for writing; it always opens for reading.
 func TestBreaks(t *testing.T) {
 	t.Parallel()
 	const facts = 3000
@@ -93,8 +93,7 @@ func requireBreak(t *testing.T, seq int64, err error) {
 	require.Equal(t, seq, broken.Seq, err.Error())
 }
 
-// TestBreakSeenWhileWriting: a damaged old row costs its reader an error, and no other
-// else anything.
+// TestBreakSeenWhileWriting checks that a damaged old row is an error only for its readers.
 func TestBreakSeenWhileWriting(t *testing.T) {
 	path := closedLog(t, 3000)
 	edit(t, path, "UPDATE events SET kind = 'early' WHERE seq = 17")
@@ -110,7 +109,7 @@ func TestBreakSeenWhileWriting(t *testing.T) {
 	require.Equal(t, int64(3003), mustOpen(t, Options{Path: path}).Last())
 }
 
-// TestFlippedBits: a bit that flips in the file is never a wrong fact.
+// TestFlippedBits checks that a flipped bit in the file never gives a wrong fact.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	const n = 800
@@ -150,8 +149,8 @@ func TestFlippedBits(t *testing.T) {
 	})
 }
 
-// readsBeginning reads a log and requires that what it shows is right, up to an
-// error if there is one. It tells whether there was none.
+// readsBeginning reads a log and requires that all facts up to the first error are right. It
+// reports whether there was no error.
 func readsBeginning(t *testing.T, path string, want []wire.Record) bool {
 	l, err := Open(t.Context(), Options{Path: path, ReadOnly: true})
 	if err != nil {
@@ -167,7 +166,7 @@ func readsBeginning(t *testing.T, path string, want []wire.Record) bool {
 	return l.Last() == int64(len(want))
 }
 
-// TestDamagedState: the state before is taken, or none.
+// TestDamagedState checks that a damaged state is replaced by the one before it, or by none.
 func TestDamagedState(t *testing.T) {
 	path := closedLog(t, 10)
 	l := mustOpen(t, Options{Path: path})
@@ -197,7 +196,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// TestRefusals: files that are not ours to write.
+// TestRefusals checks files that this version must not write.
 func TestRefusals(t *testing.T) {
 	for _, refusal := range []struct{ sql, says string }{
 		{"PRAGMA user_version = 3", "written by a newer version: its schema is 3, this program knows up to 2"},
@@ -225,7 +224,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "not a database")
 }
 
-// TestReadOnly: a log opened for reading follows one who writes, and cannot.
+// TestReadOnly checks that a log opened for reading follows a writer, and cannot write.
 func TestReadOnly(t *testing.T) {
 	path := closedLog(t, 3)
 	reader := mustOpen(t, Options{Path: path, ReadOnly: true})

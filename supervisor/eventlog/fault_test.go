@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faults is a file system that fails at one of its writes, syncs and
-// truncations, and perhaps at all that follow.
+// faults is a file system that fails at one of its writes, syncs and truncations, and optionally
+// at all later ones.
 type faults struct {
 	vfs.VFS
 	at      int64 // which operation fails, from 1; none if less
@@ -24,13 +24,13 @@ type faults struct {
 	syncs   atomic.Int64
 }
 
-// due counts an operation and tells whether it fails.
+// due counts an operation and reports whether it fails.
 func (f *faults) due() bool {
 	n := f.seen.Add(1)
 	return n == f.at || f.forEver && n > f.at && f.at > 0
 }
 
-// fired tells whether the fault has come.
+// fired reports whether the fault has happened.
 func (f *faults) fired() bool { return f.seen.Load() >= f.at }
 
 func (f *faults) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -95,10 +95,9 @@ func (f *faults) library(name string) library {
 	}
 }
 
-// TestEveryFault lets each operation on the files fail, one in each round,
-// until a round passes without; under the race detector every eighth. Whatever
-// fails: a failed append breaks the log, and what was acknowledged is there when
-// the log is opened on a sound disk.
+// TestEveryFault fails each operation on the files, one in each round, until a round passes
+// without a fault. Under the race detector it fails every eighth. A failed append breaks the
+// log, and everything acknowledged is there when the log is opened on a sound disk.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, forEver := range []bool{false, true} {
@@ -120,8 +119,7 @@ func TestEveryFault(t *testing.T) {
 	}
 }
 
-// survive writes under a fault, and reads without. It tells whether the log
-// was broken.
+// survive writes with a fault and reads without it. It reports whether the log was broken.
 func survive(t *testing.T, f *faults) (broken bool) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	name := fmt.Sprint("faults-", f.forEver, f.at)
@@ -144,8 +142,8 @@ func survive(t *testing.T, f *faults) (broken bool) {
 	return broken
 }
 
-// appendUnderFault appends until an append fails, and makes sure that the log
-// shows nothing that was not acknowledged and takes nothing more.
+// appendUnderFault appends until an append fails. Then the log must show nothing that was not
+// acknowledged and accept no more.
 func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool) {
 	_ = l.writer.exec("PRAGMA wal_autocheckpoint = 10") // so that there are some
 	var err error
@@ -180,12 +178,12 @@ func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool)
 	return acked, tried, true
 }
 
-// panicking is a statement that fails as SQLite in Go does without memory.
+// panicking is a statement that panics, as SQLite in Go does without memory.
 type panicking struct{ statement }
 
 func (panicking) run([]value) error { panic("out of memory") }
 
-// TestPanic: a panic breaks the log, and nothing else.
+// TestPanic checks that a panic breaks only the log.
 func TestPanic(t *testing.T) {
 	l := mustOpen(t, Options{Path: closedLog(t, 3)})
 	l.insert = panicking{l.insert}
@@ -194,8 +192,8 @@ func TestPanic(t *testing.T) {
 	require.Len(t, all(t, l, 0), 3)
 }
 
-// TestFolderIsSynced: the names of all files of a durable log are on disk before it is
-// served.
+// TestFolderIsSynced checks that the names of all files of a durable log are on disk before it
+// is used.
 func TestFolderIsSynced(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		path, synced := filepath.Join(t.TempDir(), "events.db"), 0
@@ -221,7 +219,8 @@ type refusing struct {
 
 func (r refusing) run([]value) error { return r.err }
 
-// TestFullDiskIsNamed: a write that finds no room says so, and nothing of a transaction.
+// TestFullDiskIsNamed checks that a write without room returns ErrFull, and does not mention a
+// transaction.
 func TestFullDiskIsNamed(t *testing.T) {
 	l := mustOpen(t, Options{Path: closedLog(t, 3)})
 	l.insert = refusing{l.insert, &sqlError{code: codeFull, cause: errors.New("database or disk is full")}}
@@ -231,8 +230,8 @@ func TestFullDiskIsNamed(t *testing.T) {
 	require.NotContains(t, err.Error(), "rollback")
 }
 
-// TestDurable: each append of a durable log, however small, is one sync; of
-// another log none is.
+// TestDurable checks that each append of a durable log is one sync, however small, and that
+// other logs do not sync.
 func TestDurable(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		f := &faults{VFS: vfs.Find("os"), at: -1}

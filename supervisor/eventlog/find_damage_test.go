@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestFoundBreaks: what was done to a row far from the end is noticed when the
-// row is found, in whichever way, and breaks a log that is open for writing.
+// TestFoundBreaks checks that damage far from the end is found when any search meets the row,
+// and breaks a log that is open for writing.
 func TestFoundBreaks(t *testing.T) {
 	t.Parallel()
 	whole, kept := mailLog(t, 3000)
@@ -46,7 +46,7 @@ func TestFoundBreaks(t *testing.T) {
 	}
 }
 
-// requireFoundBreak searches and requires an end with a broken fact.
+// requireFoundBreak requires that a search ends with a broken fact.
 func requireFoundBreak(t *testing.T, l Log, s wire.Search, seq int64) {
 	t.Helper()
 	var last error
@@ -58,7 +58,7 @@ func requireFoundBreak(t *testing.T, l Log, s wire.Search, seq int64) {
 	requireBreak(t, seq, last)
 }
 
-// TestFlippedLetter: a bit of a letter that flips in the file.
+// TestFlippedLetter checks a flipped bit of a letter in the file.
 func TestFlippedLetter(t *testing.T) {
 	path, kept := mailLog(t, 3000)
 	content, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func TestFlippedLetter(t *testing.T) {
 	at := bytes.Index(content, kept[299].Payload)
 	require.Positive(t, at)
 	content[at+3] ^= 4
-	path = filepath.Join(t.TempDir(), "events.db") // without a write-ahead log, which would have it right
+	path = filepath.Join(t.TempDir(), "events.db") // the write-ahead log would have the right page
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 	for _, s := range []wire.Search{{}, {To: []string{"nobody", kept[299].To}}, {Backward: true}, {From: kept[299].From, Key: "300"}} {
 		l := mustOpen(t, Options{Path: path, ReadOnly: true})
@@ -75,8 +75,8 @@ func TestFlippedLetter(t *testing.T) {
 	}
 }
 
-// TestFlippedIndex: a bit that flips anywhere, in an index too, never makes a
-// search show a wrong row, a row that was not asked for, or one without end.
+// TestFlippedIndex checks a bit flipped anywhere, also in an index. A search never shows a wrong
+// row or one that does not match, and always ends.
 func TestFlippedIndex(t *testing.T) {
 	t.Parallel()
 	path, kept := mailLog(t, 1500)
@@ -114,8 +114,8 @@ func TestFlippedIndex(t *testing.T) {
 	t.Logf("of %d files and %d searches %d failed, and %d left something out", tries, 5*tries, noticed, silent)
 }
 
-// requireSome searches, and requires that what is shown is wanted and in order.
-// It tells what ended the search, and how many letters were left out.
+// requireSome requires that a search shows only matching facts, in order. It returns the error
+// that ended the search, and how many letters were left out.
 func requireSome(t *testing.T, l Log, s wire.Search, want []wire.Record) (left int, said error) {
 	left = len(want)
 	for r, err := range l.Find(t.Context(), s) {
@@ -130,7 +130,7 @@ func requireSome(t *testing.T, l Log, s wire.Search, want []wire.Record) (left i
 	return left, nil
 }
 
-// failing is a statement of which SQLite cannot read a row.
+// failing is a statement whose rows SQLite cannot read.
 type failing struct {
 	statement
 	err error
@@ -138,8 +138,7 @@ type failing struct {
 
 func (f failing) next() (bool, error) { return false, f.err }
 
-// TestIndexFails: an index that is malformed is a broken chain, and one that
-// the disk does not give is not.
+// TestIndexFails checks that a malformed index is a broken chain, and that a disk error is not.
 func TestIndexFails(t *testing.T) {
 	for code, broken := range map[int]bool{codeCorrupt | 1<<8: true, codeNotADB: true, codeIO: false} {
 		path, kept := mailLog(t, 30)
@@ -162,7 +161,7 @@ func TestIndexFails(t *testing.T) {
 	}
 }
 
-// TestIndexAstray: an index that leads to a sound row of something else.
+// TestIndexAstray checks an index that leads to a sound row that does not match.
 func TestIndexAstray(t *testing.T) {
 	path, kept := mailLog(t, 30)
 	for _, c := range []struct {
@@ -186,8 +185,8 @@ func TestIndexAstray(t *testing.T) {
 	}
 }
 
-// TestIndexOutOfOrder: numbers that do not go on end a search, instead of
-// keeping it going for ever.
+// TestIndexOutOfOrder checks that numbers out of order end a search. Otherwise it could go on
+// forever.
 func TestIndexOutOfOrder(t *testing.T) {
 	path, _ := mailLog(t, 30)
 	for _, c := range []struct {

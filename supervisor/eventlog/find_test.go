@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestPlans: no question makes SQLite sort, or walk through the table; and what
-// is asked of an index it answers without looking at a row.
+// TestPlans checks that no query makes SQLite sort or scan the table, and that a query of an
+// index reads no row.
 func TestPlans(t *testing.T) {
 	const (
 		mailbox = "SEARCH events USING INDEX mail (actor_to=? AND seq>? AND seq<?)"
@@ -50,7 +50,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// explain shows what SQLite says that it would do, step by step.
+// explain shows the plan of SQLite, step by step.
 func explain(t *testing.T, c connection, sql string, see func(row statement)) {
 	stmt, err := c.prepare(sql)
 	require.NoError(t, err)
@@ -70,8 +70,8 @@ func explain(t *testing.T, c connection, sql string, see func(row statement)) {
 	require.NoError(t, errors.Join(stmt.done(), stmt.close()))
 }
 
-// mailLog makes a log of n facts, of which each third is mail to one of five,
-// and returns its file and what is in it.
+// mailLog makes a log of n facts, one in three of them mail to one of five agents. It returns
+// its file and its facts.
 func mailLog(t *testing.T, n int) (path string, kept []wire.Record) {
 	path = filepath.Join(t.TempDir(), "events.db")
 	l, err := Open(t.Context(), Options{Path: path})
@@ -100,8 +100,8 @@ func (c *counting) next() (bool, error) {
 	return more, err
 }
 
-// TestFindLittle: one letter costs one row and a few numbers; and however often
-// somebody asks, SQLite plans no question twice.
+// TestFindLittle checks that finding one letter reads one row and a few numbers, and that SQLite
+// plans no query twice.
 func TestFindLittle(t *testing.T) {
 	path, kept := mailLog(t, 9000)
 	l := mustOpen(t, Options{Path: path})
@@ -129,7 +129,7 @@ func TestFindLittle(t *testing.T) {
 	}
 }
 
-// hooked is a statement with something before it, or behind.
+// hooked is a statement with a hook before or after it.
 type hooked struct {
 	statement
 	before, after func()
@@ -146,8 +146,7 @@ func (h hooked) run(args []value) error {
 	return err
 }
 
-// TestFindNothingEarly: what is in the file and whose append has not returned
-// is not found, whichever way it is looked for.
+// TestFindNothingEarly checks that no search finds a fact before its append has returned.
 func TestFindNothingEarly(t *testing.T) {
 	l := mustOpen(t, Options{Path: filepath.Join(t.TempDir(), "events.db")})
 	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{letter(1, "a")}))

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file is lost when its path holds nothing or another file. A path that cannot be asked says
-// nothing about it.
+// TestInPlace checks that a file is lost if its path holds nothing or another file. A path that
+// cannot be read proves nothing.
 func TestInPlace(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(name, nil, 0o600))

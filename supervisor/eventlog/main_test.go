@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// roleVariable makes the test binary a program of its own; see roles.
+// roleVariable makes the test binary another program; see roles.
 const roleVariable = "EVENTLOG_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// child is another process with a role of ours.
+// child is another process with one of the roles.
 type child struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -52,8 +52,7 @@ func start(t *testing.T, role, path string) *child {
 	return c
 }
 
-// acked reads what is left of the output and returns the last number in it, or
-// before when there is none.
+// acked reads the rest of the output and returns its last number, or before if there is none.
 func (c *child) acked(t *testing.T, before int64) int64 {
 	for c.out.Scan() {
 		n, err := strconv.ParseInt(c.out.Text(), 10, 64)
@@ -63,8 +62,7 @@ func (c *child) acked(t *testing.T, before int64) int64 {
 	return before
 }
 
-// copyLog copies a log as a power failure would leave it: the files as they
-// are, without closing it.
+// copyLog copies the files of an open log, as a power failure would leave them.
 func copyLog(t *testing.T, path, folder string) string {
 	to := filepath.Join(folder, filepath.Base(path))
 	for _, end := range []string{"", "-wal"} {

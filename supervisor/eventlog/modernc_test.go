@@ -10,7 +10,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// modernc is the second opinion: another translation of SQLite into Go. The
+// modernc opens the log with another translation of SQLite into Go, as a second opinion. The
 // program does not link it.
 func modernc(path string, readOnly bool) (connection, error) {
 	mode := "rw"

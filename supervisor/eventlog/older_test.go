@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// version1 is the schema as it was, letter by letter.
+// version1 is the schema of version 1, byte for byte.
 const version1 = `BEGIN IMMEDIATE; CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   at TEXT NOT NULL,
@@ -38,8 +38,8 @@ CREATE TABLE snapshots (
   PRIMARY KEY (seq, part)
 ) STRICT; PRAGMA application_id = 1869759820; PRAGMA user_version = 1; COMMIT`
 
-// olderLog makes a log of version 1, and returns its file and what is in it.
-// The rows are those of a newer one: they have not changed.
+// olderLog makes a log of version 1 and returns its file and its facts. The rows come from a
+// newer log, because they have not changed.
 func olderLog(t *testing.T, n int) (path string, kept []wire.Record) {
 	newer, kept := mailLog(t, n)
 	path = filepath.Join(t.TempDir(), "events.db")
@@ -49,8 +49,7 @@ func olderLog(t *testing.T, n int) (path string, kept []wire.Record) {
 	return path, kept
 }
 
-// requireVersion requires that a file has a version and everything else that
-// belongs to it, and only that.
+// requireVersion requires that a file has exactly the schema of a version.
 func requireVersion(t *testing.T, path string, version int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -66,7 +65,7 @@ func requireVersion(t *testing.T, path string, version int) {
 	require.Equal(t, "ok", check)
 }
 
-// searches are one of each kind.
+// searches returns one search of each kind.
 func searches(kept []wire.Record) []wire.Search {
 	return []wire.Search{
 		{}, {Backward: true}, {After: 100, Until: 800}, {To: []string{"agent-1"}}, {To: []string{"agent-1", "agent-4"}, Backward: true},
@@ -74,7 +73,7 @@ func searches(kept []wire.Record) []wire.Search {
 	}
 }
 
-// TestOlderReadOnly: a file of version 1 is read as it is, with every verb.
+// TestOlderReadOnly checks that a file of version 1 can be read unchanged, with every method.
 func TestOlderReadOnly(t *testing.T) {
 	for _, library := range []library{ncruces, modernc} {
 		path, kept := olderLog(t, 1300)
@@ -96,8 +95,7 @@ func TestOlderReadOnly(t *testing.T) {
 	require.Empty(t, found(t, mustOpen(t, Options{Path: path, ReadOnly: true}), wire.Search{}), "without any mail")
 }
 
-// TestOlderUpgraded: opening for writing makes a file of the newest version of
-// it, once, and loses nothing.
+// TestOlderUpgraded checks that opening for writing upgrades a file once and loses nothing.
 func TestOlderUpgraded(t *testing.T) {
 	for _, library := range []library{ncruces, modernc} {
 		path, kept := olderLog(t, 1300)
@@ -124,7 +122,7 @@ func TestOlderUpgraded(t *testing.T) {
 	}
 }
 
-// statementsOf is what a file says that it was made with.
+// statementsOf returns the statements that a file was made with.
 func statementsOf(t *testing.T, path string) (all []string) {
 	c, err := ncruces(path, true)
 	require.NoError(t, err)
@@ -133,7 +131,7 @@ func statementsOf(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// TestOlderRefused: a file that is not fit for writing stays as it is.
+// TestOlderRefused checks that a file that cannot be opened for writing stays unchanged.
 func TestOlderRefused(t *testing.T) {
 	t.Parallel()
 	path, _ := olderLog(t, 30)
@@ -152,7 +150,7 @@ func TestOlderRefused(t *testing.T) {
 	requireVersion(t, path, 1)
 }
 
-// TestOlderTwice: of two who open at once, the second finds it done.
+// TestOlderTwice checks that of two concurrent upgrades the second finds the work done.
 func TestOlderTwice(t *testing.T) {
 	path, kept := olderLog(t, 30)
 	l := &SQLite{}
@@ -165,8 +163,8 @@ func TestOlderTwice(t *testing.T) {
 	requireVersion(t, path, 2)
 }
 
-// TestOlderFaults: whatever fails on the way, the file is one version or the
-// other, and nothing of what is in it is lost.
+// TestOlderFaults checks that after any fault of an upgrade the file has one version or the
+// other, and all its facts.
 func TestOlderFaults(t *testing.T) {
 	t.Parallel()
 	whole, kept := olderLog(t, 300)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// rounds is how often something is tried by chance: n times, or an eighth of
-// that where the race detector makes each try several times as slow. Races show
-// early; what is rare is for the run without it.
+// rounds returns how often to repeat a random test: n times, or n/8 under the race detector,
+// where each round is several times slower. Races show early; rare cases are left to the run
+// without it.
 func rounds(n int) int {
 	build, ok := debug.ReadBuildInfo()
 	if ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {

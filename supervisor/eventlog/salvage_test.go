@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestSalvage: what is in order at the beginning of a damaged log makes a new one, and
-// the damaged log stays as it is.
+// TestSalvage checks that the sound beginning of a damaged log makes a new one, and that the
+// damaged log stays unchanged.
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	whole := closedLog(t, 3000)
@@ -56,12 +56,12 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvageOfAnEndThatCannotBeFound: the pages at the end are gone, and those before
-// can still be read.
+// TestSalvageOfAnEndThatCannotBeFound checks a log whose last pages are gone, while those before
+// can be read.
 func TestSalvageOfAnEndThatCannotBeFound(t *testing.T) {
 	t.Parallel()
 	path := copyLog(t, closedLog(t, 3000), t.TempDir())
-	require.NoError(t, os.Remove(path+"-wal")) // it has these pages as well
+	require.NoError(t, os.Remove(path+"-wal")) // it holds these pages too
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	at := bytes.LastIndex(content, []byte(`{"task":3000}`))
@@ -78,8 +78,8 @@ func TestSalvageOfAnEndThatCannotBeFound(t *testing.T) {
 	require.Len(t, all(t, mustOpen(t, Options{Path: to}), 0), int(last))
 }
 
-// TestCopy: a copy that is made while the log grows holds all that was acknowledged when
-// it was begun.
+// TestCopy checks that a copy made while the log grows has everything acknowledged before it
+// began.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")
@@ -149,7 +149,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestModeOfFiles: only the owner can read what SQLite makes beside the log.
+// TestModeOfFiles checks that only the owner can read the files beside the log.
 func TestModeOfFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	l := mustOpen(t, Options{Path: path, Durable: true})

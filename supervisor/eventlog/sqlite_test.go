@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestSchema: the file has what the documentation of schema says, and the names
-// in it are a promise to everybody with a sqlite3 program.
+// TestSchema checks that the file has the documented schema. Programs may rely on the names in
+// it.
 func TestSchema(t *testing.T) {
 	path := closedLog(t, 1)
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -49,7 +49,8 @@ func TestSchema(t *testing.T) {
 	require.FileExists(t, path+"-wal", "it stays")
 }
 
-// TestVersion: older ones can damage a file when two connections check point.
+// TestVersion checks the version of SQLite: older ones can damage a file when two connections
+// checkpoint.
 func TestVersion(t *testing.T) {
 	for name, library := range map[string]library{"ncruces": ncruces, "modernc": modernc} {
 		c, err := library(closedLog(t, 0), true)
@@ -64,7 +65,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestDurableSettings: what SQLite was asked for is what it does.
+// TestDurableSettings checks that SQLite uses the settings that it was given.
 func TestDurableSettings(t *testing.T) {
 	for _, library := range []library{ncruces, modernc} {
 		l := mustOpen(t, Options{Path: filepath.Join(t.TempDir(), "events.db"), Durable: true, library: library})
@@ -79,8 +80,8 @@ func TestDurableSettings(t *testing.T) {
 	}
 }
 
-// TestStranger: another process, with another SQLite, reads the table while
-// appends go on, and delays none of them for long.
+// TestStranger checks that another process with another SQLite can read the table during
+// appends, and delays none of them for long.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")
@@ -144,8 +145,8 @@ func readAsStranger(path string) error {
 	}
 }
 
-// TestStrangerWrites: who writes with plain SQL is noticed, and waiting for one
-// in vain breaks nothing.
+// TestStrangerWrites checks that a write with plain SQL is noticed, and that a timeout on its
+// lock breaks nothing.
 func TestStrangerWrites(t *testing.T) {
 	t.Parallel()
 	path := closedLog(t, 3)
@@ -166,7 +167,7 @@ func TestStrangerWrites(t *testing.T) {
 	requireBreak(t, 5, err)
 }
 
-// FuzzRoundTrip: a fact that is taken comes back the same.
+// FuzzRoundTrip checks that an accepted fact is returned unchanged.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(int64(0), "agent", "", "", "kind", []byte(`{"a":1}`), int64(0), "", "")
 	f.Add(noon.UnixMilli(), "a", "b", "topic", "mail", []byte{}, int64(12), "key", "c")

@@ -17,7 +17,7 @@ func copyWithTip(t *testing.T, path string) string {
 	return to
 }
 
-// growing is an open durable log of 60 facts, most of them in its write-ahead log.
+// growing returns an open durable log of 60 facts, most of them in its write-ahead log.
 func growing(t *testing.T) (string, *SQLite) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	l := mustOpen(t, Options{Path: path, Durable: true})
@@ -27,8 +27,8 @@ func growing(t *testing.T) (string, *SQLite) {
 	return path, l
 }
 
-// TestLostTail: a log that ends before what was acknowledged is not opened for writing,
-// whatever became of its write-ahead log.
+// TestLostTail checks that a log that lost acknowledged facts is not opened for writing,
+// whatever happened to its write-ahead log.
 func TestLostTail(t *testing.T) {
 	t.Parallel()
 	path, _ := growing(t)
@@ -59,8 +59,8 @@ func TestLostTail(t *testing.T) {
 	})
 }
 
-// TestTipProvesNothingElse: a tip that is older, damaged or missing refuses nothing, and
-// a log that promised nothing has none.
+// TestTipProvesNothingElse checks that an older, damaged or missing tip refuses nothing, and
+// that a log that is not durable has none.
 func TestTipProvesNothingElse(t *testing.T) {
 	t.Parallel()
 	path, l := growing(t)
@@ -82,8 +82,8 @@ func TestTipProvesNothingElse(t *testing.T) {
 	require.NoFileExists(t, tipOf(cut))
 }
 
-// TestEmptyFile: an empty file that had facts is no new log, and its write-ahead log
-// stays.
+// TestEmptyFile checks that an empty file that had facts is not a new log, and that its
+// write-ahead log stays.
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
 	path, _ := growing(t)
@@ -111,8 +111,8 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestFilesThatVanish: a log notices that one of its files was deleted or replaced. What
-// was appended meanwhile is in the database when it is closed, if that is still there.
+// TestFilesThatVanish checks that a log notices that one of its files was deleted or replaced.
+// Later facts are in the database when it is closed, if that still exists.
 func TestFilesThatVanish(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"", "-wal", "-shm"} {

@@ -12,7 +12,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestLastLinesOfOneStream: lines of another stream in the tail do not hide those of a file.
+// TestLastLinesOfOneStream checks that lines of another stream in the tail do not hide lines of
+// a file.
 func TestLastLinesOfOneStream(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Part 100 is younger than part 11, though not by its name's letters: the file
-// that is written is not the one that is removed.
+// TestLogFileOfManyParts checks that part 100 is newer than part 11, although it sorts before
+// it. The current file must not be removed.
 func TestLogFileOfManyParts(t *testing.T) {
 	dir := t.TempDir()
 	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", Limits: Limits{MaxSize: 1, Keep: 3}}

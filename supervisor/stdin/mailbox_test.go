@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire"
 )
 
-// boxOf is a mailbox of a stream whose other end is returned.
+// boxOf returns a mailbox of a stream, and the other end of the stream.
 func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
@@ -26,8 +26,8 @@ func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 	}, theirs
 }
 
-// Who waits for room is let go by each end that there is: the agent may be dead,
-// be stopped, or have closed its stdin.
+// TestWaitingForRoomEnds checks that a wait for room ends when there is room. It also ends when
+// the agent is dead, is stopped, or has closed its stdin.
 func TestWaitingForRoomEnds(t *testing.T) {
 	for name, end := range map[string]func(*Mailbox, net.Conn){
 		"dead":     func(m *Mailbox, _ net.Conn) { m.EndWaits() },
@@ -62,7 +62,8 @@ func TestWaitingForRoomEnds(t *testing.T) {
 	}
 }
 
-// Answers are always taken; what is owed counts as if it were there.
+// TestAnswersAreAlwaysTaken checks that replies are always accepted, and that owed replies count
+// as present.
 //
 // Rows: B-21.
 func TestAnswersAreAlwaysTaken(t *testing.T) {
@@ -99,15 +100,15 @@ func TestAnswersAreAlwaysTaken(t *testing.T) {
 	})
 }
 
-// haltingStdin takes some bytes at once and others only when they are waited
-// for, as a pipe does that is nearly full.
+// haltingStdin accepts some bytes at once and others only after a wait, as a pipe that is nearly
+// full.
 type haltingStdin struct {
 	net.Conn
-	room  int // that TryWrite has
+	room  int // for TryWrite
 	wrong error
 }
 
-// TryWrite takes what there is room for.
+// TryWrite writes as much as there is room for.
 func (h *haltingStdin) TryWrite(text []byte) (int, error) {
 	n := min(h.room, len(text))
 	h.room -= n
@@ -120,8 +121,8 @@ func (h *haltingStdin) TryWrite(text []byte) (int, error) {
 	return 0, nil
 }
 
-// A write that is taken in part is finished before anything else, in place or
-// not: every line is whole.
+// TestPartialWritesInPlace checks that a partial write is finished before anything else, in
+// place or not: every line is whole.
 //
 // Rows: B-73, T-58.
 func TestPartialWritesInPlace(t *testing.T) {
@@ -147,8 +148,8 @@ func TestPartialWritesInPlace(t *testing.T) {
 	}
 }
 
-// A stream that breaks is said once, and who asked about what was in hand hears
-// that it was not written.
+// TestBrokenStream checks that a broken stream is reported once, and that the receipts of
+// unwritten messages say so.
 func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
@@ -169,13 +170,13 @@ func TestBrokenStream(t *testing.T) {
 	})
 }
 
-// receipted is what became of what somebody asked about, as it was told.
+// receipted is a report of receipts.
 type receipted struct {
 	Said    []int64
 	Written bool
 }
 
-// receiptsOf has a mailbox tell what became of what somebody asked about.
+// receiptsOf returns a channel of the receipts of a mailbox.
 func receiptsOf(m *Mailbox) <-chan receipted {
 	heard := make(chan receipted, 100)
 	m.OnReceipts = func(receipts []wire.Delivered, written bool) {
@@ -188,7 +189,7 @@ func receiptsOf(m *Mailbox) <-chan receipted {
 	return heard
 }
 
-// asked is an entry that somebody asks about.
+// asked returns an entry with receipts.
 func asked(said ...int64) Entry {
 	e := Entry{Lines: len(said)}
 	for _, n := range said {
@@ -198,7 +199,8 @@ func asked(said ...int64) Entry {
 	return e
 }
 
-// What is written at once is told at once, however many ask; so is what is lost.
+// TestReceiptsComeTogether checks that entries written or lost together have one report, however
+// many receipts they have.
 //
 // Rows: B-08, C-91.
 func TestReceiptsComeTogether(t *testing.T) {
@@ -213,7 +215,7 @@ func TestReceiptsComeTogether(t *testing.T) {
 			}
 			return all
 		}
-		put(0, 1) // which is being written
+		put(0, 1) // this one is being written
 		synctest.Wait()
 		all := put(1, 101)
 		require.Empty(t, heard)
@@ -221,7 +223,7 @@ func TestReceiptsComeTogether(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, receipted{Said: []int64{0}, Written: true}, <-heard)
-		last := put(101, 103) // behind those that are in hand now
+		last := put(101, 103) // after those being written
 		require.Empty(t, heard)
 		_, err = io.CopyN(io.Discard, theirs, int64(9*len("line 1\n")+90*len("line 10\n")+len("line 100\n")))
 		require.NoError(t, err)
@@ -234,8 +236,8 @@ func TestReceiptsComeTogether(t *testing.T) {
 	})
 }
 
-// What somebody asks about has to have room like all else, unless there is never
-// much of it.
+// TestReceiptsDoNotMakeRoom checks that an entry with receipts needs room like any other, unless
+// it is of a kind that is never many.
 //
 // Rows: B-08, C-91.
 func TestReceiptsDoNotMakeRoom(t *testing.T) {
@@ -259,7 +261,8 @@ func TestReceiptsDoNotMakeRoom(t *testing.T) {
 	})
 }
 
-// A terminal gives back line by line what was written together.
+// TestEachLineIsSeen checks that OnWrite is called for each line that was written together,
+// because a terminal echoes them one by one.
 func TestEachLineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
@@ -274,8 +277,8 @@ func TestEachLineIsSeen(t *testing.T) {
 	})
 }
 
-// A line of which a part was taken before the deadline is gone on with where it stood,
-// and not begun again.
+// TestLateLinesAreGoneOnWith checks that a line that was written in part before the deadline is
+// continued, and not started again.
 //
 // Rows: B-73, T-58.
 func TestLateLinesAreGoneOnWith(t *testing.T) {
@@ -303,8 +306,8 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 	}
 }
 
-// TestLimitsChangeWhileItWrites: a reload changes the limits of a mailbox that is in use. The
-// race detector looks at it.
+// TestLimitsChangeWhileItWrites changes the limits of a mailbox in use, as a reload does, for
+// the race detector.
 func TestLimitsChangeWhileItWrites(t *testing.T) {
 	m, theirs := boxOf(t, Limits{Messages: 100, Bytes: 1000})
 	go func() { _, _ = io.Copy(io.Discard, theirs) }()

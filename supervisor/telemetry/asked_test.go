@@ -16,7 +16,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Requests end with their answer, or with whoever waited for it.
+// TestRequests checks that the span of a request ends with its reply, or with the run that
+// waited for it.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -33,7 +34,7 @@ func TestRequests(t *testing.T) {
 		ask("thrice", "r", "3")
 		w.happen(wire.EventTaskCreated, `{"task":"l"}`)
 		w.happen(wire.EventTaskAssigned, `{"task":"l","agent":"a","run":"r","attempt":1}`)
-		ask("unclear", "r", "4") // it holds two
+		ask("unclear", "r", "4") // it holds two tasks
 		ask("elsewhere", "s", "1")
 		w.Answered(Answered{At: time.Now(), Run: "r", ID: "1"})
 		w.Answered(Answered{At: time.Now(), Run: "r", ID: "4", Code: wire.CodeDenied})
@@ -68,7 +69,7 @@ func idOf(what string) []byte {
 	return id
 }
 
-// So many requests are followed, and no more.
+// TestRequestsAreBounded checks that the number of tracked requests is bounded.
 func TestRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -81,7 +82,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	})
 }
 
-// A label of what agents say is one of few words.
+// TestLabelsAreFew checks that labels from agents have few values.
 func TestLabelsAreFew(t *testing.T) {
 	w := newWorld(t, nil)
 	w.Judged("stdio", "request:submit-task", "", 3)
@@ -96,7 +97,7 @@ func TestLabelsAreFew(t *testing.T) {
 	w.Close()
 }
 
-// cut keeps whole characters.
+// TestCut checks that cut keeps whole characters.
 func TestCut(t *testing.T) {
 	require.Equal(t, "abc", cut("abc", 3))
 	require.Equal(t, "ab…", cut("abcd", 2))

@@ -13,14 +13,14 @@ import (
 	"orchestrator/wire"
 )
 
-// handedOn is the fact of a task that was handed on, as it is recorded. Baggage goes
-// with it, and is for agents.
+// handedOn returns the fact of a delegated task, as recorded. It includes baggage, which is for
+// agents.
 func handedOn(id, parent, trace, span string) string {
 	return fmt.Sprintf(`{"task":%[1]q,"name":"parse","type":"parse","priority":"normal","parent":%[2]q,"patient":true,"trace_id":%[3]q,"span_id":%[4]q,`+
 		`"delegated":{"document":{"id":%[1]q,"type":"parse","payload":{},"observability":{"traceId":%[3]q,"baggage":{"user":"secret"}}},"sum":7}}`, id, parent, trace, span)
 }
 
-// wordsOf is what a span says of an attribute.
+// wordsOf returns an attribute of a span as text.
 func wordsOf(s *tracepb.Span, key string) string {
 	for _, a := range s.GetAttributes() {
 		if a.GetKey() == key {
@@ -33,8 +33,8 @@ func wordsOf(s *tracepb.Span, key string) string {
 	return ""
 }
 
-// Work that is handed on from agent to agent is one tree, in the trace of whoever has
-// begun it.
+// TestWorkThatIsHandedOnIsOneTree checks that work delegated from agent to agent is one tree, in
+// the trace of its origin.
 //
 // Rows: D-13, D-15, D-43.
 func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
 		w.Begin(0)
 		own := wire.TraceIDOf([]byte("alone"))
 		w.happen(wire.EventTaskCreated, handedOn("first", "", trace1, span1))
-		w.happen(wire.EventTaskCreated, handedOn("second", "first", trace1, "")) // its agent hands on what it was given
+		w.happen(wire.EventTaskCreated, handedOn("second", "first", trace1, "")) // its agent delegates it
 		w.happen(wire.EventTaskCreated, handedOn("third", "second", trace1, "b7ad6b7169203331"))
 		w.happen(wire.EventTaskCreated, handedOn("alone", "", own, ""))
 		w.happen(wire.EventTaskCreated, handedOn("below", "alone", own, ""))
@@ -63,8 +63,8 @@ func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
 	})
 }
 
-// A task that is tried again is given to somebody again: each time is a span, which
-// says how often it was tried before, and when it was brought.
+// TestWorkThatIsTriedAgain checks that each attempt of a retried task is a span, which has the
+// number of earlier attempts and the time of its delivery.
 //
 // Rows: D-34, D-44.
 func TestWorkThatIsTriedAgain(t *testing.T) {
@@ -109,7 +109,7 @@ func TestWorkThatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What is said about delegated work has figures of its own.
+// TestDelegatedWorkIsCounted checks that messages about delegated work are counted by kind.
 //
 // Rows: D-17.
 func TestDelegatedWorkIsCounted(t *testing.T) {

@@ -18,7 +18,8 @@ func answer(status int, header ...string) http.Response {
 	return http.Response{StatusCode: status, Header: h}
 }
 
-// A collector that is busy, or not there, is asked again; one that says no is not.
+// TestTriesAgain checks that a busy or missing collector is retried, and that one that refuses
+// is not.
 func TestTriesAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []http.Response
@@ -53,7 +54,8 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// The end waits for nobody who is not there, and not long for anybody.
+// TestCloseIsSoon checks that closing does not wait for a missing collector, and not long for
+// any other.
 func TestCloseIsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -88,7 +90,8 @@ func (deaf) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// What there is no room for is dropped, counted, and complained of once a minute.
+// TestTooManySpans checks that spans without room are dropped and counted, with one warning a
+// minute.
 func TestTooManySpans(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestTooManySpans(t *testing.T) {
 	})
 }
 
-// What is not sampled is not sent, and nothing is lost by it.
+// TestSampling checks that spans that are not sampled are not sent, and do not count as lost.
 func TestSampling(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
 	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0.5")

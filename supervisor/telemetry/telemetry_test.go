@@ -24,7 +24,7 @@ import (
 	"orchestrator/wire"
 )
 
-// world is what a Telemetry sees: a record, and a collector without a network.
+// world is the environment of a Telemetry: a log, and a collector without a network.
 type world struct {
 	*Telemetry
 	t       *testing.T
@@ -35,7 +35,7 @@ type world struct {
 
 	mu     sync.Mutex
 	facts  []wire.Record
-	reads  int // of the record
+	reads  int // of the log
 	spans  map[string]*tracepb.Span
 	order  []string
 	posted []time.Time
@@ -81,7 +81,7 @@ func (w *world) records(_ context.Context, after int64) iter.Seq2[wire.Record, e
 	}
 }
 
-// RoundTrip is the collector.
+// RoundTrip acts as the collector.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// add adds a fact to the record.
+// add adds a fact to the log.
 func (w *world) add(kind, payload string) wire.Record {
 	r := wire.Record{Seq: int64(len(w.facts) + 1), At: time.Now().UTC(), From: "operator", Kind: kind, Payload: []byte(payload)}
 	w.mu.Lock()
@@ -122,12 +122,12 @@ func (w *world) add(kind, payload string) wire.Record {
 	return r
 }
 
-// happen records a fact, in a batch of its own.
+// happen records a fact in one batch.
 func (w *world) happen(kind, payload string) {
 	w.Recorded([]wire.Record{w.add(kind, payload)}, time.Now(), 0)
 }
 
-// task is the life of a task, each step a fact.
+// done records the facts of a task from its creation to its end.
 func (w *world) done(id string) {
 	w.happen(wire.EventTaskCreated, fmt.Sprintf(`{"task":%q,"name":"n","type":"t"}`, id))
 	w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q,"name":"n","result":null}`, id))
@@ -146,7 +146,8 @@ func (w *world) figure(name string) string {
 	return ""
 }
 
-// What found no room is read again, and no span of a task is missing.
+// TestBatchesThatFindNoRoomAreReadAgain checks that batches without room are read again, and
+// that no span of a task is missing.
 func TestBatchesThatFindNoRoomAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -172,7 +173,7 @@ func TestBatchesThatFindNoRoomAreReadAgain(t *testing.T) {
 	})
 }
 
-// Nobody who does not want spans pays for them.
+// TestWithoutADestination checks that without a destination spans cost nothing.
 func TestWithoutADestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -188,7 +189,8 @@ func TestWithoutADestination(t *testing.T) {
 	})
 }
 
-// The figures that are made of the record are there from the first reading on.
+// TestTheFirstReadingLooksBack checks that metrics computed from the log are there from the
+// first reading.
 func TestTheFirstReadingLooksBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -208,7 +210,8 @@ func TestTheFirstReadingLooksBack(t *testing.T) {
 	})
 }
 
-// A record that does not answer holds up no reader for long.
+// TestAReaderDoesNotWaitForTheRecord checks that a log that does not answer does not delay a
+// reader for long.
 func TestAReaderDoesNotWaitForTheRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -224,7 +227,8 @@ func TestAReaderDoesNotWaitForTheRecord(t *testing.T) {
 	})
 }
 
-// A task waits for an agent as long as nobody has it and nothing else holds it up.
+// TestWhatWaits checks that a task waits for an agent as long as it is not assigned and nothing
+// else blocks it.
 func TestWhatWaits(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	const a, b = `{"task":"a"}`, `{"task":"b"}`
@@ -282,7 +286,8 @@ const (
 	span1  = "00f067aa0ba902b7"
 )
 
-// A task is below the one that it comes from, or below what somebody else has begun.
+// TestWhereASpanIs checks that the parent of a span is the task that it comes from, or a span of
+// another program.
 func TestWhereASpanIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -301,7 +306,7 @@ func TestWhereASpanIs(t *testing.T) {
 		} {
 			w.happen(wire.EventTaskCreated, payload)
 		}
-		for _, id := range []string{"root", "far"} { // before what comes from them
+		for _, id := range []string{"root", "far"} { // before their children
 			w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q}`, id))
 		}
 		w.happen(wire.EventTaskCreated, `{"task":"late","parent":"root"}`)
@@ -324,7 +329,7 @@ func TestWhereASpanIs(t *testing.T) {
 	})
 }
 
-// Only so many that have ended are remembered.
+// TestLineageIsBounded checks that the number of remembered ended tasks is bounded.
 func TestLineageIsBounded(t *testing.T) {
 	var l lineage
 	for i := range remembered + 10 {
@@ -335,7 +340,8 @@ func TestLineageIsBounded(t *testing.T) {
 	require.Equal(t, fmt.Sprint(remembered+9), l.places[fmt.Sprint(remembered+9)].trace)
 }
 
-// What had ended before has been told; what was open goes on.
+// TestALifeAfterAnother checks that tasks that ended in an earlier process are not sent again,
+// and that open ones continue.
 func TestALifeAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
@@ -360,7 +366,7 @@ func TestALifeAfterAnother(t *testing.T) {
 	})
 }
 
-// names says how many spans there are of a name.
+// names returns the number of spans by name.
 func (w *world) names() map[string]string {
 	n := make(map[string]int)
 	for _, s := range w.spans {

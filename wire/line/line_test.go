@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said is a Line that may be kept.
+// said is a copy of a Line.
 type said struct {
 	text string
 	size int64
@@ -17,7 +17,7 @@ type said struct {
 	open bool
 }
 
-// split feeds chunks and returns every line.
+// split feeds chunks and returns all lines.
 func split(limit int, chunks ...[]byte) []said {
 	l := NewSplitter(limit)
 	var lines []said
@@ -78,8 +78,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// normal evens out what may depend on the chunks: a head that kept the byte
-// order mark is as long, not longer.
+// normal removes what may depend on the chunks: the head of a cut line may include the byte
+// order mark.
 func normal(lines []said) []said {
 	var out []said
 	for _, l := range lines {
@@ -91,8 +91,8 @@ func normal(lines []said) []said {
 	return out
 }
 
-// Torture row 12: a message split at every position, with characters of two,
-// three and four bytes, CR LF, a byte order mark and U+2028, is one message.
+// TestSplitPositions is torture row 12. A message split at every position is one message. It has
+// characters of two, three and four bytes, CR LF, a byte order mark and U+2028.
 //
 // Rows: B-02, T-01.
 func TestSplitPositions(t *testing.T) {
@@ -106,7 +106,8 @@ func TestSplitPositions(t *testing.T) {
 	}
 }
 
-// A stream without line ends costs the limit and no more.
+// TestMemoryOfAnEndlessLine checks that a stream without line ends uses no more memory than the
+// limit.
 //
 // Rows: B-09.
 func TestMemoryOfAnEndlessLine(t *testing.T) {
@@ -124,7 +125,7 @@ func TestMemoryOfAnEndlessLine(t *testing.T) {
 	require.EqualValues(t, 1000*len(chunk), line.Size)
 }
 
-// Between two lines nothing large is kept.
+// TestIdleStreamsHoldNothing checks that no large buffer is kept between two lines.
 func TestIdleStreamsHoldNothing(t *testing.T) {
 	l := NewSplitter(1 << 20)
 	l.Feed(bytes.Repeat([]byte("x"), 100<<10))
@@ -144,8 +145,8 @@ func FuzzLines(f *testing.F) {
 		most := int(limit) + Head
 		got := split(most, slices.Collect(slices.Chunk(in, size))...)
 		require.Equal(t, normal(split(most, in)), normal(got), "chunks change the lines")
-		// Nothing is invented: the lines, put together, are no more than the
-		// stream; and nothing lost: whole lines, CRs and marks apart, are it.
+		// The joined lines are never longer than the stream. If all lines are whole, they equal
+		// it, except for CRs and marks.
 		var total int64
 		exact := true
 		var joined []byte
@@ -163,7 +164,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// bare is text without every byte that could frame a line.
+// bare returns text without the bytes that could frame a line.
 func bare(text []byte) string {
 	var out []byte
 	for _, c := range text {

@@ -45,8 +45,8 @@ func TestScanAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { Scan(line, 64, room) }))
 }
 
-// FuzzScan holds the scanner against the token reader of the JSON library:
-// they take the same lines.
+// FuzzScan checks that the scanner and the token reader of the JSON library accept the same
+// lines.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2.5e-3,"\u00e9\n",{"b":null}]}`))
 	f.Add([]byte(` {"type":"x","type":"\ud83d\ude00"} `))
@@ -57,7 +57,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// accepted reports whether the library takes a line as exactly one object.
+// accepted reports whether the library accepts a line as exactly one object.
 func accepted(line []byte, depth int) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '{' {
