@@ -12,7 +12,9 @@ import (
 
 // TestSamples checks messages as agents write them, with a short message_id and without optional
 // members. They are delivered, and the log has what was tolerated. A strict session refuses
-// them. Rows: C-101, C-102, C-14, C-16, K-23, T-25.
+// them.
+//
+// Rows: C-101, C-102, C-14, C-16, K-23, T-25.
 func TestSamples(t *testing.T) {
 	const assignment = `{"message_id":"msg-041-b7d","timestamp":"2026-11-21T14:00:00Z","sequence_number":41,` +
 		`"from_agent":{"agent_id":"arch","agent_type":"architect"},"to_agent":{"agent_id":"dev","agent_type":"developer","instance_id":"left"},` +

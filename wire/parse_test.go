@@ -46,8 +46,7 @@ func read(line string) string {
 
 // TestDialects checks the rules of Reader, one by one, with their hard cases.
 //
-// Rows: B-03, B-04, B-05, B-12, B-17, B-18, B-19, B-20, B-84, D-02, D-17, D-18, E-84, K-10,
-// T-02, T-03, T-32.
+// Rows: B-03, B-04, B-05, B-12, B-17, B-18, B-19, B-20, B-84, D-02, D-17, D-18, E-84, K-10, T-02, T-03, T-32.
 func TestDialects(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		// 0: not one object

@@ -20,8 +20,7 @@ func readAs(t *testing.T, operation, payload string) (any, string) {
 
 // TestRequestsAreRead checks the result of every operation's payload.
 //
-// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50,
-// B-52, B-58, B-59, B-60.
+// Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60.
 func TestRequestsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		operation, payload string

@@ -55,9 +55,7 @@ func requireVerdict(t *testing.T, name string, schema *jsonschema.Schema, doc an
 // TestSchemasOfDocumentsAndReadersAgree checks that schemas and readers agree on every single
 // change of the examples. A schema does not describe documents of other versions.
 //
-// Rows,
-//
-//
+// Rows.
 func TestSchemasOfDocumentsAndReadersAgree(t *testing.T) {
 	compiled := validators(t)
 	for name := range refusals {

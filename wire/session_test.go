@@ -64,8 +64,7 @@ const (
 
 // TestSessionMessagesAreRead checks the value of each type of message, with all its members.
 //
-// Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50,
-// C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
+// Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50, C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
 func TestSessionMessagesAreRead(t *testing.T) {
 	three, twelve, forty := int64(3), int64(12), int64(40)
 	want := map[string]any{

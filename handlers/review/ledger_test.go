@@ -36,7 +36,9 @@ func shown(findings []Finding) string {
 	return strings.Join(texts, " ")
 }
 
-// TestLedger checks the findings over several results. Rows: C-65, C-87.
+// TestLedger checks the findings over several results.
+//
+// Rows: C-65, C-87.
 func TestLedger(t *testing.T) {
 	for name, test := range map[string]struct {
 		results []string
@@ -69,7 +71,9 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLatestWords checks that a finding has the content of the latest result. Rows: C-65.
+// TestLatestWords checks that a finding has the content of the latest result.
+//
+// Rows: C-65.
 func TestLatestWords(t *testing.T) {
 	var l Loop
 	told := []Finding{{ID: "a", Severity: "critical", Category: "security", File: "a.go", Text: "it leaks", Found: 7}}
@@ -84,7 +88,9 @@ func TestLatestWords(t *testing.T) {
 }
 
 // TestEveryVerdictTells checks that the ledger does not depend on the verdict, and that open
-// findings stay open in forced work. Rows: C-65, C-88, T-29.
+// findings stay open in forced work.
+//
+// Rows: C-65, C-88, T-29.
 func TestEveryVerdictTells(t *testing.T) {
 	for _, v := range []Verdict{Approved, ChangesRequested, Rejected} {
 		l := Loop{Max: 2, Policy: ThenForceApprove}
@@ -96,7 +102,9 @@ func TestEveryVerdictTells(t *testing.T) {
 }
 
 // TestLedgerIsBounded checks that closed findings are dropped first, oldest first, and open ones
-// only if that is not enough. Rows: C-65.
+// only if that is not enough.
+//
+// Rows: C-65.
 func TestLedgerIsBounded(t *testing.T) {
 	many := func(prefix string, n int) (found []Finding) {
 		for i := range n {

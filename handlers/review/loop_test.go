@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSteps checks the step after each sequence of results. Rows: C-85, C-86, C-87, C-88, T-29.
+// TestSteps checks the step after each sequence of results.
+//
+// Rows: C-85, C-86, C-87, C-88, T-29.
 func TestSteps(t *testing.T) {
 	const a, c, r = Approved, ChangesRequested, Rejected
 	for name, test := range map[string]struct {
@@ -78,14 +80,18 @@ func TestNoFourth(t *testing.T) {
 	require.Equal(t, 7, l.Iteration)
 }
 
-// TestWords checks the texts of verdicts and policies. Rows: C-88.
+// TestWords checks the texts of verdicts and policies.
+//
+// Rows: C-88.
 func TestWords(t *testing.T) {
 	require.Equal(t, []Verdict{"approved", "changes_requested", "rejected"}, []Verdict{Approved, ChangesRequested, Rejected})
 	require.Equal(t, []Policy{"abort", "force_approve", "human_review"}, []Policy{ThenAbort, ThenForceApprove, ThenHumanReview})
 }
 
 // TestKept checks that a Loop survives encoding, and that a copy does not change with the
-// original. Rows: C-87, T-29.
+// original.
+//
+// Rows: C-87, T-29.
 func TestKept(t *testing.T) {
 	l := Loop{Max: 4, Policy: ThenForceApprove}
 	l.Decide(ChangesRequested, []Finding{{ID: "a", Severity: "major", Category: "bug", File: "a.go", Text: "it leaks"}, {ID: "b"}})

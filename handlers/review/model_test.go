@@ -65,8 +65,9 @@ func someFindings(chance *rand.Rand, iteration int) (found []Finding) {
 	return found
 }
 
-// TestModel compares a Loop with the model over random results and extensions. Rows: C-65, C-87,
-// C-88, T-29.
+// TestModel compares a Loop with the model over random results and extensions.
+//
+// Rows: C-65, C-87, C-88, T-29.
 func TestModel(t *testing.T) {
 	seen := make(map[Step]int)
 	for seed := range uint64(500) {

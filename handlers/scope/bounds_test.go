@@ -34,7 +34,9 @@ func TestBoundsOfAPattern(t *testing.T) {
 }
 
 // TestBoundsOfAScope checks that patterns beyond the bound allow nothing. Alternatives count,
-// even those refused for being too many. Rows: C-28, T-28.
+// even those refused for being too many.
+//
+// Rows: C-28, T-28.
 func TestBoundsOfAScope(t *testing.T) {
 	of := func(n int, pattern string) []string {
 		patterns := make([]string, n, n+1)
@@ -65,7 +67,9 @@ func TestBoundsOfAScope(t *testing.T) {
 }
 
 // TestSteps checks that an expensive query stops at its bound of steps. Files that were not
-// checked by then are outside. Rows: C-75, T-28.
+// checked by then are outside.
+//
+// Rows: C-75, T-28.
 func TestSteps(t *testing.T) {
 	for _, test := range hostile {
 		t.Run(test.name, func(t *testing.T) {

@@ -88,7 +88,9 @@ func (m maker) file() string {
 	return strings.Join(names, "/")
 }
 
-// TestModel compares a scope with a search of all possible matches. Rows: C-75, T-28.
+// TestModel compares a scope with a search of all possible matches.
+//
+// Rows: C-75, T-28.
 func TestModel(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(28, 75))}
 	allowed, refused := 0, 0

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAllows checks what each pattern allows, and what it only seems to allow. Rows: C-28, C-75,
-// T-28.
+// TestAllows checks what each pattern allows, and what it only seems to allow.
+//
+// Rows: C-28, C-75, T-28.
 func TestAllows(t *testing.T) {
 	for _, test := range []struct {
 		pattern string
@@ -85,7 +86,9 @@ func TestAllows(t *testing.T) {
 }
 
 // TestNeverInside checks names that are no file below the root, in a scope that allows
-// everything. Rows: C-75, T-28.
+// everything.
+//
+// Rows: C-75, T-28.
 func TestNeverInside(t *testing.T) {
 	s := New([]string{"**", "**/*", "*", "../**", "/**", "{.,..}/**", `\\**`, "[a-z]:/**", "a\x00b", "a\xff"})
 	require.True(t, allows(s, "a"))

@@ -39,8 +39,7 @@ func routeOfBus(t *testing.T, pattern string) *route {
 // TestBusRoutes checks, for every route with an operation, the request to the operation and the
 // exact response.
 //
-// Rows: E-06, E-10, E-15, E-16, E-18, E-22, E-30, E-33, E-34, E-36, E-37, E-64, E-76, E-82,
-// T-36, T-37.
+// Rows: E-06, E-10, E-15, E-16, E-18, E-22, E-30, E-33, E-34, E-36, E-37, E-64, E-76, E-82, T-36, T-37.
 func TestBusRoutes(t *testing.T) {
 	h := buildHub(t, nil)
 	number := func(n int64) *int64 { return &n }

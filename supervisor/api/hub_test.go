@@ -29,9 +29,7 @@ const (
 
 // TestHubRoutes checks, for every route, the request to the operation and the exact response.
 //
-// Rows,
-//
-// T-54.
+// Rows, T-54.
 func TestHubRoutes(t *testing.T) {
 	h := buildHub(t, nil)
 	token := http.Header{"Authorization": {"Bearer " + h.token(t, wire.PersonOperator)}}
