@@ -15,13 +15,14 @@ import (
 	"orchestrator/wire/session"
 )
 
-// leading runs an architect in the background.
+// leading calls Session.Lead in the background and returns the channel of its error.
 func (t *talk) leading(do func(ctx context.Context, a *agents.Architect) error) <-chan error {
 	s := t.as(lead)
 	return doing(func() error { return s.Lead(t.Context(), do) })
 }
 
-// deliveries run Deliver in the background.
+// delivering calls Deliver in the background and returns the channel of its error and the
+// delivery.
 func (t *talk) delivering(o agents.Order) (<-chan error, *agents.Delivery) {
 	delivery := new(agents.Delivery)
 	return t.leading(func(ctx context.Context, a *agents.Architect) (err error) {
@@ -49,7 +50,7 @@ func (t *talk) judges(request *agents.Said, result agents.ReviewResult) {
 	t.deliver(spoken{from: judge, to: lead, replyTo: request.MessageID, kind: session.TypeReviewResult, payload: result})
 }
 
-// shows answers a look at the session.
+// shows answers the request for the session with the state of a task.
 func (t *talk) shows(task wire.SessionTask) {
 	t.Helper()
 	request := t.request("get-session")
@@ -70,8 +71,8 @@ var changes = agents.ReviewResult{
 
 var approval = agents.ReviewResult{Verdict: session.VerdictApproved, Summary: "fine"}
 
-// TestDeliver: assigned, completed, reviewed, revised with what the review found,
-// and approved.
+// TestDeliver checks a delivery from assignment to approval: completion, review, a revision with
+// the findings, and a second review.
 func TestDeliver(t *testing.T) {
 	converse(t, func(t *talk) {
 		done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
@@ -114,7 +115,7 @@ func TestDeliver(t *testing.T) {
 	})
 }
 
-// TestDeliverUnderNewNames: each attempt has an id of its own, in the same chain.
+// TestDeliverUnderNewNames checks that Rename gives each attempt its own id in the same chain.
 func TestDeliverUnderNewNames(t *testing.T) {
 	converse(t, func(t *talk) {
 		done, delivery := t.delivering(agents.Order{
@@ -148,7 +149,8 @@ func TestDeliverWithoutAReviewer(t *testing.T) {
 	}
 }
 
-// TestDeliveriesThatComeToNothing: the architect is told, and does not wait for ever.
+// TestDeliveriesThatComeToNothing checks that failed deliveries return an error to the
+// architect.
 func TestDeliveriesThatComeToNothing(t *testing.T) {
 	taken := &wire.Error{Code: wire.CodeConflict, Message: "it is over", Details: map[string]any{"reason": "task_id_taken"}}
 	reviewed := func(t *talk, result agents.ReviewResult) {
@@ -276,8 +278,8 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 	}
 }
 
-// TestForced: what was reviewed often enough may be taken as it is, which may be
-// known before it is revised, or after.
+// TestForced checks that Deliver succeeds if the task is force-accepted at its review limit,
+// both before and after the revision is assigned.
 func TestForced(t *testing.T) {
 	taken := wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateForceApprove}
 	for _, late := range []bool{false, true} {
@@ -297,7 +299,8 @@ func TestForced(t *testing.T) {
 	}
 }
 
-// TestTheLastWordOfATask: that it has ended is told before what came of it.
+// TestTheLastWordOfATask checks that the news that a task has ended may arrive before its
+// completion.
 func TestTheLastWordOfATask(t *testing.T) {
 	converse(t, func(t *talk) {
 		done, delivery := t.delivering(agents.Order{Developer: "coder", Assignment: boil("kettle")})
@@ -311,7 +314,7 @@ func TestTheLastWordOfATask(t *testing.T) {
 	})
 }
 
-// TestTasksBesideEachOther: each waits for its own.
+// TestTasksBesideEachOther checks that each task receives only its own messages.
 func TestTasksBesideEachOther(t *testing.T) {
 	converse(t, func(t *talk) {
 		var heard []string
@@ -342,7 +345,7 @@ func TestTasksBesideEachOther(t *testing.T) {
 	})
 }
 
-// TestAbort: whoever waits for the task is told so, too.
+// TestAbort checks that a wait for the completion of an aborted task returns an error.
 func TestAbort(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.leading(func(ctx context.Context, a *agents.Architect) error {

@@ -49,7 +49,8 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	})
 }
 
-// TestManyAskAtOnce: every second answer overtakes the one before.
+// TestManyAskAtOnce sends many requests concurrently and reverses the order of each pair of
+// answers.
 func TestManyAskAtOnce(t *testing.T) {
 	converse(t, func(t *talk) {
 		const many = 1000
@@ -119,7 +120,7 @@ func TestWhoeverGivesUpIsForgotten(t *testing.T) {
 		giveUp(why)
 		require.ErrorIs(t, (<-done).err, why)
 
-		t.answer(late, taskNamed("late")) // finds nobody, and disturbs nobody
+		t.answer(late, taskNamed("late")) // no caller waits for it, and it has no effect
 		again := t.asking(t.Context(), "y")
 		request := t.request("get-task")
 		require.NotEqual(t, late.ID, request.ID)
@@ -133,7 +134,7 @@ func TestWhoeverGivesUpIsForgotten(t *testing.T) {
 
 func TestAWriterThatWaitsCanGiveUp(t *testing.T) {
 	converse(t, func(t *talk) {
-		first := t.asking(t.Context(), "first") // in the middle of its write: nobody reads
+		first := t.asking(t.Context(), "first") // blocked in its write, since the peer does not read
 		synctest.Wait()
 		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
 		defer giveUp()
@@ -207,13 +208,13 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// failing is a stream that fails.
+// A failing stream returns err from every read and write.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error)  { return 0, f.err }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// counting counts what is written.
+// A counting writer counts writes and line ends.
 type counting struct {
 	to               io.Writer
 	writes, lineEnds int

@@ -13,14 +13,14 @@ import (
 	"orchestrator/wire"
 )
 
-// workingAs runs WorkAs in the background and returns where its outcome goes.
+// workingAs runs WorkAs in the background and returns the channel of its error.
 func (t *talk) workingAs(worker agents.Worker) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- t.agent.WorkAs(t.Context(), worker) }()
 	return done
 }
 
-// in is a task in a state.
+// in returns an answer to get-task with a task in the given state.
 func in(state wire.TaskState, details ...wire.Details) *wire.TaskReply {
 	reply := &wire.TaskReply{Task: wire.Task{ID: "task-x", Name: "x", State: state}}
 	for i := range details {
@@ -29,7 +29,7 @@ func in(state wire.TaskState, details ...wire.Details) *wire.TaskReply {
 	return reply
 }
 
-// looked expects the agent to look at its task, and says how it is.
+// looked expects a get-task request and answers it with reply.
 func (t *talk) looked(reply *wire.TaskReply) {
 	t.Helper()
 	t.answer(t.request("get-task"), reply)
@@ -40,13 +40,13 @@ func (t *talk) refuse(to *wire.Request, reason string) {
 	require.NoError(t, t.peer.Refuse(to.ID, &wire.Error{Code: wire.CodeConflict, Message: "not so", Details: map[string]any{"reason": reason}}))
 }
 
-// update tells the agent that something is new about its task.
+// update notifies the agent of an update of its task.
 func (t *talk) update(message string) {
 	t.Helper()
 	require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "task-x", Message: message}))
 }
 
-// ends expects the task to be completed, and ends the conversation.
+// ends expects the task to be completed with result and closes the connection.
 func (t *talk) ends(done <-chan error, result string) {
 	t.Helper()
 	t.answer(t.settled("complete-task", `{"taskId":"task-x","result":`+result+`}`), in(wire.TaskDone))
@@ -55,13 +55,13 @@ func (t *talk) ends(done <-chan error, result string) {
 	requireSilence(t)
 }
 
-// summary is a handler that tells how its task was when it began.
+// summary is a handler whose result shows the state and inputs with which its task began.
 func summary(_ context.Context, job *agents.Job) (any, error) {
 	return map[string]any{"state": job.Task.State, "inputs": job.Task.ResolvedInputs}, nil
 }
 
-// TestWorkThatIsToBeStarted: of a task that was given out by hand or by its
-// requirements, its agent says that it starts.
+// TestWorkThatIsToBeStarted checks that an agent starts a task itself if the task was assigned
+// manually or by its requirements.
 //
 // Rows: A-144, A-154.
 func TestWorkThatIsToBeStarted(t *testing.T) {
@@ -78,8 +78,8 @@ func TestWorkThatIsToBeStarted(t *testing.T) {
 	})
 }
 
-// TestWorkThatWaitsForOthers: it begins when there is news, and nothing else
-// waits for that.
+// TestWorkThatWaitsForOthers checks that a task with open dependencies begins after news about
+// it, and that other tasks do not wait for it.
 //
 // Rows: A-95.
 func TestWorkThatWaitsForOthers(t *testing.T) {
@@ -109,8 +109,8 @@ func TestWorkThatWaitsForOthers(t *testing.T) {
 	}
 }
 
-// TestWorkThatIsGoneWhenItStarts: somebody was quicker, and the agent goes on
-// with other things.
+// TestWorkThatIsGoneWhenItStarts checks that an agent drops a task that was cancelled or taken
+// away before start-task.
 func TestWorkThatIsGoneWhenItStarts(t *testing.T) {
 	for _, then := range []wire.TaskState{wire.TaskCancelled, wire.TaskPending} {
 		converse(t, func(t *talk) {
@@ -121,7 +121,7 @@ func TestWorkThatIsGoneWhenItStarts(t *testing.T) {
 			t.looked(in(then))
 			synctest.Wait()
 
-			t.notify(agents.TaskAssigned, "task-x") // once more, and it is new
+			t.notify(agents.TaskAssigned, "task-x") // assigned again, as a new task
 			t.looked(in(wire.TaskAssigned))
 			require.NoError(t, t.peer.Refuse(t.request("start-task").ID, &wire.Error{Code: wire.CodeDenied, Message: "not yours"}))
 			require.Contains(t, string(t.report("log").Payload), "not yours")
@@ -132,8 +132,8 @@ func TestWorkThatIsGoneWhenItStarts(t *testing.T) {
 	}
 }
 
-// TestWorkWithoutAPlan: an agent that makes no plans says so, and begins when
-// somebody is content with that.
+// TestWorkWithoutAPlan checks that an agent without a plan submits a plan that says so, and
+// begins once it is approved.
 //
 // Rows: A-54, A-148, A-158.
 func TestWorkWithoutAPlan(t *testing.T) {
@@ -168,11 +168,11 @@ func TestWorkWithAPlanThatIsSentBack(t *testing.T) {
 		}
 		done := t.workingAs(agents.Worker{Do: summary, Plan: plan})
 		t.notify(agents.TaskAssigned, "task-x")
-		t.looked(in(wire.TaskAssigned)) // and then somebody wants a plan after all
+		t.looked(in(wire.TaskAssigned)) // a plan is requested after this look
 		t.refuse(t.request("start-task"), agents.ReasonWrongState)
 		t.looked(in(wire.TaskPlanning))
 		t.answer(t.settled("submit-plan", `{"taskId":"task-x","plan":"first"}`), in(wire.TaskPlanReview))
-		t.update("Plan to be revised: test first") // before it has looked
+		t.update("Plan to be revised: test first") // arrives before the agent looks at the task
 		t.looked(in(wire.TaskPlanning, wire.Details{PlanFeedback: "test first"}))
 		t.answer(t.settled("submit-plan", `{"taskId":"task-x","plan":{"because":"test first"}}`), in(wire.TaskPlanReview))
 		t.looked(in(wire.TaskRunning))
@@ -180,7 +180,7 @@ func TestWorkWithAPlanThatIsSentBack(t *testing.T) {
 	})
 }
 
-// TestWorkThatCannotBePlanned: a note says so, and people decide.
+// TestWorkThatCannotBePlanned checks that a failed Plan function leads to a note for people.
 func TestWorkThatCannotBePlanned(t *testing.T) {
 	for name, each := range map[string]struct {
 		plan any
@@ -188,7 +188,7 @@ func TestWorkThatCannotBePlanned(t *testing.T) {
 		note string
 	}{
 		"an error": {err: errors.New("no idea"), note: "it cannot be planned: no idea"},
-		"no sense": {plan: func() {}, note: "it cannot be planned: spelling func()"}, // the library's words vary
+		"no sense": {plan: func() {}, note: "it cannot be planned: spelling func()"}, // the rest varies by Go version
 	} {
 		t.Run(name, func(t *testing.T) {
 			converse(t, func(t *talk) {
@@ -221,8 +221,8 @@ func TestWorkThatCannotBePlanned(t *testing.T) {
 	})
 }
 
-// TestWorkThatIsStoppedBeforeItBegins: nobody waits for a plan to be approved
-// when the task is off, or the agent has to go.
+// TestWorkThatIsStoppedBeforeItBegins checks that an agent stops waiting for the approval of a
+// plan if the task is cancelled or the agent shuts down.
 func TestWorkThatIsStoppedBeforeItBegins(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.workingAs(agents.Worker{Do: summary})

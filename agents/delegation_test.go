@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// delegating delegates something, and returns what the orchestrator hears of it.
+// delegating delegates a task and returns the request that the orchestrator receives.
 func (t *talk) delegating(id string) (*agents.Delegation, *wire.TaskRequest) {
 	t.Helper()
 	heard := make(chan *wire.TaskRequest, 1)
@@ -49,7 +49,7 @@ func TestDelegateToTheOrchestrator(t *testing.T) {
 	})
 }
 
-// What comes of one delegation, everybody hears who waits for it.
+// All callers that wait for a delegation receive its result.
 func TestManyWaitForOneDelegation(t *testing.T) {
 	converse(t, func(t *talk) {
 		d, _ := t.delegating("a")
@@ -94,8 +94,7 @@ func TestResponsesThatNobodyTakesAreBounded(t *testing.T) {
 	})
 }
 
-// What comes of an act that nobody waits for any more is not taken for something
-// else.
+// The answer to an abandoned act is not taken for the answer to another.
 func TestAnActThatIsLeftAlone(t *testing.T) {
 	converse(t, func(t *talk) {
 		d, _ := t.delegating("a")
@@ -118,7 +117,7 @@ func TestAnActThatIsLeftAlone(t *testing.T) {
 
 		_, err = t.agent.Delegate(ctx, wire.TaskRequest{ID: "b", Type: "bake"})
 		require.ErrorIs(t, err, context.Canceled)
-		t.delegating("b") // it was not said, so its id is free
+		t.delegating("b") // the request was not sent, so its id is free
 	})
 }
 
@@ -133,8 +132,8 @@ func TestADelegationThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, conn.Wait())
 }
 
-// A job that waits for several things at once gives its place away once, and has it
-// again when it goes on.
+// A job that waits for several parts at once releases its place once, and takes one again to go
+// on.
 func TestAJobThatWaitsForSeveral(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
@@ -147,7 +146,7 @@ func TestAJobThatWaitsForSeveral(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				if i == 4 { // for which the skill does not wait
+				if i == 4 { // the skill does not wait for this one
 					go func() { _, _ = d.Wait(t.Context()) }()
 					continue
 				}
@@ -178,8 +177,7 @@ func TestAJobThatWaitsForSeveral(t *testing.T) {
 	})
 }
 
-// What a job waits for may come at once: it needs one place to go on, and nobody else
-// has it then.
+// All parts of a job may complete at once. The job then takes one place, which no other job has.
 func TestAJobForWhichAllComesAtOnce(t *testing.T) {
 	const parts = 20
 	converse(t, func(t *talk) {
@@ -221,7 +219,7 @@ func TestAJobForWhichAllComesAtOnce(t *testing.T) {
 	})
 }
 
-// Input that comes before it was said that the job goes on without is not lost.
+// Input is not lost if it arrives before the job has reported that it goes on without it.
 func TestInputThatComesAsTheLimitDoes(t *testing.T) {
 	converse(t, func(t *talk) {
 		soon, stop := context.WithCancel(t.Context())
@@ -232,7 +230,7 @@ func TestInputThatComesAsTheLimitDoes(t *testing.T) {
 		t.responds("a", wire.ResponseInputRequired)
 		go func() { _ = t.agent.Log("info", "which nobody reads so far", nil) }()
 		synctest.Wait()
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw(`"rye"`)}) // which is heeded when it is its turn
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw(`"rye"`)}) // processed when its turn comes
 		stop()
 		synctest.Wait()
 		t.report("log")
@@ -243,8 +241,7 @@ func TestInputThatComesAsTheLimitDoes(t *testing.T) {
 	})
 }
 
-// An agent that does not serve keeps the latest of what it is asked, and tells how
-// much it has dropped.
+// An agent that does not serve keeps the latest job messages and reports how many it dropped.
 func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 	converse(t, func(t *talk) {
 		require.NoError(t, t.peer.Notify(agents.Shutdown, nil))

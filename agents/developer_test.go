@@ -14,13 +14,13 @@ import (
 	"orchestrator/wire/session"
 )
 
-// developing runs a Developer in the background.
+// developing calls DevelopAs in the background and returns the channel of its error.
 func (t *talk) developing(d agents.Developer) <-chan error {
 	s := t.as(coder)
 	return doing(func() error { return s.DevelopAs(t.Context(), d) })
 }
 
-// assigned has a task assigned to the agent and acknowledged.
+// assigned assigns a task to the agent and expects the acknowledgment.
 func (t *talk) assigned(id, task string) {
 	t.Helper()
 	t.deliver(spoken{id: id, from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil(task)})
@@ -42,14 +42,14 @@ func (t *talk) completed() agents.Completion {
 	return what
 }
 
-// ends lets the agent go, and returns what its work came to.
+// shutDown tells the agent to shut down and returns the error of its work.
 func (t *talk) shutDown(done <-chan error) error {
 	t.Helper()
 	require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
 	return <-done
 }
 
-// untilOff does nothing until it has to stop, and tells why it had to.
+// untilOff returns a Do that waits until its context ends and sends the cause to why.
 func untilOff(why chan<- error) func(context.Context, *agents.Assigned) (agents.Completion, error) {
 	return func(ctx context.Context, _ *agents.Assigned) (agents.Completion, error) {
 		<-ctx.Done()
@@ -123,8 +123,8 @@ func TestDevelopersThatPanicOrMakeNoSense(t *testing.T) {
 	})
 }
 
-// TestProgressByItself: a task that takes longer than two minutes is heard of every
-// 30 seconds.
+// TestProgressByItself checks that progress is reported every 30 seconds for a task that takes
+// longer than two minutes.
 func TestProgressByItself(t *testing.T) {
 	converse(t, func(t *talk) {
 		begun := time.Now()
@@ -180,8 +180,8 @@ func TestTasksThatAreAborted(t *testing.T) {
 	}
 }
 
-// TestAssignmentsInTheOrderOfTheLine: what is cancelled after it was assigned is
-// not begun, though messages and notices are not of a kind.
+// TestAssignmentsInTheOrderOfTheLine checks that a task cancelled after its assignment is not
+// begun, although the two arrive as a message and a notice.
 func TestAssignmentsInTheOrderOfTheLine(t *testing.T) {
 	converse(t, func(t *talk) {
 		t.notify(agents.TaskCancelled, "kettle")
@@ -219,7 +219,7 @@ func TestAssignmentsThatComeAgain(t *testing.T) {
 	})
 }
 
-// TestCapacity: what there is no room for is acknowledged, and waits.
+// TestCapacity checks that assignments beyond the capacity are acknowledged and wait.
 func TestCapacity(t *testing.T) {
 	converse(t, func(t *talk) {
 		finish := make(chan struct{})
@@ -256,8 +256,8 @@ func TestCapacity(t *testing.T) {
 
 var outside = &wire.Error{Code: wire.CodeConflict, Message: "lid.go is not to be changed", Details: map[string]any{"scope": []string{"kettle/**"}}}
 
-// TestRescope: the author of a completion that was out of scope has another try,
-// but not for ever.
+// TestRescope checks that Rescope may correct a completion that was out of scope, a limited
+// number of times.
 func TestRescope(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.developing(agents.Developer{
@@ -293,8 +293,8 @@ func TestRescope(t *testing.T) {
 	})
 }
 
-// TestCompletionsThatAreRefused: what cannot be right is failed, what comes too late
-// is trouble.
+// TestCompletionsThatAreRefused checks that an invalid completion fails the task, and that one
+// that is too late is reported as trouble.
 func TestCompletionsThatAreRefused(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.developing(agents.Developer{Do: func(context.Context, *agents.Assigned) (agents.Completion, error) {
@@ -316,7 +316,8 @@ func TestCompletionsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestDevelopersThatHaveToGo: what was done in time is told, the rest is not.
+// TestDevelopersThatHaveToGo checks that work finished during a shutdown is reported, and that
+// unfinished work is not.
 func TestDevelopersThatHaveToGo(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.developing(agents.Developer{Capacity: 2, Do: func(ctx context.Context, task *agents.Assigned) (agents.Completion, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDevelopAndWork: a developer does the tasks of its session, and beside them those
-// that it is given in other ways. Each is said in its own language.
+// TestDevelopAndWork checks that a developer can do tasks of its session and of the queue
+// concurrently. It reports each in the protocol of the task.
 func TestDevelopAndWork(t *testing.T) {
 	converse(t, func(t *talk) {
 		boiled := make(chan struct{})
@@ -34,8 +34,8 @@ func TestDevelopAndWork(t *testing.T) {
 	})
 }
 
-// TestDevelopAndWorkUnfinished: what either of them leaves unfinished is no good end,
-// and a task of the one is not cancelled with one of the other.
+// TestDevelopAndWorkUnfinished checks that unfinished work of either kind is an error, and that
+// cancelling a task of one kind does not affect the other.
 func TestDevelopAndWorkUnfinished(t *testing.T) {
 	converse(t, func(t *talk) {
 		why, off := make(chan error, 1), make(chan error, 1)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// errand is a task request as a dialogue has it.
+// An errand is a task request as written in a dialogue.
 type errand struct {
 	ID            string           `json:"id"`
 	Type          string           `json:"type"`
-	Payload       json.RawMessage  `json:"payload"` // which may be one that cannot be said
+	Payload       json.RawMessage  `json:"payload"` // may be invalid
 	Context       wire.TaskContext `json:"context"`
 	Routing       wire.TaskRouting `json:"routing"`
 	Observability struct {
@@ -32,7 +32,7 @@ func (p *player) errand(text string) wire.TaskRequest {
 	return wire.TaskRequest{ID: e.ID, Type: e.Type, Payload: wire.Raw(e.Payload), Context: e.Context, Routing: e.Routing, Observability: trace}
 }
 
-// delegates takes a step about delegated work; false when it is none.
+// delegates runs a step about delegated work. It returns false for other steps.
 func (p *player) delegates(word, rest string) bool {
 	w := words(rest, 3)
 	switch word {
@@ -69,7 +69,7 @@ func (p *player) delegation(number string) *agents.Delegation {
 	return d
 }
 
-// documented is a response as the program is told it.
+// documented returns a response as the JSON object that a dialogue compares.
 func documented(r *agents.Response, err error) (any, error) {
 	if r == nil {
 		return nil, err
@@ -83,7 +83,7 @@ func documented(r *agents.Response, err error) (any, error) {
 	return m, err
 }
 
-// responds takes the next response.
+// responds compares the next response of a delegation.
 func (p *player) responds(number, want string) {
 	d, next := p.delegation(number), make(chan any, 1)
 	go func() {
@@ -103,7 +103,7 @@ func (p *player) responds(number, want string) {
 	p.tells(want, got)
 }
 
-// fails compares why delegated work came to nothing.
+// fails compares the error of delegated work.
 func (p *player) fails(word, number, want string) {
 	_, err := p.came(number)
 	var fault *agents.Fault
@@ -135,7 +135,7 @@ func (p *player) serve(number, options string) {
 	p.start(number, func() (any, error) { return nil, p.conn.ServeAs(p.ctx, server) })
 }
 
-// skill is each Skill of a Server.
+// skill is the Skill function of every Server.
 func (p *player) skill(ctx context.Context, job *agents.Delegated) (any, error) {
 	returned, err := p.called(&handed{ctx: ctx, kind: "job", who: job.ID, with: job.Document, skilled: job, progress: func(with string) error {
 		var now struct {
@@ -150,7 +150,7 @@ func (p *player) skill(ctx context.Context, job *agents.Delegated) (any, error) 
 	return wire.Raw(returned), nil
 }
 
-// jobs takes what a job does.
+// jobs carries out the actions of a job.
 func (p *player) jobs(h *handed, act action) {
 	switch act.word {
 	case "ask":
@@ -168,7 +168,7 @@ func (p *player) jobs(h *handed, act action) {
 	}
 }
 
-// fault is the error of a job.
+// fault returns the error that a job fails with.
 func (p *player) fault(with string) error {
 	var f struct {
 		Code        string   `json:"code"`
@@ -180,8 +180,8 @@ func (p *player) fault(with string) error {
 	return &agents.Fault{Code: f.Code, Message: f.Message, Details: f.Details, Recoverable: f.Recoverable}
 }
 
-// isGiven notes what the agent is asked to do: it is an echo when it says the same,
-// and what it says of that is a response.
+// isGiven records delegated tasks by id. What the agent prints about them counts as a response;
+// a copy of the request counts as an echo.
 func (s *stage) isGiven(line string) {
 	if request, wrong := wire.ReadTaskRequest([]byte(line), 100); wrong == nil {
 		s.given[request.ID] = true

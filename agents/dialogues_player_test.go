@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// player is the program of a dialogue: it does with the SDK what the steps say.
+// A player is the program of a dialogue. It calls the SDK as the steps say.
 type player struct {
 	s       *stage
 	conn    *agents.Conn
@@ -24,7 +24,7 @@ type player struct {
 	lead    *agents.Architect
 
 	started map[string]chan result  // by their numbers
-	sent    map[string]*agents.Sent // likewise
+	sent    map[string]*agents.Sent // by their numbers
 	said    map[string]*agents.Said // by message_id
 
 	delegated map[string]*agents.Delegation // by their numbers
@@ -33,7 +33,7 @@ type player struct {
 	hands  map[string]*handed // by WHO
 }
 
-// result is what came of something that was started.
+// A result is the outcome of a started call.
 type result struct {
 	value any
 	err   error
@@ -48,7 +48,7 @@ func newPlayer(s *stage, conn *agents.Conn) player {
 	return p
 }
 
-// giveUp ends what still goes on.
+// giveUp ends all calls that are still running.
 func (p *player) giveUp() {
 	p.stop()
 	for _, h := range p.hands {
@@ -59,14 +59,14 @@ func (p *player) giveUp() {
 	}
 }
 
-// over is the end of a dialogue: nothing that was started goes on.
+// over checks at the end of a dialogue that all started calls have ended.
 func (p *player) over() {
 	for number := range p.started {
 		require.Fail(p.s, "nobody says what came of "+number)
 	}
 }
 
-// start starts something that has a number.
+// start runs a call in the background and stores its outcome under a number.
 func (p *player) start(number string, do func() (any, error)) {
 	done := make(chan result, 1)
 	p.started[number] = done
@@ -76,7 +76,7 @@ func (p *player) start(number string, do func() (any, error)) {
 	}()
 }
 
-// came is what came of it.
+// came waits for the outcome of a started call and returns it.
 func (p *player) came(number string) (any, error) {
 	done := p.started[number]
 	require.NotNil(p.s, done, "%s was not started", number)
@@ -85,7 +85,7 @@ func (p *player) came(number string) (any, error) {
 	return r.value, r.err
 }
 
-// words cuts the first few words off.
+// words splits off the first n words.
 func words(rest string, n int) []string {
 	parts := strings.SplitN(rest, " ", n)
 	for len(parts) < n {
@@ -94,7 +94,7 @@ func words(rest string, n int) []string {
 	return parts
 }
 
-// act takes a step of the program.
+// act runs a step of the program.
 func (p *player) act(word, rest string) {
 	switch word {
 	case "call":
@@ -142,7 +142,7 @@ func (p *player) read(text string, into any) {
 	require.NoError(p.s, object.DecodeOwn([]byte(text), into), text)
 }
 
-// tells compares what the program is told.
+// tells compares a value that the program received.
 func (p *player) tells(want string, got any) {
 	text, ok := got.(wire.Raw)
 	if !ok {
@@ -158,7 +158,7 @@ func (p *player) tells(want string, got any) {
 	}
 }
 
-// comes compares what came of something that was started.
+// comes compares the outcome of a started call.
 func (p *player) comes(word, rest string) {
 	w := words(rest, 3)
 	if word == "undelivered" {
@@ -208,7 +208,7 @@ func (p *player) refused(err error, code, want string) {
 	p.tells(want, refused)
 }
 
-// undone compares why an order failed.
+// undone compares the error of a failed order.
 func (p *player) undone(err error, why, want string) {
 	var ended *agents.Ended
 	switch why {
@@ -230,7 +230,7 @@ func (p *player) undone(err error, why, want string) {
 	}
 }
 
-// hears takes the next notice, or the next message of the session.
+// hears compares the next notice, or the next message of the session.
 func (p *player) hears(word, want string) {
 	next := make(chan any, 1)
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// role starts what calls functions of the program.
+// role starts an SDK call that calls functions of the program.
 func (p *player) role(word, number, options string) {
 	var o struct {
 		Plan          bool                 `json:"plan"`
@@ -71,23 +71,23 @@ func (p *player) role(word, number, options string) {
 	}
 }
 
-// handed is a call of a function of the program.
+// A handed value is a call of a function of the program by the SDK.
 type handed struct {
 	ctx       context.Context
 	kind, who string
 	with      any
 	acts      chan action
-	answered  chan result // what came of asking for help
-	did       chan error  // what came of progress, or of an artifact
+	answered  chan result // the outcome of asking for help
+	did       chan error  // the outcome of progress, or of an artifact
 	job       *agents.Job
 	skilled   *agents.Delegated
 	progress  func(with string) error
 }
 
-// action is what a function does.
+// An action is a step that such a function carries out.
 type action struct {
 	word, with string
-	done       chan result // what came of delegating
+	done       chan result // the outcome of delegating
 }
 
 // hand waits until a function is called.
@@ -98,7 +98,7 @@ func (p *player) hand(kind, who, with string) {
 	p.tells(with, h.with)
 }
 
-// does has a function do something.
+// does makes a function carry out an action.
 func (p *player) does(h *handed, what, with string) {
 	act := action{word: what, with: with}
 	if what == "delegate" {
@@ -112,7 +112,7 @@ func (p *player) does(h *handed, what, with string) {
 	}
 }
 
-// called is a call of a function: it does what the steps say until it is to return.
+// called runs a function of the program: it carries out actions until one of them returns.
 func (p *player) called(h *handed) (returned string, err error) {
 	h.acts, h.answered, h.did = make(chan action, 10), make(chan result, 1), make(chan error, 1)
 	p.handed <- h
@@ -151,7 +151,7 @@ func (p *player) called(h *handed) (returned string, err error) {
 	return "", errors.New("the dialogue is over")
 }
 
-// failing fails with a text, and with what there is to say all the same.
+// failing returns an error, and the completion that goes with it if there is one.
 func (p *player) failing(with string) (string, error) {
 	if strings.HasPrefix(with, `"`) {
 		with = `{"error":` + with + `}`
@@ -164,7 +164,7 @@ func (p *player) failing(with string) (string, error) {
 	return string(f.Completion), errors.New(f.Error)
 }
 
-// sees expects that a function is told something.
+// sees expects an event in a function, such as an answer or its cancellation.
 func (h *handed) sees(s *stage, what, rest string) {
 	var text string
 	if rest != "" && what != "input" && what != "refused" {
@@ -213,7 +213,7 @@ func (h *handed) sees(s *stage, what, rest string) {
 	}
 }
 
-// worker is the Do or the Plan of a Worker.
+// worker returns the Do or the Plan function of a Worker.
 func (p *player) worker(kind string) func(context.Context, *agents.Job) (any, error) {
 	return func(ctx context.Context, job *agents.Job) (any, error) {
 		returned, err := p.called(&handed{ctx: ctx, kind: kind, who: job.Task.ID, with: job.Task, job: job, progress: func(with string) error {

@@ -23,8 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDialogues plays the dialogues that every SDK plays; dialogues/README.md says
-// what stands in them.
+// TestDialogues plays the dialogues that every SDK plays. dialogues/README.md describes their
+// format.
 func TestDialogues(t *testing.T) {
 	t.Setenv("ORC_AGENT_ID", "")
 	files, err := filepath.Glob("dialogues/*.txt")
@@ -39,13 +39,13 @@ func TestDialogues(t *testing.T) {
 	}
 }
 
-// dialogue is one of a file.
+// A dialogue is one dialogue of a file.
 type dialogue struct {
 	title string
 	steps []step
 }
 
-// step is a line of one, with those that continue it.
+// A step is a line of a dialogue, including its continuation lines.
 type step struct{ place, word, rest string }
 
 func readDialogues(t *testing.T, file, text string) (found []dialogue) {
@@ -70,16 +70,15 @@ func readDialogues(t *testing.T, file, text string) (found []dialogue) {
 	return found
 }
 
-// stage is where a dialogue is played: the orchestrator's side of it. The program's
-// side stands in player.
+// A stage plays the orchestrator's side of a dialogue. The program's side is the player.
 type stage struct {
 	*testing.T
 	player
 	say   *io.PipeWriter
-	lines chan string       // that the SDK has printed
-	known map[string]string // what the names stand for
+	lines chan string       // printed by the SDK
+	known map[string]string // values of names
 	uuids map[string]bool
-	given map[string]bool // the tasks that were delegated to the agent
+	given map[string]bool // tasks delegated to the agent
 }
 
 func (d dialogue) play(t *testing.T) {
@@ -93,7 +92,7 @@ func (d dialogue) play(t *testing.T) {
 		if t.Failed() {
 			t.Log("at " + place)
 		}
-		_ = say.Close() // what goes on after a step that failed must come to an end
+		_ = say.Close() // calls that are still running after a failed step must end
 		_ = hear.Close()
 		s.giveUp()
 	}()
@@ -109,7 +108,7 @@ func (d dialogue) play(t *testing.T) {
 	}
 }
 
-// listen takes what the SDK prints, so that it never waits to be heard.
+// listen reads what the SDK prints, so that the SDK never blocks.
 func (s *stage) listen(hear io.Reader) {
 	defer close(s.lines)
 	for lines := bufio.NewReader(hear); ; {
@@ -124,10 +123,10 @@ func (s *stage) listen(hear io.Reader) {
 	}
 }
 
-// patience is how long a step waits, in a time of its own.
+// patience is how long a step waits, in fake time.
 const patience = 10 * time.Second
 
-// await waits for something that a step needs.
+// await returns the next value of a channel, or fails after patience.
 func await[T any](s *stage, from <-chan T, what string) (value T) {
 	s.Helper()
 	select {
@@ -138,7 +137,7 @@ func await[T any](s *stage, from <-chan T, what string) (value T) {
 	return value
 }
 
-// take takes a step.
+// take runs a step.
 func (s *stage) take(word, rest string) {
 	switch word {
 	case ">":
@@ -170,7 +169,7 @@ func (s *stage) write(text string) {
 	require.NoError(s, err)
 }
 
-// hears compares a line with what it must be, to the orchestrator as well.
+// hears compares a line with want, and checks that the orchestrator would accept the line.
 func (s *stage) hears(line, want string) {
 	s.Helper()
 	ears := wire.Reader{Depth: 1000, Agent: s.me.Agent, Given: func(id string) bool { return s.given[id] }}
@@ -191,7 +190,7 @@ var (
 	moments = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// expand puts in what stands for something that is known.
+// expand replaces repeats and the names of known values in a text.
 func (s *stage) expand(text string) string {
 	text = repeats.ReplaceAllStringFunc(text, func(found string) string {
 		parts := repeats.FindStringSubmatch(found)
@@ -207,7 +206,7 @@ func (s *stage) expand(text string) string {
 	})
 }
 
-// parsed is JSON as values, with numbers as they are written.
+// parsed decodes JSON. Numbers keep their spelling.
 func parsed(t require.TestingT, text string) (value any) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -218,7 +217,7 @@ func parsed(t require.TestingT, text string) (value any) {
 	return value
 }
 
-// same returns why a value of a line is not the one that is wanted, "" if it is.
+// same compares a value of a line with the wanted one. It returns the difference, or "".
 func (s *stage) same(want, got any, at string) string {
 	text, isText := got.(string)
 	switch want := want.(type) {
@@ -258,7 +257,7 @@ func (s *stage) sameObject(want map[string]any, got any, at string) string {
 	return ""
 }
 
-// stands returns why a text is not what a name stands for.
+// stands returns the difference between a text and what a name stands for, or "".
 func (s *stage) stands(name, text, at string) string {
 	ok := text != ""
 	switch words, has := strings.CutPrefix(name, "has:"); {
@@ -284,8 +283,8 @@ func (s *stage) stands(name, text, at string) string {
 	return ""
 }
 
-// told returns why what the program is told is not what is wanted: what nobody names
-// is not looked at.
+// told compares a value that the program received with the wanted one. It ignores members that
+// are not in want.
 func told(want, got any, at string) string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -301,7 +300,7 @@ func told(want, got any, at string) string {
 		return ""
 	case []any:
 		return eachItem(want, got, at, told)
-	case nil: // nothing, which some languages spell as an empty one
+	case nil: // no value, which some SDKs return as an empty one
 		if got == "" {
 			return ""
 		}

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// calls are the verbs of the SDK, by operation.
+// calls maps an operation to the SDK method that sends it.
 var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte) (any, error){
 	"query-agents":  verb((*agents.Conn).QueryAgents),
 	"query-tasks":   verb((*agents.Conn).QueryTasks),
@@ -83,7 +83,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	}),
 }
 
-// given is nil for what is not there.
+// given returns nil for a missing value.
 func given(text wire.Raw) any {
 	if text == nil {
 		return nil
@@ -112,7 +112,7 @@ func about[A any](do func(*agents.Conn, context.Context, string) (A, error)) cal
 	return verb(func(c *agents.Conn, ctx context.Context, p wire.TaskID) (A, error) { return do(c, ctx, p.TaskID) })
 }
 
-// call calls the verb of an operation.
+// call calls the method of an operation.
 func call(ctx context.Context, c *agents.Conn, operation, payload string) (any, error) {
 	if do := calls[operation]; do != nil {
 		return do(ctx, c, []byte(payload))
@@ -122,7 +122,7 @@ func call(ctx context.Context, c *agents.Conn, operation, payload string) (any, 
 	return answer, err
 }
 
-// tell calls the verb of an event.
+// tell calls the method of an event.
 func tell(c *agents.Conn, event, payload string) error {
 	var p struct {
 		TaskID      string   `json:"taskId"`
@@ -134,7 +134,7 @@ func tell(c *agents.Conn, event, payload string) error {
 		Question    string   `json:"question"`
 		Context     wire.Raw `json:"context"`
 	}
-	_ = object.DecodeOwn([]byte(payload), &p) // what is wrong with it is for the verb to say
+	_ = object.DecodeOwn([]byte(payload), &p) // the method reports what is wrong
 	switch event {
 	case "progress":
 		return c.Progress(p.TaskID, p.Progress, p.Message)
@@ -148,7 +148,7 @@ func tell(c *agents.Conn, event, payload string) error {
 	return c.Tell(event, wire.Raw(payload))
 }
 
-// speech is all that may go with a verb of a session.
+// A speech has the arguments of all session methods.
 type speech struct {
 	Said       string               `json:"said"`
 	Chain      string               `json:"chain"`
@@ -166,7 +166,7 @@ type speech struct {
 	Abort      agents.Abort         `json:"abort"`
 }
 
-// say says one message of the session.
+// say sends one message of the session.
 func (p *player) say(verb, text string) (*agents.Sent, error) {
 	var m speech
 	if err := object.DecodeOwn([]byte(text), &m); err != nil {

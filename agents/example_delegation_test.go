@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An agent asks another one for work, and brings it what it needs to go on.
+// An agent delegates work to another agent and provides the input that it asks for.
 func ExampleConn_Delegate() {
 	conn, peer := agents.Pipe() // agents.Stdio() in an agent
 	go func() {                 // the others' part
@@ -56,7 +56,7 @@ func ExampleConn_Delegate() {
 	// 2 <nil>
 }
 
-// Why work has failed is told in a code, and that another try may go well.
+// The error of failed work has a code and says whether another try may succeed.
 func ExampleDelegation_Wait() {
 	conn, peer := agents.Pipe()
 	go func() {
@@ -78,8 +78,8 @@ func ExampleDelegation_Wait() {
 	// Output: later, perhaps: task loaf: the mill is off (MCP_NOT_CONNECTED)
 }
 
-// An agent does what others delegate to it. A skill says as much as it likes, and
-// what it returns is the result.
+// An agent does work that other agents delegate to it. The return value of a skill is the
+// result.
 func ExampleConn_Serve() {
 	conn, peer := agents.Pipe()
 	go func() { // the orchestrator's part
@@ -115,7 +115,7 @@ func ExampleConn_Serve() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) // what was left unfinished must not look done
+		os.Exit(1) // unfinished tasks must not count as done
 	}
 	// Output:
 	// input_required Rye or wheat?
@@ -124,7 +124,7 @@ func ExampleConn_Serve() {
 	// task sign: this agent has no skill for paint (CAPABILITY_NOT_FOUND)
 }
 
-// A skill delegates a part of its job, which stays in the same trace.
+// A skill delegates a part of its job. The part stays in the same trace.
 func ExampleDelegated_Delegate() {
 	conn, peer := agents.Pipe()
 	go func() {
@@ -147,7 +147,7 @@ func ExampleDelegated_Delegate() {
 			}
 			flour, err := part.Wait(ctx)
 			if err != nil {
-				return nil, err // whose code and details are those of the job then
+				return nil, err // the job fails with its code and details
 			}
 			return map[string]any{"bread of": flour.Result}, nil
 		},

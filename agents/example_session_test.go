@@ -10,13 +10,13 @@ import (
 	"orchestrator/wire/session"
 )
 
-// kitchen is who an agent of the examples is; an agent that the orchestrator has
-// started leaves it empty.
+// kitchen returns the identity of an agent in the examples. An agent started by the orchestrator
+// uses an empty Identity.
 func kitchen(who session.Agent) agents.Identity {
 	return agents.Identity{Agent: who.AgentID, Type: who.AgentType, Session: "kitchen"}
 }
 
-// An architect has a task done, reviewed, and revised until it is approved.
+// An architect assigns a task, has it reviewed, and has it revised until it is approved.
 func ExampleArchitect_Deliver() {
 	conn, peer := agents.Pipe() // agents.Stdio() in an agent
 	go func() {                 // the others' part
@@ -58,8 +58,8 @@ func ExampleArchitect_Deliver() {
 	// <nil>
 }
 
-// A developer does one task after the other. That it has each, and what came of
-// it, is told by itself.
+// A developer does one task after another. The SDK acknowledges each task and reports its
+// outcome.
 func ExampleSession_Develop() {
 	conn, peer := agents.Pipe()
 	go func() { // the architect's part, and the orchestrator's
@@ -88,7 +88,7 @@ func ExampleSession_Develop() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) // what was left unfinished must not look done
+		os.Exit(1) // unfinished tasks must not count as done
 	}
 	// Output:
 	// acknowledgment in chain
@@ -96,8 +96,8 @@ func ExampleSession_Develop() {
 	// task_completion in chain
 }
 
-// A reviewer judges what it is asked to. The checks of the request are commands of
-// somebody else: nobody but the reviewer decides whether they are run.
+// A reviewer answers review requests. The checks in a request are commands written by another
+// agent, so only the reviewer decides whether to run them.
 func ExampleSession_Review() {
 	conn, peer := agents.Pipe()
 	go func() {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A worker is one call. Its handler may ask and tell as it likes.
+// A worker needs one call. Its handler may send requests and events.
 func ExampleConn_Work() {
 	conn, peer := agents.Pipe() // agents.Stdio() in an agent
 	go func() {                 // the orchestrator's part
@@ -36,12 +36,12 @@ func ExampleConn_Work() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) // what was left unfinished must not look done
+		os.Exit(1) // unfinished tasks must not count as done
 	}
 	// Output: complete-task {"taskId":"task-1","result":"Hello, Ann"}
 }
 
-// An agent that has a name among the actors deals with its mail beside its tasks.
+// An agent that is an actor of the bus handles mail beside its tasks.
 func ExampleWorker_mail() {
 	conn, peer := agents.Pipe()
 	go func() { // the orchestrator's part
@@ -55,7 +55,7 @@ func ExampleWorker_mail() {
 				fmt.Println("to GO: it failed")
 			case "ack-messages":
 				fmt.Println("dealt with", string(request.Payload))
-			case "heartbeat": // now and then every minute
+			case "heartbeat": // at once and then every minute
 			}
 			_ = peer.Answer(request.ID, nil)
 		}
@@ -68,7 +68,7 @@ func ExampleWorker_mail() {
 		case wire.TopicDirect:
 			fmt.Println(mail.From, "says", string(mail.Payload))
 		}
-		return nil // which is right for topics that it does not know, too
+		return nil // also right for unknown topics
 	}})
 	fmt.Println(err)
 	// Output:
@@ -79,7 +79,7 @@ func ExampleWorker_mail() {
 	// <nil>
 }
 
-// Whatever the orchestrator offers can be asked for by its name.
+// Ask sends any request of the orchestrator by its name.
 func ExampleConn_Ask() {
 	conn, peer := agents.Pipe()
 	go func() {
@@ -104,7 +104,7 @@ func ExampleConn_Ask() {
 	// UNAUTHORIZED - issue-key is for operators
 }
 
-// An agent that wants to hear everything listens for itself.
+// News yields all notices to an agent that handles them itself.
 func ExampleConn_News() {
 	conn, peer := agents.Pipe()
 	go func() {
@@ -129,7 +129,7 @@ func ExampleConn_News() {
 	// goodbye
 }
 
-// Events are told and not answered.
+// Events have no answer. Progress refuses an invalid one.
 func ExampleConn_Progress() {
 	conn, peer := agents.Pipe()
 	defer peer.Close()

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked is a task whose agent asked a person, and perhaps was answered.
+// asked returns the details of a task whose agent has asked a person. An empty answer means that
+// it waits.
 func asked(id, answer string) wire.Details {
 	help := &wire.Help{QuestionID: id, Question: "why?", Answer: answer}
 	if answer != "" {
@@ -20,12 +21,12 @@ func asked(id, answer string) wire.Details {
 	return wire.Details{Help: help}
 }
 
-// needy is a handler that asks for help, and returns the answer.
+// needy is a handler that asks for help and returns the answer.
 func needy(ctx context.Context, job *agents.Job) (any, error) {
 	return job.Help(ctx, "why?", map[string]int{"n": 1})
 }
 
-// inNeed brings a task to where its agent waits for a person.
+// inNeed brings a task to the state in which its agent waits for a person.
 func (t *talk) inNeed() {
 	t.Helper()
 	t.notify(agents.TaskAssigned, "task-x")
@@ -79,8 +80,7 @@ func TestHelpThatDoesNotCome(t *testing.T) {
 	})
 }
 
-// TestUpdates: a handler hears all that is said of its task, from the first word
-// on, and nothing of others.
+// TestUpdates checks that a handler receives all updates of its own task, from the first on.
 func TestUpdates(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.workingAs(agents.Worker{Do: func(ctx context.Context, job *agents.Job) (any, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a stranger's words must survive, digit for digit.
+// delicate is JSON that must pass through unchanged, digit for digit.
 const delicate = `{"n":12345678901234567890,"f":1.10,"html":"<a&b>","esc":"\u003c","same":1,"same":2}`
 
 func TestPayloadsGoAndComeAsTheyAre(t *testing.T) {
@@ -65,7 +65,8 @@ func TestLargeLines(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoMessageIsPassedOver: the agent is still there after all of it.
+// TestWhatIsNoMessageIsPassedOver checks that an agent ignores lines that are not messages to
+// it.
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.asking(t.Context(), "x")

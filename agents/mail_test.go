@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// letter is mail as it is kept.
+// letter is a message as the bus stores it.
 var letter = wire.Mail{
 	Seq: 42, From: "GO", To: "HO:h1", Topic: "task.assigned", Payload: wire.Raw(delicate), ReplyTo: number(41),
 	CreatedAt: "2026-03-30T09:15:00.123Z",

@@ -15,9 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// talk is a conversation between an agent and a test that plays the
-// orchestrator, in a time of its own: a talk in which everybody waits for
-// everybody fails.
+// A talk is a connection between an agent and a test that plays the orchestrator. It runs in a
+// synctest bubble, so a deadlock fails the test.
 type talk struct {
 	*testing.T
 	agent *agents.Conn
@@ -34,7 +33,7 @@ func converse(t *testing.T, about func(t *talk)) {
 	})
 }
 
-// request expects the agent to ask for an operation.
+// request expects a request for an operation and returns it.
 func (t *talk) request(operation string) *wire.Request {
 	t.Helper()
 	request, err := t.peer.Request()
@@ -44,7 +43,7 @@ func (t *talk) request(operation string) *wire.Request {
 	return request
 }
 
-// report expects the agent to tell of an event.
+// report expects an event and returns it.
 func (t *talk) report(name string) *wire.AgentEvent {
 	t.Helper()
 	line, message, err := t.peer.Hear()
@@ -70,7 +69,7 @@ func (t *talk) notify(name, task string) {
 	require.NoError(t, t.peer.Notify(name, wire.TaskNotice{TaskID: task, Reason: "for a test"}))
 }
 
-// asking asks for a task in the background and returns where the outcome goes.
+// asking sends get-task in the background and returns the channel of its outcome.
 func (t *talk) asking(ctx context.Context, id string) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {

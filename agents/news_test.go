@@ -45,8 +45,8 @@ func TestNews(t *testing.T) {
 	})
 }
 
-// TestNewsThatNobodyTakesHoldsUpNothing: answers come past any number of
-// notices, and none of those is lost.
+// TestNewsThatNobodyTakesHoldsUpNothing checks that unread notices do not delay answers, and
+// that none of them is lost.
 func TestNewsThatNobodyTakesHoldsUpNothing(t *testing.T) {
 	converse(t, func(t *talk) {
 		const many = 10_000

@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestOperations: what each operation says is what the orchestrator reads, and
-// what it answers arrives.
+// TestOperations checks that the orchestrator can read the request of each method, and that the
+// method returns the answer.
 func TestOperations(t *testing.T) {
 	task := taskNamed("one")
 	for operation, each := range map[string]exchange{
@@ -78,8 +78,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// exchange is what is asked, what the orchestrator makes of it and answers, and
-// what comes of that.
+// An exchange is a request, the payload that the orchestrator reads, its answer, and the value
+// that the method returns.
 type exchange struct {
 	ask    func(t *talk) (any, error)
 	want   any
@@ -135,7 +135,7 @@ func readRequest(operation string, payload []byte) (any, *wire.Error) {
 	return wire.ReadRequest(operation, payload, 64)
 }
 
-// asHeard is a task on the other side: its lists are never missing.
+// asHeard returns a task as the agent decodes it: its lists are never nil.
 func asHeard(reply *wire.TaskReply) wire.Task {
 	task := reply.Task
 	task.RequiredCapabilities, task.Dependencies = []string{}, []string{}

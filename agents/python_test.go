@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPython runs the tests of the SDK for Python, which play the same dialogues
-// as TestDialogues.
+// TestPython runs the tests of the Python SDK, which play the same dialogues as TestDialogues.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil && os.Getenv("CI") == "" {

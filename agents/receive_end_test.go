@@ -16,8 +16,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TestMailThatIsInterrupted: what was not dealt with is not acknowledged, nor is
-// what is behind it begun.
+// TestMailThatIsInterrupted checks that an interrupted message is not acknowledged and that the
+// next one is not begun.
 func TestMailThatIsInterrupted(t *testing.T) {
 	for name, end := range map[string]func(t *talk){
 		"shutdown":  func(t *talk) { require.NoError(t, t.peer.Notify(agents.Shutdown, nil)) },
@@ -30,7 +30,7 @@ func TestMailThatIsInterrupted(t *testing.T) {
 						t.Errorf("was given %v", mail)
 					}
 					<-ctx.Done()
-					<-time.After(time.Second) // it takes its time, and is waited for
+					<-time.After(time.Second) // the agent waits for a slow handler
 					return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 				})
 				began := time.Now()
@@ -48,12 +48,12 @@ func TestMailThatIsInterrupted(t *testing.T) {
 		})
 		t.post(message(5, "a"))
 		t.request("query-tasks")
-		t.leaves(done) // nobody will ever answer, which is no fault of the message
+		t.leaves(done) // there will be no answer, which is not an error of the message
 	})
 }
 
-// TestMailThatIsDoneAtTheEnd: at a shutdown what is said is heard, but not
-// answered.
+// TestMailThatIsDoneAtTheEnd checks that acknowledgments are still sent during a shutdown, when
+// stdin is closed and no answer can arrive.
 func TestMailThatIsDoneAtTheEnd(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.reading(func(ctx context.Context, _ wire.Mail) error {
@@ -81,8 +81,8 @@ func TestMailThatIsDoneAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestMailThatWasLeftIsNotLost: a run is told of a message once, though it may
-// call WorkAs again.
+// TestMailThatWasLeftIsNotLost checks that unhandled mail is passed to a later WorkAs, because
+// the orchestrator delivers it only once to a run.
 func TestMailThatWasLeftIsNotLost(t *testing.T) {
 	converse(t, func(t *talk) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -138,7 +138,8 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsAsOftenAsWanted: the orchestrator says how far apart they are.
+// TestHeartbeatsAsOftenAsWanted checks that the agent uses the interval that the orchestrator
+// asks for.
 //
 // Rows: E-65.
 func TestHeartbeatsAsOftenAsWanted(t *testing.T) {
@@ -165,7 +166,8 @@ func TestHeartbeatsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestMailForThoseWhoWantNone: it is theirs to poll.
+// TestMailForThoseWhoWantNone checks that an agent without a Mail function ignores notices of
+// mail.
 func TestMailForThoseWhoWantNone(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.working(t.Context(), untilStopped)

@@ -16,8 +16,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// reading runs WorkAs with a Mail in the background, hears that the agent is
-// there, and returns where the outcome goes.
+// reading calls WorkAs with a Mail function in the background, expects the first heartbeat, and
+// returns the channel of the error.
 func (t *talk) reading(mail func(context.Context, wire.Mail) error) <-chan error {
 	t.Helper()
 	done := t.workingAs(agents.Worker{Do: summary, Mail: mail, Beat: 1000 * time.Hour})
@@ -31,12 +31,12 @@ func (t *talk) beats() {
 	t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now())})
 }
 
-// message is mail for the agent.
+// message returns mail to the agent.
 func message(seq int64, topic string) wire.Mail {
 	return wire.Mail{Seq: seq, From: "GO", To: "HO:h1", Topic: topic, Payload: wire.Raw("{}"), CreatedAt: "2026-03-30T09:15:00.123Z"}
 }
 
-// post tells the agent of its mail, and waits until it has taken that in.
+// post delivers mail to the agent and waits until the agent is idle.
 func (t *talk) post(mail ...wire.Mail) {
 	t.Helper()
 	for _, each := range mail {
@@ -45,14 +45,14 @@ func (t *talk) post(mail ...wire.Mail) {
 	synctest.Wait()
 }
 
-// acks expects the agent to acknowledge a message.
+// acks expects the acknowledgment of a message.
 func (t *talk) acks(seq int64) {
 	t.Helper()
 	t.answer(t.settled("ack-messages", fmt.Sprintf(`{"seq":%d}`, seq)), wire.Acked{Actor: "HO:h1", Cursor: seq})
 }
 
-// fails expects the agent to say that it could not deal with a message, and
-// returns the key with which it does.
+// fails expects the agent to report that it could not handle a message, and returns the
+// idempotency key of the report.
 func (t *talk) fails(seq int64, payload string) (key string) {
 	t.Helper()
 	request := t.request("send-message")
@@ -70,7 +70,7 @@ func (t *talk) fails(seq int64, payload string) (key string) {
 	return letter.Key
 }
 
-// leaves ends the conversation of an agent that has nothing more to say.
+// leaves closes the connection and checks that the agent sends nothing more.
 func (t *talk) leaves(done <-chan error) {
 	t.Helper()
 	t.peer.End()
@@ -92,8 +92,8 @@ func TestMail(t *testing.T) {
 	})
 }
 
-// TestMailGoesOneAfterTheOther: whoever acknowledges a message acknowledges all
-// before it.
+// TestMailGoesOneAfterTheOther checks that messages are handled one by one in order, because
+// acknowledging one acknowledges all before it.
 func TestMailGoesOneAfterTheOther(t *testing.T) {
 	converse(t, func(t *talk) {
 		begun, finish := make(chan int64, 10), make(chan struct{})
@@ -114,7 +114,7 @@ func TestMailGoesOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestSlowMailHoldsUpNothing: neither tasks nor any number of notices.
+// TestSlowMailHoldsUpNothing checks that a slow Mail function delays neither tasks nor notices.
 func TestSlowMailHoldsUpNothing(t *testing.T) {
 	converse(t, func(t *talk) {
 		const many = 1000
@@ -187,8 +187,8 @@ func TestMailOnTopicsThatNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestMailThatFails: somebody else should deal with it, and it is told once,
-// though it may fail again in the next run.
+// TestMailThatFails checks that a failed message is reported to GO, with a key that is the same
+// in the next run.
 //
 // Rows: E-61.
 func TestMailThatFails(t *testing.T) {
@@ -253,8 +253,9 @@ func TestMailThatPanics(t *testing.T) {
 	})
 }
 
-// TestFailuresThatFail: mail about them would be the next to fail, for ever. Of a
-// task.failed the bus makes an alert, so that is one of them as well.
+// TestFailuresThatFail checks that no task.failed is sent about a task.failed, because the
+// report could fail in turn. The same holds for alert.fired, which the bus sends for a
+// task.failed.
 func TestFailuresThatFail(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.reading(func(context.Context, wire.Mail) error { return agents.Fatal("X", errors.New("no")) })
@@ -269,7 +270,7 @@ func TestFailuresThatFail(t *testing.T) {
 	})
 }
 
-// TestMailIsAnsweredForPatiently: above the rate limit nothing gets lost.
+// TestMailIsAnsweredForPatiently checks that requests over the rate limit are repeated.
 func TestMailIsAnsweredForPatiently(t *testing.T) {
 	converse(t, func(t *talk) {
 		limited := func(operation string) {
@@ -287,8 +288,8 @@ func TestMailIsAnsweredForPatiently(t *testing.T) {
 	})
 }
 
-// TestMailThatCannotBeAnsweredFor: it is not acknowledged when nobody knows of it,
-// and the next one goes on.
+// TestMailThatCannotBeAnsweredFor checks that a message is not acknowledged if its failure could
+// not be reported, and that the next one is handled.
 func TestMailThatCannotBeAnsweredFor(t *testing.T) {
 	converse(t, func(t *talk) {
 		denied := &wire.Error{Code: wire.CodeDenied, Message: "not you"}

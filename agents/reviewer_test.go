@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// asked has the agent asked for a review.
+// asked sends a review request to the agent.
 func (t *talk) asked(id, review, task string) {
 	t.Helper()
 	t.deliver(spoken{id: id, from: lead, to: judge, kind: session.TypeReviewRequest, payload: agents.ReviewRequest{
@@ -42,7 +42,7 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// TestReviewsThatCannotBeMade: no verdict would be true, so there is none.
+// TestReviewsThatCannotBeMade checks that a failed review sends no verdict.
 func TestReviewsThatCannotBeMade(t *testing.T) {
 	converse(t, func(t *talk) {
 		results := []func() (agents.ReviewResult, error){
@@ -102,7 +102,7 @@ func TestResultsOfReviewsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestReviewsOfWhatIsAborted: nobody wants to know any more.
+// TestReviewsOfWhatIsAborted checks that the review of an aborted task is cancelled.
 func TestReviewsOfWhatIsAborted(t *testing.T) {
 	converse(t, func(t *talk) {
 		why := make(chan error, 2)

@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// asks has the agent ask another one how it is, in the background.
+// asks makes the agent send a status query to another one, in the background.
 func (t *talk) asks(s *agents.Session, whom session.Agent, task string) <-chan *agents.Sent {
 	done := make(chan *agents.Sent, 1)
 	go func() {
@@ -38,7 +38,7 @@ func (t *talk) asks(s *agents.Session, whom session.Agent, task string) <-chan *
 	return done
 }
 
-// queried expects it to, and says about which task.
+// queried expects a status query and returns it with its task.
 func (t *talk) queried() (said *agents.Said, task string) {
 	t.Helper()
 	var about agents.StatusQuery
@@ -46,22 +46,22 @@ func (t *talk) queried() (said *agents.Said, task string) {
 	return said, about.TaskID
 }
 
-// requireAfter requires that it has taken a while, and a little longer.
+// requireAfter requires that at least wait has passed, and not much more.
 func requireAfter(t *talk, since time.Time, wait time.Duration) {
 	t.Helper()
 	require.GreaterOrEqual(t, time.Since(since), wait)
 	require.LessOrEqual(t, time.Since(since), wait+wait/4)
 }
 
-// requireNoMore waits long enough for what might be said yet.
+// requireNoMore requires that the agent sends nothing in the next hour.
 func requireNoMore(t *talk) {
 	t.Helper()
 	<-time.After(time.Hour)
 	requireSilence(t)
 }
 
-// TestSaidAgain: a message over the limit is said again, the same line, and what is
-// said after it waits; nobody is told.
+// TestSaidAgain checks that a message over the rate limit is repeated as the same line. Later
+// messages wait, and the caller gets no error.
 func TestSaidAgain(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)
@@ -69,7 +69,7 @@ func TestSaidAgain(t *testing.T) {
 		first, _ := t.queried()
 		since := time.Now()
 		t.undeliver(first, tooMuch)
-		t.undeliver(first, tooMuch) // somebody who says things twice is refused twice
+		t.undeliver(first, tooMuch) // a duplicate refusal
 		after := t.asks(s, judge, "b")
 		for _, wait := range []time.Duration{1, 2, 4} {
 			again, _ := t.queried()
@@ -89,8 +89,8 @@ func TestSaidAgain(t *testing.T) {
 	})
 }
 
-// TestSaidAgainInOrder: in the order in which it was said first, however it is
-// refused, and less of it at a time when too much of it is.
+// TestSaidAgainInOrder checks that refused messages are repeated in their original order, and
+// fewer at a time if too many are refused.
 func TestSaidAgainInOrder(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)
@@ -109,7 +109,7 @@ func TestSaidAgainInOrder(t *testing.T) {
 			again, task := t.queried()
 			require.Equal(t, fmt.Sprint(n), task)
 			rounds[time.Now()]++
-			if n >= 10 { // that are taken
+			if n >= 10 { // these are accepted
 				t.undeliver(again, tooMuch)
 			}
 		}
@@ -124,7 +124,7 @@ func TestSaidAgainInOrder(t *testing.T) {
 	})
 }
 
-// TestSaidOftenEnough: that it was refused is told when it is given up.
+// TestSaidOftenEnough checks that the refusal is reported when the message is given up.
 func TestSaidOftenEnough(t *testing.T) {
 	for name, why := range map[string]*wire.Error{"too much": tooMuch, "a crowd": crowded} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestSaidOftenEnough(t *testing.T) {
 	}
 }
 
-// TestCrowds: what is for somebody who has a lot to take waits, and nothing else.
+// TestCrowds checks that only messages to an agent with a full mailbox wait.
 func TestCrowds(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)
@@ -164,7 +164,7 @@ func TestCrowds(t *testing.T) {
 	})
 }
 
-// TestWhoeverWaitsMayStop: behind what is said again.
+// TestWhoeverWaitsMayStop checks that a context ends the wait behind repeated messages.
 func TestWhoeverWaitsMayStop(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)
@@ -181,8 +181,8 @@ func TestWhoeverWaitsMayStop(t *testing.T) {
 	})
 }
 
-// TestSaidAgainAtTheEnd: an agent does not go before it has said again what was
-// refused, nor does its connection.
+// TestSaidAgainAtTheEnd checks that an agent repeats refused messages before it exits and before
+// its connection closes.
 func TestSaidAgainAtTheEnd(t *testing.T) {
 	for name, ends := range map[string]func(t *talk){
 		"shutdown": func(t *talk) { require.NoError(t, t.peer.Notify(agents.Shutdown, nil)) },
@@ -206,7 +206,7 @@ func TestSaidAgainAtTheEnd(t *testing.T) {
 			})
 		})
 	}
-	converse(t, func(t *talk) { // and the one that has no role
+	converse(t, func(t *talk) { // an agent without a role
 		t.asks(t.as(lead), coder, "a")
 		said, _ := t.queried()
 		t.undeliver(said, tooMuch)
@@ -216,7 +216,7 @@ func TestSaidAgainAtTheEnd(t *testing.T) {
 		require.Equal(t, "a", task)
 		require.NoError(t, <-gone)
 	})
-	converse(t, func(t *talk) { // and the one that is heard no more
+	converse(t, func(t *talk) { // an agent whose output is closed
 		t.asks(t.as(lead), coder, "a")
 		said, _ := t.queried()
 		t.undeliver(said, tooMuch)
@@ -225,7 +225,7 @@ func TestSaidAgainAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestLinesThatAreGone: so much is not kept for being said again.
+// TestLinesThatAreGone checks that lines beyond the memory limit are not kept for repetition.
 func TestLinesThatAreGone(t *testing.T) {
 	converse(t, func(t *talk) {
 		s, long := t.as(lead), strings.Repeat("long ", 5<<20/5)
@@ -252,7 +252,8 @@ func TestLinesThatAreGone(t *testing.T) {
 	})
 }
 
-// TestDevelopersSayItInTheSession: whatever comes of a task, nothing is asked for.
+// TestDevelopersSayItInTheSession checks that a developer reports every outcome as a session
+// message and sends no request.
 func TestDevelopersSayItInTheSession(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.developing(agents.Developer{Do: func(_ context.Context, task *agents.Assigned) (agents.Completion, error) {
@@ -266,7 +267,7 @@ func TestDevelopersSayItInTheSession(t *testing.T) {
 		}})
 		for _, task := range []string{"goes well", "fails", "panics"} {
 			t.say(spoken{from: lead, to: coder, kind: session.TypeTaskAssignment, payload: boil(task)}.line())
-			t.notify(agents.TaskAssigned, task) // which is for those who have it from a queue
+			t.notify(agents.TaskAssigned, task) // meant for workers with tasks from the queue
 			for completed := false; !completed; {
 				line, message, err := t.peer.Hear()
 				require.NoError(t, err)

@@ -46,7 +46,6 @@ type Server struct {
 // Requests that arrive before Serve is called are queued, up to a thousand and 8 MiB. Dropped
 // ones are counted in the log. Serve consumes no notices, so Work, News or a session role may
 // run beside it. Only one Serve may run at a time.
-// News or the roles of a session may go on beside it. There is one Serve at a time.
 func (c *Conn) Serve(ctx context.Context, skills map[string]Skill) error {
 	return c.ServeAs(ctx, Server{Skills: skills})
 }

@@ -18,8 +18,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// serving runs Serve in the background, with one skill, and returns where its outcome
-// goes.
+// serving runs ServeAs with one skill in the background and returns the channel of its error.
 func (t *talk) serving(ctx context.Context, capacity int, skill agents.Skill) <-chan error {
 	done := make(chan error, 1)
 	server := agents.Server{Agent: "baker", Capacity: capacity, Skills: map[string]agents.Skill{"bake": skill}}
@@ -27,7 +26,7 @@ func (t *talk) serving(ctx context.Context, capacity int, skill agents.Skill) <-
 	return done
 }
 
-// hand hands a job to the agent, and waits until it has heard.
+// hand delegates a job to the agent and waits until the agent is idle.
 func (t *talk) hand(id string) {
 	t.Helper()
 	require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: id, Type: "bake"}))
@@ -40,7 +39,7 @@ func (t *talk) act(act wire.TaskAct) {
 	synctest.Wait()
 }
 
-// responds expects the agent to say how a job stands.
+// responds expects a response with a status for a job.
 func (t *talk) responds(id, status string) *agents.Response {
 	t.Helper()
 	line, message, err := t.peer.Hear()
@@ -52,7 +51,7 @@ func (t *talk) responds(id, status string) *agents.Response {
 	return response
 }
 
-// untilOver is a skill that does nothing until it has to stop.
+// untilOver is a skill that waits until its context ends.
 func untilOver(ctx context.Context, _ *agents.Delegated) (any, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
@@ -80,8 +79,8 @@ func TestServeASkillThatPanics(t *testing.T) {
 	})
 }
 
-// Whatever happens at the same time, a job has one final response, and no more are
-// done at a time than the capacity allows.
+// Each job has exactly one final response, and at most as many run at a time as the capacity
+// allows.
 func TestServeManyAtATime(t *testing.T) {
 	const jobs, capacity = 300, 7
 	converse(t, func(t *talk) {
@@ -98,7 +97,7 @@ func TestServeManyAtATime(t *testing.T) {
 			_ = job.Progress("at work")
 			enter(-1)
 			if _, err := job.Ask(ctx, "Which?"); err != nil {
-				return nil, err // one that is cancelled has no place
+				return nil, err // a cancelled job has no place
 			}
 			enter(+1)
 			defer enter(-1)
@@ -116,7 +115,7 @@ func TestServeManyAtATime(t *testing.T) {
 			require.NoError(t, err)
 			r, wrong := wire.ReadTaskResponse([]byte(line), 100)
 			require.Nil(t, wrong, line)
-			if end := ends[r.ID]; end != "" { // somebody has asked after its end
+			if end := ends[r.ID]; end != "" { // the status was requested after its end
 				require.Equal(t, end, r.Status, line)
 				continue
 			}
@@ -140,7 +139,7 @@ func TestServeManyAtATime(t *testing.T) {
 	})
 }
 
-// A job that comes to its end at the moment at which it is cancelled has one, too.
+// A job has one final response even if it ends at the moment of its cancellation.
 func TestServeTheEndAndItsCancellation(t *testing.T) {
 	for range 50 {
 		converse(t, func(t *talk) {
@@ -179,7 +178,7 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 		t.responds("a", wire.ResponseCompleted)
 		require.Equal(t, enough, <-done)
 
-		done = t.serving(t.Context(), 0, untilOver) // the connection goes on, and remembers
+		done = t.serving(t.Context(), 0, untilOver) // the connection stays open and remembers jobs
 		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus})
 		require.Equal(t, `"in time"`, string(t.responds("a", wire.ResponseCompleted).Result))
 		t.hand("c")
@@ -189,7 +188,7 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// Whoever asks is answered until the last skill has returned.
+// Status requests are answered until the last skill has returned.
 func TestServeAfterItsContextEnds(t *testing.T) {
 	converse(t, func(t *talk) {
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -230,8 +229,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// What is known of jobs that are over is bounded, and what is asked while nobody
-// serves is too.
+// The memory for ended jobs is bounded, and so is the one for messages that arrive while the
+// agent does not serve.
 func TestServeForALongTime(t *testing.T) {
 	converse(t, func(t *talk) {
 		for range 1000 {
@@ -256,7 +255,7 @@ func TestServeForALongTime(t *testing.T) {
 		t.responds("a", wire.ResponseCompleted)
 		t.hand("b")
 		t.responds("b", wire.ResponseCompleted)
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus}) // it is forgotten
+		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus}) // the request is dropped
 		t.act(wire.TaskAct{ID: "b", Type: wire.ActStatus})
 		t.responds("b", wire.ResponseCompleted)
 		for i := range 5000 {
@@ -295,7 +294,7 @@ func TestWhatASkillMaySay(t *testing.T) {
 		require.Equal(t, "Which?", t.responds("a", wire.ResponseInputRequired).Question)
 		job := <-jobs
 		require.NoError(t, job.Progress("which is not said while it asks"))
-		t.responds("a", wire.ResponseInProgress) // it goes on without
+		t.responds("a", wire.ResponseInProgress) // the job goes on without input
 		require.Equal(t, &wire.TaskFault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true}, t.responds("a", wire.ResponseFailed).Fault)
 		synctest.Wait()
 		require.EqualError(t, job.Progress(""), "the task is over")
@@ -307,7 +306,7 @@ func TestWhatASkillMaySay(t *testing.T) {
 	})
 }
 
-// One question is asked at a time.
+// Concurrent questions of a job are asked one at a time.
 func TestTwoWhoAsk(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
@@ -334,13 +333,13 @@ func TestTwoWhoAsk(t *testing.T) {
 	})
 }
 
-// A job that is asked for again and again begins when the first skill has returned.
+// A job that is cancelled and delegated again begins when the first skill has returned.
 func TestAJobThatIsCancelledAgainAndAgain(t *testing.T) {
 	converse(t, func(t *talk) {
 		let, count := make(chan struct{}), make(chan int, 10)
 		done := t.serving(t.Context(), 0, func(_ context.Context, job *agents.Delegated) (any, error) {
 			count <- len(count)
-			<-let // it does not look at its context
+			<-let // ignores its context
 			return "bread", nil
 		})
 		for range 3 {

@@ -21,7 +21,7 @@ var (
 	judge = agents.ReviewerID("judge")
 )
 
-// as opens a session for the agent of a talk.
+// as opens a session as the given agent.
 func (t *talk) as(who session.Agent) *agents.Session {
 	t.Helper()
 	s, err := t.agent.OpenSession(agents.Identity{Agent: who.AgentID, Type: who.AgentType, Session: "kitchen"})
@@ -29,7 +29,7 @@ func (t *talk) as(who session.Agent) *agents.Session {
 	return s
 }
 
-// spoken is a message that somebody else of the session says.
+// A spoken value is a message from another agent of the session.
 type spoken struct {
 	id, chain, replyTo string
 	seq                int64
@@ -38,7 +38,7 @@ type spoken struct {
 	payload            any
 }
 
-// line spells it as the orchestrator delivers it.
+// line returns the message as the orchestrator delivers it.
 func (m spoken) line() string {
 	if m.id == "" {
 		m.id = uuid.NewString()
@@ -62,7 +62,7 @@ func (t *talk) deliver(m spoken) {
 	synctest.Wait()
 }
 
-// hears expects the agent to say a message of a type, and reads it.
+// hears expects a session message of a type and reads its payload.
 func (t *talk) hears(kind string, into any) *agents.Said {
 	t.Helper()
 	said, err := t.peer.Said()
@@ -81,7 +81,7 @@ func (t *talk) undeliver(said *agents.Said, why *wire.Error) {
 	synctest.Wait()
 }
 
-// doing runs something in the background and returns where its outcome goes.
+// doing runs a function in the background and returns the channel of its error.
 func doing(do func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -136,8 +136,8 @@ func TestSessionVerbs(t *testing.T) {
 	})
 }
 
-// TestAnswersKeepTheChain: what answers a message belongs together with it, and
-// comes after it.
+// TestAnswersKeepTheChain checks that an answer has the chain of its message and a higher
+// sequence number.
 func TestAnswersKeepTheChain(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(coder)
@@ -173,7 +173,8 @@ func TestAnswersKeepTheChain(t *testing.T) {
 	})
 }
 
-// TestSessionsRefuseWhatMakesNoSense: at once, and nothing is said.
+// TestSessionsRefuseWhatMakesNoSense checks that invalid messages are refused at once and not
+// sent.
 func TestSessionsRefuseWhatMakesNoSense(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)

@@ -12,7 +12,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// TestTalk: each message is heard once, in order, and a line that is none is not.
+// TestTalk checks that each message is received once and in order, and that other lines are
+// skipped.
 func TestTalk(t *testing.T) {
 	converse(t, func(t *talk) {
 		query := spoken{from: lead, to: coder, kind: session.TypeStatusQuery, payload: map[string]any{}}
@@ -22,7 +23,7 @@ func TestTalk(t *testing.T) {
 			t.say(query.line())
 			t.notify(agents.TaskUpdated, "kettle")
 		}
-		query.from, query.id = judge, "msg-1" // whose first one it is
+		query.from, query.id = judge, "msg-1" // the first message of judge
 		t.say(query.line())
 		query.id = "no id"
 		t.say(query.line())
@@ -41,7 +42,7 @@ func TestTalk(t *testing.T) {
 	})
 }
 
-// TestTalkForgetsTheOldest: what a connection remembers has a bound.
+// TestTalkForgetsTheOldest checks that a connection remembers a bounded number of message ids.
 func TestTalkForgetsTheOldest(t *testing.T) {
 	converse(t, func(t *talk) {
 		query := spoken{from: lead, to: coder, kind: session.TypeStatusQuery, payload: map[string]any{}}
@@ -61,7 +62,7 @@ func TestTalkForgetsTheOldest(t *testing.T) {
 	})
 }
 
-// TestNumbersOfOthers: whoever checks a message takes 3.0 for a whole number.
+// TestNumbersOfOthers checks that 3.0 is read as an integer, since the schemas allow it.
 func TestNumbersOfOthers(t *testing.T) {
 	converse(t, func(t *talk) {
 		t.deliver(spoken{from: lead, to: coder, kind: session.TypeTaskAssignment, payload: wire.Raw(`{"priority":"low","max_iterations":3.0,"task":{
@@ -78,8 +79,8 @@ func TestNumbersOfOthers(t *testing.T) {
 	})
 }
 
-// TestUndelivered: a message that is tried again may arrive yet; one that is not
-// will not, and whoever said it is told once.
+// TestUndelivered checks that a message that is tried again may still arrive, and that the
+// sender learns once of one that is not.
 func TestUndelivered(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(lead)

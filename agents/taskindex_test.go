@@ -16,10 +16,11 @@ import (
 	"orchestrator/wire/session"
 )
 
-// enough is more tasks than are remembered.
+// enough is a number of tasks beyond the number that is remembered.
 const enough = 9000
 
-// TestTasksThatAreForgotten: one that nobody holds, when there have been many since.
+// TestTasksThatAreForgotten checks that a task to which the program holds no reference is
+// forgotten after many others.
 func TestTasksThatAreForgotten(t *testing.T) {
 	converse(t, func(t *talk) {
 		lone, many := make(chan struct{}), make(chan struct{})
@@ -56,8 +57,8 @@ func TestTasksThatAreForgotten(t *testing.T) {
 	})
 }
 
-// TestTidingsThatNobodyLooksFor: there are no more than some of a kind, and a
-// completion is still there.
+// TestTidingsThatNobodyLooksFor checks that the number of unread messages of a kind is bounded,
+// and that a completion is kept.
 func TestTidingsThatNobodyLooksFor(t *testing.T) {
 	converse(t, func(t *talk) {
 		look := make(chan struct{})
@@ -92,7 +93,7 @@ func TestTidingsThatNobodyLooksFor(t *testing.T) {
 	})
 }
 
-// busy is a context whose owner does something else before waiting for it.
+// A busy context runs a function of the test before its owner waits for it.
 type busy struct {
 	context.Context
 	with chan func() // at most one
@@ -107,9 +108,10 @@ func (b busy) Done() <-chan struct{} {
 	return b.Context.Done()
 }
 
-// TestTheLastWordInTheLastMoment: what has come counts, though the time for it is up.
+// TestTheLastWordInTheLastMoment checks that a result that has arrived counts, even if the
+// context ends at the same time.
 func TestTheLastWordInTheLastMoment(t *testing.T) {
-	for range 20 { // for it is a matter of luck which of the two is seen first
+	for range 20 { // it depends on chance which of the two is seen first
 		converse(t, func(t *talk) {
 			with := make(chan func(), 1)
 			done := t.leading(func(ctx context.Context, a *agents.Architect) error {
@@ -133,7 +135,8 @@ func TestTheLastWordInTheLastMoment(t *testing.T) {
 	}
 }
 
-// TestNumbersFarAhead: nobody makes an agent run out of numbers.
+// TestNumbersFarAhead checks that high sequence numbers of others do not exhaust an agent's
+// numbers.
 func TestNumbersFarAhead(t *testing.T) {
 	converse(t, func(t *talk) {
 		s := t.as(coder)

@@ -10,8 +10,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TestOperationsOnTasks is TestOperations for what is done with tasks beside the
-// published requests.
+// TestOperationsOnTasks is TestOperations for the requests on tasks that are extensions.
 func TestOperationsOnTasks(t *testing.T) {
 	task, name := taskNamed("one"), "new"
 	list := &wire.TaskList{Tasks: []wire.Task{task.Task}}
@@ -97,7 +96,7 @@ func TestOperationsOnTasks(t *testing.T) {
 	}
 }
 
-// TestOperationsOnServers is the same for agents that are called servers.
+// TestOperationsOnServers is TestOperations for requests of servers.
 func TestOperationsOnServers(t *testing.T) {
 	server := wire.Server{ServerID: "s1", Name: "a", Status: "online", Repos: wire.Raw(`{}`)}
 	can := &wire.Capabilities{Document: wire.Raw(`{"languages":["go"]}`)}
@@ -126,7 +125,7 @@ func TestPlansAndQuestionsThatCannotBeTold(t *testing.T) {
 	})
 }
 
-// TestResults: what is made here is what the orchestrator looks into.
+// TestResults checks that the results built by the SDK are those that the orchestrator reads.
 func TestResults(t *testing.T) {
 	for name, each := range map[string]struct {
 		result agents.Result

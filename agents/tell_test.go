@@ -46,7 +46,8 @@ func TestEventsOnTheLine(t *testing.T) {
 	}
 }
 
-// TestWrongEventsAreSaidHere: the orchestrator would keep silent about them.
+// TestWrongEventsAreSaidHere checks that the SDK refuses invalid events, because the
+// orchestrator does not answer them.
 func TestWrongEventsAreSaidHere(t *testing.T) {
 	converse(t, func(t *talk) {
 		require.EqualError(t, t.agent.Progress("task-1", 75, ""), "event progress: progress must be from 0 to 1")

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypeScript plays the dialogues with the SDK for TypeScript, and runs its other
-// tests and the examples of its README. They are made into JavaScript here, so that
-// node is all they need; whether the types are right is for tsc to say.
+// TestTypeScript plays the dialogues with the TypeScript SDK, and runs its other tests and the
+// examples of its README. The code is compiled to JavaScript, so only node is needed. Types are
+// not checked; tsc does that.
 func TestTypeScript(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil && os.Getenv("CI") == "" {
@@ -39,7 +39,7 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
-// typeScriptExamples writes each example of the README into a file of its own.
+// typeScriptExamples writes each example of the README to a file and returns the files.
 func typeScriptExamples(t *testing.T) []string {
 	t.Helper()
 	readme, err := os.ReadFile("typescript/README.md")
@@ -54,8 +54,8 @@ func typeScriptExamples(t *testing.T) []string {
 	return files
 }
 
-// buildTypeScript makes a file of JavaScript of each file of TypeScript, with the SDK in
-// it, and returns where they are.
+// buildTypeScript compiles each TypeScript file, bundled with the SDK, and returns the
+// JavaScript files.
 func buildTypeScript(t *testing.T, files []string, folder string) []string {
 	t.Helper()
 	sdk, err := filepath.Abs("typescript/src/index.ts")

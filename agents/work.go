@@ -40,13 +40,12 @@ type Worker struct {
 	// The code is that of a Fatal, FAILED for other errors, and PANIC for a panic. The failure
 	// of a task.failed or of a bus notice is only logged, because reporting it could go on for
 	// ever.
-	// When the agent has to go and Mail returns the error of its context or of a
+	//
 	// A message is not acknowledged if Mail returns the error of its context or of a request
 	// because the agent shuts down. The next run gets it again, also if the agent dies right
 	// after Mail has returned. So Mail must be safe to repeat.
 	// If Mail is nil, messages are ignored and not acknowledged.
 	Mail func(ctx context.Context, mail wire.Mail) error
-	// Beat is how long it is from one heartbeat to the next; when it is 0, as long
 	// Beat is the interval between heartbeats; 0 means the orchestrator's. Heartbeats are sent
 	// only if Mail is set. An actor counts as missing after three minutes without one.
 	Beat time.Duration

@@ -14,15 +14,14 @@ import (
 	"orchestrator/wire"
 )
 
-// working runs Work in the background and returns where its outcome goes.
+// working runs Work in the background and returns the channel of its error.
 func (t *talk) working(ctx context.Context, do agents.Handler) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- t.agent.Work(ctx, do) }()
 	return done
 }
 
-// assign gives the agent a task, hands it over when it is asked for, and waits
-// until it is at work.
+// assign assigns a task to the agent, answers its get-task, and waits until the handler runs.
 func (t *talk) assign(name string) {
 	t.Helper()
 	t.notify(agents.TaskAssigned, "task-"+name)
@@ -32,7 +31,7 @@ func (t *talk) assign(name string) {
 	synctest.Wait()
 }
 
-// settled expects the agent to say what became of a task.
+// settled expects a request with this payload, such as the outcome of a task.
 func (t *talk) settled(operation, payload string) *wire.Request {
 	t.Helper()
 	request := t.request(operation)
@@ -40,7 +39,7 @@ func (t *talk) settled(operation, payload string) *wire.Request {
 	return request
 }
 
-// untilStopped is a handler that does nothing until it has to stop.
+// untilStopped is a handler that waits until its context ends.
 func untilStopped(ctx context.Context, _ wire.Task) (any, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
@@ -59,7 +58,7 @@ func TestWork(t *testing.T) {
 		"no word":    {err: errors.New(" "), operation: "fail-task", report: `{"taskId":"task-x","error":"it failed without a word"}`},
 		"no sense": {
 			result: func() {}, operation: "fail-task",
-			report: `{"taskId":"task-x","error":"its result cannot be told: spelling func(): `, // the library's words vary
+			report: `{"taskId":"task-x","error":"its result cannot be told: spelling func(): `, // the rest varies by Go version
 		},
 		"no text": {
 			result: wire.Raw(`"\ud800"`), operation: "fail-task",
@@ -94,7 +93,7 @@ func TestWorkAtSeveralTasks(t *testing.T) {
 		})
 		t.assign("one")
 		t.assign("two")
-		t.notify(agents.TaskAssigned, "task-one") // again, which changes nothing
+		t.notify(agents.TaskAssigned, "task-one") // again, which has no effect
 		synctest.Wait()
 		close(finish["two"])
 		t.answer(t.settled("complete-task", `{"taskId":"task-two","result":"two"}`), taskNamed("two"))
@@ -111,7 +110,7 @@ func TestWorkThatIsCancelled(t *testing.T) {
 		done := t.working(t.Context(), func(ctx context.Context, task wire.Task) (any, error) {
 			<-ctx.Done()
 			why <- context.Cause(ctx)
-			<-let // it takes its time
+			<-let // a slow handler
 			return nil, nil
 		})
 		t.assign("x")
@@ -121,7 +120,7 @@ func TestWorkThatIsCancelled(t *testing.T) {
 		require.ErrorIs(t, cause, agents.ErrCancelled)
 		require.EqualError(t, cause, "the task was cancelled: for a test")
 
-		t.assign("x") // while the first handler still stands around
+		t.assign("x") // while the first handler is still running
 		close(let)
 		synctest.Wait()
 		t.notify(agents.TaskCancelled, "task-x")
@@ -132,7 +131,8 @@ func TestWorkThatIsCancelled(t *testing.T) {
 	})
 }
 
-// TestWorkThatEndedBeforeItBegan: an assignment may be old news.
+// TestWorkThatEndedBeforeItBegan checks that a handler is not called for a task that has ended
+// or was cancelled before it began.
 func TestWorkThatEndedBeforeItBegan(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.working(t.Context(), func(context.Context, wire.Task) (any, error) {
@@ -173,8 +173,8 @@ func TestWorkThatPanics(t *testing.T) {
 	})
 }
 
-// TestTheLastWords: at a shutdown stdin is closed, and what is said is heard but
-// not answered.
+// TestTheLastWords checks that the outcome is still sent during a shutdown, when stdin is closed
+// and no answer can arrive.
 func TestTheLastWords(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.working(t.Context(), func(ctx context.Context, task wire.Task) (any, error) {
@@ -203,7 +203,7 @@ func TestTheLastWords(t *testing.T) {
 		t.assign("bad")
 		close(finish)
 		t.settled("fail-task", `{"taskId":"task-bad","error":"no luck"}`)
-		t.peer.End() // in the middle of the question
+		t.peer.End() // while the request waits for its answer
 		require.NoError(t, <-done)
 	})
 }
@@ -251,7 +251,8 @@ func TestWorkUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// TestWorkAboveTheRateLimit: a result is told again until it is heard.
+// TestWorkAboveTheRateLimit checks that a result over the rate limit is sent again until
+// accepted.
 func TestWorkAboveTheRateLimit(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.working(t.Context(), func(context.Context, wire.Task) (any, error) { return "done", nil })
@@ -262,7 +263,7 @@ func TestWorkAboveTheRateLimit(t *testing.T) {
 		second := t.request("complete-task")
 		require.NotEqual(t, first.ID, second.ID, "the same id would be given the same answer")
 		require.NoError(t, t.peer.Refuse(second.ID, limited))
-		t.peer.End() // while it waits for better times
+		t.peer.End() // while it waits before the next attempt
 		t.settled("complete-task", `{"taskId":"task-x","result":"done"}`)
 		require.NoError(t, <-done)
 	})
@@ -309,8 +310,7 @@ func TestWorkWithoutAVoice(t *testing.T) {
 	})
 }
 
-// requireSilence says that the agent has nothing to say: nobody is in the middle
-// of a write.
+// requireSilence requires that the agent sends nothing and is not blocked in a write.
 func requireSilence(t *talk) {
 	t.Helper()
 	synctest.Wait()

@@ -15,7 +15,8 @@ import (
 // table in testdata: the state of the task afterwards, or why the request was refused. A refused
 // request changes nothing.
 //
-// Rows: .Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
+// Rows.
+// Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
 func TestVerbs(t *testing.T) {
 	var table strings.Builder
 	for _, state := range verbStates {

@@ -87,7 +87,7 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// TestHeartbeatsThatAreNotWanted: mail comes all the same.
+// TestHeartbeatsThatAreNotWanted checks that mail arrives although the bus refuses heartbeats.
 func TestHeartbeatsThatAreNotWanted(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)

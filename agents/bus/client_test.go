@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alone empties the environment of what a client looks for.
+// alone clears the environment variables that a client reads.
 func alone(t *testing.T) {
 	for _, name := range []string{"ORC_ACTOR", "ORC_SOCKET", "ORC_URL", "ORC_TOKEN"} {
 		t.Setenv(name, "")
@@ -93,7 +93,7 @@ func TestAClientThatMakesNoSense(t *testing.T) {
 	require.ErrorContains(t, err, "$ORC_ACTOR")
 }
 
-// TestAClientIsNotSentOn: its token and its mail are for the bus.
+// TestAClientIsNotSentOn checks that a client follows no redirects.
 func TestAClientIsNotSentOn(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusTemporaryRedirect))
 	defer server.Close()

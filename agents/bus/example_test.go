@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An actor that does what it is asked for, and says so.
+// An actor handles mail and reports the outcome of each task.
 func Example() {
-	house := newHouse() // which plays the orchestrator
+	house := newHouse() // plays the orchestrator
 	house.has(wire.TopicTaskAssigned, `{"repo":"shop"}`)
 	house.has(wire.TopicTaskAssigned, `{}`)
 	house.has(wire.TopicDirect, `{"text":"that is all"}`)

@@ -14,28 +14,27 @@ import (
 	"orchestrator/wire/object"
 )
 
-// house is a bus. What it is asked for it does, unless a test has something else
-// in mind, and it notes what happened when.
+// A house is a bus for tests. It carries out requests, unless a test replaces its answers, and
+// logs what happened at which time.
 type house struct {
 	began time.Time
-	// lost is how many answers get lost that say that mail is kept.
+	// lost is the number of confirmations of stored mail that still get lost.
 	lost int
 
 	mu     sync.Mutex
 	other  otherwise
 	mail   []wire.Mail
 	keys   map[string]int64
-	bodies []map[string]any // of what was sent
+	bodies []map[string]any // of send requests
 	acked  int64
 	story  []string
-	tell   map[chan string]bool // the streams that are open
+	tell   map[chan string]bool // the open streams
 }
 
-// otherwise answers a request in another way than the house would; false when it
-// does not.
+// An otherwise answers a request in place of the house. It returns false if it has not answered.
 type otherwise func(w http.ResponseWriter, r *http.Request, what string) bool
 
-// instead has requests answered otherwise; nil: no more.
+// instead sets the function that answers requests; nil restores the default.
 func (h *house) instead(other otherwise) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,14 +45,15 @@ func newHouse() *house {
 	return &house{began: time.Now(), keys: make(map[string]int64), tell: make(map[chan string]bool)}
 }
 
-// say notes what happens.
+// say logs an event with its time.
 func (h *house) say(form string, about ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.story = append(h.story, fmt.Sprintf("%v ", time.Since(h.began))+fmt.Sprintf(form, about...))
 }
 
-// told is what happened since somebody asked last, of one kind if it says which.
+// told returns the events logged since the last call, or those that start with kind. It clears
+// the log.
 func (h *house) told(kind string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,12 +67,12 @@ func (h *house) told(kind string) []string {
 	return story
 }
 
-// has gets mail that a test wants to be there.
+// has stores a message from GO to HO:h1 and returns its number.
 func (h *house) has(topic string, payload string) int64 {
 	return h.keep(wire.SendMessage{From: "GO", To: "HO:h1", Topic: topic, Payload: wire.Raw(payload)}).Seq
 }
 
-// keep keeps mail. Numbers have gaps: others have mail too.
+// keep stores mail. Numbers have gaps, as if there were mail for other actors.
 func (h *house) keep(m wire.SendMessage) wire.Sent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *house) keep(m wire.SendMessage) wire.Sent {
 	return wire.Sent{Mail: mail}
 }
 
-// letters is the mail for somebody.
+// letters returns the mail to an actor after a number.
 func (h *house) letters(to string, behind int64) []wire.Mail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,7 +172,7 @@ func (h *house) poll(w http.ResponseWriter, r *http.Request) {
 	answer(w, mail)
 }
 
-// stream sends what is new, until the client disconnects or the test sends "".
+// stream sends new mail until the client disconnects or the test sends "".
 func (h *house) stream(w http.ResponseWriter, r *http.Request) {
 	events := make(chan string, 10)
 	h.mu.Lock()
@@ -199,7 +199,7 @@ func (h *house) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// streams says something on all streams that are open.
+// streams sends an event on all open streams.
 func (h *house) streams(event string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,7 +223,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	fmt.Fprintf(w, `{"error":{"code":"A_CODE","message":%q,"details":{"pointer":"/x"},"recoverable":%t},"detail":%q}`, message, status >= 500, message)
 }
 
-// refusing answers every request of a kind with a status.
+// refusing answers all requests of one kind with a status.
 func refusing(kind string, status int) otherwise {
 	return only(kind, func(w http.ResponseWriter, _ *http.Request, _ string) bool {
 		refuse(w, status, "not now")
@@ -237,10 +237,10 @@ func silent(_ http.ResponseWriter, r *http.Request, _ string) bool {
 	return true
 }
 
-// breaking lets the connection break in the middle of the answer.
+// breaking breaks the connection in the middle of the answer.
 func breaking(http.ResponseWriter, *http.Request, string) bool { panic(http.ErrAbortHandler) }
 
-// only has requests of one kind answered otherwise.
+// only applies other to requests of one kind.
 func only(kind string, other otherwise) otherwise {
 	return func(w http.ResponseWriter, r *http.Request, what string) bool {
 		return strings.HasSuffix(what, kind) && other(w, r, what)

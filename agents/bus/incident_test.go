@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// incidents are the lines of the incident file.
+// incidents returns the lines of the incident file.
 func incidents(t *visit) []string {
 	t.Helper()
 	text, err := os.ReadFile(t.client.Incidents)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// without is what happened, without what happens now and then.
+// without returns the logged events except those of some kinds.
 func (t *visit) without(kinds ...string) []string {
 	return slices.DeleteFunc(t.told(""), func(line string) bool {
 		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.Contains(line, " "+kind) })
@@ -32,7 +32,8 @@ func TestTheStreamWakes(t *testing.T) {
 	})
 }
 
-// TestAStreamThatEnds: whoever listens again may have missed something.
+// TestAStreamThatEnds checks that a client polls after it has reopened the stream, because it
+// may have missed events.
 func TestAStreamThatEnds(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.client.PollOnly = false
@@ -77,7 +78,7 @@ func TestPollingGoesOnWithoutTheStream(t *testing.T) {
 					require.Equal(t, []string{"0s events", `0s trouble: mail is polled alone: "text/html" is no stream of events (HTTP 200)`}, asked)
 				case "silence":
 					require.Equal(t, []string{"0s events", "40s events"}, asked)
-				default: // a connection that breaks when it was used before lets net/http try again by itself
+				default: // net/http itself retries when a reused connection breaks
 					require.Equal(t, []string{"0s events", "10s events", "20s events", "30s events", "40s events"}, slices.Compact(asked))
 				}
 			})
@@ -85,8 +86,7 @@ func TestPollingGoesOnWithoutTheStream(t *testing.T) {
 	}
 }
 
-// TestALongEvent: what the stream says may be as long as mail can be, and over
-// several lines.
+// TestALongEvent checks that an event may be as long as mail and span several lines.
 func TestALongEvent(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.client.PollOnly = false

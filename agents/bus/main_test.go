@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// visit is a client and the bus that it speaks to, over HTTP as it is, but in a
-// time of its own.
+// A visit is a client and its bus. They talk over real HTTP, but with fake time.
 type visit struct {
 	*testing.T
 	*house
@@ -37,7 +36,7 @@ func visiting(t *testing.T, about func(t *visit)) {
 		go func() { done <- server.Serve(v.pipes) }()
 		transport := &http.Transport{DialContext: v.pipes.dial}
 		v.client = v.newClient(&http.Client{Transport: transport})
-		defer func() { // also when the test fails: nobody may stay in the bubble
+		defer func() { // also if the test fails: no goroutine may stay in the bubble
 			transport.CloseIdleConnections()
 			require.NoError(t, server.Close())
 			require.ErrorIs(t, <-done, http.ErrServerClosed)
@@ -46,7 +45,7 @@ func visiting(t *testing.T, about func(t *visit)) {
 	})
 }
 
-// newClient is a client as it begins, after a crash for instance.
+// newClient returns a fresh client, for example after a crash.
 func (t *visit) newClient(over *http.Client) *bus.Client {
 	return &bus.Client{
 		Actor: "HO:h1", URL: "http://localhost", Token: "secret", HTTP: over, PollOnly: true,
@@ -55,7 +54,7 @@ func (t *visit) newClient(over *http.Client) *bus.Client {
 	}
 }
 
-// sending sends in the background and returns where the outcome goes.
+// sending calls Send in the background and returns the channel of its outcome.
 func (t *visit) sending(ctx context.Context, mail wire.SendMessage) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
@@ -70,7 +69,7 @@ type outcome struct {
 	err  error
 }
 
-// receiving receives for a while, and then until everybody waits.
+// receiving calls Receive for a while and waits for its end.
 func (t *visit) receiving(long time.Duration, handlers bus.Handlers) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), long)
@@ -78,7 +77,7 @@ func (t *visit) receiving(long time.Duration, handlers bus.Handlers) {
 	require.ErrorIs(t, t.client.Receive(ctx, handlers), context.DeadlineExceeded)
 }
 
-// onUnix serves a bus at a socket, in the time that everybody has.
+// onUnix serves a bus on a unix socket, with real time.
 func onUnix(t *testing.T, h http.Handler) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")

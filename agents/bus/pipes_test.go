@@ -6,21 +6,20 @@ import (
 	"sync"
 )
 
-// pipes are connections in memory.
+// A pipes value makes connections in memory.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 
 	mu   sync.Mutex
-	down error // why nobody gets through
+	down error // the error of new connections
 	made []net.Conn
 }
 
 func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
 
-// cut lets nobody through, and ends the connections that there are; nil lets
-// them through again.
+// cut makes new connections fail and closes all existing ones; nil allows connections again.
 func (p *pipes) cut(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

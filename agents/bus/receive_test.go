@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noting is a handler that notes what it gets, and returns what result says.
+// noting returns a handler that logs each message and returns the error of result.
 func (t *visit) noting(result func(wire.Mail) error) bus.Handler {
 	return func(_ context.Context, mail wire.Mail) error {
 		t.say("handled %d", mail.Seq)
@@ -45,8 +45,8 @@ func TestReceive(t *testing.T) {
 	})
 }
 
-// sorted is what happened, with heartbeats before all else: they are sent beside
-// it.
+// sorted returns the logged events with heartbeats first, because heartbeats are sent
+// concurrently.
 func (t *visit) sorted() []string {
 	story := t.told("")
 	slices.SortStableFunc(story, func(a, b string) int {
@@ -55,7 +55,8 @@ func (t *visit) sorted() []string {
 	return story
 }
 
-// TestReceiveInOrder: whoever acknowledges a message acknowledges all before it.
+// TestReceiveInOrder checks that messages are handled in order, because acknowledging one
+// acknowledges all before it.
 func TestReceiveInOrder(t *testing.T) {
 	visiting(t, func(t *visit) {
 		for range 250 {
@@ -83,8 +84,8 @@ func TestTopicsWithoutAHandler(t *testing.T) {
 	})
 }
 
-// TestACrash: what was handled and not acknowledged is handled again by whoever
-// comes after, and by nobody else.
+// TestACrash checks that a message that was handled but not acknowledged is handled again by the
+// next client, and not by the same one.
 //
 // Rows: E-40, T-34.
 func TestACrash(t *testing.T) {
@@ -144,9 +145,9 @@ func TestPollsAreFewerWhenThereIsNoMail(t *testing.T) {
 		time.AfterFunc(185*time.Second, func() { t.has("task.assigned", `{}`) })
 		t.receiving(330*time.Second, nil)
 		require.Equal(t, []string{
-			"0s poll", "10s poll", "20s poll", "30s poll", "40s poll", "50s poll", // it has only begun
+			"0s poll", "10s poll", "20s poll", "30s poll", "40s poll", "50s poll", // there may be recent mail
 			"1m0s poll", "2m0s poll", "3m0s poll",
-			"4m0s poll", "4m0s poll", "4m10s poll", "4m20s poll", "4m30s poll", "4m40s poll", "4m50s poll", // there was mail
+			"4m0s poll", "4m0s poll", "4m10s poll", "4m20s poll", "4m30s poll", "4m40s poll", "4m50s poll", // after new mail
 			"5m0s poll",
 		}, t.told("poll"))
 	})
@@ -243,8 +244,8 @@ func TestFatalIsWhatItIsAbout(t *testing.T) {
 	require.EqualError(t, bus.Fatal("X", why), "why")
 }
 
-// TestFatalIsToldOnce: whoever crashes between the letter and the
-// acknowledgement fails again.
+// TestFatalIsToldOnce checks that a failure is reported once, even if a crash between the report
+// and the acknowledgment makes the message fail again.
 func TestFatalIsToldOnce(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
@@ -266,8 +267,8 @@ func TestFatalIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestFatalWhileTheBusIsAway: the letter is sent when it can be, and the handler
-// is not asked again.
+// TestFatalWhileTheBusIsAway checks that the report is sent when the bus is back, and that the
+// handler is not called again.
 func TestFatalWhileTheBusIsAway(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
@@ -291,7 +292,8 @@ func TestFatalThatNobodyWants(t *testing.T) {
 	})
 }
 
-// TestAFailureThatFails: mail about it would be the next to fail.
+// TestAFailureThatFails checks that no report is sent about a task.failed, because the report
+// could fail in turn.
 func TestAFailureThatFails(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has(wire.TopicTaskFailed, `{}`)
@@ -302,7 +304,8 @@ func TestAFailureThatFails(t *testing.T) {
 	})
 }
 
-// TestAlertsThatFail: of a task.failed the bus makes an alert.
+// TestAlertsThatFail checks the same for alert.fired, since the bus turns a task.failed into
+// one.
 func TestAlertsThatFail(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.keep(wire.SendMessage{From: wire.ActorBus, To: "HO:h1", Topic: wire.TopicAlertFired, Payload: wire.Raw(`{}`)})
@@ -324,7 +327,7 @@ func TestAHandlerThatPanics(t *testing.T) {
 	})
 }
 
-// TestAHandlerMaySend: it does so while a message is being handled.
+// TestAHandlerMaySend checks that a handler can send while it handles a message.
 func TestAHandlerMaySend(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)

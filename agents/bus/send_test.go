@@ -70,7 +70,7 @@ func TestAttempts(t *testing.T) {
 			trouble: func(t *visit) { t.pipes.cut(errors.New("refused")) },
 			at:      []string{},
 		},
-		"it says nothing": { // for 30 seconds each time
+		"it says nothing": { // 30 seconds for each attempt
 			trouble: func(t *visit) {
 				t.instead(silent)
 			},
@@ -139,7 +139,7 @@ func TestRefusalsAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatBreaks: half an answer is none.
+// TestAnAnswerThatBreaks checks that an incomplete answer counts as none.
 //
 // Rows: E-57.
 func TestAnAnswerThatBreaks(t *testing.T) {

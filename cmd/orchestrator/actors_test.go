@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestTheFileKnowsActors: the configuration and the bus have rules of their own
-// for what an actor is, and for what a topic is. What the file takes the bus takes.
+// TestTheFileKnowsActors checks that the bus accepts every actor and topic that the
+// configuration accepts. Each has its own rules for them.
 //
 // Rows: E-13, E-54, E-69, E-70, E-71, E-72, E-73, E-75.
 func TestTheFileKnowsActors(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/serve"
 )
 
-// What a borrowed word is said to be here is a command that there is, and the
-// word is none.
+// Each borrowed word is suggested as an existing command, and is not itself a command.
 func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	root := rootCommand((&cli.App{}))
 	for word, m := range cli.ForeignCommands {
@@ -29,7 +28,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Each verb that reads the record is one that there is, under the name by which it is found.
+// Each verb in ReadingVerbs exists under that name.
 func TestReadingVerbsExist(t *testing.T) {
 	root := rootCommand((&cli.App{}))
 	for path := range serve.ReadingVerbs {
@@ -39,7 +38,7 @@ func TestReadingVerbsExist(t *testing.T) {
 	}
 }
 
-// A flag that is known by another name elsewhere is one that some verb has.
+// Each borrowed flag is suggested as a flag that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
 	root := rootCommand((&cli.App{}))
 	for word, flag := range cli.ForeignFlags {

@@ -20,8 +20,7 @@ import (
 	"orchestrator/wire"
 )
 
-// An agent may be GO: it hears what GO hears, writes to everybody, and lets others
-// in.
+// An agent can be the actor GO. It receives GO's mail, may broadcast, and issues tokens.
 //
 // Rows: E-20, E-46, E-47, E-48, E-52, E-55, E-68, E-76, E-84.
 func TestBusAgentThatIsGO(t *testing.T) {
@@ -57,8 +56,8 @@ func TestBusAgentThatIsGO(t *testing.T) {
 	b.stop()
 }
 
-// A file that is read again changes who an agent is from its next run on, which it
-// brings about. Mail stays whose it was, and so does the cursor.
+// After a reload that changes the actors of agents, the agents are restarted and are the new
+// actors. Mail and cursors stay with the actor.
 //
 // Rows: E-27, E-33, E-40, E-74.
 func TestBusReloadOfActors(t *testing.T) {
@@ -81,7 +80,7 @@ func TestBusReloadOfActors(t *testing.T) {
 	one.refused("UNAUTHORIZED", "send-message", mail("PO:a", "GO", direct, `{}`))
 	one.granted(nil, "send-message", mail("PO:b", "GO", direct, `{}`))
 
-	far.send("PO:c", direct, `{}`) // it is nobody yet
+	far.send("PO:c", direct, `{}`) // no agent is PO:c yet
 	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:c")+writing("two", "auto"))
 	b.ask("reload")
 	one, two = b.enters("one"), b.enters("two")
@@ -96,8 +95,8 @@ func TestBusReloadOfActors(t *testing.T) {
 	b.stop()
 }
 
-// An agent gets another name and stays who it is: its mail goes on where it was.
-// Topics are known as soon as the file says so, and so is who is missed when.
+// An agent that is renamed but keeps its actor continues with that actor's mail. New topics and
+// the limits for heartbeats apply from the reload on.
 //
 // Rows: E-33, E-40, E-54, E-55, E-67.
 func TestBusReload(t *testing.T) {
@@ -121,8 +120,8 @@ func TestBusReload(t *testing.T) {
 	b.stop()
 }
 
-// Once the file makes an actor an agent, nobody else is it any more, whatever they
-// were given before.
+// When the file makes an actor an agent, tokens issued for that actor before are no longer
+// valid.
 //
 // Rows: E-19, E-74, E-76.
 func TestBusTokenOfWhoIsAnAgentNow(t *testing.T) {
@@ -143,7 +142,7 @@ func TestBusTokenOfWhoIsAnAgentNow(t *testing.T) {
 	b.stop()
 }
 
-// A server from elsewhere has mail as well, by the key that it has anyway.
+// A registered server on another machine has mail too, with its API key.
 //
 // Rows: E-05, E-19, E-72, K-18.
 func TestBusServerFromElsewhere(t *testing.T) {
@@ -164,7 +163,7 @@ func TestBusServerFromElsewhere(t *testing.T) {
 	b.stop()
 }
 
-// Who takes no messages on its stdin is told none, and has its mail all the same.
+// An agent that takes no messages on its stdin gets no notices of mail, but can poll it.
 //
 // Rows: E-09, E-27.
 func TestBusAgentsWithoutEars(t *testing.T) {
@@ -193,7 +192,7 @@ agent "null" {
 	require.Empty(t, b.logged("null", ".out"))
 }
 
-// newcomer is somebody who has joined by a pipe.
+// A newcomer is a program that has joined by a pipe.
 type newcomer struct {
 	t    *testing.T
 	in   io.WriteCloser
@@ -213,7 +212,7 @@ func (b *bureau) joins(name string) *newcomer {
 	return &newcomer{t: b.t, in: in, out: bufio.NewReaderSize(out, 1<<20), wait: cmd.Wait}
 }
 
-// hears reads the next line, which tells of a message.
+// hears reads the next line, which is a notice of mail.
 func (j *newcomer) hears() letter {
 	j.t.Helper()
 	line, err := j.out.ReadString('\n')
@@ -223,7 +222,7 @@ func (j *newcomer) hears() letter {
 	return readLetter(j.t, string(m.Payload))
 }
 
-// leaves ends a pipe, and waits until the program has noticed.
+// leaves closes the pipe and waits until the program has noticed.
 func (j *newcomer) leaves() {
 	j.t.Helper()
 	require.NoError(j.t, j.in.Close())
@@ -231,8 +230,8 @@ func (j *newcomer) leaves() {
 	require.NoError(j.t, j.wait())
 }
 
-// Whoever joins by a pipe is the actor that the agent is, or, as a guest, a worker as
-// long as it is there.
+// A program that joins by a pipe is the actor of its agent. A guest is a worker while it is
+// connected.
 //
 // Rows: E-09, E-19, E-26, E-40, E-72.
 func TestBusByPipe(t *testing.T) {
@@ -281,7 +280,7 @@ func TestBusByPipe(t *testing.T) {
 	b.stop()
 }
 
-// With nothing kept, all is as it is otherwise, as long as the orchestrator lives.
+// With a store in memory, the bus works in the same way until the orchestrator ends.
 //
 // Rows: E-07, E-16, E-24, E-33.
 func TestBusInMemory(t *testing.T) {
@@ -304,9 +303,8 @@ func TestBusInMemory(t *testing.T) {
 	require.NoFileExists(t, b.path("state/events.db"))
 }
 
-// What the library does for those who send and receive, it does with this program:
-// what nobody handles is acked, what cannot be dealt with is said to GO, and what
-// was sent while nobody was there is sent again, once.
+// The client library works with the real program. Mail without a handler is acked, failures are
+// reported to GO, and mail sent while the bus is down is sent again, once.
 //
 // Rows: E-56, E-57, E-60, E-61.
 func TestBusClient(t *testing.T) {

@@ -15,27 +15,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flood is a bureau whose orchestrator does not live long, while many write.
+// A flood is a bureau whose orchestrator is killed again and again while many actors write.
 type flood struct {
 	*bureau
 	random *rand.Rand
-	over   atomic.Bool // this life is
+	over   atomic.Bool // whether this life has ended
 
 	mu       sync.Mutex
-	answered map[string][]int64 // by sender: the number of each message, as it was answered; 0: not yet
+	answered map[string][]int64 // by sender: the confirmed seq of each message; 0: not yet confirmed
 }
 
-// floodAgents are those who write by their stdout.
+// floodAgents are the agents that send by stdout.
 var floodAgents = []string{"pipe0", "pipe1"}
 
-// floodLife is how many messages each writes in a life at most.
+// floodLife is the most messages that each sender sends in a life.
 const floodLife = 400
 
 func (f *flood) keyed(from string, n int) string {
 	return mail(from, "HO:sink", direct, fmt.Sprintf(`{"from":%q,"n":%d}`, from, n), fmt.Sprintf(`"idempotency_key":"%s-%d"`, from, n))
 }
 
-// note notes what a sender was answered. A message has one number for good.
+// note records a confirmation. The seq of a message never changes.
 func (f *flood) note(l letter) {
 	var n int
 	var from string
@@ -52,7 +52,7 @@ func (f *flood) note(l letter) {
 	f.answered[from][n] = l.Seq
 }
 
-// next is the first message of a sender that it knows no number of.
+// next returns the first message of a sender that is not confirmed.
 func (f *flood) next(from string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,8 +64,8 @@ func (f *flood) next(from string) int {
 	return len(f.answered[from])
 }
 
-// writes sends one message after the other by HTTP until the orchestrator is gone.
-// What was not answered is sent again in the next life, with its key.
+// writes sends messages over HTTP until the orchestrator is gone. Unconfirmed messages are sent
+// again in the next life, with the same key.
 func (f *flood) writes(c *clerk, letters chan<- letter) {
 	for n := f.next(c.actor); !f.over.Load(); n++ {
 		r, err := c.try("POST /api/bus/send", f.keyed(c.actor, n))
@@ -80,7 +80,7 @@ func (f *flood) writes(c *clerk, letters chan<- letter) {
 	}
 }
 
-// pipes says many messages at once, those first that were not answered.
+// pipes sends many messages at once by stdout, unconfirmed ones first.
 func (f *flood) pipes(a *actor, from string) {
 	var lines strings.Builder
 	first := f.next(from)
@@ -94,7 +94,7 @@ func (f *flood) pipes(a *actor, from string) {
 	_, _ = io.WriteString(a.conn, lines.String())
 }
 
-// piped notes what an agent was answered, in the life that is over.
+// piped records what an agent was answered in the last life.
 func (f *flood) piped(a *actor) {
 	f.t.Helper()
 	waitForThat(f.t, "end of "+a.name, func() bool {
@@ -117,13 +117,13 @@ func (f *flood) piped(a *actor) {
 	}
 }
 
-// recipient is who all of it is for.
+// A recipient is the actor that receives all messages.
 type recipient struct {
 	*clerk
-	granted, asked atomic.Int64 // up to where it has acked, and tried to
+	granted, asked atomic.Int64 // the highest seq acked, and tried to ack
 }
 
-// reads reads and acks until the orchestrator is gone.
+// reads polls and acks until the orchestrator is gone.
 func (s *recipient) reads(over *atomic.Bool) {
 	for !over.Load() {
 		r, err := s.try(s.poll("&limit=20"), "")
@@ -147,9 +147,9 @@ func (s *recipient) reads(over *atomic.Bool) {
 	}
 }
 
-// Many write, by every way, and one reads, while the orchestrator is killed again
-// and again. What was answered is there, once, in the order in which each has sent
-// it; what was not is sent again. And the reader's cursor is where it was told.
+// Many actors send, in every way, and one receives, while the orchestrator is killed repeatedly.
+// Confirmed messages exist once, in the order of their sender; others are sent again. The
+// receiver's cursor is as confirmed.
 //
 // Rows: E-16, E-24, E-26, E-27, E-28, E-33, E-36, E-40, E-60, E-86, T-34.
 func TestBusKilled(t *testing.T) {
@@ -179,7 +179,7 @@ func TestBusKilled(t *testing.T) {
 	b.stop()
 }
 
-// life has everybody talk, and kills the orchestrator in the middle of it.
+// life runs all senders and the reader, and kills the orchestrator in the middle.
 func (f *flood) life(actors []*actor, writers []*clerk, reader *recipient) {
 	f.t.Helper()
 	f.over.Store(false)
@@ -209,7 +209,7 @@ func (f *flood) life(actors []*actor, writers []*clerk, reader *recipient) {
 	}
 }
 
-// check compares what there is with what somebody was told.
+// check compares the stored mail with the confirmations.
 func (f *flood) check(reader *clerk) {
 	f.t.Helper()
 	there := make(map[string][]letter)
@@ -231,7 +231,7 @@ func (f *flood) check(reader *clerk) {
 	}
 }
 
-// finish sends what was not answered, and then all are.
+// finish sends the unconfirmed messages, and requires a confirmation of all.
 func (f *flood) finish(actors []*actor, writers []*clerk) {
 	f.t.Helper()
 	for _, w := range writers {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key sends one message, however often it is sent, and whatever is sent with it
-// the next time; of another sender it is another's. So it is after a kill.
+// A key sends one message, however often and with whatever content it is repeated. Each sender
+// has its own keys. Both still hold after a kill.
 //
 // Rows: E-16, E-17, E-18, E-60, T-37.
 func TestBusKeys(t *testing.T) {
@@ -44,8 +44,8 @@ func TestBusKeys(t *testing.T) {
 	b.stop()
 }
 
-// Of many thousand keys the first is known as well as the last: those that are not
-// in memory any more are in the record.
+// The bus recognizes old keys as well as new ones: keys that are no longer in memory are looked
+// up in the record.
 //
 // Rows: E-16, E-60.
 func TestBusManyKeys(t *testing.T) {
@@ -86,8 +86,7 @@ func TestBusManyKeys(t *testing.T) {
 	b.stop()
 }
 
-// Fifty who send with one key at the same time, by every way there is: one row,
-// and all are answered with it.
+// Fifty concurrent sends with the same key, in every way, store one row and get the same answer.
 //
 // Rows: E-10, E-16, E-24, E-60, E-84, T-37.
 func TestBusOneKeyAtOnce(t *testing.T) {

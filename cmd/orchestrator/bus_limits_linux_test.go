@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A page is bounded, also where its messages are large, and goes on where it ended.
+// A page is bounded, also in bytes, and the next page continues after it.
 //
 // Rows: E-27, E-30, E-38.
 func TestBusLargePages(t *testing.T) {
@@ -41,8 +41,7 @@ func TestBusLargePages(t *testing.T) {
 	b.stop()
 }
 
-// An agent that takes one message at a time, and a small one, is told all of them,
-// however large they are.
+// An agent with the smallest mailbox gets all messages, however large they are.
 //
 // Rows: E-27, E-28, T-04.
 func TestBusSmallestMailbox(t *testing.T) {
@@ -69,8 +68,8 @@ func TestBusSmallestMailbox(t *testing.T) {
 	b.stop()
 }
 
-// Who says too much at once is told so, in the form in which it was said; and what
-// was refused is not kept.
+// Lines over the rate limit are refused in the protocol in which they were sent, and are not
+// stored.
 //
 // Rows: E-21, E-57, E-84, B-79, T-24.
 func TestBusTooManyLines(t *testing.T) {
@@ -122,8 +121,7 @@ func TestBusTooManyLines(t *testing.T) {
 	b.stop()
 }
 
-// idle waits until the orchestrator does nothing for a while, which it does as soon
-// as nobody asks anything of it.
+// idle waits until the orchestrator uses no CPU time for a while.
 func (s *stage) idle() {
 	s.t.Helper()
 	spent, calm := "", 0
@@ -131,7 +129,7 @@ func (s *stage) idle() {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
 		require.NoError(s.t, err)
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
-		now := fields[11] + " " + fields[12] // what it has spent, and the kernel for it
+		now := fields[11] + " " + fields[12] // user and system time
 		if calm++; now != spent {
 			spent, calm = now, 0
 		}
@@ -139,9 +137,8 @@ func (s *stage) idle() {
 	})
 }
 
-// A message that is larger than the room that an agent has for what it does not read
-// waits until it reads, and so does the orchestrator: it does not ask again and
-// again whether it has.
+// A message larger than the mailbox of an agent waits until the agent reads. The orchestrator
+// waits too, without polling.
 //
 // Rows: E-09, E-27, E-28, T-04.
 func TestBusMailThatIsLargerThanTheRoom(t *testing.T) {
@@ -177,8 +174,8 @@ agent "deaf" {
 	b.stop()
 }
 
-// An agent that takes one message at a time asks what nobody answers, and is told
-// what comes meanwhile: each message by itself, for the next one would bring it along.
+// An agent with a mailbox of one message gets mail while its questions are open. The test waits
+// for each message, because the next one would deliver a stuck one.
 //
 // Rows: E-09, E-27, T-04.
 func TestBusIsToldWhileItAsks(t *testing.T) {
@@ -188,7 +185,7 @@ func TestBusIsToldWhileItAsks(t *testing.T) {
 	one, two := actors[0], actors[1]
 	for n := range 1500 {
 		asked := make(chan error, 1)
-		go func() { // ends with the write
+		go func() { // ends after the write
 			_, err := io.WriteString(one.conn, question(n))
 			asked <- err
 		}()
@@ -200,7 +197,7 @@ func TestBusIsToldWhileItAsks(t *testing.T) {
 	b.stop()
 }
 
-// Nor does it when what is not read are answers.
+// The orchestrator does not poll either if the unread lines are answers.
 //
 // Rows: E-09, E-27, T-04.
 func TestBusMailBesideAnswers(t *testing.T) {

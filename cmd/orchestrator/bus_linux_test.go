@@ -18,19 +18,18 @@ import (
 	"orchestrator/wire"
 )
 
-// Bus: the program as those see it who write to each other. Some are agents that
-// read and print, some come over TCP with a token of their own; at the
-// orchestrator's socket somebody speaks for GO. Whatever the bus answers is held
-// against the document that the program gives of itself.
+// Tests of the bus as its actors see it. Some actors are agents on stdio, some use TCP with
+// their own token, and GO uses the orchestrator's socket. Every answer is checked against the
+// program's OpenAPI document.
 
-// bureau is a hub whose visitors write to each other.
+// A bureau is a hub whose visitors are actors of the bus.
 type bureau struct {
 	*hub
-	boss *clerk // GO, by the socket
+	boss *clerk // GO, over the socket
 }
 
-// newBureau makes one with puppets, and opens it. The configuration comes behind
-// what lets everybody speak as often as they like.
+// newBureau makes a bureau with puppets and opens it. The configuration follows the settings
+// that lift the rate limits.
 func newBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 	t.Helper()
 	b, actors := openBureau(t, listeners+crowded+hcl, names...)
@@ -40,8 +39,8 @@ func newBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 	return b, actors
 }
 
-// openBureau is newBureau with all of the configuration, and without the document.
-// A puppet with a dash before its name comes later.
+// openBureau is newBureau with the complete configuration, and without reading the document. It
+// does not wait for puppets with a dash before their name.
 func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 	t.Helper()
 	var all []string
@@ -61,19 +60,20 @@ func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 	return b, actors
 }
 
-// seat finds out who speaks for GO.
+// seat sets boss to a client of the socket, which is GO.
 func (b *bureau) seat() {
 	inside := *b.hub
-	inside.url = "http://orchestrator" // the socket is found whatever it is called
+	inside.url = "http://orchestrator" // the client dials the socket for any host
 	b.boss = &clerk{visitor: &visitor{hub: &inside, client: b.door()}, actor: "GO"}
 }
 
-// writing is a puppet that is an actor by a name, or another one with each run.
+// writing returns the block of a puppet with an actor: a name, or a family for a new actor per
+// run.
 func writing(name, actor string, more ...string) string {
 	return fmt.Sprintf("\nagent %q {\n  command = [\"puppet\", %[1]q]\n  actor = %q\n%s\n%s\n}\n", name, actor, again, strings.Join(more, "\n"))
 }
 
-// again has an agent started anew as often as it ends.
+// again restarts an agent whenever it ends.
 const again = `  restart {
     policy = "always"
     delay  = "10ms"
@@ -82,26 +82,26 @@ const again = `  restart {
     burst  = 1000
   }`
 
-// clerk is an actor who comes to the bus.
+// A clerk is an actor that talks to the bus over HTTP.
 type clerk struct {
 	*visitor
 	actor string
 }
 
-// clerk makes a token for an actor from elsewhere, who comes over TCP with it.
+// clerk issues a token for an actor and returns a client that uses it over TCP.
 func (b *bureau) clerk(actor string) *clerk {
 	b.t.Helper()
 	return b.holding(actor, b.boss.token(actor))
 }
 
-// holding is an actor with a token.
+// holding returns a client of an actor with a token.
 func (b *bureau) holding(actor, token string) *clerk {
 	v := b.visitor("Authorization", "Bearer "+token)
 	v.client.Transport = &http.Transport{} // it keeps its connection
 	return &clerk{visitor: v, actor: actor}
 }
 
-// token has a token made for an actor.
+// token issues a token for an actor.
 func (c *clerk) token(actor string, more ...string) string {
 	c.hub.t.Helper()
 	r := c.ask("POST /api/agents/tokens", "{"+strings.Join(append(more, fmt.Sprintf(`"actor":%q`, actor)), ",")+"}")
@@ -113,7 +113,7 @@ func (c *clerk) token(actor string, more ...string) string {
 	return made.Token
 }
 
-// letter is a message as the bus tells it.
+// A letter is a message as the bus returns it.
 type letter struct {
 	Seq       int64           `json:"seq"`
 	From      string          `json:"from_actor"`
@@ -125,17 +125,17 @@ type letter struct {
 	Duplicate bool            `json:"duplicate"`
 	Warnings  []string        `json:"warnings"`
 
-	text string // letter for letter
+	text string // the unparsed text
 }
 
-// seven are the members of a letter, in the order of the alphabet.
+// seven lists the members of a message in alphabetical order.
 var (
 	seven  = []string{"created_at", "from_actor", "payload", "reply_to", "seq", "to_actor", "topic"}
 	moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 )
 
-// readLetter reads a letter, which has its seven members and no other, but for
-// what the bus says beside it to who has sent it.
+// readLetter decodes a message. It must have exactly its seven members and those in beside,
+// which only the sender gets.
 func readLetter(t *testing.T, text string, beside ...string) letter {
 	t.Helper()
 	l := letter{text: text}
@@ -160,7 +160,7 @@ func readSent(t *testing.T, text string) letter {
 	return readLetter(t, text, "duplicate", "warnings")
 }
 
-// mail spells a message as it is sent.
+// mail returns the body that sends a message.
 func mail(from, to, topic, payload string, more ...string) string {
 	members := append([]string{fmt.Sprintf(`"from_actor":%q,"to_actor":%q,"topic":%q,"payload":%s`, from, to, topic, payload)}, more...)
 	return "{" + strings.Join(members, ",") + "}"
@@ -168,13 +168,13 @@ func mail(from, to, topic, payload string, more ...string) string {
 
 const direct = "message.direct"
 
-// send sends a message, which is taken.
+// send sends a message, which must be accepted.
 func (c *clerk) send(to, topic, payload string, more ...string) letter {
 	c.hub.t.Helper()
 	return c.sends(mail(c.actor, to, topic, payload, more...))
 }
 
-// sends sends a message that is spelled already.
+// sends sends a message with the given body.
 func (c *clerk) sends(body string) letter {
 	c.hub.t.Helper()
 	r := c.ask("POST /api/bus/send", body)
@@ -182,19 +182,19 @@ func (c *clerk) sends(body string) letter {
 	return readSent(c.hub.t, r.text)
 }
 
-// poll is the path by which an actor's mail is read.
+// poll returns the request that polls an actor's mail.
 func (c *clerk) poll(query string) string {
 	return "GET /api/bus/poll?actor=" + url.QueryEscape(c.actor) + query
 }
 
-// polls reads mail: query is what stands behind the actor, such as "&cursor=0".
+// polls reads mail. The query follows the actor, such as "&cursor=0".
 func (c *clerk) polls(query string) []letter {
 	c.hub.t.Helper()
 	found, _ := c.pollsMore(query)
 	return found
 }
 
-// pollsMore is polls, and reports whether there is more.
+// pollsMore is like polls and also reports whether there is more.
 func (c *clerk) pollsMore(query string) (found []letter, more bool) {
 	c.hub.t.Helper()
 	r := c.ask(c.poll(query), "")
@@ -211,7 +211,7 @@ func (c *clerk) pollsMore(query string) (found []letter, more bool) {
 	return found, r.header.Get("Bus-More") == "true"
 }
 
-// everything is all of an actor's mail, page by page.
+// everything returns all mail of an actor, page by page.
 func (c *clerk) everything(limit int) (found []letter) {
 	c.hub.t.Helper()
 	for after, more := int64(0), true; more; {
@@ -224,7 +224,7 @@ func (c *clerk) everything(limit int) (found []letter) {
 	return found
 }
 
-// about are the messages on a topic.
+// about returns the messages on a topic.
 func about(letters []letter, topic string) (found []letter) {
 	for _, l := range letters {
 		if l.Topic == topic {
@@ -234,7 +234,7 @@ func about(letters []letter, topic string) (found []letter) {
 	return found
 }
 
-// acks says up to where the mail is dealt with, and returns the cursor.
+// acks acknowledges mail up to a number and returns the cursor.
 func (c *clerk) acks(seq int64) int64 {
 	c.hub.t.Helper()
 	r := c.ask("POST /api/bus/ack", fmt.Sprintf(`{"actor":%q,"seq":%d}`, c.actor, seq))
@@ -248,7 +248,7 @@ func (c *clerk) acks(seq int64) int64 {
 	return acked.Cursor
 }
 
-// spurned must be answered with no, in the words of the bus.
+// spurned expects a refusal in the format of the bus.
 func (v *visitor) spurned(status int, code, request, body string) *refusalOfHub {
 	v.hub.t.Helper()
 	r := v.ask(request, body)
@@ -260,7 +260,7 @@ func (v *visitor) spurned(status int, code, request, body string) *refusalOfHub 
 	return &refusal
 }
 
-// anActor is somebody as the bus knows them.
+// anActor is an actor as the bus shows it.
 type anActor struct {
 	Actor, Agent, Status string
 	LastSeen             string `json:"last_seen"`
@@ -268,7 +268,7 @@ type anActor struct {
 	Cursor, Latest       int64
 }
 
-// known is an actor as the bus knows it.
+// known returns an actor as the bus shows it.
 func (b *bureau) known(id string) anActor {
 	b.t.Helper()
 	var list struct{ Actors []anActor }
@@ -278,7 +278,7 @@ func (b *bureau) known(id string) anActor {
 	return list.Actors[i]
 }
 
-// sent is how many messages there are, of everybody.
+// sent returns the number of stored messages, of all actors.
 func (b *bureau) sent() (count int) {
 	b.t.Helper()
 	for _, kind := range kinds(b.story(), "") {
@@ -289,7 +289,7 @@ func (b *bureau) sent() (count int) {
 	return count
 }
 
-// hears waits until an agent has been told of so many messages, and returns them.
+// hears waits until an agent has got n messages, and returns them.
 func (a *actor) hears(n int) []letter {
 	a.t.Helper()
 	waitForThat(a.t, fmt.Sprintf("%d messages for %s", n, a.name), func() bool { return len(a.notices("message")) >= n })
@@ -300,7 +300,7 @@ func (a *actor) hears(n int) []letter {
 	return found
 }
 
-// numbers of letters, in their order.
+// seqs returns the numbers of messages, in order.
 func seqs(letters []letter) []int64 {
 	found := make([]int64, 0, len(letters))
 	for _, l := range letters {
@@ -309,7 +309,7 @@ func seqs(letters []letter) []int64 {
 	return found
 }
 
-// payloads of letters, in their order.
+// payloads returns the payloads of messages, in order.
 func payloads(letters []letter) []string {
 	found := make([]string, 0, len(letters))
 	for _, l := range letters {
@@ -318,7 +318,7 @@ func payloads(letters []letter) []string {
 	return found
 }
 
-// counting are the payloads {"n":from}, {"n":from+1}, … of so many messages.
+// counting returns the payloads {"n":from}, {"n":from+1}, … of many messages.
 func counting(from, many int) []string {
 	found := make([]string, 0, many)
 	for n := range many {
@@ -327,7 +327,7 @@ func counting(from, many int) []string {
 	return found
 }
 
-// overSocket speaks to whoever listens at a socket.
+// overSocket returns a client that talks to a unix socket.
 func overSocket(path string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The agent and the configuration of the page are those of the script that runs
-// them.
+// The agent and the configuration on the page are those that the script runs.
 func TestTheAgentOfTheBusPageRuns(t *testing.T) {
 	script, err := os.ReadFile("testdata/script/bus_team.txtar")
 	require.NoError(t, err)

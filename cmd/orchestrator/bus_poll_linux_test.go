@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Mail is read behind a cursor, as often as its reader likes, and nothing moves but
-// by an ack. What was acked stays acked, and what was not is there, also after a
-// kill.
+// Mail after a cursor can be read any number of times; only an ack moves the cursor. Acked mail
+// stays acked and other mail stays unread, also after a kill.
 //
 // Rows: E-23, E-26, E-27, E-30, E-33, E-34, E-35, E-36, E-37, E-38, E-40, E-63, T-34, T-35.
 func TestBusPollAndAck(t *testing.T) {
@@ -76,8 +75,8 @@ func TestBusPollAndAck(t *testing.T) {
 	b.stop()
 }
 
-// A thousand messages of one sender, one after the other, and meanwhile others of
-// another: in the order in which they were sent, and each number once.
+// A thousand messages of one sender are delivered in order, each with its own number, while
+// another actor sends too.
 //
 // Rows: E-10, E-24, E-28, E-86.
 func TestBusInOrder(t *testing.T) {
@@ -110,8 +109,7 @@ func TestBusInOrder(t *testing.T) {
 	b.stop()
 }
 
-// Who writes to everybody is GO, and says it once: it is one row, which everybody
-// finds, also who comes later.
+// Only GO may broadcast. A broadcast is one row, which all actors find, also later ones.
 //
 // Rows: E-12, E-20, E-27, E-31, E-38, E-52, E-68, T-41.
 func TestBusBroadcast(t *testing.T) {
@@ -156,7 +154,7 @@ func TestBusBroadcast(t *testing.T) {
 	b.stop()
 }
 
-// Actors of every family write to each other.
+// Actors of all families send mail to each other.
 //
 // Rows: E-11, E-12, E-51, E-68, E-69, E-70, E-71, E-72, E-73.
 func TestBusFamilies(t *testing.T) {
@@ -184,7 +182,7 @@ func TestBusFamilies(t *testing.T) {
 	b.stop()
 }
 
-// Of those that are there once there is no second one, neither in the file nor by a
+// An actor that may exist only once cannot be given to a second agent in the file, nor to a
 // token.
 //
 // Rows: E-68, E-74, E-75, E-76.

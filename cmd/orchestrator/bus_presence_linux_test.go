@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// news is the payload of what GO is told of agents.
+// news is the payload of a message to GO about an agent.
 type news struct {
 	Alert, Agent, Actor, Run, Signal, Text string
 	PID                                    int
@@ -19,7 +19,7 @@ type news struct {
 	Code                                   string `json:"error_code"`
 }
 
-// hearsOf waits until GO has so much mail on a topic about an actor, and returns it.
+// hearsOf waits until GO has n messages on a topic about an actor, and returns them.
 func (b *bureau) hearsOf(n int, topic, actor string) (found []news) {
 	b.t.Helper()
 	waitForThat(b.t, fmt.Sprintf("%d times %s of %s", n, topic, actor), func() bool {
@@ -36,8 +36,8 @@ func (b *bureau) hearsOf(n int, topic, actor string) (found []news) {
 	return found
 }
 
-// GO hears of each life of an agent: that it began, and that it has ended well,
-// once, whoever says so, or that it did not.
+// GO gets a message about the start and the end of each run of an agent. A good end is reported
+// once, by the agent or the orchestrator; otherwise there is an alert.
 //
 // Rows: E-46, E-47, E-48, E-49, E-72.
 func TestBusLives(t *testing.T) {
@@ -88,8 +88,8 @@ func TestBusLives(t *testing.T) {
 	b.stop()
 }
 
-// Whoever is expected and sends no heartbeat is missed, once, until it does; GO is
-// told of both. So is somebody from elsewhere who has once sent one.
+// An agent that sends no heartbeats is reported as stale, once, until it sends one. GO is told
+// of both. An external actor is watched after its first heartbeat.
 //
 // Rows: E-48, E-49, E-50, E-64, E-65, E-66, E-67, T-40.
 func TestBusStale(t *testing.T) {
@@ -130,7 +130,7 @@ func TestBusStale(t *testing.T) {
 	b.hearsOf(2, "alert.fired", "PO:one")
 	require.Len(t, b.hearsOf(1, "alert.fired", "HO:far"), 1, "who stays away is missed once")
 	require.Len(t, b.hearsOf(1, "alert.resolved", "PO:one"), 1)
-	far.send("Bus", "heartbeat", `{}`) // by mail is as good
+	far.send("Bus", "heartbeat", `{}`) // a heartbeat sent as mail counts too
 	require.Len(t, b.hearsOf(1, "alert.resolved", "HO:far"), 1)
 	require.Equal(t, "active", b.known("HO:far").Status)
 	one.exit(0)
@@ -146,9 +146,9 @@ func TestBusStale(t *testing.T) {
 	b.stop()
 }
 
-// Each topic that everybody knows is taken without a word; those of the file are
-// as good; all others are taken as well, and GO is told, once. Who sends what to
-// whom otherwise than is the custom hears so, and is granted it.
+// Standard topics and topics of the file are accepted without a warning. Other topics are
+// accepted too, and GO gets one alert. An unusual sender or recipient of a topic only causes a
+// warning.
 //
 // Rows: E-41, E-42, E-43, E-44, E-45, E-50, E-51, E-52, E-53, E-54, E-55, E-56, E-62, E-63, T-38.
 func TestBusTopics(t *testing.T) {
@@ -194,7 +194,7 @@ func TestBusTopics(t *testing.T) {
 	b.stop()
 }
 
-// What an agent says by mail of a task that it has counts.
+// Mail of an agent about its tasks updates the tasks.
 //
 // Rows: E-43, E-44, E-45, K-01.
 func TestBusMailOfTasks(t *testing.T) {

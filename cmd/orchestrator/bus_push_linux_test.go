@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// acks says up to where an agent has dealt with its mail.
+// acks acknowledges the mail of an agent up to a number.
 func (a *actor) acks(seq int64) {
 	a.t.Helper()
 	a.granted(nil, "ack-messages", fmt.Sprintf(`{"seq":%d}`, seq))
 }
 
-// What an agent with a name has not acked is told to its next run, whether it was
-// the agent that ended or the orchestrator; what it has acked is not.
+// Unacked mail of a named agent is delivered again to its next run, whether the agent or the
+// orchestrator ended. Acked mail is not.
 //
 // Rows: E-09, E-26, E-27, E-33, E-37, E-38, E-40, T-34.
 func TestBusIsToldAgain(t *testing.T) {
@@ -27,13 +27,13 @@ func TestBusIsToldAgain(t *testing.T) {
 	b, actors := newBureau(t, writing("one", "PO:one"), "one")
 	one, far := actors[0], b.clerk("HO:far")
 	var sent []letter
-	acked := 0 // how many of them
+	acked := 0 // number of acked messages
 	send := func(many int) {
 		for range many {
 			sent = append(sent, far.send("PO:one", direct, fmt.Sprintf(`{"n":%d}`, len(sent))))
 		}
 	}
-	hears := func() { // all that was not acked, in order, and nothing else: what is sent last is told last
+	hears := func() { // all unacked messages, in order, and nothing else
 		t.Helper()
 		send(1)
 		require.Equal(t, sent[acked:], one.hears(len(sent)-acked))
@@ -50,7 +50,7 @@ func TestBusIsToldAgain(t *testing.T) {
 	hears()
 	acks(2)
 	one.die()
-	send(1) // while it is away, or just back
+	send(1) // while the agent is down, or just back
 	one = b.enters("one")
 	hears()
 	killed()
@@ -73,14 +73,14 @@ func TestBusIsToldAgain(t *testing.T) {
 	b.stop()
 }
 
-// agentsOwn is who comes with a key that was made for an agent.
+// agentsOwn returns a client with a key of an agent.
 func (b *bureau) agentsOwn(agent, actor string) *clerk {
 	b.t.Helper()
 	return &clerk{visitor: b.program(agent), actor: actor}
 }
 
-// Across kills each run is told what its actor has not acked, from the first of it
-// on, in order, and once; also one that takes little at a time.
+// After each kill, a run gets the unacked mail of its actor from the first message on, in order
+// and once. This also holds for a small mailbox.
 //
 // Rows: E-24, E-26, E-27, E-28, E-33, E-37, E-40, T-34.
 func TestBusIsToldThroughKills(t *testing.T) {
@@ -98,7 +98,7 @@ func TestBusIsToldThroughKills(t *testing.T) {
 		two.say(lines.String())
 		cursor := b.known("PO:one").Cursor
 		found := one.hears(20)
-		asked = found[len(found)-1].Seq // an ack that may be answered, and one that may not even come
+		asked = found[len(found)-1].Seq // the ack may be lost, or its answer
 		one.request("ack-messages", fmt.Sprintf(`{"seq":%d}`, found[9].Seq))
 		last := one.request("ack-messages", fmt.Sprintf(`{"seq":%d}`, asked))
 		waitForThat(t, "some more", func() bool { return len(one.notices("message")) >= 50 })
@@ -107,7 +107,7 @@ func TestBusIsToldThroughKills(t *testing.T) {
 		whole := []letter(nil)
 		for _, line := range one.heardSoFar() {
 			if !json.Valid([]byte(line)) {
-				continue // it was cut off
+				continue // a line that was cut off
 			}
 			m := heardAs(t, line)
 			switch {
@@ -134,8 +134,8 @@ func TestBusIsToldThroughKills(t *testing.T) {
 	b.stop()
 }
 
-// Who is another actor with each run is told what comes while it runs. What was
-// said to everybody before it finds when it looks.
+// An agent with a new actor in each run gets mail that comes during the run. It can poll earlier
+// broadcasts.
 //
 // Rows: E-31, E-34, E-40, E-72, T-41.
 func TestBusIsToldARun(t *testing.T) {
@@ -163,8 +163,8 @@ func TestBusIsToldARun(t *testing.T) {
 	b.stop()
 }
 
-// An agent that never reads costs nobody anything, whatever waits for it. When it
-// reads it gets all of it, in order, and once; so does its next run.
+// An agent that never reads delays no other agent. When it reads, it gets all its mail, in order
+// and once, and so does its next run.
 //
 // Rows: E-09, E-27, E-28, E-38, E-40, T-04.
 func TestBusDeafAgent(t *testing.T) {

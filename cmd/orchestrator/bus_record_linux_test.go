@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// asked is the first column of the first row, or of all of them, as anybody may
-// ask whose program reads SQLite, while the orchestrator runs.
+// asked returns the first column of all rows. It reads the record of a running orchestrator, as
+// any SQLite program can.
 func asked[T any](t *testing.T, db *sql.DB, query string, args ...any) (found []T) {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query, args...)
@@ -33,8 +33,8 @@ func asked[T any](t *testing.T, db *sql.DB, query string, args ...any) (found []
 	return found
 }
 
-// The record is a table that other programs read. Every message that was taken is a
-// row of it, and nothing else is; what the columns say is what was sent.
+// The record is a table that other programs can read. It has one mail row for each accepted
+// message, and its columns hold the message as sent.
 //
 // Rows: E-01, E-03, E-10, E-20, E-21, E-22, E-23, E-25, E-86, T-41.
 func TestBusRecord(t *testing.T) {
@@ -57,7 +57,7 @@ func TestBusRecord(t *testing.T) {
 	var sent []letter
 	for n := range 50 {
 		sent = append(sent, far.send("PO:one", direct, fmt.Sprintf(`{"n":%d,"big":12345678901234567890}`, n), fmt.Sprintf(`"idempotency_key":"key %d","reply_to":"%d"`, n, n+1)))
-		far.send("PO:one", direct, `{}`, fmt.Sprintf(`"idempotency_key":"key %d"`, n)) // the same again
+		far.send("PO:one", direct, `{}`, fmt.Sprintf(`"idempotency_key":"key %d"`, n)) // a repeat
 		far.spurned(403, "denied", "POST /api/bus/send", mail("GO", "PO:one", direct, `{}`))
 		far.spurned(400, "invalid", "POST /api/bus/send", mail("HO:far", "PO:one", "", `{}`))
 		far.spurned(403, "denied", "POST /api/bus/send", mail("HO:far", "broadcast", direct, `{}`))
@@ -94,7 +94,7 @@ func TestBusRecord(t *testing.T) {
 	b.stop()
 }
 
-// resident is how much memory the orchestrator has, in bytes.
+// resident returns the resident memory of the orchestrator in bytes.
 func (s *stage) resident() int64 {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
@@ -106,7 +106,7 @@ func (s *stage) resident() int64 {
 	return kib << 10
 }
 
-// past is a bureau with so much mail of many, most of which is years old.
+// past returns a bureau whose record has many messages, most of them years old.
 func past(t *testing.T, many int) *bureau {
 	t.Helper()
 	h := newHub(t, listeners+quick)
@@ -133,7 +133,7 @@ func past(t *testing.T, many int) *bureau {
 	return b
 }
 
-// browse reads here and there in a mailbox, and sends what is there already.
+// browse reads at several places of a mailbox and repeats messages that exist already.
 func (b *bureau) browse(many int) {
 	b.t.Helper()
 	reader := b.clerk("HO:reader-1")
@@ -162,7 +162,7 @@ func (b *bureau) browse(many int) {
 	require.Equal(b.t, sent, e.hears(6)[5])
 }
 
-// What was written long ago is there, and costs no memory.
+// Old mail can be read and takes no memory.
 //
 // Rows: E-16, E-27, E-30, E-38, E-63.
 func TestBusHistory(t *testing.T) {

@@ -21,16 +21,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// busRequests are all routes of the bus, each asked as it may be asked, but for
-// the health.
+// busRequests has a valid request for each route of the bus except the health route.
 var busRequests = [][2]string{
 	{"POST /api/bus/send", `{"from_actor":"HO:one","to_actor":"GO","topic":"message.direct","payload":{}}`},
 	{"GET /api/bus/poll", ``}, {"POST /api/bus/ack", `{"seq":1}`}, {"POST /api/bus/heartbeat", ``},
 	{"GET /api/sse/events", ``}, {"POST /api/agents/tokens", `{"actor":"HO:new"}`},
 }
 
-// Over TCP nobody is anybody without a credential, also on this machine; of the
-// version alone everybody hears.
+// Over TCP every request needs a credential, also from this machine. Only the version is public.
 //
 // Rows: E-05, E-79, E-80, E-83, K-06, K-18.
 func TestBusIsClosed(t *testing.T) {
@@ -57,8 +55,7 @@ func TestBusIsClosed(t *testing.T) {
 	b.stop()
 }
 
-// What is not there, what is there for another method, what is no JSON, and what
-// is too much.
+// Unknown paths, wrong methods, invalid JSON and bodies over the limit are refused.
 //
 // Rows: E-06, E-23, K-06.
 func TestBusWhatIsNotThere(t *testing.T) {
@@ -107,7 +104,7 @@ func TestBusWhatIsNotThere(t *testing.T) {
 	b.stop()
 }
 
-// An agent that is another actor with each run is none as long as it does not run.
+// An agent with a new actor in each run has no actor while it does not run.
 //
 // Rows: E-72, K-06.
 func TestBusOfOneWhoDoesNotRun(t *testing.T) {
@@ -120,14 +117,14 @@ func TestBusOfOneWhoDoesNotRun(t *testing.T) {
 		require.Equal(t, http.StatusConflict, r.status, "%s: %s", request[0], r.text)
 		require.Contains(t, r.text, `"reason":"no_actor"`)
 	}
-	for _, request := range busRequests[:len(busRequests)-1] { // and so it is described
+	for _, request := range busRequests[:len(busRequests)-1] { // the document describes it
 		idle.spurned(http.StatusConflict, "conflict", request[0], strings.Replace(request[1], "HO:one", "W:idle", 1))
 	}
 	b.stop()
 }
 
-// Everybody is who their token, their key or their pipe says, and nobody else: as
-// whom they write, whose mail they read, and whose they ack.
+// A caller is only the actor of its token, key or pipe: it sends as that actor, reads its mail
+// and acks it.
 //
 // Rows: E-19, E-20, E-21, E-31, E-32, E-52, E-68, E-76, K-18, T-35, T-41.
 func TestBusOnlyAsOneself(t *testing.T) {
@@ -140,7 +137,7 @@ func TestBusOnlyAsOneself(t *testing.T) {
 	for id, who := range map[string]*visitor{"HO:far": far.visitor, "PO:one": program, "IO:ann": ann} {
 		for _, other := range others {
 			status, code := http.StatusForbidden, "denied"
-			if other == "Bus" || other == "Governor" { // as these nobody can come
+			if other == "Bus" || other == "Governor" { // no caller can be one of these
 				status, code = http.StatusBadRequest, "invalid"
 			}
 			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail(other, "HO:x", direct, `{}`))
@@ -172,8 +169,8 @@ func TestBusOnlyAsOneself(t *testing.T) {
 	b.stop()
 }
 
-// Who comes too often is told so, and when to come again; whoever shows a
-// credential counts alone, and nothing of it is kept.
+// Callers over the rate limit are told when to come again, and their requests have no effect.
+// Each credential has its own limit.
 //
 // Rows: E-57, K-06.
 func TestBusTooOftenOverHTTP(t *testing.T) {
@@ -204,7 +201,7 @@ func TestBusTooOftenOverHTTP(t *testing.T) {
 	b.stop()
 }
 
-// certified makes a certificate of this machine's: two files, and who trusts it.
+// certified makes a certificate for this machine: two files, and a pool that trusts it.
 func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 	t.Helper()
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -229,7 +226,7 @@ func certified(t *testing.T) (certificate, key string, pool *x509.CertPool) {
 	return certificate, key, pool
 }
 
-// With a certificate everybody speaks TLS, and only the newest.
+// With a certificate, only TLS of the newest version is spoken.
 //
 // Rows: E-04.
 func TestBusOverTLS(t *testing.T) {
@@ -254,7 +251,7 @@ func TestBusOverTLS(t *testing.T) {
 		}
 	}
 	plain, err := http.Get(strings.Replace(b.url, "https:", "http:", 1) + "/health")
-	if err == nil { // it is told in words that can be read that TLS is spoken here
+	if err == nil { // the answer says in plain text that TLS is required
 		_, _ = io.Copy(io.Discard, plain.Body)
 		require.NoError(t, plain.Body.Close())
 		require.Equal(t, http.StatusBadRequest, plain.StatusCode)

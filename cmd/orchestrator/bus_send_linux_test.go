@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// What is sent is one row, and is kept when it is answered; who it is for reads
-// it as it was said.
+// A sent message is one row, and is stored before it is confirmed. The recipient reads it
+// unchanged.
 //
 // Rows: E-01, E-03, E-06, E-10, E-17, E-18, E-22, E-25, E-30, E-51, E-82, E-86, T-37.
 func TestBusSend(t *testing.T) {
@@ -56,7 +56,7 @@ func TestBusSend(t *testing.T) {
 	b.stop()
 }
 
-// Both spellings of what a message answers are one.
+// reply_to may be a number or a string; both mean the same.
 //
 // Rows: E-15, T-36.
 func TestBusReplyTo(t *testing.T) {
@@ -83,7 +83,7 @@ func TestBusReplyTo(t *testing.T) {
 	b.stop()
 }
 
-// What makes no sense is refused, has no row and no number, and nobody reads it.
+// An invalid message is refused. It has no row and no number, and no actor receives it.
 //
 // Rows: E-06, E-11, E-12, E-13, E-14, E-21, E-69, E-70, E-71, E-73, E-75, T-41.
 func TestBusSendRefused(t *testing.T) {
@@ -135,12 +135,11 @@ func TestBusSendRefused(t *testing.T) {
 	b.stop()
 }
 
-// halves are texts that are none: half of a character stands in them.
+// halves are invalid texts with an unpaired surrogate.
 var halves = []string{`a\ud800b`, `\udc00`}
 
-// Text that cannot be kept is refused, and costs nobody anything: least of all
-// everybody's record. A NUL is text, and stands in payloads; as a key it could not
-// be kept.
+// Text that cannot be stored is refused and damages nothing, least of all the record. A NUL is
+// allowed in payloads but not in a key.
 //
 // Rows: E-06, E-16, E-21.
 func TestBusKeyThatCannotBeKept(t *testing.T) {
@@ -160,7 +159,7 @@ func TestBusKeyThatCannotBeKept(t *testing.T) {
 	b.stop()
 }
 
-// Nor is there a person whose name the record does not take.
+// A person whose name cannot be stored cannot send mail.
 //
 // Rows: E-21.
 func TestBusPersonWhoCannotBeKept(t *testing.T) {
@@ -179,7 +178,7 @@ func TestBusPersonWhoCannotBeKept(t *testing.T) {
 	b.stop()
 }
 
-// Elsewhere such text is refused as well.
+// Such text is also refused in other members.
 //
 // Rows: E-06, E-13, E-21.
 func TestBusHalfCharacters(t *testing.T) {
@@ -201,8 +200,8 @@ func TestBusHalfCharacters(t *testing.T) {
 	b.stop()
 }
 
-// A message is sent again while no orchestrator answers, with the same key. --no-retry
-// makes one attempt.
+// A message is sent again with the same key while no orchestrator answers. --no-retry makes one
+// attempt.
 func TestBusSendTriesAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+listening("one"))

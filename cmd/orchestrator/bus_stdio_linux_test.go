@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// environment is that of an agent's process.
+// environment returns the environment of an agent's process.
 func environment(t *testing.T, a *actor) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", a.pid))
@@ -23,12 +23,12 @@ func environment(t *testing.T, a *actor) map[string]string {
 	return found
 }
 
-// calling spells the call of a method.
+// calling returns a JSON-RPC call of a method.
 func calling(id, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
 }
 
-// rpc is an answer in JSON-RPC.
+// An rpc is a JSON-RPC answer.
 type rpc struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -40,8 +40,7 @@ type rpc struct {
 	} `json:"error"`
 }
 
-// result is what the call of a tool came to, for programs and for readers, who are
-// told the same.
+// result returns the result of a tool call. Its structured content and its text must be equal.
 func (r *rpc) result(t *testing.T) (document string, failed bool) {
 	t.Helper()
 	require.Nil(t, r.Error)
@@ -59,7 +58,7 @@ func (r *rpc) result(t *testing.T) (document string, failed bool) {
 	return string(said.StructuredContent), said.IsError
 }
 
-// text is what the call of a tool was granted.
+// text returns the result of a tool call that must have succeeded.
 func (r *rpc) text(t *testing.T) string {
 	t.Helper()
 	document, failed := r.result(t)
@@ -67,7 +66,7 @@ func (r *rpc) text(t *testing.T) string {
 	return document
 }
 
-// called waits for the answer to a call.
+// called waits for the answer to a JSON-RPC call.
 func (a *actor) called(id string) (found *rpc) {
 	a.t.Helper()
 	waitForThat(a.t, "answer to call "+id, func() bool {
@@ -83,7 +82,7 @@ func (a *actor) called(id string) (found *rpc) {
 	return found
 }
 
-// plain are the answers to mail that was said as it is.
+// plain returns the answers to mail that was sent without an envelope.
 func (a *actor) plain() (found []string) {
 	for _, line := range a.heardSoFar() {
 		if strings.HasPrefix(line, `{"seq":`) {
@@ -93,15 +92,15 @@ func (a *actor) plain() (found []string) {
 	return found
 }
 
-// calls calls a tool, and must be answered with yes.
+// calls calls a tool, which must succeed.
 func (a *actor) calls(id, tool, arguments string) string {
 	a.t.Helper()
 	a.say(calling(id, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments)) + "\n")
 	return a.called(id).text(a.t)
 }
 
-// What the bus does over HTTP agents can ask for in envelopes, and are answered in
-// them; what comes for them is told to them as it comes.
+// Agents can send the requests of the bus in envelopes and get answers in envelopes. Mail to
+// them is delivered as notices.
 //
 // Rows: E-10, E-15, E-22, E-30, E-33, E-36, E-50, E-51, E-64, E-65, E-66, B-21.
 func TestBusOverStdio(t *testing.T) {
@@ -181,8 +180,7 @@ func TestBusOverStdio(t *testing.T) {
 	b.stop()
 }
 
-// Mail may be said as it is, and is answered with what is kept of it, or with why
-// not.
+// Mail may be sent without an envelope. The answer is the stored message or the refusal.
 //
 // Rows: E-10, E-11, E-13, E-16, E-19, E-21, E-22.
 func TestBusMailAsItIs(t *testing.T) {
@@ -199,7 +197,7 @@ func TestBusMailAsItIs(t *testing.T) {
 	require.Equal(t, `{"n":1.50}`, string(found[0].Payload))
 
 	messages := b.sent()
-	for key, row := range map[string][2]string{ // what is wrong, and what is said of it
+	for key, row := range map[string][2]string{ // invalid mail, and the expected refusal
 		"k-topic":   {mail("PO:one", "HO:x", "a..b", `{}`, `"idempotency_key":"k-topic"`), `"pointer":"/topic"`},
 		"k-payload": {mail("PO:one", "HO:x", direct, `[]`, `"idempotency_key":"k-payload"`), `"pointer":"/payload"`},
 		"k-to":      {`{"from_actor":"PO:one","topic":"a.b","payload":{},"idempotency_key":"k-to"}`, `"pointer":"/to_actor"`},
@@ -211,14 +209,14 @@ func TestBusMailAsItIs(t *testing.T) {
 		require.Equal(t, "response:error", m.Type)
 		require.Contains(t, m.line, row[1])
 	}
-	one.say(mail("PO:one", "HO:x", "", `{}`) + "\n") // with no key there is nothing to answer to
+	one.say(mail("PO:one", "HO:x", "", `{}`) + "\n") // mail without a key gets no refusal
 	m := one.wait("refusal of nothing", func(m *message) bool { return m.Type == "response:error" && string(m.CorrelationID) == "null" })
 	require.Contains(t, m.line, `"pointer":"/topic"`)
 	require.Equal(t, messages, b.sent())
 	b.stop()
 }
 
-// Those who call tools find four, in the words of their protocol.
+// MCP clients find four tools.
 //
 // Rows: E-10, E-30, E-36, E-64, E-84.
 func TestBusTools(t *testing.T) {
@@ -274,8 +272,7 @@ func TestBusTools(t *testing.T) {
 	b.stop()
 }
 
-// An agent that says all that it hears is not heeded: mail, answers and refusals
-// come back, and nothing comes of them.
+// An agent that echoes its input has no effect: echoed mail, answers and refusals are ignored.
 //
 // Rows: E-01, E-03, E-86, T-03.
 func TestBusEchoes(t *testing.T) {

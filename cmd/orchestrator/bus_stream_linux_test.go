@@ -18,7 +18,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ear listens to the stream of somebody's mail.
+// An ear reads the stream of an actor's mail.
 type ear struct {
 	t      *testing.T
 	leave  context.CancelFunc
@@ -29,8 +29,8 @@ type ear struct {
 	wrong   error
 }
 
-// listens opens a stream: query is what stands behind the actor, and last the number
-// of the last message that was read, "" for none.
+// listens opens a stream. The query follows the actor, and last is the number of the last
+// message read, or "".
 func (c *clerk) listens(query, last string) *ear {
 	c.hub.t.Helper()
 	e, status := c.mayListen(query, last)
@@ -38,7 +38,7 @@ func (c *clerk) listens(query, last string) *ear {
 	return e
 }
 
-// mayListen is listens, if it may.
+// mayListen is listens, but may be refused.
 func (c *clerk) mayListen(query, last string) (e *ear, status int) {
 	c.hub.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func (c *clerk) mayListen(query, last string) (e *ear, status int) {
 	}
 	require.Equal(c.hub.t, "text/event-stream", answer.Header.Get("Content-Type"))
 	e = &ear{t: c.hub.t, leave: cancel, closed: make(chan struct{})}
-	go func() { // ends with the stream
+	go func() { // ends when the stream ends
 		defer close(e.closed)
 		defer answer.Body.Close()
 		e.listen(answer.Body)
@@ -91,7 +91,7 @@ func (e *ear) listen(from io.Reader) {
 	}
 }
 
-// take keeps what an event says, which is the same in all of its parts.
+// take stores an event, whose id, name and data must agree.
 func (e *ear) take(event map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +103,7 @@ func (e *ear) take(event map[string]string) {
 	e.letters = append(e.letters, l)
 }
 
-// heard is what was told so far.
+// heard returns the messages received so far.
 func (e *ear) heard() []letter {
 	e.t.Helper()
 	e.mu.Lock()
@@ -112,7 +112,7 @@ func (e *ear) heard() []letter {
 	return e.letters[:len(e.letters):len(e.letters)]
 }
 
-// hears waits until so much was told, and returns it.
+// hears waits until n messages were received, and returns them.
 func (e *ear) hears(n int) []letter {
 	e.t.Helper()
 	waitForThat(e.t, fmt.Sprintf("%d events", n), func() bool { return len(e.heard()) >= n })
@@ -136,7 +136,7 @@ func (e *ear) ends() {
 	})
 }
 
-// A stream tells what the poll tells, as it comes, and moves nothing.
+// A stream sends the same messages as a poll, as they come, and does not move the cursor.
 //
 // Rows: E-08, E-09, E-22, E-31, E-34, E-40, T-36.
 func TestBusStream(t *testing.T) {
@@ -170,8 +170,7 @@ func TestBusStream(t *testing.T) {
 	b.stop()
 }
 
-// Somebody may have many streams open, but not any number; and the end of the
-// orchestrator is the end of them.
+// An actor may have many streams, up to a limit. All streams end with the orchestrator.
 //
 // Rows: E-08, E-31.
 func TestBusManyStreams(t *testing.T) {
@@ -204,8 +203,8 @@ func TestBusManyStreams(t *testing.T) {
 	}
 }
 
-// A reader that was cut off goes on behind what it has read last, across kills:
-// nothing is missing, and nothing comes twice.
+// A reader that reconnects continues after the last message that it read, also after kills: no
+// message is missing or repeated.
 //
 // Rows: E-08, E-24, E-27, E-28, E-40.
 func TestBusStreamIsResumed(t *testing.T) {
@@ -241,8 +240,8 @@ func TestBusStreamIsResumed(t *testing.T) {
 	b.stop()
 }
 
-// A stream ends with what its reader has shown: a token that was replaced or taken
-// away, and the run of an agent. What comes then is not told.
+// A stream ends when its token is replaced or revoked, or when the run of its agent ends. Later
+// mail is not sent on it.
 //
 // Rows: E-05, E-08, E-77, E-79, K-18.
 func TestBusStreamEndsWithItsToken(t *testing.T) {
@@ -271,8 +270,8 @@ func TestBusStreamEndsWithItsToken(t *testing.T) {
 	b.stop()
 }
 
-// A reader that takes nothing is left, by name, and nobody waits for it. It goes on
-// where it was.
+// A reader that takes nothing is disconnected, which is logged, and delays no other reader. It
+// can continue where it was.
 //
 // Rows: E-08, E-09, E-27, E-28.
 func TestBusSlowReader(t *testing.T) {
@@ -295,7 +294,7 @@ func TestBusSlowReader(t *testing.T) {
 	require.Equal(t, heard, e.hears(many))
 	began := time.Now()
 	left := func() bool { return strings.Contains(b.cried.all(), "took nothing for too long") }
-	// Its patience is as long as ours is.
+	// The server's timeout is as long as waitForThat waits, so there are two waits.
 	waitForThat(t, "half of its patience", func() bool { return left() || time.Since(began) > 20*time.Second })
 	waitForThat(t, "end of its patience", left)
 	require.Contains(t, b.cried.all(), "actor HO:slow")
@@ -306,7 +305,7 @@ func TestBusSlowReader(t *testing.T) {
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	on := &ear{t: t}
-	on.listen(answer.Body) // what was on its way
+	on.listen(answer.Body) // what was already sent
 	taken := on.hears(1)
 	require.Less(t, len(taken), many)
 	rest := slow.listens("", fmt.Sprint(taken[len(taken)-1].Seq)).hears(many - len(taken))

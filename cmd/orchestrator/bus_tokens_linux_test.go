@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// holds reports whether a token is good for anything.
+// holds reports whether the token is valid.
 func (c *clerk) holds() bool {
 	c.hub.t.Helper()
 	r := c.ask(c.poll(""), "")
@@ -25,8 +25,8 @@ func (c *clerk) holds() bool {
 	return r.status == http.StatusOK
 }
 
-// A new token takes the place of the old ones, at once or after a while; one may
-// hold for a time, and be taken away. So it is after a kill.
+// A new token replaces older ones, at once or after a while. A token may expire and can be
+// revoked. All this still holds after a kill.
 //
 // Rows: E-05, E-76, E-77.
 func TestBusTokens(t *testing.T) {
@@ -69,7 +69,7 @@ func TestBusTokens(t *testing.T) {
 	b.stop()
 }
 
-// tokenOf is the id of the only token of an actor.
+// tokenOf returns the id of the only token of an actor.
 func (b *bureau) tokenOf(actor string) string {
 	b.t.Helper()
 	var list wire.CredentialList
@@ -85,8 +85,8 @@ func (b *bureau) tokenOf(actor string) string {
 	return found[0]
 }
 
-// An agent finds in its environment who it is and what it needs to say so, by the
-// network and by a socket of its own; both end with it.
+// An agent finds its actor and its credentials in its environment, for the network and for its
+// own socket. Both end with the run.
 //
 // Rows: E-01, E-05, E-19, E-72, E-73, E-78, E-79.
 func TestBusFromInsideOfAnAgent(t *testing.T) {
@@ -131,7 +131,7 @@ func TestBusFromInsideOfAnAgent(t *testing.T) {
 	b.stop()
 }
 
-// What is secret stands nowhere: not in the record, in no log, on no command line.
+// Secrets appear neither in the record, nor in logs, nor on command lines.
 //
 // Rows: E-78.
 func TestBusSecretsStandNowhere(t *testing.T) {

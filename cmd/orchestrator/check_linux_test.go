@@ -18,10 +18,10 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 )
 
-// patient is how long the checks of programs wait that do what is waited for.
+// patient gives long limits to checks of programs that are expected to succeed.
 var patient = []string{"--wait", "2m", "--grace", "2m"}
 
-// checkup runs check and returns what it found.
+// checkup runs check and returns its report.
 func (s *stage) checkup(flags []string, command ...string) (report check.CheckReport, exit int) {
 	s.t.Helper()
 	args := append([]string{"-u", "PYTHONUNBUFFERED", s.program, "check", "--json"}, flags...)
@@ -37,7 +37,7 @@ func (s *stage) checkup(flags []string, command ...string) (report check.CheckRe
 	return report, s.process.ProcessState.ExitCode()
 }
 
-// faults are the findings that are not as they should be, as "VERDICT CHECK".
+// faults returns the failures and warnings among findings, as "VERDICT CHECK".
 func faults(found checkup.Findings) []string {
 	list := []string{}
 	for _, one := range found {
@@ -49,8 +49,8 @@ func faults(found checkup.Findings) []string {
 	return slices.Compact(list)
 }
 
-// worker is an agent in Python, with something put into it: before it says that its task
-// is done, after that, for what is no task, and when stdin has ended.
+// worker returns a Python agent with code inserted in five places: at the start, before and
+// after it completes its task, for other messages, and at the end of stdin.
 func worker(begin, before, after, other, end string) string {
 	return strings.NewReplacer("BEGIN", begin, "BEFORE", before, "AFTER", after, "OTHER", other, "END", end).Replace(`
 import json, os, sys, time
@@ -74,13 +74,13 @@ END
 `)
 }
 
-// bad is an agent with one fault, and what check says of it.
+// bad is an agent with one fault, and the findings of check about it.
 type bad struct {
 	name    string
 	program string // in Python, unless it begins with #!
 	flags   []string
 	faults  []string
-	text    string // of one of them
+	text    string // expected in one of the findings
 	cure    string
 }
 
@@ -230,7 +230,7 @@ func TestCheckBadAgents(t *testing.T) {
 			}
 			report, exit := s.checkup(flags, command...)
 			got := faults(report.Findings)
-			if agent.name == "dies of an answer" { // before or after it is asked to end
+			if agent.name == "dies of an answer" { // before or after the request to end
 				require.Contains(t, got, "fail again", "%+v", report.Findings)
 			} else {
 				require.Equal(t, agent.faults, got, "%+v", report.Findings)
@@ -249,7 +249,7 @@ func TestCheckBadAgents(t *testing.T) {
 	}
 }
 
-// Programs that do no tasks are no bad agents: those of the demo, and others.
+// Programs that do no tasks are not faulty. Some are from the demo.
 func TestCheckOtherAgents(t *testing.T) {
 	t.Parallel()
 	brief := []string{"--wait", "1s", "--grace", "2m"}
@@ -274,7 +274,7 @@ func TestCheckOtherAgents(t *testing.T) {
 	}
 }
 
-// Everything that --full looks at is fine with a good agent.
+// All checks of --full succeed for a good agent.
 func TestCheckFull(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "").ship()
@@ -295,8 +295,7 @@ func TestCheckFull(t *testing.T) {
 	}, seen)
 }
 
-// Ctrl-C in the middle of a check leaves nothing behind.
-// A closed terminal ends it like Ctrl-C.
+// Ctrl-C during a check, or closing its terminal, leaves no process behind.
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -15,13 +15,12 @@ import (
 	"orchestrator/cmd/orchestrator/help"
 )
 
-// The page of commands is made of the command line itself.
+// The page of commands is generated from the commands.
 func TestCommandsPage(t *testing.T) {
 	pageIs(t, "help/commands.md", commandsPage(), "TestCommandsPage")
 }
 
-// pageIs compares a page that is generated with the one that is there, or writes
-// it anew.
+// pageIs compares a generated page with the file, or writes the file with -update.
 func pageIs(t *testing.T, file, fresh, test string) {
 	t.Helper()
 	if *update {
@@ -55,7 +54,7 @@ func commandsPage() string {
 	return b.String()
 }
 
-// flagTable is a row for each flag. A default that says nothing is left out.
+// flagTable returns a table of flags. It omits defaults that are empty.
 func flagTable(set *pflag.FlagSet) string {
 	var b strings.Builder
 	b.WriteString("| Flag | Default | What it does |\n|---|---|---|\n")
@@ -80,7 +79,7 @@ func flagTable(set *pflag.FlagSet) string {
 	return b.String()
 }
 
-// coded is a word as it stands in a table.
+// coded returns a word as code in a table cell.
 func coded(word string) string {
 	if word == "" {
 		return ""
@@ -88,13 +87,13 @@ func coded(word string) string {
 	return "`" + strings.ReplaceAll(word, "|", `\|`) + "`"
 }
 
-// unindented is text without the two blanks that examples begin with on a screen.
+// unindented returns text without the indentation by two spaces that examples have.
 func unindented(text string) string {
 	return regexp.MustCompile("(?m)^  ").ReplaceAllString(text, "")
 }
 
-// Every verb and every flag has its entry: whoever finds one way to write the page
-// must not lose any.
+// The page has an entry for every command and every flag. A new way to generate it must not lose
+// any.
 func TestEveryFlagHasAnEntry(t *testing.T) {
 	page, err := help.ReadTopic("commands")
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func testApp() *cli.App {
 	}
 }
 
-// eachVerb calls do for every verb that people see.
+// eachVerb calls do for every visible command.
 func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
 	for _, sub := range verb.Commands() {
 		if !sub.Hidden {
@@ -39,7 +39,7 @@ func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// Every verb says what it does, shows how, and explains each of its flags.
+// Every command has a summary, an example, and a text for each flag.
 func TestEveryVerbIsExplained(t *testing.T) {
 	root := rootCommand(testApp())
 	eachVerb(root, func(verb *cobra.Command) {
@@ -72,8 +72,7 @@ func TestEveryTopicHasAPage(t *testing.T) {
 	require.ElementsMatch(t, help.TopicNames(), names)
 }
 
-// The page on exit codes has a row for every code, of both kinds, that the
-// program knows.
+// The page on exit codes has a row for every code that the program defines.
 func TestEveryExitCodeIsExplained(t *testing.T) {
 	page, err := help.Topics.ReadFile("exit-codes.md")
 	require.NoError(t, err)
@@ -92,7 +91,7 @@ func TestEveryExitCodeIsExplained(t *testing.T) {
 	require.Greater(t, codes, 4)
 }
 
-// constants are the constants of the package cli with their values as written.
+// constants returns the constants of the package cli with their literal values.
 func constants(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -119,7 +118,7 @@ func sources(t *testing.T) []string {
 	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
-// What the manual tells people to type can be typed.
+// All commands in the manual exist.
 func TestCommandsOfTheManualExist(t *testing.T) {
 	pages, err := filepath.Glob("help/*.md")
 	require.NoError(t, err)
@@ -128,9 +127,9 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 		require.NoError(t, err)
 		for _, line := range typedCommands(string(text)) {
 			if strings.Contains(line, " COMMAND") {
-				continue // how commands are written
+				continue // a syntax description
 			}
-			line, _, _ = strings.Cut(line, " | ") // what goes on with it is another program
+			line, _, _ = strings.Cut(line, " | ") // the rest is another program
 			line, _, _ = strings.Cut(line, " -- ")
 			verb, rest, err := rootCommand(testApp()).Find(strings.Fields(line))
 			require.NoError(t, err, "%s: orchestrator %s", page, line)
@@ -140,7 +139,7 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 	}
 }
 
-// The samples of the page on the file, put together, are a valid file.
+// The samples on the configuration page together are a valid file.
 func TestTheManualsConfigurationIsValid(t *testing.T) {
 	page, err := help.Topics.ReadFile("config.md")
 	require.NoError(t, err)
@@ -161,8 +160,7 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 	require.Empty(t, problems, shown.String())
 }
 
-// typedCommands finds the commands in a page: lines of samples, and what
-// stands between backquotes.
+// typedCommands returns the commands in a page: sample lines and code spans.
 func typedCommands(page string) []string {
 	inline := regexp.MustCompile("`orchestrator\\s+([a-z][^`|]*)`")
 	sample := regexp.MustCompile(`(?m)^orchestrator ([a-z].*)$`)

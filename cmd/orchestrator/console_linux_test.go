@@ -11,9 +11,8 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 )
 
-// crowd says and suffers everything that the console has a line for: a start,
-// a line of each stream, an exit with its cause, a restart with its delay, and
-// a give-up.
+// crowd is a team that causes every line of the console: a start, a line of each stream, an exit
+// with its cause, a restart with its delay, and a give-up.
 const crowd = `
 agent "a" {
   command = ["sh", "-c", "printf 'plain \\033[2J escape\\n'; sleep 0.1; echo trouble >&2; exit 3"]
@@ -28,8 +27,7 @@ agent "longer-name" {
 }
 `
 
-// onTerminal runs up on a terminal of its own and returns what is on it at the end,
-// and all that was written to it.
+// onTerminal runs up on a terminal. It returns the final screen and all output.
 func onTerminal(t *testing.T, environ ...string) (text, written string) {
 	w := inTerminal(t, crowd, "$UP --exit-when-idle", 120, 60, environ...)
 	return w.ends(cli.ExitNo), w.Written()
@@ -40,7 +38,7 @@ var (
 	clocks = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 )
 
-// requireCrowd checks the lines themselves: aligned, each thing told once.
+// requireCrowd checks the lines: they are aligned, and each appears once.
 func requireCrowd(t *testing.T, screen string) {
 	t.Helper()
 	for _, line := range []string{
@@ -66,8 +64,7 @@ func TestConsoleOnATerminal(t *testing.T) {
 	requireCrowd(t, text)
 }
 
-// Without colour the rows below the lines are still there. A terminal that is said to
-// be dumb is sent lines, and nothing else.
+// Without color the rows below the lines remain. A dumb terminal gets only lines.
 func TestConsoleWithoutColour(t *testing.T) {
 	t.Parallel()
 	for _, environ := range []string{"NO_COLOR=1", "TERM=dumb"} {

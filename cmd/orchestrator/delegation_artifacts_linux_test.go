@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire"
 )
 
-// kept are the files in which artifacts are, by their hashes.
+// kept returns the artifact files by hash.
 func (s *stage) kept() map[string]string {
 	s.t.Helper()
 	found := make(map[string]string)
@@ -36,7 +36,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// recorded is the record in all its files, as bytes.
+// recorded returns the bytes of all files of the record.
 func (s *stage) recorded() string {
 	s.t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.state(), "events.db*"))
@@ -51,8 +51,8 @@ func (s *stage) recorded() string {
 	return all.String()
 }
 
-// What an agent has made and is large is a file, once, and not in the record. Whoever
-// has asked gets it where it was, byte for byte, and so does whoever asks for it later.
+// A large artifact is stored once, as a file and not in the record. The source gets its content
+// in the response, byte for byte, and so do later requests.
 //
 // Rows: D-17, D-35, D-40, D-43.
 func TestDelegationArtifacts(t *testing.T) {
@@ -61,7 +61,7 @@ func TestDelegationArtifacts(t *testing.T) {
 	boss, cook := all[0], all[1]
 	large := "MARK-" + strings.Repeat("0123456789abcdef", 200<<10/16)
 	odd := "ODD-" + strings.Repeat("x<&>", 100<<10/4)
-	spelled := strings.ReplaceAll(odd, "<", `\u003c`) // which is not how we would spell it
+	spelled := strings.ReplaceAll(odd, "<", `\u003c`) // not the spelling of this program
 	line := func(id string) string {
 		return fmt.Sprintf(`{"artifacts":[{"name":"small.txt","type":"text/plain","content":"{\"key\": \u00221\u0022}"},`+
 			`{"content":"%s","more":[1.50],"name":"large.txt","type":"text/plain"},{"name":"odd.html","type":"text/html","content":"%s"},`+
@@ -78,11 +78,11 @@ func TestDelegationArtifacts(t *testing.T) {
 
 	boss.asks("t-2", "cook")
 	cook.gets("t-2")
-	cook.say(line("t-2") + "\n") // the same once more
+	cook.say(line("t-2") + "\n") // a repeat
 	require.Equal(t, line("t-2"), boss.hear(1, "t-2", wire.ResponseCompleted).line)
 	require.Equal(t, kept, h.kept())
 
-	// later, in every way in which it can be asked for
+	// later requests, in every way
 	boss.acts("t-1", wire.ActStatus, `{}`)
 	again := boss.hear(2, "t-1", wire.ResponseCompleted).line
 	require.True(t, strings.HasPrefix(again, strings.TrimSuffix(line("t-1"), "}")+`,"metadata":{"startedAt":`), "%.200s", again)
@@ -105,8 +105,8 @@ func TestDelegationArtifacts(t *testing.T) {
 	h.stop()
 }
 
-// requireLost: whoever asks for the content of an artifact is told that it is lost, and
-// what to do.
+// requireLost requires that a request for an artifact says that the content is lost, and what to
+// do.
 func requireLost(h *theatre, id, hash string) {
 	h.t.Helper()
 	shown, said, code := h.call("task", "response", id, "--artifact", "a")
@@ -119,8 +119,8 @@ func requireLost(h *theatre, id, hash string) {
 	require.Contains(h.t, h.ask("task", "response", id), "  lost: sha256:"+hash+"\n")
 }
 
-// An artifact whose file was changed, or is gone, is not told as if it were right: the
-// response is told with what refers to it, the log says why, and all others go on.
+// An artifact whose file was changed or deleted is not returned. The response still has its
+// reference, the log says why, and other artifacts are not affected.
 //
 // Rows: D-17, D-35.
 func TestDelegationArtifactIsTamperedWith(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDelegationArtifactIsTamperedWith(t *testing.T) {
 	requireLost(h, "gone", hashOf(contents["gone"]))
 	requireLost(h, "changed", hashOf(contents["changed"]))
 
-	boss.asks("again", "cook") // whoever makes it once more puts it back
+	boss.asks("again", "cook") // making the artifact again restores the file
 	cook.gets("again")
 	cook.says("again", "completed", fmt.Sprintf(`"artifacts":[{"name":"a","type":"text/plain","content":%q}]`, contents["gone"]))
 	require.Equal(t, contents["gone"], boss.hear(1, "again", wire.ResponseCompleted).Artifacts[0].Content)

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Whoever has asked for work asks how it stands, and is told by the agent that has it,
-// each time what is so by then. One that never says is spoken for.
+// A source can query the status of its task. The agent answers each query with the current
+// status; the orchestrator answers for an agent that does not.
 //
 // Rows: D-19, D-20, D-21, D-22, D-36, D-37, T-32.
 func TestDelegationStatus(t *testing.T) {
@@ -23,7 +23,7 @@ func TestDelegationStatus(t *testing.T) {
 	boss.asks("t-2", "wash")
 	mute.gets("t-2")
 	cook.gets("t-1")
-	boss.acts("t-2", wire.ActStatus, `{}`) // which is told a second later
+	boss.acts("t-2", wire.ActStatus, `{}`) // answered a second later
 	for n, status := range []string{wire.ResponsePending, wire.ResponseInProgress, wire.ResponseCompleted} {
 		boss.acts("t-1", wire.ActStatus, `{"deep":{"n":1.50}}`)
 		require.JSONEq(t, `{"id":"t-1","type":"task.status","payload":{}}`, cook.hear(n+1, "t-1", wire.ActStatus).line)
@@ -46,13 +46,13 @@ func TestDelegationStatus(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", boss.declined("t-3").Code)
 	boss.acts("t-1", wire.ActStatus, `[]`)
 	require.Equal(t, "/payload", boss.declined("t-1").Details["pointer"])
-	cook.acts("t-2", wire.ActStatus, `{}`) // it has nothing to do with it
+	cook.acts("t-2", wire.ActStatus, `{}`) // not its task
 	require.Equal(t, "UNAUTHORIZED", cook.declined("t-2").Code)
 	require.Equal(t, wire.TaskRunning, h.taskState("t-2"))
 	h.stop()
 }
 
-// tasksNow are all tasks.
+// tasksNow returns all tasks.
 func (s *stage) tasksNow() []wire.Task {
 	s.t.Helper()
 	var all wire.TaskList
@@ -60,9 +60,8 @@ func (s *stage) tasksNow() []wire.Task {
 	return all.Tasks
 }
 
-// An agent needs input to go on, as often as it likes: people find the question in the
-// inbox, and so does whoever has asked for the work. An answer from either goes to the
-// agent, value for value, and the task goes on. It is one task all along.
+// An agent may ask for input repeatedly. People see the question in the inbox, and the source
+// gets it too. An answer from either is passed on unchanged, and the same task continues.
 //
 // Rows: D-19, D-25, D-26, D-38, K-22.
 func TestDelegationInput(t *testing.T) {
@@ -100,7 +99,7 @@ func TestDelegationInput(t *testing.T) {
 	require.JSONEq(t, `{"id":"t-1","type":"task.update","payload":{"input":null}}`, cook.hear(3, "t-1", wire.ActUpdate).line)
 	cook.says("t-1", "input_required", `"error":{"code":"X","message":"Where?"}`)
 	require.Equal(t, "Where?", h.waitForQuestions(1)[0].Question)
-	cook.says("t-1", "completed", `"result":7`) // it can do without
+	cook.says("t-1", "completed", `"result":7`) // it continues without input
 	boss.hear(1, "t-1", wire.ResponseCompleted)
 	require.Empty(t, h.questions())
 
@@ -116,9 +115,9 @@ func TestDelegationInput(t *testing.T) {
 	h.stop()
 }
 
-// A task is given up by whoever has asked for it, by people in both of their ways, and
-// by its agent. All who work on it, or on a part of it, are told, and each source gets
-// one last response. Who has heard it and says so is not heard again.
+// A task can be cancelled by its source, by people on the command line or over HTTP, and by its
+// agent. Agents of the task and its parts are notified, and each source gets one final response.
+// Later responses are ignored.
 //
 // Rows: D-19, D-24, D-26, D-36, K-21.
 func TestDelegationCancelled(t *testing.T) {
@@ -173,8 +172,8 @@ func TestDelegationCancelled(t *testing.T) {
 	h.stop()
 }
 
-// One agent that does one thing at a time gets the most urgent first, of those the
-// oldest. What it has handed on and waits for takes no room.
+// An agent with capacity one gets the most urgent task first, and the oldest of these. A task
+// that waits for its own parts does not use capacity.
 //
 // Rows: D-09, D-20, D-36, K-02.
 func TestDelegationPriority(t *testing.T) {
@@ -210,6 +209,6 @@ func TestDelegationPriority(t *testing.T) {
 	cook.says(next, "in_progress")
 	cook.asks("p-1", "wash", fmt.Sprintf(`"context":{"parentTaskId":%q}`, next))
 	help.gets("p-1")
-	cook.gets("t-last") // while the other waits
+	cook.gets("t-last") // while the other task waits
 	h.stop()
 }

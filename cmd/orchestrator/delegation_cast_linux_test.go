@@ -11,10 +11,10 @@ import (
 	"orchestrator/wire"
 )
 
-// Delegation: work that agents and people hand on to agents, and what comes back, on
-// the real program. Where a line matters letter for letter the agents are puppets.
+// Tests of delegation with the real program: work that agents and people delegate to agents, and
+// its responses. Puppets play the agents where exact lines matter.
 
-// doer is a puppet that does some types of work, so many tasks at a time.
+// doer returns the block of a puppet with some capabilities and room for that many tasks.
 func doer(name string, room int, types ...string) string {
 	list, _ := json.Marshal(append([]string{}, types...))
 	return fmt.Sprintf(`
@@ -29,12 +29,12 @@ agent %[1]q {
 `, name, list, room, soon)
 }
 
-// kitchen is a cast for most tests: boss asks, cook and help do.
+// kitchen returns the agents of most tests: boss delegates, and cook and help work.
 func kitchen(room int) string {
 	return crowded + doer("boss", 9) + doer("cook", room, "cook", "taste") + doer("help", room, "wash")
 }
 
-// aWord is a line about a task that was handed on, as a puppet hears it.
+// aWord is a line about a delegated task, as a puppet receives it.
 type aWord struct {
 	ID            string            `json:"id"`
 	Type          string            `json:"type"`
@@ -52,8 +52,7 @@ type aWord struct {
 	line string
 }
 
-// aRequest is the kind of a word that asks for work; the others are statuses, and the
-// types of acts.
+// aRequest is the kind of a task request. Other kinds are statuses and types of acts.
 const aRequest = "request"
 
 func (w *aWord) kind() string {
@@ -73,7 +72,7 @@ func readWord(t *testing.T, line string) aWord {
 	return w
 }
 
-// words are those about a task so far, in order.
+// words returns the lines about a task so far, in order.
 func (a *actor) words(id string) (found []aWord) {
 	a.t.Helper()
 	for _, m := range a.all() {
@@ -84,7 +83,7 @@ func (a *actor) words(id string) (found []aWord) {
 	return found
 }
 
-// kinds are those of the words about a task so far.
+// kinds returns the kinds of the lines about a task so far.
 func (a *actor) kinds(id string) (found []string) {
 	a.t.Helper()
 	for _, w := range a.words(id) {
@@ -93,7 +92,7 @@ func (a *actor) kinds(id string) (found []string) {
 	return found
 }
 
-// hear waits for the nth word of a kind about a task.
+// hear waits for the nth line of a kind about a task.
 func (a *actor) hear(n int, id, kind string) aWord {
 	a.t.Helper()
 	met := 0
@@ -109,41 +108,41 @@ func (a *actor) hear(n int, id, kind string) aWord {
 	return readWord(a.t, m.line)
 }
 
-// gets waits until a puppet is brought a task.
+// gets waits until a puppet gets a task.
 func (a *actor) gets(id string) aWord { a.t.Helper(); return a.hear(1, id, aRequest) }
 
-// requesting spells a request for work, with more members perhaps.
+// requesting returns a task request, with further members in more.
 func requesting(id, kind string, more ...string) string {
 	return "{" + strings.Join(append([]string{fmt.Sprintf(`"id":%q,"type":%q,"payload":{}`, id, kind)}, more...), ",") + "}"
 }
 
-// of is the routing of a request for somebody.
+// of returns the routing to a target.
 func of(target string) string { return fmt.Sprintf(`"routing":{"target":%q}`, target) }
 
-// asks says a request for work.
+// asks sends a task request.
 func (a *actor) asks(id, kind string, more ...string) {
 	a.t.Helper()
 	a.say(requesting(id, kind, more...) + "\n")
 }
 
-// acts says something about a task that the puppet has asked for.
+// acts sends an act about a task that the puppet has delegated.
 func (a *actor) acts(id, act, payload string) {
 	a.t.Helper()
 	a.say(fmt.Sprintf(`{"id":%q,"type":%q,"payload":%s}`+"\n", id, act, payload))
 }
 
-// says says how a task stands that the puppet has, with more members perhaps.
+// says sends a response for a task of the puppet, with further members in more.
 func (a *actor) says(id, status string, more ...string) {
 	a.t.Helper()
 	a.say("{" + strings.Join(append([]string{fmt.Sprintf(`"id":%q,"status":%q`, id, status)}, more...), ",") + "}\n")
 }
 
-// failing are the members of a response that failed.
+// failing returns the members of a failed response.
 func failing(code string, recoverable bool) string {
 	return fmt.Sprintf(`"error":{"code":%q,"message":"it is so","details":{"n":1.50},"recoverable":%v}`, code, recoverable)
 }
 
-// declined waits for the refusal of what was said about a task, which is no word about it.
+// declined waits for the refusal of a line about a task.
 func (a *actor) declined(id string) *refusal {
 	a.t.Helper()
 	m := a.answer(id)
@@ -152,14 +151,14 @@ func (a *actor) declined(id string) *refusal {
 	return m.Error
 }
 
-// plot is a theatre in which all puppets are on.
+// plot returns a theatre whose puppets have all started.
 func plot(t *testing.T, hcl string, names ...string) (*theatre, []*actor) {
 	t.Helper()
 	h := troupeOf(t, hcl, names...)
 	return h, h.cast(names...)
 }
 
-// shownTask is a task as the program shows it to programs.
+// shownTask returns a task as JSON output shows it.
 func (s *stage) shownTask(id string) (task wire.Task) {
 	s.t.Helper()
 	var reply wire.TaskReply
@@ -173,7 +172,7 @@ func (s *stage) waitForState(id string, state wire.TaskState) {
 	waitForThat(s.t, fmt.Sprintf("task %s that is %s", id, state), func() bool { return s.taskState(id) == state })
 }
 
-// response is the latest response to a request, as the API gives it.
+// response returns the latest response to a task request, from the API.
 func (s *stage) response(id string) aWord {
 	s.t.Helper()
 	status, body := s.operate("get-task-response", fmt.Sprintf(`{"taskId":%q}`, id))

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// deafUntil is an agent that says what is in a file and does not read before there is
-// another one called go; what it reads then is in a third.
+// deafUntil returns an agent that prints NAME.says and does not read until a file named go
+// exists. It writes its input to NAME.ear.
 func deafUntil(name string) string {
 	return fmt.Sprintf(`
 agent %[1]q {
@@ -31,7 +31,7 @@ agent %[1]q {
 `, name)
 }
 
-// ear are the words that such an agent has read by now.
+// ear returns the lines that such an agent has read.
 func (s *stage) ear(name string) (found []aWord) {
 	text, _ := os.ReadFile(s.path(name + ".ear"))
 	for line := range strings.Lines(string(text)) {
@@ -42,9 +42,8 @@ func (s *stage) ear(name string) (found []aWord) {
 	return found
 }
 
-// An agent that does not read gets its tasks when it reads, each of them once, and what
-// was said about them by then. What was cancelled meanwhile it never gets. Nobody else
-// waits.
+// An agent that stops reading gets each task once, and the acts on it, when it reads again. It
+// never gets a task that was cancelled meanwhile. No other agent waits.
 //
 // Rows: D-11, D-17, D-36, D-38, T-04.
 func TestDelegationToTheDeaf(t *testing.T) {
@@ -65,7 +64,7 @@ func TestDelegationToTheDeaf(t *testing.T) {
 	h.waitForEvents(1, wire.EventTaskReturned, "deaf")
 	h.waitForEvents(1, wire.EventStalled, "deaf")
 	boss.acts("t-00", wire.ActUpdate, `{"input":1}`)
-	boss.acts(fmt.Sprintf("t-%02d", many-1), wire.ActCancel, `{}`) // it has not got that one
+	boss.acts(fmt.Sprintf("t-%02d", many-1), wire.ActCancel, `{}`) // the agent has not got this one
 	boss.hear(1, fmt.Sprintf("t-%02d", many-1), wire.ResponseCancelled)
 
 	h.write("go", "")
@@ -88,7 +87,7 @@ func TestDelegationToTheDeaf(t *testing.T) {
 	h.stop()
 }
 
-// Whoever has asked and does not read gets the latest response to each when it reads.
+// A source that stops reading gets the latest response to each task when it reads again.
 //
 // Rows: D-10, D-17, D-36, T-04.
 func TestDelegationByTheDeaf(t *testing.T) {

@@ -10,9 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// A task that failed and may go better is tried again, as often as the file says, and
-// each time it says how often it was; who has asked hears of the end alone. One that
-// cannot go better is not tried again.
+// A task with a recoverable failure is retried, up to the configured number, and each try has
+// its retry count. The source gets only the final response. Other failures are not retried.
 //
 // Rows: D-29, D-30, D-34, D-44.
 func TestDelegationRetries(t *testing.T) {
@@ -49,9 +48,9 @@ func TestDelegationRetries(t *testing.T) {
 	h.stop()
 }
 
-// An agent is killed with a task in its hands: its next run gets it once more, word for
-// word. When that is killed too, the task has failed, and the agent is not given it a
-// third time. Nobody is asked again to do what somebody else can do instead.
+// After an agent is killed, its next run gets the task again, unchanged. If that run is killed
+// too, the task fails and is not given to the agent again. The parts of a lost run are
+// cancelled.
 //
 // Rows: D-17, D-23, D-36, D-41, T-57.
 func TestDelegationTargetIsKilled(t *testing.T) {
@@ -87,7 +86,7 @@ func TestDelegationTargetIsKilled(t *testing.T) {
 	h.stop()
 }
 
-// Of a task that anybody can do who does its type another one gets it.
+// A task that several agents can do goes to another one if its agent is killed.
 //
 // Rows: D-16, D-36.
 func TestDelegationGoesToAnother(t *testing.T) {
@@ -108,9 +107,8 @@ func TestDelegationGoesToAnother(t *testing.T) {
 	h.stop()
 }
 
-// The orchestrator is killed in the middle of it, and its agents with it. It goes on
-// where it was: what an agent had in hand it gets again, what waited for room waits,
-// what is over stays over, and who has asked gets the responses in its next run.
+// After a kill of the orchestrator all tasks continue. Agents get their tasks again, queued
+// tasks wait, ended tasks stay ended, and a source gets the responses in its next run.
 //
 // Rows: D-12, D-14, D-17, D-36, D-39, T-57.
 func TestDelegationOrchestratorIsKilled(t *testing.T) {
@@ -145,7 +143,7 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	cook.says("t-held", "completed", `"result":{"again":true}`)
 	require.Equal(t, `{"again":true}`, string(boss.hear(1, "t-held", wire.ResponseCompleted).Result))
 	cook.gets("t-waiting")
-	boss.asks("t-done", "cook", of("cook"), more) // which it does not remember
+	boss.asks("t-done", "cook", of("cook"), more) // the new run does not know this
 	require.Equal(t, "1.50", string(boss.hear(1, "t-done", wire.ResponseCompleted).Result))
 	boss.asks("t-held", "taste", of("cook"))
 	require.Equal(t, "id_reused", boss.declined("t-held").Details["reason"])
@@ -161,9 +159,8 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	h.requireWholeRecord()
 }
 
-// Whoever has asked for work and does not run when the response comes gets it when it
-// runs again, also if the orchestrator was killed meanwhile: the latest, until it says
-// something after it.
+// A source that was down when a response came gets it in its next run, also after a kill of the
+// orchestrator. It gets the latest response, again in each run until it has sent something.
 //
 // Rows: D-10, D-17, D-36, T-57.
 func TestDelegationSourceIsAway(t *testing.T) {
@@ -198,7 +195,7 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	require.Equal(t, "3.50", string(boss.hear(1, "t-2", wire.ResponseCompleted).Result), "its last run may not have read it")
 	heard := time.Now()
 	waitForThat(t, "a second", func() bool { return time.Since(heard) > 1100*time.Millisecond })
-	boss.asks("t-3", "cook") // and so it has read what it was told a second ago
+	boss.asks("t-3", "cook") // this shows that it has read the earlier response
 	cook.gets("t-3")
 	boss.die()
 	boss = h.enter("boss")

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire"
 )
 
-// requireNothingHeeded: what an agent has printed is lines of the log that begin so, no
-// more, and none of them was taken for something.
+// requireNothingHeeded requires that all output of an agent is log lines with these prefixes,
+// and that none was taken for a message.
 func (s *stage) requireNothingHeeded(agent string, starts ...string) {
 	s.t.Helper()
 	lines := s.waitForLines(len(starts), agent)
@@ -21,8 +21,7 @@ func (s *stage) requireNothingHeeded(agent string, starts ...string) {
 	require.Empty(s.t, s.events(wire.EventRefused, agent))
 }
 
-// Whoever prints all that it hears has said nothing of its tasks by that, and nobody
-// answers it: its task is as it was.
+// An agent that echoes its input does not change its tasks, and gets no answer to an echo.
 //
 // Rows: D-18, D-37, T-02, T-32.
 func TestDelegationToAnEcho(t *testing.T) {
@@ -48,7 +47,7 @@ agent "cat" {
 	boss.acts("t-1", wire.ActCancel, `{"reason":"enough"}`)
 	boss.hear(1, "t-1", wire.ResponseCancelled)
 	h.waitForLines(4, "cat")
-	boss.asks("t-2", "echo") // behind all that could come of it
+	boss.asks("t-2", "echo") // after any effect of the echoes
 	h.waitForLines(5, "cat")
 	h.operated(nil, "cancel-task", `{"taskId":"t-2"}`)
 	h.requireNothingHeeded("cat", `{"id":"t-1","type":"echo",`, `{"id":"t-1","type":"task.status",`, `{"id":"t-1","type":"task.update",`,
@@ -58,8 +57,8 @@ agent "cat" {
 	h.stop()
 }
 
-// An agent that asks for work and prints whatever it is told of it: responses are not
-// for it to give, neither are refusals answers of its own, and no task changes.
+// An agent that delegates work and echoes its input changes no task: echoed responses and
+// refusals are ignored.
 //
 // Rows: D-10, D-17, D-18, T-02.
 func TestDelegationByAnEcho(t *testing.T) {

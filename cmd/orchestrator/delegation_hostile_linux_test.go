@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// An agent that speaks of tasks that are not its own changes none of them, and learns
-// nothing of them.
+// An agent cannot change the tasks of others by messages about them, and learns nothing about
+// them.
 //
 // Rows: D-10, D-12, D-14, D-18, D-37, D-38, D-39, T-02, T-32, K-18.
 func TestDelegationOfOthers(t *testing.T) {
@@ -35,7 +35,7 @@ func TestDelegationOfOthers(t *testing.T) {
 		eve.says("t-1", status)
 	}
 	eve.asks("t-1", "cook", of("cook"))
-	eve.asks("e-1", "wash", `"context":{"parentTaskId":"t-1"}`) // as if it were a part of that
+	eve.asks("e-1", "wash", `"context":{"parentTaskId":"t-1"}`) // pretends to be a part of t-1
 	part := help.gets("e-1")
 	require.Empty(t, part.Context.User+part.Context.ConversationID)
 	require.NotContains(t, part.line, "secret")
@@ -58,8 +58,8 @@ func TestDelegationOfOthers(t *testing.T) {
 	h.stop()
 }
 
-// Lines that are too long, too deep, ambiguous or no text, and far too many of them, also
-// by one that reads nothing: whoever says them is told or waits, and the others go on.
+// Lines that are too long, too deep, ambiguous or not text are refused. A flood of lines delays
+// only its sender, even if the sender does not read.
 //
 // Rows: D-01, D-03, D-18, D-30, D-39, T-04, T-32.
 func TestDelegationHostile(t *testing.T) {
@@ -100,7 +100,7 @@ agent "flood" {
 	} {
 		eve.say(line + "\n")
 	}
-	for n := range 300 { // three times what it may say at once
+	for n := range 300 { // three times the rate limit
 		eve.asks(fmt.Sprint("f-", n), "fly")
 		eve.acts("t-1", wire.ActCancel, `{}`)
 		eve.says("t-1", "failed")
@@ -109,7 +109,7 @@ agent "flood" {
 	require.True(t, readWord(t, limited.line).Error.Recoverable)
 	eve.hear(1, "f-299", wire.ResponseFailed)
 
-	cook.gets("flood") // the same, again and again, is one task
+	cook.gets("flood") // all repeats are one task
 	cook.says("t-1", "completed", `"result":"well done"`)
 	require.Equal(t, `"well done"`, string(boss.hear(1, "t-1", wire.ResponseCompleted).Result))
 	cook.says("flood", "completed")

@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// builtDelegator is the fixture of that name, built when the first test asks for it. It
-// lies near the programs that are this binary, and goes when they go.
+// builtDelegator is the fixture delegator, built when first used. It is next to the links to
+// this binary and is deleted with them.
 var builtDelegator = sync.OnceValues(func() (string, error) {
 	this, err := exec.LookPath("orchestrator")
 	if err != nil {
@@ -31,7 +31,7 @@ var builtDelegator = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// delegating is an agent that does one type of work, and has a part of it done.
+// delegating returns an agent that does one type of work and delegates a part of it.
 func delegating(t *testing.T, name, does, asks string, room int) string {
 	t.Helper()
 	program, err := builtDelegator()
@@ -48,9 +48,9 @@ agent %[1]q {
 `, name, program, does, asks, room, soon)
 }
 
-// The orchestrator is killed again and again while agents do for each other what a boss
-// has asked for, who asks again in each of its runs. All of it comes to its end and to
-// its result, each task once, and what was handed on on the way is over as well.
+// The orchestrator is killed repeatedly while agents delegate work to each other. The boss
+// repeats its requests in each run. Each task, and each delegated part, ends exactly once with
+// its result.
 //
 // Rows: D-12, D-17, D-22, D-26, D-36, D-39, T-50, T-57.
 func TestDelegationKilled(t *testing.T) {
@@ -65,7 +65,7 @@ func TestDelegationKilled(t *testing.T) {
 	lead := func(enough int) {
 		boss := h.cast("boss")[0]
 		for n := range many {
-			_, _ = io.WriteString(boss.conn, requesting(fmt.Sprint("t-", n), "publish")+"\n") // nobody may listen any more
+			_, _ = io.WriteString(boss.conn, requesting(fmt.Sprint("t-", n), "publish")+"\n") // may be closed
 		}
 		heard := 0
 		for n := range many {
@@ -104,7 +104,7 @@ func TestDelegationKilled(t *testing.T) {
 	h.requireWholeRecord()
 }
 
-// requireEndedOnce: no task has two ends.
+// requireEndedOnce requires that no task has ended twice.
 func (s *stage) requireEndedOnce() {
 	s.t.Helper()
 	ended := make(map[string]int)

@@ -11,9 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// An agent asks another one for work, and is told what becomes of it: in the words in
-// which it was said, digit for digit, with all that is not known here, and nobody else
-// hears of it.
+// A request and its responses are passed on unchanged, digit for digit, with unknown members. No
+// other agent gets them.
 //
 // Rows: D-01, D-02, D-03, D-04, D-07, D-08, D-10, D-11, D-13, D-14, D-17, D-18, D-21, D-22, D-26, D-31, D-32, D-33, D-35, D-36,
 // T-50.
@@ -59,8 +58,8 @@ func TestDelegationIsWordForWord(t *testing.T) {
 	h.stop()
 }
 
-// Where nobody is named, whoever can do it and can begin first gets it, be it asked by
-// an agent or by a person; whoever is named gets it, room or not.
+// A task without a target goes to the capable agent that can begin first, whether an agent or a
+// person submits it. A task with a target goes to that agent even if it is busy.
 //
 // Rows: D-02, D-09, D-11, D-16, D-20, D-36.
 func TestDelegationFindsSomebody(t *testing.T) {
@@ -69,7 +68,7 @@ func TestDelegationFindsSomebody(t *testing.T) {
 	boss, ann, bea, any := all[0], all[1], all[2], all[3]
 	boss.asks("t-1", "cook")
 	ann.gets("t-1")
-	boss.asks("t-2", "cook", of("ann")) // who has no room now
+	boss.asks("t-2", "cook", of("ann")) // ann is busy now
 	boss.quiet()
 	require.Equal(t, "ann", h.shownTask("t-2").AssignedTo)
 	h.write("request.json", `{"type":"cook","payload":{"by":"a person"}}`)
@@ -77,7 +76,7 @@ func TestDelegationFindsSomebody(t *testing.T) {
 	w := bea.gets(id)
 	require.JSONEq(t, `{"by":"a person"}`, string(w.Payload))
 	require.Equal(t, wire.TaskRouting{Source: "orchestrator", Target: "bea", Chain: []string{"orchestrator"}}, w.Routing)
-	boss.asks("t-3", "whatever", of("any")) // who says nothing of itself
+	boss.asks("t-3", "whatever", of("any")) // an agent without declared capabilities
 	any.gets("t-3")
 	require.Equal(t, wire.TaskAssigned, h.taskState("t-2"))
 	require.Equal(t, []string{}, append([]string{}, ann.kinds("t-2")...), "it waits")
@@ -91,9 +90,9 @@ func TestDelegationFindsSomebody(t *testing.T) {
 	h.stop()
 }
 
-// A task that goes on to others, and they hand on parts of it: whoever has had it in
-// hand is in the chain, the trace and the baggage go with it and so do conversation and
-// user, each answers who has asked it, and nobody gets back what they had.
+// A task is forwarded, and its agents delegate parts. The chain lists every agent that had the
+// task. Trace, baggage, conversation and user are passed on. Each agent answers its source, and
+// no agent gets a task back.
 //
 // Rows: D-05, D-06, D-07, D-10, D-12, D-13, D-14, D-15, D-17, D-26, T-50.
 func TestDelegationChain(t *testing.T) {
@@ -107,7 +106,7 @@ func TestDelegationChain(t *testing.T) {
 	require.Equal(t, []string{"orchestrator"}, first.Routing.Chain)
 	ann.says("t-1", "in_progress")
 
-	ann.asks("t-2", "cook", of("bea")) // it has one task in hand: this is a part of it
+	ann.asks("t-2", "cook", of("bea")) // its only task, so this is a part of it
 	second := bea.gets("t-2")
 	require.Equal(t, wire.TaskRouting{Source: "ann", Target: "bea", Chain: []string{"orchestrator", "ann"}}, second.Routing)
 	require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: "t-1", User: "eve"}, second.Context)
@@ -131,7 +130,7 @@ func TestDelegationChain(t *testing.T) {
 		require.False(t, w.Error.Recoverable)
 		require.Equal(t, cli.ExitNotFound, h.fails("task", "show", "t-"+back))
 	}
-	cat.asks("t-4", "dry", `"routing":{"target":"ann","delegationChain":[]}`) // nobody gets rid of the chain
+	cat.asks("t-4", "dry", `"routing":{"target":"ann","delegationChain":[]}`) // a request cannot clear the chain
 	require.Equal(t, wire.FaultGraphCycle, cat.hear(1, "t-4", "failed").Error.Code)
 	require.Len(t, ann.words("t-4"), 0)
 
@@ -152,7 +151,7 @@ func TestDelegationChain(t *testing.T) {
 	h.stop()
 }
 
-// fails runs a verb that must be answered with no, and returns how.
+// fails runs a command that must fail and returns its exit code.
 func (s *stage) fails(args ...string) int {
 	s.t.Helper()
 	stdout, stderr, code := s.call(args...)

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// A request that is refused is no task: who has asked is told why, by a response, and
-// nobody else hears of it; its id can be used for a better one.
+// A refused request creates no task. The source gets the reason in a response, no other agent
+// learns of it, and the id stays free.
 //
 // Rows: D-01, D-02, D-03, D-04, D-08, D-09, D-10, D-11, D-12, D-16, D-23, D-29, D-30, D-39.
 func TestDelegationRefused(t *testing.T) {
@@ -21,7 +21,7 @@ func TestDelegationRefused(t *testing.T) {
 	boss, cook, help := all[0], all[1], all[2]
 	for n, bad := range []struct {
 		more, code string
-		says       []string // of the details
+		says       []string // expected in the details
 	}{
 		{`"payload":[1]`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
 		{`"payload":"text"`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
@@ -61,12 +61,12 @@ func TestDelegationRefused(t *testing.T) {
 	}
 	require.JSONEq(t, `{"tasks":[]}`, h.everyTask())
 
-	boss.asks("t-0", "cook") // the first of them, as it should be
+	boss.asks("t-0", "cook") // a valid one
 	cook.gets("t-0")
 	h.stop()
 }
 
-// everyTask are all tasks, as they are listed.
+// everyTask returns the list of all tasks.
 func (s *stage) everyTask() string {
 	s.t.Helper()
 	status, body := s.operate("query-tasks", `{"limit":100000}`)
@@ -74,9 +74,8 @@ func (s *stage) everyTask() string {
 	return string(body)
 }
 
-// An id is that of one task for good: the same request once more has no second effect
-// and is told how the task stands, another one is refused, whoever says it. What is
-// said about a task is no second task.
+// An id belongs to one task forever. An identical request has no second effect and returns the
+// status; a different one is refused. Acts and responses create no task.
 //
 // Rows: D-01, D-36, D-39, T-32.
 func TestDelegationSaidAgain(t *testing.T) {
@@ -85,7 +84,7 @@ func TestDelegationSaidAgain(t *testing.T) {
 	boss, cook, help := all[0], all[1], all[2]
 	boss.asks("t-1", "cook", of("cook"))
 	cook.gets("t-1")
-	boss.asks("t-1", "cook", of("cook"), `"context":{"user":"ann"}`) // which asks for nothing else
+	boss.asks("t-1", "cook", of("cook"), `"context":{"user":"ann"}`) // a repeat with another context
 	w := boss.hear(1, "t-1", wire.ResponsePending)
 	require.Equal(t, "cook", w.Metadata.Agent)
 	cook.says("t-1", "in_progress", `"message":"half"`)
@@ -118,9 +117,8 @@ func TestDelegationSaidAgain(t *testing.T) {
 	h.stop()
 }
 
-// A response that makes no sense is refused to the agent that has said it, one that is
-// odd is noted, and one that comes too late counts for nothing. What looks like one and
-// is none is a line of the log.
+// An invalid response is refused to its agent, an unusual one is noted, and a late one is
+// ignored. A line that only resembles a response is a log line.
 //
 // Rows: D-18, D-19, D-23, D-26, D-27, D-29, D-33, D-41, T-33.
 func TestDelegationBadResponses(t *testing.T) {
@@ -151,7 +149,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	} {
 		cook.say(none + "\n")
 	}
-	help.says("t-1", "completed") // it has not got the task
+	help.says("t-1", "completed") // not its task
 	boss.says("t-1", "completed")
 	for _, a := range all {
 		a.quiet()

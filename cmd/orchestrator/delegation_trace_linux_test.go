@@ -18,8 +18,8 @@ import (
 	"orchestrator/wire"
 )
 
-// newsroom is the configuration of three agents, in three languages; false when a
-// runtime is not there, which is an error where everything is tested.
+// newsroom returns the configuration of three agents in three languages. It returns false if a
+// runtime is missing, unless CI is set, which makes it fail.
 func newsroom(t *testing.T) (hcl string, ok bool) {
 	t.Helper()
 	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // a shim may need a home
@@ -50,7 +50,7 @@ func newsroom(t *testing.T) (hcl string, ok bool) {
 	return hcl, true
 }
 
-// buildWriter makes JavaScript of the agent in TypeScript, with the SDK in it.
+// buildWriter compiles the TypeScript agent and its SDK to JavaScript.
 func buildWriter(t *testing.T, folder string) string {
 	t.Helper()
 	sdk, err := filepath.Abs("../../agents/typescript/src/index.ts")
@@ -64,7 +64,7 @@ func buildWriter(t *testing.T, folder string) string {
 	return file
 }
 
-// heardRequest is what an agent below a tap was brought, as it came.
+// heardRequest returns the task request that an agent behind a tap received.
 func (s *stage) heardRequest(agent string) aWord {
 	s.t.Helper()
 	text, err := os.ReadFile(s.path(agent + ".heard"))
@@ -78,10 +78,8 @@ func (s *stage) heardRequest(agent string) aWord {
 	return aWord{}
 }
 
-// A person asks for something in a trace of their own. The agent that does it, written
-// in Go, has a part of it done by one in TypeScript, and that by one in Python: what
-// they make comes back in each other's results, and what a collector gets of it is one
-// tree.
+// A person submits a task with a trace of their own. Agents in Go, TypeScript and Python
+// delegate it down the line. Their results come back, and the collector gets one tree of spans.
 //
 // Rows: D-05, D-06, D-07, D-12, D-13, D-14, D-15, D-17, D-33, D-35, D-40, D-43, T-50.
 func TestDelegationIsOneTrace(t *testing.T) {
@@ -103,7 +101,7 @@ func TestDelegationIsOneTrace(t *testing.T) {
 	require.JSONEq(t, `{"by":"publish","part":{"by":"writer","text":{"by":"corrector","text":"BREAD, BY ME","trace":"`+trace+`"}}}`, string(response.Result))
 	require.Equal(t, "publisher", response.Metadata.Agent)
 
-	// each of them was asked in the course of what the one before does
+	// each was asked as a part of the task of the one before
 	chain, parent, spans := []string{"orchestrator"}, "", []string{span}
 	for _, agent := range []string{"publisher", "writer", "corrector"} {
 		asked := s.heardRequest(agent)
@@ -136,7 +134,7 @@ func TestDelegationIsOneTrace(t *testing.T) {
 	require.Len(t, c.all(func(found *aSpan) bool { return strings.HasPrefix(found.name, "task ") }), tasks, "there is no other tree")
 }
 
-// submitIn asks for work with a traceparent.
+// submitIn submits a task with a traceparent.
 func (s *stage) submitIn(traceparent, request string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://orchestrator/api/v1/operations/submit-task-request", strings.NewReader(request))

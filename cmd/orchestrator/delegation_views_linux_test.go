@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// traced asks with a traceparent, and returns the answer with its own.
+// traced sends a request with a traceparent and returns the answer and its traceparent.
 func (v *visitor) traced(request, body, traceparent string) (answer *reply, place string) {
 	v.hub.t.Helper()
 	method, path, _ := strings.Cut(request, " ")
@@ -34,15 +34,15 @@ func (v *visitor) traced(request, body, traceparent string) (answer *reply, plac
 	return answer, got.Header.Get("traceparent")
 }
 
-// blocks are what every view of a task that was handed on shows of that.
+// blocks has the members that every view of a delegated task shows.
 type blocks struct {
 	Context       json.RawMessage `json:"context"`
 	Routing       json.RawMessage `json:"routing"`
 	Observability json.RawMessage `json:"observability"`
 }
 
-// What was handed on is seen in every way in which tasks are seen, and what became of it
-// is asked for at every door, by those whose task it is.
+// Every view of tasks shows delegated tasks. Their responses can be read in every way by agents
+// and people that may see the task.
 //
 // Rows: D-05, D-06, D-07, D-08, D-09, D-10, D-12, D-13, D-14, D-31, D-32, D-33, D-34, D-40.
 func TestDelegationViews(t *testing.T) {
@@ -86,7 +86,7 @@ func TestDelegationViews(t *testing.T) {
 		require.Contains(t, card, words)
 	}
 
-	// a conversation holds tasks together
+	// the tasks of a conversation
 	boss.asks("t-2", "cook", `"context":{"conversationId":"c-1"}`)
 	boss.asks("t-3", "cook", `"context":{"conversationId":"c-2"}`)
 	boss.quiet()
@@ -94,7 +94,7 @@ func TestDelegationViews(t *testing.T) {
 	require.Empty(t, boss.tasks(`{"conversationId":"c-3"}`))
 	require.Equal(t, "t-1\nt-2\n", h.ask("task", "ls", "-q", "--conversation", "c-1"))
 
-	// what became of it
+	// the final response
 	cook.says("t-1", "completed", `"result":{"n":1.50}`, `"metadata":{"x":2.50}`, `"odd":[]`)
 	boss.hear(1, "t-1", wire.ResponseCompleted)
 	said := boss.granted(nil, "get-task-response", `{"taskId":"t-1"}`).Payload
@@ -121,7 +121,7 @@ func TestDelegationViews(t *testing.T) {
 	h.stop()
 }
 
-// withoutVersion is what the program has answered to programs, without its version.
+// withoutVersion returns JSON output without its format version.
 func withoutVersion(t *testing.T, text string) string {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -132,9 +132,9 @@ func withoutVersion(t *testing.T, text string) string {
 	return string(rest)
 }
 
-// Work that is asked for over HTTP: the header says in which trace it is, unless the
-// request does, and the answer has one of its own. Programs with a key ask as their
-// agent, which hears the responses; people have no stdin, and ask.
+// Work can be submitted over HTTP. The traceparent header sets the trace unless the request
+// does, and the answer has its own. A program with a key acts as its agent, which gets the
+// responses; people query them.
 //
 // Rows: D-10, D-13, D-15, D-16, D-29, D-39, K-18.
 func TestDelegationOverHTTP(t *testing.T) {
@@ -205,8 +205,8 @@ func TestDelegationOverHTTP(t *testing.T) {
 	h.stop()
 }
 
-// The schemas that ship describe what goes to and fro, and the program checks lines
-// that are not said yet.
+// The shipped schemas describe all lines of delegation, and the program can check a line before
+// it is sent.
 //
 // Rows: D-01, D-02, D-03, D-18, D-19, D-27, D-42, T-33.
 func TestDelegationSchemas(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire"
 )
 
-// knock asks for an operation at a URL with a credential, and returns what came.
+// knock sends a request for an operation to a URL with a credential.
 func knock(t *testing.T, url, operation, credential string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/operations/"+operation, strings.NewReader("{}"))
@@ -36,7 +36,7 @@ func knock(t *testing.T, url, operation, credential string) (status int, body st
 	return answer.StatusCode, string(bytes.TrimSpace(text))
 }
 
-// listening is where the orchestrator says that it listens.
+// listening returns the address that the orchestrator prints.
 func (s *stage) listening() string {
 	s.t.Helper()
 	var url string
@@ -88,8 +88,8 @@ func TestDoorThatIsTaken(t *testing.T) {
 	require.Equal(t, cli.ExitNotRunning, code, stderr)
 }
 
-// Inside of an agent a command is that agent, and an operator only for who says
-// which orchestrator is meant.
+// In the environment of an agent, a command acts as that agent. It acts as an operator only if a
+// flag names the orchestrator.
 //
 // Rows: A-45, K-18.
 func TestCommandsInsideOfAnAgent(t *testing.T) {
@@ -145,7 +145,7 @@ cat
 	require.Empty(t, left)
 }
 
-// The sockets of agents whose orchestrator was killed are gone with the next one.
+// The next start removes the agent sockets of a killed orchestrator.
 func TestSocketsOfAKilledOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+"agent \"idle\" {\n  command  = [\"cat\"]\n  replicas = 20\n}\n").up("--json")

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who closes the window of a team means its end: everything is stopped in order,
-// also where nothing is written that could fail, and where there are no rows.
+// Closing the terminal of a team stops everything in order, also if nothing is being written
+// that could fail, and without the rows.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
 	agent := `
@@ -50,8 +50,7 @@ agent "tidy" {
 	}
 }
 
-// A terminal that is open and takes nothing, such as one that was stopped with Ctrl-S,
-// does not keep a team from its end.
+// A terminal that takes no output, for example after Ctrl-S, does not prevent the end of a team.
 func TestTerminalTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What makes no sense is said to make none, with the place; nothing of it is
-// kept, and whoever comes next is served.
+// Invalid input is refused with its place, has no effect, and does not affect later requests.
 //
 // Rows, K-06, T-20, T-42, T-54.
 func TestHubBadInput(t *testing.T) {
@@ -80,8 +79,7 @@ func TestHubBadInput(t *testing.T) {
 	h.stop()
 }
 
-// A program that is not at home: under a name that it was not given, in words
-// that are no JSON, or cut off in the middle. Nobody gets far by it.
+// Requests with a foreign host name, with invalid JSON, or cut off in the middle are refused.
 func TestHubStrangeRequests(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, listeners+quick+knowing("coder", "go", 2), "coder")
@@ -97,7 +95,7 @@ func TestHubStrangeRequests(t *testing.T) {
 		"no JSON":         {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusUnsupportedMediaType},
 		"packed":          {func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, http.StatusUnsupportedMediaType},
 		"two credentials": {func(r *http.Request) { r.Header.Set("X-API-Key", "orc_other") }, http.StatusUnauthorized},
-		"by a browser":    {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusCreated}, // it has the token: no page of elsewhere does
+		"by a browser":    {func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, http.StatusCreated}, // its token is a sufficient proof
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/api/v1/tasks", strings.NewReader(body))
 		require.NoError(t, err)
@@ -125,8 +123,8 @@ func TestHubStrangeRequests(t *testing.T) {
 	h.stop()
 }
 
-// An agent comes by its own socket and is itself without showing anything, and
-// nobody else whatever it shows. The socket and the token end with its run.
+// On its own socket an agent needs no credential and cannot act as another, whatever credential
+// it shows. Socket and token end with its run.
 //
 // Rows.
 func TestHubOwnSocket(t *testing.T) {
@@ -179,7 +177,7 @@ func TestHubOwnSocket(t *testing.T) {
 	h.stop()
 }
 
-// inner is what the agent of that name has found in its environment.
+// inner returns what the agent named inner has found in its environment.
 func (h *hub) inner() (token, socket string) {
 	h.t.Helper()
 	var words []string
@@ -193,7 +191,7 @@ func (h *hub) inner() (token, socket string) {
 	return words[1], words[2]
 }
 
-// over is a client that comes by a unix socket.
+// over returns a client that talks to a unix socket.
 func over(socket string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -201,8 +199,7 @@ func over(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }
 
-// What is held against the document is held: less, more or something else is
-// noticed.
+// The check of answers against the document finds missing, extra and wrong members.
 func TestHubDocumentIsHeld(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, listeners+quick+knowing("coder", "go", 2), "coder")

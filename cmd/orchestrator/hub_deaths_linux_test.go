@@ -9,10 +9,10 @@ import (
 	"orchestrator/wire"
 )
 
-// lot is an agent's tasks, by where each stands.
+// A lot maps states to the tasks of an agent.
 type lot map[string]string
 
-// deal gives an agent five tasks and brings each to where it is to stand.
+// deal gives an agent five tasks and brings each into its state.
 func (h *hub) deal(ann, boss *visitor, a *actor) lot {
 	h.t.Helper()
 	tasks := make(lot)
@@ -42,10 +42,8 @@ func (h *hub) deal(ann, boss *visitor, a *actor) lot {
 	return tasks
 }
 
-// An agent ends with tasks in its hands that were matched or given to it: what it
-// had not begun waits for its next run, and that is told of it; what it had begun
-// begins again; what it asked is not asked any more. One that two have died with
-// is not given to a third.
+// An agent ends while it has matched or manually assigned tasks. Its next run gets them again and
+// restarts running ones; open questions are closed. A task whose agent crashed twice fails.
 //
 // Rows, T-57, K-01.
 func TestHubDeaths(t *testing.T) {
@@ -56,7 +54,7 @@ func TestHubDeaths(t *testing.T) {
 	stopped := func(h *hub, _ *actor) *actor { h.stop(); return h.open("holder", "boss")[0] }
 	for name, way := range map[string]struct {
 		end  func(*hub, *actor) *actor
-		last string // where a task stands when that has happened twice
+		last string // the state of a task after the second time
 	}{
 		"dead": {dead, "failed"}, "ended": {ended, "assigned"}, "killed": {killed, "assigned"}, "stopped": {stopped, "assigned"},
 	} {
@@ -74,7 +72,7 @@ func TestHubDeaths(t *testing.T) {
 				require.Equal(t, want, ann.task(tasks[state]).Status, state)
 			}
 			again := 2
-			if name == "killed" || name == "stopped" { // the agent is not to blame
+			if name == "killed" || name == "stopped" { // the agent did not cause it
 				again = 1
 			}
 			for state, attempts := range map[string]int{"assigned": 1, "running": again, "needs_human": again, "planning": 1, "plan_review": 1} {
@@ -101,8 +99,8 @@ func TestHubDeaths(t *testing.T) {
 	}
 }
 
-// What an agent had begun goes to another that fits, if there is one, and not to
-// the one that has just died; as often as the file says, and no more.
+// A running task whose agent crashed is matched to another agent if one fits, up to
+// max_attempts.
 //
 // Rows, T-57, K-01.
 func TestHubGivenUp(t *testing.T) {
@@ -141,8 +139,7 @@ func TestHubGivenUp(t *testing.T) {
 	h.stop()
 }
 
-// When tasks are matched is said by the file, which is read again while all goes
-// on.
+// The scheduler block decides when tasks are matched, and a reload changes it.
 //
 // Rows, T-11, T-12, T-13, T-47.
 func TestHubSchedulerByReload(t *testing.T) {

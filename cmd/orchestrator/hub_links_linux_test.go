@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// finish has an agent begin a task of its own and say how it ended.
+// finish creates a task, starts it and completes it with a result.
 func (v *visitor) finish(title, result string, more ...string) string {
 	v.hub.t.Helper()
 	id := v.create("{" + strings.Join(append([]string{fmt.Sprintf(`"title":%q,"spec":"s"`, title)}, more...), ",") + "}")
@@ -20,7 +20,7 @@ func (v *visitor) finish(title, result string, more ...string) string {
 	return id
 }
 
-// depend makes a task depend on another one.
+// depend adds a dependency to a task.
 func (v *visitor) depend(task, on, more string) (link hubLink) {
 	v.hub.t.Helper()
 	r := v.gets(&link, "POST /server/tasks/"+task+"/dependencies", fmt.Sprintf(`{"depends_on_task_id":%q%s}`, on, more))
@@ -33,8 +33,8 @@ const (
 	asRelated = `,"dependency_type":"related"`
 )
 
-// Dependencies come late, and on what is long done; they are taken away, and what
-// they held back goes on; what is only related holds back nothing.
+// Dependencies can be added later and on ended tasks. Removing one unblocks its task. A related
+// dependency does not block.
 //
 // Rows: A-83, A-85, A-88, A-90, A-92, A-93, A-94, A-95, A-96, A-97, A-154, T-15, T-16, T-17, T-18, T-19, T-43, T-44, T-45, T-55.
 func TestHubDependencies(t *testing.T) {
@@ -80,7 +80,7 @@ func TestHubDependencies(t *testing.T) {
 	maker.misses(http.StatusNotFound, "not_found", "DELETE /server/tasks/"+task+"/dependencies/d0", "")
 	maker.gets(nil, "DELETE /server/tasks/"+task+"/dependencies/"+blocked.ID, "")
 	require.Equal(t, "pending", ann.task(task).Status)
-	maker.gets(nil, "DELETE /server/tasks/"+task+"/dependencies/"+second, "") // by the other task
+	maker.gets(nil, "DELETE /server/tasks/"+task+"/dependencies/"+second, "") // by the id of the other task
 	user.assigned(task)
 	found = ann.task(task)
 	require.Equal(t, "assigned", found.Status)
@@ -90,8 +90,8 @@ func TestHubDependencies(t *testing.T) {
 	h.stop()
 }
 
-// Where the file says so, what depends on something that came to nothing is
-// cancelled too, and its agent is told.
+// With on_dependency_failure = "cancel", dependents of a failed task are cancelled and their
+// agents are notified.
 //
 // Rows: A-92, A-153, T-44.
 func TestHubDependencyFails(t *testing.T) {
@@ -114,8 +114,8 @@ func TestHubDependencyFails(t *testing.T) {
 	h.stop()
 }
 
-// Lists: of all tasks, of those in a state or of a project, and of what a session
-// has been given; the most urgent is given out first.
+// Lists of all tasks, by state, by project, and by session. The most urgent task is assigned
+// first.
 //
 // Rows: A-38, A-39, A-40, A-141, A-149, A-150, A-151, T-54, T-61.
 func TestHubLists(t *testing.T) {

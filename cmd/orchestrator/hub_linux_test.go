@@ -16,21 +16,20 @@ import (
 	"orchestrator/wire"
 )
 
-// Hub: the program as those see it who speak of a hub, over real TCP: people
-// with tokens, agents with keys, servers from elsewhere. Whatever they are
-// answered is held against the document that the program gives of itself.
+// Tests of the hub API over real TCP, as people with tokens, agents with keys, and servers on
+// other machines use it. Every answer is checked against the program's OpenAPI document.
 
-// hub is a theatre that others than those on its stage come to.
+// A hub is a theatre with an HTTP API for visitors.
 type hub struct {
 	*theatre
 	url      string
 	document *openapi3.T
 	schemas  *jsonschema.Compiler // of the document
-	routes   *http.ServeMux       // those of the document, to find the one that a request took
+	routes   *http.ServeMux       // those of the document, to find the route of a request
 	entered  int                  // runs of puppets so far
 }
 
-// listeners is the configuration of a hub that tells nobody to wait.
+// listeners configures a hub without rate limits.
 const listeners = `
 http {
   listen = ["127.0.0.1:0"]
@@ -38,16 +37,16 @@ http {
 }
 `
 
-// newHub makes a hub with puppets. The configuration says where it listens.
+// newHub makes a hub with puppets. The configuration includes its listener.
 func newHub(t *testing.T, hcl string, names ...string) *hub {
 	t.Helper()
 	return &hub{theatre: troupe(t, hcl, names...)}
 }
 
-// open starts the program and waits for its puppets, in their order.
+// open starts the program and waits for its puppets, in order.
 func (h *hub) open(names ...string) []*actor {
 	h.t.Helper()
-	h.up() // in words for people, or it would not say where it listens
+	h.up() // without --json, since only text shows the address
 	h.url = h.listening()
 	var actors []*actor
 	for _, name := range names {
@@ -59,9 +58,8 @@ func (h *hub) open(names ...string) []*actor {
 	return actors
 }
 
-// enters waits for the next run of a puppet, and until the program knows that it
-// is there. Its requests have ids of their own: it repeats nothing that a run
-// before it has asked.
+// enters waits for the next run of a puppet and until the program knows it. The request ids of
+// this run differ from those of earlier runs.
 func (h *hub) enters(name string) *actor {
 	h.t.Helper()
 	a := h.enter(name)
@@ -71,14 +69,14 @@ func (h *hub) enters(name string) *actor {
 	return a
 }
 
-// kill ends the program without a word.
+// kill kills the program.
 func (h *hub) kill() {
 	h.t.Helper()
 	require.NoError(h.t, h.process.Process.Kill())
 	h.await()
 }
 
-// readDocument reads what the program says of its routes.
+// readDocument reads the program's OpenAPI document.
 func (h *hub) readDocument() {
 	h.t.Helper()
 	r := h.nobody().ask("GET /openapi.json", "")
@@ -99,7 +97,7 @@ func (h *hub) readDocument() {
 	}
 }
 
-// unlike says how an answer is not as the document says; nil if it is.
+// unlike returns how an answer differs from the document, or nil.
 func (h *hub) unlike(request string, r *reply) error {
 	method, path, _ := strings.Cut(request, " ")
 	asked, err := http.NewRequest(method, path, http.NoBody)
@@ -121,9 +119,9 @@ func (h *hub) unlike(request string, r *reply) error {
 	return h.unlikeSchema(r.text, place...)
 }
 
-// unlikeSchema says how a text is not as the schema at a place of the document
-// says. It does not ask kin-openapi, which takes some of these schemas for those of
-// an older version, in which nothing is null.
+// unlikeSchema returns how a text differs from the schema at a place of the document. It does
+// not use kin-openapi, which reads some of these schemas as those of an older version without
+// null.
 func (h *hub) unlikeSchema(text string, place ...string) error {
 	url := "urn:document#"
 	for _, part := range place {
@@ -140,7 +138,7 @@ func (h *hub) unlikeSchema(text string, place ...string) error {
 	return schema.Validate(value)
 }
 
-// requireLike holds an answer against the document, once there is one.
+// requireLike checks an answer against the document, if it was read.
 func (h *hub) requireLike(request string, r *reply) {
 	h.t.Helper()
 	if h.document != nil {
@@ -148,10 +146,10 @@ func (h *hub) requireLike(request string, r *reply) {
 	}
 }
 
-// visitor is somebody who comes over TCP.
+// A visitor is an HTTP client with a credential.
 type visitor struct {
 	hub        *hub
-	header     string // in which the credential is shown; "": there is none
+	header     string // header of the credential; "" for none
 	credential string
 	client     *http.Client
 }
@@ -163,30 +161,30 @@ func (h *hub) visitor(header, credential string) *visitor {
 
 func (h *hub) nobody() *visitor { return h.visitor("", "") }
 
-// person is a person with a token: an operator unless it says something else.
+// person returns a visitor with a person's token, by default an operator.
 func (h *hub) person(flags ...string) *visitor {
 	h.t.Helper()
 	token := h.ask(append([]string{"token", "issue", "--sub", "ann"}, flags...)...)
 	return h.visitor("Authorization", "Bearer "+strings.TrimSpace(token))
 }
 
-// withKey is a program that has a key.
+// withKey returns a visitor with an API key.
 func (h *hub) withKey(key string) *visitor { return h.visitor("X-API-Key", strings.TrimSpace(key)) }
 
-// program is one that speaks as an agent, with a key that was made for it.
+// program returns a visitor with a new key of an agent.
 func (h *hub) program(agent string) *visitor {
 	h.t.Helper()
 	return h.withKey(h.ask("key", "issue", agent))
 }
 
-// reply is what somebody is answered.
+// A reply is an HTTP answer.
 type reply struct {
 	status int
 	header http.Header
 	text   string
 }
 
-// try asks, such as "GET /api/v1/tasks/1". It may be called from anywhere.
+// try sends a request, such as "GET /api/v1/tasks/1". It may be called from any goroutine.
 func (v *visitor) try(request, body string) (*reply, error) {
 	method, path, _ := strings.Cut(request, " ")
 	asked, err := http.NewRequest(method, v.hub.url+path, strings.NewReader(body))
@@ -208,7 +206,7 @@ func (v *visitor) try(request, body string) (*reply, error) {
 	return &reply{status: answer.StatusCode, header: answer.Header, text: strings.TrimSpace(string(text))}, nil
 }
 
-// ask asks and returns the answer, which is as it should be.
+// ask sends a request and checks the answer against the document.
 func (v *visitor) ask(request, body string) *reply {
 	v.hub.t.Helper()
 	r, err := v.try(request, body)
@@ -217,8 +215,8 @@ func (v *visitor) ask(request, body string) *reply {
 	return r
 }
 
-// gets must be answered with yes; the answer is read into found. The path is
-// that below /api/v1.
+// gets sends a request that must succeed and decodes the answer into found. The path is relative
+// to /api/v1.
 func (v *visitor) gets(found any, request, body string) *reply {
 	v.hub.t.Helper()
 	r := v.ask(strings.Replace(request, " ", " /api/v1", 1), body)
@@ -233,7 +231,7 @@ func (v *visitor) gets(found any, request, body string) *reply {
 	return r
 }
 
-// refusalOfHub is a refusal as the hub spells it.
+// refusalOfHub is a refusal in the format of the hub.
 type refusalOfHub struct {
 	Error struct {
 		Code        string         `json:"code"`
@@ -244,7 +242,7 @@ type refusalOfHub struct {
 	Detail string `json:"detail"`
 }
 
-// misses must be answered with no.
+// misses sends a request that must be refused.
 func (v *visitor) misses(status int, code, request, body string) *refusalOfHub {
 	v.hub.t.Helper()
 	r := v.ask(strings.Replace(request, " ", " /api/v1", 1), body)
@@ -258,7 +256,7 @@ func (v *visitor) misses(status int, code, request, body string) *refusalOfHub {
 	return &refusal
 }
 
-// hubTask is a task as the hub shows it.
+// hubTask is a task as the hub API returns it.
 type hubTask struct {
 	ID             string                     `json:"id"`
 	Title          string                     `json:"title"`
@@ -307,13 +305,13 @@ func (v *visitor) create(body string) string {
 	return task.ID
 }
 
-// wanting is a task for whoever knows a language, with more members perhaps.
+// wanting returns a task that requires a language, with further members in more.
 func wanting(title, language string, more ...string) string {
 	members := append([]string{fmt.Sprintf(`"title":%q,"spec":"s","requirements":{"languages":[%q]}`, title, language)}, more...)
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// task is a task with everything.
+// task returns a task with all its members.
 func (v *visitor) task(id string) (found hubTask) {
 	v.hub.t.Helper()
 	tree := "/tasks/"
@@ -324,14 +322,14 @@ func (v *visitor) task(id string) (found hubTask) {
 	return found
 }
 
-// polled are the tasks that an agent has been given and has not begun.
+// polled returns the tasks that are assigned to an agent and not started.
 func (v *visitor) polled() (found []hubTask) {
 	v.hub.t.Helper()
 	v.gets(&found, "GET /servers/tasks/poll", "")
 	return found
 }
 
-// matched has a task assigned and returns to whom; "": nobody fits.
+// matched auto-assigns a task and returns its server; "" if none fits.
 func (v *visitor) matched(id string) (server string, score int) {
 	v.hub.t.Helper()
 	var found struct {
@@ -346,7 +344,7 @@ func (v *visitor) matched(id string) (server string, score int) {
 	return found.Server, found.Score
 }
 
-// story is what has happened, oldest first.
+// story returns the events, oldest first.
 func (h *hub) story(flags ...string) (found []wire.Event) {
 	h.t.Helper()
 	for line := range strings.Lines(h.ask(append([]string{"events", "--json"}, flags...)...)) {
@@ -357,7 +355,7 @@ func (h *hub) story(flags ...string) (found []wire.Event) {
 	return found
 }
 
-// kinds are what happened to a task, or to all.
+// kinds returns the kinds of the events of a task, or of all events.
 func kinds(story []wire.Event, task string) (found []string) {
 	for _, e := range story {
 		if task == "" || e.Task == task {
@@ -367,7 +365,7 @@ func kinds(story []wire.Event, task string) (found []string) {
 	return found
 }
 
-// told waits until an agent is told something of a task.
+// told waits until an agent gets a notice about a task.
 func (a *actor) told(notice, id, words string) message {
 	a.t.Helper()
 	return a.wait(notice+" of "+id, func(m *message) bool {

@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// knowing is a puppet that knows a language, and comes again whenever it ends.
+// knowing returns a puppet that knows a language and is restarted whenever it ends.
 func knowing(name, language string, capacity int, more ...string) string {
 	return fmt.Sprintf(`
 agent %[1]q {
@@ -40,13 +40,13 @@ const (
 	delivering = `{"result":{"$schema":"orchestratia/task-result/v1","summary":"drawn up","contracts":{"api":{"status":"fulfilled","data":` + delivered + `}}}}`
 )
 
-// inputOf is a dependency on what another task delivers.
+// inputOf returns a dependency on the output of another task.
 func inputOf(task string) string {
 	return fmt.Sprintf(`"dependencies":[{"depends_on_task_id":%q,"dependency_type":"input","contract_key":"api"}]`, task)
 }
 
-// Two tasks of which one delivers what the other needs, and a third that only
-// waits: from their creation to the end.
+// One task delivers an input of a second one, and a third only waits. The test follows them from
+// creation to the end.
 //
 // Rows: A-33, A-34, A-35, A-49, A-50, A-56, A-57, A-69, A-70, A-71, A-74, A-75, A-76, A-78, A-79, A-86, A-89, A-95, A-98, A-99,
 // A-100, A-101, A-103, A-104, A-136, A-137, A-140, A-144, A-157, T-13, T-48, T-52.
@@ -109,7 +109,7 @@ func TestHubPipeline(t *testing.T) {
 	h.stop()
 }
 
-// inputs are what an agent sees as delivered to a task.
+// inputs returns the inputs of a task as its agent sees them.
 func (a *actor) inputs(id string) map[string]json.RawMessage {
 	a.t.Helper()
 	var reply struct {
@@ -121,8 +121,8 @@ func (a *actor) inputs(id string) map[string]json.RawMessage {
 	return reply.Task.Inputs
 }
 
-// requireCascade: what follows from the end of a task is told in one piece and
-// in its order.
+// requireCascade requires that the consequences of a completed task are consecutive events, in
+// order.
 func (h *hub) requireCascade(end, build, wait string) {
 	h.t.Helper()
 	story := h.story()
@@ -139,8 +139,8 @@ func (h *hub) requireCascade(end, build, wait string) {
 	}, kinds(h.story("--task", end), ""))
 }
 
-// The same with a program that is killed at each turn: what was said holds, keys
-// and tokens too, and nothing is decided twice.
+// The same with a program that is killed after each step. Tasks, keys and tokens are restored,
+// and no decision is repeated.
 //
 // Rows: A-73, A-74, A-80, A-98, A-100, A-141, T-21, T-48, T-57.
 func TestHubPipelineKilled(t *testing.T) {
@@ -156,13 +156,13 @@ func TestHubPipelineKilled(t *testing.T) {
 	h.kill()
 
 	actors = h.open("maker", "user")
-	actors[0].assigned(draw) // it has not begun, and is told again
+	actors[0].assigned(draw) // not started, so it is announced again
 	require.Equal(t, "assigned", ann.task(draw).Status)
 	maker.gets(nil, "POST /servers/tasks/"+draw+"/start", "")
 	h.kill()
 
 	actors = h.open("maker", "user")
-	actors[0].assigned(draw) // it had begun, and begins again
+	actors[0].assigned(draw) // was started, so it starts again
 	require.Equal(t, draw, maker.polled()[0].ID)
 	maker.gets(nil, "POST /servers/tasks/"+draw+"/start", "")
 	maker.gets(nil, "POST /servers/tasks/"+draw+"/complete", delivering)

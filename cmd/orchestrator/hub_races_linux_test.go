@@ -13,13 +13,13 @@ import (
 	"orchestrator/wire"
 )
 
-// errand is what somebody is to ask.
+// An errand is a request of a visitor.
 type errand struct {
 	who           *visitor
 	request, body string
 }
 
-// atOnce does errands at the same time, and returns the answers in their order.
+// atOnce sends all requests concurrently and returns the answers in order.
 func (h *hub) atOnce(errands []errand) []*reply {
 	h.t.Helper()
 	replies, failures := make([]*reply, len(errands)), make([]error, len(errands))
@@ -40,7 +40,7 @@ func (h *hub) atOnce(errands []errand) []*reply {
 	return replies
 }
 
-// begun are new tasks that an agent has started: it submits them itself.
+// begun returns new tasks that an agent has submitted and started.
 func (h *hub) begun(who *visitor, count int) (ids []string) {
 	h.t.Helper()
 	create, start := make([]errand, count), make([]errand, count)
@@ -60,8 +60,8 @@ func (h *hub) begun(who *visitor, count int) (ids []string) {
 	return ids
 }
 
-// A hundred tasks are completed at the same time, by either way, and another
-// agent waits for all of them: it is told once.
+// A hundred tasks are completed concurrently, in both ways. The agent of a task that depends on
+// all of them is notified once.
 //
 // Rows: A-74, A-77, A-78, A-80, A-140, A-157, T-21.
 func TestHubManyEndAtOnce(t *testing.T) {
@@ -109,8 +109,8 @@ func TestHubManyEndAtOnce(t *testing.T) {
 	h.stop()
 }
 
-// Two tasks are each to wait for the other, by two who ask at the same time: one
-// of them is told that it would be a circle.
+// Two requests at the same time make two tasks depend on each other. One of them is refused as a
+// cycle.
 //
 // Rows: A-91, A-96, T-46.
 func TestHubCrossedDependencies(t *testing.T) {
@@ -140,15 +140,15 @@ func TestHubCrossedDependencies(t *testing.T) {
 		require.Contains(t, second.text, `"reason":"cycle"`)
 		require.Equal(t, 1, len(ann.task(tasks[i]).Dependencies)+len(ann.task(tasks[i+1]).Dependencies))
 	}
-	for i := range 2 { // for itself, never; without waiting, round and round
+	for i := range 2 { // not on itself, but related in a cycle
 		one.misses(http.StatusConflict, "conflict", "POST /server/tasks/"+tasks[i]+"/dependencies", fmt.Sprintf(`{"depends_on_task_id":%q}`, tasks[i]))
 		one.gets(nil, "POST /server/tasks/"+tasks[i]+"/dependencies", fmt.Sprintf(`{"depends_on_task_id":%q,"dependency_type":"related"}`, tasks[1-i]))
 	}
 	h.stop()
 }
 
-// A task is completed and cancelled at the same time: it is one of both, for
-// everybody and for good, and so is what waits for it.
+// A task is completed and cancelled at the same time. Exactly one takes effect, for the task and
+// for its dependents.
 //
 // Rows: A-92, A-153, A-159, T-44, T-59.
 func TestHubCompleteAgainstCancel(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// planner is an agent that plans for the others.
+// planner is the block of an agent with the role planner.
 const planner = `
 agent "boss" {
   command = ["puppet", "boss"]
@@ -19,7 +19,7 @@ agent "boss" {
 }
 `
 
-// seen is a task as its agent sees it, with what went back and forth.
+// seen returns a task as its agent sees it.
 func (a *actor) seen(id string) (found wire.Task) {
 	a.t.Helper()
 	var reply struct{ Task wire.Task }
@@ -27,8 +27,8 @@ func (a *actor) seen(id string) (found wire.Task) {
 	return reply.Task
 }
 
-// A plan goes back and forth between people, who come over HTTP, and an agent
-// that reads and prints; nothing is begun before somebody has approved.
+// An agent on stdio submits plans, and people review them over HTTP. The task does not begin
+// before a plan is approved.
 //
 // Rows: A-54, A-55, A-143, A-148, A-158, A-159.
 func TestHubPlanRounds(t *testing.T) {
@@ -80,8 +80,8 @@ func TestHubPlanRounds(t *testing.T) {
 	h.stop()
 }
 
-// An agent asks for help and goes on with what a person said, by whatever way
-// that came; or it goes on by itself, and nobody is asked any more.
+// An agent asks for help and continues with a person's answer, given in any way. If it continues
+// by itself, the question is closed.
 //
 // Rows: A-146, A-154, A-156.
 func TestHubHelpRounds(t *testing.T) {
@@ -109,7 +109,7 @@ func TestHubHelpRounds(t *testing.T) {
 	require.Equal(t, "the left one", coder.seen(task).Details.Help.Answer)
 	require.Equal(t, "running", ann.task(task).Status)
 
-	var helped hubTask // over HTTP, and answered over HTTP
+	var helped hubTask // asked and answered over HTTP
 	program.gets(&helped, "POST /servers/tasks/"+task+"/help", `{"question":"And now?"}`)
 	ann.gets(nil, "POST /operations/answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"on"}`, helped.InterventionID))
 	require.Equal(t, "on", ann.task(task).Help.Answer)
@@ -118,19 +118,19 @@ func TestHubHelpRounds(t *testing.T) {
 	program.gets(nil, "POST /server/tasks/"+task+"/help", `{"question":"Once more?"}`)
 	require.Len(t, h.questions(), 1)
 	program.misses(http.StatusConflict, "conflict", "POST /servers/tasks/"+task+"/complete", `{"result":"r"}`)
-	program.gets(nil, "POST /server/tasks/"+task+"/start", "") // it has found out by itself
+	program.gets(nil, "POST /server/tasks/"+task+"/start", "") // it continues without an answer
 	require.Empty(t, h.questions())
 	require.Equal(t, "running", ann.task(task).Status)
 
 	coder.granted(nil, "request-help", of+`,"question":"Last?"}`)
-	coder.granted(nil, "complete-task", of+`,"result":"anyway"}`) // on its own words it has gone on
+	coder.granted(nil, "complete-task", of+`,"result":"anyway"}`) // it completes without an answer
 	require.Empty(t, h.questions())
 	require.Equal(t, "done", ann.task(task).Status)
 	h.stop()
 }
 
-// Notes of everybody are one list; an urgent one is told to the agent at once,
-// and so is what is changed, and that it is all over.
+// A task has one list of notes from all authors. The agent is notified at once of urgent notes,
+// changes and the cancellation.
 //
 // Rows: A-51, A-52, A-53, A-147, A-152, A-153.
 func TestHubNotesAndChanges(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 	"orchestrator/wire"
 )
 
-// registration is what a server says when it comes.
+// registration returns the body with which a server registers.
 func registration(name, token, more string) string {
 	return fmt.Sprintf(`{"name":%q,"hostname":"far.example","ip":"10.0.0.7","os":"linux","registration_token":%q%s}`, name, strings.TrimSpace(token), more)
 }
 
-// knowsRust is what the server from elsewhere can do.
+// knowsRust returns the capabilities of the external server.
 func knowsRust(tools string) string {
 	return `"capabilities":{"languages":["rust"],"tools":` + tools + `,"max_concurrent_tasks":2,"more":12345678901234567890}`
 }
 
-// servers are all servers by name, as agents see them.
+// servers returns all servers by name, as agents see them.
 func (v *visitor) servers() map[string]wire.Server {
 	v.hub.t.Helper()
 	var list struct{ Servers []wire.Server }
@@ -35,7 +35,7 @@ func (v *visitor) servers() map[string]wire.Server {
 	return found
 }
 
-// score is how an agent fits a task, and why.
+// score returns the score of an agent for a task, and the reasons.
 func (v *visitor) score(id, server string) (int, string) {
 	v.hub.t.Helper()
 	var fits struct{ Servers []wire.Match }
@@ -49,7 +49,7 @@ func (v *visitor) score(id, server string) (int, string) {
 	return 0, ""
 }
 
-// comes registers a server, which gets a key of its own.
+// comes registers a server and returns a visitor with its key.
 func (h *hub) comes(name, more string) *visitor {
 	h.t.Helper()
 	var registered struct {
@@ -66,8 +66,8 @@ func (h *hub) comes(name, more string) *visitor {
 	return h.withKey(registered.Key)
 }
 
-// A server comes from elsewhere and works beside an agent that runs here: it is
-// matched, asks for its tasks, is helped, and is there after a restart.
+// An external server works beside a local agent. Tasks are matched to it, it polls them and asks
+// for help, and it is still known after a restart.
 //
 // Rows: A-56, A-57, A-99, A-114, A-116, A-117, A-118, A-137, A-139, A-144, A-146, A-163, T-51.
 func TestHubServerFromElsewhere(t *testing.T) {
@@ -130,8 +130,8 @@ func TestHubServerFromElsewhere(t *testing.T) {
 	h.stop()
 }
 
-// A new key in place of the old one, at once or after a while; a key that is
-// taken away; and those of the other agents stay. So it is after a restart.
+// A new key replaces the old one, at once or after a while, and keys can be revoked. Keys of
+// other agents are not affected. All this holds after a restart.
 //
 // Rows: A-161, A-162.
 func TestHubKeys(t *testing.T) {
@@ -161,8 +161,8 @@ func TestHubKeys(t *testing.T) {
 	h.stop()
 }
 
-// Whoever has one token, how many ever there are, one of them gets in; and those
-// that come as they did before there were capabilities do too, for work by hand.
+// A registration token is valid once, however many servers use it at the same time. A server
+// without capabilities can register too and gets tasks by hand.
 //
 // Rows: A-114, A-115, A-04.
 func TestHubRegistersOnce(t *testing.T) {
@@ -205,7 +205,7 @@ func TestHubRegistersOnce(t *testing.T) {
 	h.stop()
 }
 
-// Who comes to which routes, and how far that gets them.
+// The routes that each kind of credential may use.
 //
 // Rows: A-33, A-45, A-56, A-57, A-160, A-161, A-162, A-163, A-164, T-54.
 func TestHubDoors(t *testing.T) {
@@ -251,7 +251,7 @@ func TestHubDoors(t *testing.T) {
 	h.stop()
 }
 
-// tokenOf is the id of the token with a role.
+// tokenOf returns the id of the token with a role.
 func tokenOf(t *testing.T, h *hub, role string) string {
 	t.Helper()
 	var list wire.CredentialList

@@ -11,14 +11,14 @@ import (
 	"orchestrator/handlers"
 )
 
-// requireDescribed holds a line against the schema of its name.
+// requireDescribed checks a line against a schema.
 func (h *hub) requireDescribed(schema, line string) {
 	h.t.Helper()
 	require.NoError(h.t, h.unlikeSchema(line, "components", "schemas", schema), line)
 }
 
-// What the hub's routes do, agents that read and print can do as well: the same
-// operations, asked for and answered in envelopes, and decided in the same place.
+// Agents on stdio can send the same operations as the hub routes, in envelopes. The decisions
+// are the same.
 //
 // Rows: A-42, A-43, A-54, A-55, A-56, A-57, A-82, A-96, A-97, A-99, A-100, A-116, A-117, A-136, A-137, A-143, A-144, A-146, A-147,
 // A-148, A-150, A-152, A-153, A-155, A-157, A-158, B-21, B-28, T-48.
@@ -27,10 +27,10 @@ func TestHubOverStdio(t *testing.T) {
 	h := newHub(t, listeners+quick+knowing("dev", "go", 3)+planner, "dev", "boss")
 	actors := h.open("dev", "boss")
 	cast := map[string]*actor{"dev": actors[0], "boss": actors[1]}
-	names := make(map[string]string) // what stands for a task: $name
+	names := make(map[string]string) // ids of the tasks by name, written as $name
 	asked := make(map[string]bool)
 	const yes, no, invalid = "", "UNAUTHORIZED", "INVALID_REQUEST"
-	for _, row := range [][4]string{ // who asks for what; the code of a refusal, or what is in the answer
+	for _, row := range [][4]string{ // agent, request, code of the refusal, part of the answer
 		{"boss", `submit-task {"type":"t","name":"up",` + promise + `}`, yes, `"state":"pending"`},
 		{"boss", `submit-task {"type":"t","name":"x","requirements":{"languages":["go"],"w":1.50},"dependencies":[{"depends_on_task_id":"$up","dependency_type":"input","contract_key":"api"}]}`, yes, `"requirements":{"languages":["go"],"w":1.50}`},
 		{"boss", `submit-task {"type":"t","name":"y","requirements":{"languages":["go"]}}`, yes, `"state":"pending"`},
@@ -132,7 +132,7 @@ func TestHubOverStdio(t *testing.T) {
 	}
 	cast["dev"].told("task-cancelled", names["y"], "enough")
 
-	// At the API there is the same, letter for letter.
+	// the API returns the same bytes
 	of := `{"taskId":"` + names["x"] + `"}`
 	m := cast["boss"].granted(nil, "get-task", of)
 	r := h.program("boss").ask("POST /api/v1/operations/get-task", of)

@@ -14,17 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What packages may allocate before main, half as much again as they do. A client verb
-// takes a few milliseconds, and most of them are spent there: on regular expressions
-// and tables that no verb has asked for yet. How long that takes is a matter of the
-// machine; how much it is, is not.
+// The memory that packages may allocate before main, half as much again as they do now. A client
+// command takes a few milliseconds, mostly for regular expressions and tables that it does not
+// use. The time depends on the machine; the memory does not.
 const (
 	mostOfOurs   = 38_000
 	mostOfOthers = 270_000
 	mostOfAll    = 950_000
 )
 
-// initialized is a package that the runtime tells of.
+// initialized is a package in the init trace of the runtime.
 type initialized struct {
 	name  string
 	bytes int
@@ -32,7 +31,8 @@ type initialized struct {
 
 var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`)
 
-// TestInitIsSmall: what is large belongs behind a sync.OnceValue.
+// TestInitIsSmall checks that package initialization is small. Large values belong into a
+// sync.OnceValue.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
 	program, err := shipped()

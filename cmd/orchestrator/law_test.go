@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The laws of the house. Each fails by name, with the place.
+// The laws of this project. Each test fails with the name of the law and the place.
 
-// module is the name that our own packages begin with.
+// module is the prefix of the module's packages.
 const module = "orchestrator"
 
-// mayImport lists which packages of ours a package may know. A pattern ending
-// in /... is a package and all below it.
+// mayImport lists the packages of the module that a package may import. A pattern ending in /...
+// is a package and all below it.
 var mayImport = map[string][]string{
 	"wire/object":              {},
 	"wire/line":                {},
@@ -31,11 +31,11 @@ var mayImport = map[string][]string{
 	"supervisor/config":        {},
 	"handlers/...":             {"wire", "wire/object", "wire/session", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/session"},
-	"supervisor/telemetry":     {"wire", "wire/object", "wire/session"}, // what others do with it is joined in cmd
+	"supervisor/telemetry":     {"wire", "wire/object", "wire/session"}, // cmd connects it to the other packages
 	"supervisor/api":           {"wire", "wire/object", "wire/session"},
 	"agents/...":               {"wire", "wire/line", "wire/object", "wire/session", "agents/..."},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/session"},
-	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/session", "handlers", "supervisor/child"}, // handlers puts facts into words
+	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/session", "handlers", "supervisor/child"}, // handlers formats facts as text
 	"supervisor":               {"wire", "wire/line", "wire/object", "wire/session", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/session"},
@@ -57,19 +57,19 @@ var mayImport = map[string][]string{
 	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/session", "agents/...", "fixtures/..."},
 }
 
-// verbsMayImport are the packages that a package of commands may know, and more.
+// verbsMayImport returns the packages that a package of commands may import, and more.
 func verbsMayImport(more ...string) []string {
 	return append([]string{"wire", "wire/object", "wire/session", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
 }
 
-// onlyIn says where packages of others may be known.
+// onlyIn lists where packages outside the module may be imported.
 var onlyIn = map[string][]string{
 	"github.com/bmatcuk/doublestar":      {"handlers/scope"},
 	"github.com/hashicorp/hcl":           {"supervisor/config"},
 	"github.com/zclconf/go-cty":          {"supervisor/config"},
 	"github.com/go-json-experiment/json": {"wire", "wire/object"},
 	"github.com/ncruces/go-sqlite3":      {"supervisor/eventlog"},
-	"modernc.org/sqlite":                 {}, // the second driver, for tests alone
+	"modernc.org/sqlite":                 {}, // the second driver, only for tests
 	"github.com/creack/pty":              {"supervisor/child", "fixtures/screen"},
 	"github.com/charmbracelet/x/vt":      {"fixtures/screen"},
 	"charm.land":                         {"cmd/orchestrator/watch"},
@@ -77,21 +77,21 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":              {"supervisor/telemetry"},
 	"go.opentelemetry.io":                {"supervisor/telemetry"},
 	"google.golang.org/protobuf":         {"supervisor/telemetry"},
-	"net/http":                           {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry asks a collector, and answers nobody
+	"net/http":                           {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry is only a client, of a collector
 	"database/sql":                       {"supervisor/eventlog"},
-	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen", "fixtures/picture"}, // bench measures it, as the floor; screen takes one, and picture has one to give
+	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen", "fixtures/picture"}, // bench measures it; screen and picture run a command
 }
 
-// pure packages get time and chance as values and touch nothing.
+// pure packages get time and randomness as values and have no side effects.
 var (
 	pure      = []string{"wire/...", "handlers/..."}
 	impure    = []string{"os", "net", "net/http", "log", "context", "sync", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "syscall", "io/fs"}
 	clockCall = regexp.MustCompile(`^time\.(Now|Sleep|After|AfterFunc|NewTimer|NewTicker|Tick|Since|Until)$`)
 )
 
-// goFile is one file of ours.
+// A goFile is one Go file of the module.
 type goFile struct {
-	path   string // from the top
+	path   string // relative to the top folder
 	folder string
 	test   bool
 	lines  int
@@ -153,7 +153,7 @@ func matches(patterns []string, folder string) bool {
 	})
 }
 
-// judge calls see for every file of ours and reports what it returns.
+// judge calls see for every file of the module. See reports violations by calling guilty.
 func judge(t *testing.T, see func(f *goFile, guilty func(node ast.Node, crime string))) {
 	t.Helper()
 	for _, f := range goFiles(t) {
@@ -238,8 +238,7 @@ func TestLawNoInit(t *testing.T) {
 	})
 }
 
-// sleepers are the functions of tests that may sleep: those that poll for
-// something that nothing announces.
+// sleepers are the test functions that may sleep, because they poll.
 var sleepers = []string{"waitFor", "waitForThat"}
 
 func TestLawNoSleepInTests(t *testing.T) {
@@ -301,8 +300,8 @@ var (
 
 type packageSize struct{ lines, exported int }
 
-// TestLawSurface: a package has at most 6,000 lines and 200 exported names, and a type at most
-// 60 methods.
+// TestLawSurface checks that packages have at most 6,000 lines and 200 exported names, and types
+// at most 60 methods.
 func TestLawSurface(t *testing.T) {
 	sizes, methods := make(map[string]packageSize), make(map[string]int)
 	for _, f := range goFiles(t) {
@@ -342,7 +341,7 @@ func TestLawSurface(t *testing.T) {
 	}
 }
 
-// declared are the names that a declaration gives to a package; a method gives none.
+// declared returns the names that a declaration adds to its package. A method adds none.
 func declared(declaration ast.Decl) (names []*ast.Ident) {
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
@@ -362,7 +361,7 @@ func declared(declaration ast.Decl) (names []*ast.Ident) {
 	return names
 }
 
-// receiver is the type that a method belongs to.
+// receiver returns the name of the type that a method belongs to.
 func receiver(function *ast.FuncDecl) string {
 	name := ""
 	ast.Inspect(function.Recv.List[0].Type, func(n ast.Node) bool {
@@ -374,7 +373,7 @@ func receiver(function *ast.FuncDecl) string {
 	return name
 }
 
-// TestLawTop: what lies at the top is fixed.
+// TestLawTop checks that the top folder has only the listed entries.
 func TestLawTop(t *testing.T) {
 	allowed := []string{"cmd", "supervisor", "wire", "handlers", "agents", "fixtures", "go.mod", "go.sum", "orchestrator.hcl", "README.md", "LICENSE"}
 	entries, err := filepath.Glob("../../*")
@@ -386,7 +385,7 @@ func TestLawTop(t *testing.T) {
 	}
 }
 
-// called spells the function that a node calls, as package.Name.
+// called returns the function that a node calls, as package.Name.
 func called(node ast.Node) string {
 	call, ok := node.(*ast.CallExpr)
 	if !ok {

@@ -20,26 +20,25 @@ import (
 	"orchestrator/wire/session"
 )
 
-// The team of the repository's own orchestrator.hcl, as a reader of the README runs
-// it: with go run, from the checkout, and faster.
+// Tests of the team in the repository's orchestrator.hcl. It runs as in the README, with go run
+// from the checkout, but faster.
 
-// lighthouse is a run of the team, and what it said.
+// A lighthouse is a run of the team and its output.
 type lighthouse struct {
 	t      *testing.T
 	folder string // of the site
 	code   int
 	events []wire.Event
-	said   map[string]string // by agents, on stdout
+	said   map[string]string // stdout by agent
 	all    string
 }
 
-// runLighthouse runs the team until it has nothing to do any more. Its state is in a
-// folder, for the next run as well.
+// runLighthouse runs the team until it is idle. The next run can use the same state.
 func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 	t.Helper()
 	program, err := shipped()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // the team may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // go run may have to build the team
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{
 		"up", "--exit-when-idle", "--state-dir", state, "--log-format", "json", "--var", "pace=0.02",
@@ -75,7 +74,7 @@ func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 	return l
 }
 
-// of are the events of a kind.
+// of returns the events of a kind.
 func (l *lighthouse) of(kind string) (found []wire.Event) {
 	for _, e := range l.events {
 		if e.Kind == kind {
@@ -85,7 +84,7 @@ func (l *lighthouse) of(kind string) (found []wire.Event) {
 	return found
 }
 
-// texts are their texts.
+// texts returns their texts.
 func (l *lighthouse) texts(kind string) (found []string) {
 	for _, e := range l.of(kind) {
 		found = append(found, e.Text)
@@ -93,8 +92,8 @@ func (l *lighthouse) texts(kind string) (found []string) {
 	return found
 }
 
-// requireStory: six tasks are done, one after a crash, one after a review that wanted
-// a change.
+// requireStory requires that six tasks are done, one after a crash and one after a review that
+// requested changes.
 func (l *lighthouse) requireStory() {
 	t := l.t
 	t.Helper()
@@ -121,7 +120,7 @@ func (l *lighthouse) requireStory() {
 
 var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 
-// requireSite: all pages are there, in these colours, and no link leads nowhere.
+// requireSite requires all pages in these colors and without broken links.
 func (l *lighthouse) requireSite(colours string) {
 	t := l.t
 	t.Helper()
@@ -142,8 +141,8 @@ func (l *lighthouse) requireSite(colours string) {
 	require.Contains(t, string(style), "/* "+colours+":")
 }
 
-// TestLighthouse: nobody answers, and it goes on without; the next run begins anew,
-// and what is answered there is what is built.
+// TestLighthouse checks that the team uses a default if its question is not answered. The next
+// run starts again and uses the answer.
 func TestLighthouse(t *testing.T) {
 	t.Parallel()
 	state := shortDir(t)
@@ -162,7 +161,8 @@ func TestLighthouse(t *testing.T) {
 	l.requireSite("night")
 }
 
-// TestLighthouseRejected: what is not approved is not done, and the exit code says so.
+// TestLighthouseRejected checks that a rejected site is not done and that the exit code is not
+// zero.
 func TestLighthouseRejected(t *testing.T) {
 	t.Parallel()
 	l := runLighthouse(t, shortDir(t), "--var", "patience=50ms", "--var", "reviewer=harsh")
@@ -173,7 +173,7 @@ func TestLighthouseRejected(t *testing.T) {
 	require.NotContains(t, l.said["architect"], "See it")
 }
 
-// shortDir is a folder for a socket, which needs a short path.
+// shortDir returns a temporary folder with a path that is short enough for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "orc")

@@ -18,7 +18,7 @@ import (
 	"orchestrator/fixtures/screen"
 )
 
-// fixture builds one of the programs in fixtures, once.
+// fixture builds a program of fixtures, once, and returns its path.
 func fixture(t *testing.T, name string) string {
 	t.Helper()
 	build, _ := fixturesBuilt.LoadOrStore(name, sync.OnceValues(func() (string, error) {
@@ -36,15 +36,14 @@ func fixture(t *testing.T, name string) string {
 
 var fixturesBuilt sync.Map
 
-// watched is a team in a terminal.
+// A watched team runs in a terminal.
 type watched struct {
 	*screen.Terminal
 	*stage
 	ctx context.Context
 }
 
-// inTerminal runs a shell command in a terminal of its own, in which $UP starts the
-// team.
+// inTerminal runs a shell command in a new terminal. $UP in it starts the team.
 func inTerminal(t *testing.T, hcl, script string, columns, rows int, environ ...string) *watched {
 	t.Helper()
 	s := newStage(t, hcl).ship()
@@ -63,7 +62,7 @@ func inTerminal(t *testing.T, hcl, script string, columns, rows int, environ ...
 	return &watched{Terminal: terminal, stage: s, ctx: ctx}
 }
 
-// until waits for a screen with texts on it.
+// until waits for a screen with all these texts.
 func (w *watched) until(texts ...string) string {
 	w.t.Helper()
 	text, err := w.Until(w.ctx, screen.Shows(texts...))
@@ -71,7 +70,7 @@ func (w *watched) until(texts ...string) string {
 	return text
 }
 
-// matches waits for a screen that an expression fits.
+// matches waits for a screen that matches an expression.
 func (w *watched) matches(expression string) string {
 	w.t.Helper()
 	fits := regexp.MustCompile("(?m)" + expression)
@@ -93,7 +92,7 @@ func (w *watched) ends(code int) string {
 	return w.Text()
 }
 
-// crew is a planner with tasks and a worker that does them.
+// crew returns a planner with tasks and a worker that does them.
 func crew(t *testing.T, payload string, tasks ...string) string {
 	return `
 agent "planner" {
@@ -109,8 +108,8 @@ agent "worker" {
 `
 }
 
-// What is done and what waits is below the lines as long as there is some of it, and
-// what was done is told at the end.
+// Running and waiting tasks are shown below the lines while there are any, and a summary is
+// shown at the end.
 func TestLiveShowsWork(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":2000}`, "Write the spec", "Build it"), "exec $UP --exit-when-idle", 100, 24)
@@ -124,7 +123,7 @@ func TestLiveShowsWork(t *testing.T) {
 	require.Regexp(t, `(?m)^Done in [\d.ms]+: 2 of 2 tasks\n  worker  2 tasks  [\d.ms]+ at work\n\d+ messages, nothing refused, nothing lost\.$`, text)
 }
 
-// inquisitive is a team in which somebody asks, and somebody talks all the time.
+// inquisitive returns a team in which one agent asks a question and another prints all the time.
 func inquisitive(t *testing.T, words string) string {
 	return `
 agent "asker" {
@@ -139,7 +138,7 @@ agent "talker" {
 `
 }
 
-// What is typed stays while lines arrive, and answers the question.
+// Typed text stays while lines arrive, and answers the question.
 func TestLiveAnswers(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, inquisitive(t, `"Which login?", "oauth", "jwt"`), "exec $UP", 80, 24)
@@ -165,7 +164,7 @@ func TestLiveAnswers(t *testing.T) {
 	require.Contains(t, text, "1 question: 1 answered. ")
 }
 
-// What is typed for a question that somebody else has answered is not for the next.
+// Text typed for a question that is answered elsewhere is not used for the next question.
 func TestLiveAnswersTheOneThatIsMeant(t *testing.T) {
 	t.Parallel()
 	asker := `
@@ -189,7 +188,7 @@ agent "%s" {
 	w.ends(cli.ExitOK)
 }
 
-// Nobody answers: that is told too.
+// A question that is not answered in time is part of the summary.
 func TestLiveNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, inquisitive(t, `"-timeout", "1s", "Which login?"`), "exec $UP", 80, 24)
@@ -199,7 +198,7 @@ func TestLiveNobodyAnswers(t *testing.T) {
 	require.Regexp(t, `1 question: no answer within 1s\. \d+ message`, strings.ReplaceAll(w.ends(cli.ExitOK), "1.0s", "1s"))
 }
 
-// The rows fit the terminal, whatever size it gets, and go where there is no room.
+// The rows fit the terminal at any size, and disappear when there is no room.
 func TestLiveResize(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":60000}`, "Write the whole spec again"), "exec $UP", 100, 24)
@@ -217,7 +216,7 @@ func TestLiveResize(t *testing.T) {
 	require.Regexp(t, `(?m)^1 task in \S+: 1 `, text)
 }
 
-// Whatever way it ends, the terminal is as it was.
+// However the program ends, it restores the terminal.
 func TestLiveRestores(t *testing.T) {
 	t.Parallel()
 	stubborn := `
@@ -252,7 +251,7 @@ agent "stubborn" {
 	}
 }
 
-// Ctrl-Z gives the terminal back, and fg brings the rows again.
+// Ctrl-Z restores the terminal, and fg shows the rows again.
 func TestLiveStops(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":60000}`, "Write the spec"), "PS1='$ ' exec sh -i", 100, 24)
@@ -270,12 +269,12 @@ func TestLiveStops(t *testing.T) {
 	text := w.matches(`^>  [0-9a-f]{8} Write the spec +running `)
 	require.Equal(t, 1, strings.Count(text, "── 1 running"), text)
 	w.types(screen.CtrlC)
-	w.matches(`(nothing lost|1 message not delivered)\.$`) // the planner may just be asking something
+	w.matches(`(nothing lost|1 message not delivered)\.$`) // the planner may have an open request
 	w.types("exit" + screen.Enter)
 	w.ends(cli.ExitOK)
 }
 
-// A flood goes past above the rows.
+// A flood of lines scrolls past above the rows.
 func TestLiveFlood(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":4000}`, "Write the spec")+`

@@ -25,9 +25,9 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// TestMain makes the test binary the programs that the scripts run.
+// TestMain lets the test binary run as the programs of the scripts.
 func TestMain(m *testing.M) {
-	child.Shim()                                                           // or the watchdog would run the tests
+	child.Shim()                                                           // the watchdog must not run the tests
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes
 		_ = f.Value.Set("6")
 	}
@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// racedEnv names a build of the program with the race detector. It takes the place of this
-// binary where much happens at once. A race in an agent of the tests is not a race of the product, and
-// a command that asks once has no races. The detector makes a start seven times as long. watch is left out: the library that reads its keys closes the terminal without
-// waiting for its reader. The package watch has the detector in its own tests.
+// racedEnv names a build with the race detector. It replaces this binary where much happens
+// concurrently, but not for agents and client commands: the detector makes a start seven times
+// as long. The watch command is not raced either, since its key reader closes the terminal
+// without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
 
-// orchestrator is the program.
+// orchestrator runs the program.
 func orchestrator() {
 	long := func(word string) bool {
 		return slices.Contains([]string{"up", "run", "pipe", "logs", "reload", "bus"}, word)
@@ -59,7 +59,7 @@ func orchestrator() {
 	main()
 }
 
-// brokenOrchestrator is the program with a bug in it.
+// brokenOrchestrator runs the program with a bug in it.
 func brokenOrchestrator() {
 	a := &cli.App{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: ".",
@@ -69,8 +69,8 @@ func brokenOrchestrator() {
 	os.Exit(a.Run(os.Args[1:]))
 }
 
-// shipped is the program as it ships, built when the first test asks for it. It
-// lies near the programs that are this binary, and goes when they go.
+// shipped is the program as released, built when first used. It is next to the links to this
+// binary and is deleted with them.
 var shipped = sync.OnceValues(func() (string, error) {
 	this, err := exec.LookPath("orchestrator")
 	if err != nil {
@@ -84,8 +84,7 @@ var shipped = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// TestScripts runs the scripts that speak to no orchestrator, or to one whose
-// answers are canned (stand-in).
+// TestScripts runs the scripts that need no orchestrator, or one with canned answers (stand-in).
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
 func runScripts(t *testing.T, dir string) {
@@ -95,7 +94,7 @@ func runScripts(t *testing.T, dir string) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
-			// The search for a file ends in the script's own folder.
+			// The search for a configuration ends in the folder of the script.
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("ORC_CONFIG", "")
 			env.Setenv("ORC_HOST", "")
@@ -114,8 +113,7 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// raceOptions are those of the tests, and that a program ends at once: with the race
-// detector it would wait for a second.
+// raceOptions returns the race options of the tests without the delay of one second at exit.
 func raceOptions() string { return os.Getenv("GORACE") + " atexit_sleep_ms=0" }
 
 // exits runs a command and checks its exit code: exits CODE COMMAND…
@@ -137,8 +135,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// document checks that the last command answered a program: one document and
-// nothing else on stdout, silence on stderr.
+// document checks that the last command printed one JSON document to stdout and nothing to
+// stderr.
 func document(ts *testscript.TestScript, neg bool, _ []string) {
 	if neg {
 		ts.Fatalf("usage: document")
@@ -157,8 +155,8 @@ func document(ts *testscript.TestScript, neg bool, _ []string) {
 	}
 }
 
-// waitFor runs a command again and again until its output matches, which is
-// the only way that scripts wait: wait-for PATTERN COMMAND…
+// waitFor repeats a command until its output matches. Scripts wait only in this way: wait-for
+// PATTERN COMMAND…
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: wait-for PATTERN COMMAND…")

@@ -15,10 +15,10 @@ import (
 	"orchestrator/handlers"
 )
 
-// The manual has an entry for everything that somebody may look up. What there is
-// is read off the code, so that what is new and not explained is found here.
+// The manual has an entry for everything that a user may look up. The tests read the list of
+// these things from the code, so that new ones are not forgotten.
 
-// has says which words a page lacks, and where in the code they are.
+// has fails for the words that a page lacks, with their place in the code.
 func has(t *testing.T, topic string, form func(word string) string, words map[string]string) {
 	t.Helper()
 	page, err := help.ReadTopic(topic)
@@ -30,12 +30,12 @@ func has(t *testing.T, topic string, form func(word string) string, words map[st
 	}
 }
 
-// The forms of entries: a word by itself, and one that begins a row.
+// The forms of entries: a word in a sentence, and the first word of a row.
 func quotedWord(word string) string { return "`" + word + "`" }
 func firstInRow(word string) string { return "^\\| [^|]*`" + word + "`" }
 func bareWord(word string) string   { return "\\b" + word + "\\b" }
 
-// rowsOf are the words that the rows of a page begin with.
+// rowsOf returns the first words of the rows of a page.
 func rowsOf(t *testing.T, topic string) (words []string) {
 	t.Helper()
 	page, err := help.ReadTopic(topic)
@@ -46,7 +46,7 @@ func rowsOf(t *testing.T, topic string) (words []string) {
 	return words
 }
 
-// texts are the literals of a file.
+// texts returns the string literals of a file.
 func texts(f *goFile) map[string]ast.Node {
 	found := make(map[string]ast.Node)
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -58,7 +58,7 @@ func texts(f *goFile) map[string]ast.Node {
 	return found
 }
 
-// shippedFiles are those that the program is made of.
+// shippedFiles returns the files of the program.
 func shippedFiles(t *testing.T, folders ...string) []goFile {
 	t.Helper()
 	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool { return f.test || !matches(folders, f.folder) })
@@ -66,7 +66,7 @@ func shippedFiles(t *testing.T, folders ...string) []goFile {
 	return files
 }
 
-// environs are names of variables that somebody may set, or look for.
+// environs matches the names of environment variables that a user may set or find.
 var environs = regexp.MustCompile(`^((ORC|OTEL|XDG)_[A-Z_]*[A-Z]|NO_COLOR|TERM|NOTIFY_SOCKET|PAGER|EDITOR|BROWSER|TRACEPARENT)$`)
 
 func TestEveryVariableHasAnEntry(t *testing.T) {
@@ -77,7 +77,7 @@ func TestEveryVariableHasAnEntry(t *testing.T) {
 				found[text] = f.at(node)
 			}
 		}
-		ast.Inspect(f.syntax, func(n ast.Node) bool { // and what is asked for by name, whatever it is called
+		ast.Inspect(f.syntax, func(n ast.Node) bool { // and all variables that are read by name
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
@@ -89,10 +89,10 @@ func TestEveryVariableHasAnEntry(t *testing.T) {
 			return true
 		})
 	}
-	delete(found, "") // those that are asked for in another's name
+	delete(found, "") // variables read under a computed name
 	require.Greater(t, len(found), 20)
 	has(t, "environment", quotedWord, found)
-	for _, name := range rowsOf(t, "environment") { // nothing is explained that nobody reads or sets
+	for _, name := range rowsOf(t, "environment") { // all explained variables are read or set
 		if strings.HasPrefix(name, "ORC_") && name != "ORC_VAR_name" {
 			require.Contains(t, found, name)
 		}
@@ -134,7 +134,7 @@ func TestEveryFigureHasAnEntry(t *testing.T) {
 	has(t, "http", firstInRow, found)
 }
 
-// member is what a literal has under a name.
+// member returns the value of a key in a literal.
 func member(literal *ast.CompositeLit, name string) ast.Expr {
 	for _, item := range literal.Elts {
 		if pair, ok := item.(*ast.KeyValueExpr); ok {
@@ -187,7 +187,7 @@ func TestEveryToolHasAnEntry(t *testing.T) {
 	has(t, "bus", quotedWord, found)
 }
 
-// Every code has its cause and its cure, by the name that somebody has read.
+// Every code has an entry with its cause and cure, under the name that users see.
 func TestEveryCodeHasAnEntry(t *testing.T) {
 	all, err := cli.CodeEntries()
 	require.NoError(t, err)
@@ -226,8 +226,8 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(codes)), rowsOf(t, "config-codes"))
 }
 
-// codesAnywhere are the constants of type wire.Code, those of the doors and of the
-// command line too, and the numbers of calls of tools.
+// codesAnywhere returns all error codes: constants of type wire.Code, those of HTTP and the
+// command line, and the numbers of JSON-RPC.
 func codesAnywhere(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -260,7 +260,7 @@ func codesAnywhere(t *testing.T) map[string]string {
 	return found
 }
 
-// faultCodes are those that whoever hands work on may be told.
+// faultCodes returns the codes that the source of a delegated task may get.
 func faultCodes(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -277,14 +277,14 @@ func faultCodes(t *testing.T) map[string]string {
 	return found
 }
 
-// madeCodes are those of mistakes in the file whose end is made: by the block, or
-// by what an expression mentions.
+// madeCodes lists the suffixes of configuration codes that are composed at run time: from the
+// block, or from what an expression mentions.
 var madeCodes = map[string][]string{
 	"config/duplicate-": {"variable", "secret", "agent", "member", "repo"},
 	"config/unknown-":   {"variable", "local", "secret", "path", "attribute-of-self"},
 }
 
-// configCodes are the codes of mistakes in the file, and where they are told.
+// configCodes returns the codes of configuration mistakes and their places.
 func configCodes(t *testing.T) map[string]string {
 	t.Helper()
 	codes, made := make(map[string]string), 0
@@ -322,7 +322,7 @@ func configCodes(t *testing.T) map[string]string {
 func TestNoExitCodeIsMadeUp(t *testing.T) {
 	page, err := help.ReadTopic("exit-codes")
 	require.NoError(t, err)
-	known := []string{"126"} // run: what env and shells say of a program that cannot be executed
+	known := []string{"126"} // run: the exit code of env and shells for a program that cannot be executed
 	for name, value := range constants(t) {
 		if strings.HasPrefix(strings.ToLower(name), "exit") {
 			known = append(known, value)

@@ -20,10 +20,10 @@ import (
 	"orchestrator/wire"
 )
 
-// figures are what is read at /metrics.
+// figures are the metrics read from /metrics.
 type figures map[string]*dto.MetricFamily
 
-// scrape reads the figures as Prometheus does.
+// scrape reads the metrics as Prometheus does.
 func (s *stage) scrape() figures {
 	s.t.Helper()
 	status, text := s.fetch(s.door(), "http://orchestrator/metrics", nil)
@@ -49,8 +49,8 @@ func (s *stage) fetch(client *http.Client, url string, header http.Header) (stat
 	return answer.StatusCode, text
 }
 
-// of is one figure, by pairs of label and value; -1 when it is not there. Of a
-// histogram it is how often something was seen.
+// of returns the value of a metric with some label pairs, or -1. For a histogram it returns the
+// count.
 func (f figures) of(name string, labels ...string) float64 {
 	want := make(map[string]string)
 	for i := 0; i < len(labels); i += 2 {
@@ -75,7 +75,7 @@ next:
 	return -1
 }
 
-// Everything that there is a figure of happens, and is found.
+// Each metric of the program has a value after its event has happened.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, quick+able("boss", "planner", "plan")+able("worker", "worker", "go"), "boss", "worker")
@@ -128,7 +128,7 @@ func TestMetrics(t *testing.T) {
 	h.stop()
 }
 
-// The names are such as are expected of them.
+// The names follow the conventions of Prometheus.
 func TestMetricsAreWellNamed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--json")
@@ -140,8 +140,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	s.stop()
 }
 
-// How long something has waited is known after a restart too, and the first who
-// asks is told.
+// Waiting times are correct after a restart, from the first scrape on.
 func TestMetricsAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+"agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--json")
@@ -160,7 +159,7 @@ func TestMetricsAfterARestart(t *testing.T) {
 	s.stop()
 }
 
-// They name agents, and are for those who may see the status.
+// Metrics name agents, so only callers that may see the status can read them.
 func TestMetricsAreNotForStrangers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "http {\n  listen = [\"127.0.0.1:0\"]\n}\nagent \"a\" {\n  command = [\"cat\"]\n}\n").up()

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// What a newer program wrote is not gone on with, and not touched.
+// The record of a newer program is refused and not changed.
 func TestRecordOfANewerProgram(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

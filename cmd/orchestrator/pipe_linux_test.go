@@ -15,7 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 )
 
-// awaitIn reads lines until one has what is awaited.
+// awaitIn returns a function that reads lines until one contains a text.
 func awaitIn(t *testing.T, lines *bufio.Reader) func(part string) {
 	return func(part string) {
 		t.Helper()
@@ -29,8 +29,8 @@ func awaitIn(t *testing.T, lines *bufio.Reader) func(part string) {
 	}
 }
 
-// A person sits at the terminal: what is typed may be short, what is shown can
-// do no harm, and Ctrl-D ends.
+// On a terminal, requests may be typed in short form, output is escaped, and Ctrl-D ends the
+// pipe.
 func TestPipeOnTerminal(t *testing.T) {
 	s := newStage(t, "")
 	cmd := exec.Command(s.program, "pipe", "--as", "me", "--echo")
@@ -49,11 +49,11 @@ func TestPipeOnTerminal(t *testing.T) {
 	_, err = io.WriteString(terminal, `{"type":"request:submit-task","payload":{"type":"t","name":"\u009b2J"}}`+"\n\x04")
 	require.NoError(t, err)
 	await(`"name":"\u009b2J"`)
-	_, _ = io.Copy(io.Discard, screen) // a terminal ends with an error
+	_, _ = io.Copy(io.Discard, screen) // reading a closed terminal gives an error
 	require.NoError(t, cmd.Wait())
 }
 
-// Ctrl-C twice leaves at once, and nothing behind.
+// A second signal ends the pipe at once and leaves nothing behind.
 func TestPipeLeavesAtOnce(t *testing.T) {
 	s := newStage(t, "")
 	cmd := exec.Command(s.program, "pipe", "--as", "me", "-v")
@@ -74,7 +74,7 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 		_, err = io.WriteString(in, line+"\n")
 		require.NoError(t, err)
 	}
-	awaitIn(t, bufio.NewReader(answers))(`"correlationId":"2"`) // so both are heard
+	awaitIn(t, bufio.NewReader(answers))(`"correlationId":"2"`) // so both have arrived
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	await("Waiting for what is still to be answered")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))

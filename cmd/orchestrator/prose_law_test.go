@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vague are words that name no actor. A sentence says which type, program or person acts.
+// vague matches words that do not name an actor. A sentence says which type, program or person
+// acts.
 var vague = regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|whoever|whom)\b`)
 
-// maxVague is how many of them may stand in a thousand words.
+// maxVague is the number of vague words allowed in a thousand.
 const maxVague = 0.3
 
-// Prose: comments, the manual and the schemas name the one who acts.
+// Prose: comments, the manual and the schemas name the type, program or person that acts.
 func TestLawProse(t *testing.T) {
 	t.Parallel()
 	comments := make(map[string]string)
@@ -34,7 +35,7 @@ func TestLawProse(t *testing.T) {
 	judgeProse(t, "pages of the project", prose(t, "../../README.md", "../../agents/*/README.md"))
 }
 
-// prose reads the files of some patterns.
+// prose reads the files that match some patterns.
 func prose(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -51,7 +52,7 @@ func prose(t *testing.T, patterns ...string) map[string]string {
 	return found
 }
 
-// judgeProse counts the vague words in some texts, and prints the figure.
+// judgeProse counts the vague words in texts and logs their share.
 func judgeProse(t *testing.T, what string, found map[string]string) {
 	t.Helper()
 	words, bad := 0, 0

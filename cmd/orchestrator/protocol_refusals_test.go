@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// codesPart is what agents hear as the code of a refusal, and for which of our
-// own codes. Those of the code, with the comments that stand beside them.
+// codesPart returns the table of the codes of refusals and their meanings. The meanings are the
+// comments of the Go constants.
 func codesPart(t *testing.T) string {
 	rows := make(map[string][]string)
 	for _, c := range wireCodes(t) {
@@ -43,7 +43,7 @@ type wireCode struct {
 	meaning string
 }
 
-// wireCodes are the constants of type Code, as they stand in package wire.
+// wireCodes returns the constants of type Code as declared in the source.
 func wireCodes(t *testing.T) (found []wireCode) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../wire/object/error.go", nil, parser.ParseComments)
@@ -62,7 +62,7 @@ func wireCodes(t *testing.T) (found []wireCode) {
 	return found
 }
 
-// heardCode is a code as an agent hears it, and the reason beside it.
+// heardCode returns the code and reason that agents see for a code.
 func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
 	t.Helper()
 	line := wire.Envelope{ID: "x", At: time.Unix(0, 0)}.AppendRefusal(nil, nil, &wire.Error{Code: code})
@@ -76,8 +76,8 @@ func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
 	return said.Error.Code, said.Error.Details.Reason
 }
 
-// reasons are what details.reason may be, in the order of the page. Those that
-// the code has and this has not, and the other way round, are mistakes.
+// reasons lists the values of details.reason in the order of the page. The test fails if this
+// list and the code differ.
 var reasons = []struct{ reason, meaning string }{
 	{"rate_limited", "more messages than `protocol.rate` allows, from one agent. Nothing was done. Wait a second and ask again, with a new id"},
 	{"wrong_state", "the task is in a state in which this cannot be; `details.state` says which"},
@@ -131,8 +131,7 @@ func reasonsPart(t *testing.T) string {
 	return b.String()
 }
 
-// reasonsOfTheCode are all that a refusal may give as its reason: those beside
-// a code, and those that details are made with.
+// reasonsOfTheCode returns all reasons in the code: those of codes, and those set in details.
 func reasonsOfTheCode(t *testing.T) (found []string) {
 	t.Helper()
 	add := func(reason string) {
@@ -164,8 +163,8 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 	return found
 }
 
-// namedTexts are the texts that have a name at the top of a file, and those in lists
-// and tables that have one.
+// namedTexts returns the string constants and variables of files by name, including those in
+// lists and tables.
 func namedTexts(files []goFile) map[string][]string {
 	named := make(map[string][]string)
 	for _, f := range files {
@@ -184,7 +183,7 @@ func namedTexts(files []goFile) map[string][]string {
 	return named
 }
 
-// spelledOut are the texts that an expression may come to.
+// spelledOut returns the possible string values of an expression.
 func spelledOut(n ast.Expr, named map[string][]string) (texts []string) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -207,7 +206,7 @@ func spelledOut(n ast.Expr, named map[string][]string) (texts []string) {
 	return texts
 }
 
-// spelled is a text that stands in the code; "" for anything else.
+// spelled returns the value of a string literal, or "" for other expressions.
 func spelled(n ast.Expr) string {
 	literal, ok := n.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

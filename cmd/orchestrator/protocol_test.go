@@ -21,12 +21,12 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
 
-// The protocol page is written by hand, but for what can be read off the code:
-// that stands between marks, and is generated here.
+// The protocol page is written by hand except for the parts between marks. They are generated
+// here from the code.
 
 const protocolPage = "help/protocol.md"
 
-// generated are the parts of the page, by the names in their marks.
+// generated maps the name in a mark to the function that generates this part.
 var generated = map[string]func(*testing.T) string{
 	"operations":    operationsPart,
 	"documents":     documentsPart,
@@ -65,7 +65,7 @@ func TestProtocolPage(t *testing.T) {
 
 const mend = "mend it with: go test ./cmd/orchestrator -run TestProtocolPage -update"
 
-// operationsPart is a table of all operations, and then each in detail.
+// operationsPart returns a table of all operations, and then each in detail.
 func operationsPart(t *testing.T) string {
 	var b, details strings.Builder
 	b.WriteString("| Operation | Who | From | What it does |\n|---|---|---|---|\n")
@@ -87,7 +87,7 @@ func operationsPart(t *testing.T) string {
 	return b.String() + details.String()
 }
 
-// answerOf tells the members of an answer's type.
+// answerOf describes the members of an answer's type.
 func answerOf(of reflect.Type, prefix string) []string {
 	if of == reflect.TypeFor[wire.TaskAnswer]() {
 		return []string{"a task response, as it is"}
@@ -118,7 +118,7 @@ func answerOf(of reflect.Type, prefix string) []string {
 	return parts
 }
 
-// several is what a list has, by the name of a type.
+// several returns the plural of a type's name.
 func several(name string) string {
 	words := strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(strings.TrimSuffix(name, "View"), "$1-$2"))
 	if strings.HasSuffix(words, "y") {
@@ -127,7 +127,7 @@ func several(name string) string {
 	return words + "s"
 }
 
-// documentsPart is what stands in answers: the schemas that are no messages.
+// documentsPart describes the documents in answers: the schemas that are not messages.
 func documentsPart(t *testing.T) string {
 	var b strings.Builder
 	for _, name := range wire.Schemas() {
@@ -140,7 +140,7 @@ func documentsPart(t *testing.T) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// messagesPart is every message of a kind that is no request.
+// messagesPart describes all messages of a kind, except requests.
 func messagesPart(t *testing.T, prefix string) string {
 	var b strings.Builder
 	for _, name := range wire.Schemas() {
@@ -153,7 +153,7 @@ func messagesPart(t *testing.T, prefix string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// followed is the schema that a schema refers to, or itself.
+// followed returns the schema that a schema refers to, or the schema itself.
 func (s schema) followed(t *testing.T) schema {
 	t.Helper()
 	if name := s.word("$ref"); name != "" {
@@ -162,7 +162,7 @@ func (s schema) followed(t *testing.T) schema {
 	return s
 }
 
-// schema is a JSON Schema, or a part of one, with its members in order.
+// A schema is a JSON Schema or a part of one, with its members in order.
 type schema struct {
 	text    jsontext.Value
 	members map[string]jsontext.Value
@@ -219,7 +219,7 @@ func (s schema) word(key string) string {
 	return text
 }
 
-// meaning is the description, without what is said of every message.
+// meaning returns the description without the sentences that all messages share.
 func (s schema) meaning() string {
 	text := s.word("description")
 	for _, said := range []string{"One JSON object on one line", "No event is ever answered", "An extension of the published protocol", "There is nothing to answer"} {
@@ -230,8 +230,7 @@ func (s schema) meaning() string {
 
 const fieldTable = "| Field | Needed | Type | Meaning |\n|---|---|---|---|\n"
 
-// fields are the rows of a table: the properties of an object, and of what
-// stands in it.
+// fields returns the rows of a table: the properties of an object and of its nested objects.
 func (s schema) fields(t *testing.T, prefix string) string {
 	t.Helper()
 	var b strings.Builder
@@ -253,7 +252,7 @@ func (s schema) fields(t *testing.T, prefix string) string {
 	return b.String()
 }
 
-// kind is the type of a value, in a word.
+// kind returns the type of a value as one word.
 func (s schema) kind() string {
 	types := s.words("type")
 	if one := s.word("type"); one != "" {
@@ -287,7 +286,7 @@ func (s schema) kind() string {
 	return strings.Join(kinds, " or ")
 }
 
-// statesPart is how the states of a task are told to agents.
+// statesPart returns the table of task states and their statuses for agents.
 func statesPart(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| `status` | `state` |\n|---|---|\n")
@@ -304,7 +303,7 @@ func statesPart(t *testing.T) string {
 	return b.String()
 }
 
-// The page has examples of lines and what they are: a word, then the line.
+// The page has samples of lines and their kinds: a word, then the line.
 func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 	text, err := os.ReadFile(protocolPage)
 	require.NoError(t, err)

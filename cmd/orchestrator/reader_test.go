@@ -13,30 +13,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every block of the README and of the quickstart is run, each by the rule of its
-// kind:
+// Every block of the README and of the quickstart is run, by its kind:
 //
-//   - One with the name of a file above it is that file, in a folder of its own; a
-//     configuration must be valid, and a program in Go, Python or TypeScript is an
-//     agent that does a task.
-//   - A console block is commands, each after a $, and what they print.
-//   - Commands on the checkout are known here, one by one.
-//   - A diagram is left alone.
+//   - A block with a file name above it is written to that file in a separate folder. A
+//     configuration must be valid. A program in Go, Python or TypeScript must do a task as an
+//     agent.
+//   - A console block has commands after a $, and their output.
+//   - Commands on the checkout are listed here, one by one.
+//   - A diagram is skipped.
 //
-// What is printed is compared line by line, in any order. Times, ids, process
-// numbers and durations are any; … stands for anything, and alone on a line for
-// further lines. People look twice, so a command that only looks may do so again.
+// Output is compared line by line, in any order. Times, ids, process ids and durations match any
+// value. An … matches any text, and any lines if it is alone on a line. A command that changes
+// nothing is repeated until its output matches.
 
-// fence is one block of a page.
+// A fence is one block of a page.
 type fence struct {
 	lang  string
-	file  string // whose text it is
+	file  string // the file with this text
 	lines []string
 }
 
 var fileAbove = regexp.MustCompile("^`([\\w./]+)`:$")
 
-// fences takes a page apart.
+// fences returns the blocks of a page.
 func fences(t *testing.T, page string) (found []fence) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -63,14 +62,14 @@ func fences(t *testing.T, page string) (found []fence) {
 	return found
 }
 
-// reader does what a reader of the README would.
+// A reader runs what a reader of the README would run.
 type reader struct {
 	t       *testing.T
 	program string
 	dir     string
 }
 
-// reads does all that stands on a page.
+// reads runs all blocks of a page.
 func (r *reader) reads(page string) {
 	r.t.Helper()
 	for _, block := range fences(r.t, page) {
@@ -91,8 +90,7 @@ func (r *reader) reads(page string) {
 	}
 }
 
-// newReader has the program at hand, and makes a folder to work in. Its name is
-// in what the README shows.
+// newReader builds the program and makes a work folder with the name that the README shows.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	program, err := shipped()
@@ -110,7 +108,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// command is a line for the shell, with the program at hand.
+// command returns a command that runs a shell line with the program in its PATH.
 func (r *reader) command(ctx context.Context, dir, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir = dir
@@ -141,7 +139,7 @@ func (r *reader) write(file, text string) {
 	}
 }
 
-// do runs a line that must do well, and returns what it printed.
+// do runs a command that must succeed, and returns its output.
 func (r *reader) do(line string) string {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
@@ -151,7 +149,7 @@ func (r *reader) do(line string) string {
 	return string(text)
 }
 
-// typed is a command, and what it prints.
+// typed is a command and its expected output.
 type typed struct {
 	line string
 	want []string
@@ -169,10 +167,11 @@ func commandsOf(lines []string) (found []typed) {
 	return found
 }
 
-// looking is a command that changes nothing. What it is to show may be on its way.
+// looking matches commands that change nothing. They are repeated, since their output may come
+// late.
 var looking = regexp.MustCompile(`^orchestrator (status|why|logs|events|inbox$|task (ls|show) )`)
 
-// run runs a command and compares what it prints.
+// run runs a command and compares its output.
 func (r *reader) run(c typed) {
 	r.t.Helper()
 	patience, cancel := context.WithTimeout(r.t.Context(), time.Minute)
@@ -193,7 +192,7 @@ func (r *reader) run(c typed) {
 	}
 }
 
-// runOnCheckout runs what a reader runs in the repository.
+// runOnCheckout runs the commands that a reader runs in the repository.
 func (r *reader) runOnCheckout(c typed) {
 	r.t.Helper()
 	switch c.line {
@@ -207,7 +206,7 @@ func (r *reader) runOnCheckout(c typed) {
 		require.FileExists(r.t, filepath.Join(r.dir, "bin", "orchestrator"))
 	case "go run ./cmd/orchestrator up --exit-when-idle":
 		r.runTeam(c.want)
-	case "go test -timeout 30m ./...": // it runs this
+	case "go test -timeout 30m ./...": // this test is a part of it
 		script, err := os.ReadFile("../../.ci/run")
 		require.NoError(r.t, err)
 		require.Contains(r.t, string(script), `command=$(sed -n 's/^\$ \(go test .*\)$/\1/p' README.md)`)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// agent has a program do a task, with the SDK for its language.
+// agent runs a program as an agent with the SDK for its language.
 func (r *reader) agent(source string) {
 	r.t.Helper()
 	switch filepath.Ext(source) {
@@ -44,7 +44,7 @@ func needs(t *testing.T, program string) bool {
 	return true
 }
 
-// works has an agent do a task, and looks at what came of it.
+// works runs an agent, gives it a task, and checks the result.
 func (r *reader) works(command ...string) {
 	r.t.Helper()
 	words, err := json.Marshal(command)
@@ -57,7 +57,7 @@ func (r *reader) works(command ...string) {
 	r.do("orchestrator down -c one.hcl")
 }
 
-// built is a program in Go, as if its source stood in this module.
+// built compiles a Go program as if its source were in this module.
 func (r *reader) built(source string) string {
 	r.t.Helper()
 	there, err := filepath.Abs("../../fixtures/ofreadme/main.go")
@@ -73,7 +73,7 @@ func (r *reader) built(source string) string {
 	return program
 }
 
-// bundled is a program in TypeScript as JavaScript, with the SDK in it.
+// bundled compiles a TypeScript program and the SDK to JavaScript.
 func (r *reader) bundled(source string) string {
 	r.t.Helper()
 	sdk, err := filepath.Abs("../../agents/typescript/src/index.ts")

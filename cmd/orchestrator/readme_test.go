@@ -24,13 +24,13 @@ func TestReadme(t *testing.T) {
 	newReader(t).reads(readme)
 }
 
-// The first ten minutes go as the manual says.
+// The commands of the quickstart work as the manual shows.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	newReader(t).reads("help/quickstart.md")
 }
 
-// What the README points at is there.
+// The links in the README point to existing files.
 func TestReadmeLinks(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
@@ -51,8 +51,7 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// Every verb and every topic has its place in the README, and every package in the page for
-// contributors.
+// The README names every command and every topic, and the contributors' page every package.
 func TestReadmeIsComplete(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
@@ -74,7 +73,7 @@ func TestReadmeIsComplete(t *testing.T) {
 	}
 }
 
-// The agent of the README is the one of the manual.
+// The agent in the README is the same as in the manual.
 func TestOneAgentForBoth(t *testing.T) {
 	page, err := os.ReadFile("help/agents.md")
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// compared matches lines that are wanted with lines that were said: those that
-// are missing, and those that nobody wanted.
+// compared matches expected lines with printed lines. It returns the missing and the unexpected
+// ones.
 func compared(want, said []string) (missing, extra []string) {
 	left := append([]string(nil), said...)
 	more := false
@@ -37,11 +37,10 @@ func compared(want, said []string) (missing, extra []string) {
 	return missing, extra
 }
 
-// passing is what may be seen or not: where a task stands on its way, and what
-// is said to those who wait for longer than usual.
+// passing matches lines that may be missing: intermediate states, and notices of long waits.
 var passing = regexp.MustCompile(`^[0-9a-f]{8} (queued|assigned to|running on)|^Waiting for `)
 
-// various is what differs from one time to the next, and its forms.
+// various matches parts that differ between runs. The forms are patterns for them.
 var (
 	various = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|\b[0-9a-f]{8}\b|\d+\.\d+s|\b\d{4,}\b|…|created, .*| +`)
 	forms   = []struct{ of, form *regexp.Regexp }{
@@ -56,7 +55,7 @@ var (
 	}
 )
 
-// loose is a pattern for a line of the README.
+// loose returns a pattern for a line of the README.
 func loose(line string) *regexp.Regexp {
 	var b strings.Builder
 	at := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// described is what the program says of its routes.
+// described has the members of the OpenAPI document that the page shows.
 type described struct {
 	Tags  []struct{ Name, Description string }
 	Paths map[string]map[string]struct {
@@ -22,7 +22,7 @@ type described struct {
 	}
 }
 
-// The page of routes is made of what the program itself says of them.
+// The page of routes is generated from the program's OpenAPI document.
 func TestRoutesPage(t *testing.T) {
 	t.Parallel()
 	s := troupe(t, puppets("coder"), "coder")

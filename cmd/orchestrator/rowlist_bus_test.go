@@ -1,6 +1,6 @@
 package main
 
-// busRows are those of mail between actors.
+// busRows are the rows of the bus protocol.
 var busRows = []row{
 	{id: "E-01", what: "actors write to each other by way of the bus"},
 	{id: "E-02", what: "agents keep out of each other's files", left: "what programs write is their own affair: each has a folder and a state of its own, and nothing here writes into either"},

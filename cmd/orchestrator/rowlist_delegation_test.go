@@ -1,6 +1,6 @@
 package main
 
-// delegationRows are those of task requests and responses.
+// delegationRows are the rows of task requests and responses.
 var delegationRows = []row{
 	{id: "D-01", what: "a request has an id of its own"},
 	{id: "D-02", what: "and a type that names what somebody can do"},

@@ -1,6 +1,6 @@
 package main
 
-// teamRows are those of sessions and reviews.
+// teamRows are the rows of sessions and reviews.
 var teamRows = []row{
 	{id: "C-01", what: "messages have types"},
 	{id: "C-02", what: "the same message again has no second effect"},

@@ -4,19 +4,18 @@ import (
 	"slices"
 )
 
-// row is one thing that the protocol asks for.
+// A row is one requirement of a protocol.
 type row struct {
 	id   string
 	what string
-	left string // why no test shows it; "" for those that one must show
+	left string // why no test shows it; "" means that a test must
 }
 
-// rows are those that must be shown, and those that need not. The rows of
-// further protocols are added here when the orchestrator speaks them.
+// rows has all rows, those that a test must show and others. Rows of new protocols are added
+// here.
 var rows = slices.Concat(taskRows, busRows, teamRows, delegationRows)
 
-// taskRows are those of tasks, and of what agents and the orchestrator say to each
-// other.
+// taskRows are the rows of tasks and of the messages between agents and the orchestrator.
 var taskRows = []row{
 	{id: "A-01", what: "documents are opt-in: a task without them is as it ever was"},
 	{id: "A-02", what: "the spec for people stays beside the one for programs"},
@@ -311,8 +310,7 @@ var taskRows = []row{
 	{id: "T-46", what: "there are no circles"},
 	{id: "T-59", what: "a cancel and an end at the same time"},
 	{id: "T-61", what: "1 is the most urgent"},
-	// Where these messages meet other protocols: what there is to show of it
-	// here is shown, the rest comes with them.
+	// interaction with other protocols; some rows are shown together with those protocols
 	{id: "K-01", what: "one set of states for all tasks"},
 	{id: "K-02", what: "one order of priorities"},
 	{id: "K-03", what: "types of dependencies"},

@@ -18,23 +18,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the protocol asks for has a number, a row. Tests say which rows they
-// show, in a comment that ends with a point:
+// A row is a numbered requirement of a protocol. A test declares the rows that it shows in a
+// comment that ends with a full stop:
 //
 //	// Rows: B-21, B-26, B-45..B-50.     directly above a test function
 //	# Rows: T-07.                        in a script or a story
 //
-// The protocol page of the manual has the table of it, and no row may be shown
-// by nothing.
+// testdata/rows.md has the table. Every required row must be shown.
 
-// highest is the last number of each kind of row, so that a slip of the pen is
-// noticed.
+// highest is the last number of each kind of row, to detect typing errors.
 var highest = map[string]int{"A": 165, "B": 86, "C": 103, "D": 44, "E": 86, "K": 23, "T": 64, "X": 7}
 
-// showing is where a row is shown: test names by file.
+// A showing lists where a row is shown: test names by file.
 type showing map[string][]string
 
-// TestEveryRowIsShown: what the protocol asks for is shown by a test.
+// TestEveryRowIsShown checks that each required row is shown by a test.
 func TestEveryRowIsShown(t *testing.T) {
 	shown := shownRows(t)
 	for _, r := range rows {
@@ -44,7 +42,7 @@ func TestEveryRowIsShown(t *testing.T) {
 	}
 }
 
-// shownRows finds what every test says that it shows.
+// shownRows returns the rows that tests declare to show.
 func shownRows(t *testing.T) map[string]showing {
 	t.Helper()
 	const top = "../.."
@@ -84,8 +82,8 @@ func shownRows(t *testing.T) map[string]showing {
 	return found
 }
 
-// rowsOfTests calls note for what stands above the tests of a file. Above
-// anything else it would be a promise that nobody keeps.
+// rowsOfTests calls note for each list of rows above a test of a file. Lists elsewhere are an
+// error, because they show nothing.
 func rowsOfTests(t *testing.T, path string, note func(test, list string)) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -107,8 +105,8 @@ func rowsOfTests(t *testing.T, path string, note func(test, list string)) {
 
 var testName = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)[A-Z]`)
 
-// rowsLines finds the lists of rows in a text. One may go on over several
-// lines, until its point.
+// rowsLines returns the lists of rows in a text. A list may span several lines, up to its full
+// stop.
 func rowsLines(text, prefix string) []string {
 	var lists []string
 	open := false
@@ -149,8 +147,8 @@ func rowsIn(t *testing.T, file, list string) []string {
 	return ids
 }
 
-// TestRowTable holds testdata/rows.md up to date: each thing that the protocols ask for has
-// a number there, a row, and the tests that show it.
+// TestRowTable checks that testdata/rows.md is up to date: a table of all rows and the tests
+// that show them.
 func TestRowTable(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/rows.md"
@@ -168,7 +166,7 @@ func TestRowTable(t *testing.T) {
 	require.Equal(t, len(should), len(has), file)
 }
 
-// rowTable is the table of which test shows which row.
+// rowTable returns the table of rows and the tests that show them.
 func rowTable(t *testing.T) string {
 	t.Helper()
 	shown := shownRows(t)
@@ -208,7 +206,7 @@ func rowTable(t *testing.T) string {
 	return b.String()
 }
 
-// String lists tests, file by file.
+// String returns the tests, file by file.
 func (s showing) String() string {
 	files := make([]string, 0, len(s))
 	for file := range s {

@@ -17,11 +17,11 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Sessions, as those see them who are in them: agents that were made with the
-// library for agents, and puppets, in whose name the tests speak.
+// Tests of sessions as their members see them. Members are agents made with the SDK, and puppets
+// that the tests control.
 
-// members of sessions are programs of their own, built when the first test asks for
-// them. They lie near the programs that are this binary, and go when those go.
+// builtMembers builds the member programs when first used. They are next to the links to this
+// binary and are deleted with them.
 var builtMembers = sync.OnceValues(func() (string, error) {
 	this, err := exec.LookPath("orchestrator")
 	if err != nil {
@@ -35,8 +35,8 @@ var builtMembers = sync.OnceValues(func() (string, error) {
 	return folder, nil
 })
 
-// tap runs a program and keeps all lines that it hears and says, each in a file. What
-// it hears is in the file before it hears it.
+// tap runs a program and writes its input and output to one file each. An input line is in the
+// file before the program gets it.
 const tap = `
 name=$1
 shift
@@ -54,14 +54,14 @@ kill $hears
 exit $code
 `
 
-// playing is an agent that is a program of its own: "developer -slow 1s". It runs
-// below a tap, which a stage needs as a file.
+// playing returns an agent that runs a member program, such as "developer -slow 1s", behind a
+// tap. The stage needs the tap as a file.
 func playing(t *testing.T, name, program string, more ...string) string {
 	t.Helper()
 	return running(t, name, true, program, more...)
 }
 
-// untapped is the same without the tap.
+// untapped is playing without the tap.
 func untapped(t *testing.T, name, program string, more ...string) string {
 	t.Helper()
 	return running(t, name, false, program, more...)
@@ -81,12 +81,12 @@ func running(t *testing.T, name string, tapped bool, program string, more ...str
 	return fmt.Sprintf("\nagent %q {\n  command = %s\n%s\n}\n", name, list, strings.Join(more, "\n"))
 }
 
-// once lets an agent run once.
+// once makes an agent run only once.
 const once = `  restart {
     policy = "never"
   }`
 
-// sessionOf is a session block: lines of it, and members such as "ann=developer".
+// sessionOf returns a session block with some lines and members such as "ann=developer".
 func sessionOf(name, lines string, members ...string) string {
 	hcl := fmt.Sprintf("\nsession %q {\n%s\n", name, lines)
 	for _, m := range members {
@@ -96,7 +96,7 @@ func sessionOf(name, lines string, members ...string) string {
 	return hcl + "}\n"
 }
 
-// listening is an agent that hears everything and says nothing.
+// listening returns agents that only read.
 func listening(names ...string) (hcl string) {
 	for _, name := range names {
 		hcl += fmt.Sprintf("\nagent %q {\n  command = [\"sh\", \"-c\", \"exec cat >>%[1]s.ear\"]\n}\n", name)
@@ -104,13 +104,13 @@ func listening(names ...string) (hcl string) {
 	return hcl
 }
 
-// newSession makes a stage on which programs run below taps.
+// newSession makes a stage that has the tap.
 func newSession(t *testing.T, hcl string, files ...string) *stage {
 	t.Helper()
 	return newStage(t, quick+hcl, append([]string{"tap.sh", tap}, files...)...)
 }
 
-// utterance is a message of a session, as its log has it, or as it is on a line.
+// An utterance is a session message, from the log or from a line.
 type utterance struct {
 	MessageID string                `json:"message_id"`
 	Type      string                `json:"message_type"`
@@ -125,11 +125,11 @@ type utterance struct {
 	Errors    []string              `json:"validation_errors"`
 	LogSeq    int64                 `json:"log_seq"`
 	Refused   string                `json:"refused"`
-	text      string                // letter for letter
-	body      struct{ utteredBody } // of its payload
+	text      string                // the unparsed text
+	body      struct{ utteredBody } // members of its payload
 }
 
-// utteredBody are those members of payloads that tests look at.
+// utteredBody has the members of payloads that tests look at.
 type utteredBody struct {
 	TaskID   string  `json:"task_id"`
 	ReviewID string  `json:"review_id"`
@@ -153,7 +153,7 @@ type utteredBody struct {
 	} `json:"findings"`
 }
 
-// task is the task that a message is about.
+// task returns the task that a message is about.
 func (u *utterance) task() string {
 	if u.body.Task.TaskID != "" {
 		return u.body.Task.TaskID
@@ -169,11 +169,11 @@ func readUtterance(t *testing.T, text string) utterance {
 	t.Helper()
 	u := utterance{text: text}
 	require.NoError(t, json.Unmarshal([]byte(text), &u), "%.300s", text)
-	_ = json.Unmarshal(u.Payload, &u.body) // of one that was refused it may be anything
+	_ = json.Unmarshal(u.Payload, &u.body) // a refused message may have any payload
 	return u
 }
 
-// proceedings are a session as it is shown to programs.
+// proceedings is a session as JSON output shows it.
 type proceedings struct {
 	State    string              `json:"state"`
 	More     bool                `json:"more"`
@@ -182,7 +182,7 @@ type proceedings struct {
 	Tasks    []wire.SessionTask  `json:"tasks"`
 	Reviews  []wire.ReviewView   `json:"reviews"`
 	Texts    []json.RawMessage   `json:"messages"`
-	said     []utterance         // what the messages are
+	said     []utterance         // the decoded messages
 	of       map[string][]string // their types and verdicts, by task
 }
 
@@ -211,7 +211,7 @@ func readProceedings(t *testing.T, text string) *proceedings {
 	return p
 }
 
-// task finds a task of a session.
+// task returns a task of a session.
 func (p *proceedings) task(t *testing.T, id string) *wire.SessionTask {
 	t.Helper()
 	for i := range p.Tasks {
@@ -223,7 +223,7 @@ func (p *proceedings) task(t *testing.T, id string) *wire.SessionTask {
 	return nil
 }
 
-// one finds the only message that is of a type and for somebody.
+// one returns the only message of a type to an agent.
 func (p *proceedings) one(t *testing.T, kind, to string) *utterance {
 	t.Helper()
 	var found []*utterance
@@ -236,7 +236,7 @@ func (p *proceedings) one(t *testing.T, kind, to string) *utterance {
 	return found[0]
 }
 
-// types are those of messages, in order.
+// types returns the types of messages, in order.
 func types(said []utterance) (all []string) {
 	for i := range said {
 		all = append(all, said[i].String())
@@ -244,7 +244,7 @@ func types(said []utterance) (all []string) {
 	return all
 }
 
-// tapped are the messages of a session in the file that a tap has written.
+// tapped returns the messages of a session in a file of a tap.
 func (s *stage) tapped(file string) (found []utterance) {
 	s.t.Helper()
 	text, err := os.ReadFile(s.path(file))
@@ -254,16 +254,15 @@ func (s *stage) tapped(file string) (found []utterance) {
 		if !whole || !strings.Contains(line, `"message_type":`) {
 			continue
 		}
-		if u := readUtterance(s.t, line); u.Type != "" { // else it is an answer, with messages in it
+		if u := readUtterance(s.t, line); u.Type != "" { // otherwise an answer that contains messages
 			found = append(found, u)
 		}
 	}
 	return found
 }
 
-// requireHeard: what tapped agents have heard is what the log says that there was
-// for them, in the same order, and letter for letter what its sender has said; what
-// nobody has said was said in the name of somebody.
+// requireHeard requires that each tapped agent has received exactly the log's messages to it, in
+// the same order and as another tapped agent has sent them.
 func (s *stage) requireHeard(p *proceedings, names ...string) {
 	s.t.Helper()
 	lines := make(map[string]string)
@@ -281,7 +280,7 @@ func (s *stage) requireHeard(p *proceedings, names ...string) {
 		}
 		for _, u := range s.tapped(name + ".heard") {
 			if slices.Contains(heard, u.MessageID) {
-				continue // once more, after a death perhaps
+				continue // a repeat, for example after a crash
 			}
 			heard = append(heard, u.MessageID)
 			require.Equal(s.t, lines[u.MessageID], u.text, "%s to %s", u.Type, name)
@@ -290,8 +289,7 @@ func (s *stage) requireHeard(p *proceedings, names ...string) {
 	}
 }
 
-// logEntry is a line as the log would have it, with what the log says beside it in
-// an entry.
+// logEntry returns the log entry of a line, with the log's own members taken from entry.
 func logEntry(t *testing.T, entry, line string) string {
 	t.Helper()
 	var logged, said map[string]json.RawMessage

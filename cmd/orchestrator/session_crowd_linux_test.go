@@ -15,10 +15,9 @@ import (
 	"orchestrator/wire"
 )
 
-// A hundred tasks are given to ten developers at once and reviewed by two, each
-// twice, at the limits that there are when nobody sets any: what the architect says
-// too much of is said again. Each is one conversation with everything in it, and the
-// record has no holes.
+// An architect assigns a hundred tasks to ten developers, and each is reviewed twice. The rate
+// limits are the defaults, so messages are repeated. Each task is one complete chain, and the
+// record has no gaps.
 //
 // Rows: C-79, C-83, C-99, C-100.
 func TestSessionCrowd(t *testing.T) {
@@ -69,7 +68,7 @@ func TestSessionCrowd(t *testing.T) {
 	s.requireWholeRecord()
 }
 
-// inChain are the types of all that was said in a chain, with their verdicts.
+// inChain returns the types of the messages of a chain, with their verdicts and statuses.
 func (p *proceedings) inChain(chain string) (all []string) {
 	for i := range p.said {
 		if u := &p.said[i]; u.Chain == chain {
@@ -79,7 +78,7 @@ func (p *proceedings) inChain(chain string) (all []string) {
 	return all
 }
 
-// requireWholeRecord reads the record as anybody could: it has no holes.
+// requireWholeRecord requires that the record, read from outside, has no gaps.
 func (s *stage) requireWholeRecord() {
 	s.t.Helper()
 	log, err := eventlog.Open(context.Background(), eventlog.Options{Path: filepath.Join(s.state(), "events.db"), ReadOnly: true})

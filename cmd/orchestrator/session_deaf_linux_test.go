@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// deafFor is an agent that does not read before there is a file called go.
+// deafFor is an agent that does not read until a file named go exists.
 const deafFor = `
 agent "dev" {
   command = ["sh", "-c", "while [ ! -e go ]; do sleep 0.05; done; exec cat >dev.ear"]
@@ -22,9 +22,8 @@ agent "dev" {
 }
 `
 
-// Who does not read gets nothing, and is the only one who feels it. Who has said
-// something to it hears that it will be tried again, and when; and when it reads at
-// last, it gets all of it in order.
+// An agent that does not read delays only its own messages. Their sender is told of each retry
+// and its time. When the agent reads again, it gets all messages in order.
 //
 // Rows: C-16, C-90, C-91, T-04.
 func TestSessionDeafMember(t *testing.T) {
@@ -42,7 +41,7 @@ func TestSessionDeafMember(t *testing.T) {
 	}
 	require.Equal(t, many, len(rex.spoken("")))
 
-	// the sender of each message that does not get through hears of every attempt
+	// the sender of each undelivered message is told of every attempt
 	retries := func(count int) (ids []string) {
 		for _, m := range ada.all() {
 			if m.Error == nil {
@@ -93,8 +92,8 @@ func TestSessionDeafMember(t *testing.T) {
 	h.stop()
 }
 
-// A run with a small mailbox is given again what the run before it was given. What is said
-// to it afterwards arrives all the same, and its sender is not flooded with word of retries.
+// A run with a small mailbox gets the messages of the previous run again. New messages still
+// arrive, and their sender is not flooded with notices of retries.
 //
 // Rows: C-16, C-91.
 func TestSessionSmallMailboxAfterRestart(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// soon has an agent started again without delay.
+// soon restarts an agent without delay.
 const soon = `  restart {
     policy = "on-failure"
     delay  = "10ms"
@@ -19,7 +19,7 @@ const soon = `  restart {
     jitter = 0
   }`
 
-// afterDeath is a session of one task whose developer dies, when all has ended.
+// afterDeath runs a session of one task whose developer dies, and returns the ended session.
 func afterDeath(t *testing.T, code int, developer string, more ...string) (*stage, *proceedings) {
 	t.Helper()
 	sessionID := sessionOf("loop", "require_review = true", three...)
@@ -32,8 +32,8 @@ func afterDeath(t *testing.T, code int, developer string, more ...string) (*stag
 	return s, s.proceedings("loop")
 }
 
-// A developer that dies over a task begins it once more, knows what has happened,
-// and finishes it. Its architect need not know.
+// A developer that crashes during a task gets it again with the earlier attempts, and completes
+// it. The architect does not notice.
 //
 // Rows: C-78, C-92, C-96, T-57.
 func TestSessionDeveloperDies(t *testing.T) {
@@ -64,8 +64,8 @@ func TestSessionDeveloperDies(t *testing.T) {
 	s.stop()
 }
 
-// The second death is the last: the architect is told that the task has failed, in
-// the developer's name. One that is not started again has no second chance.
+// After the second crash, the architect gets a failed completion in the developer's name. A
+// developer that is not restarted gets no second attempt.
 //
 // Rows: C-78, C-92, C-96, T-57.
 func TestSessionDeveloperDiesAgain(t *testing.T) {
@@ -98,8 +98,8 @@ func TestSessionDeveloperDiesAgain(t *testing.T) {
 	}
 }
 
-// A developer that says nothing of an assignment gets it again, as it was, when it
-// was started anew; and one that does a task without a word before is believed.
+// A developer that has not acknowledged an assignment gets it again, unchanged, in its next run.
+// A completion without acknowledgment is accepted.
 //
 // Rows: C-16, C-73, C-74.
 func TestSessionLostAcknowledgment(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSessionLostAcknowledgment(t *testing.T) {
 	h.stop()
 }
 
-// Who says everything twice is heard once, and nobody minds.
+// Duplicate messages have no effect and no error.
 //
 // Rows: C-02, T-26.
 func TestSessionSaidTwice(t *testing.T) {
@@ -142,8 +142,8 @@ func TestSessionSaidTwice(t *testing.T) {
 	s.stop()
 }
 
-// An architect that dies before it has read a completion is told of it in its next run,
-// whether it died by itself or with the orchestrator.
+// An architect that crashes before it has read a completion gets it in its next run, also if the
+// orchestrator was killed.
 //
 // Rows: C-02, C-91, T-57.
 func TestSessionArchitectDies(t *testing.T) {

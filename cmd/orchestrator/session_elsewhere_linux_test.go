@@ -17,12 +17,12 @@ const (
 	readIt = "POST /operations/get-session"
 )
 
-// saying is the request of somebody who says a message over HTTP.
+// saying returns the request that sends a message over HTTP.
 func saying(id, from, to, kind, payload string) string {
 	return `{"session_id":"checkout","message":` + speech(id, from, to, kind, payload) + `}`
 }
 
-// tells says a message over HTTP, which is taken.
+// tells sends a message over HTTP, which must be accepted.
 func (v *visitor) tells(id, from, to, kind, payload string) (said wire.SessionSaid) {
 	v.hub.t.Helper()
 	v.gets(&said, sayIt, saying(id, from, to, kind, payload))
@@ -30,8 +30,7 @@ func (v *visitor) tells(id, from, to, kind, payload string) (said wire.SessionSa
 	return said
 }
 
-// reads waits until there are messages for somebody behind an entry, and returns
-// them.
+// reads waits for messages to an agent after a log entry, and returns them.
 func (v *visitor) reads(to string, after int64) (found []utterance) {
 	v.hub.t.Helper()
 	waitForThat(v.hub.t, "messages for "+to, func() bool {
@@ -42,8 +41,8 @@ func (v *visitor) reads(to string, after int64) (found []utterance) {
 	return found
 }
 
-// A developer runs elsewhere: it asks for what is said to it, and says its own, over
-// HTTP. It speaks for itself alone; people speak for anybody.
+// An external developer polls its messages and sends its own over HTTP. It acts only as itself;
+// people may send as any member.
 //
 // Rows: C-02, C-06, C-16, C-74, C-83, C-90, C-97, C-98.
 func TestSessionMemberFromElsewhere(t *testing.T) {
@@ -72,7 +71,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	require.Equal(t, []string{"msg-4"}, []string{orders[0].MessageID})
 	require.Len(t, orders, 1, "only what is new")
 
-	// nobody says anything in another's name, or listens who is no member
+	// no caller sends as another agent, and only members read
 	for _, v := range []*visitor{dev, other} {
 		v.misses(http.StatusForbidden, "denied", sayIt, saying("msg-20", "ada", "dev", session.TypeFeedback, remark("psst")))
 		v.misses(http.StatusForbidden, "denied", sayIt, saying("msg-21", "rex", "ada", session.TypeFeedback, remark("psst")))
@@ -83,7 +82,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	bad := dev.misses(http.StatusBadRequest, "invalid", sayIt, saying("msg-22", "dev", "ada", session.TypeFeedback, `{"subject":1}`))
 	require.Contains(t, fmt.Sprint(bad.Error.Details["errors"]), "/payload/message/payload/feedback_type")
 
-	// a person says what the developer does not
+	// a person sends a message in the developer's place
 	ann := h.person()
 	said := ann.tells("msg-13", "dev", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/x"))
 	require.Equal(t, "msg-2", said.CorrelationID)
@@ -102,7 +101,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	h.stop()
 }
 
-// A session that somebody makes is one like the others, and outlives the program.
+// A session created by a request is like one of the file, and is restored after a restart.
 //
 // Rows: C-06, C-07, C-17, C-87.
 func TestSessionThatIsMade(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// An architect ends its session: whoever is told is told, what they were at is
-// cancelled, and all who have nothing else to do are stopped and stay so. The next
-// start of the program opens it again.
+// An architect aborts its session. The tasks are cancelled, and members without other work are
+// stopped and stay stopped. The next start opens the session again.
 //
 // Rows: C-70, C-71, C-72, K-21.
 func TestSessionAborted(t *testing.T) {
@@ -61,8 +60,8 @@ func TestSessionAborted(t *testing.T) {
 	h.stop()
 }
 
-// The sessions of the file change while everything runs: one comes, one gets another
-// member, one goes, and what was said in it stays.
+// Sessions of the file change by reloads: one is added, one gets another member, one is removed,
+// and its messages remain.
 //
 // Rows: C-06, C-07, C-72, C-87.
 func TestSessionReload(t *testing.T) {
@@ -77,7 +76,7 @@ func TestSessionReload(t *testing.T) {
 	ada.utter("msg-1", "rex", session.TypeFeedback, remark("early"))
 	require.Equal(t, "rejected", ada.refusedFor("msg-1").Type)
 
-	h.write("orchestrator.hcl", agents+pair+attic) // one comes
+	h.write("orchestrator.hcl", agents+pair+attic) // one is added
 	h.ask("reload")
 	require.Equal(t, "checkout\nattic\n", h.ask("session", "ls", "-q"))
 	ada.utter("msg-2", "rex", session.TypeFeedback, remark("now"))
@@ -93,7 +92,7 @@ func TestSessionReload(t *testing.T) {
 	ada.utter("msg-5", "dev", session.TypeTaskAssignment, assigning("t"))
 	dev.nth(1, session.TypeTaskAssignment)
 
-	h.write("orchestrator.hcl", agents+attic) // one goes
+	h.write("orchestrator.hcl", agents+attic) // one is removed
 	h.ask("reload")
 	dev.told("task-cancelled", "t", "")
 	p := h.proceedings("checkout")
@@ -105,7 +104,7 @@ func TestSessionReload(t *testing.T) {
 	require.Equal(t, "msg-7", rex.nth(3, "").MessageID)
 	require.Len(t, h.events(wire.EventStarted, ""), 3, "nobody was started again for it")
 
-	h.write("orchestrator.hcl", agents+pair+attic) // and it comes back
+	h.write("orchestrator.hcl", agents+pair+attic) // it is added again
 	h.ask("reload")
 	p = h.proceedings("checkout")
 	require.Equal(t, wire.SessionOpen, p.State)
@@ -115,8 +114,8 @@ func TestSessionReload(t *testing.T) {
 	h.stop()
 }
 
-// An agent finds in its environment which session it is in, and what it is there: the
-// first one of the file. Who is in none finds nothing, whatever is around.
+// The environment of an agent names its session and its type there, those of the first session
+// in the file. For an agent without a session they are unset, even if inherited.
 //
 // Rows: C-13, C-72.
 func TestSessionEnvironment(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What becomes of a task that is never right: it is taken back, or taken as it is,
-// and so is the end of the whole program.
+// A task that is never approved is cancelled or force-approved, by the policy. The exit code of
+// the program agrees.
 //
 // Rows: C-87, C-88, T-29.
 func TestSessionThatIsNeverRight(t *testing.T) {
@@ -31,7 +31,7 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 				t.Parallel()
 				state := want.state
 				if !required {
-					state = wire.TaskDone // it was, as its developer said
+					state = wire.TaskDone // done by its completion
 				}
 				sessionID := sessionOf("loop", fmt.Sprintf("on_max = %q\nmax_iterations = 2\nrequire_review = %t", policy, required), three...)
 				s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex", once)+
@@ -58,8 +58,7 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 	}
 }
 
-// human is a session whose first review wants changes, and has no second. A person
-// is asked then.
+// human returns a session whose only review requests changes, so that a person is asked.
 func human(t *testing.T, required bool) (*theatre, *actor) {
 	t.Helper()
 	h := troupeOf(t, puppetAgents("ada")+untapped(t, "dev", "developer")+untapped(t, "rex", "reviewer -request-changes 1")+
@@ -82,9 +81,8 @@ func human(t *testing.T, required bool) (*theatre, *actor) {
 	return h, ada
 }
 
-// A person decides about a task whose reviews are used up: it is right, or is
-// revised once more, or is wanted no more. Whether it waits for its review or not
-// makes no difference for those who talk.
+// A person decides about a task at its review limit: it is approved, revised once more, or
+// cancelled. require_review makes no difference to the members.
 //
 // Rows: C-88, T-29.
 func TestSessionAsksAPerson(t *testing.T) {
@@ -93,7 +91,7 @@ func TestSessionAsksAPerson(t *testing.T) {
 		t.Run(fmt.Sprint("approve ", required), func(t *testing.T) {
 			t.Parallel()
 			h, _ := human(t, required)
-			h.stop() // the question outlives that
+			h.stop() // the question is kept
 			ada := h.cast("ada")[0]
 			require.Contains(t, h.ask("inbox"), "What is to become of it?")
 			_, said, code := h.call("inbox", "answer", "q1", "maybe")

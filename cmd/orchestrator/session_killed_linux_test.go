@@ -17,26 +17,26 @@ import (
 	"orchestrator/wire/session"
 )
 
-// chief is an architect that outlives its runs: it remembers what it has heard and
-// said, and says all of it again when it is there again.
+// A chief is an architect that survives its runs. It remembers all messages, and repeats its own
+// in each run.
 type chief struct {
 	*theatre
 	*actor
 	tasks     int
-	said      []string          // lines, in order
-	known     map[string]string // by message_id: what it has heard, or read in the log
-	last      int64             // the last entry of the log that it has read
+	said      []string          // sent lines, in order
+	known     map[string]string // messages received or read in the log, by message_id
+	last      int64             // the last log entry that it has read
 	approved  map[string]bool
 	requested map[string]int // reviews, by task
 }
 
 const developers = 3
 
-// order is a message of the chief's. It has the same id whenever it is said.
+// order sends a message and remembers it. Its id is the same in each run.
 func (c *chief) order(id, to, kind, payload string) {
 	line := strings.Replace(speech(id, "ada", to, kind, payload), `"agent_type":""`, `"agent_type":"developer"`, 1) + "\n"
 	c.said = append(c.said, line)
-	_, _ = io.WriteString(c.conn, line) // nobody may listen any more
+	_, _ = io.WriteString(c.conn, line) // the connection may be closed
 }
 
 func (c *chief) assign(task string, attempt int) {
@@ -45,7 +45,7 @@ func (c *chief) assign(task string, attempt int) {
 	c.order(fmt.Sprintf("msg-%d-a%d", n, attempt), fmt.Sprint("dev", n%developers), session.TypeTaskAssignment, assigning(task))
 }
 
-// heed does what a message asks for that it has not heard yet.
+// heed reacts to a message that it has not seen before.
 func (c *chief) heed(u utterance) {
 	if _, there := c.known[u.MessageID]; there || u.To.AgentID != "ada" || u.Refused != "" {
 		return
@@ -64,7 +64,7 @@ func (c *chief) heed(u utterance) {
 	}
 }
 
-// lead leads until all is approved, so much was heard in this run, or the run ends.
+// lead reads messages until all tasks are approved, enough were read, or the run ends.
 func (c *chief) lead(enough int) {
 	late := time.After(patience)
 	for seen := 0; ; {
@@ -88,7 +88,7 @@ func (c *chief) lead(enough int) {
 	}
 }
 
-// begin is a new run: it says all again, and reads what it may have missed.
+// begin starts a new run: it repeats all its messages and reads what it may have missed.
 func (c *chief) begin() {
 	c.actor = c.enter("ada")
 	for _, line := range slices.Clone(c.said) {
@@ -112,9 +112,8 @@ func (c *chief) begin() {
 	}
 }
 
-// The orchestrator is killed in the middle of a session, again and again. Everything
-// comes to its end: nothing is done twice, nothing is lost, and whoever says again
-// what it has said changes nothing.
+// The orchestrator is killed repeatedly during a session. All tasks end; nothing is lost or done
+// twice, and repeated messages have no effect.
 //
 // Rows: C-02, C-05, C-10, C-22, C-52, C-78, C-99, T-26, T-57.
 func TestSessionKilled(t *testing.T) {
@@ -136,7 +135,7 @@ func TestSessionKilled(t *testing.T) {
 		c.lead(1 + random.IntN(3*c.tasks))
 		h.signal(syscall.SIGKILL)
 		<-h.ended
-		c.lead(1 << 30) // what was on its way
+		c.lead(1 << 30) // the remaining messages
 	}
 	h.up("--json")
 	c.begin()
@@ -151,7 +150,7 @@ func TestSessionKilled(t *testing.T) {
 	h.requireWholeRecord()
 }
 
-// checkAll compares what there is with what the chief has heard and said.
+// checkAll compares the session with the messages that the chief has sent and received.
 func (c *chief) checkAll(p *proceedings) {
 	t := c.actor.t
 	t.Helper()

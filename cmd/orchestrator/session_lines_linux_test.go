@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What makes no sense, or is not for somebody to say, is refused to who has said it,
-// with all that is wrong; it stands in the log, and nobody else hears of it.
+// An invalid or forbidden message is refused to its sender with all its mistakes. It is in the
+// log, and no other agent gets it.
 //
 // Rows: C-03, C-06, C-07, C-08, C-13, C-17, C-75, C-90, C-94, C-97, C-98, T-53, T-60.
 func TestSessionBadLines(t *testing.T) {
@@ -71,7 +71,7 @@ func TestSessionBadLines(t *testing.T) {
 	h.stop()
 }
 
-// Lines that are too long, that are not text, or not whole, harm nobody.
+// Lines that are too long, not text, or incomplete affect no other message.
 //
 // Rows: C-90, C-97, C-98, K-21.
 func TestSessionOddLines(t *testing.T) {
@@ -106,8 +106,7 @@ func TestSessionOddLines(t *testing.T) {
 	h.stop()
 }
 
-// An agent that prints whatever it reads, of what others say to it and of what it is
-// told itself, has said nothing by that, and nobody answers it.
+// An agent that echoes messages and notices sends nothing by that, and gets no answer.
 //
 // Rows: C-06, C-90.
 func TestSessionEcho(t *testing.T) {
@@ -119,7 +118,7 @@ func TestSessionEcho(t *testing.T) {
 		ada.utter(fmt.Sprintf("msg-%d", n), "dev", session.TypeFeedback, remark("echo"))
 	}
 	ada.utter("msg-10", "dev", session.TypeTaskAssignment, assigning("t"))
-	h.ask("task", "cancel", "t") // of which it is told, in other words
+	h.ask("task", "cancel", "t") // it is notified of this in another form
 	ada.nth(1, session.TypeTaskCompletion)
 	echoes := h.waitForLines(said+2, "dev")
 	require.Contains(t, echoes[said], "task_assignment")
@@ -133,7 +132,7 @@ func TestSessionEcho(t *testing.T) {
 	h.stop()
 }
 
-// The commands that a review is to run are told to who reviews. Nobody runs them.
+// The check commands of a review request are passed to the reviewer and are not run.
 //
 // Rows: C-49, T-56.
 func TestSessionRunsNoChecks(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// manual is what the samples of the page on sessions are: a block of the file, a
-// message, and a developer.
+// A manual has the samples of the page on sessions: a block of the file, a message, and a
+// developer.
 type manual struct{ hcl, message, developer string }
 
 func sessionManual(t *testing.T) (m manual) {
@@ -37,7 +37,7 @@ func sessionManual(t *testing.T) (m manual) {
 	return m
 }
 
-// The samples of the page on sessions make sense.
+// The samples of the page on sessions are valid.
 func TestTheManualsSession(t *testing.T) {
 	m := sessionManual(t)
 	file := t.TempDir() + "/orchestrator.hcl"
@@ -49,8 +49,8 @@ func TestTheManualsSession(t *testing.T) {
 	require.Nil(t, err)
 }
 
-// members are the agents of the manual's session: a developer who works, and two
-// who listen, for whom the tests speak.
+// members returns the agents of the manual's session: the developer, and two that only read and
+// for which the tests send messages.
 func members() string {
 	hcl := "agent \"dev\" {\n  command = [\"sh\", \"dev.sh\"]\n}\n"
 	for _, name := range []string{"ada", "rex"} {
@@ -59,21 +59,21 @@ func members() string {
 	return hcl
 }
 
-// speech is a message of the session that a test says for somebody.
+// speech returns a message of the session in the name of an agent.
 func speech(id, from, to, kind, payload string) string {
 	types := map[string]string{"ada": "architect", "dev": "developer", "rex": "reviewer"}
 	return fmt.Sprintf(`{"message_id":%q,"timestamp":%q,"sequence_number":20,"from_agent":{"agent_id":%q,"agent_type":%q},`+
 		`"to_agent":{"agent_id":%q,"agent_type":%q},"message_type":%q,"payload":%s}`, id, noon, from, types[from], to, types[to], kind, payload)
 }
 
-// says says a message, which is taken.
+// says sends a message, which must be accepted.
 func (s *stage) says(message string) string {
 	s.t.Helper()
 	s.write("message.json", message)
 	return s.ask("session", "send", "checkout", "message.json")
 }
 
-// waitForLog waits until the log of the session matches, and returns it.
+// waitForLog waits until the session log matches, and returns it.
 func (s *stage) waitForLog(pattern string) (shown string) {
 	s.t.Helper()
 	waitForThat(s.t, pattern, func() bool {
@@ -83,8 +83,8 @@ func (s *stage) waitForLog(pattern string) (shown string) {
 	return shown
 }
 
-// A task goes from the architect to the developer and to the reviewer, who wants it
-// changed, and on the way everything can be looked at.
+// A task goes to the developer and to the reviewer, who requests changes. Commands show each
+// step.
 //
 // Rows: C-83, C-85, C-99, C-100.
 func TestSessionVerbs(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSessionVerbs(t *testing.T) {
 	require.Contains(t, s.ask("session", "show", "checkout"), "\nNothing was said yet.")
 	require.Contains(t, s.ask("review", "ls"), "No reviews yet.")
 
-	// the developer of the manual does the task of the manual
+	// the manual's developer does the task of the manual's message
 	require.Equal(t, "Said msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", s.says(m.message))
 	shown := s.waitForLog(`task_completion +completed  no files  tests passed  It is there$`)
 	require.Regexp(t, `(?m)^pay-button  Add a button that pays  completed  iteration 0 of 3  by dev$`, shown)
@@ -106,7 +106,7 @@ func TestSessionVerbs(t *testing.T) {
 	require.Equal(t, "Already said msg-1-ada in checkout\n", s.says(m.message))
 	require.Equal(t, "msg-1-ada\n", s.ask("session", "send", "checkout", "message.json", "-q"))
 
-	// it is reviewed
+	// the review
 	s.says(speech("msg-2-ada", "ada", "rex", "review_request", `{"review_id":"r-1","task_id":"pay-button","scope":{"files":["web/pay.ts"],"focus_areas":["logic"]},`+
 		`"criteria":{"must_pass_tests":true,"must_pass_type_check":true},"context":{"task_description":"A button","acceptance_criteria":[]}}`))
 	require.Regexp(t, `(?m)^r-1  checkout  pay-button  rex +1  open +-  `, s.ask("review", "ls", "--open"))
@@ -127,8 +127,8 @@ func TestSessionVerbs(t *testing.T) {
 	s.stop()
 }
 
-// What is refused says everything that is wrong, and stands in the log; who does not
-// exist is told who was probably meant; and what was said outlives the program.
+// A refused message lists all its mistakes and is in the log. An unknown session gives a
+// suggestion. Messages are kept after a restart.
 //
 // Rows: C-17, C-97, C-98.
 func TestSessionVerbsRefused(t *testing.T) {

@@ -13,15 +13,14 @@ import (
 	"orchestrator/wire/session"
 )
 
-// three are the members of the usual session: an architect, a developer, and a reviewer.
+// three lists the members of a usual session: architect, developer and reviewer.
 var three = []string{"lead=architect", "ann=developer", "rex=reviewer"}
 
-// quietTeam are the members of that session when they have no more to say.
+// quietTeam returns the same members as agents that only read.
 func quietTeam() string { return listening("lead", "ann", "rex") }
 
-// A task goes from the architect to the developer, to the reviewer, back and round
-// again, until it is approved: agents that were made with the library, whether a
-// task waits for its review or not, and whether a revision has an id of its own.
+// SDK agents assign, do, review and revise a task until it is approved. The test runs with and
+// without require_review, and with and without a new id for each revision.
 //
 // Rows: C-02, C-05, C-10, C-11, C-15, C-16, C-65, C-73, C-74, C-83, C-85, C-99, C-100, T-27.
 func TestSessionLoop(t *testing.T) {
@@ -47,7 +46,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	require.Equal(t, cli.ExitOK, s.await())
 	require.Contains(t, s.lines("lead", wire.StreamOut), "all 1 tasks are approved")
 
-	// whoever looks later sees all of it
+	// after a restart all of it can be read
 	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 	s.up("--json")
 	s.waitForEvents(1, wire.EventStarted, "rex")
@@ -86,11 +85,11 @@ func goRound(t *testing.T, required, renamed bool) {
 	s.stop()
 }
 
-// requireChained: all that was said is one chain, its numbers rise, and answers say
-// what they answer.
+// requireChained requires one chain with rising sequence numbers, in which answers refer to
+// their message.
 func requireChained(t *testing.T, p *proceedings) {
 	t.Helper()
-	answers := make(map[string]string) // the last assignment, and the last request, by whom they are for
+	answers := make(map[string]string) // the last assignment and request, by recipient
 	for i, u := range p.said {
 		require.Equal(t, p.said[0].Chain, u.Chain)
 		require.NotEmpty(t, u.Chain)
@@ -107,8 +106,8 @@ func requireChained(t *testing.T, p *proceedings) {
 	}
 }
 
-// requireLogged: the log has every message as it was said, and beside it only what
-// the log says.
+// requireLogged requires that the log has every message unchanged, with only its own members
+// added.
 func (s *stage) requireLogged(p *proceedings, names ...string) {
 	s.t.Helper()
 	lines := make(map[string]string)
@@ -123,7 +122,7 @@ func (s *stage) requireLogged(p *proceedings, names ...string) {
 	}
 }
 
-// requireShown: people see the same as a conversation.
+// requireShown requires that the text output shows the same conversation.
 func (s *stage) requireShown(last string) {
 	s.t.Helper()
 	shown := s.ask("session", "show", "loop", "--all")

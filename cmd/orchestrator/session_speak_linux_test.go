@@ -11,10 +11,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What puppets say in sessions, and hear.
+// Messages that puppets send and receive in sessions.
 
-// assigning is the payload of an assignment. Its files are below src, unless
-// something else is said.
+// assigning returns the payload of an assignment. The default scope is src/**.
 func assigning(task string, scope ...string) string {
 	if scope == nil {
 		scope = []string{"src/**"}
@@ -24,7 +23,7 @@ func assigning(task string, scope ...string) string {
 		`"constraints":{"scope":%s,"testing_required":false,"must_not_break":[]},"acceptance_criteria":["done"]}}`, task, list)
 }
 
-// asking for a review: its payload, with how many there have been.
+// reviewing returns the payload of a review request, with the number of previous reviews.
 func reviewing(review, task string, before int, more ...string) string {
 	var list []string
 	for n := range before {
@@ -35,7 +34,7 @@ func reviewing(review, task string, before int, more ...string) string {
 		`"context":{"task_description":"it","acceptance_criteria":[],"previous_reviews":[%s]}}`, review, task, strings.Join(criteria, ","), strings.Join(list, ","))
 }
 
-// completing is the payload of a completion that has changed some files.
+// completing returns the payload of a completion that has changed some files.
 func completing(task, status string, files ...string) string {
 	var list []string
 	for _, file := range files {
@@ -45,7 +44,7 @@ func completing(task, status string, files ...string) string {
 		`"self_review":{"tests_run":true,"tests_passed":true,"type_check_passed":true}}`, task, status, strings.Join(list, ","))
 }
 
-// judging is the payload of a result, with findings that are major.
+// judging returns the payload of a review result with major findings.
 func judging(review, task, verdict string, findings ...string) string {
 	var list []string
 	for _, id := range findings {
@@ -55,20 +54,21 @@ func judging(review, task, verdict string, findings ...string) string {
 		`"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}}}`, review, task, verdict, strings.Join(list, ","))
 }
 
-// remark is the payload of what anybody may say to anybody.
+// remark returns the payload of a feedback, which any member may send.
 func remark(words string) string {
 	return fmt.Sprintf(`{"feedback_type":"guidance","subject":"s","content":%q,"action_required":false}`, words)
 }
 
 const ending = `{"scope":"session","target_id":"checkout","reason":"enough","cleanup_required":true}`
 
-// utter says a message of the session, as speech spells it.
+// utter sends a message of the session.
 func (a *actor) utter(id, to, kind, payload string) {
 	a.t.Helper()
 	a.say(speech(id, a.name, to, kind, payload) + "\n")
 }
 
-// spoken are the messages of the session that a puppet has heard, by type; "": all.
+// spoken returns the session messages that a puppet has received, of one type or, for "", of
+// all.
 func (a *actor) spoken(kind string) (found []utterance) {
 	a.t.Helper()
 	for _, m := range a.all() {
@@ -86,7 +86,7 @@ func (a *actor) nth(n int, kind string) utterance {
 	return a.spoken(kind)[n-1]
 }
 
-// undelivered is what becomes of a message that is not delivered.
+// undelivered is the notice that a message was not delivered.
 type undelivered struct {
 	ID      string `json:"original_message_id"`
 	Type    string `json:"error_type"`
@@ -113,7 +113,7 @@ func (m *message) undelivered(t *testing.T) undelivered {
 	return u
 }
 
-// refusedFor waits until a message is answered with no.
+// refusedFor waits until a message is refused.
 func (a *actor) refusedFor(id string) undelivered {
 	a.t.Helper()
 	m := a.answer(id)
@@ -123,12 +123,12 @@ func (a *actor) refusedFor(id string) undelivered {
 	return u
 }
 
-// checkout is a session in which those have seats for whom speech speaks.
+// checkout returns a session of the agents that speech knows.
 func checkout(lines string) string {
 	return sessionOf("checkout", lines, "ada=architect", "dev=developer", "rex=reviewer")
 }
 
-// troupeOf makes a theatre on which programs run below taps beside puppets.
+// troupeOf makes a theatre that also has the tap.
 func troupeOf(t *testing.T, hcl string, names ...string) *theatre {
 	t.Helper()
 	h := troupe(t, quick+hcl, names...)
@@ -136,7 +136,7 @@ func troupeOf(t *testing.T, hcl string, names ...string) *theatre {
 	return h
 }
 
-// puppetAgents are agent blocks of puppets alone.
+// puppetAgents returns only the agent blocks of puppets.
 func puppetAgents(names ...string) string { return strings.TrimPrefix(puppets(names...), quick) }
 
 // waitForPhase waits until a task of a session is in a phase.

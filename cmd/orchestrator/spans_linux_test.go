@@ -22,7 +22,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// collector takes spans as a collector does: OTLP over HTTP, in protobuf.
+// A collector receives spans as OTLP over HTTP in protobuf.
 type collector struct {
 	t *testing.T
 	*httptest.Server
@@ -33,7 +33,7 @@ type collector struct {
 	resource map[string]string
 }
 
-// aSpan is a span as it came.
+// aSpan is a span that the collector received.
 type aSpan struct {
 	trace, id, parent, name string
 	began, ended            time.Time
@@ -60,7 +60,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = unpacked
 	}
 	text, err := io.ReadAll(body)
-	var all tracepb.TracesData // spelled as the request is, see supervisor/telemetry
+	var all tracepb.TracesData // has the encoding of the request, see supervisor/telemetry
 	if err == nil {
 		err = proto.Unmarshal(text, &all)
 	}
@@ -102,7 +102,7 @@ func spanOf(s *tracepb.Span) aSpan {
 	return found
 }
 
-// all are the spans so far that fit.
+// all returns the spans received so far for which fits returns true.
 func (c *collector) all(fits func(*aSpan) bool) (found []aSpan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *collector) all(fits func(*aSpan) bool) (found []aSpan) {
 	return found
 }
 
-// one waits for the only span that fits.
+// one waits for the only span for which fits returns true.
 func (c *collector) one(what string, fits func(*aSpan) bool) aSpan {
 	c.t.Helper()
 	waitForThat(c.t, "span of "+what, func() bool { return len(c.all(fits)) > 0 })
@@ -137,19 +137,19 @@ func (c *collector) hop(task string, attempt int) aSpan {
 	})
 }
 
-// upWith starts the orchestrator with more in its environment.
+// upWith starts the orchestrator with additional environment variables.
 func (s *stage) upWith(env ...string) *stage {
 	s.t.Helper()
 	s.start(exec.Command("env", append(env, s.program, "up", "--state-dir", s.state(), "--timeout", "3m", "--json")...))
 	return s
 }
 
-// toCollector is an environment that sends spans to one, and soon.
+// toCollector returns an environment that sends spans to a collector with little delay.
 func toCollector(url string) []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_BSP_SCHEDULE_DELAY=20"}
 }
 
-// A tree of tasks is a tree of spans, with what their agents did below them.
+// A tree of tasks gives a tree of spans, with the work of the agents below.
 func TestSpansOfATree(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -237,8 +237,7 @@ func TestSpansOfATree(t *testing.T) {
 	}
 }
 
-// An orchestrator that is started again goes on with the trees that a killed one
-// has left, and sends nothing twice.
+// After a kill and a restart, the orchestrator completes the open trees and sends no span twice.
 func TestSpansAfterARestart(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -280,8 +279,8 @@ func TestSpansAfterARestart(t *testing.T) {
 	h.stop()
 }
 
-// atWork waits until a puppet is known to work on a task: only then does what it
-// submits come from that.
+// atWork waits until a puppet is known to work on a task. Only then its submissions are children
+// of the task.
 func (h *theatre) atWork(a *actor, id string) {
 	h.t.Helper()
 	a.assigned(id)
@@ -295,7 +294,7 @@ func (s *stage) taskState(id string) wire.TaskState {
 	return reply.Task.State
 }
 
-// Where there is no collector everything goes on as before, and it is counted.
+// Without a collector all work continues, and lost spans are counted.
 func TestSpansWithoutACollector(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -313,7 +312,7 @@ func TestSpansWithoutACollector(t *testing.T) {
 	require.Contains(t, h.cried.all(), "spans are lost")
 }
 
-// Without the variable nothing is sent, whatever else is said.
+// Spans are sent only if the endpoint is set and no other variable disables them.
 func TestSpansAreNotSentUnasked(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)

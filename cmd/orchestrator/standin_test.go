@@ -14,17 +14,14 @@ import (
 	"sync"
 )
 
-// standIn is an orchestrator whose answers are files: stand-in SOCKET DIR.
-// What is asked of it is written to DIR/asked, a line a request. It lets
-// scripts see what a client makes of an answer that is hard to bring about.
+// standIn runs an orchestrator with canned answers: stand-in SOCKET DIR. It writes each request
+// as a line to DIR/asked. Scripts use it for answers that a real orchestrator seldom gives.
 //
-// The answer to an operation is DIR/NAME.json, to a stream DIR/NAME.jsonl; one
-// whose first line is "HTTP 404" has that status. DIR/NAME.91c0aa42.json is the
-// one about the task whose id begins so, and DIR/NAME.2.json, or
-// DIR/NAME.91c0aa42.2.json, what is answered the second time. A stream that is
-// followed stays open, and so does an answer beside which there is a
-// DIR/NAME.wait, until the client goes; beside a DIR/NAME.end it does not. After
-// down it is gone.
+// The answer to an operation is DIR/NAME.json, and a stream is DIR/NAME.jsonl. A first line
+// "HTTP 404" sets the status. DIR/NAME.91c0aa42.json is the answer about the task whose id
+// begins so. DIR/NAME.2.json, or DIR/NAME.91c0aa42.2.json, is the second answer. A followed
+// stream stays open until the client goes, unless there is a DIR/NAME.end. So does an answer
+// with a DIR/NAME.wait. The operation down ends the program.
 func standIn() {
 	socket, dir := os.Args[1], os.Args[2]
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
@@ -66,10 +63,10 @@ func standIn() {
 	_ = server.Shutdown(context.Background())
 }
 
-// aboutTask finds the task that a request is about.
+// aboutTask matches the task of a request.
 var aboutTask = regexp.MustCompile(`"taskId":"([^"]{8})`)
 
-// fileOf is the file that answers: the most special one that there is.
+// fileOf returns the file with the answer, the most specific one.
 func fileOf(name, task string, time int) string {
 	for _, stem := range []string{fmt.Sprintf("%s%s.%d", name, task, time), name + task, fmt.Sprintf("%s.%d", name, time), name} {
 		for _, kind := range []string{".jsonl", ".json"} {
@@ -81,7 +78,7 @@ func fileOf(name, task string, time int) string {
 	return name + ".json"
 }
 
-// answer sends a file, as a client would get it piece by piece.
+// answer sends a file in pieces, as a real answer would arrive.
 func answer(w http.ResponseWriter, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -94,7 +91,7 @@ func answer(w http.ResponseWriter, file string) {
 		w.WriteHeader(status)
 	}
 	if len(text) == 0 {
-		return // like the real one, which begins to answer with the first line
+		return // like the orchestrator, which sends headers with the first line
 	}
 	_, _ = w.Write(text)
 	_ = http.NewResponseController(w).Flush()

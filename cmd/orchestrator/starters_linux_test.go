@@ -15,8 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 )
 
-// What init writes works on the first try, in each language: it is a good agent, and
-// does the task that init proposes.
+// The agents that init writes pass check in each language, and do the task that init suggests.
 func TestStarters(t *testing.T) {
 	t.Parallel()
 	for _, lang := range project.Languages {
@@ -49,7 +48,7 @@ func TestStarters(t *testing.T) {
 	}
 }
 
-// What an agent needs, and what is missing, is said when it is written.
+// init reports a runtime that the agent needs and that is missing.
 func TestInitWithoutRuntime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -67,7 +66,7 @@ func TestInitWithoutRuntime(t *testing.T) {
 	require.Contains(t, string(said), "not on your PATH: https://go.dev/dl")
 }
 
-// requireCommand sees that the list of languages and the files have the same command.
+// requireCommand checks that a file has the command in the list of languages.
 func requireCommand(t *testing.T, file string, command []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -79,7 +78,7 @@ func requireCommand(t *testing.T, file string, command []string) {
 	require.Contains(t, string(text), "command = ["+strings.Join(quoted, ", ")+"]\n")
 }
 
-// The unit is one that systemd understands, where there is one.
+// The unit is valid for systemd, if it is installed.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `agent "a" { command = ["cat"] }`).ship()
@@ -93,7 +92,7 @@ func TestUnit(t *testing.T) {
 	}
 	require.NotContains(t, text, "Watchdog", "nobody sends signs of life")
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("NO systemd HAS LOOKED AT THE UNIT: ", err) // the lines above are what it would
+		t.Log("NO systemd HAS LOOKED AT THE UNIT: ", err) // the checks above do not need systemd
 		return
 	}
 	s.write("shop.service", text)
@@ -101,7 +100,7 @@ func TestUnit(t *testing.T) {
 	verify.Env = s.environ()
 	said, err := verify.CombinedOutput()
 	require.NoError(t, err, "%s", said)
-	for line := range strings.Lines(string(said)) { // before 253 there was no such type
+	for line := range strings.Lines(string(said)) { // systemd before 253 does not know this type
 		require.Contains(t, line, "Failed to parse service type, ignoring: notify-reload")
 	}
 }

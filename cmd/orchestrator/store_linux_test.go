@@ -21,8 +21,8 @@ agent "only" {
 }
 `
 
-// An orchestrator whose state directory, record or lock is deleted stops in order and
-// says why. Meanwhile no second one takes its place, and none kills its agents.
+// An orchestrator whose state directory, record or lock is deleted stops in order and reports
+// why. Meanwhile a second one can neither start nor kill its agents.
 func TestStateDirectoryDeleted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "lock", "events.db", "events.db-wal"} {
@@ -42,7 +42,7 @@ func TestStateDirectoryDeleted(t *testing.T) {
 	}
 }
 
-// A backup of a running team is a record to go on with.
+// A backup of a running team is a usable record.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, onlyCat).up("--json")
@@ -66,8 +66,8 @@ func TestBackup(t *testing.T) {
 	s.stop()
 }
 
-// The log of an orchestrator in the background is put aside while it runs, and what comes
-// then is in the new one.
+// The log of a background orchestrator is rotated while it runs, and later lines are in the new
+// file.
 func TestBackgroundLogIsTurned(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, onlyCat)
@@ -86,8 +86,8 @@ func TestBackgroundLogIsTurned(t *testing.T) {
 	s.ask("down")
 }
 
-// Two signals at once are one: a program such as timeout signals its child, and then the
-// group that the child is in.
+// Two signals at the same time count as one: programs such as timeout signal their child and
+// then its process group.
 func TestTwoSignalsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -104,7 +104,7 @@ agent "tidy" {
 	require.Regexp(t, `stopped 1 agent in .*nothing left running`, s.said.all())
 }
 
-// A second signal later kills, and the summary is printed all the same.
+// A later second signal kills the agents. The summary is still printed.
 func TestTwoSignalsApart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `

@@ -14,9 +14,8 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 )
 
-// stranger is a place from which the program runs as somebody who may not do what
-// the owner of the test may: as another user where we are root, whom no mode of a
-// file keeps out.
+// A stranger runs the program without the permissions of the test's user. If the test is root,
+// which ignores file modes, it uses another user.
 type stranger struct {
 	t            *testing.T
 	dir, program string
@@ -29,9 +28,10 @@ func newStranger(t *testing.T) *stranger {
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755)) // they are to reach the program
+	require.NoError(t, os.Chmod(dir, 0o755)) // the other user must reach the program
 	mine := filepath.Join(dir, "orchestrator")
-	// Written by this process, it could be busy: a fork of another test holds what is open.
+	// cp writes the copy: a file written by this process may be busy, because forks of other
+	// tests inherit its descriptor.
 	require.NoError(t, exec.Command("cp", program, mine).Run())
 	return &stranger{t: t, dir: dir, program: mine}
 }
@@ -52,7 +52,7 @@ func (s *stranger) call(args ...string) (stdout, stderr string, code int) {
 	return out.String(), cried.String(), failed.ExitCode()
 }
 
-// Who may not read a file, write a folder or speak to a socket is told which.
+// The error names the file, folder or socket for which a permission is missing.
 func TestStrangerIsToldWhatIsClosed(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)

@@ -15,7 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 )
 
-// idles runs a team until it is idle, and returns its exit code and what it printed.
+// idles runs a team until it is idle and returns the exit code and the output.
 func idles(t *testing.T, hcl string, flags ...string) (code int, text string) {
 	t.Helper()
 	s := newStage(t, hcl)
@@ -29,7 +29,7 @@ func idles(t *testing.T, hcl string, flags ...string) (code int, text string) {
 	return 0, string(said)
 }
 
-// submitter asks for tasks, hears the answers, and ends.
+// submitter returns an agent that submits tasks, reads the answers, and exits.
 func submitter(payloads ...string) string {
 	words := []string{"sh", "-c", `printf '%s\n' "$@"; for said; do read -r heard; done`, "boss"}
 	for i, payload := range payloads {
@@ -45,7 +45,8 @@ func workers(t *testing.T, more string) string {
 	return "\nagent \"worker\" {\n  command = [\"" + fixture(t, "worker") + "\"]\n" + more + "}\n"
 }
 
-// It ends well only when everything was done; else the last lines say what was not.
+// The exit code is zero only if all tasks are done; otherwise the last lines list those that are
+// not.
 func TestIdleEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -90,8 +91,8 @@ func TestIdleEnds(t *testing.T) {
 	}
 }
 
-// A task that waits for one that came to nothing will never be done: nobody waits for
-// that, and it is no good end.
+// A task that depends on a failed one can never run. The program does not wait for it and exits
+// with a failure.
 func TestIdleBlockedForEver(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, "protocol {\n  on_dependency_failure = \"block\"\n}\n"+puppets("boss", "hand"), "boss", "hand")
@@ -107,7 +108,7 @@ func TestIdleBlockedForEver(t *testing.T) {
 	require.Regexp(t, `(?m)^  \. [0-9a-f]{8} Read, waits for `+first.ID[:8]+`$`, h.said.all())
 }
 
-// Those who asked for quiet, and programs, are spared.
+// With --quiet or JSON output there is no summary.
 func TestNoSummary(t *testing.T) {
 	t.Parallel()
 	hcl := submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`) + workers(t, "")
@@ -119,7 +120,7 @@ func TestNoSummary(t *testing.T) {
 	}
 }
 
-// What nobody can do is waited for, but not in silence.
+// The program waits for a task that no agent can do, and reports that it waits.
 func TestIdleSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+submitter(`{"type":"x","requiredRole":"reviewer","name":"Carve it"}`)+workers(t, "")).up("--exit-when-idle")

@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
-// delegationManual is what the samples of the page on delegation are.
+// A delegationManual has the samples of the page on delegation.
 type delegationManual struct {
 	hcl             []string
 	request, answer string
@@ -45,7 +45,7 @@ func readDelegationManual(t *testing.T) (m delegationManual) {
 	return m
 }
 
-// The samples of the page on delegation make sense.
+// The samples of the page on delegation are valid.
 func TestTheManualsDelegationMakesSense(t *testing.T) {
 	m := readDelegationManual(t)
 	file := t.TempDir() + "/orchestrator.hcl"
@@ -74,8 +74,7 @@ func (s *stage) serving() {
 	waitForThat(s.t, "an orchestrator", func() bool { _, _, code := s.call("status"); return code == cli.ExitOK })
 }
 
-// The agent of the page does the request of the page, and what came of it can be
-// looked at.
+// The agent of the page does the request of the page, and the commands show its response.
 //
 // Rows: D-05, D-36.
 func TestTaskSubmit(t *testing.T) {
@@ -88,7 +87,7 @@ func TestTaskSubmit(t *testing.T) {
 	require.Regexp(t, `(?m)^greeting-1  completed\n  agent      linguist\n`, shown)
 	require.Contains(t, shown, "\n  result     {\"text\":\"bonjour\"}\n  artifacts  greeting.txt  text/plain  7 bytes\n")
 
-	// it is looked at
+	// views of the response
 	require.Equal(t, "bonjour", s.ask("task", "response", "greet", "--artifact", "greeting.txt"))
 	require.Contains(t, s.ask("task", "response", "greeting-1"), "  artifacts  greeting.txt  text/plain  7 bytes\n")
 	shown = s.ask("task", "show", "greet")
@@ -100,7 +99,7 @@ func TestTaskSubmit(t *testing.T) {
 	}
 	require.NotContains(t, shown, "requires")
 
-	// the same once more is the same, and is said to programs
+	// a repeat has no effect; JSON output
 	require.Equal(t, "greeting-1\n", s.ask("task", "submit", "request.json", "-q"))
 	var document struct {
 		FormatVersion string            `json:"format_version"`
@@ -114,7 +113,7 @@ func TestTaskSubmit(t *testing.T) {
 		require.Equal(t, "linguist", document.Metadata.Agent)
 	}
 
-	// one without an id has a new one each time
+	// a request without an id gets a new one each time
 	s.write("other.json", `{"type": "translate",`+"\n"+` "payload": {"n": 1.00E+2}}`)
 	first, second := s.ask("task", "submit", "other.json", "-q"), s.ask("task", "submit", "other.json", "-q")
 	require.NotEqual(t, first, second)
@@ -122,15 +121,15 @@ func TestTaskSubmit(t *testing.T) {
 	require.Contains(t, s.ask("task", "show", strings.TrimSpace(first), "--json"), `"payload":{"n":1.00E+2}`)
 	s.ask("task", "wait", strings.TrimSpace(first), strings.TrimSpace(second))
 
-	// a conversation has its own
+	// tasks of a conversation
 	require.Equal(t, "greeting-1\n", s.ask("task", "ls", "--conversation", "guide", "-q"))
 	require.Contains(t, s.ask("task", "ls", "--conversation", "nothing"), "No task is like that.")
 	require.Len(t, strings.Fields(s.ask("task", "ls", "-q")), 3)
 	s.stop()
 }
 
-// What is wrong with a request is said with its place, before anybody is asked; and
-// what does not fit, by who was asked.
+// An invalid request is reported with its place before it is sent. Other refusals come from the
+// orchestrator.
 //
 // Rows: D-10, D-16, D-39.
 func TestTaskSubmitRefused(t *testing.T) {
@@ -180,7 +179,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 	require.NotEqual(t, cli.ExitOK, code)
 	require.Contains(t, said, "Give every request an id of its own")
 
-	// and so it is with what is asked of tasks
+	// commands on delegated tasks fail in the same way
 	_, said, code = s.call("task", "response", "greet", "--artifact", "greetings.txt")
 	require.Equal(t, cli.ExitNotFound, code)
 	require.Contains(t, said, `Did you mean "greeting.txt"?`)
@@ -197,7 +196,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 	s.stop()
 }
 
-// aCook is a theatre with one puppet, who is on and has heard all that there is.
+// aCook returns a theatre with one puppet, which has started and read all its input.
 func aCook(t *testing.T) (*theatre, *actor) {
 	t.Helper()
 	h := troupe(t, puppets("cook"), "cook")
@@ -206,19 +205,19 @@ func aCook(t *testing.T) (*theatre, *actor) {
 	return h, cook
 }
 
-// delegated is a line about a task, as an agent hears it.
+// delegated waits for a line about a task.
 func (a *actor) delegated(kind, id string) message {
 	a.t.Helper()
 	return a.wait(kind+" of "+id, func(m *message) bool { return m.Type == kind && m.ID == id })
 }
 
-// responds says a response.
+// responds sends a response.
 func (a *actor) responds(id, status, more string) {
 	a.t.Helper()
 	a.say(fmt.Sprintf(`{"id":%q,"status":%q%s}`+"\n", id, status, more))
 }
 
-// waitForResponse waits until a task stands so, as people are told.
+// waitForResponse waits until the command line shows this status of a task.
 func (s *stage) waitForResponse(id, status string) {
 	s.t.Helper()
 	waitForThat(s.t, id+" "+status, func() bool {
@@ -226,8 +225,8 @@ func (s *stage) waitForResponse(id, status string) {
 	})
 }
 
-// A task that needs something is asked for it where it stands, and gets it from the
-// inbox or at once; it is one task all the way.
+// A task that needs input shows its question, and gets the answer from the inbox or by a
+// command. It stays the same task.
 //
 // Rows: D-25, D-37, D-38, K-22.
 func TestTaskSubmitAsks(t *testing.T) {
@@ -252,7 +251,7 @@ func TestTaskSubmitAsks(t *testing.T) {
 	require.Contains(t, cook.delegated("task.update", "stew").line, `"payload":{"input":"hot"}`)
 	h.waitForResponse("stew", "in_progress")
 
-	// what was asked next is brought without it
+	// the next question is answered directly, not in the inbox
 	cook.responds("stew", "input_required", `,"message":"How many?"`)
 	h.waitForQuestions(1)
 	require.Equal(t, "stew in_progress, with cook\n", h.ask("task", "input", "stew", "--json-input", `{"plates": 4.0}`))
@@ -272,8 +271,8 @@ func TestTaskSubmitAsks(t *testing.T) {
 	h.stop()
 }
 
-// Who waits and goes away leaves the task alone; one that fails, or is cancelled,
-// is no; and how often one is tried again can be changed while it all runs.
+// Interrupting --wait leaves the task alone. It exits with ExitNo if the task fails or is
+// cancelled. A reload changes the number of retries.
 //
 // Rows: D-24, D-29, D-44.
 func TestTaskSubmitWaits(t *testing.T) {
@@ -330,8 +329,8 @@ func TestTaskSubmitWaits(t *testing.T) {
 	h.stop()
 }
 
-// A trace goes through: from the header of a request over HTTP to the agent, and
-// back in the header of the answer.
+// A trace is passed on from the header of an HTTP request to the agent, and back in the header
+// of the answer.
 //
 // Rows: D-13, D-15, D-43.
 func TestTaskSubmitInATrace(t *testing.T) {

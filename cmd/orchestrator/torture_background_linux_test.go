@@ -16,8 +16,8 @@ import (
 	"orchestrator/wire"
 )
 
-// However -d is written, there is one orchestrator in the background, and it
-// keeps no second copy of what agents say.
+// Every spelling of -d starts one orchestrator in the background. It keeps no second copy of
+// agent output.
 func TestTortureDetach(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"-d", "-qd", "-vd", "-d=true", "--detach=1"} {
@@ -44,7 +44,7 @@ agent "talker" {
 	}
 }
 
-// A team that is done before anybody looks has not failed.
+// up -d succeeds if the team ends at once with success.
 func TestTortureDetachedAndDone(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -56,7 +56,7 @@ agent "quick" {
 	require.Regexp(t, "^The orchestrator has ended already, and well|is up, pid", s.said.all())
 }
 
-// Agents that wait for one that never comes do not keep -d.
+// up -d does not wait for agents that wait for one that cannot start.
 func TestTortureDetachWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -79,7 +79,7 @@ agent "c" {
 	s.ask("down")
 }
 
-// A service manager that does not listen holds nothing up.
+// A service manager that does not read its socket delays nothing.
 func TestTortureDeafServiceManager(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -95,7 +95,7 @@ agent "only" {
 	require.NoError(t, err)
 	defer filler.Close()
 	require.NoError(t, filler.SetWriteDeadline(time.Now().Add(time.Second)))
-	for err == nil { // until its queue is full
+	for err == nil { // fill the queue of the socket
 		_, err = filler.Write([]byte("STATUS=full"))
 	}
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -106,8 +106,8 @@ agent "only" {
 	s.stop()
 }
 
-// What was made for a socket goes with it, and what a stranger could have made
-// is not used.
+// A folder made for a socket is removed with it. A folder that another user could have made is
+// not used.
 func TestTortureSocketElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`

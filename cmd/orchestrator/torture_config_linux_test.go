@@ -15,8 +15,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Row 18: three mistakes, all of them told with line and column; nothing is
-// started.
+// Row 18: three mistakes are all reported with line and column, and nothing is started.
 func TestTorture18EveryMistakeIsTold(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `orchestrator {
@@ -40,7 +39,7 @@ agent "second" {
 	s.requireNothingStarted()
 }
 
-// requireNothingStarted looks for what an orchestrator at work leaves behind.
+// requireNothingStarted requires that there is no trace of a running orchestrator.
 func (s *stage) requireNothingStarted() {
 	s.t.Helper()
 	require.Empty(s.t, s.processes())
@@ -53,7 +52,7 @@ func (s *stage) requireNothingStarted() {
 	}
 }
 
-// A wrong configuration never starts anything, however small its mistake.
+// An invalid configuration never starts anything, however small the mistake is.
 func TestTortureWrongConfigStartsNothing(t *testing.T) {
 	t.Parallel()
 	const good = `
@@ -86,7 +85,7 @@ agent "good" {
 	}
 }
 
-// twenty is an orchestrator.hcl with twenty agents, one of which is different.
+// twenty returns a configuration of twenty agents, one of which has a different command.
 func twenty(different string) string {
 	hcl := ""
 	for i := range 20 {
@@ -110,8 +109,8 @@ func (s *stage) pids() map[string]int {
 	return pids
 }
 
-// Row 19: of twenty agents one is changed; the other nineteen are the same
-// processes after the reload.
+// Row 19: one of twenty agents is changed. After the reload the other nineteen are the same
+// processes.
 func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twenty(`["cat"]`)).up("--json")
@@ -131,7 +130,7 @@ func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
 	s.stop()
 }
 
-// A reload with a mistake changes nothing, not even what is right in the file.
+// A reload with a mistake changes nothing, not even the valid parts.
 func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twenty(`["cat"]`)).up("--json")
@@ -147,7 +146,7 @@ func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	s.stop()
 }
 
-// A reload keeps to the agents that were named at the start.
+// A reload applies only to the agents named at the start.
 func TestTortureReloadKeepsTheChosen(t *testing.T) {
 	t.Parallel()
 	const hcl = quick + `
@@ -176,7 +175,7 @@ agent "more" {
 	s.stop()
 }
 
-// Who gives up waiting for a reload neither undoes nor spoils it.
+// A client that stops waiting for a reload neither reverts nor breaks it.
 func TestTortureReloadIsLeft(t *testing.T) {
 	t.Parallel()
 	const hcl = `
@@ -206,8 +205,8 @@ agent "extra" {
 	s.stop()
 }
 
-// A second orchestrator on the same state directory is refused, and told who
-// is there. The first one does not notice.
+// A second orchestrator on the same state directory is refused with the process id of the first,
+// which is not affected.
 func TestTortureSecondOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -230,8 +229,8 @@ agent "only" {
 	s.stop()
 }
 
-// A socket whose place is taken, by a file or by another program, is one clear
-// error. What is there is left alone, and nothing is started.
+// If a file or another program occupies the path of the socket, there is one clear error. The
+// file is not changed, and nothing is started.
 func TestTortureTakenSocket(t *testing.T) {
 	t.Parallel()
 	const hcl = `
@@ -270,7 +269,7 @@ agent "only" {
 		require.NoError(t, err, "the other program's socket was taken away")
 		require.NoError(t, conn.Close())
 	})
-	t.Run("nobody", func(t *testing.T) { // what a killed orchestrator leaves is no obstacle
+	t.Run("nobody", func(t *testing.T) { // the socket of a killed orchestrator is replaced
 		t.Parallel()
 		s := newStage(t, hcl)
 		require.NoError(t, os.Mkdir(s.state(), 0o700))
@@ -284,7 +283,7 @@ agent "only" {
 	})
 }
 
-// What one agent lacks is one clear error of that agent; the others run.
+// An agent that cannot start causes one clear error, and the other agents run.
 func TestTortureAgentThatCannotStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`

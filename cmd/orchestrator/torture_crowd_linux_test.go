@@ -17,9 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Row 8, for the whole program: an agent that never reads its stdin does not
-// hold up the ordered stop, and the others are told, and end, as if it were
-// not there.
+// Row 8, for the whole program: an agent that never reads its stdin does not delay the ordered
+// stop. The other agents are notified and end as usual.
 //
 // Rows: B-72, T-04.
 func TestTorture8DeafAgentAmongOthers(t *testing.T) {
@@ -56,8 +55,8 @@ agent "reader" {
 	require.Less(t, reader.Seq, deaf.Seq, "the reader waited for the deaf one")
 }
 
-// Row 8: the stdin of an agent is full up to the last byte, so that the notice
-// of the end cannot even be written. It is stopped all the same.
+// Row 8: the stdin of an agent is completely full, so the shutdown notice cannot be written. The
+// agent is still stopped.
 func TestTorture8NoticeCannotBeDelivered(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -73,9 +72,9 @@ func TestTorture8NoticeCannotBeDelivered(t *testing.T) {
 	require.Empty(t, s.processes())
 }
 
-// stdinIsFull reports whether the pipe that is the stdin of a process takes no more bytes.
-// The number of bytes in it does not tell: writes that do not fit into the last page begin a new
-// one, so that a full pipe can hold less than 64 KiB.
+// stdinIsFull reports whether the stdin pipe of a process accepts no more bytes. Counting bytes
+// does not work: a write that does not fit into the last page begins a new one, so a full pipe
+// may hold less than 64 KiB.
 func stdinIsFull(pid int) bool {
 	stdin, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/0", pid), os.O_WRONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -87,7 +86,7 @@ func stdinIsFull(pid int) bool {
 	return err == nil && n == 0
 }
 
-// Where a socket is, somebody answers: run has one, too.
+// Every socket is served, also that of run.
 func TestTortureRunAnswers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -101,7 +100,7 @@ func TestTortureRunAnswers(t *testing.T) {
 	}
 }
 
-// A thousand idle agents run at once, and down leaves none.
+// A thousand idle agents run at the same time, and down leaves none of them.
 func TestTortureThousandAgents(t *testing.T) {
 	t.Parallel()
 	const many = 1000

@@ -18,7 +18,7 @@ import (
 	"orchestrator/wire/line"
 )
 
-// Torture 0, row 1: the last line has no end, then exit 0.
+// Torture 0, row 1: an unterminated last line, then exit 0.
 func TestTorture0LastLineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -51,8 +51,8 @@ func TestTorture0EndlessLine(t *testing.T) {
 	endlessLine(t, 384<<20)
 }
 
-// Row 1: the last words are heard on both streams, after any kind of end, and
-// by run as well.
+// Row 1: an unterminated last line is read from both streams, after any kind of exit, and by run
+// too.
 //
 // Rows: B-10.
 func TestTorture1UnterminatedLastLine(t *testing.T) {
@@ -87,8 +87,8 @@ agent %q {
 	require.Equal(t, "err\n", s.cried.all())
 }
 
-// Row 2: lines up to the limit arrive whole; one that is a byte longer costs
-// itself and one event; the message after it arrives.
+// Row 2: lines up to the limit arrive complete. A line that is one byte longer is dropped with
+// one event, and the message after it arrives.
 //
 // Rows: B-09.
 func TestTorture2LinesUpToTheLimit(t *testing.T) {
@@ -111,7 +111,7 @@ agent "talker" {
 	require.Len(t, s.events(wire.EventLineCut, ""), 1)
 	require.EqualValues(t, sizes[3], cut[0].Figures.Count)
 	lines := s.logged("talker", ".out")
-	require.Equal(t, 5, len(lines), "lines in the file") // not Len, which would print them
+	require.Equal(t, 5, len(lines), "lines in the file") // Len would print the lines
 	for i, size := range sizes[:3] {
 		require.True(t, lines[i] == strings.Repeat("x", size), "line %d has %d bytes", i, len(lines[i]))
 	}
@@ -119,15 +119,13 @@ agent "talker" {
 	require.Equal(t, message, lines[4])
 }
 
-// Row 3: 1 GiB without a line end costs little memory, and the agent is not
-// held up.
+// Row 3: a line of 1 GiB takes little memory and does not block the agent.
 func TestTorture3EndlessLine(t *testing.T) {
 	t.Parallel()
 	endlessLine(t, 1<<30)
 }
 
-// endlessLine has an agent say one line of so many bytes and looks at what it
-// costs.
+// endlessLine makes an agent print one line of this size and checks the memory that it takes.
 func endlessLine(t *testing.T, size int64) {
 	s := newStage(t, `
 agent "flooder" {
@@ -151,7 +149,7 @@ agent "flooder" {
 	require.Less(t, grown, int64(32<<20), "bytes that the orchestrator's memory grew by")
 }
 
-// peak is the most memory that the orchestrator has had, in bytes.
+// peak returns the peak memory of the orchestrator in bytes.
 func (s *stage) peak() int64 {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Process.Pid))
@@ -163,9 +161,8 @@ func (s *stage) peak() int64 {
 	return kib << 10
 }
 
-// Row 9: one agent floods, another says a line now and then. Everything that
-// the quiet one says arrives, in order, while the flood goes on: on the
-// console and in its file. And the orchestrator answers.
+// Row 9: one agent floods and another prints a line now and then. All lines of the second one
+// arrive in order, on the console and in its file, and the orchestrator answers requests.
 func TestTorture9FloodHidesNobody(t *testing.T) {
 	t.Parallel()
 	const lines = 20
@@ -206,9 +203,9 @@ exec cat
 	s.stop()
 }
 
-// Row 12: a message arrives the same wherever it is split: within characters
-// of 2, 3 and 4 bytes, the byte order mark, the line end. U+2028 ends no line.
-// Each split is a stream of its own, its parts written with a pause between.
+// Row 12: a message arrives unchanged wherever it is split: within characters of 2, 3 and 4
+// bytes, the byte order mark, or the line end. U+2028 ends no line. Each split is a separate
+// stream, with a pause between its parts.
 //
 // Rows: B-02, T-01.
 func TestTorture12EverySplit(t *testing.T) {
@@ -234,11 +231,10 @@ agent "split" {
 	}
 }
 
-// Row 13: a terminal that is raw before the agent has it: a line of 100 KB
-// goes in whole, nothing comes back by itself, line ends come out as they went
-// in, and the last words are heard although the terminal ends with an error.
-// (Resizing has no verb yet: TestPtyKeepsStderrApartAndIsResized of package
-// child.)
+// Row 13: a terminal that is raw before the agent starts. A line of 100 KB arrives complete,
+// there is no echo, and line ends are unchanged. The last line is read although the terminal
+// ends with an error. (No command resizes a terminal: see TestPtyKeepsStderrApartAndIsResized of
+// package child.)
 //
 // Rows: T-05.
 func TestTorture13Terminal(t *testing.T) {
@@ -262,7 +258,7 @@ echo "heard $line"
 	require.Equal(t, "24 80\nheard 100000\none\ntwo\nlast words\n", s.said.all())
 	require.Equal(t, "apart\n", s.cried.all())
 
-	for _, mode := range []string{"sane", "echo"} { // as it was before, and raw with its echo on
+	for _, mode := range []string{"sane", "echo"} { // the old default, and raw with echo
 		echo := exec.Command(s.program, "run", "--pty", "--", "sh", s.path("echo.sh"), mode)
 		stdin, err := echo.StdinPipe()
 		require.NoError(t, err)
@@ -275,9 +271,9 @@ echo "heard $line"
 	}
 }
 
-// A full disk, by a limit on the size of files: the agent goes on, others go
-// on, one message says so, lines are counted, and whatever is in a file is
-// whole. When there is room again the file goes on with a note.
+// A full disk, simulated by a limit on file sizes. All agents continue, one message reports it,
+// lost lines are counted, and no file has a partial line. When there is room again, the file
+// continues with a note.
 func TestTortureFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+unkept+`

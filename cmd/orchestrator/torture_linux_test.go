@@ -22,19 +22,18 @@ import (
 	"orchestrator/wire"
 )
 
-// The tortures: what breaks process supervisors, done to the whole program
-// with real agents. TestTorture0… are the ten that nine well-known supervisors
-// were put through; TestTortureN… is row N of the table of acceptance tests.
+// The tortures test the whole program, with real agents, in situations that break process
+// supervisors. TestTorture0… are the ten tests that were run with nine well-known supervisors;
+// TestTortureN… is row N of the table of acceptance tests.
 //
-// Rows that no test of this kind can show:
+// Some rows cannot be tested here:
 //
-//   - 20, a clock that is set back: nobody may set the clock of the machine
-//     that the tests run on. TestClockIsMonotonic of package supervisor proves
-//     that all arithmetic is done with monotonic times.
-//   - 8, the part about a thousand messages: TestDeafAgentIsMarkedAndRecovers
-//     of package supervisor. What the whole program can show of it is here.
+//   - Row 20, a clock that is set back: a test must not set the clock of its machine.
+//     TestClockIsMonotonic of package supervisor checks that all times are monotonic.
+//   - Row 8, the part about a thousand messages: see TestDeafAgentIsMarkedAndRecovers of package
+//     supervisor. The other parts are tested here.
 
-// quick keeps the ordered stop of agents that do not listen short.
+// quick shortens the ordered stop of agents that ignore it.
 const quick = `
 defaults {
   stop {
@@ -44,38 +43,38 @@ defaults {
 }
 `
 
-// unkept is for those who take the room on the disk away: what happens then to
-// the record is another test's.
+// unkept keeps the record in memory, for tests that fill the disk. Other tests fill the disk of
+// the record.
 const unkept = `
 store {
   kind = "memory"
 }
 `
 
-// markEnv marks everything that comes of a stage.
+// markEnv marks all processes of a stage.
 const markEnv = "TORTURE_STAGE"
 
-// stage is one orchestrator in a folder of its own, with all that it said.
+// A stage is one orchestrator in its own folder, with all its output.
 type stage struct {
 	t       *testing.T
 	dir     string
 	program string
-	process *exec.Cmd // the one that was started last
+	process *exec.Cmd // the last one started
 	ended   chan struct{}
 	said    *transcript // on stdout
 	cried   *transcript // on stderr
 }
 
-// newStage makes a folder with a configuration and what belongs to it: names
-// and texts, in turn. Whatever is started on it is gone after the test.
+// newStage makes a folder with a configuration and files, given as names and texts in turn.
+// After the test, all processes of the stage are ended.
 func newStage(t *testing.T, hcl string, files ...string) *stage {
 	t.Helper()
 	program, err := exec.LookPath("orchestrator") // this binary, see TestMain
 	require.NoError(t, err)
-	// Not t.TempDir, whose name is too long for sockets in folders below it.
+	// t.TempDir is too long for sockets in folders below it.
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
-	// The watchdog of an orchestrator that was killed may be writing what it ended.
+	// The watchdog of a killed orchestrator may still be writing to the folder.
 	t.Cleanup(func() { waitForThat(t, "the folder removed", func() bool { return os.RemoveAll(dir) == nil }) })
 	s := &stage{t: t, dir: dir, program: program}
 	s.write("orchestrator.hcl", hcl)
@@ -94,8 +93,8 @@ func (s *stage) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// environ is the tests' environment with nothing in it that would lead a
-// program out of the stage.
+// environ returns the environment of the tests without variables that refer to another
+// orchestrator.
 func (s *stage) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -105,8 +104,8 @@ func (s *stage) environ() []string {
 		"GORACE="+raceOptions())
 }
 
-// ship has the stage play with the program as it ships, not with this test
-// binary, in which the race detector may take a multiple of memory and time.
+// ship makes the stage use the program as released. In the test binary, the race detector may
+// take several times as much memory and time.
 func (s *stage) ship() *stage {
 	s.t.Helper()
 	program, err := shipped()
@@ -115,14 +114,14 @@ func (s *stage) ship() *stage {
 	return s
 }
 
-// up starts the orchestrator. It ends by itself, should the tests be killed.
+// up starts the orchestrator. A timeout ends it if the tests are killed.
 func (s *stage) up(flags ...string) *stage {
 	s.t.Helper()
 	s.start(exec.Command(s.program, append([]string{"up", "--state-dir", s.state(), "--timeout", "3m"}, flags...)...))
 	return s
 }
 
-// start starts the program of the stage, whatever it is.
+// start starts a command as the program of the stage.
 func (s *stage) start(cmd *exec.Cmd) {
 	s.t.Helper()
 	s.said, s.cried, s.ended = &transcript{}, &transcript{}, make(chan struct{})
@@ -136,13 +135,13 @@ func (s *stage) launch(cmd *exec.Cmd) {
 	cmd.WaitDelay = 5 * time.Second
 	require.NoError(s.t, cmd.Start())
 	s.process = cmd
-	go func() { // ends with the program, which clear sees to
+	go func() { // ends with the program, which clear ends
 		defer close(s.ended)
 		_ = cmd.Wait()
 	}()
 }
 
-// clear ends everything that is left, also after a failure.
+// clear ends all remaining processes, also after a failure.
 func (s *stage) clear() {
 	if s.process == nil {
 		return
@@ -165,10 +164,10 @@ func (s *stage) clear() {
 	}
 }
 
-// signal is for the orchestrator.
+// signal signals the orchestrator.
 func (s *stage) signal(sig syscall.Signal) { require.NoError(s.t, s.process.Process.Signal(sig)) }
 
-// await waits for the orchestrator's end and returns its exit code.
+// await waits for the orchestrator to exit and returns its exit code.
 func (s *stage) await() int {
 	s.t.Helper()
 	select {
@@ -179,7 +178,7 @@ func (s *stage) await() int {
 	return s.process.ProcessState.ExitCode()
 }
 
-// stop is the ordered stop, after which nothing may be left.
+// stop stops the orchestrator in order and requires that no process is left.
 func (s *stage) stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
@@ -187,7 +186,7 @@ func (s *stage) stop() {
 	require.Empty(s.t, s.processes(), "left running")
 }
 
-// call runs another verb of the program.
+// call runs another command of the program.
 func (s *stage) call(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -202,7 +201,7 @@ func (s *stage) call(args ...string) (stdout, stderr string, code int) {
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// ask runs a verb that must be answered with yes.
+// ask runs a command that must succeed and returns its output.
 func (s *stage) ask(args ...string) string {
 	s.t.Helper()
 	stdout, stderr, code := s.call(args...)
@@ -228,7 +227,7 @@ func (s *stage) agent(name string) wire.AgentView {
 	return wire.AgentView{}
 }
 
-// events are those of a kind, of one agent or of all, as up --json told them.
+// events returns the events of a kind, of one agent or of all, from up --json.
 func (s *stage) events(kind, agent string) []wire.Event {
 	s.said.mu.Lock()
 	defer s.said.mu.Unlock()
@@ -241,14 +240,14 @@ func (s *stage) events(kind, agent string) []wire.Event {
 	return found
 }
 
-// waitForEvents waits until there are so many of them.
+// waitForEvents waits until there are n of these events.
 func (s *stage) waitForEvents(n int, kind, agent string) []wire.Event {
 	s.t.Helper()
 	waitForThat(s.t, fmt.Sprintf("%d times %s of %q", n, kind, agent), func() bool { return len(s.events(kind, agent)) >= n })
 	return s.events(kind, agent)
 }
 
-// lines are what an agent said, as up --json showed it.
+// lines returns the lines that an agent printed, from up --json.
 func (s *stage) lines(agent, stream string) []string {
 	s.said.mu.Lock()
 	defer s.said.mu.Unlock()
@@ -267,7 +266,7 @@ func (s *stage) waitForLines(n int, agent string) []string {
 	return s.lines(agent, wire.StreamOut)
 }
 
-// waitForPIDs waits for lines that agents wrote into a file, each a pid.
+// waitForPIDs waits for n lines that agents have written to a file, each a process id.
 func (s *stage) waitForPIDs(n int, file string) []int {
 	s.t.Helper()
 	var pids []int
@@ -290,8 +289,8 @@ func numbers(t *testing.T, texts []string) []int {
 	return found
 }
 
-// logged are the lines in an agent's log files, without their times. Only
-// whole lines are there.
+// logged returns the lines in the log files of an agent without their times. All lines must be
+// complete.
 func (s *stage) logged(agent, suffix string) []string {
 	s.t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.state(), "logs", agent, "*"+suffix))
@@ -313,7 +312,7 @@ func (s *stage) logged(agent, suffix string) []string {
 	return found
 }
 
-// processes are all that came of the stage and live, the orchestrator apart.
+// processes returns the live processes of the stage, except the orchestrator.
 func (s *stage) processes() []int {
 	entries, err := os.ReadDir("/proc")
 	require.NoError(s.t, err)
@@ -332,7 +331,7 @@ func (s *stage) processes() []int {
 	return found
 }
 
-// alive reports whether a process exists and is no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -352,8 +351,7 @@ func requireGone(t *testing.T, pids ...int) {
 // lastOf returns the last 4,000 bytes of a text.
 func lastOf(text string) string { return text[max(0, len(text)-4000):] }
 
-// patience is how long a test waits before it says that a thing never happens. It is far
-// more than a busy machine needs.
+// patience is how long a test waits before it fails. It is far more than a busy machine needs.
 const patience = 2 * time.Minute
 
 // waitForThat waits until a condition holds.

@@ -20,9 +20,9 @@ import (
 	"orchestrator/wire"
 )
 
-// What becomes of the output when those who should take it do not.
+// Tests of output that is not read or cannot be written.
 
-// pausedPipe is the name of a pipe that can be opened, and that nobody reads.
+// pausedPipe returns the path of a pipe that can be opened and is never read.
 func (s *stage) pausedPipe() string {
 	s.t.Helper()
 	require.NoError(s.t, unix.Mkfifo(s.path("pipe"), 0o600))
@@ -32,14 +32,14 @@ func (s *stage) pausedPipe() string {
 	return s.path("pipe")
 }
 
-// shell starts the program with its stdout where a shell is told to send it.
+// shell starts the program with a shell redirection of its stdout.
 func (s *stage) shell(redirection string, args ...string) {
 	s.t.Helper()
 	s.start(exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirection, s.program}, args...)...))
 }
 
-// A full disk under the output is no reason to stop. When there is room again
-// the output goes on and says how much is missing.
+// A full disk for the output does not stop the program. When there is room again, the output
+// continues and tells how much is missing.
 func TestTortureUpOntoFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+unkept+`
@@ -82,10 +82,10 @@ done
 	}
 	require.Positive(t, gaps)
 	require.GreaterOrEqual(t, missing, gaps)
-	require.LessOrEqual(t, missing-gaps, 5, "more than events are counted besides") // which are lines as well
+	require.LessOrEqual(t, missing-gaps, 5, "more than events are counted besides") // events are lines too
 }
 
-// Without a reader the team is stopped, as others are by SIGPIPE.
+// Without a reader the team is stopped, like programs that get SIGPIPE.
 func TestTortureUpWithoutReader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -98,7 +98,7 @@ agent "talker" {
 	waitForThat(t, "end of all", func() bool { return len(s.processes()) == 0 })
 }
 
-// A disk that is full all the time: the team works and stops in order.
+// With a disk that is always full, the team works and stops in order.
 func TestTortureUpOntoNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -115,8 +115,8 @@ agent "talker" {
 	require.Contains(t, s.cried.all(), "missing_lines")
 }
 
-// A reader that stands still, as a terminal after ^S, does not keep a team that
-// has ended.
+// A paused reader, such as a terminal after Ctrl-S, does not delay the exit of a team that has
+// ended.
 func TestTortureUpWithPausedReader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -130,7 +130,7 @@ agent "talker" {
 	require.Contains(t, s.cried.all(), "the last lines are not shown")
 }
 
-// The reader of run takes its time, and gets everything.
+// A slow reader of run gets all output.
 func TestTortureRunWithLateReader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -154,7 +154,8 @@ func TestTortureRunWithLateReader(t *testing.T) {
 	require.Equal(t, cli.ExitOK, s.await())
 }
 
-// It may be asked to end meanwhile, and still knows how the command ended.
+// run may be signalled while its reader is paused, and still returns the exit code of the
+// command.
 func TestTortureRunWithPausedReader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -171,7 +172,7 @@ func TestTortureRunWithPausedReader(t *testing.T) {
 	require.Equal(t, 3, s.await())
 }
 
-// Without a reader run ends, and without a word.
+// Without a reader, run ends silently.
 func TestTortureRunWithoutReader(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -191,8 +192,7 @@ func TestTortureRunWithoutReader(t *testing.T) {
 	}
 }
 
-// What run cannot write is said once, and is a failure unless the command has
-// one of its own.
+// run reports a write error once. It fails then unless the command itself has failed.
 func TestTortureRunOntoFullDisk(t *testing.T) {
 	t.Parallel()
 	for script, exit := range map[string]int{"seq 100000": cli.ExitNo, "seq 100000; exit 3": 3} {
@@ -207,7 +207,7 @@ func TestTortureRunOntoFullDisk(t *testing.T) {
 	}
 }
 
-// Input without line ends goes through, and is never in memory whole.
+// Input without line ends is passed on, and never held in memory as a whole.
 func TestTortureRunEndlessInput(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "").ship()
@@ -223,7 +223,7 @@ func TestTortureRunEndlessInput(t *testing.T) {
 	waitForThat(t, "sum", func() bool { return s.said.all() == fmt.Sprintln(size) })
 	most := int64(200 << 20)
 	if hasRaceDetector() {
-		most = size // its own memory comes on top
+		most = size // in addition to its own memory
 	}
 	require.Less(t, s.peak(), most)
 	s.write("go", "")
@@ -236,7 +236,7 @@ func hasRaceDetector() bool {
 	return ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// The command of run may be started again, as any agent.
+// run can restart its command, like any agent.
 func TestTortureRunStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
@@ -250,7 +250,7 @@ func TestTortureRunStartedAgain(t *testing.T) {
 	s.stop()
 }
 
-// A signal without a name has a number all the same.
+// A signal without a name is shown by its number.
 func TestTortureRunEndedBySignal(t *testing.T) {
 	t.Parallel()
 	for _, number := range []int{9, 15, 34, 40, 64} {
@@ -260,7 +260,7 @@ func TestTortureRunEndedBySignal(t *testing.T) {
 	}
 }
 
-// However much agents have said, reading it takes little memory.
+// Reading the logs takes little memory, however long they are.
 func TestTortureLongHistory(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`

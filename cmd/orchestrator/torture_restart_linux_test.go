@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// The delays of these tests are those that were decided on, not those that
-// passed: the machine may be busy, the arithmetic is exact.
+// delays returns the planned delays before restarts, not the measured ones: the machine may be
+// busy, but the plan is exact.
 func (s *stage) delays(agent string) []int64 {
 	var delays []int64
 	for _, e := range s.events(wire.EventRestarting, agent) {
@@ -21,8 +21,8 @@ func (s *stage) delays(agent string) []int64 {
 	return delays
 }
 
-// Torture 0, row 5: an agent that crashes at once is restarted with growing
-// delays and then given up. The orchestrator goes on.
+// Torture 0, row 5: an agent that crashes at once is restarted with growing delays and then
+// given up. The orchestrator continues.
 func TestTorture0CrashesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -43,8 +43,8 @@ agent "crasher" {
 	s.stop()
 }
 
-// Torture 0, row 6: an agent that crashes 1.2 s after its start, when others
-// would call it started, has its delays grow as well.
+// Torture 0, row 6: an agent that crashes 1.2 s after its start, when other supervisors count it
+// as started, also gets growing delays.
 func TestTorture0CrashesAfterAMoment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `
@@ -66,10 +66,9 @@ agent "crasher" {
 	s.stop()
 }
 
-// Row 10: a crash at once and one before reset_after let the delay grow up to
-// the end of patience; after one that was up longer the delay stays at its
-// base, for ever. (The row's 61 s against 60 s are 0.3 s against 0.2 s here;
-// TestRestartDelays of package supervisor has the real ones.)
+// Row 10: crashes before reset_after let the delay grow until the agent is given up. After
+// longer runs the delay stays at its base. (This test uses 0.3 s and 0.2 s instead of 61 s and
+// 60 s; TestRestartDelays of package supervisor uses the real values.)
 func TestTorture10RestartDelays(t *testing.T) {
 	t.Parallel()
 	const growing = `
@@ -110,8 +109,8 @@ agent "crasher" {
 	})
 }
 
-// Row 11: fifty agents crash together. One message says so, their restarts are
-// spread, and all of them run again.
+// Row 11: fifty agents crash together. One message reports it, their restarts are spread, and
+// all of them run again.
 func TestTorture11Storm(t *testing.T) {
 	t.Parallel()
 	const many = 50
@@ -141,8 +140,8 @@ agent "victim" {
 	s.stop()
 }
 
-// Row 11, the other way round: one agent that crashes many times in a second
-// is no storm, and waits no longer than its own delay.
+// Row 11, the opposite: one agent that crashes many times in a second is not a storm, and waits
+// only for its own delay.
 func TestTorture11OneCrasherIsNoStorm(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, `

@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// transcript is what a program said, line by line, and what the lines mean if they
-// are documents of up --json.
+// A transcript is the output of a program, line by line, with the documents of up --json
+// decoded.
 type transcript struct {
 	mu      sync.Mutex
 	open    []byte // a line without its end
@@ -20,10 +20,10 @@ type transcript struct {
 	lines   []wire.LogLine
 	flood   []byte // lines with this in them are counted and not kept
 	flooded int
-	before  []int // how many of them came before each line of text
+	before  []int // number of such lines before each line of text
 }
 
-// Write is for the program.
+// Write stores output of the program.
 func (w *transcript) Write(chunk []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *transcript) add(line []byte) {
 	}
 }
 
-// all is everything so far.
+// all returns the output so far.
 func (w *transcript) all() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"orchestrator/wire"
 )
 
-// Torture 0, row 4: the leader crashes, a grandchild keeps stdout. The crash is
-// noticed each time, and no grandchild outlives its leader.
+// Torture 0, row 4: the leader crashes while a grandchild holds stdout open. Each crash is
+// detected, and no grandchild outlives its leader.
 func TestTorture0GrandchildKeepsStdout(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -36,8 +36,8 @@ agent "leaver" {
 	s.stop()
 }
 
-// Torture 0, row 7: an agent that ignores TERM, INT and HUP does not hold up
-// the end of the orchestrator and does not outlive it.
+// Torture 0, row 7: an agent that ignores TERM, INT and HUP does not delay the exit of the
+// orchestrator and does not outlive it.
 func TestTorture0IgnoresSignals(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -52,8 +52,7 @@ agent "deaf" {
 	require.Contains(t, s.events(wire.EventDown, "")[0].Text, "1 had to be killed, nothing left running")
 }
 
-// memberIgnoresTERM is a leader that dies of TERM with a process in its group
-// that does not.
+// memberIgnoresTERM is a leader that exits on TERM and a process in its group that does not.
 const memberIgnoresTERM = `trap '' TERM
 sleep 1000 &
 echo $!
@@ -61,8 +60,7 @@ trap - TERM
 while :; do sleep 1; done
 `
 
-// Torture 0, row 8: the leader ends on TERM, a child in the same group ignores
-// it.
+// Torture 0, row 8: the leader exits on TERM, and a child in the same group ignores it.
 func TestTorture0GroupMemberIgnoresTERM(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -75,7 +73,7 @@ agent "leader" {
 	requireGone(t, pid)
 }
 
-// Torture 0, row 9: a grandchild in a session of its own.
+// Torture 0, row 9: a grandchild has its own session.
 func TestTorture0GrandchildDidSetsid(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -104,8 +102,8 @@ agent "sleeper" {
 	waitForThat(t, "end of the agents", func() bool { return len(s.processes()) == 0 })
 }
 
-// Row 4: the exit is told before the left-over is ended, the left-over is
-// named as the one who kept the output open, and the restart follows.
+// Row 4: the exit is reported before the remaining process is ended. This process is named as
+// the one that held the output open, and the restart follows.
 func TestTorture4HeldOpenIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -128,8 +126,8 @@ agent "leaver" {
 	s.stop()
 }
 
-// Row 5: after the stop of an agent whose leader dies of TERM nothing of its
-// group is left, and what had to be ended is told by number.
+// Row 5: after an agent whose leader exits on TERM is stopped, no process of its group is left.
+// The processes that had to be killed are reported by id.
 func TestTorture5NoSurvivorOfTheGroup(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -150,8 +148,8 @@ agent "other" {
 	s.stop()
 }
 
-// Row 6: a session of its own, a double fork, nothing left of its stdio: gone
-// after a crash, a restart, a stop and the end of everything.
+// Row 6: a double-forked process with its own session and closed stdio is ended after a crash, a
+// restart, a stop, and the exit of the orchestrator.
 func TestTorture6NoSurvivorOfTheTree(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -182,8 +180,8 @@ exit 1
 	require.Empty(t, s.processes())
 }
 
-// Row 7: the orchestrator is killed. Agents die with it, and what left their trees is ended
-// within seconds without another start; the next start names it.
+// Row 7: the orchestrator is killed. Its agents die with it, and processes that left their trees
+// are ended within seconds, without another start. The next start reports them.
 func TestTorture7LeftOversOfAKilledOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -214,8 +212,8 @@ exec sleep 1000
 	requireGone(t, second)
 }
 
-// Row 16: thousands of agents that end at once. Every exit status is exact, no
-// zombie and no descriptor stays.
+// Row 16: thousands of agents exit at once. Every exit status is exact, and no zombie or
+// descriptor remains.
 func TestTorture16ManyShortAgents(t *testing.T) {
 	t.Parallel()
 	const many = 2000
@@ -243,7 +241,7 @@ agent "short" {
 	s.stop()
 }
 
-// first is what the first event of a kind says.
+// first returns the agent and text of the first event of a kind.
 func (s *stage) first(kind string) string {
 	for _, e := range s.events(kind, "") {
 		return e.Agent + ": " + e.Text
@@ -258,7 +256,7 @@ func (s *stage) descriptors() int {
 	return len(entries)
 }
 
-// children are the orchestrator's, dead ones too.
+// children returns the child processes of the orchestrator, including zombies.
 func (s *stage) children() []string {
 	folder := fmt.Sprintf("/proc/%d/task", s.process.Process.Pid)
 	threads, err := os.ReadDir(folder)

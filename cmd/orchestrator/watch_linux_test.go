@@ -16,16 +16,16 @@ import (
 	"orchestrator/fixtures/screen"
 )
 
-// The full screen, in a terminal, at a real orchestrator.
+// Tests of watch in a terminal with a real orchestrator.
 
-// viewer is somebody who watches a stage.
+// A viewer is a running watch.
 type viewer struct {
 	t   *testing.T
 	ctx context.Context
 	*screen.Terminal
 }
 
-// watching watches the stage on a screen of that size.
+// watching starts watch on a screen of the given size.
 func (s *stage) watching(columns, rows int, environ ...string) *viewer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -40,7 +40,7 @@ func (s *stage) watching(columns, rows int, environ ...string) *viewer {
 	return &viewer{t: s.t, ctx: ctx, Terminal: terminal}
 }
 
-// sees waits until all of this is on the screen.
+// sees waits until the screen shows all texts.
 func (v *viewer) sees(texts ...string) string {
 	v.t.Helper()
 	text, err := v.Until(v.ctx, screen.Shows(texts...))
@@ -48,7 +48,7 @@ func (v *viewer) sees(texts ...string) string {
 	return text
 }
 
-// misses waits until something is not there any more.
+// misses waits until the screen no longer shows a text.
 func (v *viewer) misses(text string) {
 	v.t.Helper()
 	_, err := v.Until(v.ctx, func(screen string) bool { return !strings.Contains(screen, text) })
@@ -62,15 +62,15 @@ func (v *viewer) types(keys ...string) {
 	}
 }
 
-// backs presses escape and waits until something is gone: what follows an escape at
-// once would belong to it.
+// backs presses escape and waits until a text is gone. A key sent too soon would be read as part
+// of the escape sequence.
 func (v *viewer) backs(gone string) {
 	v.t.Helper()
 	v.types(screen.Escape)
 	v.misses(gone)
 }
 
-// leaves quits, and the terminal is as it was.
+// leaves quits with a key and checks that the terminal is restored.
 func (v *viewer) leaves(key string) {
 	v.t.Helper()
 	v.types(key)
@@ -81,8 +81,7 @@ func (v *viewer) leaves(key string) {
 	require.Contains(v.t, v.Written(), "\x1b[?1049l")
 }
 
-// framed reports whether every pane is whole: whatever stands in it, its right border is
-// at the right edge.
+// framed reports whether every pane has its right border at the right edge.
 func framed(text string, columns, rows int) bool {
 	lines := strings.Split(text, "\n")
 	if len(lines) != rows {
@@ -96,15 +95,14 @@ func framed(text string, columns, rows int) bool {
 	return true
 }
 
-// seesFramed waits until all of this is on a screen of that size, and all is in its
-// place.
+// seesFramed waits until a screen of this size shows all texts and complete panes.
 func (v *viewer) seesFramed(columns, rows int, texts ...string) {
 	v.t.Helper()
 	_, err := v.Until(v.ctx, func(text string) bool { return framed(text, columns, rows) && screen.Shows(texts...)(text) })
 	require.NoError(v.t, err, "%q", texts)
 }
 
-// A team with one of everything: two that work, one asks, one has said much.
+// busyStage returns a team of two puppets.
 func busyStage(t *testing.T) (*theatre, []*actor) {
 	t.Helper()
 	h := troupe(t, puppets("coder", "writer"), "coder", "writer")
@@ -141,7 +139,7 @@ func TestWatchOverview(t *testing.T) {
 
 var colourOnly = regexp.MustCompile(`\x1b\[[0-9;]*[1-9][0-9;]*m`)
 
-// Without colours the row that is picked has its mark.
+// Without colors the selected row has a mark.
 func TestWatchWithoutColour(t *testing.T) {
 	t.Parallel()
 	h, _ := busyStage(t)
@@ -157,7 +155,7 @@ func TestWatchWithoutColour(t *testing.T) {
 	require.NotEmpty(t, colourOnly.FindString(loud.Written()))
 }
 
-// Each tab shows what it is for.
+// Each tab shows its data.
 func TestWatchTabs(t *testing.T) {
 	t.Parallel()
 	h, cast := busyStage(t)
@@ -205,7 +203,7 @@ func TestWatchTabs(t *testing.T) {
 	v.leaves("q")
 }
 
-// What is answered on the screen is heard by whoever asked.
+// An answer given on the screen reaches the agent that asked.
 func TestWatchAnswers(t *testing.T) {
 	t.Parallel()
 	h, cast := busyStage(t)
@@ -229,7 +227,7 @@ func TestWatchAnswers(t *testing.T) {
 	v.leaves("q")
 }
 
-// A colon takes what the command line takes.
+// After a colon, commands of the command line can be typed.
 func TestWatchCommands(t *testing.T) {
 	t.Parallel()
 	h, _ := busyStage(t)
@@ -255,7 +253,7 @@ func TestWatchCommands(t *testing.T) {
 	v.leaves("q")
 }
 
-// An orchestrator that goes leaves its picture, and one that comes is seen again.
+// The screen keeps its content when the orchestrator ends, and reconnects to a new one.
 func TestWatchReconnects(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+"\nagent \"coder\" {\n  command = [\"sh\", \"-c\", \"echo life; exec sleep 600\"]\n}\n")
@@ -276,7 +274,7 @@ func TestWatchReconnects(t *testing.T) {
 	v.leaves("q")
 }
 
-// Whatever agents say is inert, and in its place.
+// Text of agents is escaped and stays inside its pane.
 func TestWatchHostile(t *testing.T) {
 	t.Parallel()
 	h, cast := busyStage(t)
@@ -296,7 +294,7 @@ func TestWatchHostile(t *testing.T) {
 	require.NotContains(t, v.Written(), "\u202e")
 }
 
-// A signal ends it, and the terminal is given back.
+// A signal ends watch and the terminal is restored.
 func TestWatchEnds(t *testing.T) {
 	t.Parallel()
 	h, _ := busyStage(t)
@@ -330,7 +328,7 @@ func TestWatchEnds(t *testing.T) {
 	require.Contains(t, stderr, `use "status --watch" or "events -f --json"`)
 }
 
-// Where nothing runs it says so as every verb does.
+// Without an orchestrator, watch fails like every command.
 func TestWatchNobody(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick)

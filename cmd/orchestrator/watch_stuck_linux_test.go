@@ -14,8 +14,7 @@ import (
 	"orchestrator/fixtures/screen"
 )
 
-// Who goes back to the shell finds the screen again; where there is no shell nobody
-// is put to sleep for ever.
+// Ctrl-Z suspends watch, and fg shows the screen again. Without a shell, watch is not suspended.
 func TestWatchSleeps(t *testing.T) {
 	t.Parallel()
 	h, _ := busyStage(t)
@@ -40,7 +39,7 @@ func TestWatchSleeps(t *testing.T) {
 	behind.leaves("q")
 }
 
-// An orchestrator that answers nothing any more holds up no key.
+// Keys work although the orchestrator no longer answers.
 func TestWatchStuck(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick)

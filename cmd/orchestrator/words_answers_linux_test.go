@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Answers: to every request exactly one, in a form that never varies.
+// Tests of answers: each request has exactly one, and its form never varies.
 
 // Rows: B-13, B-14, B-22, B-24, B-25, T-06.
 func TestWordsAnswerOfSuccess(t *testing.T) {
@@ -36,7 +36,7 @@ func TestWordsAnswerOfSuccess(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(m.Timestamp, "Z"))
 	}
-	// However it was spelled, it is the same id.
+	// The id is the same in any spelling.
 	a.say(`{"type":"request:query-agents","id":"\u0041\/b","timestamp":"` + noon + `"}` + "\n")
 	a.answer("A/b")
 	h.stop()
@@ -81,7 +81,7 @@ func TestWordsAnswerOfError(t *testing.T) {
 	h.stop()
 }
 
-// A request without an id that can be given back is answered all the same.
+// A request without a usable id is answered too.
 //
 // Rows: B-13, B-21, B-27.
 func TestWordsAnswerWithoutID(t *testing.T) {
@@ -101,7 +101,7 @@ func TestWordsAnswerWithoutID(t *testing.T) {
 	h.stop()
 }
 
-// What misspells a request is told so; what only looks a little like one is log.
+// A misspelled request is refused; a line that only resembles one is a log line.
 //
 // Rows: B-28, T-03.
 func TestWordsMisspelt(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWordsMisspelt(t *testing.T) {
 	h.stop()
 }
 
-// A question does not hold up what is asked after it.
+// An open question does not delay the answers to later requests.
 //
 // Rows: B-26, T-07.
 func TestWordsAnswersOutOfOrder(t *testing.T) {
@@ -132,7 +132,7 @@ func TestWordsAnswersOutOfOrder(t *testing.T) {
 	h.stop()
 }
 
-// answerQuestion is a person at work. The question may be on its way still.
+// answerQuestion answers a question as a person would. It waits until the question has arrived.
 func (s *stage) answerQuestion(id, answer string) {
 	s.t.Helper()
 	waitForThat(s.t, "question "+id, func() bool {
@@ -141,8 +141,8 @@ func (s *stage) answerQuestion(id, answer string) {
 	})
 }
 
-// A repeat of a request has the first answer again and no second effect; the
-// same id with something else in it is refused.
+// A repeated request gets the first answer and has no second effect. The same id with another
+// payload is refused.
 //
 // Rows: B-21, B-30.
 func TestWordsRepeat(t *testing.T) {
@@ -164,8 +164,8 @@ func TestWordsRepeat(t *testing.T) {
 	h.stop()
 }
 
-// A question that nobody answers times out when the file says, or when it says
-// itself; a late answer is nobody's.
+// A question times out after its own timeout, or else after that of the file. A late answer is
+// refused.
 //
 // Rows: B-29, B-60, T-07.
 func TestWordsTimeout(t *testing.T) {
@@ -196,8 +196,7 @@ protocol {
 	h.stop()
 }
 
-// The run of an agent that has a repeat of what the run before it asked has its
-// answer, and the effect once.
+// A run that repeats a request of the previous run gets its answer, and the effect happens once.
 //
 // Rows: B-30.
 func TestWordsRepeatByTheNextRun(t *testing.T) {
@@ -222,7 +221,7 @@ func TestWordsRepeatByTheNextRun(t *testing.T) {
 	h.stop()
 }
 
-// phoenix is a puppet that is started again at once, whatever happens.
+// phoenix is a puppet that is always restarted at once.
 const phoenix = `
 agent "phoenix" {
   command = ["puppet", "phoenix"]

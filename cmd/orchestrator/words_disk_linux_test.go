@@ -21,7 +21,7 @@ import (
 	"orchestrator/wire"
 )
 
-// roomFor sets how large the files of the orchestrator may become, in bytes.
+// roomFor limits the size of the files of the orchestrator, in bytes.
 func (s *stage) roomFor(size uint64) {
 	s.t.Helper()
 	var room unix.Rlimit
@@ -30,8 +30,7 @@ func (s *stage) roomFor(size uint64) {
 	require.NoError(s.t, unix.Prlimit(s.process.Process.Pid, unix.RLIMIT_FSIZE, &room, nil))
 }
 
-// submissions says requests until nobody listens, and returns the names of the
-// tasks in them.
+// submissions sends requests until the connection ends.
 func submissions(a *actor, prefix string, many int) {
 	for n := range many {
 		name := fmt.Sprint(prefix, n)
@@ -42,10 +41,9 @@ func submissions(a *actor, prefix string, many int) {
 	}
 }
 
-// A disk that is full while agents submit: whoever is not granted is refused or
-// hears nothing, it is said loudly, everything is stopped in order, and the exit
-// code says no. Whatever was granted is there when there is room again, and
-// what was refused is not.
+// The disk becomes full while agents submit tasks. Requests are refused or get no answer, the
+// error is reported, and everything stops in order with a failure. Later, every granted task
+// exists and no refused one does.
 //
 // Rows: B-21, B-51, B-74, B-75, B-81.
 func TestWordsFullDisk(t *testing.T) {
@@ -62,7 +60,7 @@ agent "listener" {
 	info, err := os.Stat(filepath.Join(h.state(), "events.db-wal"))
 	require.NoError(t, err)
 	h.roomFor(uint64(info.Size()) + 200<<10)
-	early := make(map[string]string) // there is room for these, whatever is recorded together later
+	early := make(map[string]string) // these fit, whatever the size of a batch is
 	for _, a := range all[:2] {
 		task := a.submit(fmt.Sprintf(`{"type":"t","name":"%s before all others"}`, a.name))
 		early[task.ID] = task.Name
@@ -106,8 +104,7 @@ agent "listener" {
 	h.stop()
 }
 
-// told are the tasks that were granted, by id, and the names of those that were
-// refused.
+// told returns the granted tasks by id and the names of the refused ones.
 func told(t *testing.T, all []*actor) (granted map[string]string, refused map[string]bool) {
 	t.Helper()
 	granted, refused = make(map[string]string), make(map[string]bool)
@@ -134,7 +131,7 @@ func told(t *testing.T, all []*actor) (granted map[string]string, refused map[st
 	return granted, refused
 }
 
-// The same by an ordinary disk that is full from the start: nothing is started.
+// The same with an ordinary disk that is full from the start: nothing is started.
 func TestWordsFullDiskFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -149,8 +146,8 @@ agent "a" {
 	require.Empty(t, s.processes())
 }
 
-// A record that was changed while nobody looked is not gone on with: nothing is
-// started, and it is said where.
+// A record that was changed from outside is refused: nothing is started, and the error names the
+// place.
 func TestWordsDamagedRecord(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a")+crowded+`
@@ -207,12 +204,12 @@ agent "b" {
 	h.stop()
 }
 
-// intoOneFile moves everything into the file itself, and returns what is in it.
+// intoOneFile moves all data into the database file and returns its bytes.
 func intoOneFile(t *testing.T, path string) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
-	_, _ = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)") // which cannot be done to what is no database
+	_, _ = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)") // fails if the file is not a database
 	require.NoError(t, db.Close())
 	for _, beside := range []string{"-wal", "-shm"} {
 		require.NoError(t, os.RemoveAll(path+beside))

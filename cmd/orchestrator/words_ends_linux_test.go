@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// holder is a puppet that is given tasks, and what becomes of them when it ends.
+// holder returns a puppet that gets tasks, with the value of on_exit for them.
 func holder(onExit string) string {
 	return fmt.Sprintf(`
 agent "holder" {
@@ -31,7 +31,7 @@ agent "holder" {
 
 const toHold = `{"type":"t","name":"held","requiredCapabilities":["hold"]}`
 
-// await waits until a task is in a state, and returns it.
+// await waits until a task has a status and returns the task.
 func (a *actor) await(id, status string) (task aTask) {
 	a.t.Helper()
 	waitForThat(a.t, "task that is "+status, func() bool {
@@ -41,8 +41,8 @@ func (a *actor) await(id, status string) (task aTask) {
 	return task
 }
 
-// An agent that ends with a task in its hands ends the task: well if it ended
-// well, badly if not. The one after it in the queue goes to its next run.
+// When an agent exits, its task ends too: done after exit 0, otherwise failed. The next task in
+// the queue goes to its next run.
 //
 // Rows: B-57, T-57.
 func TestWordsEndOfTheHolder(t *testing.T) {
@@ -80,8 +80,7 @@ func TestWordsEndOfTheHolder(t *testing.T) {
 	}
 }
 
-// With on_exit = "requeue" a task waits for another run, and fails when it has
-// cost two.
+// With on_exit = "requeue", a task waits for another run. It fails after two crashes.
 //
 // Rows: B-57, T-57.
 func TestWordsRequeueAndPoison(t *testing.T) {
@@ -111,8 +110,7 @@ func TestWordsRequeueAndPoison(t *testing.T) {
 	h.stop()
 }
 
-// An agent that is told to stop is not to blame, and neither is its task: it
-// waits, and the next run has it.
+// When an agent is stopped on request, its task is not failed: it waits for the next run.
 //
 // Rows: B-57, T-57.
 func TestWordsHolderIsStopped(t *testing.T) {
@@ -133,7 +131,7 @@ func TestWordsHolderIsStopped(t *testing.T) {
 	h.stop()
 }
 
-// The last words of an agent count: it may say how its task ended and be gone.
+// The last lines of an agent count: it may report the end of its task and exit.
 //
 // Rows: B-10, B-57, T-57.
 func TestWordsLastWordsOfTheHolder(t *testing.T) {
@@ -149,8 +147,8 @@ func TestWordsLastWordsOfTheHolder(t *testing.T) {
 	h.stop()
 }
 
-// What depended on a task that came to nothing is cancelled, and what depends
-// on that; an agent that has a task that is cancelled is told why.
+// The dependents of a failed task are cancelled, directly or indirectly. The agent of a
+// cancelled task is notified of the reason.
 //
 // Rows: B-49, B-69, B-71.
 func TestWordsCancel(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// An event is recorded with the id of the agent whose pipe it came on, and
-// never answered, valid or not.
+// An event is recorded with the id of the agent whose pipe it came on. It is never answered,
+// valid or not.
 //
 // Rows: B-15, B-18, B-63, B-64, B-66, B-67.
 func TestWordsEventsAreRecorded(t *testing.T) {
@@ -53,7 +53,7 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 	h.stop()
 }
 
-// An event:log is a line of the log, with its level and its context.
+// An event:log is written to the log with its level and context.
 //
 // Rows: B-65.
 func TestWordsLogEvent(t *testing.T) {
@@ -73,8 +73,8 @@ func TestWordsLogEvent(t *testing.T) {
 	h.stop()
 }
 
-// An event that makes no sense, or is not the agent's to tell, changes nothing
-// and is written back to nobody; people hear of it.
+// An invalid event, or one that the agent may not send, changes nothing and gets no answer.
+// People see that it was refused.
 //
 // Rows: B-63, B-64, B-68, B-78.
 func TestWordsEventsThatAreIgnored(t *testing.T) {
@@ -109,7 +109,7 @@ func TestWordsEventsThatAreIgnored(t *testing.T) {
 	require.Empty(t, h.events(wire.EventTaskProgress, ""))
 }
 
-// audited are the lines of the trail of requests.
+// audited returns the lines of the audit of requests.
 func (s *stage) audited() (lines []map[string]any) {
 	s.t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.state(), "audit", "*.jsonl"))
@@ -127,8 +127,8 @@ func (s *stage) audited() (lines []map[string]any) {
 	return lines
 }
 
-// Every request is a line in the audit: who, what, its id and what came of it.
-// So are those that were refused, and the events that were not heeded.
+// Every request is a line in the audit: agent, operation, id and outcome. So are refused
+// requests and ignored events.
 //
 // Rows: B-78, B-81.
 func TestWordsAudit(t *testing.T) {
@@ -175,8 +175,8 @@ func TestWordsAudit(t *testing.T) {
 	}, got)
 }
 
-// The log has the text of an error that is ignored, and names the idempotency key of mail
-// that is refused. An operation of operators is refused as such.
+// The log has the text of ignored error events, and the idempotency keys of refused mail.
+// Operations of operators are refused as such.
 func TestWordsIgnoredAndRefused(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("a", "b", "c"), "a", "b", "c")

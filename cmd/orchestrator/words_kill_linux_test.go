@@ -21,10 +21,10 @@ import (
 	"orchestrator/wire"
 )
 
-// The orchestrator is killed while agents submit, complete and ask, again and
-// again. Whatever anybody was told before is so afterwards.
+// Tests that kill the orchestrator repeatedly while agents submit, complete and ask. Everything
+// that was confirmed before a kill still holds after it.
 
-// rounds is how often; ORC_TEST_ROUNDS chooses another number.
+// rounds returns the number of rounds; ORC_TEST_ROUNDS overrides it.
 func rounds(t *testing.T, otherwise int) int {
 	t.Helper()
 	text := os.Getenv("ORC_TEST_ROUNDS")
@@ -36,17 +36,17 @@ func rounds(t *testing.T, otherwise int) int {
 	return n
 }
 
-// siege is a theatre whose orchestrator does not live long.
+// A siege is a theatre whose orchestrator is killed repeatedly.
 type siege struct {
 	*theatre
 	random   *rand.Rand
 	round    int
 	actors   map[string]*actor
-	answered map[string]string // tasks by their names: somebody was told that they are there
-	finished map[string]string // tasks by their ids, with the status that somebody was told
-	given    map[string]bool   // ids of tasks that somebody was told to work on
-	asked    []string          // ids of questions that a person has seen
-	seen     int64             // the last event that was looked at
+	answered map[string]string // confirmed tasks, by name
+	finished map[string]string // confirmed final statuses, by task id
+	given    map[string]bool   // ids of tasks that agents were told to start
+	asked    []string          // ids of questions that were listed
+	seen     int64             // the last event checked
 }
 
 const besieged = quick + crowded + `
@@ -112,7 +112,7 @@ func TestWordsKilled(t *testing.T) {
 	require.NotEmpty(t, k.asked)
 }
 
-// begin starts a life.
+// begin starts a new life of the orchestrator.
 func (k *siege) begin() {
 	k.t.Helper()
 	k.actors = make(map[string]*actor)
@@ -123,7 +123,7 @@ func (k *siege) begin() {
 	k.waitForEvents(1, wire.EventStarted, "stubborn")
 }
 
-// check compares what there is with what somebody was told.
+// check compares the state with all confirmations.
 func (k *siege) check() {
 	k.t.Helper()
 	k.seen = requireNoHolesAfter(k.t, k.stage, k.seen)
@@ -154,7 +154,7 @@ func (k *siege) check() {
 	waitForThat(k.t, "end of what was left over", func() bool { return len(k.processes()) == live+2 }) // two sleep
 }
 
-// checkGiven: a kill of the orchestrator fails no task that an agent had, and counts no
+// checkGiven checks that a kill of the orchestrator fails no task of an agent and counts no
 // attempt.
 func (k *siege) checkGiven(task aTask) {
 	k.t.Helper()
@@ -163,7 +163,7 @@ func (k *siege) checkGiven(task aTask) {
 	require.LessOrEqual(k.t, task.Attempts, 1)
 }
 
-// checkPayloads looks at a few tasks whole.
+// checkPayloads compares the complete payloads of a few tasks.
 func (k *siege) checkPayloads(tasks []aTask) {
 	k.t.Helper()
 	for range min(5, len(tasks)) {
@@ -190,12 +190,12 @@ func (k *siege) checkQuestions() {
 	}
 }
 
-// question is what the asker asks, in each of its lives.
+// question returns the n-th question of the asker, the same in each of its runs.
 func question(n int) string {
 	return asking(fmt.Sprint("why-", n), "ask-user", fmt.Sprintf(`{"question":"why %d?","timeout":3600000}`, n)) + "\n"
 }
 
-// fight has everybody talk, and kills the orchestrator in the middle of it.
+// fight runs all agents, and kills the orchestrator in the middle.
 func (k *siege) fight() {
 	k.t.Helper()
 	var group sync.WaitGroup
@@ -209,7 +209,7 @@ func (k *siege) fight() {
 	for n := range k.round + 1 {
 		_, _ = io.WriteString(k.actors["asker"].conn, question(n))
 	}
-	if k.random.IntN(3) > 0 { // then the kill may come before the questions
+	if k.random.IntN(3) > 0 { // otherwise the kill may come before the questions
 		k.asked = nil
 		for _, q := range k.waitForQuestions(k.round + 1) {
 			k.asked = append(k.asked, q.ID)
@@ -225,7 +225,7 @@ func (k *siege) fight() {
 	group.Wait()
 }
 
-// submitAll submits until nobody listens.
+// submitAll submits tasks until the connection ends.
 func (k *siege) submitAll(a *actor) {
 	for n := range 500 {
 		name := fmt.Sprintf("%d-%s-%d", k.round, a.name, n)
@@ -237,7 +237,7 @@ func (k *siege) submitAll(a *actor) {
 	}
 }
 
-// work completes every second of the tasks that an agent is given.
+// work completes every second task of an agent.
 func work(a *actor, worked *atomic.Int64) {
 	seen := 0
 	for n := 0; ; {
@@ -251,7 +251,7 @@ func work(a *actor, worked *atomic.Int64) {
 				continue
 			}
 			if n++; n%4 == 0 {
-				continue // this one it keeps
+				continue // this one stays running
 			}
 			_, _ = io.WriteString(a.conn, asking("done-"+notice.TaskID, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{"by":%q}}`, notice.TaskID, a.name))+"\n")
 			worked.Add(1)
@@ -264,7 +264,7 @@ func work(a *actor, worked *atomic.Int64) {
 	}
 }
 
-// hear gathers what everybody was told in the life that has ended.
+// hear collects what all agents received in the last life.
 func (k *siege) hear() {
 	k.t.Helper()
 	for _, a := range k.actors {
@@ -281,7 +281,7 @@ func (k *siege) hear() {
 	}
 }
 
-// heed notes what one message promises.
+// heed records what one message confirms.
 func (k *siege) heed(m message) {
 	k.t.Helper()
 	var id string
@@ -303,8 +303,8 @@ func (k *siege) heed(m message) {
 	}
 }
 
-// askAgain has the asker's last run ask everything that its runs before have
-// asked: they are the same questions, and their answers come to it.
+// askAgain makes the last run of the asker repeat all questions of earlier runs. They are the
+// same questions, and it gets the answers.
 func (k *siege) askAgain() {
 	k.t.Helper()
 	a, open := k.actors["asker"], k.questions()
@@ -327,7 +327,7 @@ func (k *siege) askAgain() {
 	require.Empty(k.t, k.questions())
 }
 
-// reopen reads the record as anybody could.
+// reopen reads the record from outside.
 func (k *siege) reopen() {
 	k.t.Helper()
 	log, err := eventlog.Open(k.t.Context(), eventlog.Options{Path: filepath.Join(k.state(), "events.db"), ReadOnly: true})

@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire"
 )
 
-// Three hundred requests in one write: about a hundred are served, the others
-// refused, each exactly once, and each is in the audit. What is log is not
-// counted, and another agent does not notice.
+// Of three hundred requests in one write, about a hundred are served and the others refused.
+// Each has one answer and one audit line. Log lines are not counted, and other agents are not
+// affected.
 //
 // Rows: B-21, B-74, B-79, B-81, T-24.
 func TestWordsFlood(t *testing.T) {
@@ -70,7 +70,7 @@ func TestWordsFlood(t *testing.T) {
 	require.Equal(t, many-served, limited)
 }
 
-// Events beyond the limit are dropped, and counted for people.
+// Events over the rate limit are dropped, and people see their number.
 //
 // Rows: B-63, B-79, B-81, T-24.
 func TestWordsFloodOfEvents(t *testing.T) {
@@ -109,7 +109,7 @@ func TestWordsFloodOfEvents(t *testing.T) {
 	}
 }
 
-// The limit is the file's to choose.
+// The configuration sets the limit.
 //
 // Rows: B-79.
 func TestWordsOwnLimit(t *testing.T) {
@@ -131,8 +131,8 @@ func TestWordsOwnLimit(t *testing.T) {
 	h.stop()
 }
 
-// An agent that asks without reading the answers stands still by itself; when
-// it reads, it has them all.
+// An agent that sends requests without reading the answers blocks itself. When it reads, it gets
+// all answers.
 //
 // Rows: B-21, T-04.
 func TestWordsAskingWithoutReading(t *testing.T) {
@@ -173,7 +173,7 @@ exec cat >heard
 	h.stop()
 }
 
-// textLines are the whole lines of a file.
+// textLines returns the complete lines of a file.
 func (s *stage) textLines(name string) (lines []string) {
 	text, _ := os.ReadFile(s.path(name))
 	for line := range strings.Lines(string(text)) {

@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire"
 )
 
-// A request on stdout is answered on stdin; two in one write are two, one in
-// three writes is one.
+// A request on stdout is answered on stdin. Two requests in one write are two, and one in three
+// writes is one.
 //
 // Rows: B-01, B-02, B-03, B-17, B-21, B-24, T-01.
 func TestWordsChunkIsNoLine(t *testing.T) {
@@ -27,7 +27,7 @@ func TestWordsChunkIsNoLine(t *testing.T) {
 	line := asking("three", "query-agents", `{}`)
 	for _, part := range []string{line[:7], line[7:40], line[40:]} {
 		a.say(part)
-		h.status() // which takes long enough for the part to be read by itself, though nothing depends on it
+		h.status() // gives the part time to be read alone; the result does not depend on it
 	}
 	require.Empty(t, a.answers("three"), "there is no line yet")
 	a.say("\n")
@@ -40,8 +40,7 @@ func TestWordsChunkIsNoLine(t *testing.T) {
 	h.stop()
 }
 
-// A message may be as long as a line may be, and end the stream without a line
-// end.
+// A message may be as long as a line, and may be the unterminated end of the stream.
 //
 // Rows: B-02, B-09, B-10, T-01.
 func TestWordsLongAndLast(t *testing.T) {
@@ -60,7 +59,7 @@ func TestWordsLongAndLast(t *testing.T) {
 	h.stop()
 }
 
-// logLines are those that no dialect claims.
+// logLines are lines that are not messages of any protocol.
 var logLines = []string{
 	"hello", "{", "}", `{"level":"info","msg":"x"}`, `{"type":"info","message":"x"}`, "123", `"s"`, "[1]", "null", "true", "",
 	`[{"type":"request:get-task","id":"1"}]`, `{"TYPE":"request:query-agents","id":"1","timestamp":"` + noon + `"}`,
@@ -69,7 +68,7 @@ var logLines = []string{
 	"text before " + asking("1", "query-agents", "{}"), strings.TrimSuffix(asking("1", "query-agents", "{}"), "}"),
 }
 
-// What is no message is log, word for word, and nobody is answered.
+// Lines that are not messages are logged unchanged and get no answer.
 //
 // Rows: B-04, B-05, B-84, T-03.
 func TestWordsLog(t *testing.T) {
@@ -88,7 +87,7 @@ func TestWordsLog(t *testing.T) {
 	require.Equal(t, logLines, h.logged("a", ".out"))
 }
 
-// Bytes that are no text are log, and what follows them is heard.
+// Invalid UTF-8 is logged, and later messages are still read.
 //
 // Rows: B-09.
 func TestWordsBinary(t *testing.T) {
@@ -105,7 +104,7 @@ func TestWordsBinary(t *testing.T) {
 	require.Equal(t, bad, h.logged("a", ".out")[0])
 }
 
-// What an agent prints on stderr is log and never a message.
+// Lines on stderr are logged and are never messages.
 //
 // Rows: B-06.
 func TestWordsOnStderr(t *testing.T) {
@@ -125,7 +124,7 @@ agent "a" {
 	}
 }
 
-// An agent that knows nothing of messages works as it always did.
+// An agent that uses no messages works as without them.
 //
 // Rows: B-07.
 func TestWordsToNobody(t *testing.T) {
@@ -140,8 +139,7 @@ agent "a" {
 	require.Contains(t, s.events(wire.EventExited, "a")[0].Text, "exit 0")
 }
 
-// A task is announced to an agent that knows nothing of messages too: it may
-// only copy its stdin to a file.
+// Tasks are announced to every agent, even one that only copies its stdin to a file.
 //
 // Rows: B-08, B-70.
 func TestWordsToACopier(t *testing.T) {
@@ -170,7 +168,7 @@ agent "copier" {
 	require.Equal(t, "notify:shutdown", heardAs(t, lines[1]).Type)
 }
 
-// echoHCL has an agent that says everything back that it hears.
+// echoHCL is an agent that echoes its input.
 const echoHCL = `
 agent "echo" {
   command = ["cat"]
@@ -180,8 +178,8 @@ agent "echo" {
 }
 `
 
-// An agent that echoes what it is told starts no loop: what the orchestrator
-// says is never answered when it comes back.
+// An agent that echoes its input causes no loop: echoed messages of the orchestrator get no
+// answer.
 //
 // Rows: B-19, B-20, T-02.
 func TestWordsEcho(t *testing.T) {
@@ -211,8 +209,7 @@ func TestWordsEcho(t *testing.T) {
 	}
 }
 
-// On a terminal nothing of what is told comes back as said, and messages pass
-// both ways whole.
+// On a terminal, messages are not echoed back as output, and pass unchanged in both directions.
 //
 // Rows: T-05.
 func TestWordsOnATerminal(t *testing.T) {

@@ -20,18 +20,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Words: what agents, people and the orchestrator say to each other, on the
-// real program. The agents are puppets: processes like any other, whose stdout
-// says what the test says, byte for byte, and whose stdin the test reads.
+// Tests of messages between agents, people and the orchestrator, with the real program. The
+// agents are puppets: real processes whose stdout the test writes, byte for byte, and whose
+// stdin it reads.
 
-// theatre is a stage whose agents are puppets.
+// A theatre is a stage whose agents are puppets.
 type theatre struct {
 	*stage
 	doors map[string]*net.UnixListener
 }
 
-// troupe makes a theatre. A puppet's command in the configuration is
-// ["puppet", "NAME"], where NAME is where the test meets it.
+// troupe makes a theatre. The command of a puppet in the configuration is ["puppet", "NAME"],
+// where NAME is the socket of the test.
 func troupe(t *testing.T, hcl string, names ...string) *theatre {
 	t.Helper()
 	h := &theatre{stage: newStage(t, hcl), doors: make(map[string]*net.UnixListener)}
@@ -44,7 +44,7 @@ func troupe(t *testing.T, hcl string, names ...string) *theatre {
 	return h
 }
 
-// puppets is the configuration of puppets with the default role.
+// puppets returns the configuration of puppets with the default role.
 func puppets(names ...string) string {
 	hcl := quick
 	for _, name := range names {
@@ -53,7 +53,7 @@ func puppets(names ...string) string {
 	return hcl
 }
 
-// actor is one run of a puppet.
+// An actor is one run of a puppet.
 type actor struct {
 	t    *testing.T
 	name string
@@ -65,8 +65,8 @@ type actor struct {
 	mu      sync.Mutex
 	said    int // ids so far
 	heard   []string
-	read    []message     // of what was heard, as far as somebody has looked at it
-	changed chan struct{} // closed when more was heard, or the stream has ended
+	read    []message     // the decoded part of heard
+	changed chan struct{} // closed when there is a new line, or the stream has ended
 	ended   bool
 }
 
@@ -106,7 +106,7 @@ func (h *theatre) cast(names ...string) []*actor {
 	return all
 }
 
-// listen keeps the lines that come on the puppet's stdin.
+// listen stores the lines that arrive on the puppet's stdin.
 func (a *actor) listen() {
 	in := bufio.NewReaderSize(a.conn, 1<<20)
 	for {
@@ -125,14 +125,14 @@ func (a *actor) listen() {
 	}
 }
 
-// say prints bytes as they are.
+// say prints bytes unchanged.
 func (a *actor) say(text string) {
 	a.t.Helper()
 	_, err := io.WriteString(a.conn, text)
 	require.NoError(a.t, err)
 }
 
-// exit ends the puppet when all that it has said is printed.
+// exit ends the puppet after all its output is printed.
 func (a *actor) exit(code byte) {
 	a.t.Helper()
 	_, err := a.code.Write([]byte{code})
@@ -140,10 +140,10 @@ func (a *actor) exit(code byte) {
 	require.NoError(a.t, a.conn.CloseWrite())
 }
 
-// die is the end that nobody chooses.
+// die kills the puppet.
 func (a *actor) die() { require.NoError(a.t, syscall.Kill(a.pid, syscall.SIGKILL)) }
 
-// message is a line of the orchestrator's.
+// A message is a line from the orchestrator.
 type message struct {
 	Type          string          `json:"type"`
 	ID            string          `json:"id"`
@@ -154,7 +154,7 @@ type message struct {
 
 	keys    []string
 	line    string
-	request *string // that it answers; nil if none
+	request *string // the id that it answers; nil if none
 }
 
 // to reports whether a message answers a request.
@@ -166,7 +166,7 @@ type refusal struct {
 	Details map[string]any `json:"details"`
 }
 
-// all are the messages so far. Every line must be one.
+// all returns the messages so far. Every line must be a message.
 func (a *actor) all() []message {
 	a.t.Helper()
 	a.mu.Lock()
@@ -174,7 +174,7 @@ func (a *actor) all() []message {
 	return a.messages()
 }
 
-// messages reads what was heard since the last time. The caller has the lock.
+// messages decodes new lines and returns all messages. The caller holds the lock.
 func (a *actor) messages() []message {
 	a.t.Helper()
 	for _, line := range a.heard[len(a.read):] {
@@ -193,11 +193,12 @@ func heardAs(t *testing.T, line string) message {
 		m.keys = append(m.keys, key)
 	}
 	slices.Sort(m.keys)
-	_ = json.Unmarshal(m.CorrelationID, &m.request) // "undefined" is none
+	_ = json.Unmarshal(m.CorrelationID, &m.request) // "undefined" is not an id
 	return m
 }
 
-// look is what there is so far, what announces more, and whether there is none.
+// look returns the messages so far, a channel that is closed at the next change, and whether the
+// stream has ended.
 func (a *actor) look() (messages []message, changed <-chan struct{}, ended bool) {
 	a.t.Helper()
 	a.mu.Lock()
@@ -205,7 +206,7 @@ func (a *actor) look() (messages []message, changed <-chan struct{}, ended bool)
 	return a.messages(), a.changed, a.ended
 }
 
-// wait waits until a message is heard that fits, and returns the first.
+// wait waits for a message for which fits returns true, and returns the first.
 func (a *actor) wait(what string, fits func(*message) bool) message {
 	a.t.Helper()
 	late := time.After(patience)
@@ -232,7 +233,7 @@ func (a *actor) answer(id string) message {
 	return a.wait("answer to "+id, func(m *message) bool { return m.to(id) })
 }
 
-// answers are those to one request so far.
+// answers returns the answers to one request so far.
 func (a *actor) answers(id string) (found []message) {
 	a.t.Helper()
 	for _, m := range a.all() {
@@ -243,7 +244,7 @@ func (a *actor) answers(id string) (found []message) {
 	return found
 }
 
-// notices are the notifications of one kind so far.
+// notices returns the notices of one kind so far.
 func (a *actor) notices(kind string) (found []message) {
 	a.t.Helper()
 	for _, m := range a.all() {
@@ -256,7 +257,7 @@ func (a *actor) notices(kind string) (found []message) {
 
 const noon = "2026-11-21T14:00:00Z"
 
-// request says a request and returns its id.
+// request sends a request and returns its id.
 func (a *actor) request(operation, payload string) string {
 	a.t.Helper()
 	a.mu.Lock()
@@ -267,17 +268,17 @@ func (a *actor) request(operation, payload string) string {
 	return id
 }
 
-// asking spells a request.
+// asking returns a request.
 func asking(id, operation, payload string) string {
 	return fmt.Sprintf(`{"type":"request:%s","id":%q,"timestamp":"%s","payload":%s}`, operation, id, noon, payload)
 }
 
-// telling spells an event.
+// telling returns an event.
 func telling(id, name, payload string) string {
 	return fmt.Sprintf(`{"type":"event:%s","id":%q,"timestamp":"%s","payload":%s}`, name, id, noon, payload)
 }
 
-// granted asks and must be answered with yes; the payload is read into v.
+// granted sends a request that must succeed, and decodes the payload of the answer into v.
 func (a *actor) granted(v any, operation, payload string) message {
 	a.t.Helper()
 	m := a.answer(a.request(operation, payload))
@@ -289,7 +290,7 @@ func (a *actor) granted(v any, operation, payload string) message {
 	return m
 }
 
-// refused asks and must be answered with no.
+// refused sends a request that must be refused.
 func (a *actor) refused(code, operation, payload string) *refusal {
 	a.t.Helper()
 	m := a.answer(a.request(operation, payload))
@@ -298,14 +299,14 @@ func (a *actor) refused(code, operation, payload string) *refusal {
 	return m.Error
 }
 
-// quiet makes sure that all the puppet has said so far was heeded, by asking
-// something and waiting for the answer.
+// quiet waits until all earlier output of the puppet was processed. It sends a request and waits
+// for the answer.
 func (a *actor) quiet() {
 	a.t.Helper()
 	a.granted(nil, "query-agents", `{}`)
 }
 
-// aTask is a task as it is told.
+// aTask is a task as agents receive it.
 type aTask struct {
 	ID, Name, Type, Status, State, Error, Reason string
 	RequiredRole, AssignedTo                     *string
@@ -332,7 +333,7 @@ func (a *actor) task(id string) aTask {
 	return reply.Task
 }
 
-// assigned waits until the puppet is told of a task.
+// assigned waits until the puppet is notified of a task.
 func (a *actor) assigned(id string) message {
 	a.t.Helper()
 	return a.wait("notice of task "+id, func(m *message) bool {
@@ -340,7 +341,7 @@ func (a *actor) assigned(id string) message {
 	})
 }
 
-// door speaks to the orchestrator's socket.
+// door returns a client of the orchestrator's socket.
 func (s *stage) door() *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.state(), "api.sock"))
@@ -348,7 +349,7 @@ func (s *stage) door() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 30 * time.Second}
 }
 
-// operate asks for an operation at the API, as an operator or with a key.
+// operate sends a request to the API, as an operator or with a key.
 func (s *stage) operate(operation, payload string, key ...string) (status int, body []byte) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://orchestrator/api/v1/operations/"+operation, strings.NewReader(payload))
@@ -364,7 +365,7 @@ func (s *stage) operate(operation, payload string, key ...string) (status int, b
 	return answer.StatusCode, bytes.TrimSpace(body)
 }
 
-// operated must be answered with yes.
+// operated sends a request to the API that must succeed.
 func (s *stage) operated(v any, operation, payload string) {
 	s.t.Helper()
 	status, body := s.operate(operation, payload)

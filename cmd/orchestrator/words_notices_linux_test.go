@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
-// crowded lets puppets say as much as they like.
+// crowded removes the rate limit of puppets.
 const crowded = `
 protocol {
   rate  = 1000000
@@ -25,8 +25,8 @@ protocol {
 }
 `
 
-// A thousand notices and a thousand answers reach one agent at the same time,
-// from as many sides as there are: every line is whole, and each is there once.
+// A thousand notices and a thousand answers reach one agent at the same time, from many
+// goroutines. Every line is complete and arrives once.
 //
 // Rows: B-02, B-21, B-73, T-58.
 func TestWordsNeverInterleave(t *testing.T) {
@@ -86,15 +86,15 @@ agent "holder" {
 	h.stop()
 }
 
-// heardSoFar are the lines so far, as they are.
+// heardSoFar returns the unparsed lines so far.
 func (a *actor) heardSoFar() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.heard[:len(a.heard):len(a.heard)]
 }
 
-// An agent that never reads is felt by itself alone: it is told what there is
-// room for, and the others go on.
+// An agent that never reads affects only itself: it gets as many notices as fit, and others
+// continue.
 //
 // Rows: B-08, T-04.
 func TestWordsToTheDeaf(t *testing.T) {
@@ -129,10 +129,9 @@ agent "deaf" {
 	h.stop()
 }
 
-// Three agents are told of the end: one goes, one does not listen, and one
-// leaves a process behind that holds its stdout. All are told of the same
-// grace, the one that there is; the first is not signalled, the second is
-// killed, and nothing is waited for.
+// Three agents get the shutdown notice with the same grace. One exits, one ignores it, and one
+// leaves a process that holds its stdout open. The first gets no signal, the second is killed,
+// and the process left behind is ended at once.
 //
 // Rows: B-69, B-72, T-49.
 func TestWordsShutdown(t *testing.T) {
@@ -172,17 +171,17 @@ agent "leaves" {
 	}
 	h.waitForEvents(1, wire.EventStopped, "goes")
 	h.waitForEvents(1, wire.EventStopped, "leaves")
-	began := time.Now() // the signal has been taken by now
+	began := time.Now() // the signal was received before this
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
 	waitForThat(t, "the end of the echo", func() bool { return time.Since(began) > cli.SignalEcho })
-	h.signal(syscall.SIGTERM) // the grace of thirty seconds need not be waited for
+	h.signal(syscall.SIGTERM) // ends the wait for the grace of 30 s
 	require.Equal(t, cli.ExitTerminated, h.await())
 	require.Empty(t, h.processes())
 	require.Contains(t, h.events(wire.EventStopped, "stays")[0].Text, "had to be killed")
 }
 
-// names are the agents that run.
+// names returns the names of the running agents.
 func names(status wire.Status) (found []string) {
 	for _, view := range status.Agents {
 		if view.State.Live() {
@@ -192,13 +191,13 @@ func names(status wire.Status) (found []string) {
 	return found
 }
 
-// The grace is one for all, however many agents use it up.
+// All agents share one grace period, however many use it up.
 //
 // Rows: B-72, T-49.
 func TestWordsSharedGrace(t *testing.T) {
 	t.Parallel()
 	hcl := "orchestrator {\n  shutdown = \"1s\"\n}\n"
-	for i := range 40 { // of a second each it would be more than this test waits
+	for i := range 40 { // with a second for each, the test would time out
 		after := ""
 		if i > 0 {
 			after = fmt.Sprintf("  depends_on = [\"s%d\"]\n", i-1)
@@ -212,8 +211,7 @@ func TestWordsSharedGrace(t *testing.T) {
 	require.Contains(t, h.events(wire.EventDown, "")[0].Text, "40 had to be killed")
 }
 
-// What is said during the grace is heard, and tasks that are handed in then
-// count.
+// Messages during the grace period are processed, and completions in it count.
 //
 // Rows: B-57, B-72.
 func TestWordsDuringTheGrace(t *testing.T) {
@@ -243,8 +241,7 @@ agent "holder" {
 	require.Contains(t, string(h.events(wire.EventTaskDone, "")[0].Payload), "in time")
 }
 
-// An agent that is made with the library understands what it is told and is
-// understood.
+// An agent made with the SDK works with the real program.
 //
 // Rows: B-11, B-57.
 func TestWordsOfTheLibrary(t *testing.T) {
@@ -267,8 +264,8 @@ agent "labourer" {
 	require.Contains(t, h.events(wire.EventStopped, "labourer")[0].Text, "exit 0")
 }
 
-// The record is a table that anybody may read, and says in plain words what
-// became true, in the order in which it did.
+// The record is a table that other programs can read. Its events are plain text, in the order in
+// which they happened.
 func TestWordsEventsHaveNoHoles(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("boss")+holder("auto"), "boss", "holder")
@@ -288,7 +285,8 @@ func TestWordsEventsHaveNoHoles(t *testing.T) {
 	h.stop()
 }
 
-// requireNoHoles reads all events from the API and returns the last number.
+// requireNoHoles requires that the event numbers from the API have no gaps, and returns the last
+// one.
 func requireNoHoles(t *testing.T, s *stage) int64 {
 	t.Helper()
 	return requireNoHolesAfter(t, s, 0)

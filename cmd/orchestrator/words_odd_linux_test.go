@@ -12,10 +12,10 @@ import (
 	"orchestrator/wire"
 )
 
-// Agents that ask and do not stay, cannot hear, or are not to be understood.
+// Tests of agents that exit early, do not read, or do not use the protocol.
 
-// An agent that asks and is gone before it is answered troubles nobody, and what
-// it asked for is done.
+// A request of an agent that exits before the answer is still carried out, and affects no other
+// agent.
 //
 // Rows: B-10, T-04.
 func TestWordsAskAndGo(t *testing.T) {
@@ -42,8 +42,7 @@ done
 	h.stop()
 }
 
-// An agent that closes its stdin says so by that, and is told nothing; tasks go
-// to others.
+// An agent that has closed its stdin gets no notices, and tasks go to others.
 //
 // Rows: B-08, T-04.
 func TestWordsToOneWhoHasClosed(t *testing.T) {
@@ -59,7 +58,7 @@ agent "closed" {
 	all := h.cast("boss", "holder")
 	boss, held := all[0], all[1]
 	h.waitForLines(1, "closed")
-	for range 3 { // the first may be given to the other one
+	for range 3 { // the first may go to the other agent
 		task := boss.submit(toHold)
 		held.assigned(task.ID)
 		held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
@@ -69,8 +68,8 @@ agent "closed" {
 	h.stop()
 }
 
-// An agent without a stdin may ask, and is given nothing; one that is raw is not
-// understood at all.
+// An agent without stdin may send requests but gets no tasks. The output of a raw agent is only
+// logged.
 //
 // Rows: B-06, B-07, B-08.
 func TestWordsOfTheUnheard(t *testing.T) {
@@ -102,7 +101,7 @@ agent "raw" {
 	require.Empty(t, heard)
 }
 
-// An agent that stands still, by a signal, is told of its task when it goes on.
+// An agent that was stopped by SIGSTOP gets its task when it continues.
 //
 // Rows: B-08, T-04.
 func TestWordsToOneWhoStandsStill(t *testing.T) {
@@ -120,7 +119,7 @@ func TestWordsToOneWhoStandsStill(t *testing.T) {
 	h.stop()
 }
 
-// An agent that was stopped by a signal and has a task is not "running" for ever.
+// An agent that is stopped by a signal while it has a task is reported as stalled.
 func TestWordsFrozen(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("boss")+strings.Replace(holder("auto"), "  on_exit", "  health {\n    write_timeout = \"300ms\"\n  }\n  on_exit", 1), "boss", "holder")

@@ -12,10 +12,10 @@ import (
 	"orchestrator/wire"
 )
 
-// puppet is the agent's side: it is run with the name of a socket, on which
-// the test waits. What comes from there goes to stdout; what comes on stdin
-// goes back. When the test ends its half, a second connection tells the exit
-// code. The end of stdin ends the puppet, unless it is told to stay.
+// puppet is the agent's side. Its argument is a socket on which the test listens. Input from the
+// socket goes to stdout, and stdin goes to the socket. When the test closes its half, a second
+// connection provides the exit code. The end of stdin ends the puppet unless it has the argument
+// stays.
 func puppet() {
 	words, err := net.Dial("unix", os.Args[1])
 	if err != nil {
@@ -41,8 +41,7 @@ func puppet() {
 	os.Exit(int(last[0]))
 }
 
-// labourer is an agent made with the library for agents: the result of its
-// tasks is their payload.
+// labourer is an agent made with the SDK. The result of each task is its payload.
 func labourer() {
 	err := agents.Stdio().Work(context.Background(), func(_ context.Context, task wire.Task) (any, error) {
 		return task.Payload, nil

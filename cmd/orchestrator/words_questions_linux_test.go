@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// questions are those that wait for a person, as the API lists them.
+// questions returns the open questions from the API.
 func (s *stage) questions() []wire.Question {
 	s.t.Helper()
 	var list wire.QuestionList
@@ -32,8 +32,8 @@ func (s *stage) waitForQuestions(n int) []wire.Question {
 	return found
 }
 
-// An agent asks a person, who finds the question at the API, with its labels,
-// and chooses a value; nothing else is taken.
+// An agent asks a question. The API lists it with its labels, and accepts only one of its values
+// as the answer.
 //
 // Rows: B-58, B-59, B-61, B-62.
 func TestWordsAskAndAnswer(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWordsAskAndAnswer(t *testing.T) {
 	h.stop()
 }
 
-// The timeout of a question is its own, whatever the file says of requests.
+// A question uses its own timeout, not that of the file.
 //
 // Rows: B-60, T-07.
 func TestWordsOwnTimeout(t *testing.T) {
@@ -98,8 +98,7 @@ func TestWordsOwnTimeout(t *testing.T) {
 	h.stop()
 }
 
-// An event:question is seen by people, and may be answered; the agent does not
-// hear of it.
+// An event:question is listed for people, who may answer it. The agent does not get the answer.
 //
 // Rows: B-18, B-63, B-67.
 func TestWordsOpenQuestion(t *testing.T) {
@@ -119,8 +118,7 @@ func TestWordsOpenQuestion(t *testing.T) {
 	h.stop()
 }
 
-// A question cannot do anything to the screen of whoever reads it, and is kept
-// as it came.
+// The text of a question is escaped on the screen and stored unchanged.
 //
 // Rows: B-58, B-80.
 func TestWordsQuestionIsInert(t *testing.T) {
@@ -151,8 +149,8 @@ func TestWordsQuestionIsInert(t *testing.T) {
 	h.stop()
 }
 
-// A question outlives the run that asked it: when the next run asks the same
-// again, it is the same question, and the answer goes to who waits now.
+// A question is kept after its run ends. If the next run asks it again, it is the same question,
+// and the next run gets the answer.
 //
 // Rows: B-30, B-61.
 func TestWordsQuestionIsAskedAgain(t *testing.T) {
@@ -177,8 +175,7 @@ func TestWordsQuestionIsAskedAgain(t *testing.T) {
 	h.stop()
 }
 
-// A program that speaks with an agent's key at the API waits for its answer
-// there.
+// A program that uses an agent's key at the API gets its answer there.
 //
 // Rows: B-21, B-26, B-61, B-62.
 func TestWordsAskAtTheDoor(t *testing.T) {

@@ -14,10 +14,11 @@ import (
 	"orchestrator/wire"
 )
 
-// What was there before is there after: an ordered stop, a kill, and a kill of
-// one that has only begun to read what there was.
+// Tests that state is restored after an ordered stop, a kill, and a kill while the record is
+// read.
 
-// Killed again and again while it starts, it loses nothing and leaves nobody.
+// An orchestrator that is killed repeatedly during its start loses no data and leaves no
+// process.
 func TestWordsKilledAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
@@ -56,7 +57,7 @@ agent "other" {
 	s.up("--json")
 	s.waitForEvents(4, wire.EventStarted, "")
 	waitForThat(t, "end of what was left over", func() bool {
-		return len(s.processes()) == 4+3 // three of them sleep
+		return len(s.processes()) == 4+3 // three run sleep
 	})
 	requireNoHoles(t, s)
 	var list struct{ Tasks []aTask }
@@ -69,8 +70,8 @@ agent "other" {
 	s.stop()
 }
 
-// After an ordered stop everything goes on where it was: tasks wait for their
-// agents, questions for people, keys are known, and what was opaque still is.
+// After an ordered stop all state is restored: tasks wait for their agents and questions for
+// people, request keys are known, and opaque payloads are unchanged.
 //
 // Rows: B-30, B-46, B-53, B-61, T-48.
 func TestWordsAfterAStop(t *testing.T) {
@@ -112,7 +113,7 @@ func TestWordsAfterAStop(t *testing.T) {
 	h.stop()
 }
 
-// With nothing kept, everything works as long as the orchestrator lives.
+// With a store in memory, everything works until the orchestrator ends.
 func TestWordsInMemory(t *testing.T) {
 	t.Parallel()
 	h := troupe(t, puppets("boss")+holder("auto")+unkept, "boss", "holder")
@@ -129,8 +130,8 @@ func TestWordsInMemory(t *testing.T) {
 	h.stop()
 }
 
-// Every operation that is decided is at the API, says what is wrong with a
-// request as agents hear it, and is told apart by its status.
+// Every operation is available at the API. Its errors are those that agents get, and the HTTP
+// status tells them apart.
 //
 // Rows: B-54, B-62, B-74.
 func TestWordsAtTheDoor(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire"
 )
 
-// able is a puppet with a role and one capability.
+// able returns a puppet with a role and one capability.
 func able(name, role, capability string) string {
 	return fmt.Sprintf(`
 agent %[1]q {
@@ -24,7 +24,7 @@ agent %[1]q {
 `, name, role, capability)
 }
 
-// anAgent is an agent as others are told of it.
+// anAgent is an agent as other agents see it.
 type anAgent struct {
 	ID, Role, Status string
 	Capabilities     []string
@@ -41,8 +41,8 @@ func (a *actor) agents(filter string) (ids []string, found []anAgent) {
 	return ids, reply.Agents
 }
 
-// Agents are listed with all five keys, whatever is asked, and only those that
-// fit; a task that was given out shows.
+// query-agents returns only the agents that match, with all five keys. The current task is among
+// them.
 //
 // Rows: B-33, B-34, B-35, B-36, B-37, B-56, T-08.
 func TestWordsQueryAgents(t *testing.T) {
@@ -90,8 +90,7 @@ func (a *actor) tasks(filter string) (ids []string) {
 	return ids
 }
 
-// An agent sees its own tasks: those that it submitted and those that it was
-// given. Others' are not listed, and may not be looked at.
+// An agent can list and read only the tasks that it submitted or was assigned.
 //
 // Rows: B-38, B-39, B-40, B-41, B-42, B-54, B-55, B-77, T-22.
 func TestWordsOwnTasks(t *testing.T) {
@@ -126,7 +125,7 @@ func TestWordsOwnTasks(t *testing.T) {
 	h.stop()
 }
 
-// A task comes back as it was submitted, and its payload digit for digit.
+// A task is returned as it was submitted, with its payload unchanged.
 //
 // Rows: B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-51, B-52, B-53, T-48.
 func TestWordsSubmitAndGet(t *testing.T) {
@@ -153,15 +152,14 @@ func TestWordsSubmitAndGet(t *testing.T) {
 	require.Equal(t, `"completed"`, string(reply.Task["status"]))
 	a.granted(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, before.ID))
 	require.Equal(t, result, string(reply.Task["result"]))
-	// The log has it in the same words, but for the spaces between them.
+	// The event has the same JSON except for white space.
 	created := string(h.waitForEvents(2, wire.EventTaskCreated, "a")[1].Payload)
 	require.Contains(t, created, `"payload":`+strings.NewReplacer(": ", ":", ", ", ",", "[ ]", "[]").Replace(opaque))
 	h.stop()
 }
 
-// A task waits for those that it depends on, then for an agent with its role and
-// its capabilities, the urgent ones first; the agent is told, and says how it
-// ends.
+// A task waits for its dependencies and then for an agent with its role and capabilities. Urgent
+// tasks come first. The agent is notified and reports the outcome.
 //
 // Rows: B-47, B-48, B-49, B-50, B-53, B-56, B-57, B-70.
 func TestWordsDispatch(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundsOfAPattern checks the last accepted and the first refused size of each bound. Rows:
-// C-28, T-28.
+// TestBoundsOfAPattern checks the last accepted and the first refused size of each bound.
+//
+// Rows: C-28, T-28.
 func TestBoundsOfAPattern(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(n int) string

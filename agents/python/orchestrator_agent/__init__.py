@@ -1,23 +1,24 @@
-"""What an agent written in Python needs: it asks the orchestrator, tells it things, hears its notices
-and works at its tasks.
+"""The library for agents written in Python. An agent sends requests and events to the orchestrator,
+receives its notices, works on tasks, delegates work, does delegated work, and takes part in
+sessions.
 
-An agent speaks on its stdout and listens on its stdin, in lines that are JSON objects. A Connection
-takes both; from then on anything may be said at any time, from any thread:
+An agent writes JSON objects to stdout and reads them from stdin, one a line. A Connection takes
+both streams. From then on, any thread may send at any time:
 
     conn = Connection()
     conn.work(lambda job: {"success": True})
 
-Connection.ask is for questions, tell for events, which have no answer, news for notices, and work is the
-loop of an agent that does tasks. delegate asks another agent for work, and serve is the loop of an agent
-that does what others ask it for. open_session is an agent's place in a session, with the roles of a
-developer, a reviewer and an architect.
+Connection.ask sends a request, tell sends an event that has no answer, and news yields notices.
+work is the loop of an agent that does tasks. delegate asks another agent for work, and serve is the
+loop of an agent that does delegated work. open_session returns the agent's membership in a session,
+with the roles of a developer, a reviewer and an architect.
 
-Documents are dictionaries, as they stand on the line, with types for those who check types. Whole
-numbers are exact however large they are; others are floats.
+Documents are dictionaries with the keys of the protocol, and TypedDicts describe them for type
+checkers. Integers are exact; other numbers are floats.
 
-It gives an agent no more rights than any program has that prints lines. It handles no signals, asks
-again for nothing that a caller did not ask to be asked again, sets no time limits of its own, and runs
-nothing that a message asks it to run.
+The package gives an agent no more rights than a program that prints lines. It handles no signals
+and sets no time limits. It repeats only session messages, requests of its roles, and responses of
+serve, if they are refused for a limit. It runs no commands that a message contains.
 """
 
 from . import _documents, _errors, _sessiondocuments, _taskdocuments

@@ -1,13 +1,13 @@
-"""Messages of a session that are said again.
+"""Session messages that are sent again.
 
-One that was refused because there is too much of it just now had no effect, and may be taken later: it
-is said again, the same line. Until it is, what comes after it waits in the same lane:
+A message that was refused because of a rate limit or a full queue had no effect, so the same line
+is sent again. Until then, later messages wait in the same lane:
 
-    ""        the agent has said too much, so everything that it says in sessions waits
-    an agent  that one has not taken what it was sent before, so what is for it waits
+    ""        rate limit of the agent: all its session messages wait
+    an agent  full queue of that agent: messages to it wait
 
-No answer says that a message was taken. So a lane says some, and is silent for a while: if none of them
-was refused by then, more of them follow sooner, otherwise fewer, later.
+Delivered messages are not confirmed. So a lane sends a round of messages and pauses. If none is
+refused, the next round is larger and sooner, otherwise smaller and later.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from ._streams import Writer
 
 __all__ = ["Again"]
 
-PAUSE = 1.0  #: the orchestrator counts by the second
-LONG_PAUSE = 16.0  #: the longest between two rounds, but for a spread
-MOST_AGAIN = 64  #: how many are said again at a time
-TRIES = 10  #: how often one is said again
-LONGEST = 16 << 20  #: how much is kept to be said again, in bytes
-LATEST = 4096  #: likewise, in lines
+PAUSE = 1.0  #: the orchestrator counts requests per second
+LONG_PAUSE = 16.0  #: the longest pause between rounds, before jitter
+MOST_AGAIN = 64  #: messages in a round, at most
+TRIES = 10  #: how often a message is sent again
+LONGEST = 16 << 20  #: bytes of the lines that are kept
+LATEST = 4096  #: number of the lines that are kept
 
 
 class _Lane:
     def __init__(self) -> None:
-        self.held: List[Tuple[int, Sent, bytes]] = []  # in the order in which they were said first
+        self.held: List[Tuple[int, Sent, bytes]] = []  # ordered by place
         self.wait = PAUSE
         self.most = MOST_AGAIN
-        self.refused = False  # one of the last round
+        self.refused = False  # a message of the last round was refused
 
 
 class Again:
-    """Says again what was refused because there was too much."""
+    """Repeats session messages that were refused because of a rate limit or a full queue."""
 
     def __init__(self, writer: Writer) -> None:
-        self.over = threading.Event()  #: the stream has ended: no refusals arrive
+        self.over = threading.Event()  #: set when the stream has ended: no refusals arrive
         self._writer = writer
         self._changed = threading.Condition()
         self._lanes: Dict[str, _Lane] = {}
-        self._lines: "OrderedDict[str, bytes]" = OrderedDict()  # the latest that were written
+        self._lines: "OrderedDict[str, bytes]" = OrderedDict()  # the latest written lines, by message_id
         self._size = 0
         self._places = 0
 
     def keep(self, sent: Sent, line: bytes) -> None:
-        """Keeps the line of a message that is about to be written."""
+        """Stores the line of a message that is about to be written."""
         with self._changed:
             if not sent.place:
                 self._places += 1
@@ -67,8 +67,8 @@ class Again:
             self._size -= len(self._lines.popitem(last=False)[1])
 
     def later(self, sent: Sent, why: Undelivered) -> bool:
-        """Puts a refused message into its lane, and says whether it will be said again. It is called by
-        the thread that reads."""
+        """Queues a refused message in its lane and reports whether it will be sent again. Only the
+        reading thread calls it."""
         name = _lane_of(sent, why)
         if name is None:
             return False
@@ -76,7 +76,7 @@ class Again:
             line = self._lines.pop(sent.message_id, None)
             self._size -= len(line or b"")
             if sent.held:
-                return True  # it was refused twice, as it was said
+                return True  # refused twice, as it was sent twice
             if line is None or sent.tries == TRIES:
                 return False
             lane = self._lanes.get(name)
@@ -89,12 +89,12 @@ class Again:
             return True
 
     def _say(self, name: str, lane: _Lane) -> None:
-        """Says what is in a lane until there is nothing left. After the end of the stream the rest is
-        said once."""
+        """Sends the messages of a lane in rounds until none is left. After the end of the stream no
+        refusals arrive, so the rest is sent in one round."""
         begun, over = False, False
         try:
             while not over:
-                over = self._rest(PAUSE)  # by then, what was refused is back
+                over = self._rest(PAUSE)  # by then, refused messages are back
                 if begun:
                     more = self._slower(lane)
                     over = over or more > 0 and self._rest(more)
@@ -105,7 +105,7 @@ class Again:
                 if not said:
                     return
         except AgentError:
-            pass  # and nothing else can be said
+            pass  # and nothing else can be sent
         finally:
             with self._changed:
                 if self._lanes.get(name) is lane:
@@ -113,16 +113,15 @@ class Again:
                 self._changed.notify_all()
 
     def _rest(self, wait: float) -> bool:
-        """Waits for a while and a little longer, because agents that were refused together need not come
-        back together. Says whether the stream has ended, after which it does not wait long."""
+        """Waits for the given time plus some jitter, so that agents refused together do not return
+        together. Reports whether the stream has ended; it then returns soon."""
         if self.over.wait(wait * (1 + random.random() / 4)):
             threading.Event().wait(min(wait, PAUSE))
             return True
         return False
 
     def _slower(self, lane: _Lane) -> float:
-        """Lets a lane take its time when something of its last round was refused, and says how much
-        more."""
+        """Slows a lane down after a refusal and speeds it up otherwise. Returns the extra pause."""
         with self._changed:
             if lane.refused:
                 lane.wait, lane.most = min(2 * lane.wait, LONG_PAUSE), max(lane.most // 2, 1)
@@ -131,7 +130,7 @@ class Again:
             return lane.wait - PAUSE
 
     def _round(self, name: str, lane: _Lane, all: bool) -> List[bytes]:
-        """Takes what a lane says next. When that is nothing the lane is no more."""
+        """Takes the next messages of a lane. Removes an empty lane."""
         with self._changed:
             lane.refused = False
             many = len(lane.held) if all else min(len(lane.held), lane.most)
@@ -149,7 +148,7 @@ class Again:
         return "" not in self._lanes and to not in self._lanes
 
     def write_behind(self, to: str, spell: Callable[[], bytes], stop: Optional[Stop]) -> None:
-        """Writes a message that must not overtake those which are said again."""
+        """Writes a message that must not overtake messages to be sent again."""
         leave = stop.on_end(self._wake) if stop else None
         try:
             while True:
@@ -178,17 +177,17 @@ class Again:
             self._changed.notify_all()
 
     def all_said(self) -> None:
-        """Waits until nothing is to be said again: an agent that goes before takes it along."""
+        """Waits until every lane is empty. Messages still waiting when the agent exits are lost."""
         with self._changed:
             self._changed.wait_for(lambda: not self._lanes)
 
 
 class _Behind(Exception):
-    """Another message comes first."""
+    """Raised if other messages have to be written first."""
 
 
 def _lane_of(sent: Sent, why: Undelivered) -> Optional[str]:
-    """Where a refused message waits; None for one that is not to be said again."""
+    """Returns the lane of a refused message, or None if it is not to be sent again."""
     if why.reason == "rate_limited":
         return ""
     waiting = why.details.get("waiting")

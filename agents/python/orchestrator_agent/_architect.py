@@ -1,4 +1,5 @@
-"""The architect of a session: gives out tasks, has them reviewed, and revised until they are approved."""
+"""The architect of a session: assigns tasks, and has them reviewed and revised until they are
+approved."""
 
 from __future__ import annotations
 
@@ -23,17 +24,18 @@ __all__ = ["Architect", "Delivery"]
 
 @dataclass
 class Delivery:
-    """What came of an order, as far as it came."""
+    """The outcome of a delivered task."""
 
     task_id: str
     completion: Completion = field(default_factory=lambda: cast(Completion, {}))  #: the last one
-    review: ReviewResult = field(default_factory=lambda: cast(ReviewResult, {}))  #: likewise; {} for none
-    reviews: int = 0  #: how many there were
-    forced: bool = False  #: it was taken as it is, though the last review did not approve it
+    review: ReviewResult = field(default_factory=lambda: cast(ReviewResult, {}))  #: the last one; {} if there was none
+    reviews: int = 0  #: the number of reviews
+    forced: bool = False  #: accepted although the last review did not approve it
 
 
 class Architect(Role):
-    """Gives out tasks and has them reviewed. The verbs of the Session are in session."""
+    """Assigns tasks and has them reviewed. Its methods may be called from any thread. The session
+    attribute is the Session, which sends single messages."""
 
     def __init__(self, session: Session, hear: Optional[Callable[[Said], None]]) -> None:
         super().__init__(session.conn)
@@ -45,7 +47,7 @@ class Architect(Role):
 
     @property
     def stop(self) -> Stop:
-        """Says when the agent has to go."""
+        """Tells the architect to stop when the agent has to shut down."""
         return self._stop
 
     def run(self, do: "Callable[[Architect], Any]") -> Any:
@@ -60,8 +62,8 @@ class Architect(Role):
                 self._changed.wait_for(lambda: not self._running)
 
     def task(self, task_id: str) -> SessionTask:
-        """A task of the session, by its id, no matter which agent assigned it. One that no caller holds is forgotten
-        when there have been a few thousand others since."""
+        """Returns the task of the session with this id, no matter which agent assigned it. A task
+        that the caller no longer refers to is forgotten after a few thousand others."""
         with self._lock:
             task = self._tasks.get(task_id)
             if task is None:
@@ -70,7 +72,7 @@ class Architect(Role):
             return task
 
     def assign(self, developer: str, assignment: Assignment) -> SessionTask:
-        """Gives a task to a developer, and an id if it has none."""
+        """Assigns a task to a developer. Sets a new id if the task has none."""
         given: Dict[str, Any] = {"task_id": new_id(), **assignment.get("task", {})}
         task = self.task(given["task_id"])
         task._first = given.get("task_description", "")
@@ -85,13 +87,13 @@ class Architect(Role):
         review: Optional[ReviewRequest] = None,
         rename: Optional[Callable[[int], str]] = None,
     ) -> Delivery:
-        """Gives out a task, has it reviewed, and has it revised until it is approved. It returns then,
-        and when it was taken as it is because it had been reviewed often enough. Without a reviewer,
-        done is right. Rename gives the task a new id for an attempt, from the second on.
+        """Assigns a task, has it reviewed, and has it revised until it is approved. Also returns if
+        the session accepts the task because it has used up its reviews. Without a reviewer, a
+        completion is enough. rename returns the id of an attempt, from the second on.
 
-        It raises Incomplete or Rejected when its developer or its reviewer says so, Unreviewed when it
-        cannot be reviewed, Ended when it was aborted or is in the hands of people, and Undelivered when
-        something that had to be said was refused.
+        Raises Incomplete or Rejected if the developer or the reviewer says so, and Unreviewed if
+        the task cannot be reviewed. Raises Ended if the task was aborted or waits for a person, and
+        Undelivered if a required message was refused.
         """
         return self.deliver_task(self.assign(developer, assignment), reviewer, review, rename)
 
@@ -102,7 +104,8 @@ class Architect(Role):
         review: Optional[ReviewRequest] = None,
         rename: Optional[Callable[[int], str]] = None,
     ) -> Delivery:
-        """The same for a task that has been assigned, such as one on which the next one depends."""
+        """Like deliver, for a task that is already assigned, such as a dependency of the next
+        one."""
         delivery = Delivery(task.id)
         try:
             while self._attempt(task, reviewer, review, rename, delivery):
@@ -118,7 +121,7 @@ class Architect(Role):
         self, task: SessionTask, reviewer: Optional[str], review: Optional[ReviewRequest],
         rename: Optional[Callable[[int], str]], delivery: Delivery,
     ) -> bool:
-        """Is a completion and its review. It says whether there is to be another."""
+        """Waits for a completion and its review. Reports whether another attempt follows."""
         delivery.completion = task.completion()
         status = delivery.completion.get("status")
         if status == "failed" or not reviewer and status != "completed":
@@ -137,13 +140,13 @@ class Architect(Role):
         return True
 
     def abort_session(self, to: AgentID, reason: str) -> None:
-        """Ends the session for all its members. One has to be told: any of them."""
+        """Ends the session for all its members. The message may go to any one of them."""
         self.session.abort(to, {"scope": "session", "reason": reason})
 
-    # What is heard.
+    # Receiving.
 
     def _listen(self) -> None:
-        """Brings what is said to the caller that waits for it."""
+        """Passes session messages and notices to the tasks that wait for them."""
         for event in self._conn._inbox.events(self._stop):
             if event.notice:
                 self._noticed(event.notice)
@@ -170,10 +173,10 @@ class Architect(Role):
         elif said.message_type == "feedback" and body.get("related_task_id") and body["action_required"] and said.reply_to:
             self.task(body["related_task_id"])._put(Tiding(feedback=body, answers=said.reply_to))
 
-    # What became of a task.
+    # The state of a task.
 
     def ended(self, task: str, why: str) -> Optional[Ended]:
-        """Looks at a task, and is None when it goes on."""
+        """Asks for the state of a task. Returns None if the task goes on."""
         payload: Dict[str, Any] = {"task_id": task, "limit": 1}
         if self.session.identity.session:
             payload["session_id"] = self.session.identity.session
@@ -191,24 +194,24 @@ class Architect(Role):
         return None
 
     def _may_revise(self, task: str) -> None:
-        """Raises Ended when the session has taken a task out of the architect's hands, because it was
-        reviewed as often as it may be."""
+        """Raises Ended if the session has ended the task or passed it to a person, because its
+        reviews are used up."""
         try:
             ended = self.ended(task, "")
         except Refused:
-            return  # then the session says it when the task is assigned
+            return  # the refusal of the assignment will say so
         if ended:
             raise ended
 
     def _settled(self, task: str, error: AgentError) -> None:
-        """What became of a task that was reviewed, when it cannot be revised any more: it is for the
-        session to say what happens to one that was reviewed too often."""
+        """Raises the final error of a reviewed task that cannot be revised. Returns if the session
+        has marked the task as done, as its on_max setting may require."""
         ended: Optional[Ended] = error if isinstance(error, Ended) else None
         if isinstance(error, Undelivered) and error.reason in ("task_id_taken", "iterations_used_up"):
             try:
                 ended = self.ended(task, error.message)
             except AgentError:
-                pass  # the refusal is all there is
+                pass  # then the refusal is raised
         if ended is None:
             raise error
         if ended.state != "done":

@@ -1,4 +1,4 @@
-"""What the agent is asked to do, and was not taken yet."""
+"""Items that the orchestrator asks of the agent, queued until serve takes them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Asked", "Hatch"]
 
 REQUEST, REFUSED, LEAVE = "request", "refused", "leave"
 
-#: How much is kept while no function serves, and how much of it in bytes.
+#: Bounds of the queue while no serve runs: the number of items, and the bytes of their lines.
 MOST, LARGEST = 1000, 8 << 20
 
 
 @dataclass(frozen=True)
 class Asked:
-    """To do something, or something about what was asked before; or it is told that what it has said is
-    refused, or that it is to go."""
+    """One item asked of an agent that serves: a task request, an act on a task, a refusal of a
+    message of the agent, or a request to shut down."""
 
     kind: str  #: request, one of ACTS, refused or leave
     task: str = ""
@@ -34,12 +34,12 @@ class Asked:
     size: int = 0  #: of the line
 
     def like(self, before: Optional[str]) -> bool:
-        """Whether one that comes right after another about the same task asks for nothing more."""
+        """Reports whether the item asks for nothing beyond the previous one about the same task."""
         return self.kind == before and self.kind in (REQUEST, STATUS, LEAVE)
 
     @property
     def request(self) -> TaskRequest:
-        """What is not said in it is not there."""
+        """The task request, without members that are null or duplicate."""
         return cast(TaskRequest, {
             key: {name: each for name, each in value.items() if each is not None}
             if key in ("context", "routing", "observability") else value
@@ -48,21 +48,21 @@ class Asked:
 
 
 class Hatch:
-    """Where what is asked waits for the function that serves. The thread that reads puts it in."""
+    """The queue of the items asked of the agent. The reading thread fills it; serve empties it."""
 
     def __init__(self, tell: Callable[[Callable[[], int]], None]) -> None:
         self._changed = threading.Condition()
         self._asked: Deque[Asked] = deque()
-        self._latest: Dict[str, Asked] = {}  # of those, by task
+        self._latest: Dict[str, Asked] = {}  # the latest queued item of each task
         self._size = 0
-        self._dropped = 0  # and not told
-        self._tell = tell  # how many were dropped, after a while
+        self._dropped = 0  # items dropped and not yet logged
+        self._tell = tell  # logs the number of dropped items, after a pause
         self._over = False
-        self._serving = 0  # how many serve
+        self._serving = 0  # the number of calls of serve
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Around serving."""
+        """Returns a context in which serve runs."""
         with self._changed:
             self._serving += 1
         try:
@@ -72,13 +72,13 @@ class Hatch:
                 self._serving -= 1
 
     def protest(self, task: str, why: Refused) -> None:
-        """Takes a refusal for which no caller waits, while a function serves. It may be about a
+        """Queues a refusal that no caller waits for, if serve runs. The refusal may be about a
         response."""
         if self._serving:
             self._put(Asked(REFUSED, task, refused=why))
 
     def hand(self, message: Dict[str, Any], size: int) -> None:
-        """Takes a message for what it is."""
+        """Queues a message that is a task request or an act on one."""
         kind = message["type"]
         if kind in ACTS:
             if not act_problem(message):
@@ -87,13 +87,13 @@ class Hatch:
             self._put(Asked(REQUEST, message["id"], message, size=size))
 
     def leave(self) -> None:
-        """Says that the agent is to go."""
+        """Queues the request to shut down."""
         self._put(Asked(LEAVE))
 
     def _put(self, asked: Asked) -> None:
-        """There are no more requests than tasks that the agent may have, and one that is asked again and
-        again how it does says it once. As long as no function serves, what is asked makes room for what comes
-        after it."""
+        """Queues an item. The agent never has more requests than tasks that it may hold, and
+        repeated status queries are queued once. While no serve runs, the oldest items are dropped
+        to bound the queue."""
         with self._changed:
             before = self._latest.get(asked.task)
             if not asked.like(before.kind if before else None):
@@ -105,7 +105,8 @@ class Hatch:
                 self._changed.notify_all()
 
     def _drop(self) -> None:
-        """Forgets the oldest of what is asked, but not that the agent is to go."""
+        """Drops the oldest item that is not a shutdown. The first drop starts a thread that logs
+        the count."""
         oldest = next(each for each in self._asked if each.kind != LEAVE)
         self._asked.remove(oldest)
         self._taken(oldest)
@@ -114,7 +115,7 @@ class Hatch:
             threading.Thread(target=self._tell, args=(self._count,), name="dropped", daemon=True).start()
 
     def _count(self) -> int:
-        """How many were dropped, of which is told now."""
+        """Returns the number of dropped items and resets it."""
         with self._changed:
             dropped, self._dropped = self._dropped, 0
             return dropped
@@ -130,7 +131,8 @@ class Hatch:
             self._changed.notify_all()
 
     def all(self, stop: Stop) -> Iterator[Asked]:
-        """What is asked, in order. It ends at the stop, and with the stream when all is taken."""
+        """Iterates over the items in order. Ends when stop is set, or when the stream has ended and
+        all items are taken."""
         leave = stop.on_end(self._wake)
         try:
             while True:

@@ -1,4 +1,4 @@
-"""The connection of an agent with its orchestrator."""
+"""The connection of an agent to its orchestrator."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from ._work import Do, MailReader, Planner, Worker
 
 __all__ = ["Connection"]
 
-#: How long one waits who has asked too much: the orchestrator counts by the second.
+#: The wait before a request over the rate limit is repeated. The orchestrator counts requests per
+#: second.
 PAUSE = 1.0
 
 _Reply = Union[Dict[str, Any], BaseException]
 
 
 class Connection(Verbs):
-    """An agent's connection with its orchestrator. All its methods may be called at the same time,
-    from any thread.
+    """An agent's connection to its orchestrator. Its methods may be called from any thread at the
+    same time.
 
-    Without streams it takes the agent's stdin and stdout for itself: print() writes to stderr from
-    then on. Streams that are given are binary; they stay the caller's.
+    Without streams it takes the agent's stdin and stdout: print() writes to stderr from then on.
+    Given streams must be binary; they remain the caller's.
     """
 
     def __init__(self, reader: Optional[BinaryIO] = None, writer: Optional[BinaryIO] = None) -> None:
@@ -57,16 +58,18 @@ class Connection(Verbs):
         self._listener = threading.Thread(target=self._listen, args=(reader,), name="orchestrator", daemon=True)
         self._listener.start()
 
-    # Asking.
+    # Requests.
 
     def ask(
         self, operation: str, payload: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None
     ) -> Dict[str, Any]:
-        """Asks for an operation, such as "get-task", and waits for its answer: the payload of it.
+        """Sends a request for an operation, such as "get-task", waits for the answer, and returns
+        its payload.
 
-        A request that is refused raises Refused, one that cannot be said Unsaid. After so many
-        seconds it is a TimeoutError, and an answer that comes later is passed over. When the stream
-        ends first it is Unasked or Unanswered. A question of a handler ends when its task does.
+        Raises Refused if the orchestrator refuses the request, and Unsaid if the request is
+        invalid. Raises TimeoutError after timeout seconds; a late answer is discarded. Raises
+        Unasked or Unanswered if the stream ends first. A request of a handler ends when the handler
+        has to stop.
         """
         return self._ask(operation, payload, current_stop(), timeout)
 
@@ -98,8 +101,8 @@ class Connection(Verbs):
         return reply
 
     def _ask_patiently(self, operation: str, payload: Optional[Mapping[str, Any]], stop: Optional[Stop]) -> Dict[str, Any]:
-        """Asks for what must not get lost because the agent has said too much of other things: a
-        request over the limit had no effect, and is asked again."""
+        """Like _ask, for requests that must not be lost to the rate limit. A request over the limit
+        has had no effect, so it is repeated."""
         while True:
             try:
                 return self._ask(operation, payload, stop)
@@ -112,8 +115,8 @@ class Connection(Verbs):
                 stop.check()
 
     def _settle(self, operation: str, payload: Mapping[str, Any]) -> None:
-        """Asks for what must be heard even when no answer comes any more: after the end of the stream
-        the orchestrator still listens, for as long as it grants the agent."""
+        """Asks for an operation even if the stream has ended. The orchestrator still reads the
+        agent's output then, until its time to stop is up, but sends no answers."""
         try:
             self._ask_patiently(operation, payload, None)
         except Unasked:
@@ -122,42 +125,42 @@ class Connection(Verbs):
         except Unanswered:
             pass
 
-    # Telling.
+    # Events.
 
     def tell(self, event: str, payload: Optional[Mapping[str, Any]] = None) -> None:
-        """Tells of an event, such as "progress". There is no answer: what is wrong with an event of the
-        protocol is raised as Unsaid, because the orchestrator would pass over it in silence."""
+        """Sends an event, such as "progress". Events have no answer, so tell itself validates those
+        of the protocol and raises Unsaid. The orchestrator would ignore an invalid one."""
         check_event(event, payload)
         _, line = message_line("event:" + event, payload)
         self._writer.write(lambda: line)
 
     def progress(self, task_id: str, fraction: float, message: Optional[str] = None) -> None:
-        """Tells how much of a task is done, from 0 to 1. It ends nothing."""
+        """Reports how much of a task is done, from 0 to 1. It does not complete the task."""
         self.tell("progress", without_none(taskId=task_id, progress=fraction, message=message or None))
 
     def log(self, level: str, message: str, context: Optional[Mapping[str, Any]] = None) -> None:
-        """Writes into the agent's log, at the level info, warn or error."""
+        """Writes to the agent's log, at level info, warn or error."""
         self.tell("log", without_none(level=level, message=message, context=context))
 
     def trouble(self, error: Union[str, BaseException], task_id: Optional[str] = None, recoverable: bool = True) -> None:
-        """Tells of an error at work. One from which there is no recovery fails the task."""
+        """Reports an error. An error that is not recoverable fails the task."""
         self.tell("error", without_none(taskId=task_id or None, error=str(error), recoverable=recoverable))
 
     def wonder(self, question: str, context: Optional[Mapping[str, Any]] = None) -> None:
         """Shows people a question without waiting for an answer."""
         self.tell("question", without_none(question=question, context=context))
 
-    # Hearing.
+    # Receiving.
 
     def news(self, timeout: Optional[float] = None) -> Iterator[Notice]:
-        """The notices, in order, from the first one on. It ends when the stream has ended and all is
-        taken, or when nothing comes for so many seconds. Each notice goes to one taker, and work and
-        the roles of a session are some."""
+        """Iterates over all notices in order, including those that arrived before the call. Ends
+        when the stream has ended and all notices are taken, or when none arrives within timeout
+        seconds. Each notice goes to one caller; work and the session roles take them, too."""
         return self._inbox.news(None, timeout)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Waits until the orchestrator will say nothing more; says whether it is so far. It raises
-        what kept the stream from being read."""
+        """Waits until the orchestrator's stream has ended, and reports whether it has. Raises the
+        read error if reading failed."""
         self._listener.join(timeout)
         if self._listener.is_alive():
             return False
@@ -165,7 +168,7 @@ class Connection(Verbs):
             raise self._inbox.failure()
         return True
 
-    # Working.
+    # Tasks.
 
     def work(
         self,
@@ -175,22 +178,22 @@ class Connection(Verbs):
         mail: Optional[MailReader] = None,
         beat: Optional[float] = None,
     ) -> None:
-        """Does tasks as they are assigned to the agent, until it is to shut down or the stream ends;
-        then it waits for the handlers and returns.
+        """Does assigned tasks, each in its own thread, until the agent is told to shut down or the
+        stream ends. Then it waits for the handlers and returns.
 
-        What a handler returns completes its task, an exception fails it. A task that was cancelled is
-        not reported. Neither is one that the handler gave up because the agent has to go, by letting
-        Stopped through; then it raises Unfinished at the end, and an agent that ends well in spite of
-        it would say that its tasks are done.
+        The return value of a handler completes its task; an exception fails it. A cancelled task is
+        not reported. At a shutdown, a handler may give up by not catching Stopped. Its task is not
+        reported either, and work then raises Unfinished. The agent must exit with a failure,
+        because a successful exit may complete its task.
 
-        A planner says how a task will be done, when a person wants to know that first. It is called
-        again when the plan is sent back. A reader deals with the agent's mail, one message at a time:
-        when it returns, the message is acknowledged; when it fails, GO is told first. Heartbeats are
-        sent with it, every so many seconds, or as often as the orchestrator says.
+        plan returns a plan for a task, if a person has to approve it. It is called again when the
+        plan is sent back. mail handles one message at a time. The message is acknowledged when mail
+        returns; if mail fails, GO is notified first. With mail, the agent also sends heartbeats,
+        every beat seconds or at the orchestrator's interval.
         """
         Worker(self, do, plan, mail, beat).run()
 
-    # Delegating, and doing what is delegated.
+    # Delegation.
 
     def delegate(
         self,
@@ -203,63 +206,66 @@ class Connection(Verbs):
         routing: Optional[TaskRouting] = None,
         observability: Optional[TaskTrace] = None,
     ) -> Delegation:
-        """Asks another agent for work: the target, or one that can do what the type says. Which agent it
-        comes the orchestrator says. The id is a new UUID, unless one is given; asking once more with the
-        same one, after a restart perhaps, asks for the same work.
+        """Asks another agent for work: the target, or any agent that offers the type. The
+        orchestrator fills in the source. The default id is a new UUID. Repeating a request with the
+        same id, perhaps after a restart, asks for the same work.
 
-        It returns when the request is written. What becomes of it is in the Delegation: that the request
-        was refused, too. What cannot be said is raised as Unsaid.
+        Returns when the request is written. The Delegation reports what follows, even that the
+        request was refused. Raises Unsaid if the request is invalid.
         """
         return self._delegations.ask(request_of(type, payload, target, id, context, routing, observability))
 
     def serve(self, skills: Mapping[str, Skill], *, agent: str = "", capacity: Optional[int] = None) -> None:
-        """Does what others delegate to the agent, until it is to shut down or the stream ends; then it
-        waits for the skills and returns. A skill is called for each request of its type, in a thread of
-        its own; what the agent has no skill for fails with CAPABILITY_NOT_FOUND.
+        """Does the jobs that others delegate to the agent, until the agent is told to shut down or
+        the stream ends. Then it waits for the skills and returns. A skill is called for each
+        request of its type, in its own thread. A job without a skill fails with
+        CAPABILITY_NOT_FOUND.
 
-        Each job comes to one final response. What a skill returns completes it: any value, and None is
-        an empty object. A Fault says why it failed; any other exception is an INTERNAL_ERROR that
-        another try does not mend. A question how a job stands is answered at once, and when it is over
-        gets its final response once more. So does a request for the same again, unless it was
-        cancelled or failed so that another try may go well: then it is done again.
+        Each job gets one final response. The return value of a skill completes the job: any value,
+        where None becomes an empty object. A Fault fails it as that fault, any other exception as
+        an INTERNAL_ERROR that is not recoverable. serve answers status queries at once, and those
+        about a finished job with its final response. It answers a repeated request in the same way.
+        If the job was cancelled, or failed with a recoverable fault, a repeated request does it
+        again.
 
-        A job that is cancelled is over at once, and what its skill returns is dropped. Of one that the
-        skill gave up because the agent has to go, by letting Stopped through, nothing is said by itself,
-        nor of one that has not begun: then it raises Unfinished at the end, as work does. Until the last
-        skill has returned requests are answered, and a job may be cancelled.
+        A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a
+        skill may give up by not catching Stopped. Such jobs, and jobs that have not begun, are not
+        reported; serve then raises Unfinished, as work does. Until the last skill has returned,
+        serve answers requests and accepts cancellations.
 
-        The capacity is how many jobs are done at a time, with no bound unless one is given; the others
-        wait. One that waits itself, for input or for what it has delegated, makes room for another one.
-        The agent is who it is, as its responses say: $ORC_AGENT_ID when it is "".
+        capacity is the number of jobs done at a time, without a limit if None; further jobs wait. A
+        job that waits for input or for delegated work gives up its place meanwhile. agent is the
+        agent's name in its responses; "" means $ORC_AGENT_ID.
 
-        What is asked before a function serves waits for that, the latest thousand as far as 8 MiB go; what
-        is dropped is counted in the log. It takes no notices, so work, news or the roles of a session may
-        go on beside it. There is one serve at a time.
+        Requests that arrive before serve is called are queued, up to a thousand and 8 MiB. Dropped
+        ones are counted in the log. serve consumes no notices, so work, news or a session role may
+        run beside it. Only one serve may run at a time.
         """
         self._inbox.serves()
         with self._hatch.serving():
             Server(self, skills, agent, capacity).run()
 
     def _tell_dropped(self, count: Callable[[], int]) -> None:
-        """Tells after a while how much was dropped by then of what was asked."""
+        """Logs, after a pause, how many items were dropped."""
         self._again._rest(PAUSE)
         try:
             self.log("warn", f"{count()} of the messages that ask this agent for work were dropped: the agent does not serve")
         except Torn:
-            pass  # which shows in what is said next
+            pass  # the broken stream shows in the next write
 
     def open_session(self, agent: str = "", type: str = "", session: str = "") -> Session:
-        """The agent's place in a session. What is "" is $ORC_AGENT_ID, $ORC_SESSION_TYPE and
-        $ORC_SESSION, as the orchestrator has set them for the agents that it starts."""
+        """Returns the agent's membership in a session. Empty arguments default to $ORC_AGENT_ID,
+        $ORC_SESSION_TYPE and $ORC_SESSION, which the orchestrator sets for the agents that it
+        starts."""
         return Session(self, identity(agent, type, session))
 
     def talk(self, timeout: Optional[float] = None) -> Iterator[Said]:
-        """What the others of a session say to the agent, in order, from the first message on and each
-        once. It ends as news does. Each message goes to one taker: the roles of a Session take them,
+        """Iterates over the session messages for the agent, in order, from the first one and each
+        once. Ends as news does. Each message goes to one caller; the roles of a Session take them,
         too."""
         return self._inbox.talk(None, timeout)
 
-    # Reading, which waits for nothing but the stream.
+    # Reading. Nothing but the stream blocks it.
 
     def _listen(self, stream: BinaryIO) -> None:
         lines, read = Lines(), reading(stream)
@@ -284,7 +290,7 @@ class Connection(Verbs):
             call.put(Unanswered() if isinstance(why, Closed) else why)
 
     def _hear(self, line: bytes) -> None:
-        """Takes a line for what it is."""
+        """Dispatches a line by its kind."""
         message = read_line(line) if line.lstrip()[:1] == b"{" else None
         if message is None:
             return
@@ -311,7 +317,8 @@ class Connection(Verbs):
             self._delegations.responded(message, len(line))
 
     def _answered(self, message: Dict[str, Any], reply: _Reply) -> bool:
-        """Brings an answer to the caller that waits for it. A second one and one that is late find none."""
+        """Passes an answer to the caller that waits for it. Reports whether there was one:
+        duplicate and late answers have none."""
         name = _member(message, "correlationId", str)
         with self._lock:
             call = self._waiting.pop(name, None) if self._waiting and isinstance(name, str) else None
@@ -320,7 +327,8 @@ class Connection(Verbs):
         return call is not None
 
     def _refused(self, message: Dict[str, Any], error: Optional[Dict[str, Any]]) -> None:
-        """Brings a no to the caller that said what is refused: a request, or a message of a session."""
+        """Passes a refusal to the caller whose message was refused: a request, a session message or
+        an act on delegated work."""
         code, text, details = (error or {}).get("code"), (error or {}).get("message"), (error or {}).get("details")
         if not isinstance(code, str) or not code or not isinstance(text, (str, type(None))):
             code, text, details = "INTERNAL_ERROR", "refused, without a word that could be understood", error
@@ -342,6 +350,7 @@ _WRONG: Any = object()
 
 
 def _member(message: Dict[str, Any], key: str, kind: type) -> Any:
-    """A member, None when it is missing or null, _WRONG when it is something else."""
+    """Returns a member of a message: None if it is missing or null, _WRONG if it has another
+    type."""
     value = message.get(key)
     return value if value is None or isinstance(value, kind) else _WRONG

@@ -1,4 +1,4 @@
-"""What all roles have in common: threads that are waited for, trouble that is told, and an end."""
+"""Common parts of all roles: threads that are waited for, error reports, and the end."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ __all__ = ["GivenUp", "Role", "gave_up", "off", "spoken"]
 
 
 class GivenUp(Exception):
-    """Says that something was left unfinished, because the agent has to go."""
+    """Raised when work is left unfinished because the agent has to shut down."""
 
 
 def gave_up(stop: Stop, error: Optional[BaseException]) -> bool:
-    """Says whether an error means no more than that the agent has to go. The end of the stream may
-    show in a question before the notice was heeded."""
+    """Reports whether an error only means that the agent has to shut down. A request may fail at
+    the end of the stream before the shutdown notice is processed."""
     return isinstance(error, (Unasked, Unanswered)) or stop.is_set() and isinstance(error, Stopped)
 
 
 def off(stop: Stop) -> bool:
-    """Tells whether no caller wants to know any more what came of something."""
+    """Reports whether the work was cancelled or replaced, so that no caller waits for its
+    outcome."""
     return isinstance(stop.cause, (Cancelled, Replaced))
 
 
 def spoken(error: BaseException) -> str:
-    """What an error says, in words. Something must be said."""
+    """Returns the text of an error, which is never empty."""
     text, name = str(error), type(error).__name__
     if isinstance(error, KeyError):
         return f"{name}: {text}"
@@ -45,13 +46,14 @@ def spoken(error: BaseException) -> str:
 
 
 def shown(error: BaseException) -> None:
-    """Shows on stderr where a function of the agent's author failed, if that was not by intent."""
+    """Prints the traceback of a function of the agent's author to stderr, unless it failed on
+    purpose."""
     if not isinstance(error, (Failed, Fatal, Fault, Stopped, WorkCancelled)):
         traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
 
 
 class Role:
-    """Something that an agent does until it has to go."""
+    """A loop of an agent that runs until the agent has to shut down."""
 
     def __init__(self, conn: "Connection") -> None:
         self._conn = conn
@@ -61,7 +63,7 @@ class Role:
         self._unfinished = 0
 
     def _go(self, do: Callable[[], None], name: str) -> None:
-        """Does something in a thread of its own, for which _conclude waits."""
+        """Runs a function in its own thread, which _conclude waits for."""
 
         def run() -> None:
             try:
@@ -78,14 +80,14 @@ class Role:
             self._running.add(thread)
         try:
             thread.start()
-        except RuntimeError:  # there are too many
+        except RuntimeError:  # too many threads
             with self._changed:
                 self._running.discard(thread)
             raise
 
     def _conclude(self, ending: AgentError) -> None:
-        """Waits for everything, and raises what there is to say at the end."""
-        self._stop.end(ending)  # which is why there is nothing more, if nothing else was
+        """Waits for all threads, and raises the error of the loop if there is one."""
+        self._stop.end(ending)  # unless it has ended before, for another reason
         with self._changed:
             self._changed.wait_for(lambda: not self._running)
         cause = self._stop.cause
@@ -99,8 +101,7 @@ class Role:
             self._unfinished += 1
 
     def _troubled(self, error: Optional[BaseException]) -> None:
-        """Tells what went wrong, if something did. The rest goes on, unless nothing can be said any
-        more."""
+        """Logs an error, if there is one. Stops the loop only if writing has failed."""
         if error is None:
             return
         try:

@@ -23,44 +23,44 @@ __all__ = ["Delegated"]
 
 
 class Question:
-    """What a job asks, and what it was told."""
+    """A question of a job, and its outcome."""
 
     def __init__(self, text: str, options: List[Option]) -> None:
         self.text = text
         self.options = options
-        self.settled = False  # there is input, or it was refused
+        self.settled = False  # answered or refused
         self.input: Any = None
         self.refused: Optional[Refused] = None
-        self.tries = 0  # how often it was refused because there was too much
+        self.tries = 0  # how often it was refused for the rate limit
 
 
 class Delegated:
-    """A job that was delegated to the agent, for the skill that does it. Its methods may be called at
-    the same time, from any thread, and say nothing more when the job is over."""
+    """A job that was delegated to the agent, for the skill that does it. Its methods may be called
+    from any thread at the same time. They send nothing after the job is over."""
 
     def __init__(self, server: "Server", request: TaskRequest) -> None:
-        self.request = request  #: as it came; what is not said in it is not there
+        self.request = request  #: as it came, without members that are null
         self.id = request["id"]
         self.type = request["type"]
         self.payload = request["payload"]
         self.stop = Stop(server.stop)  #: tells the skill to stop
         self._server = server
-        # Behind the door of the server.
-        self._status = "pending"  # as it would be told
+        # Guarded by server.changed.
+        self._status = "pending"  # the current status
         self._started: Optional[float] = None
         self._question: Optional[Question] = None
         self._artifacts: List[Artifact] = []
-        self._closed = False  # nothing but a final response is said
-        self._over = False  # and that is said
-        self._placed = False  # it has a place among those that are done
-        self._waiting = 0  # for something, without a place
+        self._closed = False  # only a final response may follow
+        self._over = False  # the final response is sent
+        self._placed = False  # it holds a place
+        self._waiting = 0  # number of waits that have given up the place
         self._asking = False
-        self._before: Optional[Delegated] = None  # of the same task; its skill returns first
+        self._before: Optional[Delegated] = None  # the previous job of the same task; its skill returns first
         self._returned = False
 
     def progress(self, message: str = "") -> None:
-        """Says that the job is at work, and in words how far it is. While it asks for input nothing is
-        said."""
+        """Reports that the job is running, with a message unless it is "". Sends nothing while the
+        job waits for input."""
 
         def spell() -> Dict[str, Any]:
             return {} if self._question else self._as("in_progress", **({"message": message} if message else {}))
@@ -68,9 +68,10 @@ class Delegated:
         self._server.say(self, spell)
 
     def ask(self, question: str, options: Sequence[Option] = (), timeout: Optional[float] = None) -> Any:
-        """Asks the agent that wants the job done for something that is needed to go on, and waits for it. The
-        answer may be any value, whatever the options are. One question is asked at a time. One that is
-        refused raises Refused. After so many seconds it is a TimeoutError, and the job goes on without."""
+        """Asks the delegating agent for input and waits for it. The answer may be any value,
+        whatever the options are. Questions are asked one at a time. Raises Refused if the question
+        is refused. Raises TimeoutError after timeout seconds; the job then goes on without the
+        input."""
         allowed = options_in(options)
         if not says(question) or allowed is None:
             raise Unsaid("it cannot be said: a question needs words, and options that differ")
@@ -93,7 +94,7 @@ class Delegated:
             self._server.change(lambda: self._asked(asked))
 
     def artifact(self, name: str, type: str, content: str) -> None:
-        """Keeps something that was made, for the final response. The type is a MIME type."""
+        """Keeps a text for the final response. The type is a MIME type."""
         if not says(name) or not says(type) or not isinstance(content, str):
             raise Unsaid("it cannot be said: an artifact needs a name, a type and content, which is a text")
 
@@ -114,9 +115,8 @@ class Delegated:
         routing: Optional[TaskRouting] = None,
         observability: Optional[TaskTrace] = None,
     ) -> Delegation:
-        """Asks another agent for a part of the job, as Connection.delegate does. The request belongs to
-        the job: it is in the same trace, with the same baggage, in the same conversation, for the same
-        user, and says who has had the job in hand."""
+        """Delegates a part of the job to another agent, as Connection.delegate does. The request
+        takes over the job's trace, baggage, conversation, user and routing chain."""
         self.stop.check()
         mine = self.request
         of: Dict[str, Any] = dict(mine.get("context") or {})
@@ -130,13 +130,13 @@ class Delegated:
         )
         return self._server.delegate(request, self._aside)
 
-    # Behind the door.
+    # Called with server.changed held, unless stated otherwise.
 
     def _began(self) -> None:
         self._placed, self._before, self._status, self._started = True, None, "in_progress", time.time()
 
     def _check(self) -> None:
-        """Raises why nothing can be said any more, if it cannot."""
+        """Raises an error if the job is closed: the cause of its stop, or Unsaid."""
         if self._closed:
             self.stop.check()
             raise Unsaid(f"job {self.id} is over")
@@ -149,7 +149,7 @@ class Delegated:
 
     def _asked(self, question: Question) -> None:
         self._asking = False
-        if self._question is question:  # it was not said, or it is over
+        if self._question is question:  # it was not sent, or the job is over
             self._status, self._question = "in_progress", None
 
     def _ask(self, question: Question) -> Dict[str, Any]:
@@ -157,14 +157,14 @@ class Delegated:
         return self._standing()
 
     def _answer(self, input: Any) -> Dict[str, Any]:
-        """Gives the job its input, if it asks for some, and says how it stands."""
+        """Passes input to the job's open question, if there is one, and returns the new status."""
         if self._question is None:
             return self._standing()
         self._question.input, self._question.settled = input, True
         return self._go_on()
 
     def _refuse(self, why: Refused) -> bool:
-        """Takes a question for refused; False when there is none."""
+        """Refuses the job's open question. Returns False if none is open."""
         if self._question is None:
             return False
         self._question.refused, self._question.settled = why, True
@@ -172,7 +172,7 @@ class Delegated:
         return True
 
     def _withdraw(self, question: Question) -> Dict[str, Any]:
-        """Says that the job goes on without the input that it has asked for."""
+        """Returns the status of a job that goes on without the input that it asked for."""
         return {} if question.settled else self._go_on()
 
     def _go_on(self) -> Dict[str, Any]:
@@ -180,7 +180,7 @@ class Delegated:
         return self._standing()
 
     def _standing(self) -> Dict[str, Any]:
-        """How the job stands."""
+        """Returns the current status of the job."""
         question = self._question
         if question is None:
             return self._as(self._status)
@@ -200,7 +200,7 @@ class Delegated:
         return metadata
 
     def _final(self, status: str, what: Mapping[str, Any]) -> Dict[str, Any]:
-        """What came of the job."""
+        """Returns the final response of the job."""
         now = time.time()
         if self._started is None:
             self._started = now
@@ -211,8 +211,8 @@ class Delegated:
         return {"id": self.id, "status": status, **what, "metadata": metadata, **made}
 
     def _wait_for(self, ready: Callable[[], bool], timeout: Optional[float] = None) -> bool:
-        """Waits for something, as long as the job need not stop. False when the time is up. It takes the
-        lock."""
+        """Waits until ready returns true. Raises an error if the job has to stop, and returns False
+        at the timeout. Takes the lock."""
         leave = self.stop.on_end(lambda: self._server.change(lambda: None))
         try:
             with self._server.changed:
@@ -224,7 +224,7 @@ class Delegated:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """Gives the job's place to another one, while it waits."""
+        """Gives up the job's place while it waits."""
         self._server.places.step_aside(self)
         try:
             yield

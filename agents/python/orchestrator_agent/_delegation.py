@@ -1,4 +1,4 @@
-"""Work that the agent delegates: what is said of it, and what the agent says of it."""
+"""Delegated work, as the delegating agent sees it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ._taskshape import CANCEL, STATUS, UPDATE, act_problem
 
 __all__ = ["Aside", "Delegation", "at_once"]
 
-#: How many responses are kept that are not taken, and how much of them, in bytes.
+#: Bounds of the responses that are not taken: their number, and their bytes.
 MOST, LARGEST = 1000, 8 << 20
 
-Aside = Callable[[], ContextManager[None]]  # what goes around waiting
+Aside = Callable[[], ContextManager[None]]  # a context around every wait
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """For those who keep their place while they wait."""
+    """An Aside that does nothing, for a caller without a place."""
     yield
 
 
 class _Act:
-    """Something that was said of the work. It has no answer of its own: the caller waits for what
-    comes next, and so one thing is said at a time."""
+    """An act under way. Acts are not answered one by one: an act waits for the next response. So
+    only one act is under way at a time."""
 
     def __init__(self, to_the_end: bool) -> None:
         self.to_the_end = to_the_end
@@ -40,8 +40,8 @@ class _Act:
 
 
 class Delegation:
-    """Work that the agent has delegated. All its methods may be called at the same time, from any
-    thread. What a handler waits for ends when its task does."""
+    """Work that the agent has delegated. Its methods may be called from any thread at the same
+    time. In a handler, every wait ends when the handler has to stop."""
 
     def __init__(self, task_id: str, writer: Writer, aside: Aside = at_once) -> None:
         self.id = task_id
@@ -51,18 +51,18 @@ class Delegation:
         self._fresh: Deque[Tuple[Response, int]] = deque()  # not taken yet, with their sizes
         self._size = 0
         self._heard = False
-        self._last: Optional[Response] = None  # the final one
-        self._lost: Optional[Callable[[], AgentError]] = None  # why there will be none
-        self._busy = False  # a caller says something
+        self._last: Optional[Response] = None  # the final response
+        self._lost: Optional[Callable[[], AgentError]] = None  # returns why no final response will come
+        self._busy = False  # an act is under way
         self._act: Optional[_Act] = None
 
-    # Hearing.
+    # Receiving.
 
     def responses(self, timeout: Optional[float] = None) -> Iterator[Response]:
-        """What is said of the work, one after the other up to the final response, each to one taker.
-        It ends earlier when nothing comes for so many seconds, when the handler that takes them has to
-        stop, when the request is refused and when the stream has ended: wait says why. Of what is not
-        takes the latest are kept."""
+        """Iterates over the responses up to the final one. Each response goes to one caller. Ends
+        early after timeout seconds without one, when the iterating handler has to stop, when the
+        request is refused, or when the stream has ended. wait raises the reason. If responses are
+        not taken, only the latest are kept."""
         while True:
             try:
                 response = self._await(self._take, timeout)
@@ -73,10 +73,10 @@ class Delegation:
             yield response
 
     def wait(self, timeout: Optional[float] = None) -> Response:
-        """Waits for the final response, and takes nothing from responses. Work that failed raises its
-        Fault, work that was cancelled WorkCancelled, a request that was refused Refused. After so many
-        seconds it is a TimeoutError. While the work waits for input, so does wait: who wants to bring
-        it some takes responses."""
+        """Waits for the final response; takes nothing from responses. Raises Fault if the work
+        failed, WorkCancelled if it was cancelled, and Refused if the request was refused. Raises
+        TimeoutError after timeout seconds. Goes on waiting while the work needs input. To send that
+        input, iterate over responses."""
         last = self._await(lambda: (self._last, self._last is not None), timeout)
         assert last is not None
         failure = last.failure()
@@ -92,7 +92,7 @@ class Delegation:
         return response, True
 
     def _await(self, find: Callable[[], Tuple[Optional[Response], bool]], timeout: Optional[float]) -> Optional[Response]:
-        """Waits until something is found, or never will be."""
+        """Waits until find reports over. Raises an error if the final response will not come."""
         found: List[Optional[Response]] = []
 
         def ready() -> bool:
@@ -135,29 +135,28 @@ class Delegation:
         with self._changed:
             self._changed.notify_all()
 
-    # Saying.
+    # Acts.
 
     def status(self, timeout: Optional[float] = None) -> Response:
-        """Asks how the work stands, and gives the next response, whatever that is: responses has it as
-        well. Once the work is over that is the final one, and nothing is asked."""
+        """Asks how the work stands and returns the next response, which responses yields as well.
+        If the work is over, sends nothing and returns the final response."""
         response = self._say(STATUS, {}, timeout)
         assert response is not None
         return response
 
     def update(self, input: Any, timeout: Optional[float] = None) -> None:
-        """Brings the work the input that it requires, which may be any value. It returns when something
-        is said of the work after that, and raises Refused when no caller wants the input, Unsaid when the
-        work is over."""
+        """Sends the input that the work requires, which may be any value, and returns at the next
+        response. Raises Refused if the work waits for no input, and Unsaid if it is over."""
         if self._say(UPDATE, {"input": input}, timeout) is None:
             raise Unsaid(f"task {self.id} is over")
 
     def cancel(self, reason: str = "", timeout: Optional[float] = None) -> None:
-        """Asks to give the work up, and waits until it is over, whatever it came to."""
+        """Asks to cancel the work and waits for its final response."""
         self._say(CANCEL, {"reason": reason} if reason else {}, timeout)
 
     def _say(self, kind: str, payload: Mapping[str, Any], timeout: Optional[float]) -> Optional[Response]:
-        """Says something when it is its turn, and waits for what comes of it. When the work is over
-        nothing is said, and the final response is for those who only ask."""
+        """Sends an act when its turn comes, and waits for its outcome. If the work is over, sends
+        nothing and returns the final response, or None for an update."""
         message = {"id": self.id, "type": kind, "payload": payload}
         line, wrong = said_line(message), act_problem(message)
         if wrong:
@@ -195,8 +194,8 @@ class Delegation:
         return True
 
     def _forget(self, act: _Act) -> None:
-        """One of which nothing was written. What is said of one that was written, and whose time was up,
-        finds no caller, and is not taken for something else."""
+        """Unregisters an act that was not written. An act whose time is up stays registered, so
+        that its refusal is not taken for one of the request."""
         with self._changed:
             if self._act is act:
                 self._act = None
@@ -205,10 +204,10 @@ class Delegation:
         if self._act:
             self._act.response, self._act.error, self._act = response, error, None
 
-    # Being told, by the thread that reads.
+    # Called by the reading thread.
 
     def _hear(self, response: Response, size: int) -> None:
-        """Keeps a response for the caller that takes it. What is not taken makes room for what comes after."""
+        """Keeps a response until it is taken. When there are too many, the oldest are dropped."""
         with self._changed:
             self._heard = True
             if response.final:
@@ -222,8 +221,8 @@ class Delegation:
             self._changed.notify_all()
 
     def _decline(self, why: Refused) -> bool:
-        """Hears that something is refused; says whether that is the request, of which nothing more will
-        be heard: it is when nothing else can be meant."""
+        """Handles a refusal and reports whether the request itself was refused. It was if its id
+        belongs to another task, or if no act is under way and no response has arrived."""
         with self._changed:
             request = why.reason == "id_reused" or self._act is None and not self._heard
             if request:

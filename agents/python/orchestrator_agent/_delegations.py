@@ -1,4 +1,4 @@
-"""All the work that a connection has delegated."""
+"""All delegations of a connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def request_of(
     type: str, payload: Optional[Mapping[str, Any]], target: Optional[str], id: Optional[str],
     context: Optional[Mapping[str, Any]], routing: Optional[Mapping[str, Any]], observability: Optional[Mapping[str, Any]],
 ) -> Dict[str, Any]:
-    """The request of those who give that much of it."""
+    """Returns a task request."""
     return {
         "id": id or new_id(), "type": type, "payload": {} if payload is None else payload,
         **without_none(
@@ -31,7 +31,7 @@ def request_of(
 
 
 class Delegations:
-    """All that a connection has delegated and that is not over."""
+    """The delegations of a connection that are not over."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -40,7 +40,7 @@ class Delegations:
         self._over: Optional[AgentError] = None
 
     def ask(self, request: Mapping[str, Any], aside: Aside = at_once) -> Delegation:
-        """Writes a request for work."""
+        """Writes a task request and returns its delegation."""
         wrong = request_problem(request)
         if wrong:
             raise Unsaid("it cannot be said: " + wrong)
@@ -63,13 +63,13 @@ class Delegations:
         return delegation
 
     def _settle(self, delegation: Delegation) -> None:
-        """Forgets one of which nothing more is to be heard."""
+        """Removes a delegation that gets no more responses."""
         with self._lock:
             if self._by_id.get(delegation.id) is delegation:
                 del self._by_id[delegation.id]
 
     def responded(self, message: Dict[str, Any], size: int) -> None:
-        """Brings a response to the caller that waits for it."""
+        """Passes a response to its delegation."""
         response = read_response(message)
         with self._lock:
             delegation = self._by_id.get(response.id) if response else None
@@ -79,7 +79,8 @@ class Delegations:
             delegation._hear(response, size)
 
     def refused(self, name: Any, why: Refused) -> bool:
-        """Whether it is about delegated work that something is refused: it is told then."""
+        """Passes a refusal to its delegation. Returns False if the refusal concerns something
+        else."""
         with self._lock:
             delegation = self._by_id.get(name) if isinstance(name, str) else None
         if delegation and delegation._decline(why):
@@ -87,7 +88,7 @@ class Delegations:
         return delegation is not None
 
     def end(self, why: AgentError) -> None:
-        """Tells all callers that nothing more will come."""
+        """Ends all delegations: no more responses will arrive."""
         with self._lock:
             left, self._by_id, self._over = self._by_id, {}, why
         for delegation in left.values():

@@ -1,4 +1,4 @@
-"""Where the work of a developer or a reviewer lies: an errand for each message that asks for some."""
+"""The work of a developer or a reviewer: one errand for each message that asks for work."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from ._stop import Stop
 
 __all__ = ["Desk", "Errand"]
 
-#: How often an answer is mended that is refused.
+#: How often a refused answer is corrected.
 MENDINGS = 3
 
 
 class Errand:
-    """Something to do for the sender of a message. Each role has its own."""
+    """Work that a session message asks for. Each role has its own kind."""
 
     def __init__(self, said: Said, key: str, task: str) -> None:
         self.said = said
         self.key = key
         self.task = task
         self.stop = Stop()
-        self.before: Optional[Errand] = None  # what it takes the place of
-        self.done = threading.Event()  # it is over
+        self.before: Optional[Errand] = None  # the errand that it replaces
+        self.done = threading.Event()  # set when do has returned
         self.mended = 0
 
     def status(self) -> Dict[str, Any]:
-        """How it is, for an architect who asks."""
+        """Returns the status of the errand, for a status query."""
         raise NotImplementedError
 
     def do(self) -> None:
-        """Does it until it is answered."""
+        """Does the work until the message is answered."""
         raise NotImplementedError
 
     def mend(self, why: Undelivered) -> None:
-        """Answers anew what was refused."""
+        """Sends another answer after one was refused."""
         raise NotImplementedError
 
 
 class Desk(Role):
-    """Does errands until the agent is to shut down or the stream ends."""
+    """Processes events until the agent is told to shut down or the stream ends."""
 
     def __init__(
         self, session: Session, begin: Callable[[Said], Optional[Errand]], capacity: int, hear: Optional[Callable[[Said], None]]
@@ -55,8 +55,8 @@ class Desk(Role):
         self._begin = begin
         self._hear = hear
         self._free = max(capacity, 1)
-        self._queue: Deque[Errand] = deque()  # of those who wait for their turn
-        self._errands: Dict[str, Errand] = {}  # that are not answered
+        self._queue: Deque[Errand] = deque()  # errands that wait for their turn
+        self._errands: Dict[str, Errand] = {}  # errands that are not answered, by key
         self._answered: Recent[Errand] = Recent()  # by the message_id of the answer
 
     def run(self) -> None:
@@ -65,11 +65,11 @@ class Desk(Role):
         self._stop.end(self._conn._inbox.failure())
         with self._changed:
             self._changed.wait_for(lambda: not self._running)
-        self._conn._again.all_said()  # the work is over, what came of it may not be told yet
+        self._conn._again.all_said()  # the work is done, but its outcome may not be sent yet
         self._conclude(self._conn._inbox.failure())
 
     def _heed(self, event: Event) -> None:
-        """Does what an event asks for. It waits for nothing."""
+        """Processes an event without blocking."""
         if event.notice:
             self._noticed(event.notice)
         elif event.lost:
@@ -97,7 +97,7 @@ class Desk(Role):
                 self._start(errand)
 
     def _abort(self, what: Dict[str, Any]) -> None:
-        """Ends what an architect aborts. Of a session that is not the agent's there is nothing here."""
+        """Cancels what an architect aborts. Ignores aborts of other sessions."""
         mine = self.session.identity.session
         if what["scope"] == "task":
             self._cancel(what["target_id"], what["reason"])
@@ -105,8 +105,8 @@ class Desk(Role):
             self._cancel("", what["reason"])
 
     def _cancel(self, task: str, reason: str) -> None:
-        """Stops the errands of a task, or all of them. They are forgotten at once, though they may take
-        a while: the task may be assigned again meanwhile."""
+        """Stops the errands of a task, or all if task is "". Removes them at once, even if they
+        still run, because the task may be assigned again meanwhile."""
         with self._changed:
             stopped = [errand for errand in self._errands.values() if not task or task == errand.task]
             for errand in stopped:
@@ -124,7 +124,8 @@ class Desk(Role):
     # Errands.
 
     def _start(self, errand: Errand) -> None:
-        """Begins an errand. One that has its key is stopped for it: what is said last is what counts."""
+        """Begins an errand. An older errand with the same key is stopped: the last message
+        counts."""
         errand.stop = Stop(self._stop)
         with self._changed:
             errand.before = self._errands.get(errand.key)
@@ -143,10 +144,11 @@ class Desk(Role):
             if errand.before:  # a caller that waits for this one waits for both
                 errand.before.done.wait()
             errand.done.set()
-            self._wake()  # for the one that waits for it
+            self._wake()  # an errand may wait for this one
 
     def turn(self, errand: Errand) -> None:
-        """Waits until an errand may be done. Two of the same key would work at the same files."""
+        """Waits until an errand may be done. Errands with the same key never run together, because
+        they would change the same files."""
         stopped = errand.stop.on_end(self._wake)
         try:
             with self._changed:
@@ -160,14 +162,15 @@ class Desk(Role):
             stopped()
 
     def _may(self, errand: Errand) -> bool:
-        """Whether it is the turn of an errand: it is the first that waits for nothing else."""
+        """Reports whether it is an errand's turn: it is the first that waits for no other
+        errand."""
         if self._free < 1:
             return False
         ready = (e for e in self._queue if e.before is None or e.before.done.is_set())
         return next(ready, None) is errand
 
     def _leave(self, errand: Errand) -> None:
-        """Gives the place to the next one."""
+        """Gives the place of an errand to the next one."""
         with self._changed:
             if errand in self._queue:
                 self._queue.remove(errand)
@@ -180,7 +183,7 @@ class Desk(Role):
             self._changed.notify_all()
 
     def _finish(self, errand: Errand, do: Callable[[], None]) -> None:
-        """Does something for an errand, which is over then."""
+        """Runs a function for an errand, then removes the errand and logs the error."""
         trouble: Optional[BaseException] = None
         try:
             do()
@@ -196,19 +199,20 @@ class Desk(Role):
         self._troubled(trouble)
 
     def expects(self, errand: Errand, answer: Sent) -> None:
-        """Remembers how an errand was answered, for it may be refused, or has been by now."""
+        """Remembers the answer of an errand, because it may be refused. Handles a refusal that has
+        already arrived."""
         with self._changed:
             self._answered.add(answer.message_id, errand)
         if answer.undelivered:
             self._lost(answer)
 
     def _lost(self, sent: Sent) -> None:
-        """Is about a message of the agent's own that was not delivered."""
+        """Handles a message of the agent that was not delivered."""
         with self._changed:
             errand = self._answered.take(sent.message_id)
         why = sent.undelivered
         if why is None or errand is None and sent.message_type in ("task_completion", "review_result"):
-            return  # expects comes yet
+            return  # expects has yet to be called, and handles it
         if errand is None:
             self._troubled(why)
         elif errand.mended >= MENDINGS:

@@ -1,4 +1,5 @@
-"""The developer of a session: acknowledges, reports progress, and always says what came of a task."""
+"""The developer of a session: acknowledges each task, reports progress, and always reports the
+outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ WAITING = "waiting for its turn"
 
 
 class Assigned:
-    """An assignment, for the developer who has it."""
+    """An assignment as its developer holds it."""
 
     def __init__(self, session: Session, said: Said, stop: Stop) -> None:
         self.assignment = cast(Assignment, said.payload)
@@ -37,8 +38,8 @@ class Assigned:
         self._last = 0.0  # of the latest report
 
     def progress(self, percent: float, step: str, files: Sequence[str] = ()) -> None:
-        """Tells the architect how far the task is, from 0 to 100, what is done just now, and which files
-        have been modified so far. It ends nothing."""
+        """Reports to the architect how far the task is, from 0 to 100, its current step, and the
+        files modified so far. The task goes on."""
         with self._lock:
             before = self._percent, self._step, self._files
             self._percent, self._step, self._files = percent, step, list(files)
@@ -58,7 +59,7 @@ class Assigned:
         self.session.report(self.said, now)
 
     def _at(self, step: str) -> None:
-        """Says what the developer is at, as long as it does not say so itself."""
+        """Sets the current step, unless the developer has reported one."""
         with self._lock:
             self._step = self._step or step
 
@@ -67,8 +68,8 @@ class Assigned:
             return {"task_id": self.id, "progress_percent": self._percent, "current_step": self._step or WAITING}
 
     def _report(self, enough: Stop, after: float, every: float) -> None:
-        """Tells again and again how far the task is, because others cannot tell a long task from one that
-        will never end. What cannot be told now is told next time."""
+        """Sends progress at regular intervals, so that a long task can be told from one that hangs.
+        A report that fails is not repeated; the next one follows in time."""
         first = time.monotonic() + after
         while True:
             with self._lock:
@@ -102,7 +103,7 @@ class Developer(Desk):
         self.every = every
 
     def _assigned(self, said: Said) -> Optional[Errand]:
-        """The errand of an assignment."""
+        """Returns the errand for an assignment, or None for any other message."""
         return _Task(self, said) if said.message_type == "task_assignment" else None
 
 
@@ -134,7 +135,7 @@ class _Task(Errand):
             assigned._at("at work")
             with stopping(self.stop):
                 completion = self._desk.develop(assigned)
-        except BaseException as failure:  # sys.exit ends the task alone
+        except BaseException as failure:  # sys.exit ends only the task
             error = failure
             shown(error)
         finally:
@@ -144,7 +145,7 @@ class _Task(Errand):
         self._complete(completion, error)
 
     def _complete(self, what: Optional[Completion], failed: Optional[BaseException], kind: str = "exception") -> None:
-        """Says what came of a task, if a caller still waits."""
+        """Reports the outcome of a task, unless the task was cancelled or replaced."""
         if off(self.stop):
             return
         if gave_up(self.stop, failed):
@@ -161,8 +162,8 @@ class _Task(Errand):
         self._desk.expects(self, sent)
 
     def mend(self, why: Undelivered) -> None:
-        """Says anew what came of a task. Something must be said about it, if it can be: one that was
-        refused because the task has ended is no more than trouble."""
+        """Sends another completion after one was refused. Raises the refusal if no other completion
+        can help, for example because the task has ended."""
         scope = why.scope
         if scope is not None and self._desk.rescope and self.mended < MENDINGS and self._assigned:
             completion: Optional[Completion] = None
@@ -183,7 +184,7 @@ class _Task(Errand):
 
 
 def failing(what: Completion, task: str, error: BaseException, kind: str = "exception") -> Completion:
-    """The completion of a task that has failed."""
+    """Returns the completion of a failed task."""
     why = spoken(error)
     if isinstance(error, TimeoutError):
         kind = "timeout"

@@ -1,7 +1,7 @@
-"""The documents that the orchestrator answers with, as types for checkers.
+"""The documents in the orchestrator's answers, as types for type checkers.
 
-They are plain dictionaries: what an orchestrator says beyond this is in them as well. The classes
-whose names begin with _ have what is always there.
+They are plain dictionaries and may have more keys than these. The classes whose names begin with _
+list the keys that are always present.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = [
     "Option", "Plan", "Result", "Server", "Task", "UserAnswer",
 ]
 
-#: A plan or the result of a task: an object or a text, or nothing.
+#: A plan or the result of a task: an object, a text, or None.
 Result = Union[Dict[str, Any], str, None]
 Plan = Result
 
@@ -25,20 +25,20 @@ class _Dependency(TypedDict):
 
 
 class Dependency(_Dependency, total=False):
-    """What a task depends on, for those who submit one."""
+    """A dependency of a task to submit."""
 
     dependency_type: str  # blocks, input or related
-    contract_key: str  # of an input
+    contract_key: str  # for the type input
 
 
 class Link(Dependency, total=False):
-    """A dependency as it is kept."""
+    """A dependency as stored."""
 
     id: str
     resolved: bool
     resolved_at: Optional[str]
-    result: Any  # of the other task, when it is done
-    result_left_out: bool  # it is longer than a task shows
+    result: Any  # of the other task, once it is done
+    result_left_out: bool  # the result is too long to be shown here
 
 
 class _Task(TypedDict):
@@ -50,7 +50,7 @@ class _Task(TypedDict):
 
 
 class Task(_Task, total=False):
-    """A task. In a list the parts that can be large are left out; get_task has them."""
+    """A task. Lists leave out members that can be large; get_task returns them."""
 
     description: str
     payload: Dict[str, Any]
@@ -108,7 +108,7 @@ class _Server(TypedDict):
 
 
 class Server(_Server, total=False):
-    """An agent with what it can do."""
+    """An agent with its capabilities."""
 
     role: str
     remote: bool
@@ -123,11 +123,11 @@ class Server(_Server, total=False):
 class _Match(TypedDict):
     server_id: str
     server_name: str
-    score: int  # -1: it does not
+    score: int  # -1: no match
 
 
 class Match(_Match, total=False):
-    """How an agent fits a task."""
+    """How well an agent matches a task."""
 
     status: str
     reasons: List[str]
@@ -138,7 +138,7 @@ class _AutoAssigned(TypedDict):
 
 
 class AutoAssigned(_AutoAssigned, total=False):
-    """What became of a task that was to be given to the agent that it fits best."""
+    """The outcome of auto_assign."""
 
     server_id: str
     server_name: str
@@ -171,7 +171,7 @@ class _UserAnswer(TypedDict):
 
 
 class UserAnswer(_UserAnswer, total=False):
-    """What a person answered."""
+    """The answer of a person."""
 
     metadata: Dict[str, Any]
 
@@ -189,7 +189,7 @@ class Mail(_Mail, total=False):
     """A message from one actor to another."""
 
     reply_to: Optional[int]
-    duplicate: bool  # of one that was sent: it was there already
+    duplicate: bool  # it was already stored when it was sent
     warnings: List[str]
 
 
@@ -203,14 +203,14 @@ class MailList(TypedDict):
 
 
 class Acked(TypedDict):
-    """How far mail has been dealt with."""
+    """How far mail is acknowledged."""
 
     actor: str
     cursor: int
 
 
 class Beat(TypedDict, total=False):
-    """What a heartbeat is answered with."""
+    """The answer to a heartbeat."""
 
     actor: str
     last_seen: str

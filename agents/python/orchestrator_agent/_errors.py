@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions."""
+"""The exceptions of the package."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = [
 
 
 class AgentError(Exception):
-    """All that this package raises by itself."""
+    """The base class of the package's exceptions."""
 
 
 class Refused(AgentError):
-    """The orchestrator's no: a code for programs, a message for people, and details.
+    """The orchestrator refused a request. The code is for programs, the message for people.
 
     The codes are INVALID_REQUEST, INVALID_MESSAGE_TYPE, UNAUTHORIZED, NOT_FOUND, TIMEOUT and
-    INTERNAL_ERROR. What has none of its own is told apart by the reason.
+    INTERNAL_ERROR. Refusals that share a code differ in their reason.
     """
 
     def __init__(self, code: str, message: str, details: Optional[Dict[str, Any]] = None) -> None:
@@ -30,13 +30,13 @@ class Refused(AgentError):
 
     @property
     def reason(self) -> str:
-        """What the details give as a reason, such as rate_limited or wrong_state; "" for none."""
+        """The reason in the details, such as rate_limited or wrong_state, or ""."""
         reason = self.details.get("reason")
         return reason if isinstance(reason, str) else ""
 
 
 class Undelivered(Refused):
-    """A message of a session was not delivered, and why."""
+    """A session message was not delivered."""
 
     def __str__(self) -> str:
         refusal = f"{self.message} ({self.code})"
@@ -52,31 +52,33 @@ class Undelivered(Refused):
 
     @property
     def retry_count(self) -> int:
-        """How often it was tried again."""
+        """The number of retries."""
         count = self.details.get("retry_count")
         return count if isinstance(count, int) else 0
 
     @property
     def scope(self) -> Optional[List[str]]:
-        """What may be changed for a task; None when that is not why it was refused."""
+        """The patterns of the files that a task may change; None if the message was refused for
+        another reason."""
         scope = self.details.get("scope")
         return scope if isinstance(scope, list) and all(isinstance(s, str) for s in scope) else None
 
 
 class Unsaid(AgentError):
-    """It cannot be said, so it was not: the orchestrator would pass over it in silence."""
+    """The message is invalid, so it was not sent."""
 
 
 class Torn(AgentError):
-    """Writing to the orchestrator failed. Nothing is written after that: half a line may be there."""
+    """Writing to the orchestrator failed. Nothing more is written, because half a line may have
+    been sent."""
 
 
 class Stopped(AgentError):
-    """Work has to stop. A handler that raises it gives its task up."""
+    """Work has to stop. A handler that does not catch it gives its task up."""
 
 
 class Cancelled(Stopped):
-    """The task was cancelled, and why."""
+    """The task was cancelled."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(f"the task was cancelled: {reason}")
@@ -84,43 +86,43 @@ class Cancelled(Stopped):
 
 
 class Replaced(Stopped):
-    """The task was assigned again, and the new assignment counts."""
+    """The task was assigned again. Only the new assignment counts."""
 
     def __init__(self) -> None:
         super().__init__("the task was assigned again")
 
 
 class Shutdown(Stopped):
-    """The agent is to shut down."""
+    """The agent has to shut down."""
 
     def __init__(self) -> None:
         super().__init__("the agent is to shut down")
 
 
 class Closed(Stopped, EOFError):
-    """The orchestrator has closed the stream: it says nothing more, and answers nothing."""
+    """The orchestrator has closed the stream. No more notices or answers arrive."""
 
     def __init__(self, message: str = "the orchestrator has closed the stream") -> None:
         super().__init__(message)
 
 
 class Unasked(Closed):
-    """Not asked, because the stream had ended. It has no effect."""
+    """The request was not sent, because the stream had ended. It has no effect."""
 
     def __init__(self) -> None:
         super().__init__("not asked: the orchestrator has closed the stream")
 
 
 class Unanswered(Closed):
-    """Asked, but there will be no answer. It may have been done."""
+    """The request was sent, but the stream has ended. It may have been carried out."""
 
     def __init__(self) -> None:
         super().__init__("asked, but there will be no answer: the orchestrator has closed the stream")
 
 
 class Unfinished(AgentError):
-    """A role is over, and some of its tasks were given up: an agent that ends well in spite of that
-    would say that they are done."""
+    """A role has ended and has given up some of its tasks. The agent must exit with a failure,
+    because a successful exit may complete them."""
 
     def __init__(self, count: int, cause: BaseException) -> None:
         super().__init__(f"{count} of the tasks left unfinished: {cause}")
@@ -128,16 +130,15 @@ class Unfinished(AgentError):
 
 
 class Withdrawn(AgentError):
-    """A call for help gets no answer: the task went on without."""
+    """A question about a task gets no answer: the task went on without it."""
 
     def __init__(self) -> None:
         super().__init__("the question was withdrawn")
 
 
 class Failed(AgentError):
-    """For handlers: the task cannot be done, and why. Any other exception says the same; this one is
-    not shown on stderr with its traceback, and a developer may say with it what was done all the
-    same."""
+    """Raised by a handler if its task cannot be done. Any other exception fails the task, too, but
+    Failed prints no traceback. A developer may attach a completion with the work done so far."""
 
     def __init__(self, message: str, completion: Optional[Dict[str, Any]] = None) -> None:
         super().__init__(message)
@@ -145,7 +146,7 @@ class Failed(AgentError):
 
 
 class Fatal(AgentError):
-    """For those who deal with mail: a message can never be dealt with. The code is for programs."""
+    """Raised by a mail function if retrying a message cannot help. The code is for programs."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -153,9 +154,9 @@ class Fatal(AgentError):
 
 
 class Fault(AgentError):
-    """Why delegated work came to nothing: for the caller that waits for it, and for the skill that raises it.
-    The code is for programs, such as INVALID_INPUT or TIMEOUT, and the list is open; recoverable says
-    that another try may go well."""
+    """The error of failed delegated work. A skill can raise it; the delegating agent gets it from
+    Delegation.wait. The code is for programs, such as INVALID_INPUT or TIMEOUT; the list is open.
+    If recoverable is true, a retry may succeed."""
 
     def __init__(self, code: str, message: str, details: Optional[Dict[str, Any]] = None, recoverable: bool = False) -> None:
         super().__init__(f"{message} ({code})")
@@ -166,7 +167,8 @@ class Fault(AgentError):
 
 
 class WorkCancelled(AgentError):
-    """Work that the agent has delegated was cancelled, and why, if a reason was given."""
+    """Work that the agent has delegated was cancelled. The fault is the error of the response, if
+    it has one."""
 
     def __init__(self, task_id: str, fault: Optional[Fault] = None, reason: str = "") -> None:
         why = str(fault) if fault else reason
@@ -183,19 +185,19 @@ class Incomplete(AgentError):
 
 
 class Rejected(AgentError):
-    """The reviewer has rejected it: it has to be planned anew."""
+    """The reviewer has rejected the task, which has to be planned again."""
 
     def __init__(self) -> None:
         super().__init__("the reviewer has rejected it: it has to be planned anew")
 
 
 class Unreviewed(AgentError):
-    """The reviewer cannot review it, and why."""
+    """The reviewer cannot review the task."""
 
 
 class Ended(AgentError):
-    """A task has come to its end, or is in the hands of people, without what the architect waits for.
-    The state is "" when it cannot be known."""
+    """A task has ended, or waits for a person, without the result that the architect waits for. The
+    state is "" if unknown."""
 
     def __init__(self, task_id: str, state: str, why: str) -> None:
         super().__init__(f"task {task_id} is {state}: {why}" if state else f"task {task_id}: {why}")

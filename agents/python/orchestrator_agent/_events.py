@@ -1,4 +1,4 @@
-"""What the orchestrator insists on in an event: one that lacks it would be passed over in silence."""
+"""Validation of events: the orchestrator would ignore an invalid one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_event"]
 
 
 def check_event(event: str, payload: Optional[Mapping[str, Any]]) -> None:
-    """Raises Unsaid for an event of the protocol that makes no sense."""
+    """Raises Unsaid if an event of the protocol is invalid."""
     if payload is not None and not isinstance(payload, Mapping):
         raise Unsaid("a payload must be an object")
     wanted = payload or {}

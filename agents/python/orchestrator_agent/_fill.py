@@ -1,4 +1,4 @@
-"""What may be left out of the documents of a session, filled in."""
+"""Default values in the documents of a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["filled_assignment", "filled_completion", "filled_request", "filled_r
 
 
 def said_plainly(document: Mapping[str, Any]) -> Dict[str, Any]:
-    """A document without what is None: sessions do not know null."""
+    """Returns a document without members that are None: sessions do not accept null."""
     return {key: _plainly(value) for key, value in document.items() if value is not None}
 
 
@@ -21,7 +21,7 @@ def _plainly(value: Any) -> Any:
 
 
 def _filled(given: Mapping[str, Any], default: Mapping[str, Any]) -> Dict[str, Any]:
-    """A document with what it does not say, and inside it likewise."""
+    """Returns a document with defaults for missing members, also in nested objects."""
     document = said_plainly(given)
     for key, value in default.items():
         if isinstance(value, dict) and isinstance(document.get(key), dict):
@@ -66,7 +66,7 @@ def filled_assignment(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def filled_completion(given: Mapping[str, Any], task: str) -> Dict[str, Any]:
-    """Says of each file as well what was done to it, where the caller has not."""
+    """Fills in a completion. It also sets the change_type of each file that has none."""
     document = _filled(given, {"task_id": task, **_COMPLETION})
     document["status"] = document["status"] or "completed"
     if isinstance(document["changes"], dict):
@@ -88,6 +88,6 @@ def filled_result(given: Mapping[str, Any], review: str, task: str) -> Dict[str,
 
 
 def touched(changes: Mapping[str, Any]) -> List[str]:
-    """All files of the changes of a completion."""
+    """Returns the paths of all files in the changes of a completion."""
     made = [file["path"] for key in ("files_created", "files_modified") for file in changes.get(key, [])]
     return made + list(changes.get("files_deleted", []))

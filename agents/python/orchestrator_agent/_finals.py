@@ -1,4 +1,4 @@
-"""What came of the jobs that the agent was asked to do."""
+"""The final responses that a connection has sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 __all__ = ["Final", "Finals"]
 
-#: How many are remembered, and how much of them in bytes.
+#: Bounds of the final responses: their number, and the bytes of their lines.
 MOST, LARGEST = 4096, 8 << 20
 
 
@@ -19,14 +19,14 @@ class Final:
 
     line: bytes
     metadata: Dict[str, Any]
-    again: bool = False  # who asks for the same once more wants it to be done once more
-    instead: bool = False  # of another one, which was refused
-    tries: int = 0  # how often it was refused because there was too much; for the one who serves
+    again: bool = False  # a repeated request is done again
+    instead: bool = False  # it replaced a final response that was refused
+    tries: int = 0  # how often it was refused for the rate limit; used by the serving thread
 
 
 class Finals:
-    """The latest, the last of them in any case. One that is gone is known no more: the orchestrator
-    knows what came of it."""
+    """The latest final responses, at least the last one. Older ones are dropped: the orchestrator
+    knows the outcome of their tasks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class Finals:
         self._size = 0
 
     def add(self, task: str, final: Final) -> None:
-        """Remembers one, in the place of an older one of its task."""
+        """Adds a final response. It replaces an older one of the same task."""
         with self._lock:
             before = self._by_task.pop(task, None)
             self._by_task[task] = final

@@ -1,7 +1,7 @@
-"""What the orchestrator has said and was not taken yet.
+"""Messages of the orchestrator that are not taken yet.
 
-The thread that reads puts things in and waits for nothing; a caller that takes something waits here. So an
-agent that is busy for an hour, or never looks at its notices, still gets its answers.
+The reading thread adds messages and never blocks; callers wait here. So an agent that is busy for
+an hour, or never takes its notices, still gets its answers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ __all__ = ["Event", "Inbox", "Notice", "Recent"]
 
 T = TypeVar("T")
 
-#: How many messages of a session a connection remembers. One that comes again comes soon.
+#: How many session messages a connection remembers. Duplicates arrive soon, because only messages
+#: that may not have arrived are repeated.
 REMEMBERED = 4096
 
 
 @dataclass(frozen=True)
 class Notice:
-    """What the orchestrator says without having been asked."""
+    """An unsolicited message from the orchestrator."""
 
     name: str  #: such as task-assigned
     id: str = ""
@@ -37,7 +38,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Event:
-    """What a role of a session listens to: one of these."""
+    """What a role of a session handles: one of these."""
 
     said: Optional[Said] = None
     lost: Optional[Sent] = None
@@ -45,13 +46,13 @@ class Event:
 
 
 class Recent(Generic[T]):
-    """What was known latest, by its key."""
+    """The latest values by key."""
 
     def __init__(self) -> None:
         self._by_key: "OrderedDict[str, T]" = OrderedDict()
 
     def add(self, key: str, value: T) -> bool:
-        """Remembers something, and forgets the oldest for it. Says whether the key is new."""
+        """Adds a value, drops the oldest one if full, and reports whether the key is new."""
         if key in self._by_key:
             return False
         self._by_key[key] = value
@@ -67,18 +68,18 @@ class Recent(Generic[T]):
 
 
 class Inbox:
-    """Notices, mail, and what a session brings."""
+    """The queues of notices, mail and session events."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._news: Deque[Notice] = deque()
-        self._told = 0  # how many notices there have been
-        self._looked = False  # a caller has looked for notices
-        self._serves = False  # the agent does work that needs none
-        self._heard: Deque[Tuple[Event, int]] = deque()  # with how many notices there had been
+        self._told = 0  # number of notices received
+        self._looked = False  # a caller has asked for notices
+        self._serves = False  # the agent serves, which needs no notices
+        self._heard: Deque[Tuple[Event, int]] = deque()  # each with the number of notices received before it
         self._known: Recent[bool] = Recent()
         self._sent: Recent[Sent] = Recent()
-        self._mail: List[Tuple[int, Mail]] = []  # not dealt with, in order of the numbers
+        self._mail: List[Tuple[int, Mail]] = []  # not handled yet, ordered by number
         self._dealt = 0
         self._over: Optional[AgentError] = None
 
@@ -86,11 +87,11 @@ class Inbox:
 
     @property
     def closed(self) -> bool:
-        """Whether the stream has ended as it should."""
+        """Whether the stream has ended without an error."""
         return isinstance(self._over, Closed)
 
     def failure(self) -> AgentError:
-        """Why there is nothing more."""
+        """Returns the reason why nothing more arrives."""
         return self._over or Closed()
 
     def end(self, why: AgentError) -> None:
@@ -98,7 +99,7 @@ class Inbox:
             self._over = why
             self._changed.notify_all()
 
-    # Putting in.
+    # Adding.
 
     def noticed(self, notice: Notice) -> None:
         with self._changed:
@@ -109,14 +110,14 @@ class Inbox:
             self._changed.notify_all()
 
     def serves(self) -> None:
-        """Says that the agent does work that needs no notices, so that it need not look for any: as long
-        as it does not, the latest are kept."""
+        """Notes that the agent serves, which needs no notices. Unless a caller asks for notices,
+        only the latest are kept from then on."""
         with self._changed:
             self._serves = True
 
     def overheard(self, message: Dict[str, Any]) -> None:
-        """Keeps a message unless it was there before: it is delivered again when it is not certain
-        that it arrived."""
+        """Queues a session message unless it is a duplicate. The orchestrator repeats a message if
+        its arrival is uncertain."""
         said = read_said(message)
         if said is not None:
             with self._changed:
@@ -128,24 +129,24 @@ class Inbox:
         self._changed.notify_all()
 
     def say(self, sent: Sent) -> None:
-        """Remembers a message that is about to be written, because it may be refused before the one that
-        says it goes on."""
+        """Registers a message before it is written, because a refusal may arrive before the sender
+        goes on."""
         with self._changed:
             self._sent.add(sent.message_id, sent)
 
     def sent(self, name: str) -> Optional[Sent]:
-        """A message that the agent has said, as long as it is remembered."""
+        """Returns a message that the agent has sent, or None if it is no longer remembered."""
         with self._changed:
             return self._sent.get(name)
 
     def lost(self, sent: Sent, why: Undelivered) -> None:
-        """Tells the sender of a message that it will not be delivered."""
+        """Records that a message will not be delivered."""
         with self._changed:
             if sent.refuse(why):
                 self._keep(Event(lost=sent))
 
     def posted(self, mail: Mail) -> None:
-        """Puts a message in, in order of the numbers. One that comes twice is there once."""
+        """Inserts mail in the order of the numbers. Duplicates are ignored."""
         with self._changed:
             seq = mail["seq"]
             at = bisect.bisect_left([number for number, _ in self._mail], seq)
@@ -154,7 +155,7 @@ class Inbox:
                 self._changed.notify_all()
 
     def dealt_with(self, seq: int) -> None:
-        """Takes a message out, and all that is older: acknowledged is what is older in any case."""
+        """Removes a message and all older ones, which its acknowledgment covers."""
         with self._changed:
             self._dealt = seq
             self._mail = [(number, mail) for number, mail in self._mail if number > seq]
@@ -162,7 +163,8 @@ class Inbox:
     # Taking.
 
     def news(self, stop: Optional[Stop], timeout: Optional[float] = None) -> Iterator[Notice]:
-        """The notices. It ends at the stop, with the stream, or when nothing comes in time."""
+        """Iterates over the notices. Ends when stop is set, when the stream has ended, or when none
+        arrives within timeout seconds."""
 
         def take() -> Optional[Notice]:
             self._looked = True
@@ -171,7 +173,7 @@ class Inbox:
         return self._all(take, stop, timeout)
 
     def talk(self, stop: Optional[Stop], timeout: Optional[float] = None) -> Iterator[Said]:
-        """What the others of a session say."""
+        """Iterates over the session messages for the agent."""
 
         def take() -> Optional[Said]:
             while self._heard:
@@ -183,8 +185,8 @@ class Inbox:
         return self._all(take, stop, timeout)
 
     def events(self, stop: Stop) -> Iterator[Event]:
-        """What a session brings and the notices, in the order in which they came: that a task is
-        cancelled must not be heard before it is assigned."""
+        """Iterates over session events and notices in the order of arrival. So a cancellation is
+        not seen before its assignment."""
 
         def take() -> Optional[Event]:
             self._looked = True
@@ -196,7 +198,7 @@ class Inbox:
         return self._all(take, stop, None)
 
     def letters(self, stop: Stop) -> Iterator[Mail]:
-        """Mail, oldest first. Each stays until it is dealt with."""
+        """Iterates over the mail, oldest first. Each message stays until it is handled."""
 
         def take() -> Optional[Mail]:
             return self._mail[0][1] if self._mail else None
@@ -206,8 +208,8 @@ class Inbox:
     def _all(
         self, take: Callable[[], Optional[T]], stop: Optional[Stop], timeout: Optional[float], beyond: bool = False
     ) -> Iterator[T]:
-        """Takes until there is nothing more to come; beyond the end of the stream for those that the
-        stop tells of it."""
+        """Calls take for each item until no more can arrive. With beyond, only stop ends the
+        iteration."""
         stopped = stop.on_end(self._wake) if stop else None
         try:
             while True:
@@ -236,6 +238,6 @@ class Inbox:
 
 
 def as_mail(payload: Dict[str, Any]) -> Optional[Mail]:
-    """The mail of a notice, None when it is none."""
+    """Returns the mail in a notice, or None if it has none."""
     seq = payload.get("seq")
     return cast(Mail, payload) if isinstance(seq, int) and not isinstance(seq, bool) else None

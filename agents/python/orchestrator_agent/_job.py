@@ -1,4 +1,4 @@
-"""A task at work."""
+"""A running task."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Job"]
 
-#: How long one waits for news without a look: what is said to an agent that does not read in time
-#: may get lost.
+#: Bounds the wait for news, because a notice may be lost if the agent reads too slowly.
 LOOK_AGAIN = 60.0
 
 
 class Job:
-    """A task at work, for the function that does it."""
+    """A running task, for the function that does it."""
 
     def __init__(self, conn: "Connection", task_id: str, above: Stop) -> None:
         self.id = task_id
@@ -31,16 +30,16 @@ class Job:
         self._conn = conn
         self._changed = threading.Condition()
         self._said: Deque[str] = deque()
-        self._news = 0  # counts what is new
+        self._news = 0  # number of updates
 
     def progress(self, fraction: float, message: Optional[str] = None) -> None:
-        """Tells how much of the task is done, from 0 to 1. It ends nothing."""
+        """Reports how much of the task is done, from 0 to 1. It does not complete the task."""
         self._conn.progress(self.id, fraction, message)
 
     def updates(self, timeout: Optional[float] = None) -> Iterator[str]:
-        """What the orchestrator says of the task while it is at work, in words and from the first on:
-        that its plan is approved or what is wrong with it, the answer of a person, an urgent note. It
-        ends when the task has to stop, or when nothing is new for so many seconds."""
+        """Iterates over what the orchestrator reports about the task while it runs: the approval of
+        its plan or feedback on it, the answer of a person, an urgent note. Starts with the first
+        update. Ends when the task has to stop, or when none arrives within timeout seconds."""
         stopped = self.stop.on_end(self._wake)
         try:
             while True:
@@ -54,9 +53,9 @@ class Job:
             stopped()
 
     def help(self, question: str, context: Any = None) -> str:
-        """Asks a person something about the task, which is out of the agent's hands until a person
-        has answered, and waits for that: it may take as long as people do. Withdrawn says that the
-        task went on without an answer.
+        """Asks a person a question about the task and waits for the answer, however long it takes.
+        Until then the task is out of the agent's hands. Raises Withdrawn if the task goes on
+        without an answer.
 
         Connection.ask_user is for a question that has nothing to do with a task, or a time limit.
         """
@@ -73,24 +72,25 @@ class Job:
             self._await(news)
 
     def _look(self) -> Task:
-        """Asks how the task is."""
+        """Asks for the current state of the task."""
         answer = self._conn._ask_patiently("get-task", {"taskId": self.id}, self.stop)
         return cast(Task, answer.get("task") or {})
 
     def _hear(self, *messages: str) -> None:
-        """Tells all who wait that something is new."""
+        """Adds updates and wakes all waiting calls."""
         with self._changed:
             self._said.extend(messages)
             self._news += 1
             self._changed.notify_all()
 
     def _count(self) -> int:
-        """A caller that counts before looking at the task misses nothing."""
+        """Returns the number of updates. Call it before looking at the task, so that no update is
+        missed."""
         with self._changed:
             return self._news
 
     def _await(self, news: int) -> None:
-        """Waits for what is new, or until it is time to look again."""
+        """Waits for an update, or until it is time to look again."""
         stopped = self.stop.on_end(self._wake)
         try:
             with self._changed:

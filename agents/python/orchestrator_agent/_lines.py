@@ -1,4 +1,4 @@
-"""Lines that are JSON objects: how they are spelled, and how they are read."""
+"""Encoding and decoding of lines, which are JSON objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
     "Lines", "message_line", "moment", "new_id", "now", "read_line", "said_line", "spell", "without_doubled", "without_none",
 ]
 
-#: The longest line that an orchestrator takes unless it is told otherwise.
+#: The orchestrator's default limit for the length of a line.
 LONGEST = 16 << 20
 
 
@@ -24,12 +24,12 @@ def new_id() -> str:
 
 
 def now() -> str:
-    """The time as it stands in messages."""
+    """Returns the current time in the format of messages."""
     return moment(time.time())
 
 
 def moment(when: float) -> str:
-    """A time, likewise."""
+    """Returns a time in the format of messages."""
     return datetime.fromtimestamp(when, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
@@ -42,16 +42,16 @@ def _plain(value: Any) -> Any:
 
 
 def spell(value: Any) -> bytes:
-    """A value as JSON, whole numbers digit for digit."""
+    """Encodes a value as JSON. Integers are exact."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
         return text.encode("utf-8")
-    except (TypeError, ValueError, RecursionError) as error:  # a half of a character is a ValueError
+    except (TypeError, ValueError, RecursionError) as error:  # half of a surrogate pair is a ValueError
         raise Unsaid(f"it cannot be said: {error}") from None
 
 
 def said_line(message: Mapping[str, Any]) -> bytes:
-    """A message as a whole line."""
+    """Encodes a message as a line."""
     line = spell(message)
     if len(line) > LONGEST:
         raise Unsaid(f"it cannot be said: it takes more than {LONGEST >> 20} MiB")
@@ -59,7 +59,7 @@ def said_line(message: Mapping[str, Any]) -> bytes:
 
 
 def message_line(kind: str, payload: Optional[Mapping[str, Any]]) -> Tuple[str, bytes]:
-    """The id and the line of a request or an event."""
+    """Returns the id and the line of a request or an event."""
     if payload is None:
         payload = {}
     if not isinstance(payload, Mapping):
@@ -69,7 +69,7 @@ def message_line(kind: str, payload: Optional[Mapping[str, Any]]) -> Tuple[str, 
 
 
 def without_none(**members: Any) -> Dict[str, Any]:
-    """The members that say something: None is for what is left out."""
+    """Returns the members that are not None."""
     return {key: value for key, value in members.items() if value is not None}
 
 
@@ -78,10 +78,10 @@ def _never(word: str) -> Any:
 
 
 def read_line(line: bytes) -> Optional[Dict[str, Any]]:
-    """The object that a line is, None when it is none.
+    """Decodes a line. Returns None if it is not a JSON object.
 
-    Members of the line itself that stand twice are taken out: it is unknown which was meant. Inside
-    them the last one counts, as everywhere in Python.
+    A duplicate member of the line itself becomes _Twice, because it is unknown which one was meant.
+    In nested objects, the last one counts.
     """
     twice: List[Tuple[Dict[str, Any], List[Tuple[str, Any]]]] = []
 
@@ -95,7 +95,7 @@ def read_line(line: bytes) -> Optional[Dict[str, Any]]:
         text = line.decode("utf-8")
         found = json.loads(text, object_pairs_hook=object_of, parse_constant=_never)
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode("utf-8")  # refuses half a character
+            json.dumps(found, ensure_ascii=False).encode("utf-8")  # rejects half of a surrogate pair
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
@@ -108,22 +108,22 @@ def read_line(line: bytes) -> Optional[Dict[str, Any]]:
 
 
 def without_doubled(message: Mapping[str, Any]) -> Dict[str, Any]:
-    """A message without the members that stand twice."""
+    """Returns a message without duplicate members."""
     return {key: value for key, value in message.items() if value is not _Twice}
 
 
 class _Twice:
-    """Stands where a member stands twice: it is of no type that is asked for."""
+    """The value of a duplicate member. It has none of the types that callers ask for."""
 
 
 class Lines:
-    """A stream of bytes, as lines."""
+    """Splits a stream of bytes into lines."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that are whole now. What is left is kept."""
+        """Yields the lines that are complete now, and keeps the rest."""
         if b"\n" not in chunk:
             self._rest += chunk
             return
@@ -133,5 +133,5 @@ class Lines:
         yield from others
 
     def rest(self) -> bytes:
-        """A last line without its end."""
+        """Returns a last line that has no end."""
         return bytes(self._rest)

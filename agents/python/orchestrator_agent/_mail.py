@@ -1,4 +1,4 @@
-"""The mail of a worker: one message after the other, beside the tasks."""
+"""The mail loop of a worker. It handles one message at a time, beside the tasks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Mailroom"]
 
-#: How much of an error is told, in bytes.
+#: Bounds the error text in a report to GO, in bytes.
 LONGEST = 8 << 10
 
 
 class Mailroom:
-    """Deals with mail, and says that the agent is there."""
+    """Handles the mail of a worker and sends its heartbeats."""
 
     def __init__(
         self, role: Role, conn: "Connection", reader: Callable[[Mail, Stop], None], beat: Optional[float]
@@ -31,7 +31,8 @@ class Mailroom:
         self._beat = beat
 
     def receive(self) -> None:
-        """Deals with message after message until the agent has to go."""
+        """Passes the agent's mail to the reader, one message at a time, until the agent has to shut
+        down."""
         stop = self._role._stop
         for mail in self._conn._inbox.letters(stop):
             failed: Optional[BaseException] = None
@@ -50,8 +51,8 @@ class Mailroom:
                 self._role._troubled(error)
 
     def _close(self, mail: Mail, failed: Optional[BaseException]) -> None:
-        """Acknowledges a message, when GO has been told if it failed. One of which GO cannot be told
-        is not acknowledged, and the log says so."""
+        """Acknowledges a message. If the reader failed, first reports that to GO. If the report
+        fails, raises an error and leaves the message unacknowledged."""
         where = f"message {mail['seq']} on {mail.get('topic', '')}"
         if failed is not None:
             letter = _letter(mail, failed)
@@ -68,8 +69,8 @@ class Mailroom:
             raise AgentError(f"{where} is dealt with: {error}") from error
 
     def beat(self) -> None:
-        """Sends a heartbeat now and then one each time it is due. One that is refused says nothing
-        about the next."""
+        """Sends a heartbeat at once and then at each interval. A refused heartbeat does not stop
+        it."""
         stop, every = self._role._stop, self._beat or 60.0
         while not stop.is_set():
             try:
@@ -89,10 +90,11 @@ def _code(error: BaseException) -> str:
 
 
 def _letter(mail: Mail, failed: BaseException) -> Optional[Dict[str, Any]]:
-    """How the one who runs it all is told that a message has failed. The key is the same each time, so
-    that a message which fails again is told of once.
+    """Returns the report to GO about a failed message. Its key is the same each time, so that a
+    message that fails again is reported once.
 
-    None for what would be the next to fail, for ever: a task.failed, and what the bus has to say.
+    Returns None for a task.failed and for mail of the bus: reporting their failures could go on for
+    ever.
     """
     if mail.get("topic") == "task.failed" or mail.get("from_actor") == "Bus":
         return None

@@ -1,4 +1,4 @@
-"""Places for the jobs that are done, in the order in which they were asked for."""
+"""Places for running jobs, given out in the order of requests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Places"]
 
 
 class Places:
-    """A job that waits for something gives its place to another one: otherwise two agents that wait for
-    each other would wait for ever. When it goes on it comes before those that have not begun. What is
-    not said to take the lock is called by those who hold it."""
+    """The places of a server. A waiting job gives up its place; otherwise two agents that wait for
+    each other would deadlock. A job that continues goes before jobs that have not begun. The caller
+    holds the lock, except for methods that take it."""
 
     def __init__(
         self, changed: threading.Condition, capacity: Optional[int], stop: Stop, begin: Callable[[Delegated], None]
@@ -25,30 +25,30 @@ class Places:
         self._free = float("inf") if capacity is None or capacity < 1 else capacity
         self._stop = stop
         self._begin = begin
-        self._line: Deque[Delegated] = deque()  # that have not begun
-        self._back: Deque[Delegated] = deque()  # that have waited for something
+        self._line: Deque[Delegated] = deque()  # jobs that have not begun
+        self._back: Deque[Delegated] = deque()  # jobs that have finished waiting
 
     def join(self, job: Delegated) -> None:
-        """Has a job begin when it is its turn."""
+        """Adds a job to the line. It begins when it gets a place."""
         self._line.append(job)
         self.let_in()
 
     def drop(self, job: Delegated) -> bool:
-        """Takes one out of the line that has not begun; False when it has."""
+        """Removes a job from the line. Returns False if it has begun."""
         if job not in self._line:
             return False
         self._line.remove(job)
         return True
 
     def clear(self) -> int:
-        """Takes all of those out, and counts them."""
+        """Removes all jobs from the line and returns their number."""
         count = len(self._line)
         self._line.clear()
         return count
 
     def let_in(self) -> None:
-        """Gives the places that are free to those who wait for one. Nothing begins when the agent has to
-        go, and no job before the one of the same task has returned."""
+        """Gives free places to waiting jobs. No job begins when the agent has to shut down, or
+        before the previous job of the same task has returned."""
         while self._free > 0 and self._back:
             self._free -= 1
             self._back.popleft()._placed = True
@@ -58,7 +58,7 @@ class Places:
                 break
             try:
                 self._begin(job)
-            except RuntimeError:  # no thread can be started; when another job leaves one may
+            except RuntimeError:  # no thread can be started; perhaps when another job leaves
                 break
             self._free -= 1
             self._line.remove(job)
@@ -66,7 +66,7 @@ class Places:
         self._changed.notify_all()
 
     def leave(self, job: Delegated) -> None:
-        """Takes the place of a job away, or the one that it waits for."""
+        """Gives up the place of a job, or its position in line for getting it back."""
         if job in self._back:
             self._back.remove(job)
         if job._placed:
@@ -75,14 +75,14 @@ class Places:
         self.let_in()
 
     def step_aside(self, job: Delegated) -> None:
-        """Makes room while a job waits for something. It takes the lock."""
+        """Gives up the place of a job that waits. Takes the lock."""
         with self._changed:
             job._waiting += 1
             self.leave(job)
 
     def step_back(self, job: Delegated) -> None:
-        """Waits for a place, unless the job is to end or needs none: it has one, or waits for something
-        else. It takes the lock."""
+        """Waits until a job has its place back. Returns without one if the job has to stop, has
+        returned, or waits for something else. Takes the lock."""
         with self._changed:
             job._waiting -= 1
             if job._waiting or job._placed or job._returned:

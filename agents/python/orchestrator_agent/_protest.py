@@ -1,7 +1,7 @@
-"""What the agent has said of its jobs, and is refused.
+"""Refusals of responses.
 
-A response has no answer, unless it is refused. What is refused because there is too much just now is
-said again later, as it is then: a question and a final response must not get lost.
+Only refused responses get an answer. A question or final response must not be lost: if it is
+refused for the rate limit, it is sent again later, provided that it still holds.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Protests"]
 
-#: After how many refusals the pauses grow no longer.
+#: The number of refusals after which the pauses no longer grow.
 TRIES = 10
 
 
 class Protests:
-    """Deals with refusals, for a server."""
+    """Handles refusals of responses, for a server."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
-        self._repeats: Set[str] = set()  # the tasks of which something is said again
+        self._repeats: Set[str] = set()  # tasks with a response to repeat
 
     def heed(self, task: str, job: Optional[Delegated], why: Refused) -> None:
-        """Deals with one that is about what was said last of a job, or of one that is over. One that is
-        about something else does not count."""
+        """Handles the refusal of a response, and raises AgentError if nothing can be done about it.
+        Ignores a refusal that concerns something else."""
         final = self._server.finals.get(task)
         limited, wrong = why.reason == "rate_limited", why.code == "INVALID_REQUEST" and not why.reason
         if job is not None:
-            if limited:  # words other than a question need not be said again
+            if limited:  # only questions are repeated
                 self._question_later(job)
             elif not (wrong or why.reason == "too_many_questions") or not self._refuse(job, why):
                 raise AgentError(f"task {task}: {why}")
@@ -59,13 +59,13 @@ class Protests:
         self._later(job.id, tries, lambda: self._server.say_of(job, lambda: job._standing() if job._question else {}))
 
     def _refuse(self, job: Delegated, why: Refused) -> bool:
-        """Tells a job that its question was refused; False when it asks nothing."""
+        """Fails a job's open question with a refusal. Returns False if none is open."""
         with self._server.changed:
             self._server.changed.notify_all()
             return job._refuse(why)
 
     def _say_instead(self, task: str, final: Final, why: Refused) -> None:
-        """Says that a job has failed, because what came of it was refused."""
+        """Reports a job as failed, because its final response was refused."""
         fault = Fault("INTERNAL_ERROR", "what came of it was refused: " + why.message)
         response: Dict[str, object] = {"id": task, "status": "failed", **response_of_fault(fault), "metadata": final.metadata}
         line = said_line(response)
@@ -73,7 +73,7 @@ class Protests:
         self._server.write(lambda: line)
 
     def _later(self, task: str, tries: int, say: Callable[[], None]) -> None:
-        """Says something again after a while."""
+        """Repeats a response after a pause."""
         if task in self._repeats:
             return
         self._repeats.add(task)
@@ -85,7 +85,7 @@ class Protests:
         say()
 
     def _last_word(self, task: str) -> None:
-        """Says the final response of a job once more, unless it is done again by now."""
+        """Repeats the final response of a task, unless the task is being done again."""
 
         def spell() -> bytes:
             final = self._server.finals.get(task)

@@ -1,4 +1,4 @@
-"""What is said of work that was delegated."""
+"""Responses about delegated work."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._taskshape import FINAL, response_problem, says
 
 __all__ = ["Response", "fault_in", "options_in", "read_response", "response_of_fault"]
 
-#: What stands where it is not said why something failed, or what is asked.
+#: Texts for a response that gives no reason, or no question.
 UNEXPLAINED = "The task failed, and its agent does not say why"
 UNASKED = "The agent needs input to go on, and does not say which"
 
 
 @dataclass(frozen=True)
 class Response:
-    """How work that was delegated stands, or what came of it."""
+    """A status or the outcome of delegated work."""
 
     id: str  #: of the task
     status: str  #: pending, in_progress, input_required, completed, failed or cancelled
@@ -28,30 +28,30 @@ class Response:
     error: Optional[TaskError] = None  #: why it failed, or was cancelled
     metadata: TaskMetadata = field(default_factory=lambda: TaskMetadata())
     artifacts: List[Artifact] = field(default_factory=list)
-    message: str = ""  #: what is said with it in words
-    question: str = ""  #: what is asked, where input is required
-    options: List[Option] = field(default_factory=list)  #: the answers that are allowed; with none any will do
-    document: Mapping[str, Any] = field(default_factory=dict)  #: all of it, as it came
+    message: str = ""  #: free text; may be ""
+    question: str = ""  #: the question, if input is required
+    options: List[Option] = field(default_factory=list)  #: the allowed answers; if empty, any
+    document: Mapping[str, Any] = field(default_factory=dict)  #: the whole response, as it came
 
     @property
     def final(self) -> bool:
-        """Whether nothing follows."""
+        """Whether this is the last response."""
         return self.status in FINAL
 
     def failure(self) -> Optional[AgentError]:
-        """Why the work came to nothing: Fault, or WorkCancelled. None as long as it goes on, and when it
-        is completed."""
+        """Returns the error of failed or cancelled work, a Fault or a WorkCancelled, otherwise
+        None."""
         fault = fault_in(self.error) if self.error else None
         return WorkCancelled(self.id, fault, self.message) if self.status == "cancelled" else fault
 
 
 def fault_in(error: TaskError) -> Fault:
-    """An error of a response, to be raised."""
+    """Returns the error of a response as an exception."""
     return Fault(error["code"], error["message"], error.get("details"), error["recoverable"])
 
 
 def response_of_fault(fault: Fault) -> Dict[str, Any]:
-    """What goes into the response of work that failed."""
+    """Returns the members of a response that reports a fault."""
     error = {
         "code": fault.code if says(fault.code) else "INTERNAL_ERROR",
         "message": fault.message if says(fault.message) else "it failed without a word",
@@ -61,7 +61,7 @@ def response_of_fault(fault: Fault) -> Dict[str, Any]:
 
 
 def read_response(message: Dict[str, Any]) -> Optional[Response]:
-    """Reads a response as the orchestrator does; None when it makes no sense."""
+    """Reads a response as the orchestrator does. Returns None if it is invalid."""
     if response_problem(message):
         return None
     document = without_doubled(message)
@@ -77,7 +77,8 @@ def read_response(message: Dict[str, Any]) -> Optional[Response]:
 
 
 def _error_of(document: Mapping[str, Any]) -> Optional[TaskError]:
-    """Why it failed, or was cancelled, with what is missing filled in: a failure is none the less one."""
+    """Returns the error of failed or cancelled work, otherwise None. Missing members are filled
+    in."""
     given = document.get("error")
     if document["status"] not in ("failed", "cancelled") or given is None and document["status"] == "cancelled":
         return None
@@ -93,7 +94,7 @@ def _error_of(document: Mapping[str, Any]) -> Optional[TaskError]:
 
 
 def _question_of(document: Mapping[str, Any]) -> str:
-    """The first that says something."""
+    """Returns the question of a response: its first text that is not blank."""
     given, error = document.get("input"), document.get("error") or {}
     asked = given.get("question") if isinstance(given, dict) else None
     return next((text for text in (document.get("message"), asked, error.get("message")) if says(text)), UNASKED)
@@ -105,8 +106,8 @@ def _options_of(document: Mapping[str, Any]) -> List[Option]:
 
 
 def options_in(given: Any) -> Optional[List[Option]]:
-    """The answers that a question allows: texts, or objects with a value and maybe a label. None when
-    something else stands there, or a value twice."""
+    """Returns the options of a question: texts, or objects with a value and an optional label.
+    Returns None if an option is invalid or two have the same value."""
     if not isinstance(given, (list, tuple)):
         return None
     alike = all(isinstance(each, str) for each in given) or all(isinstance(each, Mapping) for each in given)

@@ -1,4 +1,4 @@
-"""A result in the form for programs: what it delivers goes to the tasks that need it."""
+"""Structured results. Their contracts are delivered to the tasks that depend on them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ def result(
     tests: Optional[Mapping[str, Any]] = None,
     artifacts: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, Any]:
-    """What was done, in a line, and what comes of it. A handler returns it like any other result.
+    """Returns a structured result with a one-line summary. A handler returns it like any other
+    result.
 
-    Changes have files_modified, files_created, files_deleted, lines_added and lines_removed; tests have
-    framework, total, passed, failed, skipped and coverage_percent. Contracts are by the keys that the
-    task spec names: fulfilled, partial or skipped.
+    changes may have files_modified, files_created, files_deleted, lines_added and lines_removed;
+    tests may have framework, total, passed, failed, skipped and coverage_percent. contracts maps
+    the keys that the task spec names to fulfilled, partial or skipped.
     """
     return {
         "$schema": "orchestratia/task-result/v1", "summary": summary,
@@ -30,15 +31,15 @@ def result(
 
 
 def fulfilled(data: Any) -> Dict[str, Any]:
-    """Delivers all that was promised under a contract: an object, as a rule."""
+    """Returns a contract that is delivered completely. The data is usually an object."""
     return {"status": "fulfilled", "data": data}
 
 
 def partial(data: Any) -> Dict[str, Any]:
-    """Delivers a part of what was promised."""
+    """Returns a contract that is delivered in part."""
     return {"status": "partial", "data": data}
 
 
 def skipped(reason: str) -> Dict[str, Any]:
-    """Says why nothing is delivered."""
+    """Returns a contract that is not delivered, with the reason."""
     return {"status": "skipped", "data": {"reason": reason}}

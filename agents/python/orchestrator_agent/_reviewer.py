@@ -19,7 +19,7 @@ Mend = Callable[[ReviewRequest, ReviewResult, Undelivered, Stop], ReviewResult]
 
 
 class Reviewer(Desk):
-    """Judges what it is asked to."""
+    """Answers the review requests of a session."""
 
     def __init__(
         self, session: Session, do: Review, mend: Optional[Mend], capacity: int, hear: Optional[Callable[[Said], None]]
@@ -29,7 +29,7 @@ class Reviewer(Desk):
         self.mend = mend
 
     def _asked(self, said: Said) -> Optional[Errand]:
-        """The errand of a request."""
+        """Returns the errand for a review request, or None for any other message."""
         return _Judging(self, said) if said.message_type == "review_request" else None
 
 
@@ -38,7 +38,7 @@ class _Judging(Errand):
         super().__init__(said, said.payload["review_id"], said.payload["task_id"])
         self._desk = desk
         self._request = cast(ReviewRequest, said.payload)
-        self._result: ReviewResult = {}  # as it was told
+        self._result: ReviewResult = {}  # as sent
 
     def status(self) -> Dict[str, Any]:
         return {"task_id": self.task, "progress_percent": 0, "current_step": "review " + self.key}
@@ -52,18 +52,18 @@ class _Judging(Errand):
         self._judge(lambda: self._desk.judge(self._request, self.stop))
 
     def _judge(self, judge: Callable[[], ReviewResult]) -> None:
-        """Calls a function of the reviewer and tells what it says."""
+        """Calls a function of the reviewer and sends the result."""
         error: Optional[BaseException] = None
         try:
             with stopping(self.stop):
                 self._result = judge()
-        except BaseException as failure:  # sys.exit ends the review alone
+        except BaseException as failure:  # sys.exit ends only the review
             error = failure
             shown(error)
         self._tell(error)
 
     def mend(self, why: Undelivered) -> None:
-        """Judges anew what was refused."""
+        """Makes a new review after the result was refused."""
         mend = self._desk.mend
         if mend is None or self.mended >= MENDINGS:
             self._tell(why)
@@ -71,7 +71,8 @@ class _Judging(Errand):
         self._judge(lambda: mend(self._request, self._result, why, self.stop))
 
     def _tell(self, failed: Optional[BaseException]) -> None:
-        """Tells a result, or why there is none, if a caller still waits."""
+        """Sends a result, or feedback if there is none, unless the review was cancelled or
+        replaced."""
         if off(self.stop):
             return
         if gave_up(self.stop, failed):

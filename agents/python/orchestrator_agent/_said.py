@@ -1,4 +1,4 @@
-"""Messages of a session: those that others have said, and the agent's own."""
+"""Session messages: those from other agents, and the agent's own."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ __all__ = ["Said", "Sent", "read_said"]
 
 @dataclass(frozen=True)
 class Said:
-    """What one agent of a session has said to another."""
+    """A session message from another agent."""
 
     message_id: str
     timestamp: str
-    sequence_number: int  #: 0 when there is none
+    sequence_number: int  #: 0 if missing
     from_agent: AgentID
     to_agent: AgentID
     message_type: str
     payload: Dict[str, Any]
-    correlation_id: str  #: "" when it begins something, as the others below
+    correlation_id: str  #: "" if missing, like reply_to and session_id
     reply_to: str
     session_id: str
-    document: Mapping[str, Any]  #: all of it, as it came
+    document: Mapping[str, Any]  #: the whole message, as it came
 
 
 def read_said(message: Dict[str, Any]) -> Optional[Said]:
-    """Reads a message as the orchestrator does, no matter who says it; None when it makes no sense."""
+    """Reads a session message as the orchestrator does, from any sender. Returns None if it is
+    invalid."""
     if problem_of(message):
         return None
     return Said(
@@ -44,33 +45,35 @@ def read_said(message: Dict[str, Any]) -> Optional[Said]:
 
 
 class Sent:
-    """A message that the agent has said. That it was delivered is never told; that it was not,
+    """A session message that the agent has sent. Delivery is never confirmed; a failure is reported
     sooner or later."""
 
     def __init__(self, message_id: str, correlation_id: str, message_type: str, to: str) -> None:
         self.message_id = message_id
         self.correlation_id = correlation_id
-        self.sequence_number = 0  #: when it is said
+        self.sequence_number = 0  #: set when it is written
         self.message_type = message_type
-        self.to = to  #: the name of the agent that it is for
-        self.place = 0  # among those that the agent has said
-        self.held = False  # it is to be said again
-        self.tries = 0  # how often it was
+        self.to = to  #: the name of its addressee
+        self.place = 0  # among the messages of the connection
+        self.held = False  # it waits in a lane
+        self.tries = 0  # how often it was sent again
         self._why: Optional[Undelivered] = None
         self._bells = Stop()
 
     @property
     def undelivered(self) -> Optional[Undelivered]:
-        """Why the message will not be delivered, None as long as that was not said."""
+        """Why the message will not be delivered, or None while that is not known."""
         return self._why
 
     def wait_refused(self, timeout: Optional[float] = None) -> Optional[Undelivered]:
-        """Waits until it is said that it will not be delivered, or for so many seconds."""
+        """Waits until the message is known not to be delivered, or for timeout seconds. Returns the
+        reason, or None."""
         self._bells.wait(timeout)
         return self._why
 
     def refuse(self, why: Undelivered) -> bool:
-        """Says that it will not be delivered; False when that was said before."""
+        """Records that the message will not be delivered. Returns False if that was known
+        before."""
         if self._why is not None:
             return False
         self._why = why
@@ -78,5 +81,6 @@ class Sent:
         return True
 
     def on_refused(self, bell: Callable[[], None]) -> Callable[[], None]:
-        """Has a function called then, or now if that was before. Returns how to take it back."""
+        """Registers a function to call when the message is known not to be delivered, or calls it
+        now if it already is. Returns a function that unregisters it."""
         return self._bells.on_end(bell)

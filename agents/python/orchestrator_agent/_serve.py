@@ -1,4 +1,4 @@
-"""The loop of an agent that does what others delegate to it."""
+"""The loop of an agent that does delegated work."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Skill = Callable[[Delegated], Any]
 
 
 class Server(Role):
-    """Does what the agent is asked, each job in a thread of its own, which begins when it has a place.
+    """Does delegated jobs, each in its own thread, which starts when the job has a place.
 
-    A job is in one of these:
+    The states of a job:
 
-        pending         in the line
-        in_progress     its skill is called
+        pending         it waits in line
+        in_progress     its skill runs
         input_required  its skill waits for input
-        over            its final response is said; the skill of one that was cancelled may take a while
+        over            its final response is sent; the skill of a cancelled job may still run
     """
 
     def __init__(self, conn: "Connection", skills: Mapping[str, Skill], agent: str, capacity: Optional[int]) -> None:
@@ -45,17 +45,18 @@ class Server(Role):
         self.write = conn._writer.write
         self.rest = conn._again._rest
         self._protests = Protests(self)
-        self._enough = Stop()  # nothing that is asked matters any more
-        self._busy = 0  # how much is done
+        self._enough = Stop()  # ends the loop of run
+        self._busy = 0  # number of running threads
         self._skills = dict(skills)
-        self.changed = self._changed  #: the door of all jobs
+        self.changed = self._changed  #: guards all jobs
         self.places = Places(
             self._changed, capacity, self._stop, lambda job: self.go(lambda: self._perform(job), "job " + job.id),
         )
         self._jobs: Dict[str, Delegated] = {}  # by task, until the skill has returned
 
     def run(self) -> None:
-        """What is asked is heeded until the last skill has returned: one that has to go may take a while."""
+        """Handles requests until the stream ends, or until the last skill has returned after a
+        shutdown."""
         self._stop.on_end(self._over)
         for asked in self._conn._hatch.all(self._enough):
             try:
@@ -65,11 +66,11 @@ class Server(Role):
         ending = self._conn._inbox.failure()
         self._stop.end(ending)
         with self._changed:
-            self._unfinished += self.places.clear()  # which will not begin
+            self._unfinished += self.places.clear()  # these will not begin
         self._conclude(ending)
 
     def go(self, do: Callable[[], None], name: str) -> None:
-        """Does something in a thread of its own, for which run waits."""
+        """Runs a function in its own thread, which run waits for."""
 
         def run() -> None:
             try:
@@ -80,7 +81,7 @@ class Server(Role):
 
         with self._changed:
             self._go(run, name)
-            self._busy += 1  # run waits for the lock before it counts
+            self._busy += 1  # before the thread can count down: that takes the lock
 
     def _done(self) -> None:
         self._busy -= 1
@@ -92,13 +93,13 @@ class Server(Role):
             self._enough.end(None)
 
     def job(self, task: str) -> Optional[Delegated]:
-        """What there is of a task that is not over."""
+        """Returns the job of a task, or None if there is none that is not over."""
         with self._changed:
             job = self._jobs.get(task)
             return None if job is None or job._over else job
 
     def _heed(self, asked: Asked) -> None:
-        """Does what is asked for. It waits for the orchestrator only, which reads."""
+        """Handles one item. It blocks only on writing to the orchestrator."""
         if asked.kind == LEAVE:
             self._stop.end(Shutdown())
             return
@@ -119,7 +120,8 @@ class Server(Role):
             self.say_of(job, lambda: job._answer(asked.message["payload"]["input"]))
 
     def _requested(self, asked: Asked) -> None:
-        """Begins a job, unless nothing is to be done any more."""
+        """Begins the job of a request. If the final response of the task is remembered, repeats
+        that instead, unless the task may be done again."""
         final = self.finals.get(asked.task)
         if final is not None and not final.again:
             self._tell_again(asked.task)
@@ -136,15 +138,15 @@ class Server(Role):
             self.places.join(job)
 
     def _tell_again(self, task: str) -> None:
-        """Says a final response once more, if it is known."""
+        """Repeats the final response of a task, if it is still remembered."""
         final = self.finals.get(task)
         if final is not None:
             line = final.line
             self.write(lambda: line)
 
     def _cancel(self, job: Delegated, reason: str) -> None:
-        """Ends a job. What its skill still does does not count; a request that comes again waits
-        for it."""
+        """Ends a job at once. The result of its skill is ignored; a repeated request waits until
+        the skill has returned."""
         with self._changed:
             if job._closed:
                 return
@@ -157,15 +159,15 @@ class Server(Role):
             if waits:
                 self._gone(job)
 
-    # Doing.
+    # Jobs.
 
     def _perform(self, job: Delegated) -> None:
-        """Calls the skill, and says what came of it, if a caller still waits."""
+        """Calls the skill and sends the final response, unless the job is already over."""
         result, error = None, None
         try:
             with stopping(job.stop):
                 result = self._skills[job.type](job)
-        except BaseException as failure:  # sys.exit in a skill ends its job alone
+        except BaseException as failure:  # sys.exit in a skill ends only its job
             error = failure
             shown(error)
         try:
@@ -185,7 +187,7 @@ class Server(Role):
                 self._unfinished += 1
 
     def _end(self, job: Delegated, status: str, what: Mapping[str, Any]) -> None:
-        """Says what came of a job, if that is not decided."""
+        """Sends the final response of a job, unless one was sent."""
         with self._changed:
             if job._closed:
                 return
@@ -193,8 +195,8 @@ class Server(Role):
         self._tell(job, status, what)
 
     def _tell(self, job: Delegated, status: str, what: Mapping[str, Any]) -> None:
-        """Says what came of a job that is closed. What cannot be said is a failure, and what was made is
-        left out, as it may be the reason."""
+        """Sends the final response of a closed job. If it cannot be encoded, the artifacts are left
+        out, and the job fails unless it was cancelled."""
         try:
             self._say_last(job, status, what)
         except Unsaid as error:
@@ -205,7 +207,7 @@ class Server(Role):
             self._say_last(job, status, what)
 
     def _say_last(self, job: Delegated, status: str, what: Mapping[str, Any]) -> None:
-        """Says a final response, and remembers it."""
+        """Sends a final response and remembers it."""
         response = job._final(status, what)
         line, wrong = said_line(response), response_problem(response)
         if wrong:
@@ -222,8 +224,8 @@ class Server(Role):
         self.write(spell)
 
     def _gone(self, job: Delegated) -> None:
-        """Forgets a job whose skill has returned, and lets the next one have its place. A caller that comes
-        after it waits for the one before it as well."""
+        """Forgets a job whose skill has returned, and passes its place on. If the previous job of
+        the task still runs, later requests wait for that one."""
         job.stop.leave()
         with self._changed:
             job._returned = True
@@ -235,12 +237,12 @@ class Server(Role):
                     self._jobs[job.id] = before
             self.places.leave(job)
 
-    # What a job says, and waits for.
+    # Responses and waits.
 
     def say(self, job: Delegated, spell: Callable[[], Dict[str, Any]]) -> None:
-        """Says how a job stands, if it is not over. It is spelled when it is its turn, so that nothing
-        comes behind a final response, and what is said is true on the line as well. Nothing is said of
-        what is empty."""
+        """Sends a response of a job that is not over. It is spelled when its turn to be written
+        comes. So no response follows a final one, and every status is current when written. An
+        empty response is not sent."""
 
         def line() -> bytes:
             with self._changed:
@@ -252,27 +254,27 @@ class Server(Role):
         self.write(line)
 
     def say_of(self, job: Delegated, spell: Callable[[], Dict[str, Any]]) -> None:
-        """say for what another caller asks for. When the job is over meanwhile, there is its final
-        response."""
+        """Like say, for a response that another agent asked for. Sends nothing if the job is over
+        meanwhile."""
         try:
             self.say(job, spell)
         except (Stopped, Unsaid):
             pass
 
     def change(self, change: Callable[[], None]) -> None:
-        """Changes something about a job."""
+        """Changes the state of a job, and wakes all waiting calls."""
         with self._changed:
             change()
             self._changed.notify_all()
 
     def delegate(self, request: Mapping[str, Any], aside: Aside) -> Delegation:
-        """Asks another agent for a part of a job."""
+        """Delegates a part of a job."""
         return self._conn._delegations.ask(request, aside)
 
 
 def _fault_of(error: BaseException) -> Fault:
-    """Why a job failed. A skill that lets through what came of work that it has delegated fails for the
-    same reason."""
+    """Returns the fault of a failed job. If delegated work failed and the skill did not catch that,
+    the job fails with the same fault."""
     if isinstance(error, WorkCancelled) and error.fault:
         error = error.fault
     if isinstance(error, Fault):

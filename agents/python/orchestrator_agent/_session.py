@@ -1,4 +1,4 @@
-"""An agent's place in a session, and what it may say there."""
+"""An agent's membership in a session, and the messages that it can send."""
 
 from __future__ import annotations
 
@@ -23,38 +23,39 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Session", "architect_id", "developer_id", "reviewer_id"]
 
-#: A number that is further ahead than this is none that a sender has counted to.
+#: Bounds the jump of a sequence number. Following a larger one could use up the numbers.
 FAR_AHEAD = 1 << 20
 
 AGENT_TYPES = ("architect", "developer", "reviewer")
 
 
 def architect_id(name: str) -> AgentID:
-    """Names an architect as an addressee."""
+    """Returns the identifier of an architect, for use as a recipient."""
     return {"agent_id": name, "agent_type": "architect"}
 
 
 def developer_id(name: str) -> AgentID:
-    """Names a developer."""
+    """Returns the identifier of a developer."""
     return {"agent_id": name, "agent_type": "developer"}
 
 
 def reviewer_id(name: str) -> AgentID:
-    """Names a reviewer."""
+    """Returns the identifier of a reviewer."""
     return {"agent_id": name, "agent_type": "reviewer"}
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who an agent is in a session."""
+    """An agent's identity in a session."""
 
     agent: str  #: its name
     type: str  #: architect, developer or reviewer
-    session: str = ""  #: which one; needed by those alone who are in several
+    session: str = ""  #: required only if the agent is in several sessions
 
 
 def identity(agent: str, type: str, session: str) -> Identity:
-    """What is "" is as the orchestrator has said it to the agents that it starts."""
+    """Returns the agent's identity. Empty arguments default to the variables that the orchestrator
+    sets for the agents that it starts."""
     me = Identity(
         agent or os.environ.get("ORC_AGENT_ID", ""),
         type or os.environ.get("ORC_SESSION_TYPE", ""),
@@ -69,7 +70,7 @@ def identity(agent: str, type: str, session: str) -> Identity:
 
 
 class _Count:
-    """The highest sequence number that was said or heard."""
+    """The highest sequence number sent or received."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,18 +82,18 @@ class _Count:
             return self._highest
 
     def saw(self, number: int) -> None:
-        """Keeps the numbers rising in the whole session, as far as the agent hears it. A sender that follows a
-        number that no sender has counted to soon has none left."""
+        """Raises the sequence number to that of a received message, so that numbers rise in the
+        whole session. Ignores a number that is too far ahead."""
         with self._lock:
             if number - self._highest <= FAR_AHEAD:
                 self._highest = max(self._highest, number)
 
 
 class Session:
-    """An agent's place in a session. Its verbs say one message each, and return when it is written:
-    what may become of it later is in the Sent. What makes no sense raises Unsaid.
+    """An agent's membership in a session. Its methods send one message each and return when it is
+    written; the Sent reports a later refusal. Invalid messages raise Unsaid.
 
-    Its methods may be called at the same time, from any thread.
+    The methods may be called from any thread at the same time.
     """
 
     def __init__(self, conn: "Connection", me: Identity) -> None:
@@ -102,69 +103,70 @@ class Session:
         self._count = _Count()
 
     def chain(self, correlation_id: str) -> "Session":
-        """The same session for messages that belong together with others: those that answer nothing
-        get this correlation_id."""
+        """Returns the same session with a correlation_id for its messages. Answers keep the
+        correlation_id of the message that they answer."""
         chained = Session(self.conn, self.identity)
         chained._chain, chained._count = correlation_id, self._count
         return chained
 
-    # The verbs.
+    # Single messages.
 
     def assign(self, developer: str, assignment: Assignment) -> Sent:
-        """Gives a task to a developer. It begins a chain of messages, unless this is one."""
+        """Assigns a task to a developer. Starts a new correlation_id, unless the session comes from
+        chain."""
         message = self._to(developer_id(developer), "task_assignment")
         message.setdefault("correlation_id", new_id())
         return self._say(message, filled_assignment(assignment))
 
     def acknowledge(self, assignment: Said) -> Sent:
-        """Says that an assignment has arrived."""
+        """Acknowledges an assignment."""
         return self._say(self._answering(assignment, "acknowledgment"), {})
 
     def report(self, assignment: Said, progress: Progress) -> Sent:
-        """Tells the agent that assigned a task how far it is."""
+        """Reports progress to the agent that assigned a task."""
         how = {"task_id": _task_of(assignment), "progress_percent": 0, "current_step": "", "files_modified_so_far": []}
         return self._say(self._answering(assignment, "task_progress"), {**how, **said_plainly(progress)})
 
     def complete(self, assignment: Said, completion: Completion) -> Sent:
-        """Tells the agent that assigned a task what came of it."""
+        """Reports the outcome of a task to the agent that assigned it."""
         what = filled_completion(completion, _task_of(assignment))
         return self._say(self._answering(assignment, "task_completion"), what)
 
     def request_review(self, reviewer: str, request: ReviewRequest) -> Sent:
-        """Asks a reviewer to look at a task. Each request has an id of its own."""
+        """Asks a reviewer to review a task. A request without a review_id gets a new one."""
         what = {"review_id": new_id(), **filled_request(request)}
         return self._say(self._to(reviewer_id(reviewer), "review_request"), what)
 
     def judge(self, request: Said, result: ReviewResult) -> Sent:
-        """Tells the agent that asked for a review what came of it."""
+        """Sends the result of a review to the agent that asked for it."""
         asked = request.payload
         what = filled_result(result, asked.get("review_id", ""), asked.get("task_id", ""))
         return self._say(self._answering(request, "review_result"), what)
 
     def give_feedback(self, to: AgentID, feedback: Feedback) -> Sent:
-        """Says something to any agent."""
+        """Sends feedback to an agent."""
         return self._say(self._to(to, "feedback"), {"action_required": False, **said_plainly(feedback)})
 
     def answer(self, said: Said, feedback: Feedback) -> Sent:
-        """Says something to the sender of a message."""
+        """Sends feedback to the sender of a message."""
         return self._say(self._answering(said, "feedback"), {"action_required": False, **said_plainly(feedback)})
 
     def ask_status(self, to: AgentID, task_id: str = "") -> Sent:
-        """Asks another agent how things are: with one task, or with everything."""
+        """Asks another agent for its status: that of one task, or of everything."""
         return self._say(self._to(to, "status_query"), {"task_id": task_id} if task_id else {})
 
     def tell_status(self, query: Said, status: Mapping[str, Any]) -> Sent:
-        """Answers that, with any object. The roles do it by themselves."""
+        """Answers a status query with any object. The roles answer by themselves."""
         return self._say(self._answering(query, "status_response"), status)
 
     def abort(self, to: AgentID, abort: Abort) -> Sent:
-        """Tells an agent that a task or the session has ended."""
+        """Tells an agent that a task or the session is aborted."""
         what: Dict[str, Any] = {"reason": "", "cleanup_required": False, **said_plainly(abort)}
         if what.get("scope") == "session":
             what["target_id"] = what.get("target_id") or self.identity.session
         return self._say(self._to(to, "abort"), what)
 
-    # The roles.
+    # Roles.
 
     def develop(
         self,
@@ -176,17 +178,18 @@ class Session:
         progress_after: float = 120.0,
         progress_every: float = 30.0,
     ) -> None:
-        """Does tasks as they are assigned, until the agent is to shut down or the stream ends; then it
-        waits for what is being done and returns. It acknowledges each, tells how far it is once it
-        takes long, and says what came of it, whatever that is.
+        """Does assigned tasks until the agent is told to shut down or the stream ends. Then it
+        waits for running tasks and returns. It acknowledges each task, reports progress while the
+        task takes long, and always reports the outcome.
 
-        An assignment that comes twice is done once. A new one of the same task takes the place of the
-        old one, of which nothing more is said; nor is anything of one that was aborted. What was given
-        up because the agent has to go is not told: then it raises Unfinished.
+        A repeated assignment is done once. A new assignment of the same task replaces the old one,
+        which is no longer reported; neither is an aborted task. Tasks given up because of a
+        shutdown are not reported; develop then raises Unfinished.
 
-        Rescope says anew what came of a task whose completion was refused because a file was changed
-        that was not to be. What there is no room for is acknowledged and waits. Hear is told every
-        message before it is heeded, in order; it must not wait.
+        rescope returns a new completion after one was refused because a file outside the scope was
+        changed. capacity is the number of tasks done at a time; further tasks are acknowledged and
+        wait. hear is called with every message, in order, before it is processed; it must not
+        block.
         """
         from ._developer import Developer
 
@@ -201,12 +204,12 @@ class Session:
         capacity: int = 1,
         hear: Optional[Callable[[Said], None]] = None,
     ) -> None:
-        """Judges what it is asked to, until the agent is to shut down or the stream ends; then it waits
-        for what is being judged and returns. A request that comes twice is answered once.
+        """Answers review requests until the agent is told to shut down or the stream ends. Then it
+        waits for running reviews and returns. A repeated request is answered once.
 
-        A review that cannot be made has no result, for none would be true: the architect gets feedback
-        instead. Mend judges anew when a result was refused, such as one that approves although
-        something bad is open.
+        If a review fails, there is no result, and the architect gets feedback instead. mend returns
+        a new result after one was refused, for example because it approves despite an open critical
+        finding.
         """
         from ._reviewer import Reviewer
 
@@ -214,9 +217,9 @@ class Session:
         Reviewer(self, do, mend, capacity, hear).run()
 
     def lead(self, do: "Callable[[Architect], Any]", *, hear: Optional[Callable[[Said], None]] = None) -> Any:
-        """Calls a function that gives out the work of a session, and returns what it returns. As long
-        as it runs, the Architect hears what becomes of the tasks; all its methods may be called at the
-        same time, so that several tasks go on beside each other."""
+        """Calls do, which gives out the work of a session, and returns its result. While do runs,
+        the Architect receives news about the tasks. Its methods may be called from any thread, so
+        several tasks can proceed at once. hear is called with every message, as in develop."""
         from ._architect import Architect
 
         self._opened("architect")
@@ -226,10 +229,10 @@ class Session:
         if self.identity.type != role:
             raise AgentError(f"{self.identity.agent} is of the type {self.identity.type}, and this is for one of the type {role}")
 
-    # Messages.
+    # Parts of messages.
 
     def _to(self, whom: AgentID, kind: str) -> Dict[str, Any]:
-        """Begins a message that answers nothing."""
+        """Returns a message that answers no other."""
         message: Dict[str, Any] = {"to_agent": whom, "message_type": kind}
         if self._chain:
             message["correlation_id"] = self._chain
@@ -238,7 +241,7 @@ class Session:
         return message
 
     def _about(self, said: Said, kind: str) -> Dict[str, Any]:
-        """Begins one for the sender of another, in the chain of that."""
+        """Returns a message to the sender of another, with the same correlation_id."""
         self._count.saw(said.sequence_number)
         message = self._to(said.from_agent, kind)
         if said.correlation_id:
@@ -248,12 +251,12 @@ class Session:
         return message
 
     def _answering(self, said: Said, kind: str) -> Dict[str, Any]:
-        """Begins one that answers another."""
+        """Returns a message that answers another."""
         return {**self._about(said, kind), "reply_to": said.message_id}
 
     def _say(self, message: Dict[str, Any], payload: Mapping[str, Any]) -> Sent:
-        """Says a message. Its number is taken when it is its turn to be written, so that numbers rise
-        on the line as well."""
+        """Sends a message. Its sequence number is taken when its turn to be written comes, so that
+        numbers rise on the stream as well."""
         message["message_id"], message["payload"] = new_id(), payload
         message["from_agent"] = {"agent_id": self.identity.agent, "agent_type": self.identity.type}
         message["timestamp"] = now()

@@ -1,7 +1,7 @@
-"""The documents of a session, as types for checkers.
+"""The documents of a session, as types for type checkers.
 
-A sender of one may leave out what is filled in, so little of it must be there; whoever is told one
-finds all that the protocol wants.
+A sender may leave out members that have a default. A received document has all members that the
+protocol requires.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AgentID(_AgentID, total=False):
 
 
 class TaskInput(TypedDict, total=False):
-    """What there is to do in a session."""
+    """The work to do for a task."""
 
     task_id: str
     task_description: str
@@ -37,7 +37,7 @@ class TaskInput(TypedDict, total=False):
 
 
 class Assignment(TypedDict, total=False):
-    """A task as an architect gives it to a developer."""
+    """A task as an architect assigns it to a developer."""
 
     task: TaskInput
     priority: str  # high, medium or low
@@ -47,7 +47,7 @@ class Assignment(TypedDict, total=False):
 
 
 class Progress(TypedDict, total=False):
-    """How far a developer is."""
+    """A developer's progress on a task."""
 
     task_id: str
     progress_percent: float  # from 0 to 100
@@ -71,7 +71,7 @@ class FileChange(_FileChange, total=False):
 
 
 class FileChanges(TypedDict, total=False):
-    """All of them."""
+    """All files that a developer has changed."""
 
     files_created: List[FileChange]
     files_modified: List[FileChange]
@@ -79,7 +79,7 @@ class FileChanges(TypedDict, total=False):
 
 
 class SelfReview(TypedDict, total=False):
-    """What a developer has looked at before saying that it is done."""
+    """The developer's own checks of the work."""
 
     tests_run: bool
     tests_passed: bool
@@ -88,7 +88,7 @@ class SelfReview(TypedDict, total=False):
 
 
 class Completion(TypedDict, total=False):
-    """What came of a task of a session. What is left out is filled in."""
+    """The outcome of a task. Missing members are filled in."""
 
     task_id: str
     status: str  # completed, partial or failed
@@ -102,7 +102,7 @@ class Completion(TypedDict, total=False):
 
 
 class ReviewScope(TypedDict, total=False):
-    """What there is to look at."""
+    """What to review."""
 
     files: List[str]
     focus_areas: List[str]  # security, performance, style, logic, error_handling, test_coverage
@@ -110,7 +110,8 @@ class ReviewScope(TypedDict, total=False):
 
 
 class ReviewCriteria(TypedDict, total=False):
-    """What the work has to pass. The custom checks are not run here: they are words of the architect."""
+    """The checks that the work has to pass. The package never runs the custom checks: they are text
+    of the architect."""
 
     must_pass_tests: bool
     must_pass_type_check: bool
@@ -119,7 +120,7 @@ class ReviewCriteria(TypedDict, total=False):
 
 
 class ReviewContext(TypedDict, total=False):
-    """What the work was to be."""
+    """The task that was to be done."""
 
     task_description: str
     acceptance_criteria: List[str]
@@ -127,7 +128,7 @@ class ReviewContext(TypedDict, total=False):
 
 
 class ReviewRequest(TypedDict, total=False):
-    """What an architect asks a reviewer to look at."""
+    """An architect's request to review a task."""
 
     review_id: str
     task_id: str
@@ -141,7 +142,7 @@ class _Location(TypedDict):
 
 
 class Location(_Location, total=False):
-    """Where a finding is."""
+    """The place of a finding."""
 
     line_start: int
     line_end: int
@@ -157,11 +158,11 @@ class _Finding(TypedDict):
 
 
 class Finding(_Finding, total=False):
-    """Something that a reviewer has found."""
+    """One finding of a review."""
 
     rationale: str
     suggestion: str
-    fixed_in_iteration: int  # 0 or missing: it is open
+    fixed_in_iteration: int  # 0 or missing: still open
 
 
 class _CheckResult(TypedDict):
@@ -169,14 +170,14 @@ class _CheckResult(TypedDict):
 
 
 class CheckResult(_CheckResult, total=False):
-    """What one check came to."""
+    """The result of one check."""
 
     output: str
     error: str
 
 
 class ReviewResult(TypedDict, total=False):
-    """What a reviewer thinks. What is left out is filled in."""
+    """The outcome of a review. Missing members are filled in."""
 
     review_id: str
     task_id: str
@@ -195,7 +196,7 @@ class _Feedback(TypedDict):
 
 
 class Feedback(_Feedback, total=False):
-    """What any agent of a session may say to any other."""
+    """A message that any agent may send to any other."""
 
     action_required: bool
     related_task_id: str
@@ -206,7 +207,7 @@ class _Abort(TypedDict):
 
 
 class Abort(_Abort, total=False):
-    """Ends a task or a session."""
+    """Aborts a task or a session."""
 
     target_id: str
     reason: str

@@ -1,4 +1,4 @@
-"""A task that an architect has given out."""
+"""A task that an architect has assigned."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["SessionTask", "Tiding"]
 
-#: How long one waits for what must be on its way.
+#: How long to wait for a message that must be on its way, in seconds.
 LAST_WORD = 10.0
 
-#: How many tidings of a kind wait for a caller to look.
+#: Bounds the queued updates of each kind.
 MOST_TIDINGS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Tiding:
-    """Something new about a task: one of these."""
+    """An update about a task: one of these."""
 
     completion: Optional[Completion] = None
     result: Optional[ReviewResult] = None
@@ -39,22 +39,22 @@ class Tiding:
 
     @property
     def kind(self) -> str:
-        """Tells those apart of which one does not stand for another."""
+        """The kind of the update. An update is dropped only for another of its kind."""
         if self.notice is not None:
             return self.notice.name
         return "completion" if self.completion else "result" if self.result else "feedback"
 
 
 class SessionTask:
-    """A task that an architect has given out. One thread at a time waits for what becomes of it."""
+    """A task that an architect has assigned. Only one thread at a time may wait for it."""
 
     def __init__(self, architect: "Architect", task_id: str) -> None:
         self.id = task_id
         self._architect = architect
         self._changed = threading.Condition()
-        self._tidings: List[Tiding] = []  # not looked for yet
-        self._fresh = False  # there is one not seen yet
-        self._first = ""  # what is to be done, as it was said first
+        self._tidings: List[Tiding] = []  # updates not taken yet
+        self._fresh = False  # an update has arrived since the last look
+        self._first = ""  # the first description of the task
         self._developer = ""
         self._assignment: Assignment = {}  # as it was assigned last
         self._chain = ""  # its correlation_id
@@ -62,18 +62,19 @@ class SessionTask:
         self._done: Completion = {}
         self._reviews: List[Dict[str, Any]] = []
 
-    # What an architect does with it.
+    # Called by the architect's author.
 
     def completion(self) -> Completion:
-        """Waits for what comes of the task. It raises Undelivered when the developer is not given it,
-        and Ended when it has come to its end without."""
+        """Waits for the completion of the task. Raises Undelivered if the assignment is refused,
+        and Ended if the task has ended without a completion."""
         tiding = self._wait(self._sent, lambda t: t.completion is not None, True)
         self._done = tiding.completion or {}
         return self._done
 
     def review(self, reviewer: str, request: Optional[ReviewRequest] = None) -> ReviewResult:
-        """Has the task reviewed, and waits for the result. What the request does not say is as the task
-        has it. It raises what completion does, and Unreviewed when the reviewer says so."""
+        """Has the task reviewed and waits for the result. Missing members of the request are filled
+        in from the task. Raises the errors of completion, and Unreviewed if the reviewer cannot
+        review it."""
         asked = self._asking(request or {})
         sent = self._session().request_review(reviewer, cast(ReviewRequest, asked))
         tiding = self._wait(sent, lambda t: (
@@ -91,8 +92,8 @@ class SessionTask:
         return result
 
     def revise(self, result: ReviewResult, task_id: Optional[str] = None) -> None:
-        """Gives the task to its developer again, with what a review has found: in the description, and
-        as a previous attempt. It may get another id, which is the task's from then on."""
+        """Assigns the task to its developer again. The findings of the review are in the
+        description and in a previous attempt. task_id is a new id for the task."""
         with self._architect._lock:
             self.id = task_id or self.id
             self._architect._tasks[self.id] = self
@@ -106,27 +107,27 @@ class SessionTask:
         self._assign(self._developer, cast(Assignment, {**self._assignment, "task": task}))
 
     def abort(self, reason: str, cleanup: bool = False) -> None:
-        """Ends the task. A caller that waits for it is told, too."""
+        """Aborts the task and wakes the caller that waits for it."""
         self._session().abort(developer_id(self._developer), {
             "scope": "task", "target_id": self.id, "reason": reason, "cleanup_required": cleanup,
         })
         self._put(Tiding(notice=Notice("task-cancelled", payload={"taskId": self.id, "reason": reason})))
 
-    # How it is done.
+    # Internals.
 
     def _session(self) -> Session:
-        """The session for messages about the task."""
+        """Returns the session with the task's correlation_id."""
         session = self._architect.session
         return session.chain(self._chain or session._chain)
 
     def _assign(self, developer: str, assignment: Assignment) -> None:
-        """Says an assignment, in the chain of the first one."""
+        """Sends an assignment with the correlation_id of the first one."""
         self._developer, self._assignment = developer, assignment
         self._sent = self._session().assign(developer, assignment)
         self._chain = self._sent.correlation_id
 
     def _asking(self, request: ReviewRequest) -> Dict[str, Any]:
-        """A request for a review in which what is not said is as the task has it."""
+        """Returns a review request with missing members filled in from the task."""
         asked = cast(Dict[str, Any], dict(request))
         task = cast(Dict[str, Any], self._assignment.get("task") or {})
         scope, context = dict(asked.get("scope") or {}), dict(asked.get("context") or {})
@@ -141,8 +142,8 @@ class SessionTask:
         return asked
 
     def _put(self, tiding: Tiding) -> None:
-        """Keeps a tiding for the caller that looks for it. What is not looked for makes room only for what is like
-        it, so that a completion is not lost to what is said about it."""
+        """Queues an update. A full queue drops the oldest update of the same kind, so that other
+        messages cannot displace a completion."""
         with self._changed:
             alike = [each for each in self._tidings if each.kind == tiding.kind]
             if len(alike) == MOST_TIDINGS:
@@ -156,7 +157,7 @@ class SessionTask:
             self._changed.notify_all()
 
     def _find(self, wanted: Callable[[Tiding], bool]) -> Optional[Tiding]:
-        """Takes the first tiding that a caller looks for."""
+        """Takes the first update that is wanted."""
         with self._changed:
             for at, tiding in enumerate(self._tidings):
                 if wanted(tiding):
@@ -164,8 +165,8 @@ class SessionTask:
         return None
 
     def _wait(self, sent: Optional[Sent], wanted: Callable[[Tiding], bool], done: bool) -> Tiding:
-        """Waits for a tiding. The message that it answers may be refused, and a notice may say that
-        there will be none."""
+        """Waits for an update. Raises an error if the message sent is refused, or if a notice
+        reports the end of the task."""
         stop = self._architect.stop
         ended: Optional[AgentError] = None
         late: Optional[float] = None
@@ -180,7 +181,7 @@ class SessionTask:
                     why = self._heed(news.notice)
                     if why:
                         said = done and isinstance(why, Ended) and why.state in ("done", "failed")
-                        ended, late = why, time.monotonic() + (LAST_WORD if said else 0)  # unless it has come meanwhile
+                        ended, late = why, time.monotonic() + (LAST_WORD if said else 0)  # it may have come meanwhile
                     continue
                 if ended and late is not None and time.monotonic() >= late:
                     raise ended
@@ -194,7 +195,7 @@ class SessionTask:
                 each()
 
     def _rest(self, sent: Optional[Sent], seconds: Optional[float]) -> None:
-        """Waits until there may be something to look at."""
+        """Waits until there may be something new."""
         stop = self._architect.stop
         with self._changed:
             if not (self._fresh or stop.is_set() or sent and sent.undelivered):
@@ -202,8 +203,9 @@ class SessionTask:
             self._fresh = False
 
     def _heed(self, notice: Notice) -> Optional[AgentError]:
-        """What a notice means for a task: Ended when it goes on no more. What is new about it is told in
-        words alone, so the task is looked at; one that cannot be looked at has ended."""
+        """Returns an error, usually Ended, if a notice means that the task does not go on. Notices
+        describe changes only in words, so this asks for the state of the task. A task that the
+        orchestrator does not show counts as ended."""
         task, message = str(notice.payload["taskId"]), str(notice.payload.get("message") or "")
         if notice.name == "task-cancelled":
             return Ended(task, "cancelled", str(notice.payload.get("reason") or ""))
@@ -216,7 +218,7 @@ class SessionTask:
 
 
 def _request_of(result: ReviewResult) -> str:
-    """What a result asks for, in words."""
+    """Returns the changes that a result asks for, as text."""
     lines = [f"The review says {result.get('verdict', '')}: {result.get('summary', '')}"]
     lines += [f"- {change['priority']}: {change['description']}" for change in result.get("required_changes") or []]
     lines += [f"- {_in_a_line(f)}" for f in result.get("findings") or [] if not f.get("fixed_in_iteration")]

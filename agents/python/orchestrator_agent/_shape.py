@@ -1,5 +1,5 @@
-"""What a message of a session must look like, as the orchestrator reads it: what it would refuse is
-neither said nor heard."""
+"""Validation of session messages, as the orchestrator does it. Messages that it would refuse are
+neither sent nor received."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 __all__ = ["misdirection_of", "problem_of"]
 
-Check = Callable[[str, Any], str]  # why a member is wrong, "" when it is not
-Shape = Mapping[str, Tuple[bool, Check]]  # by key: whether it must be there
+Check = Callable[[str, Any], str]  # returns why a member is invalid, or ""
+Shape = Mapping[str, Tuple[bool, Check]]  # by key: whether it is required, and its check
 
 _MESSAGE_ID = re.compile(
     r"(?i:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})|msg-[0-9]+(-[0-9A-Za-z]+)?"
@@ -115,7 +115,7 @@ def _members(item: Check) -> Check:
 
 
 def problem_in(shape: Shape, document: Mapping[str, Any]) -> str:
-    """The first thing that is wrong with a document, "" when nothing is."""
+    """Returns the first problem of a document, or ""."""
     for key, (needed, check) in shape.items():
         if key not in document:
             if needed:
@@ -266,7 +266,7 @@ _MESSAGE: Shape = {
     "reply_to": (False, _id), "session_id": (False, _id), "sequence_number": (False, _whole(0)), "payload": (True, _object),
 }
 
-#: The sender and the addressee of messages of a type; "" is any.
+#: The agent types of the sender and the recipient, by message type; "" means any.
 _DIRECTIONS: Dict[str, Tuple[str, str]] = {
     "task_assignment": ("architect", "developer"), "task_progress": ("developer", "architect"),
     "task_completion": ("developer", "architect"), "review_request": ("architect", "reviewer"),
@@ -275,13 +275,13 @@ _DIRECTIONS: Dict[str, Tuple[str, str]] = {
 
 
 def problem_of(message: Mapping[str, Any]) -> str:
-    """The first thing that is wrong with a message, "" when nothing is."""
+    """Returns the first problem of a message, or ""."""
     wrong = problem_in(_MESSAGE, message)
     return wrong or problem_in(_PAYLOADS[message["message_type"]], message["payload"])
 
 
 def misdirection_of(message: Mapping[str, Any]) -> str:
-    """Why an agent of its type does not say this to one of that type, "" if it does."""
+    """Returns why the sender may not send such a message to the recipient, or ""."""
     kind = message["message_type"]
     speaker, hearer = _DIRECTIONS.get(kind, ("", ""))
     if speaker and message["from_agent"]["agent_type"] != speaker:

@@ -1,4 +1,4 @@
-"""How those who work are told to stop."""
+"""Stop signals for functions that do work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Stop", "current_stop", "stopping"]
 
 
 class Stop:
-    """Says when something has to stop, and why. It is told once, and told to all below it."""
+    """A signal to stop, with a cause. It is set at most once, and sets all stops below it."""
 
     def __init__(self, above: Optional["Stop"] = None) -> None:
         self._lock = threading.Lock()
@@ -23,24 +23,24 @@ class Stop:
 
     @property
     def cause(self) -> Optional[BaseException]:
-        """Why: Cancelled, Replaced, Shutdown or Closed; None as long as nothing has to stop."""
+        """The cause: Cancelled, Replaced, Shutdown or Closed; None while nothing has to stop."""
         return self._cause
 
     def is_set(self) -> bool:
-        """Whether it is time to stop."""
+        """Reports whether it is time to stop."""
         return self._ended.is_set()
 
     def wait(self, timeout: Optional[float] = None) -> bool:
-        """Waits until it is time to stop, or for so many seconds; says whether it is."""
+        """Waits until it is time to stop, or for timeout seconds. Reports whether it is."""
         return self._ended.wait(timeout)
 
     def check(self) -> None:
-        """Raises the cause when it is time to stop. For loops that take long."""
+        """Raises the cause if it is time to stop. Long loops should call it."""
         if self._cause is not None:
             raise self._cause
 
     def end(self, cause: Optional[BaseException]) -> None:
-        """Tells all to stop. The first cause counts."""
+        """Sets the signal. Only the first cause counts."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -51,7 +51,8 @@ class Stop:
             bell()
 
     def on_end(self, bell: Callable[[], None]) -> Callable[[], None]:
-        """Has a function called at the end, or now if that was before. Returns how to take it back."""
+        """Registers a function to call when the signal is set, or calls it now if it is. Returns a
+        function that unregisters it."""
         with self._lock:
             if not self._ended.is_set():
                 self._bells.append(bell)
@@ -60,7 +61,7 @@ class Stop:
         return lambda: None
 
     def leave(self) -> None:
-        """Notes that no one below has to be told any more."""
+        """Detaches the signal from the one above it."""
         self._leave()
 
     def _take_back(self, bell: Callable[[], None]) -> None:
@@ -77,7 +78,7 @@ _here = _Here()
 
 
 def current_stop() -> Optional[Stop]:
-    """What tells the handler to stop in whose thread this is called; None anywhere else."""
+    """Returns the stop signal of the handler that runs in this thread, or None."""
     return _here.stop
 
 

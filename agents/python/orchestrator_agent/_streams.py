@@ -15,11 +15,11 @@ Reading = Callable[[int], bytes]
 
 
 def standard_streams() -> Tuple[BinaryIO, BinaryIO]:
-    """The agent's stdin and stdout, which from then on are the protocol's alone.
+    """Returns the agent's stdin and stdout, reserved for the protocol.
 
-    What else is printed would stand in the middle of a message: print() writes to stderr from now
-    on, and so does every program that the agent starts. They find an empty stdin, because they
-    would take the orchestrator's words out of it.
+    Other output would corrupt messages, so print() and the programs that the agent starts write to
+    stderr from now on. Their stdin is empty, because they would consume the orchestrator's
+    messages.
     """
     sys.stdout.flush()
     reader = os.fdopen(os.dup(0), "rb", buffering=0)
@@ -32,7 +32,7 @@ def standard_streams() -> Tuple[BinaryIO, BinaryIO]:
 
 
 def reading(stream: Any) -> Reading:
-    """How to read what is there, without waiting for more of it."""
+    """Returns a function that reads what is available, without waiting for more."""
     read1: Optional[Reading] = getattr(stream, "read1", None)
     return read1 if read1 is not None else stream.read
 
@@ -46,14 +46,15 @@ class Writer:
         self._torn: Optional[Torn] = None
 
     def write(self, spell: Callable[[], bytes]) -> None:
-        """Writes a line that is spelled when it is its turn, because its place may be said in it.
-        Nothing is written after a write that failed: half a line would spoil the next one."""
+        """Writes a line. It is spelled when its turn comes, because it may contain its own
+        position. After a failed write nothing more is written: half a line would corrupt the next
+        one."""
         with self._turn:
             if self._torn is not None:
                 raise self._torn
             line = memoryview(spell())
             try:
-                while line:  # a raw stream may take a part
+                while line:  # a raw stream may write only a part
                     taken = self._stream.write(line)
                     line = line[taken:] if taken is not None else line[:0]
                 self._stream.flush()

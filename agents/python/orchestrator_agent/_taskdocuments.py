@@ -1,4 +1,4 @@
-"""The documents of delegated work, as types for checkers. They stand on the line like this."""
+"""The documents of delegated work, as types for type checkers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Artifact", "TaskContext", "TaskError", "TaskMetadata", "TaskRequest"
 
 
 class TaskContext(TypedDict, total=False):
-    """What delegated work belongs to."""
+    """The context of delegated work."""
 
     conversationId: str
     parentTaskId: str
@@ -18,19 +18,19 @@ class TaskContext(TypedDict, total=False):
 
 
 class TaskRouting(TypedDict, total=False):
-    """The way of delegated work."""
+    """The routing of delegated work."""
 
-    source: str  # who asks, as the orchestrator says
-    target: str  # who is asked
-    delegationChain: List[str]  # who has had it in hand
+    source: str  # set by the orchestrator
+    target: str  # the agent that is asked
+    delegationChain: List[str]  # every agent that has had the work, the latest last
 
 
 class TaskTrace(TypedDict, total=False):
-    """The trace that delegated work belongs to."""
+    """The trace of delegated work."""
 
     traceId: str
     spanId: str
-    baggage: Dict[str, Any]  # 16 KiB at most
+    baggage: Dict[str, Any]  # at most 16 KiB
 
 
 class _TaskRequest(TypedDict):
@@ -40,7 +40,7 @@ class _TaskRequest(TypedDict):
 
 
 class TaskRequest(_TaskRequest, total=False):
-    """Work that is delegated."""
+    """A request for delegated work."""
 
     context: TaskContext
     routing: TaskRouting
@@ -54,18 +54,18 @@ class _TaskError(TypedDict):
 
 
 class TaskError(_TaskError, total=False):
-    """Why delegated work came to nothing."""
+    """The error of failed delegated work."""
 
     details: Dict[str, Any]
 
 
 class TaskMetadata(TypedDict, total=False):
-    """How the work went."""
+    """How the work was done."""
 
     startedAt: str
     completedAt: str
     duration_ms: int
-    agent: str  # who did it
+    agent: str  # the agent that did it
     retryCount: int
 
 
@@ -75,7 +75,7 @@ class _Artifact(TypedDict):
 
 
 class Artifact(_Artifact, total=False):
-    """Something that was made. One that is elsewhere has a ref, and need not have its content here."""
+    """A product of the work. One that is stored elsewhere has a ref and needs no content."""
 
     content: str
     ref: str

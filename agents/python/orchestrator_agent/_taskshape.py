@@ -1,5 +1,5 @@
-"""What a message of delegated work must look like, as the orchestrator reads it: what it would refuse is
-neither said nor heard. Here null is the same as nothing."""
+"""Validation of messages about delegated work, as the orchestrator does it. Messages that it would
+refuse are neither sent nor received. null counts as missing."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ STATUS, UPDATE, CANCEL = ACTS = ("task.status", "task.update", "task.cancel")
 FINAL = ("completed", "failed", "cancelled")
 STATUSES = ("pending", "in_progress", "input_required", *FINAL)
 
-#: How long a label may be, and how long baggage, in bytes.
+#: The maximal length of a label and of baggage, in bytes.
 LONGEST_LABEL, LONGEST_BAGGAGE = 4096, 16 << 10
 
 
 def says(text: Any) -> bool:
-    """Whether it is a text that says something."""
+    """Reports whether the value is a text that is not blank."""
     return isinstance(text, str) and bool(text.strip(" \t\n\r\f"))
 
 
 def _label(key: str, value: Any) -> str:
-    """Text that others may refer to."""
+    """Checks a text that other messages may refer to."""
     wrong = _text(key, value)
     if not wrong and len(value.encode("utf-8", "replace")) > LONGEST_LABEL:
         wrong = f"{key} must not be longer than {LONGEST_LABEL} bytes"
@@ -59,7 +59,7 @@ def _baggage(key: str, value: Any) -> str:
 
 
 def _sparing(shape: Shape, document: Mapping[str, Any]) -> str:
-    """problem_in for a document of those who say null when they have nothing to say."""
+    """Like problem_in, for a document whose optional members may be null."""
     return problem_in(shape, {
         key: document[key] for key, (needed, _) in shape.items() if key in document and (needed or document[key] is not None)
     })
@@ -108,12 +108,12 @@ _ACT: Shape = {"id": (True, _full_label), "type": (True, _word(*ACTS)), "payload
 
 
 def request_problem(message: Mapping[str, Any]) -> str:
-    """Why a message is no request for work, "" if it is one."""
+    """Returns why a message is not a valid task request, or ""."""
     return _sparing(_REQUEST, message) or _mistakable(message)
 
 
 def act_problem(message: Mapping[str, Any]) -> str:
-    """Why it says nothing about work that there is."""
+    """Returns why a message is not a valid act, or ""."""
     wrong = _sparing(_ACT, message) or _mistakable(message)
     if not wrong and message["type"] == UPDATE and "input" not in message["payload"]:
         wrong = "input is missing"
@@ -123,7 +123,7 @@ def act_problem(message: Mapping[str, Any]) -> str:
 
 
 def response_problem(message: Mapping[str, Any]) -> str:
-    """Why it does not say what became of work."""
+    """Returns why a message is not a valid response, or ""."""
     wrong = _sparing(_RESPONSE, message) or _mistakable(message)
     if not wrong and "type" in message:
         wrong = "type must not stand in a response: it makes it a request"
@@ -133,7 +133,7 @@ def response_problem(message: Mapping[str, Any]) -> str:
 
 
 def _mistakable(message: Mapping[str, Any]) -> str:
-    """Why a message would be taken for something else that an agent hears."""
+    """Returns why a message would be taken for one of another kind, or ""."""
     if message.get("jsonrpc") == "2.0" and "method" in message:
         return "jsonrpc makes it the call of a tool"
     if "from_actor" in message and ("topic" in message or "to_actor" in message):

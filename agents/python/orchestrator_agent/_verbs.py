@@ -1,4 +1,4 @@
-"""The operations that an agent may ask for, each as a verb."""
+"""The operations of the orchestrator, one method each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ Priority = Union[int, float, str]
 
 
 class Verbs:
-    """What a connection asks for. All verbs wait for their answer, and raise Refused when it is no."""
+    """The requests of a connection. Each method waits for the answer, and raises Refused if the
+    request is refused."""
 
     def ask(
         self, operation: str, payload: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None
     ) -> Dict[str, Any]:
-        """Asks for any operation."""
+        """Sends a request for any operation."""
         raise NotImplementedError
 
     def _one(self, operation: str, key: str, **payload: Any) -> Any:
@@ -52,8 +53,8 @@ class Verbs:
         session_id: Optional[str] = None,
         observability: Optional[TaskTrace] = None,
     ) -> Task:
-        """Submits a task and returns it as it is then. A dependency is the id of a task that must be
-        done first, or says more."""
+        """Submits a task and returns it as stored. A dependency is the id of a task that must be
+        done first, or a Dependency."""
         return cast(Task, self._one(
             "submit-task", "task", type=type, name=name, description=description, payload=payload,
             requiredRole=required_role, requiredCapabilities=required_capabilities, dependencies=dependencies,
@@ -71,8 +72,8 @@ class Verbs:
         project_id: Optional[str] = None,
         conversation_id: Optional[str] = None,
     ) -> List[Task]:
-        """Lists the agent's own tasks that fit, oldest first: those that it submitted and those that
-        are assigned to it."""
+        """Lists matching tasks, oldest first, among those that the agent submitted or is assigned
+        to."""
         return cast(List[Task], self._list(
             "query-tasks", "tasks", status=status, requiredRole=required_role, limit=limit, projectId=project_id,
             conversationId=conversation_id,
@@ -83,15 +84,16 @@ class Verbs:
         return cast(Task, self._one("get-task", "task", taskId=task_id))
 
     def start_task(self, task_id: str) -> Task:
-        """Starts a task that is assigned to the agent, or takes one of its own that has no agent."""
+        """Starts a task that is assigned to the agent. It also takes an unassigned task that the
+        agent submitted."""
         return cast(Task, self._one("start-task", "task", taskId=task_id))
 
     def complete_task(self, task_id: str, result: Result = None) -> Task:
-        """Says that a task is done. None says no more than that it went well."""
+        """Reports that a task is done. None means success without a result."""
         return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result))
 
     def fail_task(self, task_id: str, error: str) -> Task:
-        """Says that a task cannot be done, and why."""
+        """Reports that a task cannot be done, and why."""
         return cast(Task, self._one("fail-task", "task", taskId=task_id, error=error))
 
     def cancel_task(self, task_id: str, reason: Optional[str] = None) -> Task:
@@ -113,7 +115,8 @@ class Verbs:
         structured_spec: Optional[Mapping[str, Any]] = None,
         requirements: Optional[Mapping[str, Any]] = None,
     ) -> Task:
-        """Changes the words, the documents or the priority of a task. What is None stays."""
+        """Changes the text, documents or priority of a task. Arguments that are None change
+        nothing."""
         return cast(Task, self._one(
             "update-task", "task", taskId=task_id, name=name, description=description, type=type, priority=priority,
             payload=payload, targetRepo=target_repo, projectId=project_id, acceptanceCriteria=acceptance_criteria,
@@ -121,28 +124,31 @@ class Verbs:
         ))
 
     def assign_task(self, task_id: str, agent: str, require_plan: bool = False) -> Task:
-        """Gives a task without an agent to one, who may have to say first how it will be done."""
+        """Assigns an unassigned task to an agent. With require_plan, the agent must submit a plan
+        first."""
         return cast(Task, self._one(
             "assign-task", "task", taskId=task_id, agent=agent, requirePlan=require_plan or None,
         ))
 
     def auto_assign(self, task_id: str) -> AutoAssigned:
-        """Gives a task to the agent that fits its requirements best. That there is none is no error."""
+        """Assigns a task to the agent that matches its requirements best. If there is none, no
+        error is raised and the status says so."""
         return cast(AutoAssigned, self.ask("auto-assign", {"taskId": task_id}))
 
     def match_agents(self, task_id: str) -> List[Match]:
-        """Tells how each agent fits the requirements of a task, the best first."""
+        """Returns how well each agent matches a task, the best first."""
         return cast(List[Match], self._list("match-agents", "servers", taskId=task_id))
 
     def poll_tasks(self) -> List[Task]:
-        """Lists what the agent has been given and has not begun."""
+        """Lists the tasks that the agent was assigned and has not begun."""
         return cast(List[Task], self._list("poll-tasks", "tasks"))
 
     def check_tasks(self, session_id: Optional[str] = None) -> List[Task]:
-        """poll_tasks for a session: an agent's name, its server id or the id of its run."""
+        """Like poll_tasks, for another session: an agent's name, its server id or the id of its
+        run."""
         return cast(List[Task], self._list("check-tasks", "tasks", sessionId=session_id or None))
 
-    # What belongs to a task.
+    # Parts of a task.
 
     def add_dependency(
         self,
@@ -151,18 +157,18 @@ class Verbs:
         dependency_type: Optional[str] = None,
         contract_key: Optional[str] = None,
     ) -> Link:
-        """Lets a task depend on another one. The type is blocks, input or related."""
+        """Makes a task depend on another one. The type is blocks, input or related."""
         return cast(Link, self._one(
             "add-dependency", "dependency", taskId=task_id, dependsOnTaskId=depends_on_task_id,
             dependencyType=dependency_type, contractKey=contract_key,
         ))
 
     def remove_dependency(self, task_id: str, dependency_id: str) -> Link:
-        """Takes a dependency away, given its own id or that of the task that is depended on."""
+        """Removes a dependency, given its id or that of the task depended on."""
         return cast(Link, self._one("remove-dependency", "dependency", taskId=task_id, dependencyId=dependency_id))
 
     def add_note(self, task_id: str, content: str, urgent: bool = False) -> Note:
-        """Adds a note to a task. Of an urgent one its agent is told at once."""
+        """Adds a note to a task. Its agent is notified of an urgent note at once."""
         return cast(Note, self._one("add-note", "note", taskId=task_id, content=content, urgent=urgent or None))
 
     def list_notes(self, task_id: str) -> List[Note]:
@@ -170,20 +176,20 @@ class Verbs:
         return cast(List[Note], self._list("list-notes", "notes", taskId=task_id))
 
     def request_help(self, task_id: str, question: str, context: Any = None) -> Task:
-        """Says that the agent cannot go on with a task without a person, and does not wait for one:
-        Job.help does."""
+        """Reports that the agent needs a person to go on with a task, and returns without waiting.
+        Job.help waits for the answer."""
         return cast(Task, self._one("request-help", "task", taskId=task_id, question=question, context=context))
 
     def submit_plan(self, task_id: str, plan: Plan) -> Task:
-        """Says how the agent will go about a task."""
+        """Submits the agent's plan for a task."""
         return cast(Task, self._one("submit-plan", "task", taskId=task_id, plan=plan))
 
     def approve_plan(self, task_id: str) -> Task:
-        """Lets another agent go about its task as it planned."""
+        """Approves the plan of another agent."""
         return cast(Task, self._one("approve-plan", "task", taskId=task_id))
 
     def revise_plan(self, task_id: str, feedback: str) -> Task:
-        """Sends a plan of another agent back, with what is wrong with it."""
+        """Sends the plan of another agent back, with feedback."""
         return cast(Task, self._one("revise-plan", "task", taskId=task_id, feedback=feedback))
 
     # People and agents.
@@ -191,7 +197,7 @@ class Verbs:
     def ask_user(
         self, question: str, options: Optional[Sequence[Union[str, Option]]] = None, *, timeout: Optional[int] = None
     ) -> UserAnswer:
-        """Asks a person and waits for the answer, for as many milliseconds as the question allows.
+        """Asks a person and waits for the answer. The timeout is in milliseconds.
 
         An option is a text, or a value with a label.
         """
@@ -202,7 +208,7 @@ class Verbs:
     def query_agents(
         self, role: Optional[str] = None, status: Optional[str] = None, capabilities: Optional[List[str]] = None
     ) -> List[Agent]:
-        """Lists the agents of the team that fit."""
+        """Lists the agents of the team that match the query."""
         return cast(List[Agent], self._list(
             "query-agents", "agents", role=role, status=status, capabilities=capabilities,
         ))
@@ -214,7 +220,7 @@ class Verbs:
     def update_capabilities(
         self, capabilities: Optional[Mapping[str, Any]] = None, system: Optional[Mapping[str, Any]] = None
     ) -> Server:
-        """Says what the agent can do now, in place of what was known of it."""
+        """Replaces the agent's capabilities."""
         return cast(Server, self.ask("update-capabilities", without_none(capabilities=capabilities, system=system)))
 
     # Mail.
@@ -228,22 +234,22 @@ class Verbs:
         reply_to: Optional[int] = None,
         idempotency_key: Optional[str] = None,
     ) -> Mail:
-        """Sends mail and returns it as it is kept. Mail with a key is kept once, however often it is
-        sent."""
+        """Sends mail and returns the stored message. Mail with a key is stored once, however often
+        it is sent."""
         return cast(Mail, self.ask("send-message", without_none(
             to_actor=to_actor, topic=topic, payload={} if payload is None else payload, reply_to=reply_to,
             idempotency_key=idempotency_key,
         )))
 
     def poll_messages(self, cursor: Optional[int] = None, limit: Optional[int] = None) -> MailList:
-        """Lists the agent's mail, oldest first: what it has not acknowledged, or all behind a number.
-        It changes nothing."""
+        """Lists the agent's mail, oldest first: the unacknowledged messages, or all after a given
+        number. It changes nothing."""
         return cast(MailList, self.ask("poll-messages", without_none(cursor=cursor, limit=limit)))
 
     def ack_messages(self, seq: int) -> Acked:
-        """Says that the agent has dealt with all its mail up to a number."""
+        """Acknowledges all mail up to a number."""
         return cast(Acked, self.ask("ack-messages", {"seq": seq}))
 
     def heartbeat(self) -> Beat:
-        """Says that the agent's actor is there."""
+        """Reports that the agent's actor is present."""
         return cast(Beat, self.ask("heartbeat"))

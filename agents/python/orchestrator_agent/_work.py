@@ -22,17 +22,16 @@ Do = Callable[[Job], Result]
 Planner = Callable[[Job], Any]
 MailReader = Callable[[Mail, Stop], None]
 
-#: The plan of those who have none.
+#: The plan of a worker without a planner.
 NO_PLAN = "no plan: this agent works as it is told"
 
 
 class Worker(Role):
-    """Does tasks as they are assigned to the agent, each in a thread of its own. How many there are at
-    a time is for the orchestrator to say.
+    """Does assigned tasks, each in its own thread. The orchestrator limits how many run at a time.
 
-    How a task comes to the point at which it can be done:
+    States of a task before it can be done, and what moves it on:
 
-        assigned     start-task, which a task that waits for others refuses until it does not
+        assigned     start-task; refused as long as the task waits for others
         planning     the planner, submit-plan
         plan_review  a person approves the plan: running; or sends it back: planning
         needs_human  a person answers: running
@@ -48,7 +47,7 @@ class Worker(Role):
         self._inbox: Inbox = conn._inbox
         self._mail = Mailroom(self, conn, reader, beat) if reader else None
         self._lock = threading.Lock()
-        self._jobs: Dict[str, Job] = {}  # by task; one that is cancelled is there no more
+        self._jobs: Dict[str, Job] = {}  # by task; without cancelled jobs
 
     def run(self) -> None:
         if self._mail:
@@ -59,7 +58,7 @@ class Worker(Role):
         self._conclude(self._inbox.failure())
 
     def _heed(self, notice: Notice) -> None:
-        """Does what a notice asks for. It does not wait for handlers."""
+        """Handles a notice. It does not wait for handlers."""
         if notice.name == "shutdown":
             self._stop.end(Shutdown())
             return
@@ -85,8 +84,8 @@ class Worker(Role):
                 job._hear(str(notice.payload.get("message") or ""))
 
     def _begin(self, task: str) -> None:
-        """Starts a job. The orchestrator repeats an assignment when it cannot be sure that it was
-        heard, or when it wants a plan after all; a job that there is already has a look."""
+        """Starts a job. The orchestrator repeats an assignment if its arrival is uncertain, or if
+        it wants a plan after all. A running job then looks at its task."""
         with self._lock:
             job = self._jobs.get(task)
             if job:
@@ -119,7 +118,7 @@ class Worker(Role):
         except Exception as failure:
             error = failure
         if off(job.stop):
-            return  # it came to its end before it began
+            return  # it ended before it began
         if gave_up(job.stop, error):
             raise GivenUp()
         if error:
@@ -128,12 +127,12 @@ class Worker(Role):
             self._report(job)
 
     def _report(self, job: Job) -> None:
-        """Calls the handler, and says what came of it, if a caller still waits."""
+        """Calls the handler and reports the outcome, unless the task was cancelled."""
         result, error = None, None
         try:
             with stopping(job.stop):
                 result = self._do(job)
-        except BaseException as failure:  # sys.exit in a handler ends its task alone
+        except BaseException as failure:  # sys.exit in a handler ends only its task
             error = failure
             shown(error)
         if off(job.stop):
@@ -145,10 +144,10 @@ class Worker(Role):
         else:
             self._fail(job, spoken(error))
 
-    # Getting a task to where it can be done.
+    # Before the handler.
 
     def _begun(self, job: Job) -> bool:
-        """False when there is nothing to do."""
+        """Brings a task to the state running. Returns False if there is nothing to do."""
         while True:
             news = job._count()
             job.task = job._look()
@@ -165,15 +164,15 @@ class Worker(Role):
                     job._await(news)
                 else:
                     return True
-            except Refused as refused:  # because things are not so far, or have moved since
+            except Refused as refused:  # the task waits for others, or has moved on
                 if refused.reason == "blocked":
                     job._await(news)
                 elif refused.reason != "wrong_state":
                     raise
 
     def _start(self, job: Job) -> None:
-        """Says that the work begins. What was delivered to the task stands only in the answer to
-        get-task."""
+        """Reports the start of the work. Keeps resolved_inputs, because only the answer to get-task
+        contains them."""
         answer = self._conn._ask_patiently("start-task", {"taskId": job.id}, job.stop)
         inputs = job.task.get("resolved_inputs")
         job.task = cast(Task, answer.get("task") or {})
@@ -181,8 +180,8 @@ class Worker(Role):
             job.task["resolved_inputs"] = inputs
 
     def _plan(self, job: Job) -> None:
-        """Says how the task will be done. That it cannot be planned is said in a note: the task has
-        not begun, so it cannot fail, and people have to decide."""
+        """Submits a plan for the task. If planning fails, adds a note for people: a task that has
+        not begun cannot fail."""
         try:
             plan: Any = None
             if self._planner:
@@ -198,11 +197,11 @@ class Worker(Role):
             self._conn._ask_patiently("add-note", {"taskId": job.id, "content": str(why)}, job.stop)
             raise why from error
 
-    # Saying what came of it.
+    # After the handler.
 
     def _complete(self, job: Job, result: Result) -> None:
-        """Reports a result. One that the orchestrator does not take fails the task, which would run
-        for ever otherwise."""
+        """Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run
+        for ever."""
         try:
             said = {"taskId": job.id} if result is None else {"taskId": job.id, "result": result}
             self._conn._settle("complete-task", said)
@@ -214,5 +213,5 @@ class Worker(Role):
             self._fail(job, "its result was refused: " + refused.message)
 
     def _fail(self, job: Job, why: str) -> None:
-        """Reports that a task cannot be done."""
+        """Reports that a task failed."""
         self._conn._settle("fail-task", {"taskId": job.id, "error": why})

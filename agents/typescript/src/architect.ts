@@ -11,22 +11,28 @@ import { SessionTask } from "./sessiontask.js";
 import type { TaskState } from "./tasks.js";
 import { Linked, Recent, unless } from "./waiting.js";
 
-/** What an agent does that gives out the work of a session, when one function is not enough. */
+/** Configures Session.lead. Agents that need only do can pass a function instead. */
 export interface Lead<T> {
-  /** Gives out tasks, and waits for what comes of them. The architect's signal is aborted when the agent has to go. */
+  /**
+   * Assigns tasks and waits for their results. The architect's signal is aborted when the agent has
+   * to shut down.
+   */
   do(architect: Architect): Promise<T>;
-  /** Is told every message before it is heeded, in order: progress, feedback and the like go nowhere else. */
+  /**
+   * Called with every message, in order, before it is processed. It is the only way to see progress
+   * reports and plain feedback.
+   */
   hear?(said: Said): void;
 }
 
-/** Gives out tasks and has them reviewed. */
+/** Assigns tasks and has them reviewed. Its methods may be called concurrently. */
 export class Architect {
   readonly session: Session;
-  /** Is aborted with Shutdown or Closed, or as the caller of lead says. */
+  /** Aborted with Shutdown or Closed, or for the reason of the signal given to lead. */
   readonly signal: AbortSignal;
   readonly #stop: Linked;
-  // The latest few thousand tasks are known, and each that a caller holds, for it may
-  // wait for it. The others are forgotten, with what was said about them.
+  // The latest few thousand tasks are kept, and every task that a caller still refers to. Others
+  // are dropped with their updates.
   readonly #latest = new Recent<SessionTask>();
   readonly #tasks = new Map<string, WeakRef<SessionTask>>();
   readonly #forgotten = new FinalizationRegistry<string>((id) => {
@@ -47,7 +53,7 @@ export class Architect {
     try {
       return await lead.do(architect);
     } finally {
-      await unless(session.conn.settled(), stop.signal).catch(() => {}); // the agent has to go
+      await unless(session.conn.settled(), stop.signal).catch(() => {}); // the agent has to shut down
       listening.abort();
       await heard;
       stop.letGo();
@@ -55,14 +61,14 @@ export class Architect {
   }
 
   /**
-   * A task of the session, by its id, no matter which agent assigned it. One that no caller holds is
-   * forgotten when there have been a few thousand others since.
+   * Returns the task of the session with this id, no matter which agent assigned it. A task that
+   * the caller no longer refers to is forgotten after a few thousand others.
    */
   task(id: string): SessionTask {
     return this.#tasks.get(id)?.deref() ?? this.rename(new SessionTask(this, id), id);
   }
 
-  /** Gives a task to a developer, and an id if it has none. */
+  /** Assigns a task to a developer. Sets a new id if the task has none. */
   async assign(developer: string, work: Loose<Assignment>): Promise<SessionTask> {
     const whole = assignment(work);
     whole.task.task_id ||= randomUUID();
@@ -72,24 +78,24 @@ export class Architect {
   }
 
   /**
-   * Gives out a task, has it reviewed, and has it revised until it is approved. It returns
-   * then, and when it was taken as it is because it had been reviewed often enough.
+   * Assigns a task, has it reviewed, and has it revised until it is approved. Also returns if the
+   * session accepts the task because it has used up its reviews.
    *
-   * It throws Undone, which has the delivery as far as it came: the cause is Incomplete or
-   * Rejected when its developer or its reviewer says so, Unreviewed when it cannot be
-   * reviewed, Ended when it was aborted or is in the hands of people, and Undelivered when
-   * something that had to be said was refused.
+   * Throws Undone, which has the delivery so far. Its cause is Incomplete or Rejected if the
+   * developer or the reviewer says so, and Unreviewed if the task cannot be reviewed. It is Ended
+   * if the task was aborted or waits for a person, and Undelivered if a required message was
+   * refused.
    */
   async deliver(order: Order): Promise<Delivery> {
     return (await this.assign(order.developer, order.assignment)).deliver(order);
   }
 
-  /** Ends the session for all its members. One has to be told: any of them. */
+  /** Ends the session for all its members. The message may go to any one of them. */
   async abortSession(to: AgentIdentifier, reason: string): Promise<void> {
     await this.session.abort(to, { scope: "session", reason });
   }
 
-  /** @internal Knows a task by an id from now on. It may have others. */
+  /** @internal Registers a task under an id. A task may have several ids. */
   rename(task: SessionTask, id: string): SessionTask {
     this.#tasks.set(id, new WeakRef(task));
     this.#latest.take(id);
@@ -98,7 +104,7 @@ export class Architect {
     return task;
   }
 
-  /** Brings what is said to the caller that waits for it. */
+  /** Passes session messages and notices to the tasks that wait for them. */
   async #listen<T>(lead: Lead<T>, enough: AbortSignal): Promise<void> {
     const { conn } = this.session;
     const until = new Linked(this.signal);
@@ -135,7 +141,7 @@ export class Architect {
     }
   }
 
-  /** @internal Looks at a task; undefined when it goes on. */
+  /** @internal Asks for the state of a task. Returns undefined if the task goes on. */
   async ended(task: string, why: string): Promise<Ended | undefined> {
     const about = { session_id: this.session.identity.session || undefined, task_id: task, limit: 1 };
     const { tasks } = await this.session.conn.askPatiently<{ tasks?: SessionTaskView[] }>("get-session", about, this.signal);
@@ -156,9 +162,9 @@ export interface SessionTaskView {
   task_id: string;
   phase: "held" | "assigned" | "working" | "completed" | "reviewing" | "revise" | "redesign" | "human" | "over";
   state: TaskState;
-  /** Reviews that it has had. */
+  /** The number of its reviews. */
   iteration: number;
   max_iterations: number;
-  /** Its last review was one too many, and what became of it. */
+  /** What the session did when the reviews were used up. */
   escalated?: "abort" | "force_approve" | "human_review";
 }

@@ -3,45 +3,50 @@ import type { Heard, Raw } from "./json.js";
 import { acts, readAct, type TaskAct } from "./taskact.js";
 import { readRequest, type TaskRequest } from "./taskrequest.js";
 
-/** What is asked of an agent that serves: one of these. */
+/** One item asked of an agent that serves: a request, an act, a refusal or a shutdown. */
 export interface Asked {
-  /** To do something. */
+  /** A task to do. */
   request?: Heard<TaskRequest>;
-  /** About something that it was asked to do. */
+  /** An act on a task that the agent was given. */
   act?: TaskAct;
-  /** What was said of such a thing, perhaps: it was refused. */
+  /** A refusal of a message of the agent, perhaps of a response. */
   refused?: Refused;
-  /** Which that is. */
+  /** The id of the refused message. */
   id?: string;
-  /** To shut down. */
+  /** A request to shut down. */
   leave?: true;
-  /** Of the line, in characters. */
+  /** The length of the line, in characters. */
   size?: number;
 }
 
-/** How much is kept while no function serves, and how long it may be, in characters. */
+/**
+ * Bounds of the queue while no serve runs: the number of items, and the characters of their lines.
+ */
 const [mostAsked, longestAsked] = [1000, 16 << 20];
 
 /**
- * What is not heeded yet. There are no more requests than tasks that the agent may
- * have, and one that is asked again and again how it does says it once. As long as no function
- * serves, what is asked makes room for what comes after it.
+ * The queue of the items asked of the agent. The agent never has more requests than tasks that it
+ * may hold, and repeated status queries are queued once. While no serve runs, the oldest items are
+ * dropped to bound the queue.
  */
 export class Asks {
-  /** How many serve. */
+  /** The number of calls of serve. */
   serving = 0;
   readonly #queue = new Set<Asked>(); // in order
-  readonly #latest = new Map<string, Asked>(); // by the id of the task
+  readonly #latest = new Map<string, Asked>(); // the latest queued item of each task
   readonly #tell: (dropped: () => number) => void;
   #size = 0;
-  #dropped = 0; // and not told
+  #dropped = 0; // items dropped and not yet logged
 
-  /** Tell is called when there is something to tell of what was dropped. */
+  /**
+   * tell is called when items were dropped. It gets a function that returns and resets their
+   * number.
+   */
   constructor(tell: (dropped: () => number) => void) {
     this.#tell = tell;
   }
 
-  /** Keeps what a line asks for, if that is anything. */
+  /** Queues a line that is a task request or an act on one. */
   hear(line: Raw, type: string): void {
     const size = line.text.length;
     const act = acts.includes(type) ? readAct(line) : undefined;
@@ -66,7 +71,7 @@ export class Asks {
     return asked;
   }
 
-  /** Forgets the oldest of what is asked, but not that the agent is to go. */
+  /** Drops the oldest item that is not a shutdown. */
   #drop(): void {
     for (const asked of this.#queue) {
       if (asked.leave) continue;
@@ -89,12 +94,12 @@ export class Asks {
   }
 }
 
-/** The task that it is about, "" for none. */
+/** Returns the id of the task that an item is about, or "". */
 function about({ request, act, id }: Asked): string {
   return (request ?? act)?.id ?? id ?? "";
 }
 
-/** Says whether one that comes right after another asks for nothing more. */
+/** Reports whether an item asks for nothing beyond the one just ahead of it. */
 function alike(before: Asked, asked: Asked): boolean {
   if (asked.leave) return before.leave === true;
   if (asked.request) return before.request !== undefined;

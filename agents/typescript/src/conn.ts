@@ -20,36 +20,37 @@ import type { Options } from "./waiting.js";
 import { Work, type Worker } from "./work.js";
 
 /**
- * Connects an agent with the orchestrator that has started it, or with another stream. It is
- * called once for a stream: two readers would share the lines.
+ * Connects an agent to the orchestrator that started it, or to another stream. Call it only once
+ * for a stream, because two readers would share the lines.
  */
 export function connect(input: Readable = process.stdin, output: Writable = process.stdout): Conn {
   return new Conn(input, output);
 }
 
 /**
- * An agent's connection with its orchestrator. All its methods may be called at the same time.
+ * An agent's connection to its orchestrator. Its methods may be called concurrently.
  *
- * What was heard has its text as its raw, because a number in it may have more digits than
- * JavaScript keeps: task.raw.at("payload", "n")?.text. Where a value is said, a Raw or a
- * bigint may stand in its place.
+ * Received documents have their text as raw, because a number may have more digits than JavaScript
+ * keeps: task.raw.at("payload", "n")?.text. In documents to send, a Raw or a bigint may replace any
+ * value.
  */
 export class Conn extends Stream {
   /** @internal */
   readonly mailbox = new Mailbox();
 
   /**
-   * The notices, in order, from the first one on: none is lost because it came before a caller
-   * looked. It ends when the signal is aborted, or when the stream has ended and all is taken.
-   * Each notice goes to one taker, and work is one.
+   * Iterates over all notices in order, including those that arrived before the call. An agent that
+   * serves, and has never read notices, keeps only the latest few thousand. Ends when the signal is
+   * aborted, or when the stream has ended and all notices are taken. Each notice goes to one
+   * caller; work and the session roles take them, too.
    */
   async *news({ signal }: Options = {}): AsyncGenerator<Notice, void, void> {
     for (let e = await this.next("notices", signal); e; e = await this.next("notices", signal)) yield e.notice!;
   }
 
   /**
-   * What the others of a session say to the agent, in order, from the first message on and each
-   * once. It ends as news does. Each message goes to one taker: the roles of a Session take them, too.
+   * Iterates over the session messages for the agent, in order, from the first one and each once.
+   * Ends as news does. Each message goes to one caller; the roles of a Session take them, too.
    */
   async *talk({ signal }: Options = {}): AsyncGenerator<Said, void, void> {
     for (let e = await this.next("session", signal); e; e = await this.next("session", signal)) {
@@ -58,92 +59,95 @@ export class Conn extends Stream {
   }
 
   /**
-   * Does tasks as they are assigned to the agent until it is to shut down, the stream ends or
-   * the signal is aborted; then it waits for the handlers and returns. How many there are at a
-   * time is for the orchestrator to say: no more than the agent's capacity, one by default.
+   * Does assigned tasks until the agent is told to shut down, the stream ends or the signal is
+   * aborted. Then it waits for the handlers and returns. The orchestrator limits how many tasks run
+   * at a time to the agent's capacity, 1 by default.
    *
-   * A task that is not running yet is started, and one that cannot be started yet waits for
-   * news; the others go on meanwhile. What a handler returns completes the task, and what it
-   * throws fails it. A task that was cancelled is not reported: what became of it is decided.
+   * A task that is not running is started. While it waits for other tasks or for a person, other
+   * tasks go on. The return value of a handler completes the task, and an exception fails it. A
+   * cancelled task is not reported.
    *
-   * Neither is one that the handler gave up because the agent has to go, throwing the reason of
-   * its signal, or Closed: the orchestrator knows what is to become of the tasks of an agent
-   * that is gone. Then work throws Unfinished, and an agent that ends well in spite of it would
-   * say that its task is done.
+   * At a shutdown, a handler may give up by throwing the reason of its signal, or Closed. Its task
+   * is not reported either: the orchestrator decides what becomes of it. work then throws
+   * Unfinished. The agent must exit with a failure, because a successful exit may complete its
+   * task.
    */
   async work(worker: Worker | ((job: Job) => Promise<unknown>), { signal }: Options = {}): Promise<void> {
     await new Work(this, typeof worker === "function" ? { do: worker } : worker, signal).run();
   }
 
   /**
-   * Does what others delegate to the agent, until the agent is to shut down, the stream ends
-   * or the signal is aborted; then it waits for the skills and returns. What the agent has no
-   * skill for fails with CAPABILITY_NOT_FOUND.
+   * Does the jobs that others delegate to the agent, until the agent is told to shut down, the
+   * stream ends or the signal is aborted. Then it waits for the skills and returns. A job without a
+   * skill fails with CAPABILITY_NOT_FOUND.
    *
-   * Each job comes to one final response. Until then a skill says what it likes, and nothing
-   * is said by itself; a question how the job stands is answered at once, and when it is over
-   * gets its final response once more. So does a request for the same again, unless it was
-   * cancelled or failed so that another try may go well: then it is done again.
+   * Each job gets one final response. Before it, only the skill reports progress. serve answers
+   * status queries at once, and those about a finished job with its final response. It answers a
+   * repeated request in the same way. If the job was cancelled, or failed with a recoverable fault,
+   * a repeated request does it again.
    *
-   * A job that is cancelled is over at once, and what its skill returns is dropped. Of one
-   * that the skill gave up because the agent has to go, throwing the reason of its signal, or
-   * Closed, nothing is said by itself, nor of one that has not begun: the orchestrator knows
-   * what is to become of it. Then serve throws Unfinished, as work does. Until the last skill
-   * has returned requests are answered, and a job may be cancelled.
+   * A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a skill
+   * may give up by throwing the reason of its signal, or Closed. Such jobs, and jobs that have not
+   * begun, are not reported: the orchestrator decides what becomes of them. serve then throws
+   * Unfinished, as work does. Until the last skill has returned, serve answers requests and accepts
+   * cancellations.
    *
-   * What is asked before a function serves waits for that, the latest thousand as far as some
-   * megabytes go; what is dropped is counted in the log. It takes no notices, so work, news or
-   * the roles of a session may go on beside it. There is one serve at a time.
+   * Requests that arrive before serve is called are queued, up to a thousand and some megabytes.
+   * Dropped ones are counted in the log. serve consumes no notices, so work, news or a session role
+   * may run beside it. Only one serve may run at a time.
    */
   async serve(skills: Skills, options: ServeOptions = {}): Promise<void> {
     await new Serving(this, skills, options).run();
   }
 
   /**
-   * Asks another agent for work: the target that its routing names, or one that can do what its
-   * type says. It returns when the request is written. What becomes of it is in the Delegation:
-   * that the request was refused, too.
+   * Asks another agent for work: the target of its routing, or any agent that offers the type.
+   * Returns when the request is written. The Delegation reports what follows, even that the request
+   * was refused.
    */
   delegate(task: DelegateTask, { signal }: Options = {}): Promise<Delegation> {
     return this.delegations.delegate(task, signal);
   }
 
-  /** Opens the agent's place in a session. */
+  /** Returns the agent's membership in a session. */
   openSession(me: Identity = {}): Session {
     return new Session(this, identify(me));
   }
 
-  /** Tells how much of a task is done, from 0 to 1. It ends nothing: a task is done when completeTask says so. */
+  /**
+   * Reports how much of a task is done, from 0 to 1. It does not complete the task; completeTask
+   * does.
+   */
   progress(taskId: string, fraction: number, message?: string): Promise<void> {
     return this.tell("progress", { taskId, progress: fraction, message: message || undefined });
   }
 
-  /** Writes into the agent's log. Context is an object. */
+  /** Writes to the agent's log. The context is an object. */
   log(level: "info" | "warn" | "error", message: string, context?: object): Promise<void> {
     return this.tell("log", { level, message, context: context ?? undefined });
   }
 
-  /** Tells of an error at work. One from which there is no recovery fails the task. */
+  /** Reports an error. An error that is not recoverable fails the task. */
   trouble(taskId: string | undefined, error: unknown, recoverable: boolean): Promise<void> {
     return this.tell("error", { taskId: taskId || undefined, error: error instanceof Error ? error.message : String(error), recoverable });
   }
 
-  /** Shows people a question without waiting for an answer. Context is an object. */
+  /** Shows people a question without waiting for an answer. The context is an object. */
   wonder(question: string, context?: object): Promise<void> {
     return this.tell("question", { question, context: context ?? undefined });
   }
 
-  /** Lists the agents of the team that fit. */
+  /** Lists the agents of the team that match the query. */
   async queryAgents(query: QueryAgents = {}, options?: Options): Promise<Heard<Heard<Agent>[]>> {
     return listOf(await this.ask("query-agents", query, options), "agents");
   }
 
-  /** Lists the agent's own tasks that fit, oldest first: those that it submitted and those that are assigned to it. */
+  /** Lists matching tasks, oldest first, among those that the agent submitted or is assigned to. */
   queryTasks(query: QueryTasks = {}, options?: Options): Promise<Heard<Heard<Task>[]>> {
     return this.#tasks("query-tasks", query, options);
   }
 
-  /** Submits a task and returns it as it is then. */
+  /** Submits a task and returns it as stored. */
   submitTask(task: SubmitTask, options?: Options): Promise<Heard<Task>> {
     return this.#task("submit-task", submission(task), options);
   }
@@ -159,17 +163,23 @@ export class Conn extends Stream {
     return this.ask("ask-user", allowed ? { ...question, options: allowed } : question, options);
   }
 
-  /** Starts a task that is assigned to the agent, or takes one of its own that has no agent. */
+  /**
+   * Starts a task that is assigned to the agent. It also takes an unassigned task that the agent
+   * submitted.
+   */
   startTask(taskId: string, options?: Options): Promise<Heard<Task>> {
     return this.#task("start-task", { taskId }, options);
   }
 
-  /** Says that a task is done. Its result is an object or a text; none says no more than that it went well. */
+  /**
+   * Reports that a task is done. The result is an object or a text, or undefined for success
+   * without a result.
+   */
   completeTask(taskId: string, result?: unknown, options?: Options): Promise<Heard<Task>> {
     return this.#task("complete-task", { taskId, result: result ?? undefined }, options);
   }
 
-  /** Says that a task cannot be done, and why. */
+  /** Reports that a task cannot be done, and why. */
   failTask(taskId: string, error: string, options?: Options): Promise<Heard<Task>> {
     return this.#task("fail-task", { taskId, error }, options);
   }
@@ -179,44 +189,53 @@ export class Conn extends Stream {
     return this.#task("cancel-task", { taskId, reason: reason || undefined }, options);
   }
 
-  /** Changes the words, the documents or the priority of a task, and returns it as it is then. */
+  /** Changes the text, documents or priority of a task, and returns the updated task. */
   updateTask(change: UpdateTask, options?: Options): Promise<Heard<Task>> {
     return this.#task("update-task", change, options);
   }
 
-  /** Gives a task without an agent to one. */
+  /** Assigns an unassigned task to an agent. */
   assignTask(assignment: AssignTask, options?: Options): Promise<Heard<Task>> {
     return this.#task("assign-task", assignment, options);
   }
 
-  /** Gives a task to the agent that fits its requirements best. That there is none is no error: the status says so. */
+  /**
+   * Assigns a task to the agent that matches its requirements best. If there is none, no error is
+   * thrown and the status says so.
+   */
   autoAssign(taskId: string, options?: Options): Promise<Heard<AutoAssigned>> {
     return this.ask("auto-assign", { taskId }, options);
   }
 
-  /** Tells how each agent fits the requirements of a task, the best first. */
+  /** Returns how well each agent matches a task, the best first. */
   async matchAgents(taskId: string, options?: Options): Promise<Heard<Heard<Match>[]>> {
     return listOf(await this.ask("match-agents", { taskId }, options), "servers");
   }
 
-  /** Lists what the agent has been given and has not begun. */
+  /** Lists the tasks that the agent was assigned and has not begun. */
   pollTasks(options?: Options): Promise<Heard<Heard<Task>[]>> {
     return this.#tasks("poll-tasks", {}, options);
   }
 
-  /** Is pollTasks for a session: an agent's name, its server id or the id of its run; the agent itself when there is none. */
+  /**
+   * Like pollTasks, for another session: an agent's name, its server id or the id of its run. By
+   * default it is the agent itself.
+   */
   checkTasks(sessionId?: string, options?: Options): Promise<Heard<Heard<Task>[]>> {
     return this.#tasks("check-tasks", { sessionId: sessionId || undefined }, options);
   }
 
-  /** Lets a task depend on another one, which must be done first unless the dependency says otherwise. */
+  /**
+   * Makes a task depend on another one, which must be done first unless the dependency has another
+   * type.
+   */
   async addDependency(taskId: string, on: Dependency, options?: Options): Promise<Heard<Link>> {
     const d = typeof on === "string" ? { depends_on_task_id: on } : on;
     const payload = { taskId, dependsOnTaskId: d.depends_on_task_id, dependencyType: d.dependency_type, contractKey: d.contract_key };
     return partOf(await this.ask("add-dependency", payload, options), "dependency");
   }
 
-  /** Takes a dependency away, given its own id or that of the task that is depended on, and returns it as it was. */
+  /** Removes and returns a dependency, given its id or that of the task depended on. */
   async removeDependency(taskId: string, dependencyId: string, options?: Options): Promise<Heard<Link>> {
     return partOf(await this.ask("remove-dependency", { taskId, dependencyId }, options), "dependency");
   }
@@ -232,29 +251,29 @@ export class Conn extends Stream {
   }
 
   /**
-   * Says that the agent cannot go on with a task without a person, and does not wait for one: a
-   * notice tells of the answer, and Job.help waits for it. What goes with the question may be anything.
+   * Reports that the agent needs a person to go on with a task, and returns without waiting. A
+   * notice announces the answer; Job.help waits for it. The context may be any value.
    */
   requestHelp(taskId: string, question: string, context?: unknown, options?: Options): Promise<Heard<Task>> {
     return this.#task("request-help", { taskId, question, context: context ?? undefined }, options);
   }
 
-  /** Says how the agent will go about a task. The plan is an object or a text. */
+  /** Submits the agent's plan for a task: an object or a text. */
   submitPlan(taskId: string, plan: object | string, options?: Options): Promise<Heard<Task>> {
     return this.#task("submit-plan", { taskId, plan }, options);
   }
 
-  /** Lets another agent go about its task as it planned. */
+  /** Approves the plan of another agent. */
   approvePlan(taskId: string, options?: Options): Promise<Heard<Task>> {
     return this.#task("approve-plan", { taskId }, options);
   }
 
-  /** Sends a plan of another agent back, with what is wrong with it. */
+  /** Sends the plan of another agent back, with feedback. */
   revisePlan(taskId: string, feedback: string, options?: Options): Promise<Heard<Task>> {
     return this.#task("revise-plan", { taskId, feedback }, options);
   }
 
-  /** Says what the agent can do now, in place of what was known of it. */
+  /** Replaces the agent's capabilities. */
   updateCapabilities(now: UpdateCapabilities, options?: Options): Promise<Heard<Server>> {
     return this.ask("update-capabilities", now, options);
   }
@@ -264,14 +283,14 @@ export class Conn extends Stream {
     return listOf(await this.ask("query-servers", {}, options), "servers");
   }
 
-  /** Sends mail and returns it as it is kept; who it is from is the agent's own actor. */
+  /** Sends mail from the agent's actor and returns the stored message. */
   sendMessage(mail: SendMessage, options?: Options): Promise<Heard<SentMail>> {
     return this.ask("send-message", mail, options);
   }
 
   /**
-   * Lists the agent's mail, oldest first: what it has not acknowledged, or all behind a number.
-   * It changes nothing, so the same mail is there again until ackMessages.
+   * Lists the agent's mail, oldest first: the unacknowledged messages, or all after a given number.
+   * It changes nothing; only ackMessages does.
    */
   async pollMessages(query: PollMessages = {}, options?: Options): Promise<Heard<MailList>> {
     const answer = await this.ask<MailList>("poll-messages", query, options);
@@ -279,12 +298,12 @@ export class Conn extends Stream {
     return answer;
   }
 
-  /** Says that the agent has dealt with all its mail up to a number. */
+  /** Acknowledges all mail up to a number. */
   ackMessages(seq: number | bigint | Raw, options?: Options): Promise<Heard<Acked>> {
     return this.ask("ack-messages", { seq }, options);
   }
 
-  /** Says that the agent's actor is there. */
+  /** Reports that the agent's actor is present. */
   heartbeat(options?: Options): Promise<Heard<Beat>> {
     return this.ask("heartbeat", {}, options);
   }

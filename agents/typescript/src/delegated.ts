@@ -8,7 +8,7 @@ import type { DelegateTask, TaskRequest } from "./taskrequest.js";
 import { type Artifact, type ResponseStatus, spellResponse, type TaskOption } from "./taskresponse.js";
 import { Linked, type Options, Turns, unless } from "./waiting.js";
 
-/** What a job asks. */
+/** The open question of a job. */
 interface Question {
   asks: { message: string; input?: object | undefined };
   answer(input: Raw): void;
@@ -16,20 +16,20 @@ interface Question {
 }
 
 /**
- * A job that was delegated to the agent, for the function that does it. What it can do may be taken out
- * of it: ({ payload, progress }) => …
+ * A job that was delegated to the agent, for the skill that does it. Its functions may be
+ * destructured: ({ payload, progress }) => …
  */
 export class Delegated {
   readonly id: string;
   readonly type: string;
-  /** With its text as its raw. */
+  /** The payload, with its text as raw. */
   readonly payload: TaskRequest["payload"];
-  /** All of what is asked, as it came. */
+  /** The whole request, as it came. */
   readonly request: Heard<TaskRequest>;
   readonly conn: Conn;
-  /** @internal How often its question was refused because there was too much. */
+  /** @internal How often its question was refused for the rate limit. */
   tries = 0;
-  /** @internal Is over when nothing is done for it any more. */
+  /** @internal Settled when nothing is done for the job any more. */
   gone: Promise<void> = Promise.resolve();
   readonly #agent: string | undefined;
   readonly #places: Places;
@@ -39,9 +39,9 @@ export class Delegated {
   #started: Date | undefined;
   #question: Question | undefined;
   #over = false;
-  #place: Place | undefined; // which it has, or waits for
+  #place: Place | undefined; // that it has, or waits for
   #returned = false;
-  #waiting = 0; // for something, without a place
+  #waiting = 0; // number of waits that have given up the place
 
   /** @internal */
   constructor(conn: Conn, request: Heard<TaskRequest>, agent: string | undefined, places: Places, within: AbortSignal) {
@@ -55,27 +55,33 @@ export class Delegated {
     this.#stop = new Linked(within);
   }
 
-  /** Is aborted with Cancelled, Shutdown or Closed, or as the caller of serve says. Then the work should end soon. */
+  /**
+   * Aborted with Cancelled, Shutdown or Closed, or for the reason of the signal given to serve. The
+   * skill should then return soon.
+   */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Says that the job is at work, and in words how far it is, if there are any. While it asks for input nothing is said. */
+  /**
+   * Reports that the job is running, with a message if there is one. Sends nothing while the job
+   * waits for input.
+   */
   readonly progress = async (message?: string): Promise<void> => {
     this.#goesOn();
     if (!this.#question) await this.conn.write(this.#response("in_progress", blank(message) ? {} : { message }));
   };
 
   /**
-   * Asks the agent that wants the job done for something that is needed to go on, and waits for it,
-   * which may take as long as people do. The answer may be any value, whatever the options
-   * are; there may be none. One question is asked at a time. When the signal is aborted it is
-   * said that the job goes on without; input that comes before that is returned all the same.
+   * Asks the delegating agent for input and waits for it. The answer may be any value, whatever the
+   * options are. Questions are asked one at a time. When the signal is aborted, ask reports that
+   * the job goes on without the input. Input that arrives before that report is returned all the
+   * same.
    */
   readonly ask = async <T = any>(question: string, options?: (string | Partial<TaskOption>)[], { signal = this.signal }: Options = {}): Promise<Heard<T>> =>
     read<T>(await this.askRaw(question, options, { signal }));
 
-  /** Is ask for those who want the answer as its text alone. */
+  /** Like ask, but returns the undecoded answer. */
   readonly askRaw = async (question: string, options?: (string | Partial<TaskOption>)[], { signal = this.signal }: Options = {}): Promise<Raw> => {
     const asks = asking(question, options);
     const done = await this.#asking.take(signal);
@@ -100,7 +106,7 @@ export class Delegated {
     }
   };
 
-  /** Keeps something that was made, for the final response. */
+  /** Keeps an artifact for the final response. */
   readonly artifact = (artifact: Artifact): void => {
     this.#goesOn();
     const kept = { ...artifact };
@@ -109,10 +115,9 @@ export class Delegated {
   };
 
   /**
-   * Asks another agent for a part of the job, as Conn.delegate does. The request belongs to the
-   * job: it is in the same trace, with the same baggage, in the same conversation, for the same
-   * user, and says who has had the job in hand. A caller that waits for it waits no longer than the
-   * signal of the job allows, unless there is another.
+   * Delegates a part of the job to another agent, as Conn.delegate does. The request takes over the
+   * job's trace, baggage, conversation, user and routing chain. Waits for the part end with the
+   * job's signal, unless they have another one.
    */
   readonly delegate = async (task: DelegateTask, { signal = this.signal }: Options = {}): Promise<Delegation> => {
     const { conversationId, user } = this.request.context;
@@ -127,12 +132,15 @@ export class Delegated {
     return this.conn.delegations.delegate(part, signal, this.signal, (within = this.signal) => this.aside(within));
   };
 
-  /** @internal A final response was said. */
+  /** @internal Whether the final response is sent. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** @internal Waits until it is its turn, after the job before it of the same task: two of them would work at the same things. False says that it does not begin. */
+  /**
+   * @internal Waits for the previous job of the same task, because both would change the same
+   * things, and for a place. Returns false if the job does not begin.
+   */
   async begin(before: Promise<void> | undefined): Promise<boolean> {
     try {
       if (before) await unless(before, this.signal);
@@ -144,7 +152,7 @@ export class Delegated {
     return true;
   }
 
-  /** @internal Nothing is done of it any more. */
+  /** @internal Ends the work on the job and gives up its place. */
   leave(): void {
     this.#returned = true;
     this.#makeRoom();
@@ -156,19 +164,21 @@ export class Delegated {
     this.#stop.abort(reason);
   }
 
-  /** @internal Gives the job its input, if it asks for some, and says that it goes on. */
+  /**
+   * @internal Passes input to the job's open question, if there is one, and sends the new status.
+   */
   async answer(input: Raw): Promise<void> {
     this.#question?.answer(input);
     this.#question = undefined;
     await this.conn.write(this.standing());
   }
 
-  /** @internal It waits for input. */
+  /** @internal Whether the job waits for input. */
   get asks(): boolean {
     return this.#question !== undefined;
   }
 
-  /** @internal Tells the job that its question was refused; false when it asks nothing. */
+  /** @internal Refuses the job's open question. Returns false if none is open. */
   refuse(why: Refused): boolean {
     if (!this.asks) return false;
     this.#question?.refuse(why);
@@ -176,13 +186,13 @@ export class Delegated {
     return true;
   }
 
-  /** @internal Spells how it stands. */
+  /** @internal Encodes the current status of the job. */
   standing(): string {
     if (this.#question) return this.#response("input_required", this.#question.asks);
     return this.#response(this.#started ? "in_progress" : "pending");
   }
 
-  /** @internal Spells the final response, after which nothing is said. */
+  /** @internal Encodes the final response, after which nothing is sent. */
   last(status: ResponseStatus, what: object, artifacts: boolean): string {
     const now = Math.max(Date.now(), this.#started?.getTime() ?? 0);
     this.#started ??= new Date(now);
@@ -192,19 +202,22 @@ export class Delegated {
     return line;
   }
 
-  /** @internal Lets another one have the place of the job, which waits. What it returns waits for a place, unless the job is to end, or the signal is aborted: then it goes on as it is. */
+  /**
+   * @internal Gives up the job's place while it waits. The returned function waits for a place
+   * again; it returns without one if the job has to stop or the signal is aborted.
+   */
   aside(signal: AbortSignal): () => Promise<void> {
     this.#waiting++;
     this.#makeRoom();
     return async () => {
       this.#waiting--;
-      if (this.#returned || this.#waiting > 0) return; // it needs none
-      this.#place ??= this.#places.join(true); // one for all that it has waited for, which may come at once
+      if (this.#returned || this.#waiting > 0) return; // it needs no place
+      this.#place ??= this.#places.join(true); // concurrent waits share one place
       await unless(unless(this.#place.settled, this.signal), signal).catch(() => {});
     };
   }
 
-  /** Gives the place of the job away, or the one that it waits for. */
+  /** Gives up the job's place, or its position in line for one. */
   #makeRoom(): void {
     if (this.#place) this.#places.leave(this.#place);
     this.#place = undefined;
@@ -216,7 +229,7 @@ export class Delegated {
     throw new Unsaid(`job ${this.id} is over`);
   }
 
-  /** Goes on without the input that it has asked for, if it has not come. */
+  /** Reports that the job goes on without the input, if it has not come. */
   async #withdraw(): Promise<void> {
     if (!this.#question) return;
     this.#question = undefined;
@@ -230,7 +243,7 @@ export class Delegated {
   }
 }
 
-/** How a question is said. */
+/** Returns the members of a question. */
 function asking(question: string, options?: (string | Partial<TaskOption>)[]): Question["asks"] {
   if (blank(question)) throw new Unsaid("a question needs words");
   const all = (options ?? []).map((o) => (typeof o === "string" ? { label: o, value: o } : { label: o.label || o.value, value: o.value }));

@@ -6,36 +6,36 @@ import { spellAct, type TaskAct } from "./taskact.js";
 import { isFinal, type TaskCompleted, type TaskResponse, troubleOf } from "./taskresponse.js";
 import { Bell, type Options, Turns, unless } from "./waiting.js";
 
-/** How many responses wait to be taken, and how long they may be, in characters. */
+/** Bounds of the responses that are not taken: their number, and their characters. */
 const [mostWaiting, longestWaiting] = [64, 16 << 20];
 
-/** Why a request is refused whose id another task has. */
+/** The reason of a refusal if another task has the request's id. */
 const reused = "id_reused";
 
-/** What was said of the work, and waits for what comes of it. */
+/** An act under way. It waits for its outcome. */
 interface Acting {
   toTheEnd: boolean; // it waits for the final response
   resolve(response: Heard<TaskResponse>): void;
   reject(why: unknown): void;
 }
 
-/** Called around waiting. What it returns is called when the waiting is over. */
+/** Called around a wait. The returned function is called when the wait is over. */
 export type Aside = (signal?: AbortSignal) => () => Promise<void>;
 
-/** Work that the agent has delegated. Its methods may be called at the same time. */
+/** Work that the agent has delegated. Its methods may be called concurrently. */
 export class Delegation {
-  /** Of the task. */
+  /** The id of the task. */
   readonly id: string;
   readonly #stream: Stream;
   readonly #within: AbortSignal | undefined;
   readonly #aside: Aside | undefined;
   readonly #bell = new Bell();
-  readonly #turns = new Turns(1); // one thing is said of it at a time
+  readonly #turns = new Turns(1); // only one act is under way at a time
   readonly #fresh: Heard<TaskResponse>[] = []; // not taken yet
   #size = 0;
   #heard = false;
   #last: Heard<TaskResponse> | undefined;
-  #lost: Refused | Closed | undefined; // why the last one will not come
+  #lost: Refused | Closed | undefined; // why no final response will come
   #act: Acting | undefined;
 
   /** @internal */
@@ -47,9 +47,9 @@ export class Delegation {
   }
 
   /**
-   * What is said of the work, one after the other up to the final response, each to one
-   * taker. It ends earlier when the signal is aborted, when the request is refused and when
-   * the stream has ended: wait says why. Of what is not taken the latest are kept.
+   * Iterates over the responses up to the final one. Each response goes to one caller. Ends early
+   * when the signal is aborted, when the request is refused, or when the stream has ended; wait
+   * throws the reason. If responses are not taken, only the latest are kept.
    */
   async *responses({ signal = this.#within }: Options = {}): AsyncGenerator<Heard<TaskResponse>, void, void> {
     for (;;) {
@@ -62,10 +62,10 @@ export class Delegation {
   }
 
   /**
-   * Waits for the result, and takes nothing from responses. Work that failed throws a Fault,
-   * work that was cancelled Cancelled, with a Fault as its cause if a reason was given, and
-   * a request that was refused Refused. While the work waits for input, so does this: who
-   * wants to bring it some takes responses.
+   * Waits for the final response; takes nothing from responses. Throws a Fault if the work failed,
+   * and Refused if the request was refused. Throws Cancelled if the work was cancelled, with a
+   * Fault as its cause if the response has one. Goes on waiting while the work needs input. To send
+   * that input, iterate over responses.
    */
   async wait({ signal = this.#within }: Options = {}): Promise<Heard<TaskCompleted>> {
     const last = await this.#find(() => this.#last, signal);
@@ -74,22 +74,28 @@ export class Delegation {
     return last as Heard<TaskCompleted>;
   }
 
-  /** Asks how the work stands, and returns the next response, whatever that is: responses has it as well. Once it is over that is the final one, and nothing is asked. */
+  /**
+   * Asks how the work stands and returns the next response, which responses yields as well. If the
+   * work is over, sends nothing and returns the final response.
+   */
   async status({ signal = this.#within }: Options = {}): Promise<Heard<TaskResponse>> {
     return this.#say("task.status", {}, signal);
   }
 
-  /** Brings the work the input that it needs, which may be any value. It is over when something is said of the work after that. */
+  /**
+   * Sends the input that the work requires, which may be any value, and returns at the next
+   * response.
+   */
   async update(input: unknown, { signal = this.#within }: Options = {}): Promise<void> {
     await this.#say("task.update", { input }, signal);
   }
 
-  /** Asks to give the work up, and waits until it is over, whatever it came to. */
+  /** Asks to cancel the work and waits for its final response. */
   async cancel(reason = "", { signal = this.#within }: Options = {}): Promise<void> {
     await this.#say("task.cancel", { reason }, signal);
   }
 
-  /** Says something when it is its turn. Of work that is over nothing is said. */
+  /** Sends an act when its turn comes. If the work is over, nothing is sent. */
   async #say(type: TaskAct["type"], what: { input?: unknown; reason?: string }, signal?: AbortSignal): Promise<Heard<TaskResponse>> {
     let done: (() => void) | undefined;
     try {
@@ -116,12 +122,12 @@ export class Delegation {
     try {
       return (await this.#stream.held(() => Promise.all([unless(come, signal), this.#stream.write(line)])))[0];
     } catch (error) {
-      if (error instanceof Torn && this.#act === acting) this.#act = undefined; // what comes of one that was given up is not taken for something else
+      if (error instanceof Torn && this.#act === acting) this.#act = undefined; // other acts stay, to receive a late outcome
       throw error;
     }
   }
 
-  /** Waits until something is found; undefined when it never will be. */
+  /** Waits until find returns a value. Returns undefined if it never will. */
   async #find<T>(find: () => T | undefined, signal?: AbortSignal): Promise<T | undefined> {
     const over = () => this.#last !== undefined || this.#lost !== undefined;
     let found = find();
@@ -146,7 +152,7 @@ export class Delegation {
     return oldest;
   }
 
-  /** @internal Keeps a response for the caller that takes it, and tells the caller that has said something. */
+  /** @internal Keeps a response until it is taken, and passes it to the act under way. */
   hear(response: Heard<TaskResponse>): void {
     const final = isFinal(response);
     this.#heard = true;
@@ -159,8 +165,9 @@ export class Delegation {
   }
 
   /**
-   * @internal Tells the caller that has said something that it was refused, and says whether the work
-   * goes on. When none has, and nothing was heard yet, it is the request that was refused.
+   * @internal Handles a refusal and reports whether the work goes on. It does not if the request
+   * itself was refused: its id belongs to another task, or no act is under way and no response has
+   * arrived.
    */
   decline(why: Refused): boolean {
     const request = why.reason === reused || (this.#act === undefined && !this.#heard);
@@ -169,7 +176,7 @@ export class Delegation {
     return !request;
   }
 
-  /** @internal Says why the final response will not come. */
+  /** @internal Records why the final response will not come. */
   lose(why: Refused | Closed): void {
     this.#lost = why;
     this.#acted((act) => act.reject(why));

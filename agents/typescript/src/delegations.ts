@@ -6,7 +6,7 @@ import type { Stream } from "./stream.js";
 import { type DelegateTask, spellRequest } from "./taskrequest.js";
 import { isFinal, readResponse } from "./taskresponse.js";
 
-/** What a connection has delegated, as long as there is more to hear of it. */
+/** The delegations of a connection that are not over. */
 export class Delegations {
   readonly #stream: Stream;
   readonly #open = new Map<string, Delegation>(); // by the id of the task
@@ -15,7 +15,7 @@ export class Delegations {
     this.#stream = stream;
   }
 
-  /** Delegates work. A caller that waits for it waits within the signal, and calls aside for it. */
+  /** Delegates work. Calls that wait for it use the signal within, and aside around the wait. */
   async delegate(task: DelegateTask, signal?: AbortSignal, within?: AbortSignal, aside?: Aside): Promise<Delegation> {
     try {
       signal?.throwIfAborted();
@@ -35,7 +35,7 @@ export class Delegations {
     }
   }
 
-  /** Brings a response to the caller that waits for it. */
+  /** Passes a response to its delegation. */
   hear(raw: Raw): void {
     const response = readResponse(raw);
     const d = response && this.#open.get(response.id);
@@ -44,14 +44,14 @@ export class Delegations {
     d.hear(response);
   }
 
-  /** Says whether it is about delegated work that something is refused, and tells the caller that waits. */
+  /** Passes a refusal to its delegation. Returns false if the refusal concerns something else. */
   decline(id: string, why: Refusal): boolean {
     const d = this.#open.get(id);
     if (d && !d.decline(new Refused(why))) this.#open.delete(id);
     return d !== undefined;
   }
 
-  /** Tells all callers that wait that nothing more will come. */
+  /** Ends all delegations: no more responses will arrive. */
   end(over: Closed): void {
     for (const d of this.#open.values()) {
       d.lose(new Closed(`task ${d.id}: asked for, but no answer will come: ${over.message}`, true, over.cause));

@@ -1,27 +1,27 @@
 import type { Assignment, Completion, Loose, ReviewRequest, ReviewResult } from "./sessions.js";
 
-/** A task that is to be delivered: done, and right. */
+/** A task to deliver: completed and, with a reviewer, approved. */
 export interface Order {
   developer: string;
-  /** Without one, done is right. */
+  /** Without a reviewer, a completion is enough. */
   reviewer?: string | undefined;
   assignment: Loose<Assignment>;
-  /** What it does not say is as the task has it. */
+  /** Missing members are taken from the task. */
   review?: Loose<ReviewRequest> | undefined;
-  /** Gives the task a new id for an attempt, from the second on; without it the task keeps its own. */
+  /** Returns the id of an attempt, from the second on. Without it the task keeps its id. */
   rename?(attempt: number): string;
 }
 
-/** What came of an order. */
+/** The outcome of an order. */
 export interface Delivery {
-  /** The last one that was reviewed, or the first. */
+  /** The id of the last attempt that was reviewed, or of the first. */
   taskId: string;
   /** The last one. */
   completion: Completion | undefined;
-  /** Likewise. */
+  /** The last one; undefined if there was none. */
   review: ReviewResult | undefined;
-  /** How many there were. */
+  /** The number of reviews. */
   reviews: number;
-  /** It was taken as it is, though the last review did not approve it. */
+  /** Accepted although the last review did not approve it. */
   forced: boolean;
 }

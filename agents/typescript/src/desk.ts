@@ -8,19 +8,19 @@ import type { Event } from "./stream.js";
 import { parting, troubled } from "./trouble.js";
 import { Bell, Linked, Recent, Running, Turns, unless } from "./waiting.js";
 
-/** How often an answer is mended that is refused. */
+/** How often a refused answer is corrected. */
 const mendings = 3;
 
-/** What came of an errand: it was given up because the agent has to go. */
+/** The outcome of an errand that was given up because the agent has to shut down. */
 export const unfinished = Symbol("unfinished");
 
-/** Something to do for the sender of a message. */
+/** Work that a session message asks for. */
 export abstract class Errand {
   readonly key: string;
   readonly task: string;
-  /** What it takes the place of. */
+  /** The errand that it replaces. */
   before: Errand | undefined;
-  /** Is over when it is done. */
+  /** Settled when do has returned. */
   over: Promise<void> = Promise.resolve();
   mended = 0;
   #stop = new Linked();
@@ -30,9 +30,9 @@ export abstract class Errand {
     this.task = task;
   }
 
-  /** Does it until it is answered. */
+  /** Does the work until the message is answered. */
   abstract do(): Promise<typeof unfinished | void>;
-  /** Answers anew what was refused. */
+  /** Sends another answer after one was refused. */
   abstract mend(why: Undelivered): Promise<typeof unfinished | void>;
   abstract status(): TaskProgress;
 
@@ -40,12 +40,12 @@ export abstract class Errand {
     return this.#stop.signal;
   }
 
-  /** No caller waits any more for its end. */
+  /** Whether the errand was cancelled or replaced, so that no caller waits for its outcome. */
   get off(): boolean {
     return this.signal.reason instanceof Cancelled || this.signal.reason instanceof Again;
   }
 
-  /** It may be mended yet. */
+  /** Whether the answer may be corrected again. */
   get mendable(): boolean {
     return this.mended < mendings;
   }
@@ -63,11 +63,11 @@ export abstract class Errand {
   }
 }
 
-/** Where the work of a developer or a reviewer lies: an errand for each message that asks for some. */
+/** The work of a developer or a reviewer: one errand for each message that asks for work. */
 export abstract class Desk {
   readonly session: Session;
   readonly #hear: ((said: Said) => void) | undefined;
-  readonly #errands = new Map<string, Errand>(); // that are not answered, by key
+  readonly #errands = new Map<string, Errand>(); // errands that are not answered, by key
   readonly #answered = new Recent<Errand>(); // by the message_id of the answer
   readonly #turns: Turns;
   readonly #running = new Running();
@@ -80,16 +80,19 @@ export abstract class Desk {
     this.#hear = hear;
   }
 
-  /** The errand of a message; undefined for one that asks for no work. */
+  /** Returns the errand for a message, or undefined if it asks for no work. */
   protected abstract errand(said: Said): Errand | undefined;
 
-  /** Does errands until the agent is to shut down, the stream ends or the signal is aborted. */
+  /**
+   * Processes events until the agent is told to shut down, the stream ends or the signal is
+   * aborted.
+   */
   async work(signal?: AbortSignal): Promise<void> {
     const stop = (this.#stop = new Linked(signal));
     for (let e = await this.#next(); e; e = await this.#next()) this.#heed(e);
-    stop.abort(this.session.conn.over); // which is why there is nothing more, if nothing else was
+    stop.abort(this.session.conn.over); // unless it was aborted before, for another reason
     await this.#running.wait();
-    await this.session.conn.settled(); // the work is over, what came of it may not be told yet
+    await this.session.conn.settled(); // the work is done, but its outcome may not be sent yet
     parting(stop.signal.reason, this.#unfinished);
   }
 
@@ -97,7 +100,7 @@ export abstract class Desk {
     return this.session.conn.next("all", this.#stop.signal);
   }
 
-  /** Does what an event asks for. It waits for nothing. */
+  /** Processes an event without blocking. */
   #heed(e: Event): void {
     if (e.notice) this.#noticed(e.notice);
     if (e.lost) this.#lost(e.lost);
@@ -127,7 +130,7 @@ export abstract class Desk {
     }
   }
 
-  /** Answers a question how things are: with one task, or with all. */
+  /** Answers a status query about one task, or about all if task is "". */
   async #tellStatus(query: Said, task: string): Promise<void> {
     const tasks = [...this.#errands.values()].filter((e) => task === "" || task === e.task).map((e) => e.status());
     tasks.sort((a, b) => (a.task_id < b.task_id ? -1 : a.task_id > b.task_id ? 1 : 0));
@@ -135,7 +138,10 @@ export abstract class Desk {
     await this.session.tellStatus(query, status);
   }
 
-  /** Stops the errands of a task, or all of them. They are forgotten at once: the task may be assigned again meanwhile. */
+  /**
+   * Stops the errands of a task, or all if task is "". Removes them at once, even if they still
+   * run, because the task may be assigned again meanwhile.
+   */
   #cancel(task: string, reason: string): void {
     for (const e of [...this.#errands.values()]) {
       if (task !== "" && task !== e.task) continue;
@@ -144,7 +150,7 @@ export abstract class Desk {
     }
   }
 
-  /** Begins an errand. One that has its key is stopped for it: what is said last is what counts. */
+  /** Begins an errand. An older errand with the same key is stopped: the last message counts. */
   #start(e: Errand): void {
     e.begin(this.#stop.signal);
     e.before = this.#errands.get(e.key);
@@ -157,7 +163,10 @@ export abstract class Desk {
     });
   }
 
-  /** Waits until an errand may be done. Two of the same key would work at the same files. */
+  /**
+   * Waits until an errand may be done. Errands with the same key never run together, because they
+   * would change the same files.
+   */
   async turn(e: Errand): Promise<() => void> {
     if (e.before) await unless(e.before.over, e.signal);
     e.before = undefined;
@@ -176,19 +185,22 @@ export abstract class Desk {
     await this.#troubled(failed);
   }
 
-  /** Remembers how an errand was answered, for it may be refused, or has been by now. */
+  /**
+   * Remembers the answer of an errand, because it may be refused. Handles a refusal that has
+   * already arrived.
+   */
   expects(e: Errand, answer: Sent): void {
     this.#answered.add(answer.messageId, e);
     if (answer.error) this.#lost(answer);
   }
 
-  /** A message of the agent's own was not delivered. */
+  /** Handles a message of the agent that was not delivered. */
   #lost(sent: Sent): void {
     const e = this.#answered.take(sent.messageId);
     const why = sent.error!;
     if (e === undefined) {
       const answer = sent.type === "task_completion" || sent.type === "review_result";
-      if (!answer) this.#go(() => Promise.reject(why)); // expects comes yet for the others
+      if (!answer) this.#go(() => Promise.reject(why)); // expects has yet to be called for answers, and handles them
     } else if (!e.mendable) {
       this.#go(() => Promise.reject(new Error(`task ${e.task}, given up: ${spoken(why)}`)));
     } else {
@@ -201,13 +213,13 @@ export abstract class Desk {
     void this.#running.go(() => what().catch((error: unknown) => this.#troubled(error)));
   }
 
-  /** Tells what went wrong, if something did. */
+  /** Logs an error, if there is one. */
   async #troubled(error: unknown): Promise<void> {
     if (error !== undefined) await troubled(this.session.conn, error, this.#stop);
   }
 }
 
-/** Calls a function again and again at times that may move, until the signal is aborted. */
+/** Calls a function again and again, at times that may move, until the signal is aborted. */
 export async function whenDue(due: () => number, signal: AbortSignal, call: () => Promise<void>): Promise<void> {
   const never = new Bell();
   for (;;) {

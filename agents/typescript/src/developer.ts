@@ -6,34 +6,34 @@ import type { Sent, Undelivered } from "./sent.js";
 import type { Session } from "./session.js";
 import type { Assignment, Completion, Loose, TaskExecutionError, TaskInput, TaskProgress } from "./sessions.js";
 
-/** What an agent does that is given tasks in a session, when one function is not enough. */
+/** Configures Session.develop. Agents that need only do can pass a function instead. */
 export interface Developer {
   /**
-   * Does a task and says what came of it. The signal of the task is aborted when the task
-   * or the session is, or the agent has to go; then it should return soon. When it throws,
-   * the task has failed. The orchestrator may want one more try: then the task is assigned
-   * again, and the previous attempts in it say what went wrong.
+   * Does a task and returns its completion. The task's signal is aborted when the task or the
+   * session is aborted, or when the agent has to shut down; do should then return soon. If do
+   * throws, the task has failed. The orchestrator may assign the task again; its previous_attempts
+   * then say what went wrong.
    */
   do(task: Assigned): Promise<Loose<Completion> | void>;
   /**
-   * Says anew what came of a task whose completion was refused because a file was changed
-   * that was not to be: once it is as it was, or without it. The refusal has the scope.
-   * When it fails, or is refused again and again, or when there is none, so has the task.
+   * Returns a new completion after one was refused because a file outside the scope was changed:
+   * with the file restored, or left out. The refusal has the scope. The task fails if rescope is
+   * missing or throws, or if its completions are refused too often.
    */
   rescope?(task: Assigned, refused: Undelivered): Promise<Loose<Completion> | void>;
-  /** How many tasks are done at a time, one when it is missing. The others are acknowledged and wait. */
+  /** The number of tasks done at a time, 1 by default. Further tasks are acknowledged and wait. */
   capacity?: number | undefined;
-  /** Is told every message before it is heeded, in order. */
+  /** Called with every message, in order, before it is processed. */
   hear?(said: Said): void;
   /**
-   * Progress of a task is told by itself once it has taken longer than progressAfter,
-   * every progressEvery, in milliseconds: two minutes and 30 seconds when they are missing.
+   * How long a task runs before its progress is reported automatically, and the interval after
+   * that, in milliseconds. The defaults are two minutes and 30 seconds.
    */
   progressAfter?: number | undefined;
   progressEvery?: number | undefined;
 }
 
-/** A task has failed, and there is more to say of it than why. */
+/** Thrown by a developer to fail its task and attach a completion with the work done so far. */
 export class Failed extends Error {
   override name = "Failed";
   readonly completion: Loose<Completion>;
@@ -46,7 +46,7 @@ export class Failed extends Error {
 
 const waiting = "waiting for its turn";
 
-/** An assignment, for the developer who has it. */
+/** An assignment as its developer holds it. */
 export class Assigned {
   readonly assignment: Assignment;
   /** The message that it came with. */
@@ -64,17 +64,23 @@ export class Assigned {
     this.#signal = signal;
   }
 
-  /** Is aborted with Cancelled, Again, Shutdown or Closed, or as the caller of develop says. */
+  /**
+   * Aborted with Cancelled, Again, Shutdown or Closed, or for the reason of the signal given to
+   * develop.
+   */
   get signal(): AbortSignal {
     return this.#signal();
   }
 
-  /** What there is to do. */
+  /** The work to do. */
   get task(): TaskInput {
     return this.assignment.task;
   }
 
-  /** Tells the architect how far the task is, from 0 to 100, what is done just now, and which files have been modified so far. */
+  /**
+   * Reports to the architect how far the task is, from 0 to 100, its current step, and the files
+   * modified so far. The task goes on.
+   */
   readonly progress = async (percent: number, step: string, ...files: string[]): Promise<void> => {
     const before = this.#now;
     this.#now = { percent, step, files };
@@ -91,7 +97,7 @@ export class Assigned {
     return this.#session.report(this.said, { progress_percent: now.percent, current_step: now.step, files_modified_so_far: now.files });
   }
 
-  /** @internal Says what the developer is at, as long as it does not say so itself. */
+  /** @internal Sets the current step, unless the developer has reported one. */
   at(step: string): void {
     this.#now.step ||= step;
   }
@@ -101,7 +107,10 @@ export class Assigned {
     return { task_id: this.task.task_id, progress_percent: this.#now.percent, current_step: this.#now.step || waiting };
   }
 
-  /** @internal Tells again and again how far the task is: others cannot tell a long task from one that will never end. */
+  /**
+   * @internal Sends progress at regular intervals, so that a long task can be told from one that
+   * hangs.
+   */
   report(after: number, every: number, signal: AbortSignal): Promise<void> {
     const first = Date.now() + after;
     return whenDue(() => Math.max(first, this.#last + every), signal, async () => {
@@ -125,7 +134,7 @@ export class Developing extends Desk {
   }
 }
 
-/** What there is to do for an assignment, from its acknowledgment to its completion. */
+/** The errand of an assignment, from its acknowledgment to its completion. */
 class Doing extends Errand {
   readonly #desk: Developing;
   readonly #assigned: Assigned;
@@ -165,7 +174,7 @@ class Doing extends Errand {
     }
   }
 
-  /** Says what came of a task, if a caller still waits. */
+  /** Reports the outcome of a task, unless the task was cancelled or replaced. */
   async #complete(what: () => Promise<Loose<Completion> | void>): Promise<typeof unfinished | void> {
     let completion: Loose<Completion>;
     try {
@@ -189,7 +198,10 @@ class Doing extends Errand {
     this.#desk.expects(this, sent);
   }
 
-  /** Says anew what came of a task. Something must be said about it, if it can be. */
+  /**
+   * Sends another completion after one was refused. Throws the refusal if no other completion can
+   * help.
+   */
   async mend(why: Undelivered): Promise<typeof unfinished | void> {
     const { developer } = this.#desk;
     if (this.off) return;
@@ -200,12 +212,12 @@ class Doing extends Errand {
       const error = new Error(`${spoken(why)}; what may be changed: ${why.scope.join(", ")}`);
       return this.#tell(failing({}, this.task, error, "scope_violation"));
     }
-    if (why.details?.error_type !== "malformed") throw why; // such as that the task has ended, which is no more than trouble
+    if (why.details?.error_type !== "malformed") throw why; // for example because the task has ended
     return this.#tell(failing({}, this.task, why));
   }
 }
 
-/** The completion of a task that has failed. */
+/** Returns the completion of a failed task. */
 function failing(what: Loose<Completion>, task: string, error: unknown, kind?: TaskExecutionError["error_type"]): Loose<Completion> {
   const why = words(error);
   const late = error instanceof Error && error.name === "TimeoutError";

@@ -2,11 +2,11 @@ import type { Delivery } from "./deliver.js";
 import { spoken } from "./errors.js";
 import type { TaskState } from "./tasks.js";
 
-/** A task has come to its end, or is in the hands of people, without what the architect waits for. */
+/** A task has ended, or waits for a person, without the result that the architect waits for. */
 export class Ended extends Error {
   override name = "Ended";
   readonly taskId: string;
-  /** Undefined when it cannot be known. */
+  /** Undefined if unknown. */
   readonly state: TaskState | undefined;
   readonly why: string;
 
@@ -36,7 +36,7 @@ export class Rejected extends Error {
   }
 }
 
-/** The reviewer cannot review the task, and says why. */
+/** The reviewer cannot review the task. */
 export class Unreviewed extends Error {
   override name = "Unreviewed";
 
@@ -45,10 +45,10 @@ export class Unreviewed extends Error {
   }
 }
 
-/** Nothing comes of an order. Its cause says why. */
+/** A task was not delivered. The cause is the reason. */
 export class Undone extends Error {
   override name = "Undone";
-  /** As far as it came. */
+  /** The delivery so far. */
   readonly delivery: Delivery;
   declare readonly cause: unknown;
 

@@ -2,35 +2,41 @@ import { randomUUID } from "node:crypto";
 import { type Code, type Details, type Refusal, Refused, Unsaid } from "./errors.js";
 import { complaint, Members, Raw, read, spell } from "./json.js";
 
-/** The longest line that an orchestrator takes unless it is told otherwise, in bytes. */
+/** The orchestrator's default limit for the length of a line, in bytes. */
 const maxLine = 16 << 20;
 
-/** A time as every message has it: UTC, RFC 3339, milliseconds. */
+/** Returns a time in the format of messages: UTC, RFC 3339, with milliseconds. */
 export function timestamp(at = new Date()): string {
   return at.toISOString();
 }
 
-/** Makes a line of what is said, without its end. The orchestrator takes a longer one for log, which is never answered. */
+/**
+ * Encodes a message as a line, without its end. Throws Unsaid if it is too long: the orchestrator
+ * takes such a line for log, which is never answered.
+ */
 export function line(message: object): string {
   const text = spelled(message) ?? "";
   if (Buffer.byteLength(text) > maxLine) throw new Unsaid(`it cannot be said: it takes more than ${maxLine >> 20} MiB`);
   return text;
 }
 
-/** Makes a line of a request or an event. The orchestrator knows who speaks, so there is no agentId in it. */
+/**
+ * Encodes a request or an event as a line. It has no agentId, because the orchestrator knows the
+ * sender by its pipe.
+ */
 export function message(type: string, payload: unknown): { id: string; text: string } {
   const id = randomUUID();
   return { id, text: line({ type, id, timestamp: timestamp(), payload: document(payload) }) };
 }
 
-/** Spells a payload, which must be an object; none is an empty one. */
+/** Encodes a payload, which must be an object. undefined means an empty one. */
 export function document(payload: unknown): Raw {
   const text = spelled(payload ?? {});
   if (text?.[0] !== "{") throw new Unsaid("it cannot be said: a payload must be an object");
   return Raw.part(text);
 }
 
-/** Spells what may be left out: undefined when there is nothing to say. */
+/** Encodes an optional value. Returns undefined for undefined and null. */
 export function value(what: unknown): Raw | undefined {
   const text = spelled(what);
   return text === undefined || text === "null" ? undefined : Raw.part(text);
@@ -45,8 +51,8 @@ function spelled(what: unknown): string | undefined {
 }
 
 /**
- * A line of the orchestrator's. Keys are exact, and what stands twice, or is not what
- * it must be, is told by wrong: such a line is not believed at all.
+ * A line of the orchestrator. Keys are case-sensitive. If a member that was read is duplicate or
+ * has the wrong type, wrong is set; such a line is ignored.
  */
 export class Envelope {
   wrong = false;
@@ -62,7 +68,7 @@ export class Envelope {
     return text[0] === "{" ? new Envelope(new Members(text)) : undefined;
   }
 
-  /** A text, "" when there is none. */
+  /** Returns a text, or "" if it is missing. */
   text(key: string): string {
     const found = this.#find(key)?.value();
     if (typeof found === "string") return found;
@@ -70,7 +76,7 @@ export class Envelope {
     return "";
   }
 
-  /** An object, undefined when there is none. */
+  /** Returns an object, or undefined if it is missing. */
   document(key: string): Raw | undefined {
     const found = this.#find(key);
     if (found === undefined || found.text[0] === "{") return found;
@@ -85,7 +91,7 @@ export class Envelope {
   }
 }
 
-/** Reads the error of an answer. One that says nothing is still a no. */
+/** Reads the error of an answer. A malformed error is still a refusal. */
 export function refusal(error: Raw | undefined): Refusal {
   const said = error?.value<{ code?: unknown; message?: unknown }>();
   const details = error?.at("details");
@@ -100,9 +106,9 @@ export function refusal(error: Raw | undefined): Refusal {
   };
 }
 
-// What is wrong with an event of the protocol is said here, because there is no answer.
+// Events have no answer, so those of the protocol are validated here.
 
-/** Refuses the payload of an event that the orchestrator would pass over in silence. */
+/** Throws Unsaid if the payload of an event is invalid. The orchestrator would ignore it. */
 export function checkEvent(event: string, payload: Raw): void {
   const wrong = complaintAbout(event, payload);
   if (wrong !== undefined) throw new Unsaid(`event ${event}: ${wrong}`);
@@ -129,12 +135,12 @@ function complaintAbout(event: string, payload: Raw): string | undefined {
   return undefined;
 }
 
-/** Says whether something is no text, or one that says nothing. */
+/** Reports whether a value is not a text, or a blank one. */
 export function blank(what: unknown): boolean {
   return typeof what !== "string" || /^[ \t\n\r\f]*$/.test(what);
 }
 
-/** Names what failed in front of an error that has not been named yet. */
+/** Returns an error with the name of the operation in front, if it has none yet. */
 export function about(operation: string, error: unknown): unknown {
   if (error instanceof Unsaid) return new Unsaid(`${operation}: ${error.message}`, { cause: error.cause });
   if (error instanceof Refused) return new Refused(error, operation);

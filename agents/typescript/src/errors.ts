@@ -1,37 +1,37 @@
 import type { Heard } from "./json.js";
 
-/** Why a request was refused, for programs. There are no other codes. */
+/** The code of a refusal, for programs. The list is complete. */
 export type Code = "INVALID_REQUEST" | "INVALID_MESSAGE_TYPE" | "UNAUTHORIZED" | "NOT_FOUND" | "TIMEOUT" | "INTERNAL_ERROR";
 
-/** What goes with a refusal, such as a reason, or the place of what is wrong. */
+/** The details of a refusal, such as a reason, or the place of an error. */
 export type Details = { [key: string]: unknown };
 
-/** Reasons tell apart what has no code of its own. */
+/** Reasons for refusals that share a code. */
 export const Reason = {
-  /** Too many messages; later it may be granted. */
+  /** Too many messages; retry later. */
   Limited: "rate_limited",
-  /** It does not fit what is. */
+  /** Conflicts with the current state. */
   Conflict: "conflict",
-  /** Nor does it fit the state of the task, such as one that has ended. */
+  /** The task is in the wrong state, for example ended. */
   WrongState: "wrong_state",
   /** The task waits for others. */
   Blocked: "blocked",
 } as const;
 
-/** What an orchestrator says when it refuses something. */
+/** A refusal of the orchestrator. */
 export interface Refusal {
   code: Code;
   message: string;
   details?: Heard<Details> | undefined;
 }
 
-/** The orchestrator's no. Its message is what the orchestrator says. */
+/** The error of a refused request. Its message is that of the orchestrator. */
 export class Refused extends Error {
   override name = "Refused";
   readonly code: Code;
-  /** With the text of it all as their raw. */
+  /** An object with its text as raw. */
   readonly details: Heard<Details> | undefined;
-  /** What was refused, such as "get-task". */
+  /** The refused operation, such as "get-task". */
   readonly operation: string | undefined;
 
   constructor(why: Refusal, operation?: string) {
@@ -41,26 +41,26 @@ export class Refused extends Error {
     this.operation = operation;
   }
 
-  /** What the details give as a reason, "" for none. */
+  /** The reason in the details, or "". */
   get reason(): string {
     const reason = this.details?.["reason"];
     return typeof reason === "string" ? reason : "";
   }
 
-  /** All of it in a text for people. */
+  /** The operation, the message and the code. */
   get spoken(): string {
     return `${this.operation ? this.operation + ": " : ""}${this.message} (${this.code})`;
   }
 }
 
-/** Nothing was said: what was to be said makes no sense, and the orchestrator would pass over it in silence. */
+/** The message is invalid, so it was not sent. */
 export class Unsaid extends Error {
   override name = "Unsaid";
 }
 
 /**
- * The orchestrator has closed the stream. With asked, a request may have had its
- * effect: it was written, and there will be no answer. Without, it has none.
+ * The orchestrator has closed the stream. If asked is true, the request was sent and may have been
+ * carried out. Otherwise it has no effect.
  */
 export class Closed extends Error {
   override name = "Closed";
@@ -72,12 +72,14 @@ export class Closed extends Error {
   }
 }
 
-/** The orchestrator cannot be told anything any more: a write has failed. */
+/** Writing to the orchestrator failed. Nothing more is written. */
 export class Torn extends Error {
   override name = "Torn";
 }
 
-/** A task was cancelled: why the signal of a handler is aborted, and what came of work that was delegated. */
+/**
+ * A task was cancelled. It is the reason of a handler's signal, and the error of delegated work.
+ */
 export class Cancelled extends Error {
   override name = "Cancelled";
   /** Why it was cancelled. */
@@ -89,7 +91,7 @@ export class Cancelled extends Error {
   }
 }
 
-/** Why the signal of a handler is aborted when the agent is to shut down. */
+/** The reason of a handler's signal when the agent has to shut down. */
 export class Shutdown extends Error {
   override name = "Shutdown";
 
@@ -98,7 +100,7 @@ export class Shutdown extends Error {
   }
 }
 
-/** Why the signal of a developer is aborted whose task was assigned again. */
+/** The reason of a developer's signal when its task was assigned again. */
 export class Again extends Error {
   override name = "Again";
 
@@ -107,7 +109,7 @@ export class Again extends Error {
   }
 }
 
-/** No answer will come: the task went on without. */
+/** A question about a task gets no answer: the task went on without it. */
 export class Withdrawn extends Error {
   override name = "Withdrawn";
 
@@ -116,7 +118,10 @@ export class Withdrawn extends Error {
   }
 }
 
-/** Some tasks were given up because the agent has to go. One that ends well in spite of it would say that they are done. */
+/**
+ * Some tasks were given up because the agent has to shut down. The agent must exit with a failure,
+ * because a successful exit may complete them.
+ */
 export class Unfinished extends Error {
   override name = "Unfinished";
   readonly tasks: number;
@@ -127,7 +132,7 @@ export class Unfinished extends Error {
   }
 }
 
-/** For the mail of a worker: the message can never be dealt with, and why. The code is for programs. */
+/** Thrown by a mail function if retrying a message cannot help. The code is for programs. */
 export class Fatal extends Error {
   override name = "Fatal";
   readonly code: string;
@@ -138,7 +143,7 @@ export class Fatal extends Error {
   }
 }
 
-/** What an error says, in one text for others: what was refused has its code. */
+/** Returns the text of an error. For a refusal it includes the code. */
 export function spoken(error: unknown): string {
   if (error instanceof Error) return String("spoken" in error ? error.spoken : error.message);
   try {
@@ -148,20 +153,20 @@ export function spoken(error: unknown): string {
   }
 }
 
-/** What an error says, or that it says nothing: something must be said. */
+/** Returns the text of an error, which is never blank. */
 export function words(error: unknown): string {
   const text = spoken(error);
   return text.trim() === "" ? "it failed without a word" : text;
 }
 
-/** Says whether an error is a refusal with a reason. */
+/** Reports whether an error is a refusal with a reason. */
 export function refusedFor(reason: string, error: unknown): boolean {
   return error instanceof Refused && error.reason === reason;
 }
 
 /**
- * Says whether an error means no more than that the agent has to go. The end of the
- * stream may show in a question before the notice was heeded.
+ * Reports whether an error only means that the agent has to shut down. A request may fail at the
+ * end of the stream before the shutdown notice is processed.
  */
 export function gaveUp(signal: AbortSignal, error: unknown): boolean {
   if (error instanceof Closed) return true;

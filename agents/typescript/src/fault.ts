@@ -2,26 +2,26 @@ import { blank } from "./envelope.js";
 import { spoken, words } from "./errors.js";
 import { Raw } from "./json.js";
 
-/** Why delegated work came to nothing. */
+/** The error of failed delegated work. */
 export interface TaskFault {
-  /** Such as one of FaultCode; the list is open. */
+  /** One of FaultCode, or another one; the list is open. */
   code: string;
   /** For people. */
   message: string;
   /** An object. */
   details?: { [key: string]: any };
-  /** Another try may go well. */
+  /** A retry may succeed. */
   recoverable: boolean;
 }
 
-/** Codes of faults that are in use. */
+/** Common codes of faults. */
 export const FaultCode = {
   InvalidInput: "INVALID_INPUT",
   MissingField: "MISSING_REQUIRED_FIELD",
   FieldType: "INVALID_FIELD_TYPE",
   FieldValue: "INVALID_FIELD_VALUE",
   AgentNotFound: "AGENT_NOT_FOUND",
-  /** No agent does what the type says. */
+  /** No agent offers the type. */
   CapabilityNotFound: "CAPABILITY_NOT_FOUND",
   AgentUnavailable: "AGENT_UNAVAILABLE",
   AgentBusy: "AGENT_BUSY",
@@ -30,9 +30,9 @@ export const FaultCode = {
   MCPRateLimited: "MCP_RATE_LIMITED",
   MCP: "MCP_ERROR",
   Coordination: "COORDINATION_FAILED",
-  /** The work would come back to an agent that has it. */
+  /** The work would return to an agent that has had it. */
   GraphCycle: "TASK_GRAPH_CYCLE",
-  /** It cannot be handed on. */
+  /** The work cannot be delegated. */
   Delegation: "DELEGATION_FAILED",
   Timeout: "TIMEOUT",
   Internal: "INTERNAL_ERROR",
@@ -41,8 +41,8 @@ export const FaultCode = {
 } as const;
 
 /**
- * Delegated work has failed, and why: what a skill throws to say so, and what the caller that
- * waits for the work is thrown.
+ * The error of failed delegated work. A skill can throw it; the delegating agent gets it from
+ * Delegation.wait.
  */
 export class Fault extends Error implements TaskFault {
   override name = "Fault";
@@ -57,34 +57,40 @@ export class Fault extends Error implements TaskFault {
     this.recoverable = recoverable;
   }
 
-  /** All of it in a text for people. */
+  /** The message and the code. */
   get spoken(): string {
     return `${this.message} (${this.code})`;
   }
 }
 
-/** What there may be to say of a fault. */
+/** Optional parts of a Fault. */
 export interface FaultOptions extends ErrorOptions {
-  /** An object. Digit for digit when it has a raw, or is one. */
+  /** An object. If it has a raw, or is a Raw, it is sent digit for digit. */
   details?: { [key: string]: any } | undefined;
-  /** Another try may go well; it may not when this is missing. */
+  /** A retry may succeed; false by default. */
   recoverable?: boolean | undefined;
 }
 
-/** The fault of what a skill has thrown: itself, if it is one or has one as its cause. */
+/**
+ * Returns the fault for a thrown value: the Fault itself or in its chain of causes, otherwise an
+ * INTERNAL_ERROR.
+ */
 export function faultOf(thrown: unknown): TaskFault {
   let found = thrown;
   for (let depth = 0; depth < 16 && found instanceof Error && !(found instanceof Fault); depth++) found = found.cause;
   if (!(found instanceof Fault)) return { code: FaultCode.Internal, message: words(thrown), recoverable: false };
   const { code, message, details, recoverable } = found;
-  const exact = details?.["raw"] instanceof Raw ? details["raw"] : details; // as it was heard
+  const exact = details?.["raw"] instanceof Raw ? details["raw"] : details; // as it was received
   return { code: blank(code) ? FaultCode.Internal : code, message: words(message), ...(exact && { details: exact }), recoverable };
 }
 
-/** How much is told of why something cannot be told, in bytes. */
+/** Bounds the reason in the fault of untold, in bytes. */
 const longest = 8 << 10;
 
-/** That what came of a job cannot be told. This can: it is short, and has no half of a character in it. */
+/**
+ * Returns the fault of a job whose outcome cannot be sent. It can be sent itself: it is short and
+ * has no half of a surrogate pair.
+ */
 export function untold(why: unknown): TaskFault {
   const message = Buffer.from(`what came of it cannot be told: ${spoken(why)}`).subarray(0, longest).toString();
   return { code: FaultCode.Internal, message, recoverable: false };

@@ -1,7 +1,7 @@
 import { Raw } from "./json.js";
 import type { Abort, Assignment, Completion, Feedback, FileChange, Finding, Loose, Progress, ReviewRequest, ReviewResult } from "./sessions.js";
 
-// What is missing is filled in, for those who speak and for those who listen.
+// Default values in the documents of a session, when sent and when received.
 
 type Open = { [key: string]: unknown };
 
@@ -9,7 +9,7 @@ function isOpen(value: unknown): value is Open {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Raw);
 }
 
-/** What was given, with the defaults where nothing was. */
+/** Returns a document with defaults for missing members. */
 function fill<T>(defaults: object, given: unknown): T {
   if (!isOpen(given)) return (given ?? defaults) as T;
   const all: Open = { ...defaults };
@@ -21,12 +21,12 @@ function fill<T>(defaults: object, given: unknown): T {
   return all as T;
 }
 
-/** What was given of a list, item by item. */
+/** Applies complete to each item of a list. */
 function each<T>(list: T[] | undefined, complete: (item: T) => T): T[] | undefined {
   return Array.isArray(list) ? list.map(complete) : list;
 }
 
-/** Sets a member that is there, in an object that fill has made. */
+/** Sets a member that is present, in an object that fill has made. */
 function mend<T extends object, K extends keyof T>(of: T, key: K, value: T[K] | undefined): void {
   if (of[key] !== undefined && value !== undefined) of[key] = value;
 }
@@ -56,7 +56,7 @@ export function progress(given: Loose<Progress>): Progress {
   return fill({ task_id: "", progress_percent: 0, current_step: "", files_modified_so_far: [] }, given);
 }
 
-/** Says of each file what was done to it, where the caller has not. */
+/** Fills in a completion. It also sets the change_type of each file that has none. */
 export function completion(given: Loose<Completion>): Completion {
   const c = fill<Completion>(
     {

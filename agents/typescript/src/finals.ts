@@ -3,23 +3,26 @@ import { remembered } from "./waiting.js";
 /** A final response. */
 export interface FinalWord {
   line: string;
-  /** Who asks for the same once more wants it to be done once more. */
+  /** A repeated request is done again. */
   again: boolean;
-  /** It stands in the place of another one, which was refused. */
+  /** It replaced a final response that was refused. */
   instead?: true;
-  /** How often it was refused because there was too much. */
+  /** How often it was refused for the rate limit. */
   tries: number;
 }
 
-/** How long they may be together, in characters, but for the latest. */
+/** Bounds the total length of the lines, in characters. The latest one is always kept. */
 const longest = 16 << 20;
 
-/** The final responses that a connection has said latest. One that is gone is known no more: the orchestrator knows what came of it. */
+/**
+ * The latest final responses that a connection has sent. Older ones are dropped: the orchestrator
+ * knows the outcome of their tasks.
+ */
 export class Finals {
-  readonly #byTask = new Map<string, FinalWord>(); // the oldest go first
+  readonly #byTask = new Map<string, FinalWord>(); // the oldest are dropped first
   #size = 0;
 
-  /** Remembers one, in the place of an older one of its task. */
+  /** Adds a final response. It replaces an older one of the same task. */
   add(task: string, word: FinalWord): void {
     this.#forget(task);
     this.#byTask.set(task, word);

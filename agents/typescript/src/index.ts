@@ -1,8 +1,11 @@
 /**
- * What an agent written in TypeScript needs: it asks the orchestrator, tells it things, hears
- * its notices, works at its tasks, delegates work and does what others delegate. It gives an
- * agent no more rights than any program has that prints lines, handles no signals, retries
- * nothing that a caller did not ask to be retried, and sets no time limits of its own.
+ * The library for agents written in TypeScript. An agent sends requests and events to the
+ * orchestrator, receives its notices, works on tasks, delegates work, does delegated work, and
+ * takes part in sessions.
+ *
+ * The package gives an agent no more rights than a program that prints lines. It handles no signals
+ * and sets no time limits. It repeats only session messages, requests of its roles, and responses
+ * of serve, if they are refused for a limit.
  */
 export { Architect, type Lead, type SessionTaskView } from "./architect.js";
 export { Conn, connect } from "./conn.js";

@@ -5,14 +5,20 @@ import type { Heard } from "./json.js";
 import type { Help, Task } from "./tasks.js";
 import { Bell, Linked, type Options } from "./waiting.js";
 
-/** How long one waits for news without a look, in milliseconds: what is said to an agent that does not read in time may get lost. */
+/**
+ * Bounds the wait for news, in milliseconds, because a notice may be lost if the agent reads too
+ * slowly.
+ */
 const lookAgain = 60_000;
 
-/** A task at work, for the function that does it. What it can do may be taken out of it: ({ task, progress }) => … */
+/**
+ * A running task, for the function that does it. Its functions may be destructured: ({ task,
+ * progress }) => …
+ */
 export class Job {
   readonly id: string;
   readonly conn: Conn;
-  /** As it was when the work, or the plan, began. */
+  /** As it was when do or plan was called. */
   task!: Heard<Task>;
   readonly #stop: Linked;
   readonly #bell = new Bell();
@@ -25,19 +31,21 @@ export class Job {
     this.#stop = new Linked(within);
   }
 
-  /** Is aborted with Cancelled, Shutdown or Closed, or as the caller of work says. Then the work should end soon. */
+  /**
+   * Aborted with Cancelled, Shutdown or Closed, or for the reason of the signal given to work. The
+   * handler should then return soon.
+   */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Tells how much of the task is done, from 0 to 1. It ends nothing. */
+  /** Reports how much of the task is done, from 0 to 1. It does not complete the task. */
   readonly progress = (fraction: number, message?: string): Promise<void> => this.conn.progress(this.id, fraction, message);
 
   /**
-   * What the orchestrator says of the task while it is at work, in words and from the first
-   * on: that its plan is approved or what is wrong with it, the answer of a person, an urgent
-   * note. It ends when the signal is aborted, the job's own unless there is another. Each is
-   * told once.
+   * Iterates over what the orchestrator reports about the task while it runs: the approval of its
+   * plan or feedback on it, the answer of a person, an urgent note. Starts with the first update,
+   * yields each once, and ends when the signal is aborted; the default is the job's signal.
    */
   readonly updates = ({ signal = this.signal }: Options = {}): AsyncGenerator<string, void, void> => this.#updates(signal);
 
@@ -51,9 +59,9 @@ export class Job {
   }
 
   /**
-   * Asks a person something about the task, which is out of the agent's hands until a person
-   * has answered, and waits for that: it may take as long as people do. What goes with the
-   * question may be anything. It throws Withdrawn when no answer will come.
+   * Asks a person a question about the task and waits for the answer, however long it takes. Until
+   * then the task is out of the agent's hands. The context may be any value. Throws Withdrawn if
+   * the task goes on without an answer.
    *
    * Conn.askUser is for a question that has nothing to do with a task, or a time limit.
    */
@@ -69,7 +77,9 @@ export class Job {
     }
   };
 
-  /** @internal How often something was new. A caller that asks for it before looking at the task misses none. */
+  /**
+   * @internal The number of updates. Read it before looking at the task, so that none is missed.
+   */
   get news(): number {
     return this.#bell.rung;
   }
@@ -79,13 +89,13 @@ export class Job {
     return this.#bell.after(news, signal, lookAgain);
   }
 
-  /** @internal Tells all who wait that something is new. */
+  /** @internal Adds updates and wakes all waiting calls. */
   hear(...messages: string[]): void {
     this.#said.push(...messages);
     this.#bell.ring();
   }
 
-  /** @internal Asks how the task is. */
+  /** @internal Asks for the current state of the task. */
   async look(signal = this.signal): Promise<Heard<Task>> {
     const answer = await this.conn.askPatiently<{ task: Task }>("get-task", { taskId: this.id }, signal);
     return taskOf(answer);

@@ -1,7 +1,6 @@
-// How JSON is read and spelled where what others wrote must not change: JSON.parse
-// rounds numbers, so the text of a value is kept beside it.
+// Reading and writing of JSON. JSON.parse rounds numbers, so the text of a value is kept beside it.
 
-/** Spells a value on one line; undefined when there is nothing to spell. */
+/** Encodes a value on one line. Returns undefined if there is nothing to encode. */
 export function spell(value: unknown): string | undefined {
   switch (typeof value) {
     case "string":
@@ -35,7 +34,7 @@ function spellObject(value: object | null): string | undefined {
 
 const half = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** Half a character cannot be written as UTF-8, and a line with one is not believed. */
+/** Returns the text. Throws if it has half of a surrogate pair, which has no UTF-8 form. */
 function whole(text: string): string {
   if (half.test(text)) throw new TypeError(halfOf);
   return text;
@@ -43,7 +42,7 @@ function whole(text: string): string {
 
 const halfOf = "half of a character stands in it, an escape such as \\ud800 without its other half";
 
-/** Says whether an escape such as \ud800 stands in a JSON text without its other half. */
+/** Reports whether a JSON text has an escape such as \ud800 without its other half. */
 function hasHalf(text: string): boolean {
   if (!/\\u[dD][89a-fA-F]/.test(text)) return false;
   const escape = /\\(?:u([0-9a-fA-F]{4})|[^])/g;
@@ -58,7 +57,7 @@ function hasHalf(text: string): boolean {
   return high >= 0;
 }
 
-/** Says what is wrong with a JSON text; undefined when nothing is. */
+/** Returns what is wrong with a JSON text, or undefined. */
 export function complaint(text: string): string | undefined {
   try {
     JSON.parse(text);
@@ -69,8 +68,8 @@ export function complaint(text: string): string | undefined {
 }
 
 /**
- * A JSON value as its text: it leaves as it came, digit for digit. Wherever a value
- * is said, a Raw may stand in its place.
+ * A JSON value as its text, which is sent as it came, digit for digit. A Raw may replace any value
+ * to send.
  */
 export class Raw {
   readonly text: string;
@@ -79,24 +78,24 @@ export class Raw {
   constructor(text: string) {
     const wrong = complaint(text);
     if (wrong !== undefined) throw new SyntaxError(wrong);
-    this.text = text.trim().replace(/[\r\n]/g, ""); // which JSON has between its parts alone
+    this.text = text.trim().replace(/[\r\n]/g, ""); // JSON has line breaks only between tokens
   }
 
-  /** @internal A part of a text that was looked at already. */
+  /** @internal Returns a part of a text that is known to be valid. */
   static part(text: string): Raw {
     const raw = Object.create(Raw.prototype) as { text: string };
     raw.text = text;
     return raw as Raw;
   }
 
-  /** The value, as JSON.parse makes it: a number has the digits that JavaScript keeps. */
+  /** Returns the value as JSON.parse does: numbers keep only the digits that JavaScript has. */
   value<T = unknown>(): T {
     return JSON.parse(this.text) as T;
   }
 
   /**
-   * What stands in the value, by keys of objects and places in lists; undefined when
-   * nothing does. A key that stands twice is the last one, as for JSON.parse.
+   * Returns the value at a path of keys and list indexes, or undefined. Of duplicate keys the last
+   * one counts, as for JSON.parse.
    */
   at(...path: (string | number)[]): Raw | undefined {
     let here: Raw | undefined = this;
@@ -107,19 +106,19 @@ export class Raw {
     return here;
   }
 
-  /** The members of an object, in their order; none for everything else. */
+  /** Returns the members of an object, in their order. Other values have none. */
   members(): Members {
     return new Members(this.text);
   }
 
-  /** @internal The same object with another value under a key, or with none. */
+  /** @internal Returns the same object with another value under a key, or without the key. */
   with(key: string, value: Raw | undefined): Raw {
     const members = this.members().all.filter(([name]) => name !== key);
     if (value !== undefined) members.push([key, value]);
     return Raw.part("{" + members.map(([name, member]) => `${JSON.stringify(name)}:${member.text}`).join() + "}");
   }
 
-  /** The items of a list; none for everything else. */
+  /** Returns the items of a list. Other values have none. */
   items(): Raw[] {
     const items: Raw[] = [];
     if (this.text[0] !== "[") return items;
@@ -136,7 +135,7 @@ export class Raw {
   }
 }
 
-/** Members are what stands in an object, with their keys. */
+/** The members of an object, with their keys. */
 export class Members {
   readonly all: (readonly [key: string, value: Raw])[] = [];
 
@@ -152,18 +151,18 @@ export class Members {
     }
   }
 
-  /** The values under a key. */
+  /** Returns the values under a key. */
   of(key: string): Raw[] {
     return this.all.filter(([name]) => name === key).map(([, value]) => value);
   }
 
-  /** @internal The last value under a key. */
+  /** @internal Returns the last value under a key. */
   findLast(key: string): Raw | undefined {
     return this.of(key).at(-1);
   }
 }
 
-// Where things end in a text that is known to be JSON.
+// Scanning of a text that is known to be valid JSON.
 
 function space(text: string, at: number): number {
   for (;;) {
@@ -173,7 +172,7 @@ function space(text: string, at: number): number {
   }
 }
 
-/** The next member or item, or the bracket that ends them all. */
+/** Returns the position of the next member or item, or of the closing bracket. */
 function after(text: string, at: number): number {
   at = space(text, at);
   return text[at] === "," ? space(text, at + 1) : at;
@@ -212,10 +211,10 @@ function skipNested(text: string, at: number): number {
   }
 }
 
-/** What was read from the line: its values, and its text. */
+/** A value that was read from a line, with its text as raw. */
 export type Heard<T> = T & { readonly raw: Raw };
 
-/** Reads a value, and gives it its text as a member that is hidden from loops over it. */
+/** Reads a value. Its text becomes the member raw, which is not enumerable. */
 export function read<T>(raw: Raw): Heard<T> {
   return withRaw(raw.value<T>(), raw);
 }

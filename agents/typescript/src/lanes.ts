@@ -2,47 +2,47 @@ import { Reason } from "./errors.js";
 import type { Sent, Undelivered } from "./sent.js";
 import { longPause, remembered, rest, shortPause } from "./waiting.js";
 
-/** Bounds the lines that are kept for being said again, in characters. */
+/** Bounds the characters of the lines kept for sending again. */
 const mostLately = 16 << 20;
-/** How many are said again at a time. */
+/** Messages in a round, at most. */
 const mostAgain = 64;
-/** How often one is said again. */
+/** How often a message is sent again. */
 const triesAgain = 10;
 
-/** A line of a session, and its message. */
+/** A session message and its line. */
 interface Written {
   sent: Sent;
   line: string;
-  place: number; // among those that the agent has said
-  tries: number; // how often it was
+  place: number; // among the messages of the connection
+  tries: number; // how often it was sent again
 }
 
 interface Lane {
   name: string;
-  held: Written[]; // in the order in which they were said first
-  open: Promise<void>; // until nothing waits any more
+  held: Written[]; // ordered by place
+  open: Promise<void>; // settled when the lane ends
   wait: number; // until the next round
-  most: number; // in a round
+  most: number; // messages in a round
   begun: boolean;
-  refused: boolean; // one of the last round
+  refused: boolean; // a message of the last round was refused
 }
 
 /**
- * A message of a session that was refused because there is too much of it just now had no
- * effect, and may be taken later: it is said again, the same line. Until it is, what comes
- * after it waits in the same lane:
+ * Repeats session messages that were refused because of a rate limit or a full queue. A refused
+ * message had no effect, so the same line is sent again. Until then, later messages wait in the
+ * same lane:
  *
- *	""        the agent has said too much, so everything that it says in sessions waits
- *	an agent  that one has not taken what it was sent before, so what is for it waits
+ *     ""        rate limit of the agent: all its session messages wait
+ *     an agent  full queue of that agent: messages to it wait
  *
- * No answer says that a message was taken. So a lane says some, and is silent for a while: if
- * none of them was refused by then, more of them follow sooner, otherwise fewer, later.
+ * Delivered messages are not confirmed. So a lane sends a round of messages and pauses. If none is
+ * refused, the next round is larger and sooner, otherwise smaller and later.
  */
 export class Lanes {
   readonly #write: (line: string) => Promise<void>;
-  readonly #ended: AbortSignal; // the orchestrator tells no more what it refuses
+  readonly #ended: AbortSignal; // aborted when the stream has ended: no refusals arrive
   readonly #lanes = new Map<string, Lane>();
-  readonly #lately = new Map<string, Written>(); // the latest lines, by message_id: the oldest go first
+  readonly #lately = new Map<string, Written>(); // the latest lines, by message_id; the oldest are dropped first
   #size = 0;
   #places = 0;
 
@@ -51,7 +51,7 @@ export class Lanes {
     this.#ended = ended;
   }
 
-  /** Keeps the line of a message that is about to be written. */
+  /** Stores the line of a message that is about to be written. */
   keep(sent: Sent, line: string): void {
     this.#keep({ sent, line, place: this.#places++, tries: 0 });
   }
@@ -69,14 +69,14 @@ export class Lanes {
     if (this.#lately.delete(w.sent.messageId)) this.#size -= w.line.length;
   }
 
-  /** Puts a refused message into its lane, and says whether it will be said again. */
+  /** Queues a refused message in its lane and reports whether it will be sent again. */
   sayLater(sent: Sent, why: Undelivered): boolean {
     const name = laneOf(sent, why);
     if (name === undefined) return false;
     const w = this.#lately.get(sent.messageId);
     if (w) this.#forget(w);
     const lane = this.#lanes.get(name);
-    if (lane?.held.some((h) => h.sent === sent)) return true; // it was refused twice, as it was said
+    if (lane?.held.some((h) => h.sent === sent)) return true; // refused twice, as it was sent twice
     if (w === undefined || w.tries === triesAgain) return false;
     const l = lane ?? this.#open(name);
     l.held.push(w);
@@ -92,7 +92,10 @@ export class Lanes {
     return l;
   }
 
-  /** Says what is in a lane until there is nothing left. After the end of the stream no refusals arrive, so the rest is said once. */
+  /**
+   * Sends the messages of a lane in rounds until none is left. After the end of the stream no
+   * refusals arrive, so the rest is sent in one round.
+   */
   async #sayAgain(l: Lane): Promise<void> {
     try {
       for (let over = false, said = 1; !over && said > 0; ) {
@@ -102,13 +105,13 @@ export class Lanes {
         for (const w of round) await this.#write(w.line);
       }
     } catch {
-      // Nothing else can be said, as its caller is told.
+      // Nothing else can be sent; the callers of write get the error.
     } finally {
       if (this.#lanes.get(l.name) === l) this.#lanes.delete(l.name);
     }
   }
 
-  /** Takes what a lane says next. When that is nothing the lane is no more. */
+  /** Takes the next messages of a lane. Removes an empty lane. */
   #round(l: Lane, all: boolean): Written[] {
     if (l.begun && l.refused) [l.wait, l.most] = [Math.min(2 * l.wait, longPause), Math.max(l.most >> 1, 1)];
     else if (l.begun) [l.wait, l.most] = [shortPause, Math.min(2 * l.most, mostAgain)];
@@ -122,18 +125,18 @@ export class Lanes {
     return round;
   }
 
-  /** What a message for an agent has to wait for. */
+  /** Returns the promise that a message to an agent has to wait for, or undefined. */
   ahead(to: string): Promise<void> | undefined {
     return (this.#lanes.get("") ?? this.#lanes.get(to))?.open;
   }
 
-  /** Waits until nothing is to be said again: an agent that goes before takes it along. */
+  /** Waits until every lane is empty. Messages still waiting when the agent exits are lost. */
   async settled(): Promise<void> {
     for (let [l] = this.#lanes.values(); l; [l] = this.#lanes.values()) await l.open;
   }
 }
 
-/** Where a refused message waits; undefined for one that is not to be said again. */
+/** Returns the lane of a refused message, or undefined if it is not to be sent again. */
 function laneOf(sent: Sent, why: Undelivered): string | undefined {
   if (why.reason === Reason.Limited) return "";
   const crowd = why.details?.["waiting"];

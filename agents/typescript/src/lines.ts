@@ -1,14 +1,14 @@
-/** How much of a line is taken. No answer comes near it, and no string is longer than two of it. */
+/** Bounds a line, in bytes. No answer comes near it, and it fits into a string. */
 const longest = 1 << 28;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Splits a stream into lines, at LF bytes alone: a character may lie in two chunks,
- * and what other programs take for the end of a line may stand in a text. One CR
- * before the LF is dropped, and a byte order mark at the start of the stream.
+ * Splits a stream into lines. Only LF bytes end a line: a character may span two chunks, and a text
+ * may contain other line separators. One CR before the LF is dropped, and a byte order mark at the
+ * start of the stream.
  *
- * A line that is too long, or no UTF-8, costs itself and no other.
+ * A line that is too long or not UTF-8 is skipped.
  */
 export class Lines {
   #parts: Buffer[] = [];
@@ -30,7 +30,7 @@ export class Lines {
     }
   }
 
-  /** The stream has ended; what it ended with is a line, too. */
+  /** Ends the stream. A last line needs no LF. */
   end(): void {
     if (this.#size > 0) this.#line();
   }

@@ -1,22 +1,22 @@
 import type { Raw } from "./json.js";
 
-/** Any object: with its Raw it goes digit for digit. */
+/** Any object. A Raw is sent digit for digit. */
 export type Document = { [key: string]: unknown } | Raw;
 
-/** A message from one actor to another, as it is kept: nothing of it ever changes. */
+/** A message from one actor to another, as stored. It never changes. */
 export interface Mail {
-  /** Its number: the canonical id, and the order. */
+  /** The number of the message. It is the id, and defines the order. */
   seq: number;
   from_actor: string;
   to_actor: string;
   topic: string;
   payload: { [key: string]: unknown };
-  /** The number of what it answers; null: it begins something. */
+  /** The number of the message that it answers, or null. */
   reply_to: number | null;
   created_at: string;
 }
 
-/** Mail to be sent. */
+/** Mail to send. */
 export interface SendMessage {
   /** Missing: the caller. */
   from_actor?: string;
@@ -25,54 +25,54 @@ export interface SendMessage {
   topic: string;
   payload: Document;
   reply_to?: number;
-  /** Mail with a key is kept once, however often it is sent. */
+  /** Mail with a key is stored once, however often it is sent. */
   idempotency_key?: string;
 }
 
-/** Mail that was sent, as it is kept. */
+/** Sent mail, as stored. */
 export interface SentMail extends Mail {
-  /** It was there already. */
+  /** It was already stored. */
   duplicate?: boolean;
   warnings?: string[];
 }
 
-/** Which mail is wanted. */
+/** Selects mail. */
 export interface PollMessages {
   /** Missing: the caller. */
   actor?: string;
-  /** Messages behind this one; missing: behind the last that was acknowledged. */
+  /** Only messages after this number; by default, the unacknowledged ones. */
   cursor?: number;
-  /** 1000 when it is missing. */
+  /** 1000 by default. */
   limit?: number;
 }
 
 /** A page of mail. */
 export interface MailList {
-  /** Whose they are. */
+  /** The actor that the mailbox belongs to. */
   actor: string;
-  /** In order of their numbers. */
+  /** Ordered by number. */
   messages: Mail[];
-  /** The last that was acknowledged. */
+  /** The number of the last acknowledged message. */
   cursor: number;
-  /** There are more than were asked for. */
+  /** There are more messages than the limit. */
   more: boolean;
 }
 
-/** Up to where mail is acknowledged. */
+/** How far mail is acknowledged. */
 export interface Acked {
   actor: string;
   cursor: number;
 }
 
-/** What answers a heartbeat. */
+/** The answer to a heartbeat. */
 export interface Beat {
   actor: string;
   last_seen: string;
-  /** How far apart heartbeats are expected to be, in milliseconds. */
+  /** The expected interval between heartbeats, in milliseconds. */
   heartbeat_ms: number;
 }
 
-/** The topics that are always known. */
+/** The topics that are always registered. */
 export const Topic = {
   TaskAssigned: "task.assigned",
   TaskCompleted: "task.completed",
@@ -85,12 +85,15 @@ export const Topic = {
   Heartbeat: "heartbeat",
   Direct: "message.direct",
   Broadcast: "broadcast.all",
-  /** The bus has taken mail on a topic that is not registered. */
+  /** The bus has accepted mail on a topic that is not registered. */
   Unknown: "topic.unknown",
 } as const;
 
-/** Actors that are always there: who runs it all, the orchestrator itself, and those who watch over it. */
+/**
+ * Actors that always exist. GO runs the system, Bus is the orchestrator itself, and Governor is
+ * reserved for supervising programs.
+ */
 export const Actor = { Global: "GO", Bus: "Bus", Governor: "Governor" } as const;
 
-/** The addressee of mail for all. */
+/** The recipient of mail to all actors. */
 export const broadcast = "broadcast";

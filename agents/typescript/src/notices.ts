@@ -1,18 +1,18 @@
 import type { Heard } from "./json.js";
 import type { Mail } from "./mail.js";
 
-/** What the orchestrator says without having been asked. */
+/** An unsolicited message from the orchestrator. */
 export type Notice = {
   [N in keyof NoticePayloads]: NoticeOf<N, Heard<NoticePayloads[N]>>;
 }[keyof NoticePayloads];
 
 interface NoticeOf<N, P> {
-  /** Without its prefix. There may be others than these. */
+  /** Without its prefix. There may be other names. */
   name: N;
-  /** "" when there was none. */
+  /** "" if missing. */
   id: string;
   timestamp: string;
-  /** An empty object when there was none. */
+  /** An empty object if missing. */
   payload: P;
 }
 
@@ -26,14 +26,14 @@ interface NoticePayloads {
   shutdown: ShutdownNotice;
 }
 
-/** What a notice about a task says. */
+/** The payload of a notice about a task. */
 export interface TaskNotice {
   taskId: string;
   message?: string;
   reason?: string;
 }
 
-/** What the notice says that the agent has to go. */
+/** The payload of the shutdown notice. */
 export interface ShutdownNotice {
   /** Milliseconds. */
   gracePeriod: number;

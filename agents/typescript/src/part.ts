@@ -1,26 +1,25 @@
 import { blank } from "./envelope.js";
 import { Members, type Raw } from "./json.js";
 
-/** One of the things that are wrong with a message. */
+/** An error in a message. */
 export interface Problem {
-  /** To the place, as RFC 6901 has it. */
+  /** A JSON pointer to the place (RFC 6901). */
   pointer: string;
   message: string;
 }
 
-/** How many problems of one message are told. */
+/** Bounds the problems reported for one message. */
 const mostProblems = 20;
 
-/** How long an id may be in a session, and how long of delegated work, in bytes. */
+/** The maximal length of an id in a session, and of a label of delegated work, in bytes. */
 const [longestId, longestLabel] = [200, 4096];
 
-/** Whether a member must be there. */
+/** Whether a member is required. */
 type Need = "needed" | "optional";
 
 /**
- * An object in a message that is judged as a whole: its author is told everything
- * at once. Null is no way to leave something out, but where programs are sparing: there it
- * counts as nothing for what may be missing.
+ * Reads an object in a message and collects all errors in it. An optional member may be null only
+ * if the part is sparing, as in delegated work; it then counts as missing.
  */
 export class Part {
   readonly #members: Members;
@@ -47,7 +46,7 @@ export class Part {
     return `${this.#pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   }
 
-  /** A member to read; undefined when there is none, or what is wrong was told. */
+  /** Returns a member, or undefined if it is missing or an error was reported. */
   #find(key: string, must: Need): Raw | undefined {
     const found = this.#members.of(key);
     if (found.length > 1) this.wrong(key, "stands twice");
@@ -68,19 +67,19 @@ export class Part {
     return undefined;
   }
 
-  /** A string that may be empty. */
+  /** Reads a string that may be empty. */
   text(key: string, must: Need = "needed"): string {
     return this.#string(key, must) ?? "";
   }
 
-  /** A string that says something. */
+  /** Reads a string that is not blank. */
   name(key: string, must: Need = "needed"): string {
     const name = this.#string(key, must);
     if (name !== undefined && blank(name)) this.wrong(key, "must not be empty");
     return name ?? "";
   }
 
-  /** A name that others refer to: it becomes a key. */
+  /** Reads a name that becomes a key. */
   id(key: string, must: Need = "needed"): string {
     const id = this.name(key, must);
     const why = unfit(id, longestId);
@@ -88,7 +87,7 @@ export class Part {
     return why === undefined ? id : "";
   }
 
-  /** A name of delegated work. One that may be missing may say nothing, too. */
+  /** Reads a name of delegated work. An optional one may be blank. */
   label(key: string, must: Need = "needed"): string {
     const label = must === "needed" ? this.name(key) : this.text(key, must);
     const why = unfit(label, longestLabel);
@@ -96,14 +95,14 @@ export class Part {
     return label;
   }
 
-  /** One of a few. */
+  /** Reads a string that is one of the given ones. */
   word(key: string, of: readonly string[], must: Need = "needed"): string {
     const word = this.#string(key, must);
     if (word !== undefined && !of.includes(word)) this.wrong(key, `must be one of ${list(of)}, not ${JSON.stringify(word.slice(0, 80))}`);
     return word ?? "";
   }
 
-  /** An object that is not looked into. */
+  /** Reads an object without looking into it. */
   object(key: string, must: Need = "needed"): Raw | undefined {
     const value = this.#find(key, must);
     if (value === undefined || value.text[0] === "{") return value;
@@ -111,33 +110,33 @@ export class Part {
     return undefined;
   }
 
-  /** A value of any kind that must be there, and may be null. */
+  /** Checks that a value is present. It may be null. */
   anything(key: string): void {
     if (this.#members.of(key)[0]?.text !== "null" || this.#members.of(key).length > 1) this.#find(key, "needed");
   }
 
-  /** Refuses a member, whatever it is. */
+  /** Reports an error if a member is present. */
   without(key: string, message: string): void {
     if (this.#members.of(key).length > 0) this.wrong(key, message);
   }
 
-  /** A value of any kind that may be missing, and must be unless it fits. */
+  /** Reports an error if a member is present and does not fit. */
   fits(key: string, fit: boolean, message: string): void {
     if (this.#find(key, "optional") !== undefined && !fit) this.wrong(key, message);
   }
 
-  /** Refuses members that stand twice. */
+  /** Reports duplicate members. */
   once(...keys: string[]): void {
     for (const key of keys) if (this.#members.of(key).length > 1) this.wrong(key, "stands twice");
   }
 
-  /** A yes or no. */
+  /** Reads a boolean. */
   truth(key: string, must: Need = "needed"): void {
     const value = this.#find(key, must)?.value();
     if (value !== undefined && typeof value !== "boolean") this.wrong(key, "must be true or false");
   }
 
-  /** A whole number that is not less than least. */
+  /** Reads an integer that is not less than least. */
   whole(key: string, least: number, must: Need = "needed"): number | undefined {
     const value = this.#find(key, must)?.value();
     if (value === undefined) return undefined;
@@ -148,7 +147,7 @@ export class Part {
     return undefined;
   }
 
-  /** A number from 0 to 100. */
+  /** Reads a number from 0 to 100. */
   percent(key: string): void {
     const value = this.#find(key, "needed")?.value();
     if (value === undefined) return;
@@ -156,29 +155,29 @@ export class Part {
     else if (value < 0 || value > 100) this.wrong(key, "must be a number from 0 to 100");
   }
 
-  /** An ISO 8601 time. */
+  /** Reads an ISO 8601 time. */
   moment(key: string, must: Need = "needed"): string {
     const when = this.#string(key, must);
     if (when !== undefined && !isTime(when)) this.wrong(key, `must be an ISO 8601 time, not ${JSON.stringify(when.slice(0, 40))}`);
     return when ?? "";
   }
 
-  /** A list of strings. */
+  /** Reads a list of strings. */
   texts(key: string, must: Need = "needed"): string[] {
     return this.#strings(key, must, () => undefined);
   }
 
-  /** A list of strings that say something. */
+  /** Reads a list of strings that are not blank. */
   names(key: string, must: Need = "needed"): string[] {
     return this.#strings(key, must, (text) => (blank(text) ? "must not be empty" : undefined));
   }
 
-  /** A list of names of delegated work. */
+  /** Reads a list of names of delegated work. */
   labels(key: string): void {
     this.#strings(key, "optional", (text) => (blank(text) ? "must not be empty" : unfit(text, longestLabel)));
   }
 
-  /** A list of strings out of a few. */
+  /** Reads a list of strings, each one of the given ones. */
   words(key: string, of: readonly string[]): void {
     this.#strings(key, "needed", (text) => (of.includes(text) ? undefined : "must be one of " + list(of)));
   }
@@ -198,7 +197,7 @@ export class Part {
     return value?.items() ?? [];
   }
 
-  /** A list of objects, each of which is read. */
+  /** Reads a list of objects, each with read. */
   each(key: string, read: (item: Part) => void, must: Need = "needed"): void {
     this.#items(key, must).forEach((item, i) => {
       const pointer = `${this.#below(key)}/${i}`;
@@ -207,25 +206,25 @@ export class Part {
     });
   }
 
-  /** A member that is an object. */
+  /** Reads an object with read. */
   inside(key: string, read: (part: Part) => void, must: Need = "needed"): void {
     const value = this.object(key, must);
     if (value !== undefined) read(new Part(value, this.#below(key), this.#problems, this.#sparing));
   }
 
-  /** Every member of the object; all must be objects. */
+  /** Reads every member of the object with read. All must be objects. */
   eachMember(read: (part: Part) => void): void {
     for (const key of new Set(this.#members.all.map(([name]) => name))) this.inside(key, read);
   }
 }
 
-/** Why a text is no name; undefined when it may be one. */
+/** Returns why a text is not a valid name, or undefined. */
 function unfit(text: string, longest: number): string | undefined {
   if (Buffer.byteLength(text) > longest) return `must not be longer than ${longest} bytes`;
   return /\p{Cc}/u.test(text) ? "must not have control characters in it" : undefined;
 }
 
-/** Spells words for people: a, b or c. */
+/** Joins words for people: a, b or c. */
 function list(words: readonly string[]): string {
   return words.slice(0, -1).join(", ") + " or " + words.at(-1);
 }

@@ -1,19 +1,19 @@
 /**
- * Places for the jobs that are done, in the order in which they were asked for. A job that
- * waits for something gives its place to another one: otherwise two agents that wait for each
- * other would wait for ever. When it goes on it comes before those that have not begun.
+ * Places for running jobs, given out in the order of requests. A waiting job gives up its place;
+ * otherwise two agents that wait for each other would deadlock. A job that continues goes before
+ * jobs that have not begun.
  */
 export class Places {
   #free: number;
-  readonly #back: Place[] = []; // of the jobs that have waited for something
-  readonly #line: Place[] = []; // of those that have not begun
+  readonly #back: Place[] = []; // of jobs that have finished waiting
+  readonly #line: Place[] = []; // of jobs that have not begun
 
-  /** There is no bound without a capacity. */
+  /** Without a capacity there is no limit. */
   constructor(capacity: number | undefined) {
     this.#free = capacity !== undefined && capacity >= 1 ? Math.floor(capacity) : Infinity;
   }
 
-  /** Takes a place, or gets into a line for one. First comes who had one before. */
+  /** Takes a place, or joins a line for one. Jobs that get their place back go first. */
   join(back = false): Place {
     const place = new Place();
     if (this.#free > 0) {
@@ -25,7 +25,7 @@ export class Places {
     return place;
   }
 
-  /** Lets the next one have a place, or gets out of the line for one. */
+  /** Passes a place to the next in line, or leaves the line. */
   leave(place: Place): void {
     for (const line of [this.#back, this.#line]) {
       const at = line.indexOf(place);
@@ -39,10 +39,10 @@ export class Places {
   }
 }
 
-/** A place among those at work, or in a line for one. */
+/** A place for a running job, or a position in line for one. */
 export class Place {
   /** @internal */
   settle!: () => void;
-  /** Is over when there is no more to wait for: it has become a place, or was given up. */
+  /** Settled when the place is granted or given up. */
   readonly settled = new Promise<void>((settle) => (this.settle = settle));
 }

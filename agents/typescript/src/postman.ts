@@ -6,16 +6,15 @@ import { Actor, type Beat, type Mail, type SendMessage, Topic } from "./mail.js"
 import { Bell, sleep } from "./waiting.js";
 
 /**
- * Mail that the agent was told of and has not dealt with. It is the connection's, because
- * the orchestrator tells a run of each message once: what one call of work leaves, the next
- * one finds.
+ * Mail that has arrived and is not handled yet. It belongs to the connection, because each message
+ * is announced once per run. The next call of work continues where the last one stopped.
  */
 export class Mailbox {
   readonly #bell = new Bell();
-  readonly #mail: Heard<Mail>[] = []; // in order of the numbers
-  #dealt = 0; // the number of the last that was
+  readonly #mail: Heard<Mail>[] = []; // ordered by number
+  #dealt = 0; // the highest number handled
 
-  /** Puts a message into the mailbox, in order of the numbers, which begin with 1. One that comes twice is there once. */
+  /** Inserts mail in the order of the numbers, which start at 1. Duplicates are ignored. */
   post(mail: Heard<Mail>): void {
     if (typeof mail.seq !== "number" || mail.seq <= this.#dealt) return;
     let at = this.#mail.length;
@@ -25,7 +24,10 @@ export class Mailbox {
     this.#bell.ring();
   }
 
-  /** Waits for the oldest message, which stays until it is dealt with; undefined when the signal is aborted first. */
+  /**
+   * Waits for the oldest message and leaves it in the mailbox. Returns undefined if the signal is
+   * aborted first.
+   */
   async oldest(signal: AbortSignal): Promise<Heard<Mail> | undefined> {
     while (!signal.aborted) {
       if (this.#mail[0] !== undefined) return this.#mail[0];
@@ -34,14 +36,14 @@ export class Mailbox {
     return undefined;
   }
 
-  /** Takes a message out, and all that is older: acknowledged is what is older in any case. */
+  /** Removes a message and all older ones, which its acknowledgment covers. */
   dealtWith(seq: number): void {
     this.#dealt = seq;
     while (this.#mail[0] !== undefined && this.#mail[0].seq <= seq) this.#mail.shift();
   }
 }
 
-/** Deals with the agent's mail, message after message, and says that the agent is there. */
+/** Passes the agent's mail to the worker, one message at a time, and sends heartbeats. */
 export class Postman {
   readonly #conn: Conn;
   readonly #read: (mail: Heard<Mail>, signal: AbortSignal) => Promise<void>;
@@ -68,9 +70,8 @@ export class Postman {
   }
 
   /**
-   * Acknowledges a message, when GO has been told if it failed. One of which GO cannot be told
-   * is not acknowledged, and the log says so; that is all that can be done, because the next
-   * one is acknowledged with all before it.
+   * Acknowledges a message. If it failed, first reports that to GO. If the report fails, throws an
+   * error and leaves the message unacknowledged. The next acknowledgment covers it all the same.
    */
   async #close(mail: Heard<Mail>, failed?: { why: unknown }): Promise<void> {
     const place = `message ${mail.seq} on ${mail.topic}`;
@@ -81,7 +82,7 @@ export class Postman {
         await this.#settle("send-message", letter, (why) => `${place} failed: ${spoken(failed.why)}; and ${Actor.Global} cannot be told: ${why}`);
       }
     }
-    const seq = mail.raw.at("seq"); // as it was written: it may have more digits than a number
+    const seq = mail.raw.at("seq"); // the exact text: it may have more digits than a number
     await this.#settle("ack-messages", { seq }, (why) => `${place} is dealt with: ${why}`);
   }
 
@@ -93,7 +94,7 @@ export class Postman {
     }
   }
 
-  /** Sends a heartbeat now and then one each time it is due. One that is refused says nothing about the next. */
+  /** Sends a heartbeat at once and then at each interval. A refused heartbeat does not stop it. */
   async beat(signal: AbortSignal, given?: number): Promise<void> {
     let every = given ?? 60_000;
     while (!signal.aborted) {
@@ -109,7 +110,7 @@ export class Postman {
   }
 }
 
-/** How much of an error is told, in bytes. */
+/** Bounds the error text in a report to GO, in bytes. */
 const longest = 8 << 10;
 
 function codeOf(why: unknown): string {
@@ -117,8 +118,8 @@ function codeOf(why: unknown): string {
 }
 
 /**
- * How the one who runs it all is told that a message has failed; undefined for what would be
- * the next to fail, for ever: a task.failed, and what the bus has to say.
+ * Returns the report to GO about a failed message. Returns undefined for a task.failed and for mail
+ * of the bus: reporting their failures could go on for ever.
  */
 function letterOf(mail: Mail, why: unknown): SendMessage | undefined {
   if (mail.topic === Topic.TaskFailed || mail.from_actor === Actor.Bus) return undefined;
@@ -132,7 +133,10 @@ function letterOf(mail: Mail, why: unknown): SendMessage | undefined {
   };
 }
 
-/** The same key each time, so that a message which fails again, because it was not acknowledged, is told of once (RFC 9562, version 5). */
+/**
+ * Returns a UUID of version 5 (RFC 9562). It is the same each time, so that a message that fails
+ * again is reported once.
+ */
 function key(name: string): string {
   const urls = Buffer.from("6ba7b8119dad11d180b400c04fd430c8", "hex"); // the namespace of URLs
   const sum = createHash("sha1").update(urls).update(name).digest();

@@ -1,6 +1,6 @@
-/** A result in the form for programs: what it delivers goes to the tasks that need it. */
+/** A structured result. Its contracts are delivered to the tasks that depend on them. */
 export interface Result {
-  /** What was done, in a line. */
+  /** What was done, in one line. */
   summary: string;
   changes?: {
     files_modified?: string[];
@@ -12,32 +12,32 @@ export interface Result {
   /** By the keys that the task spec names. */
   contracts?: { [key: string]: Contract };
   tests?: { framework?: string; total: number; passed: number; failed: number; skipped: number; coverage_percent?: number };
-  /** What else there is, by name. */
+  /** Anything else, by name. */
   artifacts?: { [name: string]: unknown };
 }
 
-/** What a result delivers under a key. */
+/** One delivery of a result. */
 export interface Contract {
   status: "fulfilled" | "partial" | "skipped";
   data?: unknown;
 }
 
-/** Says what kind of document a result is. */
+/** Returns a result with the $schema of the document. */
 export function result(what: Result): Result & { $schema: string } {
   return { $schema: "orchestratia/task-result/v1", ...what };
 }
 
-/** Delivers all that was promised: an object, as a rule. */
+/** Returns a contract that is delivered completely. The data is usually an object. */
 export function fulfilled(data: unknown): Contract {
   return { status: "fulfilled", data };
 }
 
-/** Delivers a part of what was promised. */
+/** Returns a contract that is delivered in part. */
 export function partial(data: unknown): Contract {
   return { status: "partial", data };
 }
 
-/** Says why nothing is delivered. */
+/** Returns a contract that is not delivered, with the reason. */
 export function skipped(reason: string): Contract {
   return { status: "skipped", data: { reason } };
 }

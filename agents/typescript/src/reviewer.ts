@@ -6,23 +6,23 @@ import type { Undelivered } from "./sent.js";
 import type { Session } from "./session.js";
 import type { Loose, ReviewRequest, ReviewResult, TaskProgress } from "./sessions.js";
 
-/** What an agent does that judges the work of a session, when one function is not enough. */
+/** Configures Session.review. Agents that need only do can pass a function instead. */
 export interface Reviewer {
   /**
-   * Judges what a request asks for. The signal is aborted when the task or the session is,
-   * or the agent has to go; then it should return soon. The custom checks in the request
-   * are words of the architect: only this function knows whether to run them. When it
-   * throws there is no result, and the architect is told why.
+   * Reviews what a request asks for. The signal is aborted when the task or the session is aborted,
+   * or when the agent has to shut down; do should then return soon. The request's custom checks are
+   * text of the architect: only do can decide whether to run them. If do throws, there is no
+   * result, and the architect is told why.
    */
   do(request: Heard<ReviewRequest>, signal: AbortSignal): Promise<Loose<ReviewResult>>;
   /**
-   * Judges anew when the result was refused, such as one that approves although something
-   * bad is open. When it fails, or when there is none, there is no result.
+   * Returns a new result after one was refused, for example because it approves despite an open
+   * critical finding. If mend is missing or throws, there is no result.
    */
   mend?(request: Heard<ReviewRequest>, result: Loose<ReviewResult>, refused: Undelivered, signal: AbortSignal): Promise<Loose<ReviewResult>>;
-  /** How many reviews are made at a time; one when it is missing. */
+  /** The number of reviews done at a time, 1 by default. */
   capacity?: number | undefined;
-  /** Is told every message before it is heeded, in order. */
+  /** Called with every message, in order, before it is processed. */
   hear?(said: Said): void;
 }
 
@@ -40,11 +40,11 @@ export class Judging extends Desk {
   }
 }
 
-/** What there is to do for a request. */
+/** The errand of a review request. */
 class Reviewing extends Errand {
   readonly #desk: Judging;
   readonly #said: Said<"review_request">;
-  #result: Loose<ReviewResult> = {}; // as it was told
+  #result: Loose<ReviewResult> = {}; // as sent
 
   constructor(desk: Judging, said: Said<"review_request">) {
     super(said.payload.review_id, said.payload.task_id);
@@ -67,7 +67,7 @@ class Reviewing extends Errand {
     });
   }
 
-  /** Judges anew what was refused. */
+  /** Makes a new review after the result was refused. */
   async mend(why: Undelivered): Promise<typeof unfinished | void> {
     const { reviewer } = this.#desk;
     if (this.off) return;
@@ -78,7 +78,10 @@ class Reviewing extends Errand {
     throw why;
   }
 
-  /** Tells what a function says, or why it says nothing, if a caller still waits. */
+  /**
+   * Calls a function of the reviewer and sends the result, or feedback if there is none. Sends
+   * nothing if the review was cancelled or replaced.
+   */
   async #judge(judge: () => Promise<Loose<ReviewResult>>): Promise<typeof unfinished | void> {
     try {
       this.#result = await judge();

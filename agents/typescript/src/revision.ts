@@ -1,7 +1,7 @@
 import { reviewRequest } from "./fill.js";
 import { type Assignment, type Completion, type Finding, type Loose, type ReviewRequest, type ReviewResult, type ReviewSummary, touched } from "./sessions.js";
 
-/** A request for a review in which what is not said is as the task has it. Each has an id of its own. */
+/** Returns a review request with missing members filled in from the task. */
 export function asked(
   given: Loose<ReviewRequest>,
   as: { id: string; task: string; done: Completion | undefined; first: string; work: Assignment | undefined; reviews: ReviewSummary[] },
@@ -26,19 +26,19 @@ export function asked(
   });
 }
 
-/** What a result asks for, in words. */
+/** Returns the changes that a result asks for, as text. */
 export function wanted(r: ReviewResult): string {
   const changes = (r.required_changes ?? []).map((c) => `\n- ${c.priority}: ${c.description}`);
   const open = r.findings.filter((f) => !f.fixed_in_iteration).map((f) => `\n- ${inWords(f)}`);
   return `The review says ${r.verdict}: ${r.summary}` + changes.join("") + open.join("");
 }
 
-/** What of a result the next reviewer should know. */
+/** Returns the open findings of a result, for the next reviewer. */
 export function keyFindings(r: ReviewResult): string[] {
   return r.findings.filter((f) => !f.fixed_in_iteration && f.severity !== "suggestion").map(inWords);
 }
 
-/** A finding in a line. */
+/** Returns a finding in one line. */
 export function inWords(f: Finding): string {
   const place = f.location.line_start ? `${f.location.file}:${f.location.line_start}` : f.location.file;
   const suggestion = f.suggestion ? ` Suggestion: ${f.suggestion}` : "";

@@ -6,33 +6,36 @@ import {
 } from "./protocol.js";
 import type { Payloads } from "./sessions.js";
 
-/** Names an agent in a session. */
+/** Identifies an agent in a session. */
 export interface AgentIdentifier {
   agent_id: string;
   agent_type: AgentType;
   instance_id?: string;
 }
 
-/** What one agent of a session has said to another. Its payload has its text as its raw, and so has all of it. */
+/** A session message from another agent. The message and its payload have their texts as raw. */
 export type Said<T extends MessageType = MessageType> = { [K in T]: Heard<Message<K>> }[T];
 
 interface Message<T extends MessageType> {
   message_id: string;
   timestamp: string;
-  /** Its place in the session, as far as its sender knows. */
+  /** Its position in the session, as far as the sender knows. */
   sequence_number?: number;
   from_agent: AgentIdentifier;
   to_agent: AgentIdentifier;
   message_type: T;
   payload: Heard<Payloads[T]>;
-  /** What it belongs together with. */
+  /** The id that related messages share. */
   correlation_id?: string;
-  /** The message_id of what it answers. */
+  /** The message_id of the message that it answers. */
   reply_to?: string;
   session_id?: string;
 }
 
-/** Reads a message of a session as the orchestrator does, no matter who says it. What is wrong is told by the error. */
+/**
+ * Reads a session message as the orchestrator does, from any sender. Returns an Error if it is
+ * invalid.
+ */
 export function readSaid(line: string): Said | Error {
   const wrong = complaint(line);
   if (wrong !== undefined) return new Error(`the message: ${wrong}`);
@@ -69,7 +72,7 @@ function agent(p: Part): void {
   p.id("instance_id", "optional");
 }
 
-/** How the payload of each type is judged. */
+/** The validation of the payload of each type. */
 const bodies: { readonly [T in MessageType]: (p: Part) => void } = {
   task_assignment(p) {
     p.inside("task", task);
@@ -239,7 +242,10 @@ function verified(p: Part): void {
   p.text("error", "optional");
 }
 
-/** The sender and the addressee of messages of a type. All other types are for all. */
+/**
+ * The agent types of the sender and the recipient, by message type. Other message types have no
+ * restriction.
+ */
 const directions: { readonly [T in MessageType]?: readonly [from: AgentType, to?: AgentType] } = {
   task_assignment: ["architect", "developer"],
   task_progress: ["developer", "architect"],
@@ -249,7 +255,7 @@ const directions: { readonly [T in MessageType]?: readonly [from: AgentType, to?
   abort: ["architect"],
 };
 
-/** Why an agent of its type does not say this to one of that type; undefined if it does. */
+/** Returns why the sender may not send such a message to the recipient, or undefined. */
 export function misdirected(said: Said): string | undefined {
   const [from, to] = directions[said.message_type] ?? [];
   if (from !== undefined && said.from_agent.agent_type !== from) {

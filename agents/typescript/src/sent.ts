@@ -2,17 +2,17 @@ import { type Details, Refused } from "./errors.js";
 import type { Heard } from "./json.js";
 import type { MessageType } from "./protocol.js";
 
-/** What became of a message that was not delivered. */
+/** The details of a message that was not delivered. */
 export interface DeliveryError {
   original_message_id: string;
   error_type: "timeout" | "rejected" | "malformed";
   retry_count: number;
   max_retries: number;
-  /** Missing: it is not tried again. */
+  /** Missing if it will not be retried. */
   next_retry_at?: string;
 }
 
-/** A message of a session was not delivered, and why. */
+/** A session message was not delivered. */
 export class Undelivered extends Refused {
   override name = "Undelivered";
   declare readonly details: Heard<Details & Partial<DeliveryError>> | undefined;
@@ -22,12 +22,15 @@ export class Undelivered extends Refused {
     return `not delivered${tries > 0 ? ` after ${tries + 1} attempts` : ""}: ${super.spoken}`;
   }
 
-  /** @internal Says whether it is tried again. */
+  /** @internal Whether the delivery is retried. */
   get again(): boolean {
     return this.details?.next_retry_at !== undefined && this.details.next_retry_at !== "";
   }
 
-  /** What may be changed for a task; undefined when that is not why the message was refused. */
+  /**
+   * The patterns of the files that a task may change; undefined if the message was refused for
+   * another reason.
+   */
   get scope(): string[] | undefined {
     const scope = this.details?.["scope"];
     return Array.isArray(scope) ? scope.map(String) : undefined;
@@ -35,18 +38,21 @@ export class Undelivered extends Refused {
 }
 
 /**
- * A message of a session that the agent has said. That it was delivered is told by
- * nothing; that it was not, sooner or later.
+ * A session message that the agent has sent. Delivery is never confirmed; a failure is reported
+ * sooner or later.
  */
 export class Sent {
   readonly messageId: string;
   readonly correlationId: string;
   readonly sequenceNumber: number;
-  /** Is fulfilled when the message will not be delivered, and says why. As long as it is tried again, or said again, it waits. */
+  /**
+   * Resolves to the reason when the message will not be delivered. It stays pending while delivery
+   * is retried.
+   */
   readonly refused: Promise<Undelivered>;
   /** @internal */
   readonly type: MessageType;
-  /** @internal The addressee. */
+  /** @internal The name of the recipient. */
   readonly to: string;
   #tell!: (why: Undelivered) => void;
   #why: Undelivered | undefined;
@@ -61,7 +67,7 @@ export class Sent {
     this.refused = new Promise((resolve) => (this.#tell = resolve));
   }
 
-  /** Why the message will not be delivered; undefined as long as that was not said. */
+  /** Why the message will not be delivered, or undefined while that is not known. */
   get error(): Undelivered | undefined {
     return this.#why;
   }

@@ -1,15 +1,15 @@
 import type { Document } from "./mail.js";
 import type { Role } from "./tasks.js";
 
-/** Which agents are wanted. */
+/** Selects agents. */
 export interface QueryAgents {
   role?: Role;
   status?: AgentStatus;
-  /** Those that have all of them. */
+  /** Only agents that have all of them. */
   capabilities?: string[];
 }
 
-/** What an agent may be doing. */
+/** The status of an agent. */
 export type AgentStatus = "idle" | "busy" | "starting" | "stopping" | "stale" | "offline" | "crashed";
 
 /** An agent as other agents see it. */
@@ -18,18 +18,18 @@ export interface Agent {
   role: Role;
   status: AgentStatus;
   capabilities: string[];
-  /** An id; null: none. */
+  /** An id, or null. */
   currentTask: string | null;
 }
 
-/** What an agent can do now, in place of what was known of it. What is missing stays. */
+/** The new capabilities of an agent. Missing members stay unchanged. */
 export interface UpdateCapabilities {
   capabilities?: Capabilities | Document;
-  /** What else there is to say, of the machine it runs on. */
+  /** More about the machine that it runs on. */
   system?: Document;
 }
 
-/** What an agent can do. */
+/** The capabilities of an agent. */
 export interface Capabilities {
   $schema?: string;
   repos?: { [name: string]: { path?: string; languages?: string[]; tools?: string[] } };
@@ -37,11 +37,11 @@ export interface Capabilities {
   tools?: string[];
   environments?: string[];
   tags?: string[];
-  /** Tasks that may run at a time: 1 when it is missing. */
+  /** The number of tasks that may run at a time, 1 by default. */
   max_concurrent_tasks?: number;
 }
 
-/** An agent as those see it who call agents servers. */
+/** An agent with its capabilities. */
 export interface Server {
   server_id: string;
   name: string;
@@ -53,7 +53,7 @@ export interface Server {
   ip?: string;
   os?: string;
   repos: { [name: string]: unknown };
-  /** Null when it has said none. */
+  /** Null if it has declared none. */
   capabilities: Capabilities | null;
   system?: { [key: string]: unknown };
   running_tasks: number;

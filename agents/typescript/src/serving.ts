@@ -14,28 +14,28 @@ import { parting, troubled } from "./trouble.js";
 import { Linked, longPause, type Options, rest, Running, shortPause } from "./waiting.js";
 
 /**
- * Does what the agent is asked, and returns what came of it: any value, or nothing for no
- * more than that it went well. To throw a Fault, or an error that has one as its cause, says
- * why it failed; what else is thrown is an INTERNAL_ERROR that another try does not mend.
+ * Does a job and returns its result: any value, or undefined for success without a result. A Fault,
+ * or an error that has one as its cause, is reported as that fault. Any other error becomes an
+ * INTERNAL_ERROR that is not recoverable.
  */
 export type Skill = (job: Delegated) => Promise<unknown>;
 
-/** What an agent can do for others, by the type of the request. */
+/** The skills of an agent, by the type of the request. */
 export type Skills = { [type: string]: Skill };
 
-/** How an agent serves. */
+/** Configures Conn.serve. */
 export interface ServeOptions extends Options {
-  /** Who the agent is, as its responses say; $ORC_AGENT_ID when it is missing. */
+  /** The agent's name in its responses; the default is $ORC_AGENT_ID. */
   agent?: string | undefined;
   /**
-   * How many jobs are done at a time; the others wait. One that waits itself, for input or for
-   * what it has delegated, makes room for another one. When it is missing there is no bound but
-   * that of the orchestrator, which hands over no more than the agent has room for.
+   * The number of jobs done at a time; further jobs wait. A job that waits for input or for
+   * delegated work gives up its place meanwhile. By default there is no limit other than the
+   * orchestrator's.
    */
   capacity?: number | undefined;
 }
 
-/** Why one question too many is refused. */
+/** The reason of a refusal if too many questions are open. */
 const tooMany = "too_many_questions";
 
 /** @internal One call of serve. */
@@ -46,15 +46,15 @@ export class Serving {
   readonly #places: Places;
   readonly #stop: Linked;
   readonly #running = new Running();
-  readonly #jobs = new Map<string, Delegated>(); // by task, until nothing is done for it any more
-  readonly #repeats = new Set<string>(); // the tasks of which something is said again
+  readonly #jobs = new Map<string, Delegated>(); // by task, until its work is over
+  readonly #repeats = new Set<string>(); // the tasks with a response to repeat
   #unfinished = 0;
 
   constructor(conn: Conn, skills: Skills, { agent, capacity, signal }: ServeOptions) {
     this.#conn = conn;
     this.#skills = skills;
     this.#agent = agent || process.env["ORC_AGENT_ID"] || undefined;
-    spellResponse({ id: "any", status: "pending", metadata: { agent: this.#agent } }); // with a name that cannot be said nothing could be
+    spellResponse({ id: "any", status: "pending", metadata: { agent: this.#agent } }); // throws if the name is invalid
     this.#places = new Places(capacity);
     this.#stop = new Linked(signal);
   }
@@ -62,14 +62,16 @@ export class Serving {
   async run(): Promise<void> {
     this.#conn.serves(1);
     await this.#listen(this.#stop.signal);
-    this.#stop.abort(this.#conn.over); // which is why nothing more is asked, if nothing else was
+    this.#stop.abort(this.#conn.over); // unless it was aborted before, for another reason
     await this.#listenOn();
     this.#conn.serves(-1);
-    for (const job of this.#jobs.values()) if (!job.over) this.#unfinished++; // which has not begun
+    for (const job of this.#jobs.values()) if (!job.over) this.#unfinished++; // it has not begun
     parting(this.#stop.signal.reason, this.#unfinished);
   }
 
-  /** Heeds what is asked until the last job has returned, as one that has to go may take a while. */
+  /**
+   * Handles requests until the last skill has returned, because a skill may take a while to stop.
+   */
   async #listenOn(): Promise<void> {
     if (this.#running.idle) return;
     const idle = new AbortController();
@@ -79,12 +81,12 @@ export class Serving {
     await this.#running.wait();
   }
 
-  /** Heeds what is asked until a signal is aborted, or the stream ends. */
+  /** Handles requests until a signal is aborted or the stream ends. */
   async #listen(signal: AbortSignal): Promise<void> {
     for (let a = await this.#conn.nextAsked(signal); a; a = await this.#conn.nextAsked(signal)) this.#heed(a);
   }
 
-  /** Does what is asked for. It waits for nothing. */
+  /** Handles one item without blocking. */
   #heed({ request, act, refused, id, leave }: Asked): void {
     if (leave) this.#stop.abort(new Shutdown());
     if (request) this.#requested(request);
@@ -92,7 +94,7 @@ export class Serving {
     if (refused) this.#protested(id!, refused);
   }
 
-  /** The job of a task that is not over. */
+  /** Returns the job of a task, or undefined if there is none that is not over. */
   #job(task: string): Delegated | undefined {
     const job = this.#jobs.get(task);
     return job?.over ? undefined : job;
@@ -100,7 +102,7 @@ export class Serving {
 
   #told(act: TaskAct): void {
     const job = this.#job(act.id);
-    if (!job) { // a source that says more than to ask has not heard yet that it is over
+    if (!job) { // the sender has not heard yet that it is over
       if (act.type === "task.status") this.#again(act.id);
     } else if (act.type === "task.status") {
       this.#go(() => this.#conn.write(job.standing()));
@@ -112,7 +114,10 @@ export class Serving {
     }
   }
 
-  /** Begins a job, unless there is one, or nothing is to be done any more. */
+  /**
+   * Begins the job of a request, unless there is one. If the final response of the task is
+   * remembered, repeats that instead, unless the task may be done again.
+   */
   #requested(request: Heard<TaskRequest>): void {
     if (this.#job(request.id)) return;
     if (this.#conn.finals.get(request.id)?.again === false) return this.#again(request.id);
@@ -134,7 +139,7 @@ export class Serving {
     job.leave();
     await before; // a caller that waits for this one waits for both
     const there = this.#jobs.get(job.id) === job;
-    if (there && (begun || job.over)) this.#jobs.delete(job.id); // what has not begun when the agent is to go is there to the end, for later requests
+    if (there && (begun || job.over)) this.#jobs.delete(job.id); // a job that never begins stays, for later requests
   }
 
   async #perform(job: Delegated, skill: Skill): Promise<void> {
@@ -147,7 +152,10 @@ export class Serving {
     }
   }
 
-  /** Says the final response of a job, unless one was said, and remembers it. What cannot be said is a failure, unless it was cancelled, and goes without what was made, which may be why. */
+  /**
+   * Sends the final response of a job, unless one was sent, and remembers it. If it cannot be
+   * encoded, the artifacts are left out, and the job fails unless it was cancelled.
+   */
   #end(job: Delegated, status: "completed" | "failed" | "cancelled", outcome: () => { error?: TaskFault; result?: Raw }): void {
     if (job.over) return;
     let [line, what]: [string, ReturnType<typeof outcome>] = ["", {}];
@@ -163,19 +171,19 @@ export class Serving {
     this.#go(() => this.#conn.write(line));
   }
 
-  /** Says a final response once more, if it is known. */
+  /** Repeats the final response of a task, if it is still remembered. */
   #again(task: string): void {
     const word = this.#conn.finals.get(task);
     if (word) this.#go(() => this.#conn.write(word.line));
   }
 
-  // A response has no answer, unless it is refused. What is refused because there is too much
-  // just now is said again later, as it is then: a question and a final response must not get lost.
+  // Only refused responses get an answer. A question or final response must not be lost: if it is
+  // refused for the rate limit, it is sent again later, provided that it still holds.
 
   #protested(task: string, why: Refused): void {
     const [job, word, limited] = [this.#job(task), this.#conn.finals.get(task), why.reason === Reason.Limited];
     const wrong = why.code === "INVALID_REQUEST" && why.reason === "";
-    if (!job && !word) return; // it is about something else, which no caller waits for
+    if (!job && !word) return; // the refusal concerns something else
     if (job && limited) {
       if (job.asks) this.#later(task, job, () => (job.asks ? job.standing() : undefined));
     } else if (limited) {
@@ -187,7 +195,7 @@ export class Serving {
     }
   }
 
-  /** Says something again after a while, if it still holds. */
+  /** Repeats a response after a pause, if it still holds. */
   #later(task: string, what: { tries: number }, spell: () => string | undefined): void {
     if (this.#repeats.has(task)) return;
     this.#repeats.add(task);
@@ -200,7 +208,7 @@ export class Serving {
     });
   }
 
-  /** Says that a job has failed, because what came of it was refused. */
+  /** Reports a job as failed, because its final response was refused. */
   #insteadOf(word: FinalWord, id: string, why: Refused): void {
     const error = { code: FaultCode.Internal, message: `what came of it was refused: ${why.message}`, recoverable: false };
     const line = spellResponse({ id, status: "failed", error, metadata: Raw.part(word.line).at("metadata") });
@@ -213,7 +221,7 @@ export class Serving {
   }
 }
 
-/** The function for a type: what every object has is none. */
+/** Returns the skill for a type. Members that every object inherits are not skills. */
 function skillFor(type: string, skills: Skills): Skill | undefined {
   const skill = Object.hasOwn(skills, type) || !(type in Object.prototype) ? skills[type] : undefined;
   return typeof skill === "function" ? skill : undefined;

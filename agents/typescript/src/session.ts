@@ -12,13 +12,13 @@ import { Sent } from "./sent.js";
 import type { Abort, Assignment, Completion, Feedback, Loose, Progress, ReviewRequest, ReviewResult, StatusQuery } from "./sessions.js";
 import type { Options } from "./waiting.js";
 
-/** Who an agent is in a session. */
+/** An agent's identity in a session. */
 export interface Identity {
-  /** Its name; $ORC_AGENT_ID when it is missing. */
+  /** Its name; the default is $ORC_AGENT_ID. */
   agent?: string;
-  /** $ORC_SESSION_TYPE when it is missing. */
+  /** The default is $ORC_SESSION_TYPE. */
   type?: AgentType;
-  /** Which session; $ORC_SESSION when it is missing. Needed by those alone who are in several. */
+  /** The default is $ORC_SESSION. Required only if the agent is in several sessions. */
   session?: string;
 }
 
@@ -31,16 +31,17 @@ interface Speech {
 }
 
 /**
- * An agent's place in a session. Its verbs say one message each, and are over when it
- * is written: what may become of it later is in the Sent. What makes no sense is
- * refused at once, as Unsaid. What is refused because there is too much just now is said
- * again, for a few minutes at most, and what would overtake it waits until then.
+ * An agent's membership in a session. Its methods send one message each and return when it is
+ * written; the Sent reports a later refusal. Invalid messages are rejected at once, as Unsaid.
+ *
+ * A message refused for a rate limit or a full queue is sent again, for a few minutes at most.
+ * Messages that would overtake it wait.
  */
 export class Session {
   readonly conn: Conn;
   readonly identity: Readonly<{ agent: string; type: AgentType; session: string }>;
   readonly #chain: string | undefined;
-  readonly #numbers: { last: number }; // the highest sequence number that was said or heard
+  readonly #numbers: { last: number }; // the highest sequence number sent or received
 
   /** @internal Use Conn.openSession. */
   constructor(conn: Conn, identity: Session["identity"], chain?: string, numbers = { last: 0 }) {
@@ -50,7 +51,10 @@ export class Session {
     this.#numbers = numbers;
   }
 
-  /** The same session for messages that belong together with others: those that answer nothing get this correlation_id. */
+  /**
+   * Returns the same session with a correlation_id for its messages. Answers keep the
+   * correlation_id of the message that they answer.
+   */
   chain(correlationId: string): Session {
     return new Session(this.conn, this.identity, correlationId, this.#numbers);
   }
@@ -60,69 +64,76 @@ export class Session {
     return this.#chain;
   }
 
-  /** Gives a task to a developer. It begins a chain of messages, unless the session is one of a chain. */
+  /**
+   * Assigns a task to a developer. Starts a new correlation_id, unless the session comes from
+   * chain.
+   */
   assign(developer: string, work: Loose<Assignment>): Promise<Sent> {
     const m = this.#to({ agent_id: developer, agent_type: "developer" }, "task_assignment");
     return this.#say({ ...m, correlationId: m.correlationId ?? randomUUID() }, assignment(work));
   }
 
-  /** Says that an assignment has arrived. */
+  /** Acknowledges an assignment. */
   acknowledge(said: Said): Promise<Sent> {
     return this.#say(this.#answering(said, "acknowledgment"), {});
   }
 
-  /** Tells the agent that assigned a task how far it is. */
+  /** Reports progress to the agent that assigned a task. */
   report(said: Said, how: Loose<Progress>): Promise<Sent> {
     return this.#say(this.#answering(said, "task_progress"), progress({ ...how, task_id: how.task_id || taskOf(said) }));
   }
 
-  /** Tells the agent that assigned a task what came of it. It is completed, when the status does not say otherwise. */
+  /**
+   * Reports the outcome of a task to the agent that assigned it. The default status is completed.
+   */
   complete(said: Said, what: Loose<Completion>): Promise<Sent> {
     return this.#say(this.#answering(said, "task_completion"), completion({ ...what, task_id: what.task_id || taskOf(said) }));
   }
 
-  /** Asks a reviewer to look at a task. */
+  /** Asks a reviewer to review a task. */
   requestReview(reviewer: string, what: Loose<ReviewRequest>): Promise<Sent> {
     const m = this.#to({ agent_id: reviewer, agent_type: "reviewer" }, "review_request");
     return this.#say(m, reviewRequest({ ...what, review_id: what.review_id || randomUUID() }));
   }
 
-  /** Tells the agent that asked for a review what came of it. */
+  /** Sends the result of a review to the agent that asked for it. */
   judge(request: Said, result: Loose<ReviewResult>): Promise<Sent> {
     const asked = request.message_type === "review_request" ? request.payload : undefined;
     const ids = { review_id: result.review_id || asked?.review_id, task_id: result.task_id || asked?.task_id };
     return this.#say(this.#answering(request, "review_result"), reviewResult({ ...result, ...ids }));
   }
 
-  /** Says something to any other agent. */
+  /** Sends feedback to an agent. */
   giveFeedback(to: AgentIdentifier, what: Loose<Feedback>): Promise<Sent> {
     return this.#say(this.#to(to, "feedback"), feedback(what));
   }
 
-  /** Says it to the sender of a message. */
+  /** Sends feedback to the sender of a message. */
   answer(said: Said, what: Loose<Feedback>): Promise<Sent> {
     return this.#say(this.#answering(said, "feedback"), feedback(what));
   }
 
-  /** Asks another agent how things are. */
+  /** Asks another agent for its status. */
   askStatus(to: AgentIdentifier, about: StatusQuery = {}): Promise<Sent> {
     return this.#say(this.#to(to, "status_query"), about);
   }
 
-  /** Answers that, with any object. The roles do it by themselves, with a Status. */
+  /** Answers a status query with any object. The roles answer by themselves, with a Status. */
   tellStatus(query: Said, status: object): Promise<Sent> {
     return this.#say(this.#answering(query, "status_response"), status);
   }
 
-  /** Tells an agent that a task or the session has ended. The session is the agent's own when there is no target. */
+  /**
+   * Tells an agent that a task or the session is aborted. The default session is the agent's own.
+   */
   abort(to: AgentIdentifier, what: Loose<Abort>): Promise<Sent> {
     const own = what.scope === "session" ? this.identity.session : "";
     return this.#say(this.#to(to, "abort"), abort({ ...what, target_id: what.target_id || own }));
   }
 
   /**
-   * Gives out the work of the session: calls a function, and returns what it returns. As
-   * long as it runs, the Architect hears what becomes of the tasks.
+   * Calls lead, which gives out the work of the session, and returns its result. While it runs, the
+   * Architect receives news about the tasks.
    */
   async lead<T>(lead: Lead<T> | Lead<T>["do"], options: Options = {}): Promise<T> {
     this.#opened("architect");
@@ -130,14 +141,13 @@ export class Session {
   }
 
   /**
-   * Does tasks as they are assigned, until the agent is to shut down, the stream ends or
-   * the signal is aborted; then it waits for what is being done. It acknowledges each,
-   * tells how far it is while it takes long, and says what came of it, whatever that is.
+   * Does assigned tasks until the agent is told to shut down, the stream ends or the signal is
+   * aborted. Then it waits for running tasks. It acknowledges each task, reports progress while the
+   * task takes long, and always reports the outcome.
    *
-   * An assignment that comes twice is done once. A new one of the same task takes the
-   * place of the old one, of which nothing more is said; nor is anything of one that was
-   * aborted. What was given up because the agent has to go is not told: then it throws
-   * Unfinished, as Conn.work does.
+   * A repeated assignment is done once. A new assignment of the same task replaces the old one,
+   * which is no longer reported; neither is an aborted task. Tasks given up because of a shutdown
+   * are not reported; develop then throws Unfinished, as Conn.work does.
    */
   async develop(developer: Developer | ((task: Assigned) => Promise<Loose<Completion> | void>), options: Options = {}): Promise<void> {
     this.#opened("developer");
@@ -145,11 +155,11 @@ export class Session {
   }
 
   /**
-   * Judges what it is asked to, until the agent has to go, as develop does. A request that
-   * comes twice is answered once; one of a task that was aborted is not.
+   * Answers review requests until the agent has to shut down, as develop does. A repeated request
+   * is answered once; a request for an aborted task is not answered.
    *
-   * A review that cannot be made has no result, for none would be true: the architect gets
-   * feedback instead, an answer to the request that wants something done.
+   * If a review fails, there is no result. The architect gets feedback instead, which answers the
+   * request and requires an action.
    */
   async review(reviewer: Reviewer | Reviewer["do"], options: Options = {}): Promise<void> {
     this.#opened("reviewer");
@@ -165,7 +175,7 @@ export class Session {
     return { to, type, correlationId: this.#chain, sessionId: this.identity.session || undefined };
   }
 
-  /** Begins a message for the sender of another, in the chain of that. */
+  /** Returns a message to the sender of another, with the same correlation_id. */
   #about(said: Said, type: MessageType): Speech {
     this.saw(said);
     const m = this.#to(said.from_agent, type);
@@ -176,7 +186,10 @@ export class Session {
     return { ...this.#about(said, type), replyTo: said.message_id };
   }
 
-  /** @internal Keeps the numbers rising in the whole session, as far as the agent hears it. */
+  /**
+   * @internal Raises the sequence number to that of a received message, so that numbers rise in the
+   * whole session.
+   */
   saw(said: Said): void {
     const number = said.sequence_number ?? 0;
     if (number > this.#numbers.last && number - this.#numbers.last <= farAhead) this.#numbers.last = number;
@@ -192,7 +205,7 @@ export class Session {
       const text = this.#spell(m, id, number, payload);
       this.#numbers.last = number;
       sent = new Sent(m.type, m.to.agent_id, id, m.correlationId ?? "", number);
-      written = this.conn.writeSession(sent, text); // at once, so that numbers rise on the line as well
+      written = this.conn.writeSession(sent, text); // at once, so that numbers rise on the stream as well
     } catch (error) {
       throw about(m.type, error);
     }
@@ -200,7 +213,7 @@ export class Session {
     return sent;
   }
 
-  /** Makes a line of a message, and looks at it as the orchestrator will. */
+  /** Encodes a message as a line and validates it as the orchestrator will. */
   #spell(m: Speech, id: string, number: number, payload: object): string {
     const text = line({
       message_id: id,
@@ -221,15 +234,18 @@ export class Session {
   }
 }
 
-/** A number that no sender has counted to: one that follows it soon has none left. */
+/** Bounds the jump of a sequence number. Following a larger one could use up the numbers. */
 const farAhead = 1 << 20;
 
-/** The task that an assignment is about. */
+/** Returns the id of the assigned task. */
 function taskOf(said: Said): string {
   return said.message_type === "task_assignment" ? said.payload.task.task_id : "";
 }
 
-/** @internal Who an agent is, as far as it says so itself, and as the orchestrator has set it for the agents that it starts. */
+/**
+ * @internal Returns the agent's identity. Missing members default to the variables that the
+ * orchestrator sets for the agents that it starts.
+ */
 export function identify(me: Identity, env = process.env): Session["identity"] {
   const agent = me.agent || env["ORC_AGENT_ID"] || "";
   const type = me.type || env["ORC_SESSION_TYPE"] || "";

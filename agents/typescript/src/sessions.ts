@@ -2,9 +2,9 @@ import type {
   AbortScope, Category, ChangeType, FeedbackType, Fix, FocusArea, Outcome, SessionDependencyType, SessionPriority, Severity, Verdict,
 } from "./protocol.js";
 
-// What the messages of a session say. Keys are as they stand on the line.
+// The payloads of session messages. Their keys are those of the protocol.
 
-/** The payloads of messages, by their types. */
+/** The payloads by message type. */
 export interface Payloads {
   task_assignment: Assignment;
   task_progress: Progress;
@@ -13,46 +13,46 @@ export interface Payloads {
   review_result: ReviewResult;
   feedback: Feedback;
   status_query: StatusQuery;
-  /** Any object, which is for the caller. The roles say a Status. */
+  /** Any object. The roles send a Status. */
   status_response: { [key: string]: unknown };
   abort: Abort;
   acknowledgment: { [key: string]: unknown };
 }
 
 /**
- * What is said, as far as it is said: lists are empty, texts are "" and truths
- * are false otherwise, and what must be said is missed when it is spoken.
+ * A document to send, in which members may be missing. They become empty lists, "" or false; the
+ * session rejects a document that lacks a required value.
  */
 export type Loose<T> = T extends readonly (infer Item)[] ? Loose<Item>[] : T extends object ? { [K in keyof T]?: Loose<T[K]> | undefined } : T;
 
-/** A task as an architect gives it to a developer. */
+/** A task as an architect assigns it to a developer. */
 export interface Assignment {
   task: TaskInput;
   priority: SessionPriority;
-  /** A wish: an ISO 8601 time. */
+  /** Advisory; an ISO 8601 time. */
   deadline?: string;
-  /** Of reviews; missing: as the session has it. */
+  /** Of reviews; the default is that of the session. */
   max_iterations?: number;
   dependencies?: TaskDependency[];
 }
 
-/** What there is to do. */
+/** The work to do for a task. */
 export interface TaskInput {
   task_id: string;
   task_description: string;
-  /** What there is to read before the work begins. */
+  /** What to read before the work begins. */
   context: {
     specs: ContextFile[];
     reference_files: ContextFile[];
     previous_attempts?: Attempt[];
   };
-  /** What the work must keep to. */
+  /** The limits of the work. */
   constraints: {
-    /** Patterns of the files that may be changed; without any, none may. */
+    /** Patterns of the files that may change; if empty, none may. */
     scope: string[];
     testing_required: boolean;
     must_not_break: string[];
-    /** The path of one. */
+    /** The path of a style guide. */
     style_guide?: string;
   };
   acceptance_criteria: string[];
@@ -62,55 +62,55 @@ export interface TaskInput {
 export interface ContextFile {
   path: string;
   reason: string;
-  /** What matters of it; all, when there are none. */
+  /** The relevant ones; by default the whole file. */
   sections?: string[];
 }
 
-/** What came of an earlier attempt at a task. */
+/** The outcome of an earlier attempt at a task. */
 export interface Attempt {
   attempt_number: number;
   outcome: string;
   feedback: string;
 }
 
-/** What a task waits for. */
+/** The tasks that a task waits for. */
 export interface TaskDependency {
-  /** That waits; the assigned one when it is missing. */
+  /** The task that waits; by default the assigned one. */
   task_id?: string;
   depends_on: string[];
   dependency_type: SessionDependencyType;
 }
 
-/** Dependencies on tasks that must be done first. */
+/** Returns dependencies on tasks that must be done first. */
 export function after(...tasks: string[]): TaskDependency[] {
   return tasks.length === 0 ? [] : [{ depends_on: tasks, dependency_type: "hard" }];
 }
 
-/** How far a developer is. */
+/** A developer's progress on a task. */
 export interface Progress {
   task_id: string;
   /** From 0 to 100. */
   progress_percent: number;
   current_step: string;
   files_modified_so_far: string[];
-  /** How long it takes yet, in any words. */
+  /** In free text. */
   estimated_remaining?: string;
   blockers?: string[];
 }
 
-/** What came of a task. */
+/** The outcome of a task. */
 export interface Completion {
   task_id: string;
   status: Outcome;
   changes: { files_created: FileChange[]; files_modified: FileChange[]; files_deleted: string[] };
   summary: string;
   implementation_notes?: string;
-  /** What a developer has looked at before saying that it is done. */
+  /** The developer's own checks of the work. */
   self_review: { tests_run: boolean; tests_passed: boolean; type_check_passed: boolean; known_issues?: string[] };
   /** Why it is not completed. */
   blockers?: string[];
   suggestions?: string[];
-  /** How it went wrong: an extension. */
+  /** How it failed; an extension. */
   error?: TaskExecutionError;
 }
 
@@ -123,7 +123,7 @@ export interface FileChange {
   description?: string;
 }
 
-/** How the work on a task went wrong. */
+/** How a task failed. */
 export interface TaskExecutionError {
   task_id: string;
   error_type: "timeout" | "exception" | "scope_violation" | "resource_limit";
@@ -132,25 +132,25 @@ export interface TaskExecutionError {
   suggested_action: "retry" | "reassign" | "abort" | "manual";
 }
 
-/** All files of a completion. */
+/** Returns the paths of all files in the changes of a completion. */
 export function touched(changes: Completion["changes"]): string[] {
   return [...changes.files_created.map((f) => f.path), ...changes.files_modified.map((f) => f.path), ...changes.files_deleted];
 }
 
-/** What an architect asks a reviewer to look at. */
+/** An architect's request to review a task. */
 export interface ReviewRequest {
   /** A new one for each request. */
   review_id: string;
   task_id: string;
   scope: { files: string[]; focus_areas: FocusArea[]; ignore_patterns?: string[] };
   criteria: { must_pass_tests: boolean; must_pass_type_check: boolean; must_pass_lint?: boolean; custom_checks?: CustomCheck[] };
-  /** What the work was to be. */
+  /** The task that was to be done. */
   context: { task_description: string; acceptance_criteria: string[]; previous_reviews?: ReviewSummary[] };
 }
 
 /**
- * A command that the architect would like to see run. It is not run here: whether a
- * reviewer does, and where, is for its author to decide.
+ * A command that the architect suggests. The package never runs it; the author of the reviewer
+ * decides whether and where to run it.
  */
 export interface CustomCheck {
   name: string;
@@ -158,7 +158,7 @@ export interface CustomCheck {
   expected_exit_code: number;
 }
 
-/** What came of an earlier review. */
+/** The outcome of an earlier review. */
 export interface ReviewSummary {
   review_number: number;
   verdict: string;
@@ -166,24 +166,24 @@ export interface ReviewSummary {
 }
 
 /**
- * What a reviewer thinks of it. One that approves must have no critical or major
- * finding that is open, and no check that did not pass.
+ * The outcome of a review. An approval must have no open critical or major finding and no failed
+ * check.
  */
 export interface ReviewResult {
   review_id: string;
   task_id: string;
   verdict: Verdict;
   findings: Finding[];
-  /** What the checks came to; custom ones by their names. */
+  /** The results of the checks. Custom checks are listed by their names. */
   verification: { tests: CheckResult; type_check: CheckResult; lint?: CheckResult; custom: { [name: string]: CheckResult } };
   summary: string;
-  /** Where the verdict is not approved. */
+  /** If the verdict is not approved. */
   required_changes?: RequiredChange[];
-  /** Where it is. */
+  /** If the verdict is approved. */
   commendations?: string[];
 }
 
-/** Something that a reviewer has found. */
+/** One finding of a review. */
 export interface Finding {
   finding_id: string;
   severity: Severity;
@@ -192,27 +192,27 @@ export interface Finding {
   description: string;
   rationale: string;
   suggestion?: string;
-  /** Missing: it is open. */
+  /** Missing: still open. */
   fixed_in_iteration?: number;
 }
 
-/** What one check came to. */
+/** The result of one check. */
 export interface CheckResult {
   passed: boolean;
   output?: string;
   error?: string;
 }
 
-/** What a reviewer wants to be changed. */
+/** A change that a reviewer requires. */
 export interface RequiredChange {
   change_id: string;
   priority: Fix;
-  /** By their ids. */
+  /** The ids of findings. */
   related_findings: string[];
   description: string;
 }
 
-/** What any agent may say to any other. */
+/** A message that any agent may send to any other. */
 export interface Feedback {
   feedback_type: FeedbackType;
   subject: string;
@@ -221,19 +221,19 @@ export interface Feedback {
   related_task_id?: string;
 }
 
-/** A question how things are. */
+/** A query for the status of an agent. */
 export interface StatusQuery {
-  /** Missing: of everything. */
+  /** By default, all tasks. */
   task_id?: string;
 }
 
-/** What a developer or a reviewer answers when it is asked how things are. */
+/** The answer of a developer or reviewer to a status query. */
 export interface Status {
   status: "idle" | "busy";
   tasks: TaskProgress[];
 }
 
-/** How a task is that it has. */
+/** The status of one task. */
 export interface TaskProgress {
   task_id: string;
   /** From 0 to 100. */
@@ -241,12 +241,12 @@ export interface TaskProgress {
   current_step: string;
 }
 
-/** Ends a task or a session. */
+/** Aborts a task or a session. */
 export interface Abort {
   scope: AbortScope;
-  /** Of the task or the session. */
+  /** The id of the task or the session. */
   target_id: string;
   reason: string;
-  /** Passed on: the agent of the work knows what there is to clean up. */
+  /** Passed on: the agent that does the work knows what to clean up. */
   cleanup_required: boolean;
 }

@@ -10,7 +10,7 @@ import type { Session } from "./session.js";
 import type { Assignment, Completion, Feedback, Loose, ReviewRequest, ReviewResult, ReviewSummary } from "./sessions.js";
 import { Bell, Linked } from "./waiting.js";
 
-/** Something new about a task: one of these. */
+/** An update about a task: one of these. */
 interface Tiding {
   completion?: Completion;
   result?: ReviewResult;
@@ -21,18 +21,18 @@ interface Tiding {
   cancelled?: boolean;
 }
 
-/** Tells those apart of which one does not stand for another: a completion is not lost to what is said about it. */
+/** Returns the kind of an update. An update is dropped only for another of its kind. */
 function kind(t: Tiding): string {
   return t.completion ? "completion" : t.result ? "result" : t.feedback ? "feedback" : t.cancelled ? "cancelled" : "notice";
 }
 
-/** How many of a kind wait for a caller to look. */
+/** Bounds the queued updates of each kind. */
 const mostTidings = 64;
 
-/** How long one waits for what must be on its way, in milliseconds. */
+/** How long to wait for a message that must be on its way, in milliseconds. */
 const lastWord = 10_000;
 
-/** A task that an architect has given out. One at a time waits for what becomes of it. */
+/** A task that an architect has assigned. Only one call at a time may wait for it. */
 export class SessionTask {
   readonly #architect: Architect;
   readonly #bell = new Bell();
@@ -40,11 +40,11 @@ export class SessionTask {
   #id: string;
   #developer = "";
   #work: Assignment | undefined; // as it was assigned last
-  #first = ""; // what is to be done, as it was said first
+  #first = ""; // the first description of the task
   #chain: string | undefined;
   #done: Completion | undefined;
   #sent: Sent | undefined; // the last assignment
-  #tidings: Tiding[] = []; // not looked for yet
+  #tidings: Tiding[] = []; // updates not taken yet
 
   /** @internal */
   constructor(architect: Architect, id: string) {
@@ -59,12 +59,12 @@ export class SessionTask {
   /** @internal */
   put(tiding: Tiding): void {
     const alike = this.#tidings.filter((t) => kind(t) === kind(tiding));
-    if (alike.length >= mostTidings) this.#tidings.splice(this.#tidings.indexOf(alike[0]!), 1); // it is not looked for
+    if (alike.length >= mostTidings) this.#tidings.splice(this.#tidings.indexOf(alike[0]!), 1); // no call takes it
     this.#tidings.push(tiding);
     this.#bell.ring();
   }
 
-  /** @internal Says an assignment, in the chain of the first one. */
+  /** @internal Sends an assignment with the correlation_id of the first one. */
   async assign(developer: string, work: Assignment, first = false): Promise<void> {
     this.#id = work.task.task_id;
     this.#developer = developer;
@@ -74,7 +74,7 @@ export class SessionTask {
     this.#chain = this.#sent.correlationId;
   }
 
-  /** The session for messages about the task. */
+  /** Returns the session with the task's correlation_id. */
   #session(): Session {
     const { session } = this.#architect;
     const chain = this.#chain ?? session.correlationId;
@@ -82,8 +82,8 @@ export class SessionTask {
   }
 
   /**
-   * Waits for what comes of the task. It throws Undelivered when the developer is not given
-   * it, and Ended when it has come to its end without.
+   * Waits for the completion of the task. Throws Undelivered if the assignment is refused, and
+   * Ended if the task has ended without a completion.
    */
   async completion(): Promise<Completion> {
     const { completion } = await this.#wait(this.#sent, (t) => t.completion !== undefined, true);
@@ -92,8 +92,9 @@ export class SessionTask {
   }
 
   /**
-   * Has the task reviewed, and waits for the result. What the request does not say is as the
-   * task has it. It throws what completion does, and Unreviewed when the reviewer says so.
+   * Has the task reviewed and waits for the result. Missing members of the request are filled in
+   * from the task. Throws the errors of completion, and Unreviewed if the reviewer cannot review
+   * it.
    */
   async review(reviewer: string, request: Loose<ReviewRequest> = {}): Promise<ReviewResult> {
     const review = asked(request, {
@@ -113,8 +114,8 @@ export class SessionTask {
   }
 
   /**
-   * Gives the task to its developer again, with what a review has found: in the description,
-   * and as a previous attempt. With another id, that is the task's from then on.
+   * Assigns the task to its developer again. The findings of the review are in the description and
+   * in a previous attempt. A new id becomes that of the task.
    */
   async revise(result: ReviewResult, id = this.#id): Promise<void> {
     this.#architect.rename(this, id);
@@ -133,7 +134,7 @@ export class SessionTask {
     });
   }
 
-  /** Ends the task. A caller that waits for it is told, too. */
+  /** Aborts the task and wakes the caller that waits for it. */
   async abort(reason: string, cleanup = false): Promise<void> {
     const to = { agent_id: this.#developer, agent_type: "developer" } as const;
     const id = this.#id;
@@ -141,7 +142,10 @@ export class SessionTask {
     this.put({ notice: { taskId: id, reason }, cancelled: true });
   }
 
-  /** Is Architect.deliver for a task that has been assigned, such as one on which the next one depends. */
+  /**
+   * Like Architect.deliver, for a task that is already assigned, such as a dependency of the next
+   * one.
+   */
   async deliver(order: Order): Promise<Delivery> {
     const d: Delivery = { taskId: this.#id, completion: undefined, review: undefined, reviews: 0, forced: false };
     try {
@@ -154,7 +158,7 @@ export class SessionTask {
     return d;
   }
 
-  /** A completion and its review. It says whether there is to be another. */
+  /** Waits for a completion and its review. Reports whether another attempt follows. */
   async #attempt(order: Order, d: Delivery): Promise<boolean> {
     d.completion = await this.completion();
     const { status } = d.completion;
@@ -171,30 +175,33 @@ export class SessionTask {
   }
 
   /**
-   * Throws Ended when the session has taken the task out of the architect's hands, because it
-   * was reviewed as often as it may be. A revision under another id would be a new task to it.
+   * Throws Ended if the session has ended the task or passed it to a person, because its reviews
+   * are used up. A revision under another id would count as a new task.
    */
   async #mayRevise(): Promise<void> {
     const ended = await this.#architect.ended(this.#id, "").catch((error: unknown) => {
-      if (!(error instanceof Refused)) throw error; // else the session says it when the task is assigned
+      if (!(error instanceof Refused)) throw error; // the refusal of the assignment will say so
     });
     if (ended) throw ended;
   }
 
   /**
-   * What became of a task that was reviewed, when it cannot be revised any more: it is for
-   * the session to say what happens to one that was reviewed too often. Undefined is well.
+   * Returns the final error of a reviewed task that cannot be revised. Returns undefined if the
+   * session has marked the task as done, as its on_max setting may require.
    */
   async #settled(task: string, error: unknown): Promise<unknown> {
     let ended = error instanceof Ended ? error : undefined;
     if (error instanceof Undelivered && ["task_id_taken", "iterations_used_up"].includes(error.reason)) {
-      ended = await this.#architect.ended(task, error.message).catch(() => undefined); // then the refusal is all there is
+      ended = await this.#architect.ended(task, error.message).catch(() => undefined); // the state is not available
     }
     if (ended === undefined) return error;
     return ended.state === "done" ? undefined : ended;
   }
 
-  /** Waits for a tiding. The message that it answers may be refused, and a notice may say that there will be none. */
+  /**
+   * Waits for an update. Throws if the message sent is refused, or if a notice reports the end of
+   * the task.
+   */
   async #wait(sent: Sent | undefined, wanted: (t: Tiding) => boolean, done: boolean): Promise<Tiding> {
     const refused = new Linked(this.#architect.signal);
     void sent?.refused.then((why) => refused.abort(why));
@@ -209,9 +216,9 @@ export class SessionTask {
         if (notice) {
           const why = await this.#heed(notice).catch((error: unknown) => error);
           if (why === undefined) continue;
-          const known = done && why instanceof Ended && (why.state === "done" || why.state === "failed"); // that was said
+          const known = done && why instanceof Ended && (why.state === "done" || why.state === "failed"); // see lastWord
           ended = why;
-          late = Date.now() + (known ? lastWord : 0); // unless it has come meanwhile
+          late = Date.now() + (known ? lastWord : 0); // it may have come meanwhile
           continue;
         }
         if (late !== undefined && Date.now() >= late) throw ended;
@@ -228,9 +235,9 @@ export class SessionTask {
   }
 
   /**
-   * What a notice means for the task: Ended when it goes on no more. What is new about it is
-   * told in words alone, so the task is looked at; one that cannot be looked at has ended,
-   * for nothing else is told of such a task.
+   * Returns an Ended if a notice means that the task does not go on. Notices describe changes only
+   * in words, so this asks for the state of the task. A task that the orchestrator does not show
+   * counts as ended.
    */
   async #heed({ notice, cancelled }: Tiding): Promise<Ended | undefined> {
     const { taskId, message = "", reason = "" } = notice!;

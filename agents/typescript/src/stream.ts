@@ -12,7 +12,10 @@ import { readSaid, type Said } from "./said.js";
 import { Sent, Undelivered } from "./sent.js";
 import { Bell, type Options, Queue, Recent, remembered, rest, shortPause, sleep, unless } from "./waiting.js";
 
-/** What comes without having been asked for: one of these. At is its place among all. */
+/**
+ * An unsolicited message, or a message that was not delivered: one of these. at is its position
+ * among all.
+ */
 export interface Event {
   at: number;
   notice?: Notice;
@@ -20,7 +23,7 @@ export interface Event {
   lost?: Sent;
 }
 
-/** Which events are wanted. */
+/** The kinds of events to wait for. */
 export type Wanted = "notices" | "session" | "all";
 
 interface Call {
@@ -28,37 +31,40 @@ interface Call {
   reject(why: unknown): void;
 }
 
-/** How long one waits who has asked too much, in milliseconds: the orchestrator counts by the second. */
+/**
+ * The wait before a request over the rate limit is repeated, in milliseconds. The orchestrator
+ * counts requests per second.
+ */
 const pause = 1000;
 
 /**
- * The two streams between an agent and its orchestrator: requests find their answers,
- * and what comes unasked waits in order until it is taken.
+ * The two streams between an agent and its orchestrator. Answers go to the requests that wait for
+ * them; unsolicited messages are queued until they are taken.
  *
- * Reading waits for nothing: what is not taken is kept, without a bound but for the notices of an
- * agent that serves and has not looked for any so far, and for what is asked of one that does not serve.
+ * Reading never blocks. The queues have a bound in two cases: for the notices of an agent that
+ * serves and has never read notices, and for requests to an agent that does not serve.
  */
 export class Stream {
-  /** @internal What the agent has delegated. */
+  /** @internal The agent's delegations. */
   readonly delegations = new Delegations(this);
-  /** @internal What came of the jobs of the agent. */
+  /** @internal The final responses of the agent. */
   readonly finals = new Finals();
   readonly #in: Readable;
   readonly #out: Writable;
   readonly #calls = new Map<string, Call>(); // by the id of the request
   readonly #notices = new Queue<Event>();
   readonly #session = new Queue<Event>();
-  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // of the agent, for the function that serves
-  readonly #known = new Recent<true>(); // the session messages that were heard
-  readonly #sent = new Recent<Sent>(); // those that the agent said
+  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // for the function that serves
+  readonly #known = new Recent<true>(); // session messages received
+  readonly #sent = new Recent<Sent>(); // session messages sent
   readonly #bell = new Bell();
   readonly #ended = new AbortController();
   readonly #lanes = new Lanes((line) => this.write(line), this.#ended.signal);
   #count = 0; // of events
-  #served = false; // a function has served
-  #telling: Promise<void> | undefined; // that something was dropped
-  #looked = false; // a caller has, for notices
-  #holds = 0; // who waits for the orchestrator
+  #served = false; // serve was called
+  #telling: Promise<void> | undefined; // sends the number of dropped items
+  #looked = false; // a caller has asked for notices
+  #holds = 0; // calls that wait for the orchestrator
   #over: Closed | undefined;
   #torn: Torn | undefined;
 
@@ -80,7 +86,10 @@ export class Stream {
     this.#hold(0);
   }
 
-  /** Waits until the orchestrator will say nothing more, and until what has to be said again is said. It fails when the stream could not be read to its end. */
+  /**
+   * Waits until the orchestrator's stream has ended and all messages that had to be sent again are
+   * sent. Throws if reading failed.
+   */
   async wait(options: Options = {}): Promise<void> {
     await this.held(async () => {
       while (this.#over === undefined) await this.#bell.after(this.#bell.rung, options.signal);
@@ -90,30 +99,29 @@ export class Stream {
     if (this.#over?.cause !== undefined) throw this.#over;
   }
 
-  /** @internal Is aborted when there is nothing more to hear. */
+  /** @internal Aborted when the stream has ended. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** @internal Why there will be nothing more to hear; undefined as long as there may be. */
+  /** @internal Why the stream has ended, or undefined. */
   get over(): Closed | undefined {
     return this.#over;
   }
 
   /**
-   * Asks for an operation by its name, such as "get-task", and waits for its answer:
-   * an object, with its text as its raw. The payload must be an object; none is an
-   * empty one.
+   * Sends a request for an operation, such as "get-task", and waits for the answer. The answer is
+   * an object, with its text as raw. The payload must be an object; undefined means an empty one.
    *
-   * A request that is refused throws Refused. When the signal is aborted first, the
-   * orchestrator may have done what was asked. When the stream ends first, Closed says
-   * whether it was asked.
+   * Throws Refused if the orchestrator refuses the request. If the signal is aborted first, the
+   * operation may have been carried out. If the stream ends first, asked of Closed reports whether
+   * the request was sent.
    */
   async ask<T = { [key: string]: unknown }>(operation: string, payload?: unknown, options: Options = {}): Promise<Heard<T>> {
     return read<T>(await this.askRaw(operation, payload, options));
   }
 
-  /** Is ask for those who want the answer as its text alone. */
+  /** Like ask, but returns the undecoded answer. */
   async askRaw(operation: string, payload?: unknown, options: Options = {}): Promise<Raw> {
     try {
       return await this.#ask(operation, payload, options.signal);
@@ -138,7 +146,10 @@ export class Stream {
     }
   }
 
-  /** @internal Is ask for what must not get lost because the agent has said too much of other things: it is asked again. */
+  /**
+   * @internal Like ask, for requests that must not be lost to the rate limit. A request over the
+   * limit has had no effect, so it is repeated.
+   */
   async askPatiently<T>(operation: string, payload?: unknown, signal?: AbortSignal): Promise<Heard<T>> {
     for (;;) {
       try {
@@ -151,8 +162,8 @@ export class Stream {
   }
 
   /**
-   * @internal Asks for what must be heard even when no answer comes any more: after the end of the stream the
-   * orchestrator still listens, for as long as it grants the agent.
+   * @internal Asks for an operation even if the stream has ended. The orchestrator still reads the
+   * agent's output then, until its time to stop is up, but sends no answers.
    */
   async settle(operation: string, payload: unknown): Promise<void> {
     try {
@@ -164,8 +175,8 @@ export class Stream {
   }
 
   /**
-   * Tells of an event by its name, such as "progress". There is no answer: what is wrong
-   * with an event of the protocol is refused here, as Unsaid.
+   * Sends an event, such as "progress". Events have no answer, so tell itself validates those of
+   * the protocol and throws Unsaid.
    */
   async tell(event: string, payload?: unknown): Promise<void> {
     let text: string;
@@ -179,7 +190,10 @@ export class Stream {
     await this.write(text);
   }
 
-  /** @internal Writes a line with one call, so that programs that print whole lines do not tear it. After a write that failed nothing is written. */
+  /**
+   * @internal Writes a line with one call, so that other programs that print whole lines do not
+   * tear it. After a failed write nothing more is written.
+   */
   write(line: string): Promise<void> {
     if (this.#torn) return Promise.reject(this.#torn);
     return new Promise((resolve, reject) => {
@@ -192,24 +206,36 @@ export class Stream {
     return this.#torn;
   }
 
-  /** @internal Writes a message of a session. It is remembered before, because it may be refused before its caller goes on. */
+  /**
+   * @internal Writes a session message. It is registered before, because a refusal may arrive
+   * before the caller goes on.
+   */
   writeSession(sent: Sent, line: string): Promise<void> {
     this.#sent.add(sent.messageId, sent);
     this.#lanes.keep(sent, line);
     return this.write(line);
   }
 
-  /** @internal What a message of a session for an agent has to wait for: those that are said again must not be overtaken. */
+  /**
+   * @internal Returns the promise that a session message to an agent has to wait for, because it
+   * must not overtake messages to be sent again.
+   */
   ahead(to: string): Promise<void> | undefined {
     return this.#lanes.ahead(to);
   }
 
-  /** @internal Waits until nothing is to be said again: an agent that goes before takes it along. */
+  /**
+   * @internal Waits until no message has to be sent again. Messages still waiting when the agent
+   * exits are lost.
+   */
   settled(): Promise<void> {
     return this.#lanes.settled();
   }
 
-  /** @internal Waits for the next event; undefined when there will be none, or the signal is aborted. */
+  /**
+   * @internal Waits for the next event. Returns undefined if there will be none, or if the signal
+   * is aborted.
+   */
   async next(wanted: Wanted, signal?: AbortSignal): Promise<Event | undefined> {
     if (wanted !== "session") this.#looked = true;
     return this.held(async () => {
@@ -222,13 +248,13 @@ export class Stream {
     });
   }
 
-  /** @internal Notes that a function begins to serve, or ends. */
+  /** @internal Counts the calls of serve: change is 1 at the start of one, -1 at its end. */
   serves(change: 1 | -1): void {
     this.#asks.serving += change;
     this.#served = true;
   }
 
-  /** @internal Waits for what is asked of the agent next; undefined as for next. */
+  /** @internal Waits for the next item asked of the agent. Returns undefined as next does. */
   async nextAsked(signal: AbortSignal): Promise<Asked | undefined> {
     return this.held(async () => {
       while (!signal.aborted) {
@@ -252,7 +278,7 @@ export class Stream {
     this.#bell.ring();
   }
 
-  /** Takes a line for what it is. What stands in a payload is not checked here. */
+  /** Dispatches a line by its kind. Payloads are not checked here. */
   #hear(line: string): void {
     const o = Envelope.read(line);
     if (o === undefined) return;
@@ -282,7 +308,10 @@ export class Stream {
     if (notice.name === "shutdown") this.#asks.push({ leave: true });
   }
 
-  /** A no is for a request, for delegated work, or for a message of a session: no two have the same id. */
+  /**
+   * Passes a refusal to the caller whose message was refused: a request, an act on delegated work
+   * or a session message. All have unique ids of one kind.
+   */
   #refused(id: string, why: Refusal): void {
     const sent = this.#sent.get(id);
     if (sent === undefined) {
@@ -297,20 +326,23 @@ export class Stream {
     this.#keep(this.#session, { lost: sent });
   }
 
-  /** What no caller waits for may be about a response. */
+  /** Queues a refusal that no caller waits for. It may be about a response. */
   #protest(id: string, refused: Refused): void {
     this.#asks.push({ refused, id });
     this.#bell.ring();
   }
 
-  /** Tells after a while how much was dropped by then of what was asked. */
+  /** Logs, after a pause, how many items were dropped. */
   async #tellDropped(dropped: () => number): Promise<void> {
     await rest(shortPause, this.#ended.signal);
     const message = `${dropped()} of the messages that ask this agent for work were dropped: the agent does not serve`;
-    await this.tell("log", { level: "warn", message }).catch(() => {}); // a broken stream shows in what is said next
+    await this.tell("log", { level: "warn", message }).catch(() => {}); // the broken stream shows in the next write
   }
 
-  /** A message of a session is delivered again when it is not certain that it arrived. */
+  /**
+   * Queues a session message unless it is a duplicate. The orchestrator repeats a message if its
+   * arrival is uncertain.
+   */
   #overhear(line: string): void {
     const said = readSaid(line);
     if (said instanceof Error) return;
@@ -327,8 +359,8 @@ export class Stream {
   }
 
   /**
-   * @internal A program lives as long as a promise waits for the orchestrator, and not only
-   * because its stdin is open.
+   * @internal Keeps the program alive while it waits for the orchestrator. An open stdin alone does
+   * not.
    */
   async held<T>(wait: () => Promise<T>): Promise<T> {
     this.#hold(1);

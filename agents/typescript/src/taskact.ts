@@ -3,26 +3,26 @@ import { Raw } from "./json.js";
 import type { Part } from "./part.js";
 import { checkedLine, wrongWith } from "./taskline.js";
 
-/** What is said about work that was asked for before, under the same id. */
+/** An act on work that was requested before, with the same id. */
 export interface TaskAct {
   id: string;
   type: "task.status" | "task.update" | "task.cancel";
-  /** What an update brings. */
+  /** The input of an update. */
   input?: Raw;
-  /** Why it is cancelled. */
+  /** The reason of a cancellation. */
   reason?: string;
 }
 
-/** The types of acts; a request has others. */
+/** The types of acts. Requests have other types. */
 export const acts: readonly string[] = ["task.status", "task.update", "task.cancel"] satisfies TaskAct["type"][];
 
-/** Spells an act. The input of an update may be anything, null as well. */
+/** Encodes an act. The input of an update may be any value, even null. */
 export function spellAct(id: string, type: TaskAct["type"], what: { input?: unknown; reason?: string } = {}): string {
   const payload = type === "task.update" ? { input: value(what.input) ?? Raw.part("null") } : { reason: what.reason || undefined };
   return checkedLine({ id, type, payload }, judge);
 }
 
-/** Reads an act; undefined when it is none. */
+/** Reads an act. Returns undefined if it is invalid. */
 export function readAct(raw: Raw): TaskAct | undefined {
   if (wrongWith(raw, judge) !== undefined) return undefined;
   const { id, type, payload } = raw.value<{ id: string; type: TaskAct["type"]; payload: { reason?: string | null } }>();

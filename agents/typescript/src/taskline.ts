@@ -3,16 +3,16 @@ import { Unsaid } from "./errors.js";
 import { Raw } from "./json.js";
 import { Part, type Problem } from "./part.js";
 
-// What the lines of delegated work have in common: each is judged as the orchestrator
-// does, no matter who says it.
+// Common parts of the lines of delegated work. Each line is validated as the orchestrator does,
+// from any sender.
 
-/** What makes a line something else when it stands twice. */
+/** Members that decide the kind of a line, so they must not be duplicate. */
 const telling = [
   "type", "id", "timestamp", "agentId", "payload", "message_type", "message_id", "from_agent", "to_agent", "jsonrpc", "method",
   "seq", "created_at", "from_actor", "to_actor", "topic", "status", "context", "routing", "observability",
 ];
 
-/** What is wrong with a line of delegated work; undefined when nothing is. */
+/** Returns the first problem of a line of delegated work, or undefined. */
 export function wrongWith(document: Raw, judge: (p: Part) => void): string | undefined {
   const problems: Problem[] = [];
   const p = new Part(document, "", problems, true);
@@ -21,7 +21,7 @@ export function wrongWith(document: Raw, judge: (p: Part) => void): string | und
   return problems[0]?.message;
 }
 
-/** Makes a line of delegated work, without its end, and looks at it as the orchestrator will. */
+/** Encodes a line of delegated work, without its end, and validates it as the orchestrator will. */
 export function checkedLine(members: object, judge: (p: Part) => void): string {
   const text = line(members);
   const wrong = wrongWith(Raw.part(text), judge);
@@ -29,7 +29,7 @@ export function checkedLine(members: object, judge: (p: Part) => void): string {
   return text;
 }
 
-/** Says whether a type is one of a family that is not for delegated work. */
+/** Reports whether a type belongs to a family that delegated work must not use. */
 export function isOwn(type: string): boolean {
   return /^(request|event|response|notify):/.test(type);
 }

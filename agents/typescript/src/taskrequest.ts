@@ -6,11 +6,14 @@ import type { Part } from "./part.js";
 import { acts } from "./taskact.js";
 import { checkedLine, isOwn, wrongWith } from "./taskline.js";
 
-/** Work to be delegated. It needs no more than a type. */
+/** Work to delegate. Only the type is required. */
 export interface DelegateTask {
-  /** A new UUID when it is missing. Asking again with the same one, after a restart perhaps, asks for the same work. */
+  /**
+   * The default is a new UUID. Repeating a request with the same id, perhaps after a restart, asks
+   * for the same work.
+   */
   id?: string | undefined;
-  /** What is to be done: the name of a capability. */
+  /** The name of a capability. */
   type: string;
   payload?: Document | undefined;
   context?: TaskContext | undefined;
@@ -18,18 +21,18 @@ export interface DelegateTask {
   observability?: TaskTrace<Document> | undefined;
 }
 
-/** Work that was delegated to the agent. What was not said is missing in its blocks. */
+/** A request for delegated work, as the agent received it. Members without a value are left out. */
 export interface TaskRequest {
   id: string;
   type: string;
-  /** With its text as its raw. */
+  /** The payload, with its text as raw. */
   payload: Heard<{ [key: string]: any }>;
   context: TaskContext;
   routing: TaskRouting;
   observability: TaskTrace<Heard<{ [key: string]: any }>>;
 }
 
-/** What work belongs to. */
+/** The context of delegated work. */
 export interface TaskContext {
   conversationId?: string;
   parentTaskId?: string;
@@ -40,31 +43,31 @@ export interface TaskContext {
 }
 
 const taskPriorities = ["low", "normal", "high", "urgent"] as const;
-/** How urgent delegated work is: normal by default. */
+/** The urgency of delegated work; the default is normal. */
 export type TaskPriority = (typeof taskPriorities)[number];
 
-/** The way of delegated work. */
+/** The routing of delegated work. */
 export interface TaskRouting {
-  /** Who asks, and is answered: for the orchestrator to say. */
+  /** The delegating agent, set by the orchestrator. */
   source?: string;
-  /** Who is asked; missing: any that can do what the type says. */
+  /** The agent that is asked; by default, any agent that offers the type. */
   target?: string;
-  /** Who has had it in hand. */
+  /** Every agent that has had the work, the latest last. */
   delegationChain?: string[];
 }
 
-/** To which trace work belongs. */
+/** The trace of delegated work. */
 export interface TaskTrace<Baggage = { [key: string]: unknown }> {
   traceId?: string;
   spanId?: string;
-  /** An object that goes with all that is done for the work. */
+  /** An object that is passed on with every part of the work. */
   baggage?: Baggage;
 }
 
-/** How long baggage may be, in bytes. */
+/** The maximal length of baggage, in bytes. */
 const mostBaggage = 16 << 10;
 
-/** Spells a request. */
+/** Encodes a task request. */
 export function spellRequest(task: DelegateTask): { id: string; line: string } {
   const id = task.id || randomUUID();
   const { type, context, routing, observability } = task;
@@ -72,7 +75,7 @@ export function spellRequest(task: DelegateTask): { id: string; line: string } {
   return { id, line: checkedLine(members, judge) };
 }
 
-/** A block without what says nothing; undefined when that is all of it. */
+/** Returns a block without empty members, or undefined if all are empty. */
 function block(members: unknown): unknown {
   if (typeof members !== "object" || members instanceof Raw) return members;
   const said = Object.entries(members ?? {}).filter(([, member]) => !saysNothing(member));
@@ -83,7 +86,7 @@ function saysNothing(member: unknown): boolean {
   return member === undefined || member === null || member === "" || (Array.isArray(member) && member.length === 0);
 }
 
-/** Reads a request; undefined when it is none. */
+/** Reads a task request. Returns undefined if it is invalid. */
 export function readRequest(raw: Raw): Heard<TaskRequest> | undefined {
   if (wrongWith(raw, judge) !== undefined) return undefined;
   const given = raw.value<TaskRequest>();

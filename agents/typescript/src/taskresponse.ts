@@ -6,36 +6,38 @@ import type { Part } from "./part.js";
 import { checkedLine, wrongWith } from "./taskline.js";
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled", "input_required"] as const;
-/** How delegated work stands. */
+/** The status of delegated work. */
 export type ResponseStatus = (typeof statuses)[number];
 
-/** What is said of delegated work: how it stands, or what came of it. The last one is completed, failed or cancelled. */
+/**
+ * A status or the outcome of delegated work. The final response is completed, failed or cancelled.
+ */
 export type TaskResponse = TaskPending | TaskCompleted | TaskFailed | TaskGivenUp | TaskAsks;
 
 interface Whatever {
-  /** Of the task. */
+  /** The id of the task. */
   id: string;
-  /** What is said with it in words. */
+  /** Free text. */
   message?: string;
-  /** How the work went. */
+  /** How the work was done. */
   metadata: ResponseMetadata;
-  /** What was made. */
+  /** The products of the work. */
   artifacts: Artifact[];
 }
 
-/** Work that has not begun, or goes on. */
+/** Work that has not begun, or is running. */
 export interface TaskPending extends Whatever {
   status: "pending" | "in_progress";
 }
 
-/** Work that went well. */
+/** Work that succeeded. */
 export interface TaskCompleted extends Whatever {
   status: "completed";
   /** Any value; raw.at("result") of the response has it digit for digit. */
   result: any;
 }
 
-/** Work that came to nothing. */
+/** Work that failed. */
 export interface TaskFailed extends Whatever {
   status: "failed";
   error: TaskFault;
@@ -44,15 +46,15 @@ export interface TaskFailed extends Whatever {
 /** Work that was cancelled. */
 export interface TaskGivenUp extends Whatever {
   status: "cancelled";
-  /** As far as it was said why. */
+  /** The reason, if one was given. */
   error?: TaskFault;
 }
 
-/** Work that needs input to go on: Delegation.update brings it. */
+/** Work that needs input to go on. Delegation.update sends it. */
 export interface TaskAsks extends Whatever {
   status: "input_required";
   question: string;
-  /** The answers that it allows; none: any will do. */
+  /** The allowed answers; if empty, any. */
   options: TaskOption[];
 }
 
@@ -62,40 +64,40 @@ export interface TaskOption {
   value: string;
 }
 
-/** How work went, as far as it is said. */
+/** How work was done, as far as it was reported. */
 export interface ResponseMetadata {
   startedAt?: string;
   completedAt?: string;
   duration_ms?: number;
-  /** Who did it. */
+  /** The agent that did it. */
   agent?: string;
-  /** How often it was tried again. */
+  /** The number of retries. */
   retryCount?: number;
 }
 
-/** Something that was made. */
+/** A product of the work. */
 export interface Artifact {
   name: string;
   /** A MIME type. */
   type: string;
   content: string;
-  /** Where it is, when its content is elsewhere. */
+  /** Where the content is stored, if elsewhere. */
   ref?: string;
 }
 
-/** Says whether nothing follows. */
+/** Reports whether this is the last response. */
 export function isFinal(r: TaskResponse): boolean {
   return r.status === "completed" || r.status === "failed" || r.status === "cancelled";
 }
 
-/** Why work came to nothing, as an error. */
+/** Returns the error of failed or cancelled work. */
 export function troubleOf(r: TaskFailed | TaskGivenUp): Fault | Cancelled {
   const why = r.error && new Fault(r.error.code, r.error.message, r.error);
   if (r.status === "failed") return why!;
   return new Cancelled(why?.message ?? r.message ?? "", why);
 }
 
-/** Spells a response. What is wrong with it is told by Unsaid. */
+/** Encodes a response. Throws Unsaid if it is invalid. */
 export function spellResponse(members: { id: string; status: ResponseStatus; [member: string]: unknown }): string {
   return checkedLine(members, (p) => {
     judge(p);
@@ -105,11 +107,11 @@ export function spellResponse(members: { id: string; status: ResponseStatus; [me
   });
 }
 
-/** What is said where nothing is said. */
+/** Texts for a response that gives no reason, or no question. */
 const unexplained = "The task failed, and its agent does not say why";
 const unasked = "The agent needs input to go on, and does not say which";
 
-/** Reads a response; undefined when it is none. */
+/** Reads a response. Returns undefined if it is invalid. */
 export function readResponse(raw: Raw): Heard<TaskResponse> | undefined {
   if (wrongWith(raw, judge) !== undefined) return undefined;
   const given = raw.value<{ id: string; status: ResponseStatus; message?: unknown; metadata?: ResponseMetadata | null; artifacts?: Artifact[] | null }>();
@@ -136,7 +138,7 @@ export function readResponse(raw: Raw): Heard<TaskResponse> | undefined {
   return withRaw({ ...all, status }, raw);
 }
 
-/** The members that say something. */
+/** Returns an object without members that are null. */
 function said<T extends object>(members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, member]) => member !== null)) as T;
 }
@@ -157,7 +159,10 @@ function question(raw: Raw): string {
   return (candidates.find((text) => !blank(text)) as string | undefined) ?? unasked;
 }
 
-/** The answers that are allowed: texts, or objects with a value and a label. Where something else stands there, or a value twice, there are none. */
+/**
+ * Returns the options of a question: texts, or objects with a value and a label. Returns none if an
+ * option is invalid or two have the same value.
+ */
 function options(list: Raw | undefined): TaskOption[] {
   const given = list?.items().map((item) => item.value<any>()) ?? [];
   const found = given.every((item) => typeof item === "string") ? given.map((value: string) => ({ label: value, value })) : given.map(option);

@@ -2,23 +2,23 @@ import type { Document } from "./mail.js";
 import type { Raw } from "./json.js";
 import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
-/** Where a task stands. The last three are final. */
+/** The state of a task. The last three are final. */
 export type TaskState =
   | "pending" | "assigned" | "planning" | "plan_review" | "running"
   | "needs_human" | "in_review" | "done" | "failed" | "cancelled";
 
-/** The state in five words. */
+/** The state, reduced to five words. */
 export type TaskStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
 
-/** What an agent is there for. */
+/** The role of an agent. */
 export type Role = "worker" | "planner" | "reviewer";
 
-/** A number, 1 is first; or critical, high, normal, low. */
+/** A number, where 1 is first; or critical, high, normal or low. */
 export type Priority = number | string;
 
 /**
- * A task as all see it. In a list the parts that can be large (description,
- * payload, result and the documents) are left out; getTask has them.
+ * A task. Lists leave out members that can be large (description, payload, result and the
+ * documents); getTask returns them.
  */
 export interface Task {
   id: string;
@@ -27,16 +27,16 @@ export interface Task {
   status: TaskStatus;
   state: TaskState;
   description?: string;
-  /** Whatever its submitter gave: task.raw.at("payload") has it digit for digit. */
+  /** As its submitter gave it; task.raw.at("payload") has it digit for digit. */
   payload?: { [key: string]: any };
-  /** Null: any. */
+  /** Null means any. */
   requiredRole: Role | null;
   requiredCapabilities: string[];
   /** Tasks that must be done first. */
   dependencies: string[];
-  /** All dependencies, when some are not just that. */
+  /** All dependencies, if some are of another kind. */
   typedDependencies?: Link[];
-  /** Dependencies that are still open. */
+  /** Dependencies that are not resolved. */
   waitsFor?: string[];
   structured_spec?: { [key: string]: any };
   requirements?: { [key: string]: any };
@@ -44,33 +44,33 @@ export interface Task {
   acceptanceCriteria?: string[];
   projectId?: string;
   sessionId?: string;
-  /** What its submitter was working on. */
+  /** The task that its submitter was working on. */
   parentTaskId?: string;
   /** An object or a text. */
   plan?: { [key: string]: any } | string;
-  /** Why the plan is to be changed. */
+  /** Why the plan was sent back. */
   planFeedback?: string;
   help?: Help;
   /** What the tasks that it depends on delivered, by contract. */
   resolved_inputs?: { [contract: string]: any };
-  /** What delegated work belongs to. */
+  /** The context of delegated work. */
   context?: TaskContext;
-  /** The way of delegated work. */
+  /** The routing of delegated work. */
   routing?: TaskRouting;
   /** To which trace it belongs. */
   observability?: TaskTrace;
   priority?: Priority;
   /** Such as agent:planner. */
   submittedBy: string;
-  /** Null: none. */
+  /** Null means none. */
   assignedTo: string | null;
   /** From 0 to 1. */
   progress?: number;
-  /** Said with the progress. */
+  /** The message of the latest progress. */
   message?: string;
   /** How often it was assigned. */
   attempts?: number;
-  /** An object or a text; null: none. */
+  /** An object or a text; null means none. */
   result: { [key: string]: any } | string | null;
   /** Why it failed. */
   error?: string;
@@ -82,7 +82,7 @@ export interface Task {
   endedAt?: string;
 }
 
-/** What the agent of a task asked a person. */
+/** A question of the task's agent to a person. */
 export interface Help {
   questionId: string;
   question: string;
@@ -91,37 +91,42 @@ export interface Help {
   answeredAt?: string;
 }
 
-/** A dependency as it stands. */
+/** A dependency as stored. */
 export interface Link {
   id: string;
   depends_on_task_id: string;
   dependency_type: "blocks" | "input" | "related";
-  /** Null unless it is an input. */
+  /** Null unless the type is input. */
   contract_key: string | null;
-  /** Shown as related, and resolved when the other has ended. */
+  /** Shown as related, and resolved when the other task has ended. */
   soft?: boolean;
   resolved: boolean;
-  /** Null until it is. */
+  /** Null until resolved. */
   resolved_at: string | null;
-  /** What came of the other task, when it is done. */
+  /** The result of the other task, once it is done. */
   result?: any;
-  /** The result is longer than a task shows. */
+  /** The result is too long to be shown here. */
   result_left_out?: boolean;
 }
 
-/** A dependency to be: the id of a task that must be done first, or more than that. */
+/**
+ * A dependency of a task to submit: the id of a task that must be done first, or a TypedDependency.
+ */
 export type Dependency = string | TypedDependency;
 
-/** A dependency that is more than the order of two tasks. */
+/** A dependency with a type. */
 export interface TypedDependency {
   depends_on_task_id: string;
-  /** Blocks: the other must be done first. Input: and something of its result is needed. Related: it is worth knowing, no more. */
+  /**
+   * blocks: the other task must be done first. input: a part of its result is needed as well.
+   * related: for information only.
+   */
   dependency_type?: "blocks" | "input" | "related" | "soft";
-  /** Of an input. */
+  /** For the type input. */
   contract_key?: string;
 }
 
-/** A task to be submitted. */
+/** A task to submit. */
 export interface SubmitTask {
   type: string;
   name: string;
@@ -141,35 +146,35 @@ export interface SubmitTask {
   observability?: TaskTrace<Document>;
 }
 
-/** What a task asks of its agent. */
+/** The requirements of a task on its agent. */
 export interface Requirements {
   $schema?: string;
-  /** Must be there. */
+  /** Required. */
   repo?: string;
-  /** All must be there. */
+  /** All are required. */
   languages?: string[];
-  /** One must be there. */
+  /** At least one is required. */
   environments?: string[];
   /** The more the better. */
   tools?: string[];
   /** The more the better. */
   tags?: string[];
-  /** The name of an agent. */
+  /** The name of the preferred agent. */
   prefer_server?: string;
 }
 
-/** Which tasks are wanted. */
+/** Selects tasks. */
 export interface QueryTasks {
   status?: TaskStatus | TaskState;
   requiredRole?: Role;
-  /** 100 when it is missing. */
+  /** 100 by default. */
   limit?: number;
   projectId?: string;
-  /** Those of this conversation. */
+  /** Only tasks of this conversation. */
   conversationId?: string;
 }
 
-/** Changes of a task. What is missing stays as it is; null takes a document away. */
+/** Changes of a task. Missing members stay unchanged; null removes a document. */
 export interface UpdateTask {
   taskId: string;
   name?: string;
@@ -184,39 +189,39 @@ export interface UpdateTask {
   requirements?: Requirements | Document | null;
 }
 
-/** The agent that a task is given to. */
+/** Assigns a task to an agent. */
 export interface AssignTask {
   taskId: string;
   /** Its name, its server id, or the id of its run. */
   agent: string;
-  /** It is to say first how it will go about it. */
+  /** The agent must submit a plan first. */
   requirePlan?: boolean;
 }
 
-/** What auto-assign comes to. */
+/** The outcome of autoAssign. */
 export interface AutoAssigned {
-  /** No match: no agent fits, or none has room. */
+  /** no_match: no agent matches, or none has capacity left. */
   status: "assigned" | "no_match";
   server_id?: string;
   server_name?: string;
   match_score?: number;
 }
 
-/** How an agent fits a task. */
+/** How well an agent matches a task. */
 export interface Match {
   server_id: string;
   server_name: string;
-  /** -1: it does not. */
+  /** -1 means no match. */
   score: number;
   status: "online" | "offline";
   reasons: string[];
 }
 
-/** A note to be added to a task. */
+/** A note to add to a task. */
 export interface AddNote {
   taskId: string;
   content: string;
-  /** The agent of the task is told at once. */
+  /** Its agent is notified at once. */
   urgent?: boolean;
 }
 
@@ -234,9 +239,9 @@ export interface Note {
 /** A question for a person. */
 export interface AskUser {
   question: string;
-  /** None: any text will do. */
+  /** Without options, any text is allowed. */
   options?: (string | { label?: string; value: string })[];
-  /** Milliseconds; missing: as for every request. */
+  /** In milliseconds; the default is that of every request. */
   timeout?: number;
 }
 
@@ -248,7 +253,10 @@ export interface UserAnswer {
 
 const blocks = "blocks";
 
-/** @internal A task as it is said: a dependency that is nothing special is the id of a task. */
+/**
+ * @internal Returns a task as it is sent: a dependency of the type blocks becomes the id of its
+ * task.
+ */
 export function submission(task: SubmitTask): object {
   return {
     ...task,

@@ -1,15 +1,15 @@
 import { setMaxListeners } from "node:events";
 
-// What waits for what. Everything that waits takes an AbortSignal, and leaves no
-// listener behind on one that outlives it.
+// Helpers for waiting. Every wait takes an AbortSignal, and leaves no listener on a signal that
+// outlives it.
 
-/** What may end a wait. */
+/** Options of a wait. */
 export interface Options {
-  /** Ends the waiting; its reason is what it fails with. */
+  /** Ends the wait, which fails with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
-/** Wakes all who wait whenever it rings. */
+/** Wakes all waiting calls whenever it rings. */
 export class Bell {
   #rung = 0;
   #waiting = new Set<() => void>();
@@ -27,8 +27,8 @@ export class Bell {
   }
 
   /**
-   * Waits until it has rung more often, or for so many milliseconds. A caller that looks at
-   * the number before looking at the rest misses nothing.
+   * Waits until it has rung more often, or for ms milliseconds. Read rung before looking at the
+   * state, so that no ring is missed.
    */
   after(rung: number, signal?: AbortSignal, ms?: number): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
@@ -55,7 +55,7 @@ export class Bell {
   }
 }
 
-/** Waits for a promise no longer than a signal allows. */
+/** Waits for a promise until the signal is aborted. */
 export function unless<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return promise;
   return new Promise((resolve, reject) => {
@@ -66,16 +66,15 @@ export function unless<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T>
   });
 }
 
-/** Waits for so many milliseconds. */
+/** Waits for ms milliseconds. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   const never = new Bell();
   return never.after(never.rung, signal, ms);
 }
 
 /**
- * Waits before something is said again, and a little longer: agents that were refused together
- * need not come back together. It says whether the stream has ended, after which it does not
- * wait long.
+ * Waits for the given time plus some jitter, so that agents refused together do not return
+ * together. Reports whether the stream has ended; it then returns soon.
  */
 export async function rest(ms: number, ended: AbortSignal): Promise<boolean> {
   const wait = ms * (1 + Math.random() / 4);
@@ -84,17 +83,20 @@ export async function rest(ms: number, ended: AbortSignal): Promise<boolean> {
   return over;
 }
 
-/** The shortest and the longest wait before something is said again, but for a spread, in milliseconds. */
+/**
+ * The shortest and the longest pause before a message is sent again, before jitter, in
+ * milliseconds.
+ */
 export const [shortPause, longPause] = [1000, 16_000];
 
-/** An AbortController that is aborted with another, for the same reason, until it is let go. */
+/** An AbortController that is aborted with another one, for the same reason, until letGo. */
 export class Linked {
   readonly #own = new AbortController();
   readonly #to: AbortSignal | undefined;
   readonly #follow = () => this.#own.abort(this.#to?.reason);
 
   constructor(to?: AbortSignal) {
-    setMaxListeners(0, this.#own.signal); // as many as wait: that is no leak
+    setMaxListeners(0, this.#own.signal); // any number of calls may wait: this is not a leak
     this.#to = to;
     if (to?.aborted) this.#follow();
     else to?.addEventListener("abort", this.#follow);
@@ -104,7 +106,7 @@ export class Linked {
     return this.#own.signal;
   }
 
-  /** The first reason counts. */
+  /** Aborts the signal. Only the first reason counts. */
   abort(reason: unknown): void {
     this.letGo();
     this.#own.abort(reason);
@@ -115,18 +117,18 @@ export class Linked {
   }
 }
 
-/** What goes on beside something else, which waits for it in the end. */
+/** Functions that run in the background and are waited for at the end. */
 export class Running {
   readonly #all = new Set<Promise<void>>();
 
-  /** What is done must not fail: the error would be lost. */
+  /** Runs a function, which must not fail: the error would be lost. */
   go(what: () => Promise<void>): Promise<void> {
     const running = what().finally(() => this.#all.delete(running));
     this.#all.add(running);
     return running;
   }
 
-  /** Nothing goes on. */
+  /** Whether nothing is running. */
   get idle(): boolean {
     return this.#all.size === 0;
   }
@@ -136,7 +138,7 @@ export class Running {
   }
 }
 
-/** How many may do something at a time. The others wait, in order. */
+/** Limits how many calls run at a time. The others wait, in order. */
 export class Turns {
   readonly #bell = new Bell();
   readonly #line: object[] = [];
@@ -146,7 +148,7 @@ export class Turns {
     this.#room = room;
   }
 
-  /** Waits for its turn, and returns what gives the place to the next. */
+  /** Waits for a place, and returns a function that passes it on. */
   async take(signal?: AbortSignal): Promise<() => void> {
     const me = {};
     this.#line.push(me);
@@ -168,14 +170,20 @@ export class Turns {
   }
 }
 
-/** How many messages of a session are remembered: one that comes again comes soon. */
+/**
+ * How many session messages a connection remembers. Duplicates arrive soon, because only messages
+ * that may not have arrived are repeated.
+ */
 export const remembered = 4096;
 
-/** What was known latest, by its key. */
+/** The latest values by key. */
 export class Recent<T> {
   readonly #byKey = new Map<string, T>();
 
-  /** Remembers something, and forgets the oldest for it. It says whether the key is new: what there is under a key stays. */
+  /**
+   * Adds a value, drops the oldest one if full, and reports whether the key is new. The value of a
+   * known key stays.
+   */
   add(key: string, value: T): boolean {
     if (this.#byKey.has(key)) return false;
     this.#byKey.set(key, value);
@@ -190,7 +198,7 @@ export class Recent<T> {
     return this.#byKey.get(key);
   }
 
-  /** What there is under a key, which is forgotten. */
+  /** Removes and returns the value of a key. */
   take(key: string): T | undefined {
     const value = this.#byKey.get(key);
     this.#byKey.delete(key);
@@ -198,7 +206,7 @@ export class Recent<T> {
   }
 }
 
-/** What waits in order. */
+/** A first-in, first-out queue. */
 export class Queue<T> {
   #items: T[] = [];
   #first = 0;
@@ -219,7 +227,7 @@ export class Queue<T> {
     const item = this.#items[this.#first];
     if (item === undefined) return undefined;
     if (++this.#first > 1024 && this.#first * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#first); // a shift of a long list moves all of it
+      this.#items = this.#items.slice(this.#first); // shift on a long array moves all of it
       this.#first = 0;
     }
     return item;

@@ -11,44 +11,47 @@ import type { Task } from "./tasks.js";
 import { parting, troubled } from "./trouble.js";
 import { Linked, Running } from "./waiting.js";
 
-/** What an agent does, when one function is not enough. */
+/** Configures Conn.work. Agents that need only do can pass a function instead. */
 export interface Worker {
   /**
-   * Does a task and returns its result: an object or a text, or nothing for no more than that
-   * it went well. The signal of the job is aborted when the task is cancelled or the agent has
-   * to go; then it should return soon.
+   * Does a task and returns its result: an object or a text, or undefined for success without a
+   * result. The job's signal is aborted when the task is cancelled or the agent has to shut down;
+   * do should then return soon.
    */
   do?(job: Job): Promise<unknown>;
   /**
-   * Says how a task will be done, an object or a text, when a person wants to know that first.
-   * It is called again, with what is wrong in the task's planFeedback, when the plan is sent
-   * back. Without it the plan is a sentence that says that there is none. When it fails, a note
-   * on the task says so, and the agent leaves the task to people.
+   * Returns a plan for a task, an object or a text, if a person has to approve it. It is called
+   * again when the plan is sent back; the task's planFeedback then has the reason. If plan is
+   * missing, a default text is submitted. If it fails, the agent adds a note to the task and leaves
+   * it to people.
    */
   plan?(job: Job): Promise<unknown>;
   /**
-   * Deals with a message that came for the agent's actor: one at a time, in order of their
-   * numbers, beside the tasks. The signal is aborted when the agent has to go.
+   * Handles a message to the agent's actor. It is called with one message at a time, in the order
+   * of their numbers, beside the tasks. The signal is aborted when the agent has to shut down.
    *
-   * To return acknowledges the message, and is for topics of which the agent knows nothing as
-   * well. To throw says that another agent should deal with it: GO is sent a task.failed that
-   * answers it, with the code of a Fatal or FAILED, and then it is acknowledged. That is told
-   * by the log alone when the message was a task.failed, or from the bus: it would fail for ever.
+   * If mail returns, the message is acknowledged; return for unknown topics too. If it throws, the
+   * agent sends GO a task.failed and then acknowledges the message. The code is that of a Fatal,
+   * otherwise FAILED. The failure of a task.failed or of mail from the bus is only logged, because
+   * reporting it could go on for ever.
    *
-   * When the agent has to go, and the reason of the signal or Closed is thrown, the message is
-   * not acknowledged, and comes again to the next run. So it does when the agent dies after
-   * that: what is done must be right when it is done twice.
+   * At a shutdown, mail may throw the reason of its signal, or Closed. The message is then not
+   * acknowledged, and the next run gets it again. The same happens if the agent dies right after
+   * mail has returned. So mail must be safe to repeat.
    *
-   * Without it the agent's messages are passed over, and not acknowledged.
+   * Without mail, messages are ignored and not acknowledged.
    */
   mail?(mail: Heard<Mail>, signal: AbortSignal): Promise<void>;
-  /** How long it is from one heartbeat to the next, in milliseconds; as long as the orchestrator says when it is missing. Those that have mail send them. */
+  /**
+   * The interval between heartbeats, in milliseconds; the default is the orchestrator's. Heartbeats
+   * are sent only with mail.
+   */
   beat?: number | undefined;
 }
 
 const unfinished = Symbol("unfinished");
 
-/** The plan of those who have none. */
+/** The plan of a worker without a plan function. */
 const noPlan = "no plan: this agent works as it is told";
 
 /** @internal One call of work. */
@@ -57,7 +60,7 @@ export class Work {
   readonly #worker: Worker;
   readonly #stop: Linked;
   readonly #running = new Running();
-  readonly #jobs = new Map<string, Job>(); // by task; one that is cancelled is there no more
+  readonly #jobs = new Map<string, Job>(); // by task; without cancelled jobs
   #unfinished = 0;
 
   constructor(conn: Conn, worker: Worker, signal?: AbortSignal) {
@@ -75,12 +78,12 @@ export class Work {
       void this.#running.go(() => postman.beat(signal, beat));
     }
     for (let e = await this.#conn.next("notices", signal); e; e = await this.#conn.next("notices", signal)) this.#heed(e.notice!);
-    this.#stop.abort(this.#conn.over); // which is why there is no more news, if nothing else was
+    this.#stop.abort(this.#conn.over); // unless it was aborted before, for another reason
     await this.#running.wait();
     parting(signal.reason, this.#unfinished);
   }
 
-  /** Does what a notice asks for. It does not wait for handlers. */
+  /** Handles a notice. It does not wait for handlers. */
   #heed(notice: Notice): void {
     if (notice.name === "shutdown") return this.#stop.abort(new Shutdown());
     if (notice.name === "message") {
@@ -95,8 +98,8 @@ export class Work {
   }
 
   /**
-   * Starts a job. The orchestrator repeats an assignment when it cannot be sure that it was
-   * heard, or when it wants a plan after all; a job that there is already has a look.
+   * Starts a job. The orchestrator repeats an assignment if its arrival is uncertain, or if it
+   * wants a plan after all. A running job then looks at its task.
    */
   #begin(task: string): void {
     const known = this.#jobs.get(task);
@@ -106,7 +109,10 @@ export class Work {
     void this.#running.go(() => this.#finish(job));
   }
 
-  /** Stops a job. It is forgotten at once, though its handler may take a while: the task may be assigned again meanwhile. */
+  /**
+   * Stops a job. It is removed at once, even if its handler still runs, because the task may be
+   * assigned again.
+   */
   #cancel(task: string, reason: string): void {
     const job = this.#jobs.get(task);
     this.#jobs.delete(task);
@@ -127,7 +133,7 @@ export class Work {
 
   /** Does a task from its assignment to its report. */
   async #perform(job: Job): Promise<typeof unfinished | void> {
-    const cancelled = () => job.signal.reason instanceof Cancelled; // what became of the task is decided
+    const cancelled = () => job.signal.reason instanceof Cancelled; // a cancelled task is not reported
     try {
       if (!(await this.#begun(job))) return;
     } catch (error) {
@@ -148,18 +154,18 @@ export class Work {
     if (!cancelled()) await this.#complete(job.id, result);
   }
 
-  // How a task comes to the point at which it can be done:
+  // States of a task before it can be done, and what moves it on:
   //
-  //	assigned     start-task, which a task that waits for others refuses until it does not
-  //	planning     plan, submit-plan
-  //	plan_review  a person approves the plan: running; or sends it back: planning
-  //	needs_human  a person answers: running
-  //	running      do
+  //     assigned     start-task; refused as long as the task waits for others
+  //     planning     plan, submit-plan
+  //     plan_review  a person approves the plan: running; or sends it back: planning
+  //     needs_human  a person answers: running
+  //     running      do
   //
-  // A task that went by role and capabilities is running as soon as its agent was told; of
-  // others the agent says itself when it starts.
+  // A task that was matched by role and capabilities is running once its agent is notified. The
+  // agent itself starts any other task.
 
-  /** Gets a task to where it can be done; false when there is nothing to do. */
+  /** Brings a task to the state running. Returns false if there is nothing to do. */
   async #begun(job: Job): Promise<boolean> {
     for (;;) {
       const news = job.news;
@@ -180,27 +186,30 @@ export class Work {
           case "plan_review":
           case "needs_human":
           case "in_review":
-            await job.await(news); // it is not for the agent to go on
+            await job.await(news); // others have to act first
             break;
           default:
             return true;
         }
       } catch (error) {
         if (refusedFor(Reason.Blocked, error)) await job.await(news);
-        else if (!refusedFor(Reason.WrongState, error)) throw error; // else it has moved since
+        else if (!refusedFor(Reason.WrongState, error)) throw error; // otherwise it has moved on
       }
     }
   }
 
-  /** Says that the work begins. What was delivered to the task stands only in the answer to get-task. */
+  /**
+   * Reports the start of the work. Keeps resolved_inputs, because only the answer to get-task
+   * contains them.
+   */
   async #start(job: Job): Promise<void> {
     const answer = await this.#conn.askPatiently("start-task", { taskId: job.id }, job.signal);
     job.task = read<Task>(taskOf(answer).raw.with("resolved_inputs", job.task.raw.at("resolved_inputs")));
   }
 
   /**
-   * Says how the task will be done. That it cannot be planned is said in a note: the task has
-   * not begun, so it cannot fail, and people have to decide.
+   * Submits a plan for the task. If planning fails, adds a note for people: a task that has not
+   * begun cannot fail.
    */
   async #plan(job: Job): Promise<void> {
     try {
@@ -214,7 +223,10 @@ export class Work {
     }
   }
 
-  /** Reports a result. One that the orchestrator does not take fails the task, which would run for ever otherwise. */
+  /**
+   * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
+   * ever.
+   */
   async #complete(task: string, result: unknown): Promise<void> {
     try {
       await this.#conn.settle("complete-task", { taskId: task, result: value(result) });
@@ -226,12 +238,12 @@ export class Work {
     }
   }
 
-  /** Reports that a task cannot be done. */
+  /** Reports that a task failed. */
   async #fail(task: string, why: string): Promise<void> {
     await this.#conn.settle("fail-task", { taskId: task, error: why });
   }
 
-  /** It concerns one task or one message. */
+  /** Reports the error of one task or one message. */
   #troubled(error: unknown): Promise<void> {
     return troubled(this.#conn, error, this.#stop);
   }

@@ -23,7 +23,7 @@ func letterTo(to, topic, payload string, answers int64) *wire.Mail {
 	return m
 }
 
-// A message is a line, whatever it says.
+// A message is shown as one line, whatever its content.
 func TestMailLines(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	long := `{"text":"` + strings.Repeat("é", 80) + `"}`

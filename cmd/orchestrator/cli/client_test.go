@@ -11,7 +11,7 @@ import (
 	"orchestrator/supervisor/api"
 )
 
-// An orchestrator of somebody else is not spoken to.
+// A client does not talk to an orchestrator of another user.
 func TestStrangerIsDenied(t *testing.T) {
 	a := &App{}
 	d := a.NewClient(Target{Socket: "/tmp/s"})
@@ -20,7 +20,7 @@ func TestStrangerIsDenied(t *testing.T) {
 	require.Contains(t, f.Message, "/tmp/s belongs to another user (1001)")
 }
 
-// The tests may run as root, whom no socket refuses.
+// The error is made here, since the tests may run as root, which can connect to every socket.
 func TestASocketOfSomebodyElse(t *testing.T) {
 	d := (&App{}).NewClient(Target{Socket: "/s", Subject: "shop"})
 	f := FailureOf(d.Failed(context.Background(), &fs.PathError{Op: "dial", Path: "/s", Err: fs.ErrPermission}))

@@ -8,7 +8,7 @@ import (
 
 func framed(caret int, rows ...string) frame { return frame{rows: rows, caret: caret} }
 
-// Rows are replaced where they are, and only those that are others.
+// Rows are replaced in place, and only changed rows are written.
 func TestCanvas(t *testing.T) {
 	c := canvas{framed(-1)}
 	require.Empty(t, c.erase(nil), "nothing is there")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A line is what a person meant to type.
+// A line is the typed text after all editing keys.
 func TestEditor(t *testing.T) {
 	for typed, want := range map[string]string{
 		"oauth\r":                          "oauth",
@@ -31,7 +31,7 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// What is pasted is as many lines as it has, and what has no end waits for it.
+// Pasted text has as many lines as line ends. The rest waits for its line end.
 func TestEditorTakesLines(t *testing.T) {
 	var e editor
 	require.Equal(t, []string{"one", "", "two"}, e.feed([]byte("one\r\rtwo\nthr")))

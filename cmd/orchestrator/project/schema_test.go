@@ -18,14 +18,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What can be asked for can be looked up.
+// Every operation has a schema.
 func TestEveryOperationHasASchema(t *testing.T) {
 	for _, o := range handlers.Operations() {
 		require.Contains(t, wire.Schemas(), "request:"+o.Name)
 	}
 }
 
-// A line is checked as an orchestrator would that was told nothing else.
+// A line is checked as by an orchestrator with the default configuration.
 func TestLinesAreCheckedAsTheyAreRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
 	require.NoError(t, os.WriteFile(file, []byte("agent \"a\" {\n  command = [\"true\"]\n}\n"), 0o600))
@@ -35,8 +35,7 @@ func TestLinesAreCheckedAsTheyAreRead(t *testing.T) {
 	require.Equal(t, c.Protocol.MaxDepth, CheckedDepth)
 }
 
-// Whatever comes, it is counted and not kept: here a line of 64 MiB, and a
-// type of 8 MiB.
+// Large input is counted and not kept in memory: a line of 64 MiB, and a type of 8 MiB.
 func TestHugeInputIsChecked(t *testing.T) {
 	huge := io.MultiReader(
 		strings.NewReader(`{"type":"request:`), io.LimitReader(endless{}, 64<<20), strings.NewReader("\"}\n"),
@@ -56,7 +55,7 @@ func TestHugeInputIsChecked(t *testing.T) {
 	require.Less(t, said.Len(), 1<<20)
 }
 
-// endless is the letter x for ever.
+// An endless reader returns the letter x for ever.
 type endless struct{}
 
 func (endless) Read(into []byte) (int, error) {
@@ -66,7 +65,7 @@ func (endless) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// schemaAlone is a command line with one verb.
+// schemaAlone returns a command line with only this command.
 func schemaAlone(a *cli.App) *cobra.Command {
 	verb := SchemaCommand(a)
 	verb.SilenceUsage, verb.SilenceErrors = true, true

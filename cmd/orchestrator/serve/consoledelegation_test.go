@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// responded is the event of a response.
+// responded returns the event of a response.
 func responded(status, text string) wire.Event {
 	return wire.Event{
 		Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is ` + status + text,
@@ -16,7 +16,7 @@ func responded(status, text string) wire.Event {
 	}
 }
 
-// errands is one event of each kind that is about tasks that were handed on.
+// errands has one event of each kind about delegated tasks.
 var errands = []wire.Event{
 	{Kind: wire.EventTaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is brought to cook`},
 	responded("pending", ": its source is told so"),
@@ -34,8 +34,7 @@ var errands = []wire.Event{
 	{Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is odd`},
 }
 
-// A task that is handed on is work like all other: it is told once how it moves, and
-// only what is in its way is trouble.
+// A delegated task is shown like other work: each step once, and only obstacles as trouble.
 func TestConsoleShowsDelegation(t *testing.T) {
 	require.Equal(t, `14:33:02 cook    > t-1 "cook" is brought to cook
 14:33:02 cook    > t-1 "cook" is pending: its source is told so
@@ -50,7 +49,7 @@ func TestConsoleShowsDelegation(t *testing.T) {
 `, shown(false, false, errands...))
 }
 
-// Who asked for quiet hears of what is in the way, and of what needs a person.
+// With --quiet, only obstacles and questions are shown.
 func TestConsoleKeepsCalmAboutDelegation(t *testing.T) {
 	require.Equal(t, `14:33:02 cook    ? t-1 "cook" needs a person: q1 How hot?
 14:33:02 cook    ? orchestrator inbox answer q1 VALUE
@@ -60,7 +59,7 @@ func TestConsoleKeepsCalmAboutDelegation(t *testing.T) {
 `, shown(false, true, errands...))
 }
 
-// A step stands out, what is said on the way does not.
+// Steps are highlighted and progress is dimmed.
 func TestConsolePaintsDelegation(t *testing.T) {
 	screen := shown(true, false, errands...)
 	require.Contains(t, screen, "\x1b[32m>\x1b[0m t-1 \"cook\" is brought to cook")

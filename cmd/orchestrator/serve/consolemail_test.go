@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire"
 )
 
-// mailed is the event of a message.
+// mailed returns the event of a message.
 func mailed(from, to, topic, payload string, answers int64) wire.Event {
 	m := &wire.Mail{Seq: 42, From: from, To: to, Topic: topic, Payload: wire.Raw(payload)}
 	if answers != 0 {
@@ -17,7 +17,7 @@ func mailed(from, to, topic, payload string, answers int64) wire.Event {
 	return wire.Event{Kind: wire.EventMail, Text: from + " -> " + to + "  " + topic, Mail: m}
 }
 
-// correspondence is what happens about messages.
+// correspondence has the events about messages.
 var correspondence = []wire.Event{
 	mailed("GO", "GO", wire.TopicAgentSpawned, `{"agent":"shop"}`, 0),
 	mailed("PO:shop", "PO:coder", wire.TopicDirect, `{"text":"hello"}`, 0),
@@ -40,8 +40,7 @@ var correspondence = []wire.Event{
 	{Kind: wire.EventActorTokenIssued, Text: "HO:attic has a new token a1b2c3d4"},
 }
 
-// A person at the console hears of alerts and of topics that is not known, not of
-// each message; and of a crash once.
+// The console shows alerts, unknown topics and each crash once, and not every message.
 func TestConsoleShowsAlerts(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)
 14:33:02 shop    ok PO:shop is not missed any more: its heartbeat is back (agent.stale)
@@ -54,7 +53,7 @@ func TestConsoleShowsAlerts(t *testing.T) {
 `, shown(false, false, correspondence...))
 }
 
-// Who asked for quiet hears of trouble alone.
+// With --quiet, only trouble is shown.
 func TestConsoleKeepsCalmAboutMessages(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)
 14:33:02 ! HO:attic could not deal with message 41: no \x1b[2Jink (message.failed)
@@ -64,7 +63,7 @@ func TestConsoleKeepsCalmAboutMessages(t *testing.T) {
 `, shown(false, true, correspondence...))
 }
 
-// Trouble stands out, the rest does not.
+// Only trouble is highlighted.
 func TestConsolePaintsAlerts(t *testing.T) {
 	screen := shown(true, false, correspondence...)
 	require.Contains(t, screen, "\x1b[33m!\x1b[0m PO:shop sends no heartbeat")

@@ -15,7 +15,7 @@ import (
 
 var lookedAt = time.Date(2026, 11, 20, 14, 33, 2, 0, time.UTC)
 
-// workshop is a team in the midst of its work.
+// workshop returns the rows of a busy team.
 func workshop() *rowsData {
 	task := func(id, name string, state wire.TaskState, agent string, progress float64, needs ...string) wire.Task {
 		return wire.Task{ID: id + "-0000-4000-8000-000000000000", Name: name, State: state, AssignedTo: agent, Progress: progress, WaitsFor: needs}
@@ -41,7 +41,7 @@ func workshop() *rowsData {
 	}}
 }
 
-// What does something and what waits comes first; the rest is counted.
+// Active and waiting items come first; the others are counted.
 func TestVistaRows(t *testing.T) {
 	require.Equal(t, `── 1 running 1 in_review 9 pending 3 done 1 failed ────────────────────────────
 ?  q1 coder-0: Which login?  1 OAuth  2 jwt                          4m17s left
@@ -54,7 +54,7 @@ r  5be1d7c0 写手 store\x1b…  in_review                       reviewer
    … 2 more agents`, strings.Join(workshop().rows(79, 9, lookedAt.Add(2*time.Second)), "\n"))
 }
 
-// Answers that do not fit beside their question have a row each, where there is room.
+// Answers that do not fit beside their question get their own rows if there is room.
 func TestVistaAnswers(t *testing.T) {
 	v := workshop()
 	long := []wire.Option{{Label: "white walls and blue water", Value: "day"}, {Label: "a dark sky with many stars", Value: "night"}, {Value: "storm"}}
@@ -69,7 +69,7 @@ func TestVistaAnswers(t *testing.T) {
 	require.Contains(t, v.rows(79, 4, lookedAt)[1], "1 white walls", "else they begin beside it")
 }
 
-// However little room there is, no row takes more, and there are no more of them.
+// Rows never exceed the available width and height.
 func TestVistaFits(t *testing.T) {
 	for columns := 10; columns < 200; columns++ {
 		for most := range 20 {

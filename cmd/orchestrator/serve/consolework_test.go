@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// shown is what a console makes of events.
+// shown returns the console output for events.
 func shown(p term.Paint, quiet bool, events ...wire.Event) string {
 	var screen bytes.Buffer
 	c := &console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
@@ -23,7 +23,7 @@ func shown(p term.Paint, quiet bool, events ...wire.Event) string {
 	return screen.String()
 }
 
-// workDay is one event of each kind that is about work.
+// workDay has one event of each kind about work.
 var workDay = []wire.Event{
 	{Kind: wire.EventAgentKnown, Agent: "planner", Text: "is a planner"},
 	{Kind: wire.EventTaskCreated, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec"`},
@@ -84,7 +84,7 @@ func TestConsoleShowsWork(t *testing.T) {
 `, shown(false, false, workDay...))
 }
 
-// Those who asked for quiet hear of what is trouble, and of what needs them.
+// With --quiet, only trouble and questions are shown.
 func TestConsoleKeepsCalm(t *testing.T) {
 	require.Equal(t, `14:33:02 coder   ! 7f3a9c1e: no ink
 14:33:02 coder   ! 7f3a9c1e "Write the spec" is back in the queue: exit 1
@@ -103,7 +103,7 @@ func TestConsoleKeepsCalm(t *testing.T) {
 `, shown(false, true, workDay...))
 }
 
-// A question stands out, progress does not.
+// Questions are highlighted and progress is not.
 func TestConsolePaintsWork(t *testing.T) {
 	screen := shown(true, false, workDay...)
 	require.Contains(t, screen, "\x1b[1mq1 Which login? [oauth]\x1b[0m")

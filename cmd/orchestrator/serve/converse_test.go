@@ -47,7 +47,7 @@ func TestDisplay(t *testing.T) {
 	require.Equal(t, `\x1b[2Jgone`+"\n", shown.String())
 }
 
-// The farewell is found wherever the stream is torn, and nowhere else.
+// The farewell is found even if the stream is split inside it, and only the exact text matches.
 func TestFarewell(t *testing.T) {
 	stream := "{\"a\":\"\x04\"}\n{}\n\x04\n"
 	for cut := range len(stream) {

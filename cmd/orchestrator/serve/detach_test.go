@@ -37,7 +37,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// The log of the program in the background is put aside when it is large.
+// The log of a background orchestrator is rotated when it is large.
 func TestTurn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "orchestrator.log")
 	require.NoError(t, turn(name), "there is none yet")

@@ -21,9 +21,9 @@ func TestGarbageFor(t *testing.T) {
 	}
 }
 
-// The percentage follows what is alive.
+// The GC percentage follows the size of the live heap.
 func TestGarbageFollowsTheHeap(t *testing.T) {
-	tendGarbage() // from here on for all tests: it does no harm
+	tendGarbage() // stays active for all later tests, which does no harm
 	percent := func() int {
 		now := debug.SetGCPercent(-1)
 		debug.SetGCPercent(now)

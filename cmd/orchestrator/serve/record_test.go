@@ -13,8 +13,8 @@ import (
 	"orchestrator/supervisor/config"
 )
 
-// With too little address space for the record every command that opens it says so. The limit
-// itself is not set here: with so little space the Go runtime cannot always start a thread.
+// Every command that opens the record reports it if the address space is too small. The test
+// does not set the limit, because then the Go runtime cannot always start a thread.
 func TestLittleAddressSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))

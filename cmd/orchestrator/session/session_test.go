@@ -15,14 +15,14 @@ import (
 	"orchestrator/wire/session"
 )
 
-// evening is when somebody looks at these sessions.
+// evening is the time at which the sessions are shown.
 var evening = time.Date(2026, 11, 20, 18, 0, 0, 0, time.Local)
 
-// minutes is a moment of that day's morning, n minutes after nine.
+// minutes returns the time n minutes after nine in the morning of that day.
 func minutes(n int) string { return object.Timestamp(time.Date(2026, 11, 20, 9, n, 0, 0, time.Local)) }
 
-// entry is the n-th message in the log of a session. More is what the log says
-// beside it.
+// entry returns the n-th message of a session log. More has further members, such as those of
+// the log.
 func entry(n int, from, to, kind, payload string, more ...string) wire.Raw {
 	members := append([]string{fmt.Sprintf(
 		`"message_id":"msg-%d","timestamp":"2026-11-20T00:00:00Z","from_agent":{"agent_id":%q},"to_agent":{"agent_id":%q},`+
@@ -30,12 +30,12 @@ func entry(n int, from, to, kind, payload string, more ...string) wire.Raw {
 	return wire.Raw("{" + strings.Join(members, ",") + "}")
 }
 
-// ofChain and answering are what messages say beside their payload.
+// ofChain and answering return members of a message beside its payload.
 func ofChain(id string) string  { return fmt.Sprintf(`"correlation_id":%q`, id) }
 func answering(n int) string    { return fmt.Sprintf(`"reply_to":"msg-%d"`, n) }
 func refused(why string) string { return fmt.Sprintf(`"refused":%q`, why) }
 
-// kettle is a session in which a task has been reviewed once.
+// kettle returns a session in which a task has been reviewed once.
 func kettle() *sessionSeen {
 	seen := &sessionSeen{SessionView: wire.SessionView{
 		SessionSpec: wire.SessionSpec{
@@ -107,8 +107,8 @@ rex     reviewer   -             2  r-9 of kettle-1
 `, membersTable(v, false))
 }
 
-// Messages stand in chains, answers below what they answer, and nothing of what
-// agents say is obeyed by a terminal.
+// The log shows messages in chains, with answers below their message. Control sequences in
+// messages are escaped.
 func TestSessionLog(t *testing.T) {
 	require.Equal(t, strings.TrimPrefix(`
 kettle-1  Stop when it is empty  revise  iteration 1 of 3  by dev
@@ -145,7 +145,7 @@ chain c-3
 `, "\n"), logOf(t, kettle()).draw(false, evening, 0))
 }
 
-// What messages say is cut to the width of the screen, and nothing else is.
+// Message texts are cut to the width of the screen, and nothing else is.
 func TestSessionLogIsCut(t *testing.T) {
 	for line := range strings.Lines(logOf(t, kettle()).draw(false, evening, 90)) {
 		if strings.HasPrefix(line, "  09:") {
@@ -156,7 +156,7 @@ func TestSessionLogIsCut(t *testing.T) {
 	require.Contains(t, narrow, "completed  4 files: +a.go, b.…\n", "something is shown on any screen")
 }
 
-// Colour is decoration: without it every word is the same.
+// Color is only decoration: without it the text is the same.
 func TestSessionLogInColour(t *testing.T) {
 	seen := kettle()
 	painted := sessionCard(&seen.SessionView, true) + membersTable(&seen.SessionView, true) + logOf(t, seen).draw(true, evening, 0)
@@ -169,8 +169,8 @@ func TestSessionLogInColour(t *testing.T) {
 	require.Equal(t, plain, strings.ReplaceAll(painted, "\x1b[0m", ""))
 }
 
-// A task whose chain others use as well is told apart, and one of which nothing
-// was said lately is there as long as it is not over.
+// Tasks that share a chain are shown separately. An open task is shown even if it has no recent
+// messages.
 func TestSessionLogOfTasksTogether(t *testing.T) {
 	seen := kettle()
 	seen.Tasks[1].CorrelationID = "c-1"
@@ -195,8 +195,8 @@ chain c-8
 `, logOf(t, seen).draw(false, evening, 0))
 }
 
-// Who answers a message that comes later, or itself, does not lead in a circle; and
-// answers to answers do not leave the screen.
+// An answer to a later message or to itself causes no endless loop, and deeply nested answers
+// stay on the screen.
 func TestSessionLogOfOddAnswers(t *testing.T) {
 	seen := &sessionSeen{}
 	seen.Messages = []wire.Raw{
@@ -214,7 +214,7 @@ func TestSessionLogOfOddAnswers(t *testing.T) {
 	}
 }
 
-// What was refused may be anything, and is shown as far as it makes sense.
+// A refused message may have any content. It is shown as far as it can be read.
 func TestSessionLogOfNonsense(t *testing.T) {
 	seen := &sessionSeen{}
 	for _, odd := range []string{
@@ -248,7 +248,7 @@ kettle  open    1 architect, 2 developers    1/3        1        40        2
 	}, false)))
 }
 
-// A refusal says everything that is wrong, each with its place.
+// A refusal shows every mistake with its place.
 func TestSessionProblems(t *testing.T) {
 	f := cli.FailureOf(cli.Problems(&cli.Failure{Message: "m", Details: map[string]any{"pointer": "/a", "errors": []any{
 		map[string]any{"pointer": "/a", "message": "a is missing"}, map[string]any{"pointer": "", "message": "it is odd"}, 7,

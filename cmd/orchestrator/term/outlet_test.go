@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// disk has room for so many bytes; after that it takes none.
+// A disk accepts a number of bytes and then fails.
 type disk struct {
 	bytes.Buffer
 	room int
@@ -29,7 +29,7 @@ func (d *disk) Write(text []byte) (int, error) {
 	return n, nil
 }
 
-// heardOutlet is an outlet onto a disk, and what it told.
+// heardOutlet returns an outlet to a disk, and the list of its reports.
 func heardOutlet(d *disk) (o *Outlet, told *[]string) {
 	told = new([]string)
 	return &Outlet{
@@ -45,7 +45,7 @@ func (o *Outlet) say(text string) {
 	o.Flush()
 }
 
-// A full disk costs the lines that are said while it is full, and says so.
+// A full disk loses the lines written while it is full, and reports it.
 func TestOutletOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{room: 8, err: syscall.ENOSPC}
@@ -60,7 +60,7 @@ func TestOutletOnFullDisk(t *testing.T) {
 		o.say("five\n")
 		require.Equal(t, "one\ntwo\n(2 missing)\nfive\n", d.String())
 
-		d.room = 2 // half a line
+		d.room = 2 // room for half a line
 		o.say("six\n")
 		<-time.After(outletRetry)
 		o.say("seven\n")
@@ -81,7 +81,7 @@ func TestOutletOnFullDiskUntilTheEnd(t *testing.T) {
 	require.Empty(t, d.String())
 }
 
-// Only a reader that has gone ends it.
+// Only the loss of its reader ends an outlet.
 func TestOutletWithoutReader(t *testing.T) {
 	o, told := heardOutlet(&disk{err: fmt.Errorf("write: %w", syscall.EPIPE)})
 	o.say("one\n")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A table is laid out in columns as long as there is room for the last one.
+// A table is shown in columns if the last column has enough room, and otherwise as lists.
 func TestTablesFitTheScreen(t *testing.T) {
 	const table = "| Code | What is wrong | What to do |\n|---|---|---|\n| `one` | it is wrong | mend it |\n| `two` | | look |\n"
 	require.Equal(t, ""+

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Columns stand under one another also where characters are two wide, none
-// wide, or painted.
+// Columns are aligned also for wide, zero-width and colored characters.
 func TestTable(t *testing.T) {
 	rows := [][]Cell{
 		{Text("A"), Figure("N"), Text("z")},

@@ -30,7 +30,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Text is cut where a terminal would run out of room, and never within a sign.
+// Text is cut at the width of the terminal, never inside a character.
 func TestClip(t *testing.T) {
 	require.Equal(t, "short", Clip("short", 5))
 	require.Equal(t, "shor…", Clip("shorter", 5))
@@ -38,13 +38,13 @@ func TestClip(t *testing.T) {
 	require.Equal(t, "写手  ", Pad("写手", 6))
 }
 
-// What others wrote is inert, and in one line.
+// Untrusted text is escaped and put on one line.
 func TestOneLine(t *testing.T) {
 	require.NotContains(t, OneLine("a\n\x1b[2J\u202eb"), "\x1b")
 	require.Equal(t, "a b", OneLine(" a\n\tb "))
 }
 
-// A bar is as long as it should be, whatever a progress is.
+// A bar has its fixed length for any progress.
 func TestBar(t *testing.T) {
 	for progress, want := range map[float64]string{-1: "-----", 0: "-----", 0.5: "###--", 1: "#####", 7: "#####"} {
 		require.Equal(t, want, Bar(progress, 5))

@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Whoever leaves leaves nothing behind, also when nothing was ever answered.
+// A feed leaves no goroutine behind, even if it never got an answer.
 func TestFeedEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	asked := make(chan string, 10)
@@ -51,7 +51,7 @@ func TestFeedEnds(t *testing.T) {
 	f.group.Wait()
 }
 
-// What events are about is asked again soon, and what takes long is asked seldom.
+// An inquiry is repeated soon after an event about it, and less often if its answers are slow.
 func TestInquiryIsDue(t *testing.T) {
 	at := time.Unix(1000, 0)
 	q := inquiry{every: time.Second, asked: at}
@@ -68,7 +68,7 @@ func TestInquiryIsDue(t *testing.T) {
 	require.Equal(t, aboutAll, subjectOf("orchestrator.stopping"))
 }
 
-// Whose stream of events ends is asked at once, even if it was slow to answer.
+// When the event stream ends, inquiries are sent soon, even if answers were slow.
 func TestLostIsNoticed(t *testing.T) {
 	c := &conversation{feed: newFeed(Orchestrator{}), over: make(chan struct{}, 1), listening: true}
 	c.inquiries = []*inquiry{{every: time.Second, asked: time.Now(), took: time.Hour}}
@@ -78,10 +78,10 @@ func TestLostIsNoticed(t *testing.T) {
 	require.Equal(t, c.inquiries[0].asked.Add(soonest), c.inquiries[0].due())
 }
 
-// Of a flood the latest is told, some of it at a time.
+// Of a flood of lines, the latest are delivered in batches.
 func TestGather(t *testing.T) {
 	lines := make(chan int)
-	go func() { // ends with the lines
+	go func() { // ends after the lines
 		defer close(lines)
 		for i := range 4 * kept {
 			lines <- i
@@ -97,8 +97,7 @@ func TestGather(t *testing.T) {
 	require.Equal(t, 4*kept-1, last)
 }
 
-// Thousands of lines and messages are kept, and each may be as long as it likes: what
-// nobody reads on a screen is not kept.
+// Long lines and messages are cut, because thousands of them are kept for the screen.
 func TestFollowedIsShort(t *testing.T) {
 	long := strings.Repeat("写", 1<<20)
 	f := newFeed(Orchestrator{Follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {

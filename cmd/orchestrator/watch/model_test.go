@@ -14,8 +14,7 @@ import (
 	"orchestrator/wire"
 )
 
-// nowhere is an orchestrator that is never asked: these tests are about what is drawn
-// of what was heard.
+// nowhere returns an orchestrator that is never called, since the tests feed the model directly.
 func nowhere() Orchestrator {
 	return Orchestrator{Tree: func(tasks []wire.Task, all bool) ([]Row, int) {
 		var rows []Row
@@ -28,7 +27,7 @@ func nowhere() Orchestrator {
 	}}
 }
 
-// still is a model whose feed starts nothing.
+// still returns a model whose feed starts no goroutines.
 func still(color bool) *model {
 	f := newFeed(nowhere())
 	f.begun = func(func(context.Context)) {}
@@ -63,7 +62,7 @@ func team(agents, tasks int) (statusNews, tasksNews) {
 	return statusNews{status: status}, list
 }
 
-// full is a model that has heard of everything.
+// full returns a model with data for every view.
 func full(color bool) *model {
 	m := still(color)
 	status, tasks := team(9, 40)
@@ -84,8 +83,8 @@ func full(color bool) *model {
 	return m
 }
 
-// requireWhole checks that the screen has every row, each as wide as it, and nothing in
-// it that a terminal would obey but colours.
+// requireWhole checks that every row of the screen has the full width, and contains no control
+// sequence except colors.
 func requireWhole(t *testing.T, m *model, what string) []string {
 	t.Helper()
 	lines, _ := m.screen()
@@ -103,7 +102,7 @@ func requireWhole(t *testing.T, m *model, what string) []string {
 	return lines
 }
 
-// Whatever is to be seen, and however large the screen is, everything is in its place.
+// Every view is complete at every screen size.
 func TestEverySize(t *testing.T) {
 	t.Parallel()
 	for _, color := range []bool{true, false} {
@@ -163,7 +162,7 @@ func press(m *model, keys ...string) {
 	}
 }
 
-// Whoever picked a row goes on with it, also when others come before it.
+// The selection stays on its row when rows are inserted before it.
 func TestPickedStays(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -178,7 +177,7 @@ func TestPickedStays(t *testing.T) {
 	require.Equal(t, "coder-0", m.agents.picked().Name, "the last that there is")
 }
 
-// A filter shows what has it, where it was typed, and esc shows all again.
+// A filter shows the rows that contain its text, only in its tab. Escape shows all rows again.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -199,7 +198,7 @@ func TestFilter(t *testing.T) {
 	require.Empty(t, m.filter[tabTasks])
 }
 
-// What waits for people comes first, what has ended last.
+// Tasks that wait for people come first, and ended ones last.
 func TestOrderOfTasks(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -211,7 +210,7 @@ func TestOrderOfTasks(t *testing.T) {
 	require.Equal(t, 3, before)
 }
 
-// Lines are bounded, whoever looks back stands still, and who comes to the end follows.
+// The log is bounded. Scrolling back freezes it, and scrolling to its end follows it again.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -240,7 +239,7 @@ func TestLog(t *testing.T) {
 	require.Len(t, m.log.lines.all, 1)
 }
 
-// What is over is folded away, until it is asked for.
+// Ended tasks are hidden until they are requested.
 func TestGraphFolds(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -252,7 +251,7 @@ func TestGraphFolds(t *testing.T) {
 	require.Contains(t, screenOf(m), "task 7 ")
 }
 
-// How much an agent says is told by the lines it has said.
+// The pace of an agent is computed from its line count.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	var p pace
@@ -291,7 +290,8 @@ func TestLine(t *testing.T) {
 	require.Equal(t, []string{`it's "a" \ b`}, words)
 }
 
-// A large team is drawn as quickly as a small one: what is not seen is not touched.
+// BenchmarkLargeTeam: drawing time does not depend on the size of the team, because only visible
+// rows are drawn.
 func BenchmarkLargeTeam(b *testing.B) {
 	m := still(true)
 	status, tasks := team(1000, 10_000)
@@ -308,8 +308,8 @@ func BenchmarkLargeTeam(b *testing.B) {
 	})
 }
 
-// Whose question goes while somebody types an answer is told so. The line stays: the
-// rest of it would be keys.
+// If the question ends while an answer is typed, a message says so. The input line stays, since
+// further keys would be commands.
 func TestQuestionGoesWhileTyping(t *testing.T) {
 	m := still(false)
 	m.hear(questionsNews{questions: []wire.Question{{ID: "q1", Agent: "coder", Question: "What?"}, {ID: "q2", Agent: "coder", Question: "Which?"}}})
@@ -320,7 +320,7 @@ func TestQuestionGoesWhileTyping(t *testing.T) {
 	require.Contains(t, screenOf(m), "answer coder: so q")
 }
 
-// A sentence for which there is no room can be read all the same.
+// A sentence that does not fit can still be read.
 func TestLongSentence(t *testing.T) {
 	m := still(false)
 	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: " + strings.Repeat("no ", 30) + "end\n"})
@@ -332,7 +332,7 @@ func TestLongSentence(t *testing.T) {
 	require.NotContains(t, screenOf(m), "exit 4")
 }
 
-// The log of one agent is its own, however much the others say.
+// The log of one agent has only its lines, however much other agents print.
 func TestLogOfOne(t *testing.T) {
 	m := still(false)
 	status, _ := team(3, 0)
@@ -350,7 +350,7 @@ func TestLogOfOne(t *testing.T) {
 	require.Contains(t, screenOf(m), "of all")
 }
 
-// Whoever looks at what was typed before finds again what they had begun.
+// Recalling earlier lines keeps the line that was begun.
 func TestDraft(t *testing.T) {
 	l := line{past: []string{"ps"}}
 	l.insert("task")
@@ -360,7 +360,7 @@ func TestDraft(t *testing.T) {
 	require.Equal(t, "task", string(l.text))
 }
 
-// A key that is not one of the answers gives none, and neither does the enter after it.
+// A key that is not an answer selects none, and enter after it sends nothing.
 func TestNoSuchAnswer(t *testing.T) {
 	t.Parallel()
 	m := full(false)
@@ -374,7 +374,8 @@ func TestNoSuchAnswer(t *testing.T) {
 	require.NotNil(t, m.choice, "enter shows the answers again")
 }
 
-// What the orchestrator says of an agent is marked by whether it is trouble, and said once.
+// Lines of the orchestrator about an agent are marked by whether they are trouble, and shown
+// once.
 func TestOwnLines(t *testing.T) {
 	t.Parallel()
 	m := full(false)

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// chain makes tasks of which each needs the one before.
+// chain returns n tasks, each of which depends on the one before.
 func chain(n int) []task.Seen {
 	tasks := make([]task.Seen, n)
 	for i := range tasks {
@@ -24,7 +24,7 @@ func chain(n int) []task.Seen {
 	return tasks
 }
 
-// drawn is the tree of all tasks, and how many there was no room for.
+// drawn returns the tree of all tasks and the number of tasks left out.
 func drawn(tasks []task.Seen, most int) (lines []string, left int) {
 	g := task.NewGraph(tasks)
 	g.Choose(func(int) bool { return true })
@@ -48,7 +48,7 @@ func TestTreeOfALongChain(t *testing.T) {
 	require.Equal(t, 800, left)
 }
 
-// Dependencies that are resolved may lead in a circle, for nobody waits there.
+// Resolved dependencies may form a cycle, because no task waits.
 func TestTreeOfACircle(t *testing.T) {
 	tasks := chain(3)
 	tasks[0].Dependencies = []string{tasks[2].ID}

@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestLastHolder: the advice on a task that came back is a command that works. The command
-// why knows the agents of the status, and no servers on other machines.
+// TestLastHolder checks that the advice on a requeued task is a valid command. why accepts the
+// agents in the status, but not servers on other machines.
 func TestLastHolder(t *testing.T) {
 	c := &taskCauses{
 		Tried:  []tried{{Kind: wire.EventTaskRequeued, Agent: "coder"}},
