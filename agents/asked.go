@@ -6,21 +6,22 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // asked is one thing that the orchestrator asks of an agent that serves.
 type asked struct {
-	request *wire.TaskRequest // a task to do
-	act     *wire.TaskAct     // an act on a task that the agent was given
-	refused *Refusal          // a refusal of a message of the agent, perhaps of a response
-	id      string            // the id of the refused message
-	leave   bool              // a request to shut down
-	size    int               // of the line; set for requests and acts
+	request *delegation.Request // a task to do
+	act     *delegation.Act     // an act on a task that the agent was given
+	refused *Refusal            // a refusal of a message of the agent, perhaps of a response
+	id      string              // the id of the refused message
+	leave   bool                // a request to shut down
+	size    int                 // of the line; set for requests and acts
 }
 
 // like reports whether a asks for nothing beyond what before, just ahead of it, asked.
 func (a asked) like(before asked) bool {
-	return a.kind() == before.kind() && a.refused == nil && (a.act == nil || a.act.Type == wire.ActStatus)
+	return a.kind() == before.kind() && a.refused == nil && (a.act == nil || a.act.Type == delegation.ActStatus)
 }
 
 // kind returns a key that is equal for items of the same kind and subject.
@@ -49,7 +50,7 @@ func (a asked) task() string {
 
 // handedOver queues a line that is a task request or an act on one.
 func (c *Conn) handedOver(kind string, line []byte) {
-	if wire.IsTaskAct(kind) {
+	if delegation.IsAct(kind) {
 		if act, wrong := wire.ReadTaskAct(line, depth); wrong == nil {
 			c.wanted(asked{act: act, size: len(line)})
 		}

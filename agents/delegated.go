@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
 // Delegated is a job that was delegated to the agent and is done by a Skill. Its methods may be
 // called concurrently. They send nothing after the job is over.
 type Delegated struct {
-	*wire.TaskRequest // the request as it came
+	*delegation.Request // the request as it came
 
 	serving *serving
 	stop    context.CancelCauseFunc
@@ -28,7 +29,7 @@ type Delegated struct {
 	status    string // of the latest response
 	started   time.Time
 	question  question
-	artifacts []wire.Artifact
+	artifacts []delegation.Artifact
 	closed    bool   // only a final response may follow
 	over      bool   // the final response is sent
 	place     ticket // nil: holds no place and waits for none
@@ -51,7 +52,7 @@ func (j *Delegated) Progress(message string) error {
 		if j.question.input != nil {
 			return nil, errAsking
 		}
-		line := wire.AppendTaskResponse(nil, &wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Metadata: j.metadata()})
+		line := delegation.AppendResponse(nil, &delegation.Response{ID: j.ID, Status: delegation.InProgress, Metadata: j.metadata()})
 		if message != "" {
 			line = append(line[:len(line)-len("}\n")], `,"message":`...)
 			line = append(object.AppendText(line, message), "}\n"...)
@@ -100,14 +101,14 @@ func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option
 // ask sends a question.
 func (j *Delegated) ask(q question) error {
 	return j.saying(func() ([]byte, error) {
-		line, err := checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
-			ID: j.ID, Status: wire.ResponseInputRequired, Question: q.text, Options: q.options, Metadata: j.metadata(),
+		line, err := checked(delegation.AppendResponse(nil, &delegation.Response{
+			ID: j.ID, Status: delegation.InputRequired, Question: q.text, Options: q.options, Metadata: j.metadata(),
 		}))
 		if read, wrong := wire.ReadTaskResponse(line, depth); err == nil && wrong == nil && (read.Question != q.text || len(read.Options) != len(q.options)) {
 			err = fmt.Errorf("%w: %w", errUnsaid, errNoQuestion)
 		}
 		if err == nil {
-			j.status, j.question = wire.ResponseInputRequired, q
+			j.status, j.question = delegation.InputRequired, q
 		}
 		return line, err
 	})
@@ -126,7 +127,7 @@ func (j *Delegated) withdraw() error {
 		if j.question.input == nil {
 			return nil, errOver // the answer came all the same
 		}
-		j.status, j.question = wire.ResponseInProgress, question{}
+		j.status, j.question = delegation.InProgress, question{}
 		return j.standing()
 	})
 	if errors.Is(err, errOver) {
@@ -140,14 +141,14 @@ func (j *Delegated) withdraw() error {
 func (j *Delegated) answered(input wire.Raw) ([]byte, error) {
 	if j.question.input != nil {
 		j.question.input <- reply{payload: input}
-		j.status, j.question = wire.ResponseInProgress, question{}
+		j.status, j.question = delegation.InProgress, question{}
 	}
 	return j.standing()
 }
 
 // standing spells the current status of a job.
 func (j *Delegated) standing() ([]byte, error) {
-	return checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
+	return checked(delegation.AppendResponse(nil, &delegation.Response{
 		ID: j.ID, Status: j.status, Question: j.question.text, Options: j.question.options, Metadata: j.metadata(),
 	}))
 }
@@ -157,9 +158,9 @@ func (j *Delegated) saying(spell func() ([]byte, error)) error { return j.servin
 
 // Artifact keeps a named text of a MIME type for the final response.
 func (j *Delegated) Artifact(name, kind, content string) error {
-	made := wire.Artifact{Name: name, Type: kind, Content: content}
-	probe := wire.TaskResponse{ID: j.ID, Status: wire.ResponseInProgress, Artifacts: []wire.Artifact{{Name: name, Type: kind}}}
-	if _, err := checked(wire.AppendTaskResponse(nil, &probe)); err != nil {
+	made := delegation.Artifact{Name: name, Type: kind, Content: content}
+	probe := delegation.Response{ID: j.ID, Status: delegation.InProgress, Artifacts: []delegation.Artifact{{Name: name, Type: kind}}}
+	if _, err := checked(delegation.AppendResponse(nil, &probe)); err != nil {
 		return fmt.Errorf("artifact %s: %w", name, err)
 	}
 	j.serving.mu.Lock()
@@ -173,7 +174,7 @@ func (j *Delegated) Artifact(name, kind, content string) error {
 
 // Delegate delegates a part of the job to another agent, as Conn.Delegate does. The request
 // takes over the job's trace, baggage, conversation, user and routing chain.
-func (j *Delegated) Delegate(ctx context.Context, request wire.TaskRequest) (*Delegation, error) {
+func (j *Delegated) Delegate(ctx context.Context, request delegation.Request) (*Delegation, error) {
 	about, trace := &request.Context, &request.Observability
 	about.ParentTaskID = j.ID
 	about.ConversationID = cmp.Or(j.Context.ConversationID, about.ConversationID)
@@ -188,43 +189,43 @@ func (j *Delegated) Delegate(ctx context.Context, request wire.TaskRequest) (*De
 }
 
 // outcome returns the final response for what a skill returned.
-func outcome(result any, failed error) *wire.TaskResponse {
+func outcome(result any, failed error) *delegation.Response {
 	if failed == nil {
 		text, err := value(result)
 		if err == nil {
 			if text == nil {
 				text = wire.Raw("{}")
 			}
-			return &wire.TaskResponse{Status: wire.ResponseCompleted, Result: text}
+			return &delegation.Response{Status: delegation.Completed, Result: text}
 		}
 		failed = fmt.Errorf("what came of it cannot be told: %w", err)
 	}
-	fault := wire.TaskFault{Code: wire.FaultInternal, Message: failed.Error()}
+	fault := delegation.Fault{Code: delegation.FaultInternal, Message: failed.Error()}
 	if own := new(Fault); errors.As(failed, &own) {
-		fault = wire.TaskFault(*own)
+		fault = delegation.Fault(*own)
 	}
 	if strings.TrimSpace(fault.Code) == "" {
-		fault.Code = wire.FaultInternal
+		fault.Code = delegation.FaultInternal
 	}
 	if strings.TrimSpace(fault.Message) == "" {
 		fault.Message = "it failed without a word"
 	}
-	return &wire.TaskResponse{Status: wire.ResponseFailed, Fault: &fault}
+	return &delegation.Response{Status: delegation.Failed, Fault: &fault}
 }
 
 // last spells the final response of a job.
-func (j *Delegated) last(r *wire.TaskResponse, now time.Time) ([]byte, error) {
+func (j *Delegated) last(r *delegation.Response, now time.Time) ([]byte, error) {
 	if j.started.IsZero() {
 		j.started = now
 	}
 	took := now.Sub(j.started).Milliseconds()
 	r.ID, r.Artifacts, r.Metadata = j.ID, j.artifacts, j.metadata()
 	r.Metadata.CompletedAt, r.Metadata.DurationMS = object.Timestamp(now), &took
-	return checked(wire.AppendTaskResponse(nil, r))
+	return checked(delegation.AppendResponse(nil, r))
 }
 
-func (j *Delegated) metadata() wire.TaskMetadata {
-	m := wire.TaskMetadata{Agent: j.serving.Agent}
+func (j *Delegated) metadata() delegation.Metadata {
+	m := delegation.Metadata{Agent: j.serving.Agent}
 	if !j.started.IsZero() {
 		m.StartedAt = object.Timestamp(j.started)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A Delegation is a task that the agent has delegated. Its methods may be called concurrently.
@@ -38,11 +39,11 @@ type Delegation struct {
 //
 // Delegate returns when the request is written. The Delegation reports what follows, even that
 // the request was refused.
-func (c *Conn) Delegate(ctx context.Context, request wire.TaskRequest) (*Delegation, error) {
+func (c *Conn) Delegate(ctx context.Context, request delegation.Request) (*Delegation, error) {
 	return c.delegate(ctx, request, nil)
 }
 
-func (c *Conn) delegate(ctx context.Context, request wire.TaskRequest, aside func() func(context.Context)) (*Delegation, error) {
+func (c *Conn) delegate(ctx context.Context, request delegation.Request, aside func() func(context.Context)) (*Delegation, error) {
 	if request.ID == "" {
 		request.ID = uuid.NewString()
 	}
@@ -63,13 +64,13 @@ func (c *Conn) delegate(ctx context.Context, request wire.TaskRequest, aside fun
 }
 
 // spellRequest returns the line of a request, validated as the orchestrator will.
-func spellRequest(request wire.TaskRequest) ([]byte, error) {
+func spellRequest(request delegation.Request) ([]byte, error) {
 	request.Document = nil // the document of a received request is not sent
 	err := onlyObjects(request.Payload, request.Observability.Baggage)
-	var read *wire.TaskRequest
+	var read *delegation.Request
 	if err == nil {
 		var wrong *wire.Error
-		if read, wrong = wire.ReadTaskRequest(request.Forwarded(wire.Forwarding{}), depth); wrong != nil {
+		if read, wrong = wire.ReadTaskRequest(request.Forwarded(delegation.Forwarding{}), depth); wrong != nil {
 			err = wrong
 		} else if len(read.Document) > maxLine {
 			err = errTooLong

@@ -13,23 +13,24 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
 // delegating delegates a task and returns the request that the orchestrator receives.
-func (t *talk) delegating(id string) (*agents.Delegation, *wire.TaskRequest) {
+func (t *talk) delegating(id string) (*agents.Delegation, *delegation.Request) {
 	t.Helper()
-	heard := make(chan *wire.TaskRequest, 1)
+	heard := make(chan *delegation.Request, 1)
 	go func() {
 		request, _ := t.peer.Delegated()
 		heard <- request
 	}()
-	d, err := t.agent.Delegate(t.Context(), wire.TaskRequest{ID: id, Type: "bake"})
+	d, err := t.agent.Delegate(t.Context(), delegation.Request{ID: id, Type: "bake"})
 	require.NoError(t, err)
 	return d, <-heard
 }
 
-func (t *talk) respond(r wire.TaskResponse) {
+func (t *talk) respond(r delegation.Response) {
 	t.Helper()
 	require.NoError(t, t.peer.Respond(r))
 	synctest.Wait()
@@ -38,14 +39,14 @@ func (t *talk) respond(r wire.TaskResponse) {
 func TestDelegateToTheOrchestrator(t *testing.T) {
 	converse(t, func(t *talk) {
 		go func() {
-			_, _ = t.agent.Delegate(t.Context(), wire.TaskRequest{Type: "bake", Payload: wire.Raw("{\n \"n\": 1.50\n}")})
+			_, _ = t.agent.Delegate(t.Context(), delegation.Request{Type: "bake", Payload: wire.Raw("{\n \"n\": 1.50\n}")})
 		}()
 		line, message, err := t.peer.Hear()
 		require.NoError(t, err)
 		request, ok := message.(*wire.Request)
 		require.True(t, ok, line)
 		require.Equal(t, "submit-task-request", request.Operation)
-		require.Equal(t, `{"n":1.50}`, string(request.Body.(*wire.TaskRequest).Payload))
+		require.Equal(t, `{"n":1.50}`, string(request.Body.(*delegation.Request).Payload))
 	})
 }
 
@@ -70,9 +71,9 @@ func TestManyWaitForOneDelegation(t *testing.T) {
 			})
 		}
 		for range 20 {
-			t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseInProgress})
+			t.respond(delegation.Response{ID: "a", Status: delegation.InProgress})
 		}
-		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted, Result: wire.Raw(`{"loaves":2}`)})
+		t.respond(delegation.Response{ID: "a", Status: delegation.Completed, Result: wire.Raw(`{"loaves":2}`)})
 		all.Wait()
 		require.Len(t, taken, 21, "each is taken once")
 	})
@@ -82,15 +83,15 @@ func TestResponsesThatNobodyTakesAreBounded(t *testing.T) {
 	converse(t, func(t *talk) {
 		d, _ := t.delegating("a")
 		for range 200 {
-			t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseInProgress})
+			t.respond(delegation.Response{ID: "a", Status: delegation.InProgress})
 		}
-		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted})
+		t.respond(delegation.Response{ID: "a", Status: delegation.Completed})
 		var all []string
 		for r := range d.Responses(t.Context()) {
 			all = append(all, r.Status)
 		}
 		require.Len(t, all, 64)
-		require.Equal(t, wire.ResponseCompleted, all[63])
+		require.Equal(t, delegation.Completed, all[63])
 	})
 }
 
@@ -110,12 +111,12 @@ func TestAnActThatIsLeftAlone(t *testing.T) {
 		stop()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.NoError(t, t.peer.Refuse("a", &wire.Error{Code: wire.CodeLimited, Message: "too much"}))
-		t.respond(wire.TaskResponse{ID: "a", Status: wire.ResponseCompleted})
+		t.respond(delegation.Response{ID: "a", Status: delegation.Completed})
 		_, err = d.Wait(t.Context())
 		require.NoError(t, err, "the task was not refused")
 		require.NoError(t, t.peer.Refuse("a", &wire.Error{Code: wire.CodeLimited, Message: "which is about nothing"}))
 
-		_, err = t.agent.Delegate(ctx, wire.TaskRequest{ID: "b", Type: "bake"})
+		_, err = t.agent.Delegate(ctx, delegation.Request{ID: "b", Type: "bake"})
 		require.ErrorIs(t, err, context.Canceled)
 		t.delegating("b") // the request was not sent, so its id is free
 	})
@@ -125,7 +126,7 @@ func TestADelegationThatCannotBeWritten(t *testing.T) {
 	in, say := io.Pipe()
 	conn := agents.Connect(in, brokenPipe{})
 	for range 2 {
-		_, err := conn.Delegate(t.Context(), wire.TaskRequest{ID: "a", Type: "bake"})
+		_, err := conn.Delegate(t.Context(), delegation.Request{ID: "a", Type: "bake"})
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	}
 	require.NoError(t, say.Close())
@@ -142,7 +143,7 @@ func TestAJobThatWaitsForSeveral(t *testing.T) {
 			}
 			var all sync.WaitGroup
 			for i := range 5 {
-				d, err := job.Delegate(ctx, wire.TaskRequest{ID: fmt.Sprint(i), Type: "mill"})
+				d, err := job.Delegate(ctx, delegation.Request{ID: fmt.Sprint(i), Type: "mill"})
 				if err != nil {
 					return nil, err
 				}
@@ -155,22 +156,22 @@ func TestAJobThatWaitsForSeveral(t *testing.T) {
 			all.Wait()
 			return nil, nil
 		})
-		go func() { _ = t.peer.Hand(wire.TaskRequest{ID: "a", Type: "bake"}) }()
+		go func() { _ = t.peer.Hand(delegation.Request{ID: "a", Type: "bake"}) }()
 		for range 5 {
 			request, err := t.peer.Delegated()
 			require.NoError(t, err)
 			require.Equal(t, "a", request.Context.ParentTaskID)
 		}
 		t.hand("b")
-		t.responds("b", wire.ResponseCompleted)
+		t.responds("b", delegation.Completed)
 		for i := range 4 {
-			t.respond(wire.TaskResponse{ID: fmt.Sprint(i), Status: wire.ResponseCompleted})
+			t.respond(delegation.Response{ID: fmt.Sprint(i), Status: delegation.Completed})
 		}
-		t.responds("a", wire.ResponseCompleted)
-		t.respond(wire.TaskResponse{ID: "4", Status: wire.ResponseFailed})
+		t.responds("a", delegation.Completed)
+		t.respond(delegation.Response{ID: "4", Status: delegation.Failed})
 		for _, id := range []string{"c", "d"} {
 			t.hand(id)
-			t.responds(id, wire.ResponseCompleted)
+			t.responds(id, delegation.Completed)
 		}
 		t.peer.End()
 		require.NoError(t, <-done)
@@ -184,7 +185,7 @@ func TestAJobForWhichAllComesAtOnce(t *testing.T) {
 		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
 			var all sync.WaitGroup
 			for i := range parts {
-				d, err := job.Delegate(ctx, wire.TaskRequest{ID: fmt.Sprint(job.ID, i), Type: "mill"})
+				d, err := job.Delegate(ctx, delegation.Request{ID: fmt.Sprint(job.ID, i), Type: "mill"})
 				if err != nil {
 					return nil, err
 				}
@@ -204,15 +205,15 @@ func TestAJobForWhichAllComesAtOnce(t *testing.T) {
 		go func() {
 			for i := range parts {
 				for _, id := range []string{"a", "b", "c"} {
-					_ = t.peer.Respond(wire.TaskResponse{ID: fmt.Sprint(id, i), Status: wire.ResponseCompleted})
+					_ = t.peer.Respond(delegation.Response{ID: fmt.Sprint(id, i), Status: delegation.Completed})
 				}
 			}
 		}()
 		for range 3 {
 			r, err := t.peer.Response()
 			require.NoError(t, err)
-			require.Equal(t, wire.ResponseInProgress, r.Status)
-			t.responds(r.ID, wire.ResponseCompleted)
+			require.Equal(t, delegation.InProgress, r.Status)
+			t.responds(r.ID, delegation.Completed)
 		}
 		t.peer.End()
 		require.NoError(t, <-done)
@@ -227,15 +228,15 @@ func TestInputThatComesAsTheLimitDoes(t *testing.T) {
 			return job.Ask(soon, "Which?")
 		})
 		t.hand("a")
-		t.responds("a", wire.ResponseInputRequired)
+		t.responds("a", delegation.InputRequired)
 		go func() { _ = t.agent.Log("info", "which nobody reads so far", nil) }()
 		synctest.Wait()
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw(`"rye"`)}) // processed when its turn comes
+		t.act(delegation.Act{ID: "a", Type: delegation.ActUpdate, Input: wire.Raw(`"rye"`)}) // processed when its turn comes
 		stop()
 		synctest.Wait()
 		t.report("log")
-		t.responds("a", wire.ResponseInProgress)
-		require.Equal(t, `"rye"`, string(t.responds("a", wire.ResponseCompleted).Result))
+		t.responds("a", delegation.InProgress)
+		require.Equal(t, `"rye"`, string(t.responds("a", delegation.Completed).Result))
 		t.peer.End()
 		require.NoError(t, <-done)
 	})
@@ -246,7 +247,7 @@ func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 	converse(t, func(t *talk) {
 		require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
 		for i := range 1500 {
-			require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: fmt.Sprint(i), Type: "bake"}))
+			require.NoError(t, t.peer.Hand(delegation.Request{ID: fmt.Sprint(i), Type: "bake"}))
 		}
 		var told wire.LogEntry
 		require.NoError(t, object.DecodeOwn(t.report("log").Payload, &told))
@@ -255,7 +256,7 @@ func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 		require.NoError(t, <-t.serving(t.Context(), 1, skill), "the agent is to go, and nothing begins")
 		done := t.serving(t.Context(), 1, skill)
 		for i := 501; i < 1500; i++ {
-			t.responds(fmt.Sprint(i), wire.ResponseCompleted)
+			t.responds(fmt.Sprint(i), delegation.Completed)
 		}
 		t.peer.End()
 		require.NoError(t, <-done)

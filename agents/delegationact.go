@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // Acts about delegated work are not answered one by one: an act waits for the next response. So
@@ -26,7 +27,7 @@ type acted struct {
 // Status asks how the task stands and returns the next response, which Responses yields as
 // well. If the task is over, Status sends nothing and returns the final response.
 func (d *Delegation) Status(ctx context.Context) (*Response, error) {
-	r, err := d.say(ctx, wire.TaskAct{Type: wire.ActStatus})
+	r, err := d.say(ctx, delegation.Act{Type: delegation.ActStatus})
 	if errors.Is(err, errOver) {
 		return r, nil
 	}
@@ -38,15 +39,15 @@ func (d *Delegation) Status(ctx context.Context) (*Response, error) {
 func (d *Delegation) Update(ctx context.Context, input any) error {
 	text, err := value(input)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", wire.ActUpdate, errUnsaid, err)
+		return fmt.Errorf("%s: %w: %w", delegation.ActUpdate, errUnsaid, err)
 	}
-	_, err = d.say(ctx, wire.TaskAct{Type: wire.ActUpdate, Input: text})
+	_, err = d.say(ctx, delegation.Act{Type: delegation.ActUpdate, Input: text})
 	return err
 }
 
 // Cancel asks to cancel the task and waits for its final response. The reason may be "".
 func (d *Delegation) Cancel(ctx context.Context, reason string) error {
-	_, err := d.say(ctx, wire.TaskAct{Type: wire.ActCancel, Reason: reason})
+	_, err := d.say(ctx, delegation.Act{Type: delegation.ActCancel, Reason: reason})
 	if errors.Is(err, errOver) {
 		return nil
 	}
@@ -57,7 +58,7 @@ func (d *Delegation) Cancel(ctx context.Context, reason string) error {
 var errOver = errors.New("the task is over")
 
 // say sends an act when its turn comes, and waits for its outcome.
-func (d *Delegation) say(ctx context.Context, act wire.TaskAct) (*Response, error) {
+func (d *Delegation) say(ctx context.Context, act delegation.Act) (*Response, error) {
 	r, err := d.saying(ctx, act)
 	if err != nil {
 		err = fmt.Errorf("%s of task %s: %w", act.Type, d.ID, err)
@@ -65,9 +66,9 @@ func (d *Delegation) say(ctx context.Context, act wire.TaskAct) (*Response, erro
 	return r, err
 }
 
-func (d *Delegation) saying(ctx context.Context, act wire.TaskAct) (*Response, error) {
+func (d *Delegation) saying(ctx context.Context, act delegation.Act) (*Response, error) {
 	act.ID = d.ID
-	line := wire.AppendTaskAct(nil, &act)
+	line := delegation.AppendAct(nil, &act)
 	if _, wrong := wire.ReadTaskAct(line, depth); wrong != nil {
 		return nil, fmt.Errorf("%w: %w", errUnsaid, wrong)
 	}
@@ -80,7 +81,7 @@ func (d *Delegation) saying(ctx context.Context, act wire.TaskAct) (*Response, e
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-d.turn }()
-	a := &acting{toTheEnd: act.Type == wire.ActCancel, done: make(chan acted, 1)}
+	a := &acting{toTheEnd: act.Type == delegation.ActCancel, done: make(chan acted, 1)}
 	if last, err := d.begin(a); err != nil {
 		return last, err
 	}

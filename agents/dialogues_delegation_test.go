@@ -5,19 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/delegation"
 )
 
 // An errand is a task request as written in a dialogue.
 type errand struct {
-	ID            string           `json:"id"`
-	Type          string           `json:"type"`
-	Payload       json.RawMessage  `json:"payload"` // may be invalid
-	Context       wire.TaskContext `json:"context"`
-	Routing       wire.TaskRouting `json:"routing"`
+	ID            string             `json:"id"`
+	Type          string             `json:"type"`
+	Payload       json.RawMessage    `json:"payload"` // may be invalid
+	Context       delegation.Context `json:"context"`
+	Routing       delegation.Routing `json:"routing"`
 	Observability struct {
 		TraceID string          `json:"traceId"`
 		SpanID  string          `json:"spanId"`
@@ -25,11 +26,11 @@ type errand struct {
 	} `json:"observability"`
 }
 
-func (p *player) errand(text string) wire.TaskRequest {
+func (p *player) errand(text string) delegation.Request {
 	var e errand
 	require.NoError(p.s, json.Unmarshal([]byte(text), &e))
-	trace := wire.TaskTrace{TraceID: e.Observability.TraceID, SpanID: e.Observability.SpanID, Baggage: wire.Raw(e.Observability.Baggage)}
-	return wire.TaskRequest{ID: e.ID, Type: e.Type, Payload: wire.Raw(e.Payload), Context: e.Context, Routing: e.Routing, Observability: trace}
+	trace := delegation.Trace{TraceID: e.Observability.TraceID, SpanID: e.Observability.SpanID, Baggage: wire.Raw(e.Observability.Baggage)}
+	return delegation.Request{ID: e.ID, Type: e.Type, Payload: wire.Raw(e.Payload), Context: e.Context, Routing: e.Routing, Observability: trace}
 }
 
 // delegates runs a step about delegated work. It returns false for other steps.
@@ -77,7 +78,7 @@ func documented(r *agents.Response, err error) (any, error) {
 	m := map[string]any{
 		"id": r.ID, "status": r.Status, "result": r.Result, "error": r.Fault, "metadata": r.Metadata, "artifacts": r.Artifacts, "message": r.Message,
 	}
-	if r.Status == wire.ResponseInputRequired {
+	if r.Status == delegation.InputRequired {
 		m["question"], m["options"] = r.Question, r.Options
 	}
 	return m, err
@@ -159,7 +160,7 @@ func (p *player) jobs(h *handed, act action) {
 		input, err := h.skilled.Ask(h.ctx, q.Question, q.Options...)
 		h.answered <- result{input, err}
 	case "artifact":
-		var a wire.Artifact
+		var a delegation.Artifact
 		p.read(act.with, &a)
 		h.did <- h.skilled.Artifact(a.Name, a.Type, a.Content)
 	case "delegate":

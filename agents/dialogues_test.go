@@ -16,11 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"orchestrator/agents"
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/agents"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // TestDialogues plays the dialogues that every SDK plays. dialogues/README.md describes their
@@ -200,7 +201,7 @@ func (s *stage) expand(text string) string {
 	})
 	return names.ReplaceAllStringFunc(text, func(found string) string {
 		if value, there := s.known[found[2:len(found)-1]]; there {
-			return string(wire.Quote(value))
+			return string(object.Quote(value))
 		}
 		return found
 	})

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -18,25 +19,25 @@ func ExampleConn_Delegate() {
 		defer peer.Close()
 		request, _ := peer.Delegated()
 		fmt.Println("asked:", request.Type, "of", request.Routing.Target)
-		_ = peer.Respond(wire.TaskResponse{ID: request.ID, Status: wire.ResponseInputRequired, Question: "Rye or wheat?"})
+		_ = peer.Respond(delegation.Response{ID: request.ID, Status: delegation.InputRequired, Question: "Rye or wheat?"})
 		line, _, _ := peer.Hear()
 		act, _ := wire.ReadTaskAct([]byte(line), 100)
 		fmt.Println("brought:", string(act.Input))
-		_ = peer.Respond(wire.TaskResponse{ID: request.ID, Status: wire.ResponseCompleted, Result: wire.Raw(`{"loaves":2}`)})
+		_ = peer.Respond(delegation.Response{ID: request.ID, Status: delegation.Completed, Result: wire.Raw(`{"loaves":2}`)})
 	}()
 
 	ctx := context.Background()
-	delegation, err := conn.Delegate(ctx, wire.TaskRequest{
-		Type: "bake", Payload: wire.Raw(`{"grams":1000}`), Routing: wire.TaskRouting{Target: "baker"},
+	delegated, err := conn.Delegate(ctx, delegation.Request{
+		Type: "bake", Payload: wire.Raw(`{"grams":1000}`), Routing: delegation.Routing{Target: "baker"},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for response := range delegation.Responses(ctx) {
-		if response.Status == wire.ResponseInputRequired {
+	for response := range delegated.Responses(ctx) {
+		if response.Status == delegation.InputRequired {
 			fmt.Println(response.Question)
-			if err := delegation.Update(ctx, "rye"); err != nil {
+			if err := delegated.Update(ctx, "rye"); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		}
@@ -44,7 +45,7 @@ func ExampleConn_Delegate() {
 	var made struct {
 		Loaves int `json:"loaves"`
 	}
-	response, err := delegation.Wait(ctx)
+	response, err := delegated.Wait(ctx)
 	if err == nil {
 		err = response.Read(&made)
 	}
@@ -62,14 +63,14 @@ func ExampleDelegation_Wait() {
 	go func() {
 		defer peer.Close()
 		request, _ := peer.Delegated()
-		_ = peer.Respond(wire.TaskResponse{ID: request.ID, Status: wire.ResponseFailed, Fault: &wire.TaskFault{
-			Code: wire.FaultMCPNotConnected, Message: "the mill is off", Recoverable: true,
+		_ = peer.Respond(delegation.Response{ID: request.ID, Status: delegation.Failed, Fault: &delegation.Fault{
+			Code: delegation.FaultMCPNotConnected, Message: "the mill is off", Recoverable: true,
 		}})
 	}()
 
-	delegation, err := conn.Delegate(context.Background(), wire.TaskRequest{ID: "loaf", Type: "bake"})
+	delegated, err := conn.Delegate(context.Background(), delegation.Request{ID: "loaf", Type: "bake"})
 	if err == nil {
-		_, err = delegation.Wait(context.Background())
+		_, err = delegated.Wait(context.Background())
 	}
 	var fault *agents.Fault
 	if errors.As(err, &fault) && fault.Recoverable {
@@ -84,15 +85,15 @@ func ExampleConn_Serve() {
 	conn, peer := agents.Pipe()
 	go func() { // the orchestrator's part
 		defer peer.Close()
-		_ = peer.Hand(wire.TaskRequest{ID: "loaf", Type: "bake", Payload: wire.Raw(`{"loaves":2}`)})
+		_ = peer.Hand(delegation.Request{ID: "loaf", Type: "bake", Payload: wire.Raw(`{"loaves":2}`)})
 		question, _ := peer.Response()
 		fmt.Println(question.Status, question.Question)
-		_ = peer.Act(wire.TaskAct{ID: "loaf", Type: wire.ActUpdate, Input: wire.Raw(`"rye"`)})
+		_ = peer.Act(delegation.Act{ID: "loaf", Type: delegation.ActUpdate, Input: wire.Raw(`"rye"`)})
 		goesOn, _ := peer.Response()
 		fmt.Println(goesOn.Status)
 		bread, _ := peer.Response()
 		fmt.Println(bread.Status, string(bread.Result))
-		_ = peer.Hand(wire.TaskRequest{ID: "sign", Type: "paint"})
+		_ = peer.Hand(delegation.Request{ID: "sign", Type: "paint"})
 		sign, _ := peer.Response()
 		fmt.Println(sign.Err())
 		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 3000})
@@ -104,7 +105,7 @@ func ExampleConn_Serve() {
 				Loaves int `json:"loaves"`
 			}
 			if err := object.DecodeOwn(job.Payload, &order); err != nil {
-				return nil, &agents.Fault{Code: wire.FaultInvalidInput, Message: err.Error()}
+				return nil, &agents.Fault{Code: delegation.FaultInvalidInput, Message: err.Error()}
 			}
 			flour, err := job.Ask(ctx, "Rye or wheat?", wire.Option{Label: "Rye", Value: "rye"}, wire.Option{Label: "Wheat", Value: "wheat"})
 			if err != nil {
@@ -129,19 +130,19 @@ func ExampleDelegated_Delegate() {
 	conn, peer := agents.Pipe()
 	go func() {
 		defer peer.Close()
-		_ = peer.Hand(wire.TaskRequest{
-			ID: "loaf", Type: "bake", Routing: wire.TaskRouting{Chain: []string{"cook"}}, Observability: wire.TaskTrace{TraceID: "trace-1"},
+		_ = peer.Hand(delegation.Request{
+			ID: "loaf", Type: "bake", Routing: delegation.Routing{Chain: []string{"cook"}}, Observability: delegation.Trace{TraceID: "trace-1"},
 		})
 		part, _ := peer.Delegated()
 		fmt.Println(part.Type, part.Context.ParentTaskID, part.Observability.TraceID, part.Routing.Chain)
-		_ = peer.Respond(wire.TaskResponse{ID: part.ID, Status: wire.ResponseCompleted, Result: wire.Raw(`{"grams":500}`)})
+		_ = peer.Respond(delegation.Response{ID: part.ID, Status: delegation.Completed, Result: wire.Raw(`{"grams":500}`)})
 		response, _ := peer.Response()
 		fmt.Println(string(response.Result))
 	}()
 
 	err := conn.Serve(context.Background(), map[string]agents.Skill{
 		"bake": func(ctx context.Context, job *agents.Delegated) (any, error) {
-			part, err := job.Delegate(ctx, wire.TaskRequest{Type: "mill"})
+			part, err := job.Delegate(ctx, delegation.Request{Type: "mill"})
 			if err != nil {
 				return nil, err
 			}

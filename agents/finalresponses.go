@@ -1,6 +1,8 @@
 package agents
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire/delegation"
+)
 
 // finalResponses holds the latest final responses that a connection has sent. Older ones are
 // dropped: the orchestrator knows the outcome of their tasks.
@@ -14,7 +16,7 @@ type finalResponses struct {
 type finalWord struct {
 	task     string
 	line     []byte
-	metadata wire.TaskMetadata
+	metadata delegation.Metadata
 	again    bool // a repeated request is done again
 	instead  bool // it replaced a final response that was refused
 	tries    int  // how often it was refused for the rate limit; used by the serving goroutine

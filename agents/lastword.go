@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // Responses about a job. Each line is spelled when its turn to be written comes.
@@ -18,11 +18,11 @@ func (s *serving) cancel(j *Delegated, reason string) error {
 	j.closed = true
 	s.mu.Unlock()
 	j.stop(fmt.Errorf("%w: %s", ErrCancelled, reason))
-	return s.sayEnd(j, &wire.TaskResponse{Status: wire.ResponseCancelled})
+	return s.sayEnd(j, &delegation.Response{Status: delegation.Cancelled})
 }
 
 // end sends the final response of a job, unless one was sent.
-func (s *serving) end(j *Delegated, r *wire.TaskResponse) error {
+func (s *serving) end(j *Delegated, r *delegation.Response) error {
 	s.mu.Lock()
 	closed := j.closed
 	j.closed = true
@@ -35,7 +35,7 @@ func (s *serving) end(j *Delegated, r *wire.TaskResponse) error {
 
 // sayEnd sends the final response of a closed job. If it cannot be encoded, the artifacts are
 // left out, and the job fails unless it was cancelled.
-func (s *serving) sayEnd(j *Delegated, r *wire.TaskResponse) error {
+func (s *serving) sayEnd(j *Delegated, r *delegation.Response) error {
 	err := s.sayLast(j, r)
 	if !errors.Is(err, errUnsaid) {
 		return err
@@ -43,16 +43,16 @@ func (s *serving) sayEnd(j *Delegated, r *wire.TaskResponse) error {
 	s.mu.Lock()
 	j.artifacts = nil
 	s.mu.Unlock()
-	if r.Status != wire.ResponseCancelled {
-		r = &wire.TaskResponse{Status: wire.ResponseFailed, Fault: &wire.TaskFault{
-			Code: wire.FaultInternal, Message: fmt.Sprintf("what came of it cannot be told: %s", err),
+	if r.Status != delegation.Cancelled {
+		r = &delegation.Response{Status: delegation.Failed, Fault: &delegation.Fault{
+			Code: delegation.FaultInternal, Message: fmt.Sprintf("what came of it cannot be told: %s", err),
 		}}
 	}
 	return s.sayLast(j, r)
 }
 
 // sayLast says a final response, and remembers it.
-func (s *serving) sayLast(j *Delegated, r *wire.TaskResponse) error {
+func (s *serving) sayLast(j *Delegated, r *delegation.Response) error {
 	return s.write(func() ([]byte, error) {
 		if j.over {
 			return nil, errOver
@@ -60,7 +60,7 @@ func (s *serving) sayLast(j *Delegated, r *wire.TaskResponse) error {
 		line, err := j.last(r, time.Now())
 		if err == nil {
 			j.over = true
-			again := r.Status == wire.ResponseCancelled || r.Fault != nil && r.Fault.Recoverable
+			again := r.Status == delegation.Cancelled || r.Fault != nil && r.Fault.Recoverable
 			s.conn.remember(&finalWord{task: j.ID, line: line, metadata: r.Metadata, again: again})
 		}
 		return line, err

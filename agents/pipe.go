@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -83,7 +84,7 @@ func (p *Peer) Said() (*Said, error) {
 func (p *Peer) Undelivered(id, next string, why *wire.Error) error {
 	what := session.Undelivered(id, why)
 	what.NextRetryAt = next
-	return p.write(sealed().AppendDeliveryError(nil, []byte(wire.Quote(id)), what, why))
+	return p.write(sealed().AppendDeliveryError(nil, []byte(object.Quote(id)), what, why))
 }
 
 // Answer grants the request with this id.

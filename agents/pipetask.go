@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // Hand delegates a task to the agent. From then on, lines of the agent about the task are read
 // as responses.
-func (p *Peer) Hand(request wire.TaskRequest) error {
+func (p *Peer) Hand(request delegation.Request) error {
 	line, err := spellRequest(request)
 	if err != nil {
 		return err
@@ -17,8 +18,8 @@ func (p *Peer) Hand(request wire.TaskRequest) error {
 }
 
 // Act sends an act on a task to the agent that has it.
-func (p *Peer) Act(act wire.TaskAct) error {
-	line := wire.AppendTaskAct(nil, &act)
+func (p *Peer) Act(act delegation.Act) error {
+	line := delegation.AppendAct(nil, &act)
 	if _, wrong := wire.ReadTaskAct(line, depth); wrong != nil {
 		return fmt.Errorf("%w: %w", errUnsaid, wrong)
 	}
@@ -26,8 +27,8 @@ func (p *Peer) Act(act wire.TaskAct) error {
 }
 
 // Respond sends a response about a task to the agent that delegated it.
-func (p *Peer) Respond(response wire.TaskResponse) error {
-	line, err := checked(wire.AppendTaskResponse(nil, &response))
+func (p *Peer) Respond(response delegation.Response) error {
+	line, err := checked(delegation.AppendResponse(nil, &response))
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (p *Peer) Respond(response wire.TaskResponse) error {
 }
 
 // Delegated waits for the next task that the agent delegates and skips everything else.
-func (p *Peer) Delegated() (*wire.TaskRequest, error) {
+func (p *Peer) Delegated() (*delegation.Request, error) {
 	for {
 		line, _, err := p.Hear()
 		if err != nil {

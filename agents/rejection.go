@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // Only refused responses get an answer. A question or final response must not be lost: if it is
@@ -40,15 +40,15 @@ func (s *serving) refuses(j *Delegated, why *Refusal) bool {
 		return false
 	}
 	j.question.input <- reply{err: why}
-	j.status, j.question = wire.ResponseInProgress, question{}
+	j.status, j.question = delegation.InProgress, question{}
 	return true
 }
 
 // sayInstead reports a job as failed, because its final response was refused.
 func (s *serving) sayInstead(word *finalWord, why *Refusal) error {
-	line, err := checked(wire.AppendTaskResponse(nil, &wire.TaskResponse{
-		ID: word.task, Status: wire.ResponseFailed, Metadata: word.metadata,
-		Fault: &wire.TaskFault{Code: wire.FaultInternal, Message: "what came of it was refused: " + why.Message},
+	line, err := checked(delegation.AppendResponse(nil, &delegation.Response{
+		ID: word.task, Status: delegation.Failed, Metadata: word.metadata,
+		Fault: &delegation.Fault{Code: delegation.FaultInternal, Message: "what came of it was refused: " + why.Message},
 	}))
 	if err != nil {
 		return err

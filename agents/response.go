@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
 // Response is a status or the outcome of delegated work. The status of the final response is
 // wire.ResponseCompleted, wire.ResponseFailed or wire.ResponseCancelled.
 type Response struct {
-	*wire.TaskResponse
+	*delegation.Response
 	Message string // free text; may be ""
 }
 
@@ -25,13 +26,13 @@ func (r *Response) Err() error {
 		why = (*Fault)(r.Fault)
 	}
 	switch {
-	case r.Status != wire.ResponseFailed && r.Status != wire.ResponseCancelled:
+	case r.Status != delegation.Failed && r.Status != delegation.Cancelled:
 		return nil
-	case r.Status == wire.ResponseCancelled && why == nil && r.Message != "":
+	case r.Status == delegation.Cancelled && why == nil && r.Message != "":
 		why = fmt.Errorf("%w: %s", ErrCancelled, r.Message)
-	case r.Status == wire.ResponseCancelled && why == nil:
+	case r.Status == delegation.Cancelled && why == nil:
 		why = ErrCancelled
-	case r.Status == wire.ResponseCancelled:
+	case r.Status == delegation.Cancelled:
 		why = fmt.Errorf("%w: %w", ErrCancelled, why)
 	}
 	return fmt.Errorf("task %s: %w", r.ID, why)
@@ -39,7 +40,7 @@ func (r *Response) Err() error {
 
 // final reports whether this is the last response.
 func (r *Response) final() bool {
-	return r.Status == wire.ResponseCompleted || r.Status == wire.ResponseFailed || r.Status == wire.ResponseCancelled
+	return r.Status == delegation.Completed || r.Status == delegation.Failed || r.Status == delegation.Cancelled
 }
 
 // readResponse reads a response as the orchestrator does.
@@ -52,7 +53,7 @@ func readResponse(line []byte) (*Response, error) {
 	if wrong := whole.Read(read.Document, depth, ""); wrong != nil {
 		return nil, wrong
 	}
-	return &Response{TaskResponse: read, Message: whole.Text("message")}, nil
+	return &Response{Response: read, Message: whole.Text("message")}, nil
 }
 
 // Fault is the error of failed delegated work. A Skill can return one; the delegating agent

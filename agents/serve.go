@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A Skill does a job and returns its result: any value, or nil for success without a result. An
@@ -153,13 +153,13 @@ func (s *serving) heed(ctx context.Context, a asked) error {
 	}
 	j := s.job(a.act.ID)
 	switch {
-	case j == nil && a.act.Type == wire.ActStatus:
+	case j == nil && a.act.Type == delegation.ActStatus:
 		return s.again(a.act.ID)
 	case j == nil: // the sender has not heard yet that it is over
 		return nil
-	case a.act.Type == wire.ActStatus:
+	case a.act.Type == delegation.ActStatus:
 		return s.say(j, func() ([]byte, error) { return j.standing() })
-	case a.act.Type == wire.ActUpdate:
+	case a.act.Type == delegation.ActUpdate:
 		return s.say(j, func() ([]byte, error) { return j.answered(a.act.Input) })
 	}
 	return s.cancel(j, a.act.Reason)
@@ -177,18 +177,18 @@ func (s *serving) job(task string) *Delegated {
 
 // requested begins a job, unless it is running. It repeats the final response of a job that is
 // not to be done again.
-func (s *serving) requested(ctx context.Context, request *wire.TaskRequest) error {
+func (s *serving) requested(ctx context.Context, request *delegation.Request) error {
 	if s.job(request.ID) != nil {
 		return nil
 	}
 	if word := s.conn.finalWord(request.ID); word != nil && !word.again {
 		return s.again(request.ID)
 	}
-	j := &Delegated{TaskRequest: request, serving: s, status: wire.ResponsePending, done: make(chan struct{}), asking: make(chan struct{}, 1)}
+	j := &Delegated{Request: request, serving: s, status: delegation.Pending, done: make(chan struct{}), asking: make(chan struct{}, 1)}
 	skill := s.Skills[request.Type]
 	if skill == nil {
-		return s.end(j, &wire.TaskResponse{Status: wire.ResponseFailed, Fault: &wire.TaskFault{
-			Code: wire.FaultCapabilityNotFound, Message: fmt.Sprintf("this agent has no skill for %s", request.Type),
+		return s.end(j, &delegation.Response{Status: delegation.Failed, Fault: &delegation.Fault{
+			Code: delegation.FaultCapabilityNotFound, Message: fmt.Sprintf("this agent has no skill for %s", request.Type),
 		}})
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -29,11 +30,11 @@ func (t *talk) serving(ctx context.Context, capacity int, skill agents.Skill) <-
 // hand delegates a job to the agent and waits until the agent is idle.
 func (t *talk) hand(id string) {
 	t.Helper()
-	require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: id, Type: "bake"}))
+	require.NoError(t, t.peer.Hand(delegation.Request{ID: id, Type: "bake"}))
 	synctest.Wait()
 }
 
-func (t *talk) act(act wire.TaskAct) {
+func (t *talk) act(act delegation.Act) {
 	t.Helper()
 	require.NoError(t, t.peer.Act(act))
 	synctest.Wait()
@@ -46,7 +47,7 @@ func (t *talk) responds(id, status string) *agents.Response {
 	require.NoError(t, err)
 	report, ok := message.(*wire.AgentEvent)
 	require.True(t, ok && report.Name == wire.ReportTaskResponse, line)
-	response := &agents.Response{TaskResponse: report.Body.(*wire.TaskResponse)}
+	response := &agents.Response{Response: report.Body.(*delegation.Response)}
 	require.Equal(t, []string{id, status}, []string{response.ID, response.Status}, line)
 	return response
 }
@@ -71,9 +72,9 @@ func TestServeASkillThatPanics(t *testing.T) {
 		require.Equal(t, "a", trouble.TaskID)
 		require.Equal(t, "the skill panicked: no flour", trouble.Error)
 		require.Contains(t, trouble.Stack, "serve_test.go")
-		require.Equal(t, &wire.TaskFault{Code: wire.FaultInternal, Message: "the skill panicked: no flour"}, t.responds("a", wire.ResponseFailed).Fault)
+		require.Equal(t, &delegation.Fault{Code: delegation.FaultInternal, Message: "the skill panicked: no flour"}, t.responds("a", delegation.Failed).Fault)
 		t.hand("b")
-		t.responds("b", wire.ResponseCompleted)
+		t.responds("b", delegation.Completed)
 		t.peer.End()
 		require.NoError(t, <-done)
 	})
@@ -105,8 +106,8 @@ func TestServeManyAtATime(t *testing.T) {
 		})
 		go func() {
 			for i := range jobs {
-				_ = t.peer.Hand(wire.TaskRequest{ID: fmt.Sprint(i), Type: "bake"})
-				_ = t.peer.Act(wire.TaskAct{ID: fmt.Sprint(i), Type: wire.ActStatus})
+				_ = t.peer.Hand(delegation.Request{ID: fmt.Sprint(i), Type: "bake"})
+				_ = t.peer.Act(delegation.Act{ID: fmt.Sprint(i), Type: delegation.ActStatus})
 			}
 		}()
 		ends := make(map[string]string)
@@ -120,18 +121,18 @@ func TestServeManyAtATime(t *testing.T) {
 				continue
 			}
 			switch r.Status {
-			case wire.ResponseInputRequired:
-				act := wire.TaskAct{ID: r.ID, Type: wire.ActUpdate, Input: wire.Raw("1")}
+			case delegation.InputRequired:
+				act := delegation.Act{ID: r.ID, Type: delegation.ActUpdate, Input: wire.Raw("1")}
 				if strings.HasSuffix(r.ID, "3") {
-					act.Type = wire.ActCancel
+					act.Type = delegation.ActCancel
 				}
 				go func() { _ = t.peer.Act(act) }()
-			case wire.ResponseCompleted, wire.ResponseCancelled:
+			case delegation.Completed, delegation.Cancelled:
 				ends[r.ID] = r.Status
 			}
 		}
 		for id, status := range ends {
-			require.Equal(t, strings.HasSuffix(id, "3"), status == wire.ResponseCancelled, id)
+			require.Equal(t, strings.HasSuffix(id, "3"), status == delegation.Cancelled, id)
 		}
 		require.LessOrEqual(t, most, capacity)
 		t.peer.End()
@@ -150,10 +151,10 @@ func TestServeTheEndAndItsCancellation(t *testing.T) {
 			})
 			t.hand("a")
 			go close(finish)
-			go func() { _ = t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActCancel}) }()
+			go func() { _ = t.peer.Act(delegation.Act{ID: "a", Type: delegation.ActCancel}) }()
 			r, err := t.peer.Response()
 			require.NoError(t, err)
-			require.Contains(t, []string{wire.ResponseCompleted, wire.ResponseCancelled}, r.Status)
+			require.Contains(t, []string{delegation.Completed, delegation.Cancelled}, r.Status)
 			t.peer.End()
 			requireSilence(t)
 			require.NoError(t, <-done)
@@ -175,12 +176,12 @@ func TestServeUntilItsContextEnds(t *testing.T) {
 		t.hand("a")
 		t.hand("b")
 		stop(enough)
-		t.responds("a", wire.ResponseCompleted)
+		t.responds("a", delegation.Completed)
 		require.Equal(t, enough, <-done)
 
 		done = t.serving(t.Context(), 0, untilOver) // the connection stays open and remembers jobs
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus})
-		require.Equal(t, `"in time"`, string(t.responds("a", wire.ResponseCompleted).Result))
+		t.act(delegation.Act{ID: "a", Type: delegation.ActStatus})
+		require.Equal(t, `"in time"`, string(t.responds("a", delegation.Completed).Result))
 		t.hand("c")
 		require.NoError(t, t.peer.Notify(agents.Shutdown, nil))
 		require.EqualError(t, <-done, "1 of the tasks left unfinished: the agent is to shut down")
@@ -201,14 +202,14 @@ func TestServeAfterItsContextEnds(t *testing.T) {
 		t.hand("b")
 		stop(enough)
 		synctest.Wait()
-		for _, about := range [][2]string{{"a", wire.ResponseInProgress}, {"b", wire.ResponsePending}} {
-			t.act(wire.TaskAct{ID: about[0], Type: wire.ActStatus})
+		for _, about := range [][2]string{{"a", delegation.InProgress}, {"b", delegation.Pending}} {
+			t.act(delegation.Act{ID: about[0], Type: delegation.ActStatus})
 			t.responds(about[0], about[1])
 		}
-		t.act(wire.TaskAct{ID: "b", Type: wire.ActCancel})
-		t.responds("b", wire.ResponseCancelled)
+		t.act(delegation.Act{ID: "b", Type: delegation.ActCancel})
+		t.responds("b", delegation.Cancelled)
 		close(finish)
-		t.responds("a", wire.ResponseCompleted)
+		t.responds("a", delegation.Completed)
 		require.Equal(t, enough, <-done)
 	})
 }
@@ -234,11 +235,11 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestServeForALongTime(t *testing.T) {
 	converse(t, func(t *talk) {
 		for range 1000 {
-			require.NoError(t, t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActStatus}))
+			require.NoError(t, t.peer.Act(delegation.Act{ID: "a", Type: delegation.ActStatus}))
 		}
-		require.NoError(t, t.peer.Hand(wire.TaskRequest{ID: "a", Type: "bake"}))
+		require.NoError(t, t.peer.Hand(delegation.Request{ID: "a", Type: "bake"}))
 		for range 1000 {
-			require.NoError(t, t.peer.Act(wire.TaskAct{ID: "a", Type: wire.ActStatus}))
+			require.NoError(t, t.peer.Act(delegation.Act{ID: "a", Type: delegation.ActStatus}))
 		}
 		synctest.Wait()
 		let := make(chan struct{})
@@ -248,16 +249,16 @@ func TestServeForALongTime(t *testing.T) {
 		})
 		r, err := t.peer.Response()
 		require.NoError(t, err)
-		require.Contains(t, []string{wire.ResponsePending, wire.ResponseInProgress}, r.Status)
+		require.Contains(t, []string{delegation.Pending, delegation.InProgress}, r.Status)
 		close(let)
-		t.responds("a", wire.ResponseCompleted)
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus})
-		t.responds("a", wire.ResponseCompleted)
+		t.responds("a", delegation.Completed)
+		t.act(delegation.Act{ID: "a", Type: delegation.ActStatus})
+		t.responds("a", delegation.Completed)
 		t.hand("b")
-		t.responds("b", wire.ResponseCompleted)
-		t.act(wire.TaskAct{ID: "a", Type: wire.ActStatus}) // the request is dropped
-		t.act(wire.TaskAct{ID: "b", Type: wire.ActStatus})
-		t.responds("b", wire.ResponseCompleted)
+		t.responds("b", delegation.Completed)
+		t.act(delegation.Act{ID: "a", Type: delegation.ActStatus}) // the request is dropped
+		t.act(delegation.Act{ID: "b", Type: delegation.ActStatus})
+		t.responds("b", delegation.Completed)
 		for i := range 5000 {
 			require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: fmt.Sprint(i)}))
 		}
@@ -282,7 +283,7 @@ func TestWhatASkillMaySay(t *testing.T) {
 			require.ErrorContains(t, err, "options that differ")
 			require.ErrorContains(t, job.Artifact(" ", "text/plain", ""), "name must not be empty")
 			require.ErrorContains(t, job.Artifact("crumbs", "", ""), "type must not be empty")
-			_, err = job.Delegate(ctx, wire.TaskRequest{Type: "mill", Payload: wire.Raw(`{},"id":"another"`)})
+			_, err = job.Delegate(ctx, delegation.Request{Type: "mill", Payload: wire.Raw(`{},"id":"another"`)})
 			require.ErrorContains(t, err, "it cannot be said")
 			soon, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
@@ -291,11 +292,11 @@ func TestWhatASkillMaySay(t *testing.T) {
 			return nil, fmt.Errorf("in the end: %w", &agents.Fault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true})
 		})
 		t.hand("a")
-		require.Equal(t, "Which?", t.responds("a", wire.ResponseInputRequired).Question)
+		require.Equal(t, "Which?", t.responds("a", delegation.InputRequired).Question)
 		job := <-jobs
 		require.NoError(t, job.Progress("which is not said while it asks"))
-		t.responds("a", wire.ResponseInProgress) // the job goes on without input
-		require.Equal(t, &wire.TaskFault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true}, t.responds("a", wire.ResponseFailed).Fault)
+		t.responds("a", delegation.InProgress) // the job goes on without input
+		require.Equal(t, &delegation.Fault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true}, t.responds("a", delegation.Failed).Fault)
 		synctest.Wait()
 		require.EqualError(t, job.Progress(""), "the task is over")
 		require.ErrorContains(t, job.Artifact("crumbs", "text/plain", ""), "the task is over")
@@ -321,13 +322,13 @@ func TestTwoWhoAsk(t *testing.T) {
 		})
 		t.hand("a")
 		for range 2 {
-			t.responds("a", wire.ResponseInputRequired)
-			t.act(wire.TaskAct{ID: "a", Type: wire.ActUpdate, Input: wire.Raw("1.50")})
-			t.responds("a", wire.ResponseInProgress)
+			t.responds("a", delegation.InputRequired)
+			t.act(delegation.Act{ID: "a", Type: delegation.ActUpdate, Input: wire.Raw("1.50")})
+			t.responds("a", delegation.InProgress)
 		}
-		require.Equal(t, `[1.50,1.50]`, string(t.responds("a", wire.ResponseCompleted).Result))
+		require.Equal(t, `[1.50,1.50]`, string(t.responds("a", delegation.Completed).Result))
 		t.hand("b")
-		t.responds("b", wire.ResponseInputRequired)
+		t.responds("b", delegation.InputRequired)
 		t.peer.End()
 		require.Error(t, <-done)
 	})
@@ -344,13 +345,13 @@ func TestAJobThatIsCancelledAgainAndAgain(t *testing.T) {
 		})
 		for range 3 {
 			t.hand("a")
-			t.act(wire.TaskAct{ID: "a", Type: wire.ActCancel})
-			t.responds("a", wire.ResponseCancelled)
+			t.act(delegation.Act{ID: "a", Type: delegation.ActCancel})
+			t.responds("a", delegation.Cancelled)
 		}
 		t.hand("a")
 		require.Len(t, count, 1)
 		close(let)
-		t.responds("a", wire.ResponseCompleted)
+		t.responds("a", delegation.Completed)
 		require.Len(t, count, 2)
 		t.peer.End()
 		require.NoError(t, <-done)

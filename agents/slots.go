@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // slots are places for running jobs, given out in the order of requests. A waiting job gives up
@@ -83,7 +83,7 @@ func (j *Delegated) begin(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	j.status, j.started = wire.ResponseInProgress, time.Now()
+	j.status, j.started = delegation.InProgress, time.Now()
 	return true
 }
 

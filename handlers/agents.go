@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -25,13 +26,13 @@ type agent struct {
 	system     wire.Raw           // what else it reported
 	state      agentState
 	run        string
-	past       []string      // the latest runs that have ended, oldest first
-	ended      bool          // the run has ended
-	stale      bool          // it runs, but does not read or write
-	deaf       bool          // it cannot receive messages now
-	returns    bool          // it runs, or will run without a request
-	handsOn    int           // open tasks that it has delegated
-	owed       []*delegation // delegations whose latest response it has not received
+	past       []string         // the latest runs that have ended, oldest first
+	ended      bool             // the run has ended
+	stale      bool             // it runs, but does not read or write
+	deaf       bool             // it cannot receive messages now
+	returns    bool             // it runs, or will run without a request
+	handsOn    int              // open tasks that it has delegated
+	owed       []*delegatedWork // delegations whose latest response it has not received
 	holds      []*task
 	number     int64 // in the order in which agents became known
 	given      int64 // number of the record that gave it its latest task
@@ -199,7 +200,7 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
 		f.Capabilities = c.Document
 	}
-	if merged := wire.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
+	if merged := object.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
 		if len(merged) > mostSystem {
 			return nil, &wire.Error{
 				Code: wire.CodeInvalid, Message: fmt.Sprintf("system would be larger than %d bytes with what was said before", mostSystem),
@@ -223,16 +224,16 @@ const mostSystem = 64 << 10
 // noteSystem stores what an agent reports about its machine. Members that it leaves out are
 // kept. For a server, it also updates the members of its registration.
 func (a *agent) noteSystem(said wire.Raw) {
-	a.system = wire.Merge(a.system, said)
+	a.system = object.Merge(a.system, said)
 	if a.remote == nil {
 		return
 	}
 	for key, text := range map[string]*string{"hostname": &a.remote.hostname, "ip": &a.remote.ip, "os": &a.remote.os} {
-		if value, ok := wire.TextOf(said, key); ok {
+		if value, ok := object.TextOf(said, key); ok {
 			*text = value
 		}
 	}
-	if repos := wire.MemberOf(said, "repos"); repos != nil && repos[0] == '{' {
+	if repos := object.MemberOf(said, "repos"); repos != nil && repos[0] == '{' {
 		a.remote.repos = repos
 	}
 }

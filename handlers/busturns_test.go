@@ -239,7 +239,7 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 		answers = *m.ReplyTo
 	}
 	if r.Kind != wire.EventMail { // mail has other members in the record
-		task, _ := wire.TextOf(m.Payload, "ticket_id")
+		task, _ := object.TextOf(m.Payload, "ticket_id")
 		return m.Seq == r.Seq && m.To == r.To && m.Topic == r.Topic && task == r.Correlation
 	}
 	return m.Seq == r.Seq && m.From == r.From && m.To == r.To && m.Topic == r.Topic && string(m.Payload) == string(r.Payload) && answers == r.ReplyTo &&

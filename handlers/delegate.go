@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/object"
 )
 
 // orchestratorName is the default source of tasks that callers other than agents delegate.
@@ -14,7 +16,7 @@ const orchestratorName = "orchestrator"
 
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
-func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+func submitTaskRequest(t *decision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if k := t.state.tasks.byID[r.ID]; k != nil {
 		return t.handedOnBefore(k, r)
 	}
@@ -24,8 +26,8 @@ func submitTaskRequest(t *decision, r *wire.TaskRequest) (*wire.TaskAnswer, *wir
 	}
 	parent, among := t.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
-	if len(chain) > wire.LongestChain {
-		return nil, delegationError(wire.CodeConflict, wire.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", wire.LongestChain)
+	if len(chain) > delegation.LongestChain {
+		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.LongestChain)
 	}
 	to, err := t.chooseTarget(r.Type, r.Routing.Target, chain, "")
 	if err != nil {
@@ -55,7 +57,7 @@ func (t *decision) notes(k *task, notes []string) {
 
 // handedOnBefore answers a request whose id is that of a task. A repeat of the same request has
 // no second effect.
-func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswer, *wire.Error) {
+func (t *decision) handedOnBefore(k *task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != t.from.String() {
 		return nil, &wire.Error{
 			Code: wire.CodeInvalid, Message: "this id is that of another task: take a new one for each",
@@ -70,7 +72,7 @@ func (t *decision) handedOnBefore(k *task, r *wire.TaskRequest) (*wire.TaskAnswe
 
 // source returns the delegating party, which receives the responses. For agents it comes from
 // the connection; other callers may name any source except an agent.
-func (t *decision) source(r *wire.TaskRequest) (string, *wire.Error) {
+func (t *decision) source(r *delegation.Request) (string, *wire.Error) {
 	said := r.Routing.Source
 	switch {
 	case t.from.Kind == Agent && (said == "" || said == t.from.Name):
@@ -100,7 +102,7 @@ func denied(pointer, message string) *wire.Error {
 // partOf returns the task of which a new delegated task is a part. It is the one that the
 // request names, one in the same trace, or the only one that the agent works on. among is the
 // number of candidates.
-func (t *decision) partOf(r *wire.TaskRequest) (part *task, among int) {
+func (t *decision) partOf(r *delegation.Request) (part *task, among int) {
 	named := t.state.tasks.byID[r.Context.ParentTaskID]
 	a := t.state.agents.byID[t.from.Name]
 	switch {
@@ -160,14 +162,14 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 	a := t.state.agents.byID[named]
 	switch {
 	case a == nil:
-		return nil, delegationError(wire.CodeNotFound, wire.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
+		return nil, delegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
 	case slices.Contains(chain, named):
-		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
+		return nil, delegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
-		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
+		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := t.unavailable(a, ended); why != "" {
-		return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, why, "target", named)
+		return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
 	}
 	return a, nil
 }
@@ -194,9 +196,9 @@ func delegationError(code wire.Code, fault, message, key string, value any) *wir
 
 // reasons maps these codes to the reasons that other protocols use.
 var reasons = map[string]string{
-	wire.FaultAgentNotFound: "agent_not_found", wire.FaultCapabilityNotFound: "capability_not_found",
-	wire.FaultGraphCycle: "cycle", wire.FaultAgentUnavailable: "agent_unavailable", wire.FaultAgentBusy: "agent_busy",
-	wire.FaultDelegation: "chain_too_long",
+	delegation.FaultAgentNotFound: "agent_not_found", delegation.FaultCapabilityNotFound: "capability_not_found",
+	delegation.FaultGraphCycle: "cycle", delegation.FaultAgentUnavailable: "agent_unavailable", delegation.FaultAgentBusy: "agent_busy",
+	delegation.FaultDelegation: "chain_too_long",
 }
 
 // bestCapable returns the agent for a task that names none.
@@ -219,11 +221,11 @@ func (t *decision) bestCapable(kind string, chain []string, ended string) (best 
 	case best != nil:
 		return best, nil
 	case !can:
-		return nil, delegationError(wire.CodeNotFound, wire.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
+		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
 	case had:
-		return nil, delegationError(wire.CodeConflict, wire.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
+		return nil, delegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
 	}
-	return nil, delegationError(wire.CodeConflict, wire.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
+	return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
 }
 
 // rank orders candidate agents: the lowest starts soonest.
@@ -277,11 +279,11 @@ func (a *agent) checkBacklog() *wire.Error {
 	if n < mostWaiting && size < mostWaitingBytes {
 		return nil
 	}
-	return delegationError(wire.CodeLimited, wire.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
+	return delegationError(wire.CodeLimited, delegation.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
 }
 
 // handingOn returns the fact that creates a delegated task.
-func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, chain []string) *taskCreated {
+func (t *decision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
 	trace, above := t.traceBelow(parent, r.Observability)
 	if trace.TraceID == "" {
 		trace.TraceID = t.traceIDOf(parent, r.ID)
@@ -291,13 +293,13 @@ func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, c
 	}
 	priority := r.Context.Priority
 	if priority == "" {
-		priority = wire.PriorityNormal
+		priority = delegation.PriorityNormal
 	}
-	document := r.Forwarded(wire.Forwarding{
+	document := r.Forwarded(delegation.Forwarding{
 		Source: source, Chain: chain, TraceID: trace.TraceID, SpanID: trace.SpanID, Baggage: trace.Baggage, Context: contextBelow(parent),
 	})
 	f := &taskCreated{
-		ID: r.ID, Name: r.Type, Type: r.Type, Priority: wire.Raw(wire.Quote(priority)), Patient: true,
+		ID: r.ID, Name: r.Type, Type: r.Type, Priority: wire.Raw(object.Quote(priority)), Patient: true,
 		TraceID: trace.TraceID, SpanID: above, Delegated: &delegated{Document: document, Sum: r.Sum},
 	}
 	request, err := f.Delegated.read()
@@ -309,7 +311,7 @@ func (t *decision) handingOn(r *wire.TaskRequest, parent *task, source string, c
 }
 
 // contextBelow returns the default context of a part of a task.
-func contextBelow(parent *task) (c wire.TaskContext) {
+func contextBelow(parent *task) (c delegation.Context) {
 	if parent == nil {
 		return c
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // TestChains checks that the delegating agent is the last in the chain, and that the chain keeps
@@ -31,7 +32,7 @@ func TestChains(t *testing.T) {
 		{[]string{"a", "b"}, []string{"b", "c"}, "[a b c me]"},
 		{[]string{"a", "b"}, []string{"b", "a"}, "[a b me]"},
 	} {
-		parent := &task{more: &taskExtra{delegation: &delegation{chain: test.before}}}
+		parent := &task{more: &taskExtra{delegation: &delegatedWork{chain: test.before}}}
 		require.Equal(t, test.want, fmt.Sprint(chainOf(parent, test.said, "me")), "%v %v", test.before, test.said)
 		require.Len(t, parent.delegation().chain, len(test.before), "it is the parent's")
 		if test.before == nil {
@@ -81,8 +82,8 @@ func TestSwamped(t *testing.T) {
 			}
 			out := p.handsOn("boss", "more", "dev", payload)
 			require.Equal(t, wire.CodeLimited, out.Refused.Code)
-			fault := wire.FaultOf(out.Refused)
-			require.Equal(t, wire.FaultAgentBusy, fault.Code)
+			fault := delegation.FaultOf(out.Refused)
+			require.Equal(t, delegation.FaultAgentBusy, fault.Code)
 			require.True(t, fault.Recoverable)
 			require.JSONEq(t, fmt.Sprintf(`{"waiting":%d,"reason":"agent_busy"}`, test.fits), string(fault.Details))
 			require.Nil(t, p.handsOn("boss", "more", "two", payload).Refused, "it is no task, and the other has nothing to do")
@@ -95,8 +96,8 @@ func TestSwamped(t *testing.T) {
 
 // handsOn has an agent delegate a task, without showing it in the play.
 func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
-	made := wire.TaskRequest{ID: id, Type: "weigh", Payload: payload, Routing: wire.TaskRouting{Target: to}}
-	r, err := wire.ReadTaskRequest(made.Forwarded(wire.Forwarding{}), 64)
+	made := delegation.Request{ID: id, Type: "weigh", Payload: payload, Routing: delegation.Routing{Target: to}}
+	r, err := wire.ReadTaskRequest(made.Forwarded(delegation.Forwarding{}), 64)
 	require.Nil(p.t, err)
 	p.chance++
 	out := p.state.Handle(Input{

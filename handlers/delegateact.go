@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -48,7 +49,7 @@ func (t *decision) act(k *task, f *taskActed) {
 		return // that run has ended, and the next gets the whole task
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.line()}
-	if f.Act == wire.ActUpdate { // a lost status request is answered with what is known
+	if f.Act == delegation.ActUpdate { // a lost status request is answered with what is known
 		l.Task, l.Said = k.view.ID, t.state.seq
 		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // after the inputs that wait
 			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: t.state.seq})
@@ -67,7 +68,7 @@ func (t *decision) checkOn(k *task) {
 		return
 	}
 	if d.asked.IsZero() { // otherwise the pending request serves both
-		t.act(k, &taskActed{Act: wire.ActStatus, Until: object.Timestamp(t.at.Add(statusPatience))})
+		t.act(k, &taskActed{Act: delegation.ActStatus, Until: object.Timestamp(t.at.Add(statusPatience))})
 	}
 }
 
@@ -109,7 +110,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if k.view.State == wire.TaskNeedsHuman {
 		t.start(k, nil)
 	}
-	t.act(k, &taskActed{Act: wire.ActUpdate, Input: r.Input, Payload: r.Payload, Request: t.mark()})
+	t.act(k, &taskActed{Act: delegation.ActUpdate, Input: r.Input, Payload: r.Payload, Request: t.mark()})
 	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}

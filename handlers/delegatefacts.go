@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -18,7 +19,7 @@ type delegated struct {
 }
 
 // read reads the request, which has been read before.
-func (f *delegated) read() (*wire.TaskRequest, error) {
+func (f *delegated) read() (*delegation.Request, error) {
 	request, err := wire.ReadTaskRequest(f.Document, deepest)
 	if err != nil {
 		return nil, fmt.Errorf("its request makes no sense: %w", err)
@@ -111,7 +112,7 @@ func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
 	d.given = r.At
 	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
-		var oldest *delegation // of those that were written to it
+		var oldest *delegatedWork // of those that were written to it
 		for _, o := range a.owed {
 			if !o.given.IsZero() && (oldest == nil || o.latest < oldest.latest) {
 				oldest = o
@@ -159,7 +160,7 @@ func (f *taskActed) apply(s *State, r *wire.Record) {
 
 // line returns the act as it is sent to the agent.
 func (f *taskActed) line() wire.Raw {
-	return oneLine(wire.AppendTaskAct(nil, &wire.TaskAct{ID: f.ID, Type: f.Act, Input: f.Input, Payload: f.Payload, Reason: f.Reason}))
+	return oneLine(delegation.AppendAct(nil, &delegation.Act{ID: f.ID, Type: f.Act, Input: f.Input, Payload: f.Payload, Reason: f.Reason}))
 }
 
 // oneLine returns a line without its end.
@@ -168,11 +169,11 @@ func oneLine(text []byte) wire.Raw { return bytes.TrimSuffix(text, []byte("\n"))
 // taskRetried records that a failed task is retried, because its agent reported that a retry may
 // succeed.
 type taskRetried struct {
-	ID    string          `json:"task"`
-	Name  string          `json:"name"`
-	Agent string          `json:"agent"`
-	Fault *wire.TaskFault `json:"error"`
-	Next  string          `json:"next"`
+	ID    string            `json:"task"`
+	Name  string            `json:"name"`
+	Agent string            `json:"agent"`
+	Fault *delegation.Fault `json:"error"`
+	Next  string            `json:"next"`
 }
 
 func (*taskRetried) kind() string { return wire.EventTaskRetried }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // forward sends delegated tasks to agents that have room for them: the most urgent first, then
@@ -23,7 +24,7 @@ func (t *decision) forward() {
 
 // nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
 // agent has no room.
-func (t *decision) nextHanded(a *agent) (first *delegation) {
+func (t *decision) nextHanded(a *agent) (first *delegatedWork) {
 	if t.state.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
 	}
@@ -90,14 +91,14 @@ func (k *task) occupies() bool {
 }
 
 // forwardTo sends a task to an agent.
-func (t *decision) forwardTo(d *delegation, a *agent) {
+func (t *decision) forwardTo(d *delegatedWork, a *agent) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	k := d.task
 	t.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
-	request := wire.TaskRequest{Document: d.request}
+	request := delegation.Request{Document: d.request}
 	t.out.Letters = append(t.out.Letters, Letter{
-		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(wire.Forwarding{Target: a.ID}), Task: k.view.ID,
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: k.view.ID,
 	})
 }
 
@@ -120,7 +121,7 @@ func (t *decision) bringResponses() {
 
 // carried handles the delivery of a line about a delegated task. A lost line is sent again when
 // its agent reads.
-func (t *decision) carried(d *delegation, m *wire.Delivered) {
+func (t *decision) carried(d *delegatedWork, m *wire.Delivered) {
 	k := d.task
 	a := t.state.agents.byID[m.Agent]
 	current := a != nil && a.runs(m.Run) && a.state == up // otherwise the next run gets it

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -24,7 +25,7 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	default:
 		return
 	}
-	fault := &wire.TaskFault{Code: wire.FaultAgentUnavailable, Recoverable: true}
+	fault := &delegation.Fault{Code: delegation.FaultAgentUnavailable, Recoverable: true}
 	switch {
 	case ordered:
 		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
@@ -42,7 +43,7 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 }
 
 // failHanded fails a delegated task that no agent can do.
-func (t *decision) failHanded(k *task, fault *wire.TaskFault) {
+func (t *decision) failHanded(k *task, fault *delegation.Fault) {
 	t.resume(k)
 	t.fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
 }
@@ -56,7 +57,7 @@ func (t *decision) handOver(k *task, last string) {
 	}
 	a, err := t.chooseTarget(k.view.Type, d.target, d.chain, last)
 	if err != nil {
-		t.failHanded(k, wire.FaultOf(err))
+		t.failHanded(k, delegation.FaultOf(err))
 		return
 	}
 	t.assignDelegated(k, a)
@@ -77,7 +78,7 @@ func (t *decision) takeBack(a *agent, why string) {
 
 // retries schedules a retry of a failed task, if its agent reported that this may succeed and
 // the limit is not reached. It reports whether it did.
-func (t *decision) retries(k *task, fault *wire.TaskFault) bool {
+func (t *decision) retries(k *task, fault *delegation.Fault) bool {
 	d := k.delegation()
 	if d == nil || !fault.Recoverable || d.retries >= t.state.rules.DelegationRetries {
 		return false
@@ -122,7 +123,7 @@ func (t *decision) tryAgain() {
 
 // tellStanding sends the known status of a task to its source, because its agent does not
 // answer. It repeats the latest response of the agent if that is current.
-func (t *decision) tellStanding(d *delegation) {
+func (t *decision) tellStanding(d *delegatedWork) {
 	k := d.task
 	if d.said != k.view.State.Response() {
 		t.speakFor(k, t.state.response(k, nil))
@@ -132,7 +133,7 @@ func (t *decision) tellStanding(d *delegation) {
 }
 
 // parts returns the delegated parts of a task that its agent waits for.
-func (k *task) parts() []*delegation {
+func (k *task) parts() []*delegatedWork {
 	if k.more == nil {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (k *task) parts() []*delegation {
 }
 
 // cancelParts cancels parts that no task waits for any more.
-func (t *decision) cancelParts(parts []*delegation) {
+func (t *decision) cancelParts(parts []*delegatedWork) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	for _, d := range parts {

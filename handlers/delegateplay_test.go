@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -33,14 +34,14 @@ func (p *player) request(rest string) {
 // act has an agent send an act on a task: status, update INPUT, cancel REASON.
 func (p *player) act(rest string) {
 	words := strings.SplitN(p.withIDs(rest), " ", 4)
-	a := wire.TaskAct{ID: words[1], Type: "task." + words[2]}
+	a := delegation.Act{ID: words[1], Type: "task." + words[2]}
 	if len(words) == 4 {
 		a.Input, a.Reason = wire.Raw(words[3]), words[3]
-		if a.Type == wire.ActUpdate && strings.HasPrefix(words[3], `{"input":`) {
+		if a.Type == delegation.ActUpdate && strings.HasPrefix(words[3], `{"input":`) {
 			a.Payload = wire.Raw(words[3])
 		}
 	}
-	p.print(words[0], string(wire.AppendTaskAct(nil, &a)))
+	p.print(words[0], string(delegation.AppendAct(nil, &a)))
 }
 
 // respond has an agent report the status of a task: respond AGENT ID STATUS KEY=VALUE…
@@ -96,7 +97,7 @@ func (p *player) heardWork(line []byte) string {
 	id, kind, status := unquoted(m["id"]), unquoted(m["type"]), unquoted(m["status"])
 	short := strings.TrimSpace("response " + id + " " + status)
 	switch {
-	case wire.IsTaskAct(kind):
+	case delegation.IsAct(kind):
 		short = kind + " " + id
 	case kind != "":
 		short = "request " + id + " " + kind + routeOf(m["routing"])
@@ -129,7 +130,7 @@ func unquoted(value wire.Raw) (text string) {
 
 // routeOf returns the routing of a request as text.
 func routeOf(routing wire.Raw) string {
-	var r wire.TaskRouting
+	var r delegation.Routing
 	_ = json.Unmarshal(routing, &r) // an error leaves it empty
 	return fmt.Sprintf(" from %s to %s chain %v", r.Source, r.Target, r.Chain)
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
 // respond decides about a response of an agent to one of its tasks. It is passed on to the
 // source of the task, word for word. A response to a task that was not delegated counts as the
 // corresponding operation.
-func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
+func (t *decision) respond(r *delegation.Response) *wire.Error {
 	k := t.state.tasks.byID[r.ID]
 	if k == nil || k.view.AssignedTo != t.from.Name {
 		return &wire.Error{
@@ -20,7 +21,7 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 	}
 	d := k.delegation()
 	switch {
-	case k.view.State == wire.TaskCancelled && r.Status == wire.ResponseCancelled:
+	case k.view.State == wire.TaskCancelled && r.Status == delegation.Cancelled:
 		return nil // it confirms the cancellation
 	case k.view.State.Final():
 		return wrongState(k, "responded to")
@@ -31,7 +32,7 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is another run's of you now", k.label()),
 			Details: map[string]any{"taskId": r.ID, "reason": "other_run"},
 		}
-	case r.Status == wire.ResponseCancelled && k.work() != nil:
+	case r.Status == delegation.Cancelled && k.work() != nil:
 		return inItsSession(k, "cancelled")
 	}
 	t.responded = k
@@ -56,35 +57,35 @@ func (t *decision) respond(r *wire.TaskResponse) *wire.Error {
 
 // heedResponse applies a response to its task. again reports whether the task is retried, so
 // that the response need not be passed on.
-func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err *wire.Error) {
-	if r.Status == wire.ResponsePending {
+func (t *decision) heedResponse(k *task, r *delegation.Response) (again bool, err *wire.Error) {
+	if r.Status == delegation.Pending {
 		if k.view.State != wire.TaskAssigned {
 			return false, wrongState(k, "pending again")
 		}
 		return false, nil
 	}
-	if r.Status == wire.ResponseCancelled {
+	if r.Status == delegation.Cancelled {
 		t.giveUpItself(k, r)
 		return false, nil
 	}
 	if _, err := t.reportableTask(k.view.ID, meant[r.Status]); err != nil {
 		return false, err
 	}
-	if r.Status == wire.ResponseInputRequired {
+	if r.Status == delegation.InputRequired {
 		if err := t.tooMany(); err != nil {
 			return false, err
 		}
 	}
-	if r.Status == wire.ResponseFailed && t.retries(k, r.Fault) {
+	if r.Status == delegation.Failed && t.retries(k, r.Fault) {
 		return true, nil
 	}
 	t.begin(k)
 	switch r.Status {
-	case wire.ResponseCompleted:
+	case delegation.Completed:
 		t.complete(k, resultOf(r.Result), nil)
-	case wire.ResponseFailed:
+	case delegation.Failed:
 		t.fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
-	case wire.ResponseInputRequired:
+	case delegation.InputRequired:
 		t.fact("", k.view.ID, &taskHelp{
 			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(), Question: r.Question, Options: r.Options,
 		})
@@ -94,12 +95,12 @@ func (t *decision) heedResponse(k *task, r *wire.TaskResponse) (again bool, err 
 
 // meant maps the status of a response to the verb of a refusal.
 var meant = map[string]string{
-	wire.ResponseInProgress: "worked on", wire.ResponseCompleted: "completed", wire.ResponseFailed: "failed",
-	wire.ResponseInputRequired: "helped with",
+	delegation.InProgress: "worked on", delegation.Completed: "completed", delegation.Failed: "failed",
+	delegation.InputRequired: "helped with",
 }
 
 // giveUpItself cancels a task at the request of its agent.
-func (t *decision) giveUpItself(k *task, r *wire.TaskResponse) {
+func (t *decision) giveUpItself(k *task, r *delegation.Response) {
 	reason := "Cancelled by " + t.from.String()
 	if r.Question != "" { // the message of the response
 		reason = r.Question
@@ -119,7 +120,7 @@ func resultOf(document wire.Raw) *wire.Result {
 }
 
 // respondFor sends the final response of a delegated task in place of its agent.
-func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
+func (t *decision) respondFor(k *task, fault *delegation.Fault, result wire.Raw) {
 	if k.delegation() == nil || t.responded == k {
 		return
 	}
@@ -129,27 +130,27 @@ func (t *decision) respondFor(k *task, fault *wire.TaskFault, result wire.Raw) {
 }
 
 // speakFor sends a response to the source of a task in place of its agent.
-func (t *decision) speakFor(k *task, r *wire.TaskResponse) {
+func (t *decision) speakFor(k *task, r *delegation.Response) {
 	defer func(from Actor) { t.from = from }(t.from)
 	t.from = Actor{}
 	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: r.Status, Document: oneLine(wire.AppendTaskResponse(nil, r)), Own: true,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: r.Status, Document: oneLine(delegation.AppendResponse(nil, r)), Own: true,
 	})
 }
 
 // response returns the status of a task as a task response.
-func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
-	r := &wire.TaskResponse{ID: k.view.ID, Status: k.view.State.Response(), Metadata: k.metadata(), Result: result}
+func (s *State) response(k *task, result wire.Raw) *delegation.Response {
+	r := &delegation.Response{ID: k.view.ID, Status: k.view.State.Response(), Metadata: k.metadata(), Result: result}
 	switch r.Status {
-	case wire.ResponseCompleted:
+	case delegation.Completed:
 		if result == nil {
 			r.Result = k.view.Result
 		}
-	case wire.ResponseFailed:
-		r.Fault = &wire.TaskFault{Code: wire.FaultInternal, Message: k.view.Error}
-	case wire.ResponseCancelled:
+	case delegation.Failed:
+		r.Fault = &delegation.Fault{Code: delegation.FaultInternal, Message: k.view.Error}
+	case delegation.Cancelled:
 		r.Question = k.view.Reason // the message of a response
-	case wire.ResponseInputRequired:
+	case delegation.InputRequired:
 		if k.more == nil {
 			break
 		}
@@ -161,9 +162,9 @@ func (s *State) response(k *task, result wire.Raw) *wire.TaskResponse {
 }
 
 // metadata returns the metadata of a task response.
-func (k *task) metadata() wire.TaskMetadata {
+func (k *task) metadata() delegation.Metadata {
 	v := &k.view
-	m := wire.TaskMetadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
+	m := delegation.Metadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
 	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not reported its start
 		m.StartedAt = d.forwarded
 	}
@@ -182,7 +183,7 @@ func (k *task) metadata() wire.TaskMetadata {
 
 // answerOf returns an answer with the status of a task.
 func (s *State) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
-	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, s.response(k, result)))}
+	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, s.response(k, result)))}
 }
 
 // standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
@@ -244,7 +245,7 @@ func completeResponse(a *wire.TaskAnswer, pages []Page, record Archive) (*wire.T
 	if r.Result = v.Result; r.Fault != nil {
 		r.Fault.Message = v.Error
 	}
-	return &wire.TaskAnswer{Document: oneLine(wire.AppendTaskResponse(nil, r)), Trace: a.Trace}, nil
+	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, r)), Trace: a.Trace}, nil
 }
 
 // statusPatience is how long an agent has to answer a status request before its source gets the

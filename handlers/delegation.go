@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
-// A delegation holds the state of a delegated task: its source, its target, and the messages on
+// A delegatedWork holds the state of a delegated task: its source, its target, and the messages on
 // their way. It is kept as long as the task; the request itself is dropped when the task ends.
-type delegation struct {
+type delegatedWork struct {
 	task    *task
 	request wire.Raw // the request without its target; nil when the task has ended
 	target  string   // the named agent; "": any capable one
 	chain   []string // every agent that has had it, the source last
 	sum     uint64   // of the request
 
-	context wire.TaskContext // the context of the task
+	context delegation.Context // the context of the task
 
 	retries   int       // after failures
 	forwarded string    // when it was
@@ -37,24 +38,24 @@ type delegation struct {
 }
 
 // date implements byTime.
-func (d *delegation) date() (time.Time, int64) { return d.due, d.number }
+func (d *delegatedWork) date() (time.Time, int64) { return d.due, d.number }
 
 // delegations holds all delegations by what must happen next.
 type delegations struct {
-	due   timeOrder[*delegation]
+	due   timeOrder[*delegatedWork]
 	look  []*agent // agents that may have room for waiting tasks
 	fresh []reply  // that this turn has sent on their way
 }
 
 // A reply is a response that is sent to its source.
 type reply struct {
-	of   *delegation
+	of   *delegatedWork
 	said int64    // its record
 	line wire.Raw // nil: it is only in the record
 }
 
 // delegation returns the delegation of a task, or nil.
-func (k *task) delegation() *delegation {
+func (k *task) delegation() *delegatedWork {
 	if k.more == nil {
 		return nil
 	}
@@ -62,10 +63,10 @@ func (k *task) delegation() *delegation {
 }
 
 // waits reports whether a task waits to be forwarded to its agent.
-func (d *delegation) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
+func (d *delegatedWork) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
 
 // when sets the times at which a delegation is due. A zero time means never.
-func (s *State) when(d *delegation, next, asked time.Time) {
+func (s *State) when(d *delegatedWork, next, asked time.Time) {
 	s.delegations.due.drop(d)
 	d.next, d.asked, d.due = next, asked, next
 	if next.IsZero() || !asked.IsZero() && asked.Before(next) {
@@ -93,7 +94,7 @@ func (x *delegations) looked() {
 // handOn adds the delegation of a new task.
 func (s *State) handOn(k *task, f *taskCreated, seq int64) {
 	q := f.request
-	d := &delegation{
+	d := &delegatedWork{
 		task: k, request: f.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
 		sum: f.Delegated.Sum, number: seq, context: q.Context,
 	}
@@ -112,7 +113,7 @@ func (s *State) handsOn(k *task, by int) {
 }
 
 // directed records that a delegated task is assigned to an agent.
-func (s *State) directed(d *delegation, a *agent) {
+func (s *State) directed(d *delegatedWork, a *agent) {
 	direct(&d.task.view)
 	s.when(d, time.Time{}, d.asked)
 	s.recheckCapacity(a)
@@ -131,7 +132,7 @@ func direct(v *wire.Task) {
 
 // awaitEnd marks a delegated task as a part of its agent's own task. While that task waits, it
 // does not count against the capacity of its agent.
-func (s *State) awaitEnd(d *delegation, parent *task) {
+func (s *State) awaitEnd(d *delegatedWork, parent *task) {
 	if !parent.view.State.Final() && parent.view.AssignedTo == agentOf(d.task.view.SubmittedBy) && parent.view.AssignedTo != "" {
 		d.awaited = parent
 		m := parent.needsMore()
@@ -141,13 +142,13 @@ func (s *State) awaitEnd(d *delegation, parent *task) {
 }
 
 // closeDelegation drops the parts of a delegation that only an open task needs.
-func (s *State) closeDelegation(d *delegation) {
+func (s *State) closeDelegation(d *delegatedWork) {
 	d.request = nil
 	s.handsOn(d.task, -1)
 	s.when(d, time.Time{}, time.Time{})
 	if p := d.awaited; p != nil {
 		d.awaited = nil
-		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegation) bool { return o == d })
+		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegatedWork) bool { return o == d })
 		s.recheckCapacity(s.agents.byID[p.view.AssignedTo])
 	}
 }
@@ -165,7 +166,7 @@ func (k *task) detachParts() {
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
 // or when it has a run that reads.
-func (s *State) keepResponse(d *delegation, line wire.Raw) {
+func (s *State) keepResponse(d *delegatedWork, line wire.Raw) {
 	a := s.sourceAgent(d)
 	if a == nil {
 		return
@@ -181,7 +182,7 @@ func (s *State) keepResponse(d *delegation, line wire.Raw) {
 
 // sourceAgent returns the agent that receives the responses of a task. It returns nil if they
 // are not sent but fetched.
-func (s *State) sourceAgent(d *delegation) *agent {
+func (s *State) sourceAgent(d *delegatedWork) *agent {
 	a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.Deaf {
 		return nil
@@ -191,7 +192,7 @@ func (s *State) sourceAgent(d *delegation) *agent {
 
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
-func (s *State) bringTo(a *agent, d *delegation, line wire.Raw) {
+func (s *State) bringTo(a *agent, d *delegatedWork, line wire.Raw) {
 	d.sent, d.given = a.run, time.Time{}
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
@@ -201,7 +202,7 @@ func (s *State) sendKeptResponses(a *agent) {
 	if !a.listens() {
 		return
 	}
-	slices.SortFunc(a.owed, func(d, o *delegation) int { return cmp.Compare(d.latest, o.latest) })
+	slices.SortFunc(a.owed, func(d, o *delegatedWork) int { return cmp.Compare(d.latest, o.latest) })
 	for _, d := range a.owed {
 		if d.sent != a.run {
 			s.bringTo(a, d, nil)
@@ -224,12 +225,12 @@ func (s *State) settleGiven(agent string, at time.Time) {
 }
 
 // dropKeptResponse records that the source needs no response any more.
-func (s *State) dropKeptResponse(d *delegation) {
+func (s *State) dropKeptResponse(d *delegatedWork) {
 	if !d.owed {
 		return
 	}
 	d.owed, d.sent, d.given = false, "", time.Time{}
 	if a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
-		a.owed = slices.DeleteFunc(a.owed, func(o *delegation) bool { return o == d })
+		a.owed = slices.DeleteFunc(a.owed, func(o *delegatedWork) bool { return o == d })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -119,7 +120,7 @@ func (w *world) utter(m *inhabitant, from Actor, line string) {
 // lookAtAnswer checks that a refused request makes no task, and that a repeated one has no
 // second effect.
 func (w *world) lookAtAnswer(r *wire.Request, out Outcome) {
-	q, ok := r.Body.(*wire.TaskRequest)
+	q, ok := r.Body.(*delegation.Request)
 	if !ok {
 		return
 	}

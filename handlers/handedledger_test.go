@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -16,7 +17,7 @@ type handover struct {
 	source   string // as in the log
 	target   string // the named agent, or ""
 	chain    []string
-	trace    wire.TaskTrace
+	trace    delegation.Trace
 	within   string // the task that it is part of
 
 	state   wire.TaskState
@@ -50,18 +51,18 @@ type handovers struct {
 	byID    map[string]*handover
 	order   []*handover
 	open    []*handover
-	owing   []*handover                  // their sources await the latest response; some have it
-	parts   map[string][]*handover       // by the task that waits for them
-	asked   map[string]*wire.TaskRequest // the latest accepted requests, by id
-	words   map[int64]wire.Record        // answers are completed from these
-	lines   []Letter                     // on their way
-	written Letter                       // the latest of them with a known outcome
+	owing   []*handover                    // their sources await the latest response; some have it
+	parts   map[string][]*handover         // by the task that waits for them
+	asked   map[string]*delegation.Request // the latest accepted requests, by id
+	words   map[int64]wire.Record          // answers are completed from these
+	lines   []Letter                       // on their way
+	written Letter                         // the latest of them with a known outcome
 	turn    handoverTurn
 }
 
 func newHandovers(w *world) *handovers {
 	return &handovers{
-		w: w, byID: make(map[string]*handover), parts: make(map[string][]*handover), asked: make(map[string]*wire.TaskRequest),
+		w: w, byID: make(map[string]*handover), parts: make(map[string][]*handover), asked: make(map[string]*delegation.Request),
 		words: make(map[int64]wire.Record),
 	}
 }
@@ -149,7 +150,7 @@ func (x *handovers) hear(r *wire.Record) bool {
 	case *taskActed:
 		elsewhere := x.w.state.agents.byID[f.Agent]
 		x.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
-		if f.Act == wire.ActUpdate {
+		if f.Act == delegation.ActUpdate {
 			e.inputs = append(e.inputs, &input{seq: r.Seq})
 		}
 		x.turn.acts = append(x.turn.acts, act{e, f, r.Seq})
@@ -312,7 +313,7 @@ func (x *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record)
 }
 
 func isFinal(status string) bool {
-	return status == wire.ResponseCompleted || status == wire.ResponseFailed || status == wire.ResponseCancelled
+	return status == delegation.Completed || status == delegation.Failed || status == delegation.Cancelled
 }
 
 // hearMove follows the state of a handover.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // lineOf returns the line of a letter.
@@ -35,14 +36,14 @@ func (x *handovers) hearLine(in *Input, l *Letter) {
 	x.w.must(e != nil, "%+v is about nothing", l)
 	x.lines = append(x.lines, *l)
 	acts := slices.IndexFunc(x.turn.acts, func(o act) bool {
-		return o.of == e && (o.seq == l.Said || l.Said == 0 && o.fact != nil && o.fact.Act == wire.ActStatus)
+		return o.of == e && (o.seq == l.Said || l.Said == 0 && o.fact != nil && o.fact.Act == delegation.ActStatus)
 	})
 	switch {
 	case l.Said != 0 && l.Said == e.latest:
 		x.w.must(l.To.Name == agentOf(e.source) && e.owed, "%+v is told to %v", e, l.To)
 		e.sent, e.given = l.To.Run, time.Time{}
 		x.w.saw["handed on: a response"]++
-	case acts >= 0 && isAct(l, wire.ActUpdate):
+	case acts >= 0 && isAct(l, delegation.ActUpdate):
 		x.w.must(l.To.Name == e.holder && l.To.Run == e.out, "what is said of %+v is told to %v", e, l.To)
 		for _, i := range e.inputs {
 			if i.seq == l.Said {
@@ -61,14 +62,14 @@ func (x *handovers) hearLine(in *Input, l *Letter) {
 // hearPassing checks a letter to an agent that needs no receipt: a request for the status of its
 // task, or to cancel it.
 func (x *handovers) hearPassing(l *Letter) bool {
-	if l.Kept != 0 || !isAct(l, wire.ActStatus, wire.ActCancel) {
+	if l.Kept != 0 || !isAct(l, delegation.ActStatus, delegation.ActCancel) {
 		return false
 	}
 	said, err := wire.ReadTaskAct(l.Line, deepest)
 	x.w.must(err == nil, "%s: %v", l.Line, err)
 	e, v := x.byID[said.ID], x.w.bus.lives[l.To.Name]
 	x.w.must(e != nil && l.To.Name == e.holder && l.To.Run == e.out && v != nil && v.runs && v.run == l.To.Run, "%s of %+v is told to %v", l.Line, e, l.To)
-	if said.Type == wire.ActCancel {
+	if said.Type == delegation.ActCancel {
 		x.w.must(e.state.Final(), "%s of %+v", l.Line, e)
 		return true
 	}
@@ -132,7 +133,7 @@ func (x *handovers) carry() {
 	for _, m := range x.w.members {
 		if m.ID == x.lines[i].To.Name && m.run == to && m.up && !m.far {
 			odds := 30
-			if isAct(&x.lines[i], wire.ActUpdate) {
+			if isAct(&x.lines[i], delegation.ActUpdate) {
 				odds = 5
 			}
 			if x.w.chance.IntN(odds) == 0 {
@@ -170,4 +171,4 @@ func (x *handovers) write(i int, lost bool) {
 	x.w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Said: l.Said, Lost: lost})
 }
 
-func isRequest(l *Letter) bool { return !isAct(l, wire.ActUpdate) }
+func isRequest(l *Letter) bool { return !isAct(l, delegation.ActUpdate) }

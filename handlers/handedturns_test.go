@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // The checks of delegated tasks at the end of a turn.
@@ -12,9 +13,9 @@ import (
 type handoverTurn struct {
 	told     *wire.Delivered // the input, if it is one
 	created  []*handover
-	requests []*wire.TaskRequest // of created
-	forwards []*handover         // each must have a letter
-	acts     []act               // these too, if their agents can be told
+	requests []*delegation.Request // of created
+	forwards []*handover           // each must have a letter
+	acts     []act                 // these too, if their agents can be told
 	finals   []*handover
 	ended    []*handover
 	vain     []*handover // parts of tasks that ended without success
@@ -61,8 +62,8 @@ func (x *handovers) lookAtTurn(in *Input) {
 
 // lookAtCreated checks that a delegated task names the task that it is part of, and inherits the
 // context of that task.
-func (x *handovers) lookAtCreated(in *Input, e *handover, q *wire.TaskRequest) {
-	said := in.Message.(*wire.Request).Body.(*wire.TaskRequest)
+func (x *handovers) lookAtCreated(in *Input, e *handover, q *delegation.Request) {
+	said := in.Message.(*wire.Request).Body.(*delegation.Request)
 	x.asked[e.id] = said
 	source := q.Routing.Source
 	x.w.must(q.ID == said.ID && q.Type == said.Type && string(q.Payload) == string(said.Payload) && q.Context.Priority == said.Context.Priority,

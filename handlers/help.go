@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -99,7 +100,7 @@ func (t *decision) helped(id, answer string) {
 	}
 	t.start(k, nil)
 	if a := t.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
-		t.act(k, &taskActed{Act: wire.ActUpdate, Input: wire.Quote(answer)})
+		t.act(k, &taskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
 		return
 	}
 	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)

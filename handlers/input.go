@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // An Input is one message to decide about.
@@ -95,7 +96,7 @@ type Letter struct {
 	Kept    int64        // instead of a Line: the record that holds it; see LineOf
 	After   int64        // of a session message: the previous one that is on its way
 
-	Metadata *wire.TaskMetadata // of the task, for the members that the line lacks
+	Metadata *delegation.Metadata // of the task, for the members that the line lacks
 }
 
 // Rules holds the settings from the configuration.

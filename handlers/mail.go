@@ -228,7 +228,7 @@ func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string)
 	} else if m.ReplyTo != 0 {
 		t.pages = append(t.pages, Page{Reply: true})
 	}
-	if m.Topic == wire.TopicTaskFailed && m.ReplyTo != 0 && wire.MemberOf(m.Payload, "error_code") == nil {
+	if m.Topic == wire.TopicTaskFailed && m.ReplyTo != 0 && object.MemberOf(m.Payload, "error_code") == nil {
 		warnings = append(warnings, "its payload has no error_code")
 	}
 	if !t.state.rules.knows(m.Topic) {

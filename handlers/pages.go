@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // heavy is the size above which the texts of a task, or of its end, are kept only in the log, in
@@ -29,8 +30,8 @@ type Page struct {
 
 	Session *SessionPage // the log of a session
 
-	Response int64             // record of a task response
-	Metadata wire.TaskMetadata // of the task: fills in members that the response lacks
+	Response int64               // record of a task response
+	Metadata delegation.Metadata // of the task: fills in members that the response lacks
 }
 
 // A PageInput is a contract to read from the record of a task's end.
@@ -67,7 +68,7 @@ func (k *task) shrink() {
 	if k.more != nil {
 		k.more.wants, k.more.history = nil, nil
 		if d := k.delegation(); d != nil {
-			d.chain, d.context = nil, wire.TaskContext{ConversationID: d.context.ConversationID}
+			d.chain, d.context = nil, delegation.Context{ConversationID: d.context.ConversationID}
 		}
 	}
 }

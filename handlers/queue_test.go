@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // TestGivenInOrder compares assignments and their order with a plain form of the rules. Of all
@@ -65,7 +66,7 @@ func stir(p *player, chance *rand.Rand) (given []string) {
 	}
 	for _, r := range out.Records {
 		if r.Kind == wire.EventTaskAssigned {
-			name, _ := wire.TextOf(r.Payload, "agent")
+			name, _ := object.TextOf(r.Payload, "agent")
 			given = append(given, r.Correlation+" "+agentPrefix+name)
 		}
 	}

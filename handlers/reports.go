@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // report handles an event of an agent. An event has no answer; the returned error is for the
@@ -12,7 +13,7 @@ func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 		return t.progress(body)
 	case *wire.Trouble:
 		return t.trouble(body)
-	case *wire.TaskResponse:
+	case *delegation.Response:
 		return t.respond(body)
 	case *wire.OpenQuestion:
 		if err := t.tooMany(); err != nil {

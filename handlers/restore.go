@@ -122,8 +122,8 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	}
 }
 
-func (kept *snapshotHandedOn) restore(k *task) *delegation {
-	d := &delegation{
+func (kept *snapshotHandedOn) restore(k *task) *delegatedWork {
+	d := &delegatedWork{
 		task: k, request: kept.Request, target: kept.Target, chain: kept.Chain, sum: kept.Sum, number: kept.Number,
 		retries: kept.Retries, forwarded: kept.Forwarded, out: kept.Out, said: kept.Said, latest: kept.Latest, owed: kept.Owed, sent: kept.Sent, returned: kept.Returned,
 		context: kept.Context,

@@ -221,7 +221,7 @@ func (s *State) server(a *agent) *wire.Server {
 	if a.said != nil {
 		v.Capabilities = a.said.Document
 	}
-	if repos := wire.MemberOf(v.Capabilities, "repos"); repos != nil {
+	if repos := object.MemberOf(v.Capabilities, "repos"); repos != nil {
 		v.Repos = repos
 	}
 	if m := a.remote; m != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -172,9 +173,9 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 // in its payload, or by the message that it answers. It returns nil if that does not identify
 // one.
 func (t *decision) belongsTo(m *session.Message, open []*sessionState) *sessionState {
-	payload := wire.MemberOf(m.Document, "payload")
+	payload := object.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
-		id, _ := wire.TextOf(payload, key)
+		id, _ := object.TextOf(payload, key)
 		if k := t.state.tasks.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
 			return k.work().of
 		}
@@ -182,7 +183,7 @@ func (t *decision) belongsTo(m *session.Message, open []*sessionState) *sessionS
 			return open[i]
 		}
 	}
-	review, _ := wire.TextOf(payload, "review_id")
+	review, _ := object.TextOf(payload, "review_id")
 	var found []*sessionState
 	for _, s := range open {
 		answers := func(w *work) bool {

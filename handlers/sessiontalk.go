@@ -42,7 +42,7 @@ func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Erro
 		t.hushed = x.to.AgentID // this message notifies it
 		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
 			t.sayFor(w, x.from, to, func(h session.Head) *session.Message {
-				return h.Abort(wire.MemberOf(x.Document, "payload"), a)
+				return h.Abort(object.MemberOf(x.Document, "payload"), a)
 			})
 			t.hushed = w.developer
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -110,7 +111,7 @@ func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []w
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
-		Priority: wire.Raw(wire.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
+		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
 		SessionID: x.of.spec.ID, Parent: t.parentOf(x.from.AgentID), Patient: true,
 	}
 	t.traced(created, nil)

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -135,7 +136,7 @@ type snapshotTask struct {
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
 
-	Trace  *wire.TaskTrace   `json:"trace,omitzero"`
+	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
 }
 
@@ -159,7 +160,7 @@ type snapshotHandedOn struct {
 	Asked     string   `json:"asked,omitzero"`
 	Awaited   string   `json:"awaited,omitzero"`
 
-	Context wire.TaskContext `json:"context"`
+	Context delegation.Context `json:"context"`
 }
 
 type snapshotDelivery struct {
@@ -252,7 +253,7 @@ func (k *task) snapshot() snapshotTask {
 	return kept
 }
 
-func (d *delegation) snapshot() *snapshotHandedOn {
+func (d *delegatedWork) snapshot() *snapshotHandedOn {
 	if d == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -42,9 +43,9 @@ type taskExtra struct {
 	history   []string           // how each of its agents ended
 	work      *work              // its work in a session
 
-	trace      *wire.TaskTrace // its position in a trace, if known
-	delegation *delegation     // how it was delegated
-	handedOn   []*delegation   // its delegated parts that its agent waits for
+	trace      *delegation.Trace // its position in a trace, if known
+	delegation *delegatedWork    // how it was delegated
+	handedOn   []*delegatedWork  // its delegated parts that its agent waits for
 }
 
 // needsMore returns the taskExtra of a task, and creates it if needed.

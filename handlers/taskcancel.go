@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/session"
 )
 
@@ -71,7 +72,7 @@ func (t *decision) recall(k *task, holder, run, reason string) {
 	}
 	if d := k.delegation(); d != nil {
 		if a := t.state.agents.byID[holder]; d.out == a.run && a.reachable() {
-			cancel := &taskActed{ID: k.view.ID, Act: wire.ActCancel, Reason: reason}
+			cancel := &taskActed{ID: k.view.ID, Act: delegation.ActCancel, Reason: reason}
 			t.out.Letters = append(t.out.Letters, Letter{To: Actor{Kind: Agent, Name: holder, Run: a.run}, Line: cancel.line()})
 		}
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -30,12 +31,12 @@ type taskCreated struct {
 	Request              *requestKey       `json:"request,omitzero"`
 
 	// The position of the task in a trace: the given one, and the ids of the span above it.
-	Observability *wire.TaskTrace `json:"observability,omitzero"`
-	TraceID       string          `json:"trace_id,omitzero"`
-	SpanID        string          `json:"span_id,omitzero"`
-	Delegated     *delegated      `json:"delegated,omitzero"` // has its own payload and trace
+	Observability *delegation.Trace `json:"observability,omitzero"`
+	TraceID       string            `json:"trace_id,omitzero"`
+	SpanID        string            `json:"span_id,omitzero"`
+	Delegated     *delegated        `json:"delegated,omitzero"` // has its own payload and trace
 
-	request *wire.TaskRequest // the decoded request of a delegated task, or nil
+	request *delegation.Request // the decoded request of a delegated task, or nil
 }
 
 func (*taskCreated) kind() string { return wire.EventTaskCreated }
@@ -80,7 +81,7 @@ func (k *task) follow(f *taskCreated) {
 		said = &f.request.Observability
 	}
 	if said != nil {
-		k.needsMore().trace = &wire.TaskTrace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+		k.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
@@ -113,7 +114,7 @@ func (f *taskCreated) details() *wire.Details {
 		Observability: f.Observability,
 	}
 	if q := f.request; q != nil {
-		if q.Context != (wire.TaskContext{}) {
+		if q.Context != (delegation.Context{}) {
 			d.Context = &q.Context
 		}
 		d.Routing, d.Observability = &q.Routing, &q.Observability

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -259,7 +260,7 @@ func (t *decision) held(id, verb string) (*task, *wire.Error) {
 }
 
 // succeeded is the default result of a completed task.
-var succeeded = wire.Result{Document: wire.Succeeded}
+var succeeded = wire.Result{Document: delegation.Succeeded}
 
 func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
 	k, err := t.reportableTask(r.TaskID, "completed")
@@ -306,8 +307,8 @@ func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 // A failure describes how a task fails.
 type failure struct {
 	why, stack string
-	fault      *wire.TaskFault // for its source, if it was delegated; nil: an internal error with why
-	mark       *requestKey     // of the request that fails it
+	fault      *delegation.Fault // for its source, if it was delegated; nil: an internal error with why
+	mark       *requestKey       // of the request that fails it
 }
 
 // fail ends a task as failed, notifies its submitter and its agents, and cancels its parts.
@@ -320,7 +321,7 @@ func (t *decision) fail(k *task, f failure) {
 	})
 	t.tellEnd(k, session.OutcomeFailed, f.why)
 	if f.fault == nil {
-		f.fault = &wire.TaskFault{Code: wire.FaultInternal, Message: f.why}
+		f.fault = &delegation.Fault{Code: delegation.FaultInternal, Message: f.why}
 	}
 	t.respondFor(k, f.fault, nil)
 	t.cancelParts(parts)

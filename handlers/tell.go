@@ -41,7 +41,7 @@ func About(r *wire.Record) string {
 		return name
 	}
 	if r.Kind == wire.EventTaskAssigned {
-		name, _ := wire.TextOf(r.Payload, "agent")
+		name, _ := object.TextOf(r.Payload, "agent")
 		return name
 	}
 	return agentOf(r.To)

@@ -1,6 +1,9 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+)
 
 // The events of facts about delegated tasks.
 
@@ -40,7 +43,7 @@ func (f *taskUnanswered) tell(e *wire.Event) {
 func (f *taskActed) tell(e *wire.Event) {
 	e.Task, e.Agent = f.ID, f.Agent
 	switch f.Act {
-	case wire.ActStatus:
+	case delegation.ActStatus:
 		e.Text = f.Agent + " is asked how " + label(f.ID, f.Name) + " stands"
 	default:
 		e.Text = f.Agent + " is given input to " + label(f.ID, f.Name)

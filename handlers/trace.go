@@ -1,9 +1,12 @@
 package handlers
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+)
 
 // trace returns the position of a task in a trace, or nil if it is unknown.
-func (k *task) trace() *wire.TaskTrace {
+func (k *task) trace() *delegation.Trace {
 	if k.more == nil {
 		return nil
 	}
@@ -13,7 +16,7 @@ func (k *task) trace() *wire.TaskTrace {
 // traceBelow returns the trace of a new task. If that is the trace of the parent task, missing
 // members come from there. above is the given span, or "" if that is the span of the parent
 // itself.
-func (t *decision) traceBelow(parent *task, said wire.TaskTrace) (carried wire.TaskTrace, above string) {
+func (t *decision) traceBelow(parent *task, said delegation.Trace) (carried delegation.Trace, above string) {
 	carried = said
 	if parent == nil || parent.trace() == nil {
 		return carried, carried.SpanID
@@ -53,13 +56,13 @@ func (t *decision) traceIDOf(parent *task, id string) string {
 
 // traced sets the position of a new task in a trace. It does nothing if neither the request nor
 // the parent has one.
-func (t *decision) traced(f *taskCreated, said *wire.TaskTrace) {
+func (t *decision) traced(f *taskCreated, said *delegation.Trace) {
 	parent := t.state.tasks.byID[f.Parent]
 	if said == nil && (parent == nil || parent.trace() == nil) {
 		return
 	}
 	if said == nil {
-		said = new(wire.TaskTrace)
+		said = new(delegation.Trace)
 	}
 	carried, above := t.traceBelow(parent, *said)
 	f.Observability, f.TraceID, f.SpanID = &carried, carried.TraceID, above

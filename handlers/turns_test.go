@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // The checks of the records of one turn.
@@ -255,6 +256,6 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 
 // assignee returns the agent in a task.assigned record.
 func assignee(r *wire.Record) string {
-	name, _ := wire.TextOf(r.Payload, "agent")
+	name, _ := object.TextOf(r.Payload, "agent")
 	return name
 }

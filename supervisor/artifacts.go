@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // artifacts stores content that is too large for the record. Content of more than detachAbove
@@ -63,7 +64,7 @@ const unfinished = "new-*"
 
 // detach moves the large content of a response into files. It runs on the goroutine of the
 // agent that responds, because it waits for the disk. A nil artifacts changes nothing.
-func (a *artifacts) detach(r *wire.TaskResponse) *wire.Error {
+func (a *artifacts) detach(r *delegation.Response) *wire.Error {
 	if a == nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (a *artifacts) attach(document wire.Raw) wire.Raw {
 	if a != nil {
 		load = a.load
 	}
-	whole, err := wire.Attach(document, load)
+	whole, err := delegation.Attach(document, load)
 	if err != nil && a != nil {
 		a.alarm.raise("an artifact cannot be read: who gets it gets what refers to it", "error", err)
 	}
@@ -106,12 +107,12 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 	if err := a.sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err
 	}
-	return wire.ArtifactRef(hash), nil
+	return delegation.ArtifactRef(hash), nil
 }
 
 // load returns the content of a reference. It returns an error if the file has other content.
 func (a *artifacts) load(ref string) (content string, err error) {
-	hash, ok := wire.ArtifactHash(ref)
+	hash, ok := delegation.ArtifactHash(ref)
 	if !ok {
 		return "", fmt.Errorf("%.80q refers to nothing here", ref)
 	}

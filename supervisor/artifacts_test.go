@@ -18,6 +18,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // large returns content that is too large for a response.
@@ -65,7 +66,7 @@ func TestArtifactsAreKept(t *testing.T) {
 				ref, err := a.keep(fmt.Sprint("content ", n))
 				mu.Lock()
 				defer mu.Unlock()
-				refs[ref] = err == nil && wire.IsArtifactRef(ref)
+				refs[ref] = err == nil && delegation.IsArtifactRef(ref)
 			})
 		}
 	}
@@ -75,7 +76,7 @@ func TestArtifactsAreKept(t *testing.T) {
 		require.True(t, fine)
 		content, err := a.load(ref)
 		require.NoError(t, err)
-		require.Equal(t, ref, wire.ArtifactRef(hashOf([]byte(content))))
+		require.Equal(t, ref, delegation.ArtifactRef(hashOf([]byte(content))))
 	}
 	files := keptFiles(t, dir)
 	require.Len(t, files, 5, "nothing is left over")
@@ -229,7 +230,7 @@ func TestLargeArtifacts(t *testing.T) {
 		}
 		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task-response", []byte(`{"taskId":"a"}`))
 		require.NoError(t, err)
-		require.False(t, wire.HasArtifactRefs(answer.(*wire.TaskAnswer).Document))
+		require.False(t, delegation.HasArtifactRefs(answer.(*wire.TaskAnswer).Document))
 		require.Contains(t, string(answer.(*wire.TaskAnswer).Document), large(`\u0041 \"line\"\n`))
 		boss.says(request("1", "get-task-response", `{"taskId":"a"}`), request("2", "get-task-response", `{"taskId":"b"}`))
 		told := boss.lines()[2:]
@@ -253,7 +254,7 @@ func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
 		require.Len(t, boss.lines(), 1)
 		facts := p.dispatcher.record.(*ledger).facts(t)
 		responded := slices.IndexFunc(facts, func(r wire.Record) bool { return r.Kind == wire.EventTaskResponded })
-		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &wire.TaskTrace{TraceID: "trace-1"}}
+		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &delegation.Trace{TraceID: "trace-1"}}
 		l := handlers.Letter{Payload: part, Pages: []handlers.Page{{Task: "a", Response: facts[responded].Seq}}}
 		require.Nil(t, p.dispatcher.complete(&l))
 		whole := l.Payload.(*wire.TaskAnswer)

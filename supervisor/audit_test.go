@@ -18,6 +18,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // trail reads the audit of a state directory.
@@ -49,8 +50,8 @@ func TestAuditLines(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 999e6, time.FixedZone("", 3600))
 	agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
 	evil := "\x1b[2J\"\\\n\u2028<&>"
-	a.note(at, agent, "request:query-agents", wire.Quote(evil), nil)
-	a.note(at, agent, "event:question", wire.Quote("2"), &wire.Error{Code: wire.CodeDenied, Message: evil})
+	a.note(at, agent, "request:query-agents", object.Quote(evil), nil)
+	a.note(at, agent, "event:question", object.Quote("2"), &wire.Error{Code: wire.CodeDenied, Message: evil})
 	a.note(at, agent, "request:"+evil, []byte(`12345678901234567890`), &wire.Error{Code: wire.CodeUnknownType, Message: "no"})
 	a.note(at, handlers.Actor{Kind: handlers.Operator}, "request:x", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"})
 	a.close()
@@ -82,13 +83,13 @@ func TestAuditIsWrittenSoon(t *testing.T) {
 	for life := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAudit(dir, hclog.NewNullLogger())
-			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("1"), nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("1"), nil)
 			synctest.Wait()
 			require.Len(t, trail(t, dir), 2*life)
 			<-time.After(auditPause)
 			synctest.Wait()
 			require.Len(t, trail(t, dir), 2*life+1)
-			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("2"), nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("2"), nil)
 			a.close()
 			require.Len(t, trail(t, dir), 2*life+2)
 		})
@@ -106,7 +107,7 @@ func TestAuditOfMany(t *testing.T) {
 	for part := range 4 {
 		go func() {
 			for n := range many / 4 {
-				a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote(fmt.Sprint(part, " ", n)), nil)
+				a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote(fmt.Sprint(part, " ", n)), nil)
 			}
 			done <- struct{}{}
 		}()
@@ -134,12 +135,12 @@ func TestAuditOnAFullDisk(t *testing.T) {
 		var said strings.Builder
 		a := newAudit(dir, hclog.New(&hclog.LoggerOptions{Output: &said}))
 		for n := range 3 {
-			a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote(fmt.Sprint(n)), nil)
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote(fmt.Sprint(n)), nil)
 			<-time.After(time.Second)
 		}
 		require.NoError(t, os.Remove(filepath.Join(dir, "audit")))
 		<-time.After(output.RetryAfter)
-		a.note(time.Now(), handlers.Actor{}, "request:x", wire.Quote("3"), nil)
+		a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("3"), nil)
 		a.close()
 		got := trail(t, dir)
 		require.Len(t, got, 2)

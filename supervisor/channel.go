@@ -10,6 +10,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 )
@@ -155,7 +156,7 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 // answered with a refusal, because its requester waits for it.
 func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
-	response, responds := r.Body.(*wire.TaskResponse)
+	response, responds := r.Body.(*delegation.Response)
 	switch {
 	case err != nil:
 	case responds:
@@ -166,7 +167,7 @@ func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 		r.Body, err = c.payloads.Report(r.Name, r.Payload)
 	}
 	if err != nil {
-		c.refuse(responds, wire.DialectTaskAct, wire.Quote(r.ID), calledIn(r).String(), err, now)
+		c.refuse(responds, wire.DialectTaskAct, object.Quote(r.ID), calledIn(r).String(), err, now)
 		return responds || err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
@@ -288,7 +289,7 @@ func (c *channel) note() {
 		if !ok {
 			continue
 		}
-		what, id := calledIn(r), wire.Quote(r.ID)
+		what, id := calledIn(r), object.Quote(r.ID)
 		c.dispatcher.audit.note(in.At, c.actor, what.String(), id, err)
 		switch {
 		case what.class != classTask:

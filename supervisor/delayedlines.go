@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // The postman delivers lines that cannot be passed on unchanged.
@@ -17,7 +18,7 @@ func isLine(l *handlers.Letter) bool { return l.Line != nil || l.Kept != 0 }
 // isElsewhere reports whether a line, or part of it, must first be read from the record or from
 // a file. Session messages are passed on as they came, even with artifact references.
 func isElsewhere(l *handlers.Letter) bool {
-	return l.Kept != 0 || l.Task != "" && wire.HasArtifactRefs(l.Line)
+	return l.Kept != 0 || l.Task != "" && delegation.HasArtifactRefs(l.Line)
 }
 
 // appendReceipt appends the receipt of a line if the line needs one.
@@ -183,7 +184,7 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	if l.Metadata != nil {
 		line = l.Metadata.FillIn(line)
 	}
-	if wire.HasArtifactRefs(line) {
+	if delegation.HasArtifactRefs(line) {
 		line = d.artifacts.attach(line)
 	}
 	return line, nil

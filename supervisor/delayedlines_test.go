@@ -13,6 +13,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // busy blocks the writer of delayed lines until release is called.
@@ -140,7 +141,7 @@ func TestReceiptsOfLines(t *testing.T) {
 			{Agent: "a", Run: "run", Task: "t"}, {Agent: "a", Run: "run", Task: "t", Said: 7}, {Agent: "a", Run: "run", Said: 8},
 		}, all)
 		mu.Unlock()
-		said := handlers.Letter{To: to, Said: 1, Line: wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + wire.ArtifactRef(hashOf(nil)) + `"}]}`)}
+		said := handlers.Letter{To: to, Said: 1, Line: wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + delegation.ArtifactRef(hashOf(nil)) + `"}]}`)}
 		require.False(t, isElsewhere(&said), "what is said in a session is passed on as it came")
 		said.Task = "t"
 		require.True(t, isElsewhere(&said))

@@ -17,6 +17,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // recipients holds the destinations of letters: the mailboxes of agents, and callers that wait
@@ -274,7 +275,7 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 // isPart reports whether part of an answer must be read from the record or from files.
 func (d *dispatcher) isPart(l *handlers.Letter) bool {
 	answer, ok := l.Payload.(*wire.TaskAnswer)
-	return l.Pages != nil && d.record != nil || ok && wire.HasArtifactRefs(answer.Document)
+	return l.Pages != nil && d.record != nil || ok && delegation.HasArtifactRefs(answer.Document)
 }
 
 // complete fills in the part of an answer that is in the record or in files.
@@ -286,7 +287,7 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 		}
 		l.Payload = whole
 	}
-	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && wire.HasArtifactRefs(answer.Document) {
+	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && delegation.HasArtifactRefs(answer.Document) {
 		whole := *answer // the original may be kept elsewhere
 		whole.Document = d.artifacts.attach(answer.Document)
 		l.Payload = &whole

@@ -103,7 +103,7 @@ func asking(operation string) *wire.Request {
 
 // Refuse records a refusal before a decision in the audit, and returns it.
 func (s *Supervisor) Refuse(from handlers.Actor, operation string, err *wire.Error) *wire.Error {
-	s.dispatcher.refused(time.Now(), from, "request:"+operation, wire.Quote(uuid.NewString()), err)
+	s.dispatcher.refused(time.Now(), from, "request:"+operation, object.Quote(uuid.NewString()), err)
 	return err
 }
 

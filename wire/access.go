@@ -87,7 +87,7 @@ type IssueToken struct {
 }
 
 func (t *IssueToken) fields(f *fields) {
-	f.oneOf(&t.Role, "role", "What the person may do: everything (admin and operator; operator when it is missing), or only look (viewer).", PersonRoles...)
+	f.oneOf(&t.Role, "role", "What the person may do. admin and operator may do everything; viewer may only read. The default is operator.", PersonRoles...)
 	f.milliseconds(&t.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year. The default is eight hours for a person, and no limit for an actor.", 1)
 	const person = `"pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^ \u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"`
 	if f.describe("sub", "The person that the token is for.", schemaText+", "+person, false) {

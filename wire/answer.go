@@ -17,7 +17,7 @@ type Envelope struct {
 // object, or the refusal if it is not nil.
 func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *Error) []byte {
 	if refusal != nil {
-		return e.AppendRefusal(b, Quote(request), refusal)
+		return e.AppendRefusal(b, object.Quote(request), refusal)
 	}
 	from := len(b)
 	b = append(b, `{"type":"response:success","id":"`...)
@@ -28,7 +28,7 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	b = append(b, `,"payload":`...)
 	b, err := appendPayload(b, payload)
 	if err != nil {
-		return e.AppendRefusal(b[:from], Quote(request), unspeakable)
+		return e.AppendRefusal(b[:from], object.Quote(request), unspeakable)
 	}
 	return append(b, '}', '\n')
 }
@@ -59,26 +59,11 @@ func appendError(b []byte, refusal *Error) []byte {
 	b = append(b, code...)
 	b = append(b, '"')
 	b = object.AppendMember(b, "message", refusal.Message)
-	details, err := object.Encode(detailsWith(refusal, reason))
+	details, err := object.Encode(object.DetailsWith(refusal, reason))
 	if err == nil {
 		b = object.AppendRaw(b, "details", details)
 	}
 	return append(b, '}')
-}
-
-// detailsWith returns one object with the details, the reason and the hint.
-func detailsWith(e *Error, reason string) map[string]any {
-	all := make(map[string]any, len(e.Details)+2)
-	if reason != "" {
-		all["reason"] = reason
-	}
-	if e.Hint != "" {
-		all["hint"] = e.Hint
-	}
-	for key, value := range e.Details { // a reason in the details replaces the general one
-		all[key] = value
-	}
-	return all
 }
 
 // AppendNotice appends a notification as one line.
@@ -144,6 +129,3 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 	text, err := object.Encode(payload)
 	return append(b, text...), err
 }
-
-// Quote returns a text as a JSON string.
-func Quote(text string) []byte { return object.AppendText(nil, text) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -50,9 +51,9 @@ var (
 		StructuredSpec: Raw(`{"a":1.0}`), Requirements: Raw(`{}`), TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 		ParentTaskID: "t9", Plan: Raw(`"plan"`), PlanFeedback: "f",
 		Help:          &Help{QuestionID: "q1", Question: "?", Context: Raw(`[1]`), Answer: "a", AnsweredAt: object.Timestamp(noon.At)},
-		Context:       &TaskContext{ConversationID: "c", ParentTaskID: "t9", User: "ada", Timestamp: "2026-11-20", Priority: PriorityUrgent},
-		Routing:       &TaskRouting{Source: "planner", Target: "coder", Chain: []string{"planner"}},
-		Observability: &TaskTrace{TraceID: "t", SpanID: "s", Baggage: Raw(`{"n":1.0}`)},
+		Context:       &delegation.Context{ConversationID: "c", ParentTaskID: "t9", User: "ada", Timestamp: "2026-11-20", Priority: delegation.PriorityUrgent},
+		Routing:       &delegation.Routing{Source: "planner", Target: "coder", Chain: []string{"planner"}},
+		Observability: &delegation.Trace{TraceID: "t", SpanID: "s", Baggage: Raw(`{"n":1.0}`)},
 	}
 	fullServer = Server{
 		ServerID: "s1", Name: "attic", Status: "online", Role: RoleWorker, Remote: true, Hostname: "h", IP: "i", OS: "o", Repos: Raw(`{"a":{}}`),
@@ -94,7 +95,7 @@ func each[T any](bare, full T) []T {
 // detailed returns tasks with one detail each.
 func detailed() []Task {
 	var tasks []Task
-	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}, Details{Context: &TaskContext{}, Routing: &TaskRouting{}, Observability: &TaskTrace{}}) {
+	for _, d := range append(each(Details{}, fullDetails), Details{Plan: Raw(`{}`), Help: &Help{QuestionID: "q1", Question: "?"}}, Details{Context: &delegation.Context{}, Routing: &delegation.Routing{}, Observability: &delegation.Trace{}}) {
 		task := bareTask
 		task.Details = &d
 		tasks = append(tasks, task)

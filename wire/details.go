@@ -1,24 +1,25 @@
 package wire
 
 import (
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
 // Details holds the members that few tasks have. A Details is never modified in place.
 type Details struct {
-	StructuredSpec     Raw          `json:"structured_spec,omitzero"`
-	Requirements       Raw          `json:"requirements,omitzero"`
-	TargetRepo         string       `json:"targetRepo,omitzero"`
-	AcceptanceCriteria []string     `json:"acceptanceCriteria,omitzero"`
-	ProjectID          string       `json:"projectId,omitzero"`
-	SessionID          string       `json:"sessionId,omitzero"`
-	ParentTaskID       string       `json:"parentTaskId,omitzero"` // the task of its submitter
-	Plan               Raw          `json:"plan,omitzero"`         // an object or a text
-	PlanFeedback       string       `json:"planFeedback,omitzero"` // why the plan is to be changed
-	Help               *Help        `json:"help,omitzero"`
-	Context            *TaskContext `json:"context,omitzero"` // as the next two, from a TaskRequest
-	Routing            *TaskRouting `json:"routing,omitzero"`
-	Observability      *TaskTrace   `json:"observability,omitzero"` // of a task of submit-task too
+	StructuredSpec     Raw                 `json:"structured_spec,omitzero"`
+	Requirements       Raw                 `json:"requirements,omitzero"`
+	TargetRepo         string              `json:"targetRepo,omitzero"`
+	AcceptanceCriteria []string            `json:"acceptanceCriteria,omitzero"`
+	ProjectID          string              `json:"projectId,omitzero"`
+	SessionID          string              `json:"sessionId,omitzero"`
+	ParentTaskID       string              `json:"parentTaskId,omitzero"` // the task of its submitter
+	Plan               Raw                 `json:"plan,omitzero"`         // an object or a text
+	PlanFeedback       string              `json:"planFeedback,omitzero"` // why the plan is to be changed
+	Help               *Help               `json:"help,omitzero"`
+	Context            *delegation.Context `json:"context,omitzero"` // as the next two, from a TaskRequest
+	Routing            *delegation.Routing `json:"routing,omitzero"`
+	Observability      *delegation.Trace   `json:"observability,omitzero"` // of a task of submit-task too
 }
 
 // Help is a question that the agent of a task asked a person, and its answer.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -27,13 +28,13 @@ func (r *Request) RawID() []byte { return rawID(r.Form, r.ID) }
 func rawID(form Dialect, id string) []byte {
 	switch {
 	case form == DialectNative:
-		return Quote(id)
+		return object.Quote(id)
 	case id == "":
 		return nil
 	case form == DialectToolCall:
 		return []byte(id)
 	}
-	return Quote(id)
+	return object.Quote(id)
 }
 
 // payload returns the pointer to the payload in a line of this form.
@@ -125,7 +126,7 @@ func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Erro
 		return e.AppendDeliveryError(b, id, session.Undelivered(messageID, refusal), refusal)
 	case DialectTaskRequest:
 		if _, isText := object.Text(id); isText && refusal.Details["reason"] != ReasonReused {
-			return appendUndone(b, id, refusal)
+			return delegation.AppendUndone(b, id, refusal)
 		}
 	}
 	return e.AppendRefusal(b, id, refusal)

@@ -157,62 +157,6 @@ func stored[T any](document Raw, read func(*object.Reader, string) *T) *T {
 	return read(&o, "document")
 }
 
-// MemberOf returns a member of a document as it was written, or nil if there is none.
-func MemberOf(document Raw, key string) Raw {
-	if document == nil {
-		return nil
-	}
-	var o object.Reader
-	if o.Read(document, object.AnyDepth, "") != nil {
-		return nil
-	}
-	return o.Value(key)
-}
-
-// TextOf returns a member of a document that is a string.
-func TextOf(document Raw, key string) (value string, ok bool) {
-	if v := MemberOf(document, key); v != nil {
-		return object.Text(v)
-	}
-	return "", false
-}
-
-// Merge returns the members of both documents. A member of changes replaces one of document with
-// the same key.
-func Merge(document, changes Raw) Raw {
-	var before, after object.Reader
-	if document == nil || before.Read(document, object.AnyDepth, "") != nil || after.Read(changes, object.AnyDepth, "") != nil {
-		return changes
-	}
-	var merged []byte
-	add := func(m *object.Member) {
-		merged = append(append(object.AppendText(append(merged, ','), string(m.Key)), ':'), m.Value...)
-	}
-	for i := range before.Members {
-		if rawMember(&after, string(before.Members[i].Key)) == nil {
-			add(&before.Members[i])
-		}
-	}
-	for i := range after.Members {
-		add(&after.Members[i])
-	}
-	if merged == nil {
-		return Raw("{}")
-	}
-	merged[0] = '{'
-	return append(merged, '}')
-}
-
-// rawMember returns the value of a member, null included. It is nil if the member is missing.
-func rawMember(o *object.Reader, key string) []byte {
-	for i := range o.Members {
-		if string(o.Members[i].Key) == key {
-			return o.Members[i].Value
-		}
-	}
-	return nil
-}
-
 // Spell returns c as a capabilities document, or nil if c is empty. It is for capabilities that
 // did not come as a document.
 func (c *Capabilities) Spell() Raw {

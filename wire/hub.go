@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -179,24 +180,24 @@ type HubTask struct {
 	Dependencies       []Link   `json:"dependencies"`
 	ResolvedInputs     Inputs   `json:"resolved_inputs"`
 	// InputStatus has the status of the contract behind each resolved input.
-	InputStatus        map[string]string `json:"resolved_input_status,omitzero"`
-	Result             Raw               `json:"result"`
-	Error              *string           `json:"error"`
-	Reason             *string           `json:"cancel_reason,omitzero"`
-	Plan               Raw               `json:"plan"`
-	PlanFeedback       *string           `json:"plan_feedback"`
-	Help               *Help             `json:"help,omitzero"`
-	Context            *TaskContext      `json:"context,omitzero"`
-	Routing            *TaskRouting      `json:"routing,omitzero"`
-	Observability      *TaskTrace        `json:"observability,omitzero"`
-	Progress           float64           `json:"progress,omitzero"`
-	CreatedBy          string            `json:"created_by"`
-	AssignedServerID   *string           `json:"assigned_server_id"`
-	AssignedServerName *string           `json:"assigned_server_name"`
-	CreatedAt          string            `json:"created_at"`
-	AssignedAt         *string           `json:"assigned_at"`
-	StartedAt          *string           `json:"started_at"`
-	CompletedAt        *string           `json:"completed_at"`
+	InputStatus        map[string]string   `json:"resolved_input_status,omitzero"`
+	Result             Raw                 `json:"result"`
+	Error              *string             `json:"error"`
+	Reason             *string             `json:"cancel_reason,omitzero"`
+	Plan               Raw                 `json:"plan"`
+	PlanFeedback       *string             `json:"plan_feedback"`
+	Help               *Help               `json:"help,omitzero"`
+	Context            *delegation.Context `json:"context,omitzero"`
+	Routing            *delegation.Routing `json:"routing,omitzero"`
+	Observability      *delegation.Trace   `json:"observability,omitzero"`
+	Progress           float64             `json:"progress,omitzero"`
+	CreatedBy          string              `json:"created_by"`
+	AssignedServerID   *string             `json:"assigned_server_id"`
+	AssignedServerName *string             `json:"assigned_server_name"`
+	CreatedAt          string              `json:"created_at"`
+	AssignedAt         *string             `json:"assigned_at"`
+	StartedAt          *string             `json:"started_at"`
+	CompletedAt        *string             `json:"completed_at"`
 }
 
 // Hub returns the task as the hub shows it.

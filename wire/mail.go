@@ -38,10 +38,10 @@ func MailOf(r *Record) Mail {
 // of the record, preceded by the id of the task as ticket_id. Without an actor the sender is GO.
 func mailOfTask(r *Record) (from string, payload Raw) {
 	from = ActorGlobal
-	if actor, ok := TextOf(r.Payload, "actor"); ok {
+	if actor, ok := object.TextOf(r.Payload, "actor"); ok {
 		from = actor
 	}
-	task, _ := TextOf(r.Payload, "task")
+	task, _ := object.TextOf(r.Payload, "task")
 	payload = object.AppendText(append(payload, `{"ticket_id":`...), task)
 	if r.Kind == EventTaskHelp {
 		payload = append(payload, `,"alert":"`+AlertHelp+`"`...)
@@ -133,7 +133,7 @@ func (*SendMessage) describe(f *fields) {
 	f.describe("topic", "The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that is not registered causes a warning.",
 		`"type": "string", "maxLength": 200, "pattern": "^`+word+`(\\.`+word+`)*$"`, true)
 	f.describe("payload", "The content, at most 1 MiB. It is delivered unchanged, digit for digit.", `"type": "object"`, true)
-	f.describe("reply_to", "The number of the message that this one answers; it may be a text.",
+	f.describe("reply_to", "The number of the message that this one answers, as a number or a text.",
 		wholeSchema(`["integer", "string", "null"]`, 1, object.MaxWhole)+`, "pattern": "^[1-9][0-9]{0,14}$"`, false)
 	f.describe("idempotency_key", "A text that differs for each of your messages, such as a UUID, at most 200 bytes. "+
 		"A message that is sent again with the same key is not sent twice.",

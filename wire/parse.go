@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -92,7 +93,7 @@ func (r *Reader) Parse(line []byte) Message {
 		return Log{Why: "an echo of mail"}
 	case k.mails():
 		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: DialectMail}
-	case typed && k.id != nil && IsTaskAct(kind):
+	case typed && k.id != nil && delegation.IsAct(kind):
 		return r.taskAct(line, kind)
 	case typed && k.id != nil && k.payload != nil && k.delegates(kind, r.Capability):
 		return r.taskRequest(line)
@@ -294,7 +295,7 @@ func (k *keys) means(members []object.Member) bool {
 // responds reports whether the status is one of ResponseStatuses.
 func (k *keys) responds() bool {
 	status, _ := object.Text(k.status)
-	return slices.Contains(ResponseStatuses, status)
+	return slices.Contains(delegation.Statuses, status)
 }
 
 // kinds holds one string for each of the most frequent message types.

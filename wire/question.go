@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -11,11 +12,8 @@ type AskUser struct {
 	Timeout  int64    `json:"timeout,omitzero"` // milliseconds; 0: as for every request
 }
 
-// An Option is one of the allowed answers to a question.
-type Option struct {
-	Label string `json:"label"`
-	Value string `json:"value"`
-}
+// An Option is one of the allowed answers to a question. Delegated work asks with the same.
+type Option = delegation.Option
 
 // Options returns an option for each value, with the value as its label.
 func Options(values ...string) []Option {
@@ -30,31 +28,13 @@ func (a *AskUser) fields(f *fields) {
 	f.need(&a.Question, "question", "The question.")
 	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
 	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
-		a.Options = readOptions(f.in, "options")
+		a.Options = delegation.ReadOptions(f.in, "options")
 	}
 }
 
 const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "properties": {` +
 	`"label": {"type": ["string", "null"], "description": "The text that the person sees; the value when it is missing."}, ` +
 	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
-
-// readOptions reads an optional list of options with distinct values.
-func readOptions(o *object.Reader, key string) []Option {
-	var all []Option
-	taken := make(map[string]bool)
-	o.Objects(key, func(item *object.Reader) {
-		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
-		if option.Label == "" {
-			option.Label = option.Value
-		}
-		if taken[option.Value] {
-			item.Refuse("value", "stands twice")
-		}
-		taken[option.Value] = true
-		all = append(all, option)
-	})
-	return all
-}
 
 // UserAnswer answers ask-user.
 type UserAnswer struct {
@@ -69,15 +49,15 @@ type AnswerMetadata struct {
 
 // A Question is an open question to a person.
 type Question struct {
-	ID       string   `json:"id"`
-	Agent    string   `json:"agent"`
-	Task     string   `json:"task,omitzero"` // that waits for the answer
-	Question string   `json:"question"`
-	Options  []Option `json:"options"`
-	Context  Raw      `json:"context,omitzero"`
-	Blocking bool     `json:"blocking"` // the agent waits for the answer
-	AskedAt  string   `json:"askedAt"`
-	Deadline string   `json:"deadline,omitzero"` // when the agent is told that there was no answer
+	ID       string     `json:"id"`
+	Agent    string     `json:"agent"`
+	Task     string     `json:"task,omitzero"` // that waits for the answer
+	Question string     `json:"question"`
+	Options  []Option   `json:"options"`
+	Context  object.Raw `json:"context,omitzero"`
+	Blocking bool       `json:"blocking"` // the agent waits for the answer
+	AskedAt  string     `json:"askedAt"`
+	Deadline string     `json:"deadline,omitzero"` // when the agent is told that there was no answer
 }
 
 // QuestionList answers list-questions, oldest first.

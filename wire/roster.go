@@ -13,7 +13,7 @@ type QueryAgents struct {
 	Capabilities []string `json:"capabilities,omitzero"` // agents that have all of them
 }
 
-var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". A status that no agent has finds none."
+var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". With any other status the list is empty."
 
 func (q *QueryAgents) fields(f *fields) {
 	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -24,7 +25,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			&SubmitTask{
 				Type: "t", Name: "n", Description: "d", Payload: Raw(`{"n":1.0}`), RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"},
 				Dependencies: []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsInput, Contract: "k"}, {On: "c", Type: DependsRelated}},
-				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &TaskTrace{TraceID: "t", Baggage: Raw(`{"n":1.0}`)}, Details: Details{
+				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &delegation.Trace{TraceID: "t", Baggage: Raw(`{"n":1.0}`)}, Details: Details{
 					StructuredSpec: spec.Document, Requirements: needs.Document, TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 				},
 			},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/session"
 )
 
@@ -105,21 +106,21 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 
 // submitted is a SubmitTask without its later details.
 type submitted struct {
-	Type                 string       `json:"type"`
-	Name                 string       `json:"name"`
-	Description          string       `json:"description,omitzero"`
-	Payload              Raw          `json:"payload,omitzero"`
-	RequiredRole         string       `json:"requiredRole,omitzero"`
-	RequiredCapabilities []string     `json:"requiredCapabilities,omitzero"`
-	Dependencies         []Dependency `json:"dependencies,omitzero"`
-	Priority             Raw          `json:"priority,omitzero"`
-	Spec                 Raw          `json:"structured_spec,omitzero"`
-	Requirements         Raw          `json:"requirements,omitzero"`
-	TargetRepo           string       `json:"targetRepo,omitzero"`
-	AcceptanceCriteria   []string     `json:"acceptanceCriteria,omitzero"`
-	ProjectID            string       `json:"projectId,omitzero"`
-	SessionID            string       `json:"sessionId,omitzero"`
-	Observability        *TaskTrace   `json:"observability,omitzero"`
+	Type                 string            `json:"type"`
+	Name                 string            `json:"name"`
+	Description          string            `json:"description,omitzero"`
+	Payload              Raw               `json:"payload,omitzero"`
+	RequiredRole         string            `json:"requiredRole,omitzero"`
+	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
+	Dependencies         []Dependency      `json:"dependencies,omitzero"`
+	Priority             Raw               `json:"priority,omitzero"`
+	Spec                 Raw               `json:"structured_spec,omitzero"`
+	Requirements         Raw               `json:"requirements,omitzero"`
+	TargetRepo           string            `json:"targetRepo,omitzero"`
+	AcceptanceCriteria   []string          `json:"acceptanceCriteria,omitzero"`
+	ProjectID            string            `json:"projectId,omitzero"`
+	SessionID            string            `json:"sessionId,omitzero"`
+	Observability        *delegation.Trace `json:"observability,omitzero"`
 }
 
 // saySession is a SaySession as encoded.
@@ -152,10 +153,10 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	for _, name := range []string{"task", "hub-task"} {
 		properties := at(schemaOf(t, name), "properties")
 		requireFields(t, name, at(properties, "help"), Help{})
-		requireFields(t, name, at(properties, "context"), TaskContext{})
-		requireFields(t, name, at(properties, "routing"), TaskRouting{})
-		requireFields(t, name, at(properties, "observability"), TaskTrace{})
-		require.Equal(t, words(taskPriorities), at(properties, "context", "properties", "priority", "enum"))
+		requireFields(t, name, at(properties, "context"), delegation.Context{})
+		requireFields(t, name, at(properties, "routing"), delegation.Routing{})
+		requireFields(t, name, at(properties, "observability"), delegation.Trace{})
+		require.Equal(t, words(delegation.Priorities), at(properties, "context", "properties", "priority", "enum"))
 	}
 	document, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
 	requireFields(t, "session", at(document, "members", "items"), SessionMember{})

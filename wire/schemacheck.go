@@ -36,7 +36,7 @@ func (r *Reader) Check(line []byte) Message {
 		kind = "event:" + m.Name
 		m.Body, err = ReadReport(m.Name, m.Payload, r.Depth)
 		if err != nil {
-			return &Refused{ID: Quote(m.ID), Type: kind, Err: err}
+			return &Refused{ID: object.Quote(m.ID), Type: kind, Err: err}
 		}
 	}
 	return m

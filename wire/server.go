@@ -60,11 +60,11 @@ type Register struct {
 }
 
 func (r *Register) fields(f *fields) {
-	f.need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that has registered before and comes with a new token takes its place again.")
+	f.need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that registers again with a new token is the same agent.")
 	f.text(&r.Hostname, "hostname", "The name of its machine.")
 	f.text(&r.IP, "ip", "Its address.")
 	f.text(&r.OS, "os", "Its operating system, such as linux.")
-	f.need(&r.Token, "registration_token", "The token that an operator made for it. It works once.")
+	f.need(&r.Token, "registration_token", "The registration token that an operator created. It works once.")
 	f.object(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
 	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
 		r.Capabilities = readCapabilities(f.in, "capabilities")

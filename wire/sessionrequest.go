@@ -13,7 +13,7 @@ import (
 // fields accepts any message. An error inside it belongs in the log of the session.
 func (s *SaySession) fields(f *fields) {
 	const key = "message"
-	f.text(&s.SessionID, "session_id", "The session; optional where both members have only one session in common.")
+	f.text(&s.SessionID, "session_id", "The session; optional if both members share only one session.")
 	if f.describe(key, "The message: see session-message. It is delivered unchanged, digit for digit.", `"type": "object"`, true) {
 		return
 	}
@@ -41,7 +41,7 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 
 func (g *GetSession) fields(f *fields) {
 	f.text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
-	f.whole(&g.After, "after", "Only messages after this number of the record: the next of the previous page.", 0, object.MaxWhole)
+	f.whole(&g.After, "after", "Only messages after this number in the event log: the next of the previous page.", 0, object.MaxWhole)
 	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
 	f.text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
 	f.text(&g.TaskID, "task_id", "Only messages about this task.")
@@ -65,7 +65,7 @@ func (s *SessionSpec) fields(f *fields) {
 	if !f.describe("members", "The members.", schemaMembers, true) {
 		s.Members = readSessionMembers(f.in, "members")
 	}
-	f.oneOf(&s.Validation, "validation", "standard, the default, forgives what is often left out. strict holds every message to the letter of the protocol.",
+	f.oneOf(&s.Validation, "validation", "standard, the default, tolerates some missing members. strict accepts no deviation from the protocol.",
 		ValidationStandard, ValidationStrict)
 	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, object.MaxWhole)
 	f.oneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
@@ -80,7 +80,7 @@ func (s *SessionSpec) fields(f *fields) {
 
 const schemaMembers = `"type": "array", "items": {"type": "object", "properties": {` +
 	`"agent_id": {"type": "string", "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^\u0000- \u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$", ` +
-	`"description": "The name of an agent, at most 200 bytes. Each member has another name."}, ` +
+	`"description": "The name of an agent, at most 200 bytes. Each member has a different name."}, ` +
 	`"agent_type": {"enum": ["architect", "developer", "reviewer"], "description": "What the agent does: it plans and assigns, works, or reviews."}}, ` +
 	`"required": ["agent_id", "agent_type"]}`
 

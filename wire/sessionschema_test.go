@@ -176,7 +176,7 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 	require.Equal(t, words(session.Types), at(schema, "properties", "message_type", "enum"))
 	for path, want := range map[string][]string{
 		"agent agent_type":         session.AgentTypes,
-		"task_assignment priority": session.SessionPriorities,
+		"task_assignment priority": session.Priorities,
 		"task_completion status":   session.Outcomes,
 		"file_change change_type":  session.ChangeTypes,
 		"review_result verdict":    session.Verdicts,
@@ -192,7 +192,7 @@ func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 		definition, key, _ := strings.Cut(path, " ")
 		require.Equal(t, words(want), at(definitions, definition, "properties", key, "enum"), path)
 	}
-	require.Equal(t, words(session.SessionDependencies), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
+	require.Equal(t, words(session.DependencyTypes), at(definitions, "task_assignment", "properties", "dependencies", "items", "properties", "dependency_type", "enum"))
 	require.Equal(t, words(session.FocusAreas), at(definitions, "review_request", "properties", "scope", "properties", "focus_areas", "items", "enum"))
 	requireFields(t, "agent", definitions["agent"], session.Agent{})
 	type said struct { // the completion has the task

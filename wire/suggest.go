@@ -93,7 +93,7 @@ func (k *keys) nearly(kind string, typed bool) string {
 		return "its type is no text"
 	}
 	if name := meantType(kind); name != "" {
-		return "there is no message type " + string(Quote(kind)) + ": did you mean " + string(Quote(name)) + "?"
+		return "there is no message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -147,26 +148,26 @@ var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
 
 // SubmitTask is the payload of submit-task.
 type SubmitTask struct {
-	Type                 string        `json:"type"`
-	Name                 string        `json:"name"`
-	Description          string        `json:"description,omitzero"`
-	Payload              Raw           `json:"payload,omitzero"`
-	RequiredRole         string        `json:"requiredRole,omitzero"`
-	RequiredCapabilities []string      `json:"requiredCapabilities,omitzero"`
-	Dependencies         []Dependency  `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
-	Priority             Raw           `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
-	Spec                 *Spec         `json:"-"`
-	Requirements         *Requirements `json:"-"`
-	Observability        *TaskTrace    `json:"observability,omitzero"` // nil if not said
-	Details              Details       `json:",embed"`
-	Patient              bool          `json:"-"` // its dependents wait if it fails, unless the configuration differs
+	Type                 string            `json:"type"`
+	Name                 string            `json:"name"`
+	Description          string            `json:"description,omitzero"`
+	Payload              Raw               `json:"payload,omitzero"`
+	RequiredRole         string            `json:"requiredRole,omitzero"`
+	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
+	Dependencies         []Dependency      `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
+	Priority             Raw               `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
+	Spec                 *Spec             `json:"-"`
+	Requirements         *Requirements     `json:"-"`
+	Observability        *delegation.Trace `json:"observability,omitzero"` // nil if not said
+	Details              Details           `json:",embed"`
+	Patient              bool              `json:"-"` // its dependents wait if it fails, unless the configuration differs
 }
 
 func (s *SubmitTask) fields(f *fields) {
 	f.need(&s.Type, "type", "The kind of task, in words of the submitter.")
 	f.need(&s.Name, "name", "The name of the task.")
 	f.text(&s.Description, "description", "What is to be done.")
-	f.object(&s.Payload, "payload", "What the agent needs to know. It is passed on unread, digit for digit.")
+	f.object(&s.Payload, "payload", "Data for the agent. It is passed on unchanged, digit for digit.")
 	f.text(&s.RequiredRole, "requiredRole",
 		"The role that the agent must have: worker, planner, reviewer, or one that the file gives an agent. Any other is refused.")
 	f.texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
@@ -225,7 +226,7 @@ func (q *QueryTasks) fields(f *fields) {
 	f.oneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
 		"and running is everything between.", statusWords...)
 	f.text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
-	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response says how many more there are.", 1, object.MaxWhole)
+	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response has the number of further tasks.", 1, object.MaxWhole)
 	f.text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
 	f.text(&q.ProjectID, "projectId", "Only tasks of this project.")
 	f.text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")

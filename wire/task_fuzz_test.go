@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -44,13 +45,13 @@ func FuzzTaskRequest(f *testing.F) {
 		if !strangeNumbers.Match(line) {
 			require.NoError(t, schema.Validate(decoded(t, r.Document)), "%s", line)
 		}
-		require.Equal(t, r.Document, r.Forwarded(Forwarding{}))
-		requireForwarded(t, r, Forwarding{Source: "a", Target: "b", Chain: []string{"a"}})
-		requireForwarded(t, r, Forwarding{Source: "a", TraceID: "t", SpanID: "s"})
-		requireForwarded(t, r, Forwarding{Context: TaskContext{ConversationID: "c", User: "u"}})
+		require.Equal(t, r.Document, r.Forwarded(delegation.Forwarding{}))
+		requireForwarded(t, r, delegation.Forwarding{Source: "a", Target: "b", Chain: []string{"a"}})
+		requireForwarded(t, r, delegation.Forwarding{Source: "a", TraceID: "t", SpanID: "s"})
+		requireForwarded(t, r, delegation.Forwarding{Context: delegation.Context{ConversationID: "c", User: "u"}})
 		own := *r
 		own.Document = nil
-		back := requested(t, string(own.Forwarded(Forwarding{})))
+		back := requested(t, string(own.Forwarded(delegation.Forwarding{})))
 		own.Document, own.Notes, back.Notes = back.Document, nil, nil
 		require.Equal(t, &own, back)
 	})
@@ -68,7 +69,7 @@ func FuzzTaskAct(f *testing.F) {
 		if !strangeNumbers.Match(line) {
 			require.NoError(t, schema.Validate(decoded(t, a.Document)), "%s", line)
 		}
-		spelled := AppendTaskAct(nil, a)
+		spelled := delegation.AppendAct(nil, a)
 		require.Equal(t, len(spelled)-1, bytes.IndexAny(spelled, "\r\n"), "one line")
 		back, err := ReadTaskAct(spelled, 64)
 		require.Nil(t, err, "%s", spelled)
@@ -92,7 +93,7 @@ func FuzzTaskResponse(f *testing.F) {
 		}
 		again := responded(t, string(r.Document))
 		again.Notes = r.Notes // nothing is left to fix, so there are no notes
-		if r.Status == ResponseCancelled {
+		if r.Status == delegation.Cancelled {
 			again.Fault = r.Fault // dropped: its message becomes the reason
 		}
 		require.Equal(t, r, again)

@@ -4,35 +4,37 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/delegation"
 )
 
 // Rows: D-37, D-38, T-32.
 func TestTaskActsAreReadAndSpelled(t *testing.T) {
 	for _, test := range []struct {
 		line string
-		want TaskAct
+		want delegation.Act
 	}{
-		{`{"id":"t-1","type":"task.status","payload":{}}`, TaskAct{ID: "t-1", Type: ActStatus}},
-		{`{"id":"t-1","type":"task.update","payload":{"input":"with milk"}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw(`"with milk"`)}},
-		{`{"id":"t-1","type":"task.update","payload":{"input":{"n":12345678901234567890,"s":[1.50,"<&>"]}}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw(`{"n":12345678901234567890,"s":[1.50,"<&>"]}`)}},
-		{`{"id":"t-1","type":"task.update","payload":{"input":null}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw("null")}},
-		{`{"id":"t-1","type":"task.update","payload":{"input":false}}`, TaskAct{ID: "t-1", Type: ActUpdate, Input: Raw("false")}},
-		{`{"id":"t-1","type":"task.cancel","payload":{"reason":"coffee \"instead\""}}`, TaskAct{ID: "t-1", Type: ActCancel, Reason: `coffee "instead"`}},
-		{`{"id":"t-1","type":"task.cancel","payload":{}}`, TaskAct{ID: "t-1", Type: ActCancel}},
+		{`{"id":"t-1","type":"task.status","payload":{}}`, delegation.Act{ID: "t-1", Type: delegation.ActStatus}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":"with milk"}}`, delegation.Act{ID: "t-1", Type: delegation.ActUpdate, Input: Raw(`"with milk"`)}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":{"n":12345678901234567890,"s":[1.50,"<&>"]}}}`, delegation.Act{ID: "t-1", Type: delegation.ActUpdate, Input: Raw(`{"n":12345678901234567890,"s":[1.50,"<&>"]}`)}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":null}}`, delegation.Act{ID: "t-1", Type: delegation.ActUpdate, Input: Raw("null")}},
+		{`{"id":"t-1","type":"task.update","payload":{"input":false}}`, delegation.Act{ID: "t-1", Type: delegation.ActUpdate, Input: Raw("false")}},
+		{`{"id":"t-1","type":"task.cancel","payload":{"reason":"coffee \"instead\""}}`, delegation.Act{ID: "t-1", Type: delegation.ActCancel, Reason: `coffee "instead"`}},
+		{`{"id":"t-1","type":"task.cancel","payload":{}}`, delegation.Act{ID: "t-1", Type: delegation.ActCancel}},
 	} {
 		a, err := ReadTaskAct([]byte(test.line), 64)
 		require.Nil(t, err, "%v", err)
 		require.Equal(t, test.line, string(a.Document))
-		require.Equal(t, test.line+"\n", string(AppendTaskAct(nil, a)))
+		require.Equal(t, test.line+"\n", string(delegation.AppendAct(nil, a)))
 		a.Document = nil
 		require.Equal(t, &test.want, a)
-		require.True(t, IsTaskAct(a.Type))
+		require.True(t, delegation.IsAct(a.Type))
 		_, err = ReadTaskRequest([]byte(test.line), 64)
 		require.NotNil(t, err, "it is no request")
 	}
-	require.Equal(t, `{"id":"1","type":"task.update","payload":{"input":null}}`+"\n", string(AppendTaskAct(nil, &TaskAct{ID: "1", Type: ActUpdate})))
+	require.Equal(t, `{"id":"1","type":"task.update","payload":{"input":null}}`+"\n", string(delegation.AppendAct(nil, &delegation.Act{ID: "1", Type: delegation.ActUpdate})))
 	for _, kind := range []string{"", "task", "task.", "task.report", "Task.Status", "weigh_tea"} {
-		require.False(t, IsTaskAct(kind), kind)
+		require.False(t, delegation.IsAct(kind), kind)
 	}
 }
 

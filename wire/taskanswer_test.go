@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/delegation"
 )
 
 // TestTaskResponsesAreSpelled checks the responses of the orchestrator itself.
@@ -14,47 +16,47 @@ import (
 func TestTaskResponsesAreSpelled(t *testing.T) {
 	none, took := int64(0), int64(2000)
 	for _, test := range []struct {
-		r    TaskResponse
+		r    delegation.Response
 		want string
 	}{
-		{TaskResponse{ID: "t-\"1\"", Status: ResponsePending}, `{"id":"t-\"1\"","status":"pending"}`},
+		{delegation.Response{ID: "t-\"1\"", Status: delegation.Pending}, `{"id":"t-\"1\"","status":"pending"}`},
 		{
-			TaskResponse{ID: "1", Status: ResponseInProgress, Result: Raw("1"), Fault: &TaskFault{}, Question: "?", Metadata: TaskMetadata{StartedAt: "2026-11-20T09:15:00Z"}},
+			delegation.Response{ID: "1", Status: delegation.InProgress, Result: Raw("1"), Fault: &delegation.Fault{}, Question: "?", Metadata: delegation.Metadata{StartedAt: "2026-11-20T09:15:00Z"}},
 			`{"id":"1","status":"in_progress","metadata":{"startedAt":"2026-11-20T09:15:00Z"}}`,
 		},
 		{
-			TaskResponse{
-				ID: "1", Status: ResponseCompleted, Result: Raw(`{"n": 12345678901234567890,"h":"<&>"}`),
-				Metadata:  TaskMetadata{StartedAt: "2026-11-20T09:15:00Z", CompletedAt: "2026-11-20T09:15:02Z", DurationMS: &took, Agent: "scale", RetryCount: &none},
-				Artifacts: []Artifact{{Name: "a", Type: "text/plain", Content: "<\n>"}, {Name: "b", Type: "image/png", Ref: "r"}},
+			delegation.Response{
+				ID: "1", Status: delegation.Completed, Result: Raw(`{"n": 12345678901234567890,"h":"<&>"}`),
+				Metadata:  delegation.Metadata{StartedAt: "2026-11-20T09:15:00Z", CompletedAt: "2026-11-20T09:15:02Z", DurationMS: &took, Agent: "scale", RetryCount: &none},
+				Artifacts: []delegation.Artifact{{Name: "a", Type: "text/plain", Content: "<\n>"}, {Name: "b", Type: "image/png", Ref: "r"}},
 			},
 			`{"id":"1","status":"completed","result":{"n": 12345678901234567890,"h":"<&>"},` +
 				`"metadata":{"startedAt":"2026-11-20T09:15:00Z","completedAt":"2026-11-20T09:15:02Z","duration_ms":2000,"agent":"scale","retryCount":0},` +
 				`"artifacts":[{"name":"a","type":"text/plain","content":"<\n>"},{"name":"b","type":"image/png","content":"","ref":"r"}]}`,
 		},
 		{
-			TaskResponse{ID: "1", Status: ResponseFailed, Fault: &TaskFault{Code: FaultAgentNotFound, Message: "There is no agent scale", Details: Raw(`{"n":1.50}`), Recoverable: true}},
+			delegation.Response{ID: "1", Status: delegation.Failed, Fault: &delegation.Fault{Code: delegation.FaultAgentNotFound, Message: "There is no agent scale", Details: Raw(`{"n":1.50}`), Recoverable: true}},
 			`{"id":"1","status":"failed","error":{"code":"AGENT_NOT_FOUND","message":"There is no agent scale","details":{"n":1.50},"recoverable":true}}`,
 		},
 		{
-			TaskResponse{ID: "1", Status: ResponseFailed},
+			delegation.Response{ID: "1", Status: delegation.Failed},
 			`{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR","message":"The task failed, and its agent does not say why","recoverable":false}}`,
 		},
-		{TaskResponse{ID: "1", Status: ResponseCancelled}, `{"id":"1","status":"cancelled"}`},
+		{delegation.Response{ID: "1", Status: delegation.Cancelled}, `{"id":"1","status":"cancelled"}`},
 		{
-			TaskResponse{ID: "1", Status: ResponseCancelled, Fault: &TaskFault{Code: FaultTimeout, Message: "m"}, Question: "Enough"},
+			delegation.Response{ID: "1", Status: delegation.Cancelled, Fault: &delegation.Fault{Code: delegation.FaultTimeout, Message: "m"}, Question: "Enough"},
 			`{"id":"1","status":"cancelled","message":"Enough"}`,
 		},
 		{
-			TaskResponse{ID: "1", Status: ResponseInputRequired, Question: "Milk?", Options: []Option{{"Yes", "yes"}}},
+			delegation.Response{ID: "1", Status: delegation.InputRequired, Question: "Milk?", Options: []Option{{Label: "Yes", Value: "yes"}}},
 			`{"id":"1","status":"input_required","message":"Milk?","input":{"question":"Milk?","options":[{"label":"Yes","value":"yes"}]}}`,
 		},
 		{
-			TaskResponse{ID: "1", Status: ResponseInputRequired},
+			delegation.Response{ID: "1", Status: delegation.InputRequired},
 			`{"id":"1","status":"input_required","message":"The agent needs input to go on, and does not say which"}`,
 		},
 	} {
-		line := AppendTaskResponse([]byte("x"), &test.r)
+		line := delegation.AppendResponse([]byte("x"), &test.r)
 		require.Equal(t, "x"+test.want+"\n", string(line))
 		require.Nil(t, refusedResponse(line[1:]))
 	}
@@ -62,15 +64,15 @@ func TestTaskResponsesAreSpelled(t *testing.T) {
 
 // requireAnswered requires that a response can be encoded as one line and decoded to the same
 // value.
-func requireAnswered(t *testing.T, r *TaskResponse) {
+func requireAnswered(t *testing.T, r *delegation.Response) {
 	t.Helper()
-	line := AppendTaskResponse(nil, r)
+	line := delegation.AppendResponse(nil, r)
 	require.Equal(t, len(line)-1, bytes.IndexAny(line, "\r\n"), "one line")
 	back, err := ReadTaskResponse(line, 64)
 	require.Nil(t, err, "%s", line)
 	want := *r
 	want.Document, want.Notes, back.Notes = back.Document, nil, nil
-	if r.Status == ResponseCancelled {
+	if r.Status == delegation.Cancelled {
 		want.Fault = nil // the error is dropped
 	}
 	require.Equal(t, &want, back, "%s", line)
@@ -89,33 +91,33 @@ func TestTaskResponsesReadAgain(t *testing.T) {
 func TestRefusalsAsFaults(t *testing.T) {
 	for _, test := range []struct {
 		why  Error
-		want TaskFault
+		want delegation.Fault
 	}{
-		{Error{Code: CodeInvalid, Message: "m", Details: map[string]any{"pointer": "/id"}}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"pointer":"/id"}`)}},
-		{Error{Code: CodeMalformed, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m"}},
-		{Error{Code: CodeNotFound, Message: "m", Hint: "look"}, TaskFault{Code: "AGENT_NOT_FOUND", Message: "m", Details: Raw(`{"hint":"look"}`)}},
-		{Error{Code: CodeUnknownType, Message: "m"}, TaskFault{Code: "CAPABILITY_NOT_FOUND", Message: "m"}},
-		{Error{Code: CodeConflict, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"conflict"}`)}},
-		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"reason": "cycle"}}, TaskFault{Code: "TASK_GRAPH_CYCLE", Message: "m", Details: Raw(`{"reason":"cycle"}`)}},
-		{Error{Code: CodeTooLarge, Message: "m"}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"too_large"}`)}},
-		{Error{Code: CodeDenied, Message: "m"}, TaskFault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"denied"}`)}},
-		{Error{Code: CodeLimited, Message: "m"}, TaskFault{Code: "RATE_LIMITED", Message: "m", Recoverable: true}},
-		{Error{Code: CodeTimeout, Message: "m"}, TaskFault{Code: "TIMEOUT", Message: "m", Recoverable: true}},
-		{Error{Code: CodeInternal, Message: "m"}, TaskFault{Code: "INTERNAL_ERROR", Message: "m"}},
+		{Error{Code: CodeInvalid, Message: "m", Details: map[string]any{"pointer": "/id"}}, delegation.Fault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"pointer":"/id"}`)}},
+		{Error{Code: CodeMalformed, Message: "m"}, delegation.Fault{Code: "INVALID_INPUT", Message: "m"}},
+		{Error{Code: CodeNotFound, Message: "m", Hint: "look"}, delegation.Fault{Code: "AGENT_NOT_FOUND", Message: "m", Details: Raw(`{"hint":"look"}`)}},
+		{Error{Code: CodeUnknownType, Message: "m"}, delegation.Fault{Code: "CAPABILITY_NOT_FOUND", Message: "m"}},
+		{Error{Code: CodeConflict, Message: "m"}, delegation.Fault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"conflict"}`)}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"reason": "cycle"}}, delegation.Fault{Code: "TASK_GRAPH_CYCLE", Message: "m", Details: Raw(`{"reason":"cycle"}`)}},
+		{Error{Code: CodeTooLarge, Message: "m"}, delegation.Fault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"reason":"too_large"}`)}},
+		{Error{Code: CodeDenied, Message: "m"}, delegation.Fault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"denied"}`)}},
+		{Error{Code: CodeLimited, Message: "m"}, delegation.Fault{Code: "RATE_LIMITED", Message: "m", Recoverable: true}},
+		{Error{Code: CodeTimeout, Message: "m"}, delegation.Fault{Code: "TIMEOUT", Message: "m", Recoverable: true}},
+		{Error{Code: CodeInternal, Message: "m"}, delegation.Fault{Code: "INTERNAL_ERROR", Message: "m"}},
 		{
 			Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"fault": "CAPABILITY_NOT_FOUND", "type": "t"}},
-			TaskFault{Code: "CAPABILITY_NOT_FOUND", Message: "m", Details: Raw(`{"type":"t"}`)},
+			delegation.Fault{Code: "CAPABILITY_NOT_FOUND", Message: "m", Details: Raw(`{"type":"t"}`)},
 		},
-		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_BUSY"}}, TaskFault{Code: "AGENT_BUSY", Message: "m", Recoverable: true}},
-		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_UNAVAILABLE"}}, TaskFault{Code: "AGENT_UNAVAILABLE", Message: "m", Recoverable: true}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_BUSY"}}, delegation.Fault{Code: "AGENT_BUSY", Message: "m", Recoverable: true}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "AGENT_UNAVAILABLE"}}, delegation.Fault{Code: "AGENT_UNAVAILABLE", Message: "m", Recoverable: true}},
 		{
 			Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": "DELEGATION_FAILED", "reason": "cycle"}},
-			TaskFault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"cycle"}`)},
+			delegation.Fault{Code: "DELEGATION_FAILED", Message: "m", Details: Raw(`{"reason":"cycle"}`)},
 		},
-		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": 7}}, TaskFault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"fault":7,"reason":"conflict"}`)}},
+		{Error{Code: CodeConflict, Message: "m", Details: map[string]any{"fault": 7}}, delegation.Fault{Code: "INVALID_INPUT", Message: "m", Details: Raw(`{"fault":7,"reason":"conflict"}`)}},
 	} {
 		before := maps.Clone(test.why.Details)
-		require.Equal(t, &test.want, FaultOf(&test.why))
+		require.Equal(t, &test.want, delegation.FaultOf(&test.why))
 		require.Equal(t, before, test.why.Details, "it may be said again in another form")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -17,7 +18,7 @@ type shelf map[string]string
 
 func (s shelf) store(content string) (string, error) {
 	sum := sha256.Sum256([]byte(content))
-	ref := ArtifactRef(hex.EncodeToString(sum[:]))
+	ref := delegation.ArtifactRef(hex.EncodeToString(sum[:]))
 	s[ref] = content
 	return ref, nil
 }
@@ -32,12 +33,12 @@ func (s shelf) load(ref string) (string, error) {
 
 // requireAttached requires that a response with its content put back equals the original, digit
 // for digit.
-func requireAttached(t *testing.T, r *TaskResponse, limit int) {
+func requireAttached(t *testing.T, r *delegation.Response, limit int) {
 	t.Helper()
 	kept, detached := shelf{}, *r
-	before := append([]Artifact(nil), r.Artifacts...)
+	before := append([]delegation.Artifact(nil), r.Artifacts...)
 	require.NoError(t, detached.Detach(limit, kept.store))
-	require.Equal(t, before, append([]Artifact(nil), r.Artifacts...), "it is not changed in place")
+	require.Equal(t, before, append([]delegation.Artifact(nil), r.Artifacts...), "it is not changed in place")
 	long := false
 	for i, a := range detached.Artifacts {
 		if a.Content == r.Artifacts[i].Content {
@@ -46,22 +47,22 @@ func requireAttached(t *testing.T, r *TaskResponse, limit int) {
 			continue
 		}
 		long = true
-		require.Equal(t, Artifact{Name: a.Name, Type: a.Type, Ref: a.Ref}, a)
-		require.True(t, IsArtifactRef(a.Ref))
+		require.Equal(t, delegation.Artifact{Name: a.Name, Type: a.Type, Ref: a.Ref}, a)
+		require.True(t, delegation.IsArtifactRef(a.Ref))
 		require.Contains(t, string(detached.Document), a.Ref)
 	}
-	require.Equal(t, long, HasArtifactRefs(detached.Document))
-	require.False(t, HasArtifactRefs(r.Document))
-	same, err := Attach(r.Document, shelf{}.load)
+	require.Equal(t, long, delegation.HasArtifactRefs(detached.Document))
+	require.False(t, delegation.HasArtifactRefs(r.Document))
+	same, err := delegation.Attach(r.Document, shelf{}.load)
 	require.NoError(t, err)
 	require.Equal(t, string(r.Document), string(same))
 
-	whole, err := Attach(detached.Document, kept.load)
+	whole, err := delegation.Attach(detached.Document, kept.load)
 	require.NoError(t, err)
 	back, wrong := ReadTaskResponse(whole, 64)
 	require.Nil(t, wrong, "%s", whole)
 	back.Document, back.Notes = r.Document, r.Notes
-	if r.Status == ResponseCancelled {
+	if r.Status == delegation.Cancelled {
 		back.Fault = r.Fault // the error is dropped
 	}
 	require.Equal(t, r, back)
@@ -101,7 +102,7 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	delete(kept, b)
 	delete(kept, e)
 	kept[e] = "\xff"
-	some, err := Attach(detached.Document, kept.load)
+	some, err := delegation.Attach(detached.Document, kept.load)
 	require.EqualError(t, err, "loading the content of artifact 1: there is no "+b+"\nloading the content of artifact 4: it is no text")
 	require.Contains(t, string(some), `"content":"just as long as b"}`)
 	require.Contains(t, string(some), b)
@@ -137,11 +138,11 @@ func TestRefsThatSayNothing(t *testing.T) {
 // Rows: D-35.
 func TestArtifactsOfOurOwn(t *testing.T) {
 	kept := shelf{}
-	r := &TaskResponse{ID: "1", Status: ResponseCompleted, Artifacts: []Artifact{{Name: "a", Type: "t", Content: "<long>"}}}
+	r := &delegation.Response{ID: "1", Status: delegation.Completed, Artifacts: []delegation.Artifact{{Name: "a", Type: "t", Content: "<long>"}}}
 	require.NoError(t, r.Detach(3, kept.store))
 	require.Nil(t, r.Document)
 	require.Empty(t, r.Artifacts[0].Content)
-	whole, err := Attach(AppendTaskResponse(nil, r), kept.load)
+	whole, err := delegation.Attach(delegation.AppendResponse(nil, r), kept.load)
 	require.NoError(t, err)
 	require.Equal(t, `{"id":"1","status":"completed","artifacts":[{"name":"a","type":"t","content":"<long>"}]}`+"\n", string(whole))
 }
@@ -151,14 +152,14 @@ func TestArtifactsOfOurOwn(t *testing.T) {
 //
 // Rows: D-35.
 func TestRefsThatAreNotOurs(t *testing.T) {
-	ref := ArtifactRef(strings.Repeat("0a", 32))
-	require.True(t, IsArtifactRef(ref))
-	hash, ok := ArtifactHash(ref)
+	ref := delegation.ArtifactRef(strings.Repeat("0a", 32))
+	require.True(t, delegation.IsArtifactRef(ref))
+	hash, ok := delegation.ArtifactHash(ref)
 	require.True(t, ok)
 	require.Equal(t, strings.Repeat("0a", 32), hash)
 	for _, other := range []string{"", "sha256:", ref + "0", ref[:len(ref)-1], strings.ToUpper(ref), strings.Replace(ref, "0a", "0A", 1), "sha512:" + ref[7:], " " + ref} {
-		require.False(t, IsArtifactRef(other), other)
-		hash, ok = ArtifactHash(other)
+		require.False(t, delegation.IsArtifactRef(other), other)
+		hash, ok = delegation.ArtifactHash(other)
 		require.False(t, ok, other)
 		require.Empty(t, hash)
 	}
@@ -169,8 +170,8 @@ func TestRefsThatAreNotOurs(t *testing.T) {
 		`{"id":"1","status":"completed","artifacts":{"ref":"` + ref + `"}}`, `{"id":"1","status":"completed","artifacts":null}`,
 		`["` + ref + `"]`, `"` + ref, ``,
 	} {
-		require.False(t, HasArtifactRefs(Raw(line)), line)
-		same, err := Attach(Raw(line), func(string) (string, error) { panic("it is not ours") })
+		require.False(t, delegation.HasArtifactRefs(Raw(line)), line)
+		same, err := delegation.Attach(Raw(line), func(string) (string, error) { panic("it is not ours") })
 		require.NoError(t, err)
 		require.Equal(t, line, string(same))
 	}

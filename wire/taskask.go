@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -21,12 +22,6 @@ const (
 // ReasonReused is the reason in the details of a refusal if the id of a task request belongs to
 // another task.
 const ReasonReused = "id_reused"
-
-// MarshalJSONTo implements json.MarshalerTo. It writes the document of the request, or one made
-// from its fields.
-func (r *TaskRequest) MarshalJSONTo(e *jsontext.Encoder) error {
-	return e.WriteValue(r.Forwarded(Forwarding{}))
-}
 
 // GetTaskResponse is the payload of get-task-response.
 type GetTaskResponse struct {
@@ -71,12 +66,12 @@ type TaskAnswer struct {
 	Document Raw
 	// Trace is the position of the task in a trace. It is sent beside the answer where the
 	// transport allows it, and is not encoded.
-	Trace *TaskTrace
+	Trace *delegation.Trace
 }
 
 // TaskID returns the id of the task of the response.
 func (a *TaskAnswer) TaskID() string {
-	id, _ := object.Text(MemberOf(a.Document, "id"))
+	id, _ := object.Text(object.MemberOf(a.Document, "id"))
 	return id
 }
 
@@ -99,7 +94,7 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := readTaskRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer)
+	r, err := delegation.ReadRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer, ambiguous)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +102,7 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 }
 
 // readTrace reads an optional position in a trace. It returns nil if it is missing.
-func readTrace(o *object.Reader, key string) *TaskTrace {
+func readTrace(o *object.Reader, key string) *delegation.Trace {
 	value := o.Find(key)
 	if value == nil {
 		return nil
@@ -116,8 +111,8 @@ func readTrace(o *object.Reader, key string) *TaskTrace {
 		o.Refuse(key, "must be an object")
 		return nil
 	}
-	t, p := new(TaskTrace), delegated(nil, o.Pointer)
-	p.Enter(o.Below(key), value, func(in *object.Decoder) { *t = readTaskTrace(in) })
+	t, p := new(delegation.Trace), delegation.NewDecoder(nil, o.Pointer)
+	p.Enter(o.Below(key), value, func(in *object.Decoder) { *t = delegation.ReadTrace(in) })
 	o.Fail(object.ErrorOf(p.Issues.Problems))
 	return t
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -24,10 +25,10 @@ func TestWhatIsAskedAboutDelegatedWorkIsRead(t *testing.T) {
 		{"update-task-request", `{"taskId":"a","input":null}`, &UpdateTaskRequest{TaskID: "a", Input: Raw("null")}},
 		{"query-tasks", `{"conversationId":"c"}`, &QueryTasks{ConversationID: "c"}},
 		{"submit-task", `{"type":"t","name":"n","observability":null}`, &SubmitTask{Type: "t", Name: "n"}},
-		{"submit-task", `{"type":"t","name":"n","observability":{}}`, &SubmitTask{Type: "t", Name: "n", Observability: &TaskTrace{}}},
+		{"submit-task", `{"type":"t","name":"n","observability":{}}`, &SubmitTask{Type: "t", Name: "n", Observability: &delegation.Trace{}}},
 		{
 			"submit-task", `{"type":"t","name":"n","observability":{"traceId":"T","spanId":"S","baggage":{"n":1.50},"later":1}}`,
-			&SubmitTask{Type: "t", Name: "n", Observability: &TaskTrace{TraceID: "T", SpanID: "S", Baggage: Raw(`{"n":1.50}`)}},
+			&SubmitTask{Type: "t", Name: "n", Observability: &delegation.Trace{TraceID: "T", SpanID: "S", Baggage: Raw(`{"n":1.50}`)}},
 		},
 	} {
 		room := []byte(test.payload)
@@ -79,7 +80,7 @@ func TestWhatIsAskedAboutDelegatedWorkIsRefused(t *testing.T) {
 // Rows: D-18, D-36.
 func TestTaskAnswersAreTheirDocument(t *testing.T) {
 	const document = `{"id":"tea-7","status":"completed","result":{"n":1.50,"h":"<&>"},"later":[1]}`
-	answer := TaskAnswer{Document: Raw(document), Trace: &TaskTrace{TraceID: "trace-1"}}
+	answer := TaskAnswer{Document: Raw(document), Trace: &delegation.Trace{TraceID: "trace-1"}}
 	require.Equal(t, "tea-7", answer.TaskID())
 	text, err := object.Encode(&answer)
 	require.NoError(t, err)
@@ -103,7 +104,7 @@ func TestTaskAnswersAreTheirDocument(t *testing.T) {
 //
 // Rows: D-05, D-07, D-12, D-14, D-43.
 func TestDelegationIsShownWithATask(t *testing.T) {
-	for _, d := range []*Details{{Context: &TaskContext{User: "ada"}}, {Routing: &TaskRouting{Source: "a"}}, {Observability: &TaskTrace{TraceID: "t"}}} {
+	for _, d := range []*Details{{Context: &delegation.Context{User: "ada"}}, {Routing: &delegation.Routing{Source: "a"}}, {Observability: &delegation.Trace{TraceID: "t"}}} {
 		require.Same(t, d, d.Filled())
 		require.Nil(t, d.Brief())
 		d = d.Copy()

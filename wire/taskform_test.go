@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -13,7 +14,7 @@ import (
 //
 // Rows: D-11, D-29, D-30, D-39, K-06.
 func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
-	refused := &Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"pointer": "/payload/x", "fault": FaultCapabilityNotFound}}
+	refused := &Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"pointer": "/payload/x", "fault": delegation.FaultCapabilityNotFound}}
 	const fault = `{"code":"CAPABILITY_NOT_FOUND","message":"m","details":{"pointer":"/payload/x"},"recoverable":false}`
 	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
 	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", nil, nil))

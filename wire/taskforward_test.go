@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -15,11 +16,11 @@ import (
 //
 // Rows: D-05, D-06, D-07, D-12, D-13, D-14, D-15, T-48, T-50.
 func TestTaskRequestsAreForwarded(t *testing.T) {
-	way := Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}}
+	way := delegation.Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}}
 	const routing = `"routing":{"source":"kitchen","target":"scale","delegationChain":["orchestrator","kitchen"]}`
 	for _, test := range []struct {
 		name, line, want string
-		f                Forwarding
+		f                delegation.Forwarding
 	}{
 		{"what is missing is added", `{"id":"1","type":"t","payload":{}}`, `{"id":"1","type":"t","payload":{},` + routing + `}`, way},
 		{
@@ -41,27 +42,27 @@ func TestTaskRequestsAreForwarded(t *testing.T) {
 		},
 		{
 			"a span of our own", `{"id":"1","type":"t","payload":{},"observability":{"traceId":"T","spanId":"S","baggage":{"b":1.50}}}`,
-			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"T","spanId":"s2","baggage":{"b":1.50}}}`, Forwarding{SpanID: "s2"},
+			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"T","spanId":"s2","baggage":{"b":1.50}}}`, delegation.Forwarding{SpanID: "s2"},
 		},
 		{
 			"a trace of our own", `{"id":"1","type":"t","payload":{},"observability":null}`,
-			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"t1","spanId":"s\"1"}}`, Forwarding{TraceID: "t1", SpanID: `s"1`},
+			`{"id":"1","type":"t","payload":{},"observability":{"traceId":"t1","spanId":"s\"1"}}`, delegation.Forwarding{TraceID: "t1", SpanID: `s"1`},
 		},
 		{
 			"what is missing in the context", `{"id":"1","type":"t","payload":{},"context":{"user":null,"parentTaskId":"p","later":1.0}}`,
 			`{"id":"1","type":"t","payload":{},"context":{"user":"ada","parentTaskId":"p","later":1.0,"conversationId":"c"}}`,
-			Forwarding{Context: TaskContext{ConversationID: "c", ParentTaskID: "q", User: "ada", Timestamp: "2026-11-20", Priority: "urgent"}},
+			delegation.Forwarding{Context: delegation.Context{ConversationID: "c", ParentTaskID: "q", User: "ada", Timestamp: "2026-11-20", Priority: "urgent"}},
 		},
 		{
 			"no context at all", `{"id":"1","type":"t","payload":{}}`,
-			`{"id":"1","type":"t","payload":{},"context":{"conversationId":"c"}}`, Forwarding{Context: TaskContext{ConversationID: "c"}},
+			`{"id":"1","type":"t","payload":{},"context":{"conversationId":"c"}}`, delegation.Forwarding{Context: delegation.Context{ConversationID: "c"}},
 		},
 		{
 			"a context that says it all", `{"id":"1","type":"t","payload":{},"context":{ "conversationId":"c","parentTaskId":"p","user":"u" }}`,
 			`{"id":"1","type":"t","payload":{},"context":{ "conversationId":"c","parentTaskId":"p","user":"u" }}`,
-			Forwarding{Context: TaskContext{ConversationID: "d", ParentTaskID: "q", User: "ada"}},
+			delegation.Forwarding{Context: delegation.Context{ConversationID: "d", ParentTaskID: "q", User: "ada"}},
 		},
-		{"nothing is said anew", `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, Forwarding{}},
+		{"nothing is said anew", `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, `{"id":"1","type":"t","payload":{},"routing":{"target":"x"}}`, delegation.Forwarding{}},
 	} {
 		r := requested(t, test.line)
 		require.Equal(t, test.want, string(r.Forwarded(test.f)), test.name)
@@ -72,7 +73,7 @@ func TestTaskRequestsAreForwarded(t *testing.T) {
 
 // requireForwarded requires that a forwarded request is one line and the same request, except
 // for the members that f sets.
-func requireForwarded(t *testing.T, r *TaskRequest, f Forwarding) {
+func requireForwarded(t *testing.T, r *delegation.Request, f delegation.Forwarding) {
 	t.Helper()
 	line := r.Forwarded(f)
 	require.NotContains(t, string(line), "\n")
@@ -120,13 +121,13 @@ func TestTaskRequestsOfOurOwn(t *testing.T) {
 	own := *want
 	own.Document = nil
 	var document any
-	require.NoError(t, json.Unmarshal(own.Forwarded(Forwarding{}), &document))
+	require.NoError(t, json.Unmarshal(own.Forwarded(delegation.Forwarding{}), &document))
 	require.JSONEq(t, string(want.Document), string(encoded(t, document)))
 	require.Equal(t,
 		`{"id":"1","type":"t","payload":{},"routing":{"target":"scale"}}`,
-		string((&TaskRequest{ID: "1", Type: "t"}).Forwarded(Forwarding{Target: "scale"})))
+		string((&delegation.Request{ID: "1", Type: "t"}).Forwarded(delegation.Forwarding{Target: "scale"})))
 	require.Equal(t,
 		`{"id":"1","type":"t","payload":{"n":1.0},"observability":{"baggage":{"b":1.50},"spanId":"s"}}`,
-		string((&TaskRequest{ID: "1", Type: "t", Payload: Raw(`{"n":1.0}`), Observability: TaskTrace{Baggage: Raw(`{"b":1.50}`)}}).Forwarded(Forwarding{SpanID: "s"})))
-	require.NotContains(t, string(own.Forwarded(Forwarding{Source: strings.Repeat("a\n", 3)})), "\n")
+		string((&delegation.Request{ID: "1", Type: "t", Payload: Raw(`{"n":1.0}`), Observability: delegation.Trace{Baggage: Raw(`{"b":1.50}`)}}).Forwarded(delegation.Forwarding{SpanID: "s"})))
+	require.NotContains(t, string(own.Forwarded(delegation.Forwarding{Source: strings.Repeat("a\n", 3)})), "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -33,7 +34,7 @@ func (r *Reader) taskRequest(line []byte) Message {
 	if given {
 		return Log{Why: "an echo of a task request"}
 	}
-	request, err := readTaskRequest(r.keep(line), r.room, "")
+	request, err := delegation.ReadRequest(r.keep(line), r.room, "", ambiguous)
 	if err == nil && request.Routing.Source != "" && request.Routing.Source != r.Agent {
 		err = object.Denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
@@ -49,17 +50,17 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 	if given {
 		return Log{Why: "an echo of what is said about a task: its agent says how it goes"}
 	}
-	act, err := readTaskAct(r.keep(line), r.room)
+	act, err := delegation.ReadAct(r.keep(line), r.room, ambiguous)
 	if err != nil {
 		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
 	}
 	asked := &Request{ID: id, Form: DialectTaskAct}
 	switch act.Type {
-	case ActStatus:
+	case delegation.ActStatus:
 		asked.Operation, asked.Body = operationGetTask, &GetTaskResponse{TaskID: id, Check: true}
-	case ActUpdate:
+	case delegation.ActUpdate:
 		asked.Operation, asked.Body = operationUpdateTask, &UpdateTaskRequest{TaskID: id, Input: act.Input, Payload: act.Payload}
-	case ActCancel:
+	case delegation.ActCancel:
 		asked.Operation, asked.Body = operationCancelTask, &CancelTask{TaskID: id, Reason: act.Reason}
 	}
 	return asked
@@ -74,9 +75,9 @@ func (r *Reader) taskResponse(line []byte) Message {
 	if !given {
 		return Log{}
 	}
-	response, err := readTaskResponse(r.keep(line), r.room)
+	response, err := delegation.ReadResponse(r.keep(line), r.room, ambiguous)
 	if err == nil {
-		err = response.refsOfOthers()
+		err = response.RefsOfOthers()
 	}
 	if err != nil {
 		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
@@ -102,7 +103,7 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 	case k.kind == nil && given && k.responds():
 		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
 	case !typed || given:
-	case IsTaskAct(kind):
+	case delegation.IsAct(kind):
 		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
 	case payload && k.delegates(kind, r.Capability) && r.ours():
 		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)
@@ -149,4 +150,32 @@ func behind(line []byte, members []object.Member) string {
 		return ""
 	}
 	return string(object.Unquote(key))
+}
+
+// ambiguous implements Ambiguity.
+func ambiguous(members []object.Member) (key, why string) {
+	var k keys
+	for i := range members {
+		k.note(&members[i])
+	}
+	return k.mistakable()
+}
+
+// mistakable returns the member that makes a message of delegated work ambiguous, and why. It
+// returns "" if there is none.
+func (k *keys) mistakable() (key, why string) {
+	kind, _ := object.Text(k.kind)
+	switch {
+	case k.twice != "":
+		return k.twice, "stands twice"
+	case isOwn(kind):
+		return "type", "must not begin with request:, event:, response: or notify:"
+	case k.calls():
+		return "jsonrpc", "makes it the call of a tool"
+	case k.session():
+		return "message_type", "makes it a message of a session"
+	case k.mails(), k.seq != nil && k.createdAt != nil && k.fromActor != nil:
+		return "from_actor", "makes it mail"
+	}
+	return "", ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -76,12 +77,12 @@ func TestTaskRequestsOnALine(t *testing.T) {
 		m, ok := whose("kitchen", false).Parse(room).(*Request)
 		require.True(t, ok, text)
 		clear(room)
-		body := m.Body.(*TaskRequest)
+		body := m.Body.(*delegation.Request)
 		require.Equal(t, want.Routing, body.Routing)
 		require.NotContains(t, string(body.Document), "\r")
 		body.Document = want.Document
 		require.Equal(t, &Request{ID: want.ID, Operation: "submit-task-request", Body: want, Sum: want.Sum, Form: DialectTaskRequest}, m)
-		require.Equal(t, string(Quote(want.ID)), string(m.RawID()))
+		require.Equal(t, string(object.Quote(want.ID)), string(m.RawID()))
 	}
 	bare := []byte(`{"id":"tea-7","type":"weigh_tea","payload":{}}`)
 	require.IsType(t, &Request{}, (&Reader{Agent: "kitchen", Depth: 64}).Parse(bare), "nobody has a task")
@@ -95,7 +96,7 @@ func TestTaskRequestsOfOthers(t *testing.T) {
 	m, ok := whose("scale", false).Parse([]byte(line)).(*Refused)
 	require.True(t, ok)
 	err := object.Denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
-	require.Equal(t, &Refused{ID: Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: DialectTaskRequest, Err: err}, m)
+	require.Equal(t, &Refused{ID: object.Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: DialectTaskRequest, Err: err}, m)
 	for _, own := range []string{`"source":"scale"`, `"source":""`, `"source":null`, `"later":1`} {
 		require.IsType(t, &Request{}, whose("scale", false).Parse([]byte(strings.Replace(line, `"source":"kitchen"`, own, 1))), own)
 	}
@@ -158,9 +159,9 @@ func TestTaskResponsesOnALine(t *testing.T) {
 // Rows: D-17, T-02, T-32.
 func TestEchoesOfDelegatedWork(t *testing.T) {
 	request := requested(t, string(encoded(t, fullRequest(t))))
-	told := [][]byte{request.Forwarded(Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"kitchen"}})}
-	for _, kind := range taskActs {
-		told = append(told, AppendTaskAct(nil, &TaskAct{ID: request.ID, Type: kind, Input: Raw("1"), Reason: "r"}))
+	told := [][]byte{request.Forwarded(delegation.Forwarding{Source: "kitchen", Target: "scale", Chain: []string{"kitchen"}})}
+	for _, kind := range delegation.Acts {
+		told = append(told, delegation.AppendAct(nil, &delegation.Act{ID: request.ID, Type: kind, Input: Raw("1"), Reason: "r"}))
 	}
 	for _, line := range told {
 		m, ok := whose("scale", true).Parse(line).(Log)
@@ -171,8 +172,8 @@ func TestEchoesOfDelegatedWork(t *testing.T) {
 		}
 		require.IsType(t, Log{}, whose("scale", true).Parse([]byte(twice(string(line), "payload"))))
 	}
-	for _, status := range ResponseStatuses {
-		line := AppendTaskResponse(nil, &TaskResponse{ID: request.ID, Status: status})
+	for _, status := range delegation.Statuses {
+		line := delegation.AppendResponse(nil, &delegation.Response{ID: request.ID, Status: status})
 		require.Equal(t, Log{}, whose("kitchen", false).Parse(line))
 		for cut := range line {
 			require.IsType(t, Log{}, whose("kitchen", false).ParseHead(line[:cut], "cut"))
@@ -330,14 +331,14 @@ func TestCheckReadsDelegatedWork(t *testing.T) {
 		r := &Reader{Agent: agent, Depth: 64}
 		m, ok := r.Check(encoded(t, fullRequest(t))).(*Request)
 		require.True(t, ok, agent)
-		require.Equal(t, "kitchen", m.Body.(*TaskRequest).Routing.Source)
+		require.Equal(t, "kitchen", m.Body.(*delegation.Request).Routing.Source)
 		for _, name := range []string{"task-response", "task-act"} {
 			for _, example := range delegatedExamples(t, name) {
 				switch m := r.Check(encoded(t, example)).(type) {
 				case *Request:
 					require.Equal(t, "task-act", name)
 				case *AgentEvent:
-					require.IsType(t, &TaskResponse{}, m.Body)
+					require.IsType(t, &delegation.Response{}, m.Body)
 				default:
 					require.Fail(t, "it is none", "%#v\n%v", m, example)
 				}

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/object"
 )
 
 // delegatedExamples returns the examples of a schema; the first has all optional members.
@@ -25,7 +28,7 @@ func delegatedExamples(t testing.TB, name string) []map[string]any {
 func fullRequest(t testing.TB) map[string]any { return delegatedExamples(t, "task-request")[0] }
 
 // requested reads a valid request.
-func requested(t testing.TB, line string) *TaskRequest {
+func requested(t testing.TB, line string) *delegation.Request {
 	t.Helper()
 	r, err := ReadTaskRequest([]byte(line), 64)
 	require.Nil(t, err, "%v\n%s", err, line)
@@ -64,14 +67,14 @@ func TestTaskRequestsAreRead(t *testing.T) {
 	require.NotZero(t, r.Sum)
 	require.Equal(t, line, string(r.Document))
 	r.Sum, r.Document = 0, nil
-	require.Equal(t, &TaskRequest{
+	require.Equal(t, &delegation.Request{
 		ID: "3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114", Type: "weigh_tea", Payload: Raw(`{"cups":3,"tea":"assam"}`),
-		Context: TaskContext{
+		Context: delegation.Context{
 			ConversationID: "breakfast-12", ParentTaskID: "9e40b6c8-21d7-4f3a-b5c2-7a8d1e6f0b39", User: "ada",
 			Timestamp: "2026-11-20T09:15:00Z", Priority: "high",
 		},
-		Routing:       TaskRouting{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}},
-		Observability: TaskTrace{TraceID: "5b8aa5a2d2c872e8321cf37308d69df2", SpanID: "051581bf3cb55c13", Baggage: Raw(`{"house":"12"}`)},
+		Routing:       delegation.Routing{Source: "kitchen", Target: "scale", Chain: []string{"orchestrator", "kitchen"}},
+		Observability: delegation.Trace{TraceID: "5b8aa5a2d2c872e8321cf37308d69df2", SpanID: "051581bf3cb55c13", Baggage: Raw(`{"house":"12"}`)},
 	}, r)
 }
 
@@ -82,7 +85,7 @@ func TestTaskRequestsAreRead(t *testing.T) {
 func TestTaskRequestsThatSayLittle(t *testing.T) {
 	const bare = `{"id":"1","type":"weigh_tea","payload":{}}`
 	want := requested(t, bare)
-	require.Equal(t, &TaskRequest{ID: "1", Type: "weigh_tea", Payload: Raw("{}"), Document: Raw(bare), Sum: want.Sum}, want)
+	require.Equal(t, &delegation.Request{ID: "1", Type: "weigh_tea", Payload: Raw("{}"), Document: Raw(bare), Sum: want.Sum}, want)
 	for _, more := range []string{
 		`"context":null,"routing":null,"observability":null`,
 		`"context":{},"routing":{},"observability":{}`,
@@ -206,7 +209,7 @@ func TestPrioritiesOfTaskRequests(t *testing.T) {
 	for word, class := range map[string]uint8{"low": 3, "normal": 2, "high": 1, "urgent": 0} {
 		r := requested(t, `{"id":"1","type":"t","payload":{},"context":{"priority":"`+word+`"}}`)
 		require.Equal(t, word, r.Context.Priority)
-		require.Equal(t, class, Urgency(Quote(r.Context.Priority)))
+		require.Equal(t, class, Urgency(object.Quote(r.Context.Priority)))
 	}
 }
 
@@ -299,10 +302,10 @@ func TestSumsOfTaskRequests(t *testing.T) {
 // Rows: D-12.
 func TestLongChains(t *testing.T) {
 	ask := func(names ...string) *Error {
-		_, err := ReadTaskRequest(fmt.Appendf(nil, `{"id":"1","type":"weigh","payload":{},"routing":{"delegationChain":%s}}`, spellTexts(names)), 64)
+		_, err := ReadTaskRequest(fmt.Appendf(nil, `{"id":"1","type":"weigh","payload":{},"routing":{"delegationChain":%s}}`, encoded(t, names)), 64)
 		return err
 	}
-	many := make([]string, LongestChain)
+	many := make([]string, delegation.LongestChain)
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}

@@ -5,13 +5,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/delegation"
 )
 
 // fullResponse returns a response with all members of a completed task.
+const unasked = "The agent needs input to go on, and does not say which"
+
 func fullResponse(t testing.TB) map[string]any { return delegatedExamples(t, "task-response")[0] }
 
 // responded reads a valid response.
-func responded(t testing.TB, line string) *TaskResponse {
+func responded(t testing.TB, line string) *delegation.Response {
 	t.Helper()
 	r, err := ReadTaskResponse([]byte(line), 64)
 	require.Nil(t, err, "%v\n%s", err, line)
@@ -22,10 +26,10 @@ func responded(t testing.TB, line string) *TaskResponse {
 func TestTaskResponsesAreRead(t *testing.T) {
 	took, tries := int64(3250), int64(1)
 	line := string(encoded(t, fullResponse(t)))
-	require.Equal(t, &TaskResponse{
-		ID: "3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114", Status: ResponseCompleted, Result: Raw(`{"grams":7.50}`),
-		Metadata: TaskMetadata{StartedAt: "2026-11-20T09:15:01Z", CompletedAt: "2026-11-20T09:15:04.250Z", DurationMS: &took, Agent: "scale", RetryCount: &tries},
-		Artifacts: []Artifact{
+	require.Equal(t, &delegation.Response{
+		ID: "3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114", Status: delegation.Completed, Result: Raw(`{"grams":7.50}`),
+		Metadata: delegation.Metadata{StartedAt: "2026-11-20T09:15:01Z", CompletedAt: "2026-11-20T09:15:04.250Z", DurationMS: &took, Agent: "scale", RetryCount: &tries},
+		Artifacts: []delegation.Artifact{
 			{Name: "label.txt", Type: "text/plain", Content: "Assam, 7.5 g\n"},
 			{Name: "weights.json", Type: "application/json", Content: "[7.5]"},
 			{Name: "photo.png", Type: "image/png", Ref: "file:///srv/tea/photo.png"},
@@ -44,7 +48,7 @@ func TestTaskResponsesThatSayLittle(t *testing.T) {
 		"failed":         {"/error: error is missing, and the status is failed: it should say why"},
 		"input_required": {"/message: message is missing, and the status is input_required: it should say what is asked"},
 	}
-	for _, status := range ResponseStatuses {
+	for _, status := range delegation.Statuses {
 		bare := `{"id":"t-1","status":"` + status + `"}`
 		r := responded(t, bare)
 		require.Equal(t, notes[status], r.Notes)
@@ -86,7 +90,7 @@ func TestEveryKindOfValueInTaskResponsesIsChecked(t *testing.T) {
 //
 // Rows: D-22, D-27, T-33, T-48.
 func TestResultsOfTasks(t *testing.T) {
-	for _, status := range ResponseStatuses {
+	for _, status := range delegation.Statuses {
 		for _, result := range []string{`{}`, `{"n":12345678901234567890,"h":"<a&b>"}`, `[]`, `""`, `0`, `false`} {
 			line := `{"id":"1","result":` + result + `,"status":"` + status + `"}`
 			if status == "completed" {
@@ -156,19 +160,19 @@ func TestFaultsOfTasks(t *testing.T) {
 	const generic = "The task failed, and its agent does not say why"
 	for _, test := range []struct {
 		said  string
-		want  *TaskFault
+		want  *delegation.Fault
 		notes string
 	}{
 		{
 			`"status":"failed","error":{"code":"MCP_NOT_CONNECTED","message":"No power","details":{"n":1.50},"recoverable":true}`,
-			&TaskFault{Code: FaultMCPNotConnected, Message: "No power", Details: Raw(`{"n":1.50}`), Recoverable: true}, "",
+			&delegation.Fault{Code: delegation.FaultMCPNotConnected, Message: "No power", Details: Raw(`{"n":1.50}`), Recoverable: true}, "",
 		},
-		{`"status":"failed","error":{"code":"OUT_OF_TEA","message":"None","recoverable":false}`, &TaskFault{Code: "OUT_OF_TEA", Message: "None"}, ""},
-		{`"status":"failed","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, ""},
-		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &TaskFault{Code: FaultInternal, Message: "Too long"}, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR"},
-		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &TaskFault{Code: FaultTimeout, Message: generic}, "/error/message: error.message is missing: it should say what went wrong"},
-		{`"status":"failed"`, &TaskFault{Code: FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should say why"},
-		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &TaskFault{Code: FaultTimeout, Message: "Too long"}, "/error: error stands beside the status cancelled, and is dropped"},
+		{`"status":"failed","error":{"code":"OUT_OF_TEA","message":"None","recoverable":false}`, &delegation.Fault{Code: "OUT_OF_TEA", Message: "None"}, ""},
+		{`"status":"failed","error":{"code":"TIMEOUT","message":"Too long"}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: "Too long"}, ""},
+		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &delegation.Fault{Code: delegation.FaultInternal, Message: "Too long"}, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR"},
+		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: generic}, "/error/message: error.message is missing: it should say what went wrong"},
+		{`"status":"failed"`, &delegation.Fault{Code: delegation.FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should say why"},
+		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: "Too long"}, "/error: error stands beside the status cancelled, and is dropped"},
 		{`"status":"cancelled"`, nil, ""},
 		{`"status":"completed","result":1,"error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status completed, and is dropped"},
 		{`"status":"in_progress","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status in_progress, and is dropped"},
@@ -193,7 +197,7 @@ func TestQuestionsOfTasks(t *testing.T) {
 		{`"message":" ","input":{"question":"Sugar?"},"error":{"code":"X","message":"Lemon?"}`, "Sugar?", nil, ""},
 		{`"message":{"text":"hm"},"input":{"question":7},"error":{"code":"X","message":"Lemon?"}`, "Lemon?", nil, ""},
 		{`"input":{"question":"Milk?","options":[{"label":"Yes, please","value":"yes"},{"value":"no"}]}`, "Milk?", yesNo, ""},
-		{`"message":"Milk?","input":{"options":["yes","no"]}`, "Milk?", []Option{{"yes", "yes"}, {"no", "no"}}, ""},
+		{`"message":"Milk?","input":{"options":["yes","no"]}`, "Milk?", []Option{{Label: "yes", Value: "yes"}, {Label: "no", Value: "no"}}, ""},
 		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are passed over: input.options has a text that stands twice"},
 		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[1].value stands twice"},
 		{`"message":"Milk?","input":{"options":[]}`, "Milk?", nil, ""},
@@ -226,7 +230,7 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 		"pending": " pending assigned", "in_progress": " planning plan_review running in_review", "input_required": " needs_human",
 		"completed": " done", "failed": " failed", "cancelled": " cancelled",
 	}, seen)
-	require.Len(t, ResponseStatuses, len(seen))
+	require.Len(t, delegation.Statuses, len(seen))
 }
 
 // TestResponsesAreNormalized checks that all readers of a response get the same: the members

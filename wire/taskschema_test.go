@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/session"
 )
 
@@ -131,18 +132,18 @@ func TestWhatSchemasOfDelegationCannotSay(t *testing.T) {
 func TestSchemasOfDelegationHaveTheWordsThatThereAre(t *testing.T) {
 	request, act, response := schemaOf(t, "task-request"), schemaOf(t, "task-act"), schemaOf(t, "task-response")
 	properties := at(request, "properties")
-	require.Equal(t, append(words(taskPriorities), nil), at(properties, "context", "properties", "priority", "enum"))
-	require.Equal(t, words(taskActs), at(act, "properties", "type", "enum"))
-	require.Equal(t, words(taskActs), at(at(properties, "type", "not", "anyOf").([]any)[0], "enum"))
-	require.Equal(t, words(ResponseStatuses), at(response, "properties", "status", "enum"))
-	for block, value := range map[string]any{"context": TaskContext{}, "routing": TaskRouting{}, "observability": TaskTrace{}} {
+	require.Equal(t, append(words(delegation.Priorities), nil), at(properties, "context", "properties", "priority", "enum"))
+	require.Equal(t, words(delegation.Acts), at(act, "properties", "type", "enum"))
+	require.Equal(t, words(delegation.Acts), at(at(properties, "type", "not", "anyOf").([]any)[0], "enum"))
+	require.Equal(t, words(delegation.Statuses), at(response, "properties", "status", "enum"))
+	for block, value := range map[string]any{"context": delegation.Context{}, "routing": delegation.Routing{}, "observability": delegation.Trace{}} {
 		requireFields(t, block, at(properties, block), value)
 	}
 	properties = at(response, "properties")
-	requireFields(t, "metadata", at(properties, "metadata"), TaskMetadata{})
-	requireFields(t, "error", at(properties, "error"), TaskFault{}, "code", "message", "recoverable")
-	requireFields(t, "artifact", at(properties, "artifacts", "items"), Artifact{}, "content")
-	for _, code := range FaultCodes {
+	requireFields(t, "metadata", at(properties, "metadata"), delegation.Metadata{})
+	requireFields(t, "error", at(properties, "error"), delegation.Fault{}, "code", "message", "recoverable")
+	requireFields(t, "artifact", at(properties, "artifacts", "items"), delegation.Artifact{}, "content")
+	for _, code := range delegation.FaultCodes {
 		require.Contains(t, at(properties, "error", "properties", "code", "description"), code)
 	}
 	for _, schema := range []any{request, act, response} {

@@ -154,7 +154,7 @@ func appendTools(b []byte) []byte {
 		schema, _ := Schema("request:" + t.operation) // tests check that it exists and has a payload
 		b = object.AppendText(append(b, `{"name":`...), t.name)
 		b = object.AppendMember(b, "description", t.summary)
-		b = append(object.AppendRaw(b, "inputSchema", MemberOf(MemberOf(schema, "properties"), "payload")), '}')
+		b = append(object.AppendRaw(b, "inputSchema", object.MemberOf(object.MemberOf(schema, "properties"), "payload")), '}')
 	}
 	return append(b, ']', '}')
 }

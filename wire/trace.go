@@ -22,7 +22,7 @@ type TraceContext struct {
 func ParseTraceparent(line string) (TraceContext, bool) {
 	parts := strings.Split(line, "-")
 	later := len(parts) > 4 && parts[0] != "00"
-	if len(parts) != 4 && !later || !isHex(parts[0], 2) || parts[0] == "ff" || !IsTraceID(parts[1]) || !IsSpanID(parts[2]) || !isHex(parts[3], 2) {
+	if len(parts) != 4 && !later || !object.IsHex(parts[0], 2) || parts[0] == "ff" || !IsTraceID(parts[1]) || !IsSpanID(parts[2]) || !object.IsHex(parts[3], 2) {
 		return TraceContext{}, false
 	}
 	flags, _ := hex.DecodeString(parts[3])
@@ -39,15 +39,11 @@ func (c TraceContext) Traceparent() string {
 
 // IsTraceID reports whether an id is a trace id of the W3C: 32 hexadecimal digits, in
 // lower case and not all 0.
-func IsTraceID(id string) bool { return isHex(id, 32) && strings.Trim(id, "0") != "" }
+func IsTraceID(id string) bool { return object.IsHex(id, 32) && strings.Trim(id, "0") != "" }
 
 // IsSpanID reports whether an id is a span id of the W3C: 16 hexadecimal digits, in
 // lower case and not all 0.
-func IsSpanID(id string) bool { return isHex(id, 16) && strings.Trim(id, "0") != "" }
-
-func isHex(text string, length int) bool {
-	return len(text) == length && object.IsRun(text, func(c byte) bool { return object.IsDigit(c) || 'a' <= c && c <= 'f' })
-}
+func IsSpanID(id string) bool { return object.IsHex(id, 16) && strings.Trim(id, "0") != "" }
 
 // TraceIDOf returns a trace id derived from what. It is always the same for the same input.
 func TraceIDOf(what []byte) string { return derived("trace", what, 16) }

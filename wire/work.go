@@ -176,7 +176,7 @@ type RemoveDependency struct {
 
 func (r *RemoveDependency) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", "The id of the task that depends on another one.")
-	f.need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that is depended on.")
+	f.need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that it names.")
 }
 
 // AddNote is the payload of add-note.

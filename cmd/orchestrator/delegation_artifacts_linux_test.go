@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // kept returns the artifact files by hash.
@@ -70,7 +70,7 @@ func TestDelegationArtifacts(t *testing.T) {
 	boss.asks("t-1", "cook")
 	cook.gets("t-1")
 	cook.say(line("t-1") + "\n")
-	require.Equal(t, line("t-1"), boss.hear(1, "t-1", wire.ResponseCompleted).line)
+	require.Equal(t, line("t-1"), boss.hear(1, "t-1", delegation.Completed).line)
 	kept := h.kept()
 	require.Len(t, kept, 2)
 	require.Equal(t, large, kept[hashOf(large)])
@@ -79,12 +79,12 @@ func TestDelegationArtifacts(t *testing.T) {
 	boss.asks("t-2", "cook")
 	cook.gets("t-2")
 	cook.say(line("t-2") + "\n") // a repeat
-	require.Equal(t, line("t-2"), boss.hear(1, "t-2", wire.ResponseCompleted).line)
+	require.Equal(t, line("t-2"), boss.hear(1, "t-2", delegation.Completed).line)
 	require.Equal(t, kept, h.kept())
 
 	// later requests, in every way
-	boss.acts("t-1", wire.ActStatus, `{}`)
-	again := boss.hear(2, "t-1", wire.ResponseCompleted).line
+	boss.acts("t-1", delegation.ActStatus, `{}`)
+	again := boss.hear(2, "t-1", delegation.Completed).line
 	require.True(t, strings.HasPrefix(again, strings.TrimSuffix(line("t-1"), "}")+`,"metadata":{"startedAt":`), "%.200s", again)
 	var reply aWord
 	boss.granted(&reply, "get-task-response", `{"taskId":"t-1"}`)
@@ -132,7 +132,7 @@ func TestDelegationArtifactIsTamperedWith(t *testing.T) {
 		boss.asks(name, "cook")
 		cook.gets(name)
 		cook.says(name, "completed", fmt.Sprintf(`"artifacts":[{"name":"a","type":"text/plain","content":%q}]`, content))
-		require.Equal(t, content, boss.hear(1, name, wire.ResponseCompleted).Artifacts[0].Content)
+		require.Equal(t, content, boss.hear(1, name, delegation.Completed).Artifacts[0].Content)
 	}
 	file := func(name string) string {
 		hash := hashOf(contents[name])
@@ -141,11 +141,11 @@ func TestDelegationArtifactIsTamperedWith(t *testing.T) {
 	require.NoError(t, os.WriteFile(file("changed"), []byte(strings.Repeat("A", 100<<10)), 0o600))
 	require.NoError(t, os.Remove(file("gone")))
 	for name, content := range contents {
-		boss.acts(name, wire.ActStatus, `{}`)
-		got := boss.hear(2, name, wire.ResponseCompleted).Artifacts[0]
-		want := wire.Artifact{Name: "a", Type: "text/plain", Ref: "sha256:" + hashOf(content)}
+		boss.acts(name, delegation.ActStatus, `{}`)
+		got := boss.hear(2, name, delegation.Completed).Artifacts[0]
+		want := delegation.Artifact{Name: "a", Type: "text/plain", Ref: "sha256:" + hashOf(content)}
 		if name == "fine" {
-			want = wire.Artifact{Name: "a", Type: "text/plain", Content: content}
+			want = delegation.Artifact{Name: "a", Type: "text/plain", Content: content}
 		}
 		require.Equal(t, want, got)
 		require.Equal(t, want, h.response(name).Artifacts[0])
@@ -157,7 +157,7 @@ func TestDelegationArtifactIsTamperedWith(t *testing.T) {
 	boss.asks("again", "cook") // making the artifact again restores the file
 	cook.gets("again")
 	cook.says("again", "completed", fmt.Sprintf(`"artifacts":[{"name":"a","type":"text/plain","content":%q}]`, contents["gone"]))
-	require.Equal(t, contents["gone"], boss.hear(1, "again", wire.ResponseCompleted).Artifacts[0].Content)
+	require.Equal(t, contents["gone"], boss.hear(1, "again", delegation.Completed).Artifacts[0].Content)
 	require.Equal(t, contents["gone"], h.response("gone").Artifacts[0].Content, "what was gone is there again")
 	h.stop()
 }

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A source can query the status of its task. The agent answers each query with the current
@@ -23,30 +24,30 @@ func TestDelegationStatus(t *testing.T) {
 	boss.asks("t-2", "wash")
 	mute.gets("t-2")
 	cook.gets("t-1")
-	boss.acts("t-2", wire.ActStatus, `{}`) // answered a second later
-	for n, status := range []string{wire.ResponsePending, wire.ResponseInProgress, wire.ResponseCompleted} {
-		boss.acts("t-1", wire.ActStatus, `{"deep":{"n":1.50}}`)
-		require.JSONEq(t, `{"id":"t-1","type":"task.status","payload":{}}`, cook.hear(n+1, "t-1", wire.ActStatus).line)
+	boss.acts("t-2", delegation.ActStatus, `{}`) // answered a second later
+	for n, status := range []string{delegation.Pending, delegation.InProgress, delegation.Completed} {
+		boss.acts("t-1", delegation.ActStatus, `{"deep":{"n":1.50}}`)
+		require.JSONEq(t, `{"id":"t-1","type":"task.status","payload":{}}`, cook.hear(n+1, "t-1", delegation.ActStatus).line)
 		cook.says("t-1", status, fmt.Sprintf(`"n":%d.00`, n))
 		require.Contains(t, boss.hear(1, "t-1", status).line, fmt.Sprintf(`"n":%d.00`, n))
 	}
-	boss.acts("t-1", wire.ActStatus, `{}`)
-	require.Contains(t, boss.hear(2, "t-1", wire.ResponseCompleted).line, `"n":2.00`, "what it said in the end")
+	boss.acts("t-1", delegation.ActStatus, `{}`)
+	require.Contains(t, boss.hear(2, "t-1", delegation.Completed).line, `"n":2.00`, "what it said in the end")
 	boss.quiet()
 	cook.quiet()
 	require.Equal(t, []string{"pending", "in_progress", "completed", "completed"}, boss.kinds("t-1"))
 	require.Equal(t, []string{aRequest, "task.status", "task.status", "task.status"}, cook.kinds("t-1"), "nobody asks when it is over")
 	require.Len(t, h.tasksNow(), 2, "what is said about a task is no task")
 
-	require.Equal(t, "help", boss.hear(1, "t-2", wire.ResponsePending).Metadata.Agent)
+	require.Equal(t, "help", boss.hear(1, "t-2", delegation.Pending).Metadata.Agent)
 	mute.says("t-2", "in_progress", `"message":"after all"`)
-	require.Equal(t, "after all", boss.hear(1, "t-2", wire.ResponseInProgress).Message)
+	require.Equal(t, "after all", boss.hear(1, "t-2", delegation.InProgress).Message)
 
-	boss.acts("t-3", wire.ActStatus, `{}`)
+	boss.acts("t-3", delegation.ActStatus, `{}`)
 	require.Equal(t, "NOT_FOUND", boss.declined("t-3").Code)
-	boss.acts("t-1", wire.ActStatus, `[]`)
+	boss.acts("t-1", delegation.ActStatus, `[]`)
 	require.Equal(t, "/payload", boss.declined("t-1").Details["pointer"])
-	cook.acts("t-2", wire.ActStatus, `{}`) // not its task
+	cook.acts("t-2", delegation.ActStatus, `{}`) // not its task
 	require.Equal(t, "UNAUTHORIZED", cook.declined("t-2").Code)
 	require.Equal(t, wire.TaskRunning, h.taskState("t-2"))
 	h.stop()
@@ -72,40 +73,40 @@ func TestDelegationInput(t *testing.T) {
 	cook.gets("t-1")
 	cook.says("t-1", "in_progress")
 	cook.says("t-1", "input_required", `"message":"Rye or wheat?"`, `"input":{"options":["rye",{"value":"wheat"}],"options2":1.0}`)
-	boss.hear(1, "t-1", wire.ResponseInputRequired)
+	boss.hear(1, "t-1", delegation.InputRequired)
 	q := h.waitForQuestions(1)[0]
 	require.Equal(t, []string{"t-1", "cook", "Rye or wheat?"}, []string{q.Task, q.Agent, q.Question})
 	require.Contains(t, h.ask("inbox"), "Rye or wheat?")
 	require.Equal(t, wire.TaskNeedsHuman, h.taskState("t-1"))
 	h.ask("inbox", "answer", q.ID, "rye")
-	require.JSONEq(t, `{"id":"t-1","type":"task.update","payload":{"input":"rye"}}`, cook.hear(1, "t-1", wire.ActUpdate).line)
+	require.JSONEq(t, `{"id":"t-1","type":"task.update","payload":{"input":"rye"}}`, cook.hear(1, "t-1", delegation.ActUpdate).line)
 	require.Equal(t, wire.TaskRunning, h.taskState("t-1"))
 	cook.says("t-1", "in_progress")
 
 	cook.says("t-1", "input_required", `"input":{"question":"How much?"}`)
-	boss.hear(2, "t-1", wire.ResponseInputRequired)
+	boss.hear(2, "t-1", delegation.InputRequired)
 	q = h.waitForQuestions(1)[0]
 	require.Equal(t, "How much?", q.Question)
 	const input = `{"n":12345678901234567890.50,"e":"\u00e9<&>","l":[null,{}]}`
-	boss.acts("t-1", wire.ActUpdate, `{"input":`+input+`,"other":1}`)
-	require.Equal(t, `{"id":"t-1","type":"task.update","payload":{"input":`+input+`,"other":1}}`, cook.hear(2, "t-1", wire.ActUpdate).line)
+	boss.acts("t-1", delegation.ActUpdate, `{"input":`+input+`,"other":1}`)
+	require.Equal(t, `{"id":"t-1","type":"task.update","payload":{"input":`+input+`,"other":1}}`, cook.hear(2, "t-1", delegation.ActUpdate).line)
 	require.Empty(t, h.questions(), "nobody is asked any more")
 	require.Equal(t, cli.ExitNotFound, h.fails("inbox", "answer", q.ID, "late"))
 
 	cook.says("t-1", "input_required")
-	boss.hear(3, "t-1", wire.ResponseInputRequired)
+	boss.hear(3, "t-1", delegation.InputRequired)
 	h.waitForQuestions(1)
 	h.ask("task", "input", "t-1", "--json-input", "null")
-	require.JSONEq(t, `{"id":"t-1","type":"task.update","payload":{"input":null}}`, cook.hear(3, "t-1", wire.ActUpdate).line)
+	require.JSONEq(t, `{"id":"t-1","type":"task.update","payload":{"input":null}}`, cook.hear(3, "t-1", delegation.ActUpdate).line)
 	cook.says("t-1", "input_required", `"error":{"code":"X","message":"Where?"}`)
 	require.Equal(t, "Where?", h.waitForQuestions(1)[0].Question)
 	cook.says("t-1", "completed", `"result":7`) // it continues without input
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	require.Empty(t, h.questions())
 
-	boss.acts("t-1", wire.ActUpdate, `{"input":1}`)
+	boss.acts("t-1", delegation.ActUpdate, `{"input":1}`)
 	require.Equal(t, "wrong_state", boss.declined("t-1").Details["reason"])
-	boss.acts("t-1", wire.ActUpdate, `{}`)
+	boss.acts("t-1", delegation.ActUpdate, `{}`)
 	waitForThat(t, "second refusal", func() bool { return len(boss.answers("t-1")) == 2 })
 	require.Equal(t, "/payload/input", boss.answers("t-1")[1].Error.Details["pointer"])
 	cook.quiet()
@@ -128,7 +129,7 @@ func TestDelegationCancelled(t *testing.T) {
 		cancel func(id string)
 		reason string
 	}{
-		{func(id string) { boss.acts(id, wire.ActCancel, `{"reason":"there is no hunger left"}`) }, "there is no hunger left"},
+		{func(id string) { boss.acts(id, delegation.ActCancel, `{"reason":"there is no hunger left"}`) }, "there is no hunger left"},
 		{func(id string) { h.ask("task", "cancel", id, "-m", "said by a person") }, "said by a person"},
 		{func(id string) { h.operated(nil, "cancel-task", fmt.Sprintf(`{"taskId":%q,"reason":"over HTTP"}`, id)) }, "over HTTP"},
 	} {
@@ -139,15 +140,15 @@ func TestDelegationCancelled(t *testing.T) {
 		cook.asks(part, "wash", fmt.Sprintf(`"context":{"parentTaskId":%q}`, id))
 		help.gets(part)
 		help.says(part, "in_progress")
-		cook.hear(1, part, wire.ResponseInProgress)
+		cook.hear(1, part, delegation.InProgress)
 		way.cancel(id)
-		require.JSONEq(t, fmt.Sprintf(`{"id":%q,"type":"task.cancel","payload":{"reason":%q}}`, id, way.reason), cook.hear(1, id, wire.ActCancel).line)
-		help.hear(1, part, wire.ActCancel)
-		last := boss.hear(1, id, wire.ResponseCancelled)
+		require.JSONEq(t, fmt.Sprintf(`{"id":%q,"type":"task.cancel","payload":{"reason":%q}}`, id, way.reason), cook.hear(1, id, delegation.ActCancel).line)
+		help.hear(1, part, delegation.ActCancel)
+		last := boss.hear(1, id, delegation.Cancelled)
 		require.Nil(t, last.Error)
 		require.Contains(t, last.line, way.reason)
 		require.Equal(t, "cook", last.Metadata.Agent)
-		cook.hear(1, part, wire.ResponseCancelled)
+		cook.hear(1, part, delegation.Cancelled)
 		cook.says(id, "cancelled")
 		cook.says(id, "completed", `"result":1`)
 		help.says(part, "failed", failing("X", true))
@@ -159,13 +160,13 @@ func TestDelegationCancelled(t *testing.T) {
 		require.Equal(t, []wire.TaskState{wire.TaskCancelled, wire.TaskCancelled}, []wire.TaskState{h.taskState(id), h.taskState(part)})
 		require.Equal(t, way.reason, h.shownTask(id).Reason)
 	}
-	boss.acts("t-0", wire.ActCancel, `{}`)
+	boss.acts("t-0", delegation.ActCancel, `{}`)
 	require.Equal(t, "wrong_state", boss.declined("t-0").Details["reason"])
 
 	boss.asks("t-9", "cook")
 	cook.gets("t-9")
 	cook.says("t-9", "cancelled", `"error":{"code":"TIRED","message":"not today"}`)
-	require.Contains(t, boss.hear(1, "t-9", wire.ResponseCancelled).line, `"message":"not today"`)
+	require.Contains(t, boss.hear(1, "t-9", delegation.Cancelled).line, `"message":"not today"`)
 	cook.quiet()
 	require.Equal(t, []string{aRequest}, cook.kinds("t-9"), "it knows that")
 	require.Equal(t, "not today", h.shownTask("t-9").Reason)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // Tests of delegation with the real program: work that agents and people delegate to agents, and
@@ -36,18 +37,18 @@ func kitchen(room int) string {
 
 // aWord is a line about a delegated task, as a puppet receives it.
 type aWord struct {
-	ID            string            `json:"id"`
-	Type          string            `json:"type"`
-	Status        string            `json:"status"`
-	Payload       json.RawMessage   `json:"payload"`
-	Context       wire.TaskContext  `json:"context"`
-	Routing       wire.TaskRouting  `json:"routing"`
-	Observability wire.TaskTrace    `json:"observability"`
-	Result        json.RawMessage   `json:"result"`
-	Error         *wire.TaskFault   `json:"error"`
-	Metadata      wire.TaskMetadata `json:"metadata"`
-	Artifacts     []wire.Artifact   `json:"artifacts"`
-	Message       string            `json:"message"`
+	ID            string                `json:"id"`
+	Type          string                `json:"type"`
+	Status        string                `json:"status"`
+	Payload       json.RawMessage       `json:"payload"`
+	Context       delegation.Context    `json:"context"`
+	Routing       delegation.Routing    `json:"routing"`
+	Observability delegation.Trace      `json:"observability"`
+	Result        json.RawMessage       `json:"result"`
+	Error         *delegation.Fault     `json:"error"`
+	Metadata      delegation.Metadata   `json:"metadata"`
+	Artifacts     []delegation.Artifact `json:"artifacts"`
+	Message       string                `json:"message"`
 
 	line string
 }
@@ -59,7 +60,7 @@ func (w *aWord) kind() string {
 	switch {
 	case w.Status != "":
 		return w.Status
-	case wire.IsTaskAct(w.Type):
+	case delegation.IsAct(w.Type):
 		return w.Type
 	}
 	return aRequest

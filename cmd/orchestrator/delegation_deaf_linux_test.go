@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // deafUntil returns an agent that prints NAME.says and does not read until a file named go
@@ -63,9 +64,9 @@ func TestDelegationToTheDeaf(t *testing.T) {
 	}
 	h.waitForEvents(1, wire.EventTaskReturned, "deaf")
 	h.waitForEvents(1, wire.EventStalled, "deaf")
-	boss.acts("t-00", wire.ActUpdate, `{"input":1}`)
-	boss.acts(fmt.Sprintf("t-%02d", many-1), wire.ActCancel, `{}`) // the agent has not got this one
-	boss.hear(1, fmt.Sprintf("t-%02d", many-1), wire.ResponseCancelled)
+	boss.acts("t-00", delegation.ActUpdate, `{"input":1}`)
+	boss.acts(fmt.Sprintf("t-%02d", many-1), delegation.ActCancel, `{}`) // the agent has not got this one
+	boss.hear(1, fmt.Sprintf("t-%02d", many-1), delegation.Cancelled)
 
 	h.write("go", "")
 	waitForThat(t, "everything", func() bool { return len(h.ear("deaf")) >= many })
@@ -115,13 +116,13 @@ func TestDelegationByTheDeaf(t *testing.T) {
 	boss.asks("t-boss", "cook")
 	cook.gets("t-boss")
 	cook.says("t-boss", "completed")
-	boss.hear(1, "t-boss", wire.ResponseCompleted)
+	boss.hear(1, "t-boss", delegation.Completed)
 
 	h.write("go", "")
 	ends := make(map[string]string)
 	waitForThat(t, "the end of everything", func() bool {
 		for _, w := range h.ear("deaf") {
-			if w.kind() == wire.ResponseCompleted {
+			if w.kind() == delegation.Completed {
 				ends[w.ID] = string(w.Result)
 			}
 		}
@@ -140,7 +141,7 @@ func TestDelegationByTheDeaf(t *testing.T) {
 	over := make(map[string]bool)
 	for _, w := range h.ear("deaf") {
 		require.False(t, over[w.ID], "%s says more when it is over", w.ID)
-		over[w.ID] = w.kind() == wire.ResponseCompleted
+		over[w.ID] = w.kind() == delegation.Completed
 	}
 	h.stop()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A task with a recoverable failure is retried, up to the configured number, and each try has
@@ -23,20 +24,20 @@ func TestDelegationRetries(t *testing.T) {
 	boss.asks("t-never", "cook")
 	for _, id := range []string{"t-well", "t-badly", "t-never"} {
 		cook.gets(id)
-		cook.says(id, "failed", failing(wire.FaultMCPRateLimited, id != "t-never"))
+		cook.says(id, "failed", failing(delegation.FaultMCPRateLimited, id != "t-never"))
 	}
-	require.Equal(t, wire.FaultMCPRateLimited, boss.hear(1, "t-never", wire.ResponseFailed).Error.Code)
+	require.Equal(t, delegation.FaultMCPRateLimited, boss.hear(1, "t-never", delegation.Failed).Error.Code)
 	for _, id := range []string{"t-well", "t-badly"} {
 		require.Equal(t, cook.gets(id).line, cook.hear(2, id, aRequest).line, "the same request")
 	}
 	cook.says("t-well", "completed", `"result":"at last"`)
-	require.Equal(t, `"at last"`, string(boss.hear(1, "t-well", wire.ResponseCompleted).Result))
+	require.Equal(t, `"at last"`, string(boss.hear(1, "t-well", delegation.Completed).Result))
 	for tries := range 2 {
-		cook.says("t-badly", "failed", failing(wire.FaultMCPRateLimited, true))
+		cook.says("t-badly", "failed", failing(delegation.FaultMCPRateLimited, true))
 		cook.hear(3+tries, "t-badly", aRequest)
 	}
 	cook.says("t-badly", "failed", failing("WORN_OUT", true))
-	last := boss.hear(1, "t-badly", wire.ResponseFailed)
+	last := boss.hear(1, "t-badly", delegation.Failed)
 	require.Equal(t, "WORN_OUT", last.Error.Code)
 	require.JSONEq(t, `{"n":1.50}`, string(last.Error.Details))
 	for id, tried := range map[string]int64{"t-well": 1, "t-badly": 3, "t-never": 0} {
@@ -60,22 +61,22 @@ func TestDelegationTargetIsKilled(t *testing.T) {
 	boss.asks("t-1", "cook", of("cook"))
 	first := cook.gets("t-1")
 	cook.says("t-1", "in_progress")
-	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.hear(1, "t-1", delegation.InProgress)
 	cook.asks("p-1", "wash")
 	help.gets("p-1")
 	cook.die()
 	cook = h.enter("cook")
 	require.Equal(t, first.line, cook.gets("t-1").line)
-	help.hear(1, "p-1", wire.ActCancel)
+	help.hear(1, "p-1", delegation.ActCancel)
 	require.Equal(t, wire.TaskAssigned, h.taskState("t-1"))
 	require.Equal(t, 2, h.shownTask("t-1").Attempts)
 	boss.asks("t-2", "cook", of("cook"))
 	cook.gets("t-2")
 	cook.says("t-2", "completed")
-	boss.hear(1, "t-2", wire.ResponseCompleted)
+	boss.hear(1, "t-2", delegation.Completed)
 	cook.die()
-	last := boss.hear(1, "t-1", wire.ResponseFailed)
-	require.Equal(t, wire.FaultAgentUnavailable, last.Error.Code)
+	last := boss.hear(1, "t-1", delegation.Failed)
+	require.Equal(t, delegation.FaultAgentUnavailable, last.Error.Code)
 	require.Contains(t, last.Error.Message, "poison")
 	require.Equal(t, int64(1), *last.Metadata.RetryCount)
 	cook = h.enter("cook")
@@ -103,7 +104,7 @@ func TestDelegationGoesToAnother(t *testing.T) {
 	require.Equal(t, other.name, again.Routing.Target)
 	require.Equal(t, []string{"boss"}, again.Routing.Chain)
 	other.says("t-1", "completed")
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	h.stop()
 }
 
@@ -122,13 +123,13 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	cook.gets("t-done")
 	held := cook.gets("t-held")
 	cook.says("t-done", "completed", `"result":1.50`)
-	boss.hear(1, "t-done", wire.ResponseCompleted)
+	boss.hear(1, "t-done", delegation.Completed)
 	cook.says("t-held", "in_progress")
-	boss.hear(1, "t-held", wire.ResponseInProgress)
+	boss.hear(1, "t-held", delegation.InProgress)
 	cook.gets("t-asking")
 	cook.says("t-asking", "input_required", `"message":"how?"`)
 	h.waitForQuestions(1)
-	boss.hear(1, "t-asking", wire.ResponseInputRequired)
+	boss.hear(1, "t-asking", delegation.InputRequired)
 	boss.quiet()
 	require.Empty(t, cook.words("t-waiting"))
 	waitForThat(t, "receipts", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 3 })
@@ -141,10 +142,10 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	cook.gets("t-asking")
 	require.Empty(t, h.questions())
 	cook.says("t-held", "completed", `"result":{"again":true}`)
-	require.Equal(t, `{"again":true}`, string(boss.hear(1, "t-held", wire.ResponseCompleted).Result))
+	require.Equal(t, `{"again":true}`, string(boss.hear(1, "t-held", delegation.Completed).Result))
 	cook.gets("t-waiting")
 	boss.asks("t-done", "cook", of("cook"), more) // the new run does not know this
-	require.Equal(t, "1.50", string(boss.hear(1, "t-done", wire.ResponseCompleted).Result))
+	require.Equal(t, "1.50", string(boss.hear(1, "t-done", delegation.Completed).Result))
 	boss.asks("t-held", "taste", of("cook"))
 	require.Equal(t, "id_reused", boss.declined("t-held").Details["reason"])
 	cook.quiet()
@@ -152,7 +153,7 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	require.Zero(t, *h.response("t-held").Metadata.RetryCount, "its agent is not to blame")
 	for _, id := range []string{"t-asking", "t-waiting"} {
 		cook.says(id, "completed")
-		boss.hear(1, id, wire.ResponseCompleted)
+		boss.hear(1, id, delegation.Completed)
 	}
 	require.Equal(t, "1.50", string(h.response("t-done").Result))
 	h.stop()
@@ -177,7 +178,7 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	cook.quiet()
 	h.ask("agent", "start", "boss")
 	boss = h.enter("boss")
-	require.Equal(t, `{"id":"t-0","status":"completed","result":{"n":1.50}}`, boss.hear(1, "t-0", wire.ResponseCompleted).line)
+	require.Equal(t, `{"id":"t-0","status":"completed","result":{"n":1.50}}`, boss.hear(1, "t-0", delegation.Completed).line)
 	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 1 })
 
 	h.ask("agent", "stop", "boss")
@@ -188,11 +189,11 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	h.await()
 	all = h.cast("boss", "cook", "help")
 	boss, cook = all[0], all[1]
-	require.Equal(t, "3.50", string(boss.hear(1, "t-2", wire.ResponseCompleted).Result))
+	require.Equal(t, "3.50", string(boss.hear(1, "t-2", delegation.Completed).Result))
 	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) > 0 })
 	boss.die()
 	boss = h.enter("boss")
-	require.Equal(t, "3.50", string(boss.hear(1, "t-2", wire.ResponseCompleted).Result), "its last run may not have read it")
+	require.Equal(t, "3.50", string(boss.hear(1, "t-2", delegation.Completed).Result), "its last run may not have read it")
 	heard := time.Now()
 	waitForThat(t, "a second", func() bool { return time.Since(heard) > 1100*time.Millisecond })
 	boss.asks("t-3", "cook") // this shows that it has read the earlier response

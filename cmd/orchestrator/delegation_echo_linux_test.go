@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // requireNothingHeeded requires that all output of an agent is log lines with these prefixes,
@@ -38,21 +39,21 @@ agent "cat" {
 	boss := all[0]
 	boss.asks("t-1", "echo", of("cat"), `"context":{"user":"ann"}`, `"observability":{"traceId":"x"}`)
 	h.waitForLines(1, "cat")
-	boss.acts("t-1", wire.ActStatus, `{}`)
+	boss.acts("t-1", delegation.ActStatus, `{}`)
 	h.waitForLines(2, "cat")
-	require.Equal(t, "cat", boss.hear(1, "t-1", wire.ResponsePending).Metadata.Agent, "it says nothing, and so it is said for it")
-	boss.acts("t-1", wire.ActUpdate, `{"input":["more"]}`)
+	require.Equal(t, "cat", boss.hear(1, "t-1", delegation.Pending).Metadata.Agent, "it says nothing, and so it is said for it")
+	boss.acts("t-1", delegation.ActUpdate, `{"input":["more"]}`)
 	h.waitForLines(3, "cat")
 	require.Equal(t, wire.TaskAssigned, h.taskState("t-1"))
-	boss.acts("t-1", wire.ActCancel, `{"reason":"enough"}`)
-	boss.hear(1, "t-1", wire.ResponseCancelled)
+	boss.acts("t-1", delegation.ActCancel, `{"reason":"enough"}`)
+	boss.hear(1, "t-1", delegation.Cancelled)
 	h.waitForLines(4, "cat")
 	boss.asks("t-2", "echo") // after any effect of the echoes
 	h.waitForLines(5, "cat")
 	h.operated(nil, "cancel-task", `{"taskId":"t-2"}`)
 	h.requireNothingHeeded("cat", `{"id":"t-1","type":"echo",`, `{"id":"t-1","type":"task.status",`, `{"id":"t-1","type":"task.update",`,
 		`{"id":"t-1","type":"task.cancel",`, `{"id":"t-2","type":"echo",`, `{"id":"t-2","type":"task.cancel",`)
-	require.Equal(t, []string{wire.ResponsePending, wire.ResponseCancelled}, boss.kinds("t-1"))
+	require.Equal(t, []string{delegation.Pending, delegation.Cancelled}, boss.kinds("t-1"))
 	require.Empty(t, boss.answers("t-1"))
 	h.stop()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // An agent cannot change the tasks of others by messages about them, and learns nothing about
@@ -21,17 +22,17 @@ func TestDelegationOfOthers(t *testing.T) {
 	boss.asks("t-1", "cook", of("cook"), `"context":{"user":"ann","conversationId":"private"}`, `"observability":{"traceId":"secret","baggage":{"key":"secret"}}`)
 	cook.gets("t-1")
 	cook.says("t-1", "in_progress")
-	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.hear(1, "t-1", delegation.InProgress)
 	before := h.shownTask("t-1")
 
-	for n, act := range []string{wire.ActStatus, wire.ActUpdate, wire.ActCancel} {
+	for n, act := range []string{delegation.ActStatus, delegation.ActUpdate, delegation.ActCancel} {
 		eve.acts("t-1", act, `{"input":1,"reason":"I say so"}`)
 		waitForThat(t, "refusal", func() bool { return len(eve.answers("t-1")) > n })
 		m := eve.answers("t-1")[n]
 		require.Equal(t, []string{"response:error", "UNAUTHORIZED"}, []string{m.Type, m.Error.Code})
 		require.NotContains(t, m.line, "secret")
 	}
-	for _, status := range wire.ResponseStatuses {
+	for _, status := range delegation.Statuses {
 		eve.says("t-1", status)
 	}
 	eve.asks("t-1", "cook", of("cook"))
@@ -42,7 +43,7 @@ func TestDelegationOfOthers(t *testing.T) {
 	require.Equal(t, []string{"eve"}, part.Routing.Chain)
 	eve.asks("e-2", "cook", of("cook"), `"context":{"parentTaskId":"t-1","priority":"urgent"}`)
 	eve.asks("e-3", "cook", `"routing":{"source":"boss","delegationChain":["help"]}`)
-	require.Equal(t, wire.FaultDelegation, eve.hear(1, "e-3", wire.ResponseFailed).Error.Code)
+	require.Equal(t, delegation.FaultDelegation, eve.hear(1, "e-3", delegation.Failed).Error.Code)
 	eve.quiet()
 	cook.quiet()
 	require.Equal(t, []string{aRequest}, cook.kinds("t-1"))
@@ -50,10 +51,10 @@ func TestDelegationOfOthers(t *testing.T) {
 	require.Equal(t, before, h.shownTask("t-1"))
 	require.Equal(t, []string{"in_progress"}, boss.kinds("t-1"))
 	cook.says("t-1", "completed")
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	cook.gets("e-2")
 	help.says("e-1", "completed")
-	eve.hear(1, "e-1", wire.ResponseCompleted)
+	eve.hear(1, "e-1", delegation.Completed)
 	require.Empty(t, boss.words("e-1"))
 	h.stop()
 }
@@ -87,7 +88,7 @@ agent "flood" {
 	}
 	for n, line := range refused {
 		eve.say(line + "\n")
-		require.Equal(t, wire.FaultInvalidInput, eve.hear(1, fmt.Sprint("e-", n), wire.ResponseFailed).Error.Code, "%.100s", line)
+		require.Equal(t, delegation.FaultInvalidInput, eve.hear(1, fmt.Sprint("e-", n), delegation.Failed).Error.Code, "%.100s", line)
 	}
 	for _, line := range []string{
 		`{"id":3,"type":"cook","payload":{}}`, `{"id":1e999,"type":"task.status","payload":{}}`, `{"id":[],"type":"cook","payload":{}}`,
@@ -102,16 +103,16 @@ agent "flood" {
 	}
 	for n := range 300 { // three times the rate limit
 		eve.asks(fmt.Sprint("f-", n), "fly")
-		eve.acts("t-1", wire.ActCancel, `{}`)
+		eve.acts("t-1", delegation.ActCancel, `{}`)
 		eve.says("t-1", "failed")
 	}
-	limited := eve.wait("that it is too much", func(m *message) bool { return m.Error != nil && m.Error.Code == wire.FaultRateLimited })
+	limited := eve.wait("that it is too much", func(m *message) bool { return m.Error != nil && m.Error.Code == delegation.FaultRateLimited })
 	require.True(t, readWord(t, limited.line).Error.Recoverable)
-	eve.hear(1, "f-299", wire.ResponseFailed)
+	eve.hear(1, "f-299", delegation.Failed)
 
 	cook.gets("flood") // all repeats are one task
 	cook.says("t-1", "completed", `"result":"well done"`)
-	require.Equal(t, `"well done"`, string(boss.hear(1, "t-1", wire.ResponseCompleted).Result))
+	require.Equal(t, `"well done"`, string(boss.hear(1, "t-1", delegation.Completed).Result))
 	cook.says("flood", "completed")
 	boss.asks("t-2", "cook")
 	cook.gets("t-2")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // builtDelegator is the fixture delegator, built when first used. It is next to the links to
@@ -70,7 +71,7 @@ func TestDelegationKilled(t *testing.T) {
 		heard := 0
 		for n := range many {
 			id := fmt.Sprint("t-", n)
-			w := boss.hear(1, id, wire.ResponseCompleted)
+			w := boss.hear(1, id, delegation.Completed)
 			if before, there := ends[id]; there {
 				require.Equal(t, before, w.line, "it was over")
 			}

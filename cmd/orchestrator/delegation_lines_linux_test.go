@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A request and its responses are passed on unchanged, digit for digit, with unknown members. No
@@ -75,7 +76,7 @@ func TestDelegationFindsSomebody(t *testing.T) {
 	id := strings.TrimSpace(h.ask("task", "submit", "request.json", "-q"))
 	w := bea.gets(id)
 	require.JSONEq(t, `{"by":"a person"}`, string(w.Payload))
-	require.Equal(t, wire.TaskRouting{Source: "orchestrator", Target: "bea", Chain: []string{"orchestrator"}}, w.Routing)
+	require.Equal(t, delegation.Routing{Source: "orchestrator", Target: "bea", Chain: []string{"orchestrator"}}, w.Routing)
 	boss.asks("t-3", "whatever", of("any")) // an agent without declared capabilities
 	any.gets("t-3")
 	require.Equal(t, wire.TaskAssigned, h.taskState("t-2"))
@@ -108,13 +109,13 @@ func TestDelegationChain(t *testing.T) {
 
 	ann.asks("t-2", "cook", of("bea")) // its only task, so this is a part of it
 	second := bea.gets("t-2")
-	require.Equal(t, wire.TaskRouting{Source: "ann", Target: "bea", Chain: []string{"orchestrator", "ann"}}, second.Routing)
-	require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: "t-1", User: "eve"}, second.Context)
+	require.Equal(t, delegation.Routing{Source: "ann", Target: "bea", Chain: []string{"orchestrator", "ann"}}, second.Routing)
+	require.Equal(t, delegation.Context{ConversationID: "c-1", ParentTaskID: "t-1", User: "eve"}, second.Context)
 	bea.says("t-2", "in_progress")
 	bea.asks("t-3", "wash", of("cat"), `"context":{"parentTaskId":"t-2","user":"pat"}`, `"observability":{"spanId":"b7ad6b7169203331"}`)
 	third := cat.gets("t-3")
-	require.Equal(t, wire.TaskRouting{Source: "bea", Target: "cat", Chain: []string{"orchestrator", "ann", "bea"}}, third.Routing)
-	require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: "t-2", User: "pat"}, third.Context)
+	require.Equal(t, delegation.Routing{Source: "bea", Target: "cat", Chain: []string{"orchestrator", "ann", "bea"}}, third.Routing)
+	require.Equal(t, delegation.Context{ConversationID: "c-1", ParentTaskID: "t-2", User: "pat"}, third.Context)
 	require.Equal(t, "b7ad6b7169203331", third.Observability.SpanID)
 	for _, w := range []aWord{first, second, third} {
 		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", w.Observability.TraceID)
@@ -125,13 +126,13 @@ func TestDelegationChain(t *testing.T) {
 	for _, back := range []string{"ann", "bea", "cat"} {
 		cat.asks("t-"+back, "dry", of(back))
 		w := cat.hear(1, "t-"+back, "failed")
-		require.Equal(t, wire.FaultGraphCycle, w.Error.Code)
+		require.Equal(t, delegation.FaultGraphCycle, w.Error.Code)
 		require.Contains(t, string(w.Error.Details), `["orchestrator","ann","bea","cat"]`)
 		require.False(t, w.Error.Recoverable)
 		require.Equal(t, cli.ExitNotFound, h.fails("task", "show", "t-"+back))
 	}
 	cat.asks("t-4", "dry", `"routing":{"target":"ann","delegationChain":[]}`) // a request cannot clear the chain
-	require.Equal(t, wire.FaultGraphCycle, cat.hear(1, "t-4", "failed").Error.Code)
+	require.Equal(t, delegation.FaultGraphCycle, cat.hear(1, "t-4", "failed").Error.Code)
 	require.Len(t, ann.words("t-4"), 0)
 
 	cat.says("t-3", "completed", `"result":3`)

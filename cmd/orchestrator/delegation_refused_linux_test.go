@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A refused request creates no task. The source gets the reason in a response, no other agent
@@ -23,24 +24,24 @@ func TestDelegationRefused(t *testing.T) {
 		more, code string
 		says       []string // expected in the details
 	}{
-		{`"payload":[1]`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
-		{`"payload":"text"`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
-		{`"payload":null`, wire.FaultInvalidInput, []string{`"pointer":"/payload"`}},
-		{`"payload":{},"context":{"priority":"asap","timestamp":"yesterday"}`, wire.FaultInvalidInput, []string{`/context/priority`, `/context/timestamp`}},
-		{`"payload":{},"context":[],"routing":7`, wire.FaultInvalidInput, []string{`"/context"`, `"/routing"`}},
-		{`"payload":{},"routing":{"delegationChain":["x",3]}`, wire.FaultInvalidInput, []string{`/routing/delegationChain/1`}},
-		{`"payload":{},"observability":{"baggage":[]}`, wire.FaultInvalidInput, []string{`/observability/baggage`}},
-		{`"payload":{},"observability":{"baggage":{"b":"` + strings.Repeat("x", 16<<10) + `"}}`, wire.FaultInvalidInput, []string{`/observability/baggage`}},
-		{`"payload":{},"payload":{}`, wire.FaultInvalidInput, nil},
-		{`"payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), wire.FaultInvalidInput, nil},
-		{`"payload":{},"routing":{"target":"kook"}`, wire.FaultAgentNotFound, []string{`"target":"kook"`}},
-		{`"payload":{},"routing":{"target":"help"}`, wire.FaultCapabilityNotFound, []string{`wash`}},
-		{`"payload":{},"routing":{"target":"boss"}`, wire.FaultGraphCycle, []string{`["boss"]`}},
-		{`"payload":{},"routing":{"delegationChain":["cook"]}`, wire.FaultGraphCycle, []string{`["cook","boss"]`}},
-		{`"payload":{},"routing":{"source":"help","target":"cook"}`, wire.FaultDelegation, []string{`/routing/source`}},
+		{`"payload":[1]`, delegation.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":"text"`, delegation.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":null`, delegation.FaultInvalidInput, []string{`"pointer":"/payload"`}},
+		{`"payload":{},"context":{"priority":"asap","timestamp":"yesterday"}`, delegation.FaultInvalidInput, []string{`/context/priority`, `/context/timestamp`}},
+		{`"payload":{},"context":[],"routing":7`, delegation.FaultInvalidInput, []string{`"/context"`, `"/routing"`}},
+		{`"payload":{},"routing":{"delegationChain":["x",3]}`, delegation.FaultInvalidInput, []string{`/routing/delegationChain/1`}},
+		{`"payload":{},"observability":{"baggage":[]}`, delegation.FaultInvalidInput, []string{`/observability/baggage`}},
+		{`"payload":{},"observability":{"baggage":{"b":"` + strings.Repeat("x", 16<<10) + `"}}`, delegation.FaultInvalidInput, []string{`/observability/baggage`}},
+		{`"payload":{},"payload":{}`, delegation.FaultInvalidInput, nil},
+		{`"payload":` + strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), delegation.FaultInvalidInput, nil},
+		{`"payload":{},"routing":{"target":"kook"}`, delegation.FaultAgentNotFound, []string{`"target":"kook"`}},
+		{`"payload":{},"routing":{"target":"help"}`, delegation.FaultCapabilityNotFound, []string{`wash`}},
+		{`"payload":{},"routing":{"target":"boss"}`, delegation.FaultGraphCycle, []string{`["boss"]`}},
+		{`"payload":{},"routing":{"delegationChain":["cook"]}`, delegation.FaultGraphCycle, []string{`["cook","boss"]`}},
+		{`"payload":{},"routing":{"source":"help","target":"cook"}`, delegation.FaultDelegation, []string{`/routing/source`}},
 	} {
 		boss.say(fmt.Sprintf(`{"id":"t-%d","type":"cook",%s}`+"\n", n, bad.more))
-		w := boss.hear(1, fmt.Sprint("t-", n), wire.ResponseFailed)
+		w := boss.hear(1, fmt.Sprint("t-", n), delegation.Failed)
 		require.Equal(t, bad.code, w.Error.Code, "%.300s: %s", bad.more, w.line)
 		require.NotEmpty(t, w.Error.Message)
 		require.False(t, w.Error.Recoverable)
@@ -50,7 +51,7 @@ func TestDelegationRefused(t *testing.T) {
 		require.Equal(t, cli.ExitNotFound, h.fails("task", "show", fmt.Sprint("t-", n)), "it is no task")
 	}
 	boss.asks("t-fly", "fly")
-	require.Equal(t, wire.FaultCapabilityNotFound, boss.hear(1, "t-fly", wire.ResponseFailed).Error.Code)
+	require.Equal(t, delegation.FaultCapabilityNotFound, boss.hear(1, "t-fly", delegation.Failed).Error.Code)
 	boss.say(`{"id":77,"type":"cook","payload":{}}` + "\n") // an id that no response can have
 	m := boss.wait("the refusal", func(m *message) bool { return string(m.CorrelationID) == "77" })
 	require.Equal(t, "INVALID_REQUEST", m.Error.Code)
@@ -85,12 +86,12 @@ func TestDelegationSaidAgain(t *testing.T) {
 	boss.asks("t-1", "cook", of("cook"))
 	cook.gets("t-1")
 	boss.asks("t-1", "cook", of("cook"), `"context":{"user":"ann"}`) // a repeat with another context
-	w := boss.hear(1, "t-1", wire.ResponsePending)
+	w := boss.hear(1, "t-1", delegation.Pending)
 	require.Equal(t, "cook", w.Metadata.Agent)
 	cook.says("t-1", "in_progress", `"message":"half"`)
-	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.hear(1, "t-1", delegation.InProgress)
 	boss.asks("t-1", "cook", of("cook"))
-	require.Equal(t, "half", boss.hear(2, "t-1", wire.ResponseInProgress).Message)
+	require.Equal(t, "half", boss.hear(2, "t-1", delegation.InProgress).Message)
 
 	for n, other := range []string{
 		requesting("t-1", "taste", of("cook")), requesting("t-1", "cook"),
@@ -108,9 +109,9 @@ func TestDelegationSaidAgain(t *testing.T) {
 	require.Equal(t, []string{aRequest}, cook.kinds("t-1"))
 
 	cook.says("t-1", "completed", `"result":1`)
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	boss.asks("t-1", "cook", of("cook"))
-	require.Equal(t, "1", string(boss.hear(2, "t-1", wire.ResponseCompleted).Result))
+	require.Equal(t, "1", string(boss.hear(2, "t-1", delegation.Completed).Result))
 	cook.quiet()
 	require.Equal(t, []string{aRequest}, cook.kinds("t-1"), "it is not done again")
 	require.Equal(t, wire.TaskDone, h.taskState("t-1"))
@@ -161,7 +162,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	require.Contains(t, h.lines("help", wire.StreamOut), `{"id":"t-1","status":"completed"}`)
 
 	cook.says("t-1", "in_progress", `"metadata":{"agent":"chef","durationMs":7}`)
-	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.hear(1, "t-1", delegation.InProgress)
 	var odd []string
 	for _, e := range h.waitForEvents(2, wire.EventDocumentOdd, "") {
 		odd = append(odd, e.Text)
@@ -172,9 +173,9 @@ func TestDelegationBadResponses(t *testing.T) {
 	require.Equal(t, "cook", h.shownTask("t-1").AssignedTo, "and nobody believes it")
 
 	cook.says("t-1", "failed")
-	boss.hear(1, "t-1", wire.ResponseFailed)
+	boss.hear(1, "t-1", delegation.Failed)
 	failed := h.shownTask("t-1")
-	require.Contains(t, failed.Error, wire.FaultInternal)
+	require.Contains(t, failed.Error, delegation.FaultInternal)
 	h.waitForEvents(3, wire.EventDocumentOdd, "")
 	for _, late := range []string{`"status":"completed","result":1`, `"status":"failed"`, `"status":"in_progress"`, `"status":"cancelled"`} {
 		cook.say(`{"id":"t-1",` + late + "}\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // newsroom returns the configuration of three agents in three languages. It returns false if a
@@ -105,8 +105,8 @@ func TestDelegationIsOneTrace(t *testing.T) {
 	chain, parent, spans := []string{"orchestrator"}, "", []string{span}
 	for _, agent := range []string{"publisher", "writer", "corrector"} {
 		asked := s.heardRequest(agent)
-		require.Equal(t, wire.TaskRouting{Source: chain[len(chain)-1], Target: agent, Chain: chain}, asked.Routing)
-		require.Equal(t, wire.TaskContext{ConversationID: "c-1", ParentTaskID: parent, User: "ann"}, asked.Context)
+		require.Equal(t, delegation.Routing{Source: chain[len(chain)-1], Target: agent, Chain: chain}, asked.Routing)
+		require.Equal(t, delegation.Context{ConversationID: "c-1", ParentTaskID: parent, User: "ann"}, asked.Context)
 		require.Equal(t, trace, asked.Observability.TraceID)
 		require.Equal(t, baggage, string(asked.Observability.Baggage), "digit for digit")
 		whole := c.task(asked.ID)

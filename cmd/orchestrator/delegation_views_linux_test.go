@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -56,7 +57,7 @@ func TestDelegationViews(t *testing.T) {
 	boss.asks("t-1", "cook", `"context":`+context, `"observability":`+trace)
 	cook.gets("t-1")
 	cook.says("t-1", "in_progress", `"message":"half"`)
-	boss.hear(1, "t-1", wire.ResponseInProgress)
+	boss.hear(1, "t-1", delegation.InProgress)
 
 	shown := func(text string, below ...string) blocks {
 		var found blocks
@@ -96,7 +97,7 @@ func TestDelegationViews(t *testing.T) {
 
 	// the final response
 	cook.says("t-1", "completed", `"result":{"n":1.50}`, `"metadata":{"x":2.50}`, `"odd":[]`)
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	said := boss.granted(nil, "get-task-response", `{"taskId":"t-1"}`).Payload
 	var over aWord
 	require.NoError(t, json.Unmarshal(said, &over))
@@ -169,7 +170,7 @@ func TestDelegationOverHTTP(t *testing.T) {
 		require.Equal(t, want, place)
 		cook.says(id, "completed", `"result":1`)
 	}
-	boss.hear(1, "t-1", wire.ResponseCompleted)
+	boss.hear(1, "t-1", delegation.Completed)
 	boss.quiet()
 	for _, id := range []string{"t-0", "t-2", "t-3"} {
 		require.Empty(t, boss.words(id))
@@ -231,12 +232,12 @@ func TestDelegationSchemas(t *testing.T) {
 	asked := requesting("t-1", "cook", `"context":{"priority":"low","user":null}`, `"observability":{"baggage":{}}`, `"x":1`)
 	boss.say(asked + "\n")
 	require.NoError(t, like(request, cook.gets("t-1").line))
-	boss.acts("t-1", wire.ActStatus, `{}`)
-	require.NoError(t, like(act, cook.hear(1, "t-1", wire.ActStatus).line))
+	boss.acts("t-1", delegation.ActStatus, `{}`)
+	require.NoError(t, like(act, cook.hear(1, "t-1", delegation.ActStatus).line))
 	cook.says("t-1", "failed", failing("X", true), `"artifacts":[{"name":"a","type":"t","content":""}]`)
-	require.NoError(t, like(response, boss.hear(1, "t-1", wire.ResponseFailed).line))
+	require.NoError(t, like(response, boss.hear(1, "t-1", delegation.Failed).line))
 	boss.asks("t-2", "fly")
-	require.NoError(t, like(response, boss.hear(1, "t-2", wire.ResponseFailed).line))
+	require.NoError(t, like(response, boss.hear(1, "t-2", delegation.Failed).line))
 	require.NoError(t, like(request, asked))
 
 	bad := []string{`{"id":"t","type":"cook","payload":[]}`, `{"id":"t","status":"in_progress","result":{}}`, `{"id":"t","type":"task.update","payload":{}}`}

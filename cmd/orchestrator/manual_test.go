@@ -148,7 +148,7 @@ func member(literal *ast.CompositeLit, name string) ast.Expr {
 
 func TestEveryKindOfEventHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire") {
+	for _, f := range shippedFiles(t, "wire/...") {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if ok && f.path == "wire/views.go" && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Event") {
@@ -176,7 +176,7 @@ func TestEveryOperationHasAnEntry(t *testing.T) {
 
 func TestEveryToolHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire") {
+	for _, f := range shippedFiles(t, "wire/...") {
 		for text, node := range texts(&f) {
 			if f.path == "wire/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
 				found[text] = f.at(node)
@@ -264,7 +264,7 @@ func codesAnywhere(t *testing.T) map[string]string {
 func faultCodes(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire") {
+	for _, f := range shippedFiles(t, "wire/...") {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if ok && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Fault") && spelled(spec.Values[0]) != "" {

@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // A delegationManual has the samples of the page on delegation.
@@ -102,10 +103,10 @@ func TestTaskSubmit(t *testing.T) {
 	// a repeat has no effect; JSON output
 	require.Equal(t, "greeting-1\n", s.ask("task", "submit", "request.json", "-q"))
 	var document struct {
-		FormatVersion string            `json:"format_version"`
-		ID            string            `json:"id"`
-		Status        string            `json:"status"`
-		Metadata      wire.TaskMetadata `json:"metadata"`
+		FormatVersion string              `json:"format_version"`
+		ID            string              `json:"id"`
+		Status        string              `json:"status"`
+		Metadata      delegation.Metadata `json:"metadata"`
 	}
 	for _, more := range [][]string{{"--json"}, {"--json", "--wait"}} {
 		require.NoError(t, json.Unmarshal([]byte(s.ask(append([]string{"task", "submit", "request.json"}, more...)...)), &document))

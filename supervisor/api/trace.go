@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -51,8 +52,8 @@ func inTrace(text []byte, h http.Header, depth int) []byte {
 	if said.Text("traceId") != "" || said.Text("spanId") != "" || said.Err() != nil || task.Err() != nil {
 		return text
 	}
-	document := wire.TaskRequest{Document: bytes.TrimSpace(text)} // both kinds of new tasks have it in the same place
-	return document.Forwarded(wire.Forwarding{TraceID: from.TraceID, SpanID: from.SpanID})
+	document := delegation.Request{Document: bytes.TrimSpace(text)} // both kinds of new tasks have it in the same place
+	return document.Forwarded(delegation.Forwarding{TraceID: from.TraceID, SpanID: from.SpanID})
 }
 
 // readTask reads a new task of the hub.
@@ -63,7 +64,7 @@ var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *params
 	if !ok || said != nil && (said.TraceID != "" || said.SpanID != "") {
 		return s
 	}
-	s.Observability = &wire.TaskTrace{TraceID: from.TraceID, SpanID: from.SpanID}
+	s.Observability = &delegation.Trace{TraceID: from.TraceID, SpanID: from.SpanID}
 	if said != nil {
 		s.Observability.Baggage = said.Baggage
 	}
@@ -93,7 +94,7 @@ func placeOf(answer any) string {
 }
 
 // traced returns the trace and the id of the task in an answer.
-func traced(answer any) (trace *wire.TaskTrace, id string) {
+func traced(answer any) (trace *delegation.Trace, id string) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:
 		if a != nil && a.Task.Details != nil {

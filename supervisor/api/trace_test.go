@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 const (
@@ -85,7 +86,7 @@ func TestTraceComesWithRequests(t *testing.T) {
 		require.Equal(t, http.StatusOK, response.StatusCode, text)
 		require.Equal(t, want, sent, operation)
 	}
-	asked := func(header http.Header, path string) *wire.TaskTrace {
+	asked := func(header http.Header, path string) *delegation.Trace {
 		by := h.at()
 		if strings.Contains(path, "/server/") {
 			by = h.as(withKey("coder"))
@@ -101,7 +102,7 @@ func TestTraceComesWithRequests(t *testing.T) {
 		return questions[0].body.(*wire.SubmitTask).Observability
 	}
 	for _, path := range []string{"/api/v1/tasks", "/api/v1/server/tasks"} {
-		require.Equal(t, &wire.TaskTrace{TraceID: theTrace, SpanID: theSpan}, asked(http.Header{"Traceparent": {theParent}}, path))
+		require.Equal(t, &delegation.Trace{TraceID: theTrace, SpanID: theSpan}, asked(http.Header{"Traceparent": {theParent}}, path))
 		for name, none := range noTraces {
 			require.Nil(t, asked(none, path), name)
 		}
@@ -114,10 +115,10 @@ func TestTraceComesWithRequests(t *testing.T) {
 // Rows: D-13, D-43.
 func TestTraceGoesWithAnswers(t *testing.T) {
 	traced := func(trace, span string) *wire.TaskReply {
-		return &wire.TaskReply{Task: wire.Task{ID: "t-1", Details: &wire.Details{Observability: &wire.TaskTrace{TraceID: trace, SpanID: span}}}}
+		return &wire.TaskReply{Task: wire.Task{ID: "t-1", Details: &wire.Details{Observability: &delegation.Trace{TraceID: trace, SpanID: span}}}}
 	}
 	own := fmt.Sprintf("00-%s-%s-01", theTrace, wire.SpanIDOf([]byte("t-1")))
-	response := func(trace *wire.TaskTrace) *wire.TaskAnswer {
+	response := func(trace *delegation.Trace) *wire.TaskAnswer {
 		return &wire.TaskAnswer{Document: wire.Raw(`{"id":"t-1","status":"pending"}`), Trace: trace}
 	}
 	for name, test := range map[string]struct {
@@ -131,7 +132,7 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 		"in none":              {answer: &wire.TaskReply{Task: wire.Task{ID: "t-1"}}},
 		"a list":               {answer: &wire.TaskList{}},
 		"a response":           {answer: response(traced(theTrace, theSpan).Task.Details.Observability), want: own},
-		"a response elsewhere": {answer: response(&wire.TaskTrace{TraceID: "trace-1", SpanID: "span-1"})},
+		"a response elsewhere": {answer: response(&delegation.Trace{TraceID: "trace-1", SpanID: "span-1"})},
 		"a response of none":   {answer: response(nil)},
 	} {
 		h := buildHub(t, func(d *API) {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -48,7 +49,7 @@ type failure string
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *failure) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
-		var fault wire.TaskFault
+		var fault delegation.Fault
 		err := object.DecodeOwn(text, &fault)
 		*f = failure(fault.Message)
 		return err

@@ -40,7 +40,7 @@ const (
 	PriorityLow    = "low"
 )
 
-var SessionPriorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
+var Priorities = []string{PriorityHigh, PriorityMedium, PriorityLow}
 
 // The types of a Dependency. A task waits for a hard one.
 const (
@@ -48,7 +48,7 @@ const (
 	DependsSoft = "soft"
 )
 
-var SessionDependencies = []string{DependsHard, DependsSoft}
+var DependencyTypes = []string{DependsHard, DependsSoft}
 
 // The outcomes of a completion.
 const (

@@ -38,13 +38,13 @@ type Dependency struct {
 func readAssignment(p *object.Decoder) *Assignment {
 	a := new(Assignment)
 	p.Inside("task", object.Required, func(in *object.Decoder) { a.Task = readDeveloperInput(in) })
-	a.Priority = p.OneOf("priority", object.Required, SessionPriorities)
+	a.Priority = p.OneOf("priority", object.Required, Priorities)
 	a.Deadline = p.Time("deadline", object.Optional)
 	a.MaxIterations, _ = p.Whole("max_iterations", object.Optional, 1)
 	p.Objects("dependencies", object.Optional, func(in *object.Decoder) {
 		d := Dependency{
 			TaskID: in.ID("task_id", object.Optional), DependsOn: in.Names("depends_on", object.Required),
-			Type: in.OneOf("dependency_type", object.Required, SessionDependencies),
+			Type: in.OneOf("dependency_type", object.Required, DependencyTypes),
 		}
 		if d.TaskID == "" {
 			d.TaskID = a.Task.TaskID

@@ -4,6 +4,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // delegation prints an event of a delegated task, with ">" for progress. It omits responses
@@ -35,7 +36,7 @@ func saidElsewhere(e *wire.Event) bool {
 		return false
 	}
 	switch said.Status {
-	case wire.ResponseInputRequired, wire.ResponseCompleted, wire.ResponseFailed, wire.ResponseCancelled:
+	case delegation.InputRequired, delegation.Completed, delegation.Failed, delegation.Cancelled:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // taskContext holds what the card of a task shows of other tasks. Parts that cannot be read
@@ -17,7 +18,7 @@ type taskContext struct {
 	parent string   // the task that its submitter was working on
 	notes  int
 
-	response *wire.TaskResponse // the latest response to a delegated task
+	response *delegation.Response // the latest response to a delegated task
 }
 
 func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) *taskContext {
@@ -70,7 +71,7 @@ func details(c *term.Card, t *wire.Task, s *taskContext) {
 	c.Row("session", t.SessionID)
 	c.Rows("accepted if", t.AcceptanceCriteria)
 	c.Row("for programs", specWords(t.StructuredSpec))
-	delegation(c, t)
+	addDelegation(c, t)
 }
 
 // rounds adds the rows of the plan, the question and the notes of a task.

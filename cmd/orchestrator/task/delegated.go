@@ -8,14 +8,15 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
 // HandedOn reports whether a task was delegated by a task request. It is false for tasks
 // from lists, which omit the details.
 func HandedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 
-// delegation adds the rows of a delegated task: source, target, conversation and trace.
-func delegation(c *term.Card, t *wire.Task) {
+// addDelegation adds the rows of a delegated task: source, target, conversation and trace.
+func addDelegation(c *term.Card, t *wire.Task) {
 	if r := t.Routing; r != nil {
 		c.Row("asked by", r.Source)
 		c.Row("asked of", r.Target)
@@ -36,7 +37,7 @@ func delegation(c *term.Card, t *wire.Task) {
 }
 
 // artifacts adds the rows of the artifacts: names, types and sizes.
-func artifacts(c *term.Card, r *wire.TaskResponse) {
+func artifacts(c *term.Card, r *delegation.Response) {
 	names, types := 0, 0
 	for i := range r.Artifacts {
 		names = max(names, term.Width(term.OneLine(r.Artifacts[i].Name)))
@@ -48,7 +49,7 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 		where := sizeWords(len(made.Content))
 		switch {
 		case made.Content != "" || made.Ref == "":
-		case wire.IsArtifactRef(made.Ref): // the content would be here if it were not lost
+		case delegation.IsArtifactRef(made.Ref): // the content would be here if it were not lost
 			where = "lost: " + term.OneLine(made.Ref)
 		default:
 			where = "at " + term.OneLine(made.Ref)
@@ -59,7 +60,7 @@ func artifacts(c *term.Card, r *wire.TaskResponse) {
 }
 
 // responseCard returns a response in full.
-func responseCard(r *wire.TaskResponse, p term.Paint, now time.Time) string {
+func responseCard(r *delegation.Response, p term.Paint, now time.Time) string {
 	c := term.Card{}
 	m := r.Metadata
 	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
@@ -112,7 +113,7 @@ func inkResponse(p term.Paint, status, text string) string {
 }
 
 // responseWords returns a response in one line, without its id.
-func responseWords(r *wire.TaskResponse, p term.Paint, t *wire.Task) string {
+func responseWords(r *delegation.Response, p term.Paint, t *wire.Task) string {
 	with := "with no agent yet"
 	if t != nil && t.AssignedTo != "" {
 		with = "with " + term.OneLine(t.AssignedTo)

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // detailFlags are the flags for parts that few tasks have.
@@ -62,7 +63,7 @@ func priorityOf(text string) (wire.Raw, error) {
 	}
 	for _, word := range priorityWords {
 		if text == word {
-			return wire.Raw(wire.Quote(text)), nil
+			return wire.Raw(object.Quote(text)), nil
 		}
 	}
 	number := wire.Raw(text)

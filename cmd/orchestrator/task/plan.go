@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 func taskPlanCommand(a *cli.App) *cobra.Command {
@@ -42,7 +43,7 @@ func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
 	case strings.TrimSpace(text) == "":
 		return nil, cli.UsageError(what+" is empty", "Write the text itself, @FILE, or - for stdin")
 	case !strings.HasPrefix(strings.TrimSpace(text), "{"):
-		return wire.Raw(wire.Quote(text)), nil
+		return wire.Raw(object.Quote(text)), nil
 	}
 	document := wire.Raw(strings.TrimSpace(text))
 	if !document.IsValid() {

@@ -11,6 +11,8 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/object"
 )
 
 func taskResponseCommand(a *cli.App) *cobra.Command {
@@ -47,7 +49,7 @@ With --artifact it prints only the unchanged content of one artifact.`,
 
 // askResponse calls an operation that answers with a task response. It returns the response
 // and the unchanged answer.
-func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (*wire.TaskResponse, []byte, error) {
+func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (*delegation.Response, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +61,7 @@ func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation strin
 	return r, text, nil
 }
 
-func getResponse(ctx context.Context, a *cli.App, d *cli.Client, word string) (*wire.TaskResponse, []byte, error) {
+func getResponse(ctx context.Context, a *cli.App, d *cli.Client, word string) (*delegation.Response, []byte, error) {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +79,7 @@ func response(ctx context.Context, a *cli.App, d *cli.Client, word string) error
 }
 
 // showWhole prints a response in full.
-func showWhole(a *cli.App, r *wire.TaskResponse, text []byte) error {
+func showWhole(a *cli.App, r *delegation.Response, text []byte) error {
 	switch {
 	case a.Flags.JSON:
 		return a.Answer(text)
@@ -89,7 +91,7 @@ func showWhole(a *cli.App, r *wire.TaskResponse, text []byte) error {
 
 // showResponse prints the status of a delegated task in a line. It returns the state it has
 // shown, so that a following wait does not repeat it.
-func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *wire.TaskResponse) (told string, err error) {
+func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *delegation.Response) (told string, err error) {
 	if a.Flags.Quiet {
 		return "", a.Print("%s\n", wire.Visible(r.ID))
 	}
@@ -108,7 +110,7 @@ func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name st
 		return err
 	}
 	var names []string
-	var made *wire.Artifact
+	var made *delegation.Artifact
 	for i := range r.Artifacts {
 		names = append(names, term.OneLine(r.Artifacts[i].Name))
 		if r.Artifacts[i].Name == name {
@@ -126,9 +128,9 @@ func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name st
 
 // elsewhere returns the failure for an artifact without content, which is lost or
 // elsewhere.
-func elsewhere(made *wire.Artifact) *cli.Failure {
+func elsewhere(made *delegation.Artifact) *cli.Failure {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Details: map[string]any{"ref": made.Ref}}
-	if wire.IsArtifactRef(made.Ref) { // the content would be here if it were not lost
+	if delegation.IsArtifactRef(made.Ref) { // the content would be here if it were not lost
 		f.Message = fmt.Sprintf("the content of %q is lost", made.Name)
 		f.Because = []string{
 			"It was kept in <state_dir>/artifacts as " + term.OneLine(made.Ref) + ", and is gone, or was changed",
@@ -190,7 +192,7 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 		return nil, cli.UsageError("nothing is given to the task", "Write the text, or --json-input JSON")
 	case !isJSON:
 		said, err := a.ReadArg("TEXT", text[0])
-		return wire.Raw(wire.Quote(said)), err
+		return wire.Raw(object.Quote(said)), err
 	}
 	said, err := a.ReadArg("--json-input", document)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
 
@@ -78,7 +79,7 @@ func submitTask(a *cli.App, file string, wait bool) error {
 const anyDepth = 10_000
 
 // readRequest reads a request from a file. Its error lists everything that is wrong.
-func readRequest(a *cli.App, file string) (*wire.TaskRequest, error) {
+func readRequest(a *cli.App, file string) (*delegation.Request, error) {
 	source, name := "@"+file, file
 	if file == "-" {
 		source, name = file, "stdin"
@@ -121,7 +122,7 @@ func withID(text string) []byte {
 
 // notHandedOn adds to the error of a request the places of the mistakes and the agent that
 // was probably meant.
-func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *wire.TaskRequest, err error) error {
+func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *delegation.Request, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
 		return err

@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// delegated returns a decoder for a message of delegated work. In this dialect null means
+// NewDecoder returns a decoder for a message of delegated work. In this dialect null means
 // missing, since many programs write null for an absent value.
-func delegated(members []object.Member, pointer string) *object.Decoder {
+func NewDecoder(members []object.Member, pointer string) *object.Decoder {
 	return &object.Decoder{Reader: object.Reader{Members: members, Pointer: pointer}, Issues: &object.Issues{NullIsAbsent: true}}
 }
 
@@ -74,8 +74,8 @@ func readChain(p *object.Decoder, key string) []string {
 // unfit returns why a text is not a label, or "" if it is one.
 func unfit(s string) string {
 	switch {
-	case len(s) > longestID:
-		return fmt.Sprintf("must not be longer than %d bytes", longestID)
+	case len(s) > maxLabel:
+		return fmt.Sprintf("must not be longer than %d bytes", maxLabel)
 	case strings.ContainsFunc(s, unicode.IsControl):
 		return "must not have control characters in it"
 	}
@@ -83,7 +83,7 @@ func unfit(s string) string {
 }
 
 // readObject reads an object without decoding it.
-func readObject(p *object.Decoder, key string, must object.Presence) Raw {
+func readObject(p *object.Decoder, key string, must object.Presence) object.Raw {
 	if !p.Has(key, must) {
 		return nil
 	}
@@ -92,38 +92,21 @@ func readObject(p *object.Decoder, key string, must object.Presence) Raw {
 	return value
 }
 
-// checkKeys refuses what an agent would take for something else when it is
-// forwarded: its members say what a message is, and its sender could speak
-// for the orchestrator, or for another agent.
-func checkKeys(p *object.Decoder) {
-	var k keys
-	for i := range p.Members {
-		k.note(&p.Members[i])
-	}
-	key, why := k.mistakable()
+// maxLabel is the maximum length of a label, in bytes.
+const maxLabel = 4096
+
+// An Ambiguity returns the member that makes a message look like one of another dialect, and why.
+// It returns "" if there is none.
+type Ambiguity func(members []object.Member) (key, why string)
+
+// checkKeys refuses an ambiguous message. When it is forwarded, its recipient would take it for
+// another kind of message, and its sender could speak for the orchestrator or for another agent.
+func checkKeys(p *object.Decoder, check Ambiguity) {
+	key, why := check(p.Members)
 	told := func(other object.Problem) bool { return other.Pointer == p.Below(key) }
 	if key != "" && !slices.ContainsFunc(p.Issues.Problems, told) {
 		p.Refuse(key, why)
 	}
-}
-
-// mistakable returns the member that makes a message of delegated work ambiguous, and why. It
-// returns "" if there is none.
-func (k *keys) mistakable() (key, why string) {
-	kind, _ := object.Text(k.kind)
-	switch {
-	case k.twice != "":
-		return k.twice, "stands twice"
-	case isOwn(kind):
-		return "type", "must not begin with request:, event:, response: or notify:"
-	case k.calls():
-		return "jsonrpc", "makes it the call of a tool"
-	case k.session():
-		return "message_type", "makes it a message of a session"
-	case k.mails(), k.seq != nil && k.createdAt != nil && k.fromActor != nil:
-		return "from_actor", "makes it mail"
-	}
-	return "", ""
 }
 
 // checkLookalikes adds notes about ignored members that were probably meant as known ones. This

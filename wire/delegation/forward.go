@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ type Forwarding struct {
 
 	// The following fill in members that the request lacks. Of Context only the conversation,
 	// the parent and the user are used.
-	Context TaskContext
-	Baggage Raw
+	Context Context
+	Baggage object.Raw
 }
 
 // Forwarded returns the request as it is written to its target, without a line end. It is the
 // received document, digit for digit and with unknown members, except for the members in f. A
 // request without a Document is encoded first.
-func (r *TaskRequest) Forwarded(f Forwarding) Raw {
+func (r *Request) Forwarded(f Forwarding) object.Raw {
 	document := r.Document
 	if document == nil {
 		document = r.spell()
@@ -51,12 +51,12 @@ func (r *TaskRequest) Forwarded(f Forwarding) Raw {
 }
 
 // spell returns the document of a request that the orchestrator made.
-func (r *TaskRequest) spell() Raw {
+func (r *Request) spell() object.Raw {
 	b := object.AppendText([]byte(`{"id":`), r.ID)
 	b = object.AppendMember(b, "type", r.Type)
 	payload := r.Payload
 	if payload == nil {
-		payload = Raw("{}")
+		payload = object.Raw("{}")
 	}
 	b = object.AppendRaw(b, "payload", payload)
 	b = appendBlock(b, "context", r.Context)
@@ -89,8 +89,8 @@ type setting struct {
 
 // setWithin sets members of an object that is a member of document. It adds the object if it is
 // missing.
-func setWithin(document Raw, key string, settings []setting) Raw {
-	block, changed := Raw("{}"), false
+func setWithin(document object.Raw, key string, settings []setting) object.Raw {
+	block, changed := object.Raw("{}"), false
 	if from, to, ok := object.Place(document, key); ok && object.IsObject(document[from:to]) {
 		block = document[from:to]
 	}
@@ -106,7 +106,7 @@ func setWithin(document Raw, key string, settings []setting) Raw {
 }
 
 // setMember returns a document with one member set and the rest unchanged.
-func setMember(document Raw, key string, value []byte) Raw {
+func setMember(document object.Raw, key string, value []byte) object.Raw {
 	if from, to, ok := object.Place(document, key); ok {
 		return slices.Concat(document[:from], value, document[to:])
 	}
@@ -119,7 +119,7 @@ func setMember(document Raw, key string, value []byte) Raw {
 }
 
 // dropMember returns a document without a member. The rest is unchanged.
-func dropMember(document Raw, key string) Raw {
+func dropMember(document object.Raw, key string) object.Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || object.Once(members, key) == nil {
 		return document
@@ -132,7 +132,7 @@ func dropMember(document Raw, key string) Raw {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, Quote(string(m.Key))...), ':'), m.Value...)
+		b = append(append(append(b, object.Quote(string(m.Key))...), ':'), m.Value...)
 	}
 	return append(b, '}')
 }
@@ -141,7 +141,7 @@ func spellSome(text string) []byte {
 	if text == "" {
 		return nil
 	}
-	return Quote(text)
+	return object.Quote(text)
 }
 
 // spellMissing returns the JSON of otherwise if said is empty, or nil.

@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"slices"
@@ -6,18 +6,18 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A TaskAct is a message about an existing task, with the id of the task. Its types are
+// A Act is a message about an existing task, with the id of the task. Its types are
 // reserved: a task request has another type.
-type TaskAct struct {
-	ID     string // of the task
-	Type   string // Act… below
-	Input  Raw    // the input of an update: any value, digit for digit
-	Reason string // why it is cancelled, or ""
+type Act struct {
+	ID     string     // of the task
+	Type   string     // Act… below
+	Input  object.Raw // the input of an update: any value, digit for digit
+	Reason string     // why it is cancelled, or ""
 
 	// Payload is the whole payload of an update with members other than the input.
-	Payload Raw
+	Payload object.Raw
 
-	Document Raw // all of it, on one line, digit for digit
+	Document object.Raw // all of it, on one line, digit for digit
 }
 
 // The types of acts.
@@ -27,37 +27,27 @@ const (
 	ActCancel = "task.cancel" // requests its cancellation
 )
 
-var taskActs = []string{ActStatus, ActUpdate, ActCancel}
+var Acts = []string{ActStatus, ActUpdate, ActCancel}
 
-// IsTaskAct reports whether a type is that of an act and not of a task request.
-func IsTaskAct(kind string) bool { return slices.Contains(taskActs, kind) }
+// IsAct reports whether a type is that of an act and not of a task request.
+func IsAct(kind string) bool { return slices.Contains(Acts, kind) }
 
-// ReadTaskAct reads an act, as ReadTaskRequest reads a request. The input of an update may be
-// any value, including null.
-func ReadTaskAct(line []byte, depth int) (*TaskAct, *Error) {
-	document, members, err := object.OpenCopy(line, depth)
-	if err != nil {
-		return nil, err
-	}
-	return readTaskAct(document, members)
-}
-
-// readTaskAct is ReadTaskAct for a document that has been split into members.
-func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
-	p := delegated(members, "")
-	a := &TaskAct{Document: document, ID: readLabel(p, "id", object.Required), Type: p.OneOf("type", object.Required, taskActs)}
+// ReadAct is ReadAct for a document that has been split into members.
+func ReadAct(document object.Raw, members []object.Member, check Ambiguity) (*Act, *object.Error) {
+	p := NewDecoder(members, "")
+	a := &Act{Document: document, ID: readLabel(p, "id", object.Required), Type: p.OneOf("type", object.Required, Acts)}
 	p.Inside("payload", object.Required, func(in *object.Decoder) {
 		switch a.Type {
 		case ActUpdate:
 			a.Input = readAny(in, "input")
 			if len(in.Members) > 1 {
-				a.Payload = append(Raw(nil), object.Once(members, "payload")...)
+				a.Payload = append(object.Raw(nil), object.Once(members, "payload")...)
 			}
 		case ActCancel:
 			a.Reason = in.Text("reason", object.Optional)
 		}
 	})
-	checkKeys(p)
+	checkKeys(p, check)
 	if err := object.ErrorOf(p.Issues.Problems); err != nil {
 		return nil, err
 	}
@@ -65,9 +55,9 @@ func readTaskAct(document Raw, members []object.Member) (*TaskAct, *Error) {
 }
 
 // readAny reads a required value that may be null.
-func readAny(p *object.Decoder, key string) Raw {
+func readAny(p *object.Decoder, key string) object.Raw {
 	if value := object.Once(p.Members, key); object.IsNull(value) {
-		return Raw("null")
+		return object.Raw("null")
 	}
 	if !p.Has(key, object.Required) {
 		return nil
@@ -76,7 +66,7 @@ func readAny(p *object.Decoder, key string) Raw {
 }
 
 // AppendTaskAct appends an act as one line.
-func AppendTaskAct(b []byte, a *TaskAct) []byte {
+func AppendAct(b []byte, a *Act) []byte {
 	b = object.AppendText(append(b, `{"id":`...), a.ID)
 	b = object.AppendMember(b, "type", a.Type)
 	b = object.AppendKey(b, "payload")

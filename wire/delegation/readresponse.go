@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"fmt"
@@ -7,26 +7,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// ReadTaskResponse reads a task response, as ReadTaskRequest reads a request. Only a completed
-// task may have a result. If a failed task has no error or an incomplete one, the missing
-// members are filled in, with a note.
-//
-// If input is required, the question is the first of these that is not blank: the member
-// message, the question in the object input, and the message of the error. The options of input
-// are the allowed answers: texts, or objects with a value and a label, without duplicate values.
-// The published protocol does not define these members, so errors in them are noted and ignored.
-func ReadTaskResponse(line []byte, depth int) (*TaskResponse, *Error) {
-	document, members, err := object.OpenCopy(line, depth)
-	if err != nil {
-		return nil, err
-	}
-	return readTaskResponse(document, members)
-}
-
-// readTaskResponse is ReadTaskResponse for a document that has been split into members.
-func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Error) {
-	p := delegated(members, "")
-	r := &TaskResponse{Document: document, ID: readLabel(p, "id", object.Required), Status: p.OneOf("status", object.Required, ResponseStatuses)}
+// ReadResponse is ReadResponse for a document that has been split into members.
+func ReadResponse(document object.Raw, members []object.Member, check Ambiguity) (*Response, *object.Error) {
+	p := NewDecoder(members, "")
+	r := &Response{Document: document, ID: readLabel(p, "id", object.Required), Status: p.OneOf("status", object.Required, Statuses)}
 	if slices.ContainsFunc(members, func(m object.Member) bool { return string(m.Key) == "type" }) {
 		p.Refuse("type", "must not stand in a response: it makes it a request")
 	}
@@ -35,7 +19,7 @@ func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Er
 	p.Inside("metadata", object.Optional, func(in *object.Decoder) { r.Metadata = readTaskMetadata(in) })
 	p.Objects("artifacts", object.Optional, func(in *object.Decoder) { r.Artifacts = append(r.Artifacts, readArtifact(in)) })
 	checkLookalikes(p, "id", "status", "result", "error", "metadata", "artifacts")
-	checkKeys(p)
+	checkKeys(p, check)
 	if err := object.ErrorOf(p.Issues.Problems); err != nil {
 		return nil, err
 	}
@@ -46,32 +30,32 @@ func readTaskResponse(document Raw, members []object.Member) (*TaskResponse, *Er
 }
 
 // Succeeded is the result of a completed task whose response has none.
-var Succeeded = Raw(`{"success":true}`)
+var Succeeded = object.Raw(`{"success":true}`)
 
 // normalized returns the document with the members that its status needs, and without an error
 // that its status does not allow. All readers then find the same. A document that needs no
 // change is returned unchanged.
-func (r *TaskResponse) normalized(members []object.Member) Raw {
+func (r *Response) normalized(members []object.Member) object.Raw {
 	switch r.Status {
-	case ResponseFailed:
+	case Failed:
 		given := object.Once(members, "error")
 		if !object.IsObject(given) {
 			return setMember(r.Document, "error", r.Fault.append(nil))
 		}
 		return setWithin(r.Document, "error", r.Fault.lacking(given))
-	case ResponseCompleted:
+	case Completed:
 		document := r.Document
 		if object.Once(members, "result") == nil { // an explicit null is passed on unchanged
 			document = setMember(document, "result", Succeeded)
 		}
 		return dropMember(document, "error")
-	case ResponseInputRequired, ResponseCancelled: // the question or the reason may be only in the error
+	case InputRequired, Cancelled: // the question or the reason may be only in the error
 		if object.Once(members, "error") == nil {
 			return r.Document
 		}
 		document := r.Document
 		if said, ok := object.Text(object.Once(members, "message")); r.Question != "" && (!ok || object.IsBlank(said)) {
-			document = setMember(document, "message", Quote(r.Question))
+			document = setMember(document, "message", object.Quote(r.Question))
 		}
 		return dropMember(document, "error")
 	}
@@ -79,47 +63,47 @@ func (r *TaskResponse) normalized(members []object.Member) Raw {
 }
 
 // lacking returns the members that the error of an agent lacks.
-func (f *TaskFault) lacking(given []byte) (settings []setting) {
-	if code, ok := object.Text(MemberOf(given, "code")); !ok || object.IsBlank(code) {
-		settings = append(settings, setting{key: "code", value: Quote(f.Code)})
+func (f *Fault) lacking(given []byte) (settings []setting) {
+	if code, ok := object.Text(object.MemberOf(given, "code")); !ok || object.IsBlank(code) {
+		settings = append(settings, setting{key: "code", value: object.Quote(f.Code)})
 	}
-	if message, ok := object.Text(MemberOf(given, "message")); !ok || object.IsBlank(message) {
-		settings = append(settings, setting{key: "message", value: Quote(f.Message)})
+	if message, ok := object.Text(object.MemberOf(given, "message")); !ok || object.IsBlank(message) {
+		settings = append(settings, setting{key: "message", value: object.Quote(f.Message)})
 	}
-	if word := MemberOf(given, "recoverable"); word == nil || object.IsNull(word) {
+	if word := object.MemberOf(given, "recoverable"); word == nil || object.IsNull(word) {
 		settings = append(settings, setting{key: "recoverable", value: []byte("false")})
 	}
 	return settings
 }
 
-func readResponseResult(p *object.Decoder, status string) Raw {
+func readResponseResult(p *object.Decoder, status string) object.Raw {
 	if !p.Has("result", object.Optional) {
 		return nil
 	}
-	if status != ResponseCompleted && slices.Contains(ResponseStatuses, status) {
+	if status != Completed && slices.Contains(Statuses, status) {
 		p.Refuse("result", "must not stand beside the status "+status+": it goes with completed alone")
 	}
 	return p.Value("result")
 }
 
 // checkStatus adapts the members of a response to its status.
-func checkStatus(p *object.Decoder, r *TaskResponse) {
+func checkStatus(p *object.Decoder, r *Response) {
 	switch r.Status {
-	case ResponseFailed:
+	case Failed:
 		if r.Fault == nil {
 			p.Note("error", "is missing, and the status is failed: it should say why")
 		}
 		r.Fault = orUnexplained(r.Fault)
-	case ResponseCompleted:
+	case Completed:
 		if given := object.Once(p.Members, "result"); given == nil || object.IsNull(given) {
 			p.Note("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
 			r.Result = Succeeded
 		}
 		dropFault(p, r)
-	case ResponseInputRequired:
+	case InputRequired:
 		readAsk(p, r)
 		r.Fault = nil
-	case ResponseCancelled: // its message is the reason
+	case Cancelled: // its message is the reason
 		if r.Fault != nil {
 			p.Note("error", "stands beside the status cancelled, and is dropped")
 		}
@@ -132,16 +116,16 @@ func checkStatus(p *object.Decoder, r *TaskResponse) {
 }
 
 // dropFault drops an error that does not go with the status of a response.
-func dropFault(p *object.Decoder, r *TaskResponse) {
+func dropFault(p *object.Decoder, r *Response) {
 	if r.Fault != nil {
 		p.Note("error", "stands beside the status "+r.Status+", and is dropped")
 	}
 	r.Fault = nil
 }
 
-func readTaskMetadata(p *object.Decoder) TaskMetadata {
+func readTaskMetadata(p *object.Decoder) Metadata {
 	checkLookalikes(p, "startedAt", "completedAt", "duration_ms", "agent", "retryCount")
-	m := TaskMetadata{
+	m := Metadata{
 		StartedAt: p.Time("startedAt", object.Optional), CompletedAt: p.Time("completedAt", object.Optional),
 		DurationMS: p.Count("duration_ms"), Agent: readLabel(p, "agent", object.Optional), RetryCount: p.Count("retryCount"),
 	}
@@ -167,7 +151,7 @@ func readArtifact(p *object.Decoder) Artifact {
 const unasked = "The agent needs input to go on, and does not say which"
 
 // readAsk sets the question of a task that needs input.
-func readAsk(p *object.Decoder, r *TaskResponse) {
+func readAsk(p *object.Decoder, r *Response) {
 	var said object.Reader
 	input := object.Once(p.Members, "input")
 	if input != nil && !object.IsNull(input) && said.Read(input, object.AnyDepth, p.Below("input")) != nil {
@@ -198,7 +182,7 @@ func readAsk(p *object.Decoder, r *TaskResponse) {
 func readAskOptions(o *object.Reader) []Option {
 	items, _ := o.Items("options")
 	if len(items) == 0 || object.IsObject(items[0]) {
-		return readOptions(o, "options")
+		return ReadOptions(o, "options")
 	}
 	words := o.Texts("options")
 	if len(words) < len(items) {

@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 // reader would get that content.
 const artifactRef = "sha256:"
 
-// refsOfOthers refuses refs to detached content. The reader of such an artifact would get the
+// RefsOfOthers refuses refs to detached content. The reader of such an artifact would get the
 // content of another agent.
-func (r *TaskResponse) refsOfOthers() *Error {
+func (r *Response) RefsOfOthers() *object.Error {
 	for i := range r.Artifacts {
 		if IsArtifactRef(r.Artifacts[i].Ref) {
 			return object.Invalid(fmt.Sprintf("/artifacts/%d/ref", i), "ref must not be sha256: and 64 hexadecimal digits: content has such a ref that is kept here")
@@ -33,7 +33,7 @@ func ArtifactRef(hash string) string { return artifactRef + hash }
 // ArtifactHash returns the hash in the ref of detached content. It reports false for any other
 // ref.
 func ArtifactHash(ref string) (hash string, ok bool) {
-	if hash, ok = strings.CutPrefix(ref, artifactRef); !ok || !isHex(hash, 64) {
+	if hash, ok = strings.CutPrefix(ref, artifactRef); !ok || !object.IsHex(hash, 64) {
 		return "", false
 	}
 	return hash, true
@@ -51,16 +51,16 @@ func IsArtifactRef(ref string) bool {
 //
 // If the document encodes the content differently than Quote, the JSON text is stored instead.
 // Attach can then restore it digit for digit.
-func (r *TaskResponse) Detach(limit int, store func(content string) (ref string, err error)) error {
+func (r *Response) Detach(limit int, store func(content string) (ref string, err error)) error {
 	artifacts, refs := slices.Clone(r.Artifacts), make([]string, len(r.Artifacts))
 	spelled := artifactsIn(r.Document)
 	for i, a := range artifacts {
 		if len(a.Content) <= limit || a.Ref != "" {
 			continue
 		}
-		literal := Quote(a.Content)
+		literal := object.Quote(a.Content)
 		if i < len(spelled) {
-			literal = MemberOf(spelled[i], "content")
+			literal = object.MemberOf(spelled[i], "content")
 		}
 		ref, err := store(kept(a.Content, literal))
 		if err != nil {
@@ -68,11 +68,11 @@ func (r *TaskResponse) Detach(limit int, store func(content string) (ref string,
 		}
 		artifacts[i].Content, artifacts[i].Ref, refs[i] = "", ref, ref
 	}
-	r.Document = replaced(r.Document, spelled, func(i int, item Raw) Raw {
+	r.Document = replaced(r.Document, spelled, func(i int, item object.Raw) object.Raw {
 		if i >= len(refs) || refs[i] == "" {
 			return item
 		}
-		return setMember(setMember(item, "content", []byte(`""`)), "ref", Quote(refs[i]))
+		return setMember(setMember(item, "content", []byte(`""`)), "ref", object.Quote(refs[i]))
 	})
 	r.Artifacts = artifacts
 	return nil
@@ -80,9 +80,9 @@ func (r *TaskResponse) Detach(limit int, store func(content string) (ref string,
 
 // Attach restores detached content. Content that cannot be loaded keeps its ref. The document is
 // valid in any case, and the error lists what is missing.
-func Attach(document Raw, load func(ref string) (string, error)) (Raw, error) {
+func Attach(document object.Raw, load func(ref string) (string, error)) (object.Raw, error) {
 	var missing []error
-	whole := replaced(document, artifactsIn(document), func(i int, item Raw) Raw {
+	whole := replaced(document, artifactsIn(document), func(i int, item object.Raw) object.Raw {
 		ref := refOf(item)
 		if ref == "" {
 			return item
@@ -101,14 +101,14 @@ func Attach(document Raw, load func(ref string) (string, error)) (Raw, error) {
 }
 
 // HasArtifactRefs reports whether content of a document was detached.
-func HasArtifactRefs(document Raw) bool {
+func HasArtifactRefs(document object.Raw) bool {
 	return bytes.Contains(document, []byte(artifactRef)) &&
-		slices.ContainsFunc(artifactsIn(document), func(item Raw) bool { return refOf(item) != "" })
+		slices.ContainsFunc(artifactsIn(document), func(item object.Raw) bool { return refOf(item) != "" })
 }
 
 // refOf returns the ref of an artifact with detached content, or "".
-func refOf(artifact Raw) string {
-	if ref, ok := object.Text(MemberOf(artifact, "ref")); ok && IsArtifactRef(ref) {
+func refOf(artifact object.Raw) string {
+	if ref, ok := object.Text(object.MemberOf(artifact, "ref")); ok && IsArtifactRef(ref) {
 		return ref
 	}
 	return ""
@@ -118,7 +118,7 @@ func refOf(artifact Raw) string {
 // restores its JSON text, or that text. Content that looks like JSON text is stored as JSON
 // text.
 func kept(content string, literal []byte) string {
-	if string(Quote(content)) == string(literal) && !isLiteral(content) {
+	if string(object.Quote(content)) == string(literal) && !isLiteral(content) {
 		return content
 	}
 	return string(literal)
@@ -129,7 +129,7 @@ func literalOf(kept string) []byte {
 	if isLiteral(kept) {
 		return []byte(kept)
 	}
-	return Quote(kept)
+	return object.Quote(kept)
 }
 
 func isLiteral(content string) bool {
@@ -139,14 +139,14 @@ func isLiteral(content string) bool {
 
 // artifactsIn returns the artifacts of a task response as slices of its document. A document of
 // another kind has none.
-func artifactsIn(document Raw) []Raw {
+func artifactsIn(document object.Raw) []object.Raw {
 	members, _, ok := object.Scan(document, object.AnyDepth, nil)
 	if !ok || object.Once(members, "status") == nil || object.Once(members, "type") != nil {
 		return nil
 	}
 	o := object.Reader{Members: members}
 	items, _ := o.Items("artifacts")
-	artifacts := make([]Raw, 0, len(items))
+	artifacts := make([]object.Raw, 0, len(items))
 	for _, item := range items {
 		artifacts = append(artifacts, item)
 	}
@@ -155,7 +155,7 @@ func artifactsIn(document Raw) []Raw {
 
 // replaced returns a document with each item replaced. The items are slices of the document, in
 // order. The rest is unchanged.
-func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
+func replaced(document object.Raw, items []object.Raw, other func(i int, item object.Raw) object.Raw) object.Raw {
 	var b []byte
 	done := 0
 	for i, item := range items {
@@ -170,7 +170,7 @@ func replaced(document Raw, items []Raw, other func(i int, item Raw) Raw) Raw {
 }
 
 // withoutMember returns a document without one of its members. It must have others.
-func withoutMember(document Raw, key string) Raw {
+func withoutMember(document object.Raw, key string) object.Raw {
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	i := slices.IndexFunc(members, func(m object.Member) bool { return string(m.Key) == key })
 	if i < 0 {
@@ -181,7 +181,7 @@ func withoutMember(document Raw, key string) Raw {
 	if i == 0 {
 		s.At = end(members[0])
 		s.Next(',')
-		return slices.Concat(Raw("{"), document[s.At:])
+		return slices.Concat(object.Raw("{"), document[s.At:])
 	}
 	s.At = end(members[i-1])
 	s.Space() // up to the comma

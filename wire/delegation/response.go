@@ -1,58 +1,41 @@
-package wire
+package delegation
 
 import (
 	"orchestrator/wire/object"
 )
 
-// A TaskResponse reports the status of delegated work, intermediate or final.
-type TaskResponse struct {
+// A Response reports the status of delegated work, intermediate or final.
+type Response struct {
 	ID        string     // of the task
 	Status    string     // Response… below
-	Result    Raw        // of a completed task: any value, digit for digit; nil if there is none
-	Fault     *TaskFault // why it failed or was cancelled; never nil if it failed
-	Metadata  TaskMetadata
+	Result    object.Raw // of a completed task: any value, digit for digit; nil if there is none
+	Fault     *Fault     // why it failed or was cancelled; never nil if it failed
+	Metadata  Metadata
 	Artifacts []Artifact
 	Question  string   // the question if input is required; then never ""
 	Options   []Option // the allowed answers; none: any text is allowed
 
-	Document Raw      // the whole response on one line; nil if the orchestrator made it
-	Notes    []string // warnings, each with its place
+	Document object.Raw // the whole response on one line; nil if the orchestrator made it
+	Notes    []string   // warnings, each with its place
 }
 
 // The statuses of delegated work.
 const (
-	ResponsePending       = "pending"     // it was received, and not begun
-	ResponseInProgress    = "in_progress" // the agent works on it
-	ResponseCompleted     = "completed"
-	ResponseFailed        = "failed"
-	ResponseCancelled     = "cancelled"
-	ResponseInputRequired = "input_required" // it goes on with an ActUpdate
+	Pending       = "pending"     // it was received, and not begun
+	InProgress    = "in_progress" // the agent works on it
+	Completed     = "completed"
+	Failed        = "failed"
+	Cancelled     = "cancelled"
+	InputRequired = "input_required" // it goes on with an ActUpdate
 )
 
-// ResponseStatuses lists all statuses of delegated work.
-var ResponseStatuses = []string{
-	ResponsePending, ResponseInProgress, ResponseCompleted, ResponseFailed, ResponseCancelled, ResponseInputRequired,
+// Statuses lists all statuses of delegated work.
+var Statuses = []string{
+	Pending, InProgress, Completed, Failed, Cancelled, InputRequired,
 }
 
-// Response returns the state as the source of the work sees it: one of ResponseStatuses.
-func (s TaskState) Response() string {
-	switch s {
-	case TaskPending, TaskAssigned:
-		return ResponsePending
-	case TaskNeedsHuman:
-		return ResponseInputRequired
-	case TaskDone:
-		return ResponseCompleted
-	case TaskFailed:
-		return ResponseFailed
-	case TaskCancelled:
-		return ResponseCancelled
-	}
-	return ResponseInProgress
-}
-
-// TaskMetadata describes the execution of a task. The spelling of its keys is not uniform.
-type TaskMetadata struct {
+// Metadata describes the execution of a task. The spelling of its keys is not uniform.
+type Metadata struct {
 	StartedAt   string `json:"startedAt,omitzero"`
 	CompletedAt string `json:"completedAt,omitzero"`
 	DurationMS  *int64 `json:"duration_ms,omitzero"` // nil if not said
@@ -72,17 +55,17 @@ type Artifact struct {
 // AppendTaskResponse appends a response that the orchestrator made as one line. Members that do
 // not fit the status are left out. A failed response without a fault gets one. The response of
 // an agent is its Document.
-func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
+func AppendResponse(b []byte, r *Response) []byte {
 	b = object.AppendText(append(b, `{"id":`...), r.ID)
 	b = object.AppendMember(b, "status", r.Status)
 	switch r.Status {
-	case ResponseCompleted:
+	case Completed:
 		b = object.AppendRaw(b, "result", r.Result)
-	case ResponseFailed:
+	case Failed:
 		b = orUnexplained(r.Fault).append(object.AppendKey(b, "error"))
-	case ResponseCancelled:
+	case Cancelled:
 		b = object.AppendOptional(b, "message", r.Question)
-	case ResponseInputRequired:
+	case InputRequired:
 		b = r.appendQuestion(b)
 	}
 	b = appendBlock(b, "metadata", r.Metadata)
@@ -92,16 +75,16 @@ func AppendTaskResponse(b []byte, r *TaskResponse) []byte {
 	return append(b, '}', '\n')
 }
 
-// appendUndone appends the failed response to work that was refused. The id is given as it was
+// AppendUndone appends the failed response to work that was refused. The id is given as it was
 // written.
-func appendUndone(b, id []byte, why *Error) []byte {
+func AppendUndone(b, id []byte, why *object.Error) []byte {
 	b = append(append(b, `{"id":`...), id...)
-	b = object.AppendMember(b, "status", ResponseFailed)
+	b = object.AppendMember(b, "status", Failed)
 	return append(FaultOf(why).append(object.AppendKey(b, "error")), '}', '\n')
 }
 
 // appendQuestion appends a question in both forms that programs read.
-func (r *TaskResponse) appendQuestion(b []byte) []byte {
+func (r *Response) appendQuestion(b []byte) []byte {
 	question := r.Question
 	if object.IsBlank(question) {
 		question = unasked
@@ -114,4 +97,28 @@ func (r *TaskResponse) appendQuestion(b []byte) []byte {
 		Question string   `json:"question"`
 		Options  []Option `json:"options"`
 	}{Question: question, Options: r.Options})
+}
+
+// An Option is one of the allowed answers to a question.
+type Option struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
+
+// ReadOptions reads an optional list of options with distinct values.
+func ReadOptions(o *object.Reader, key string) []Option {
+	var all []Option
+	taken := make(map[string]bool)
+	o.Objects(key, func(item *object.Reader) {
+		option := Option{Label: item.Text("label"), Value: item.NeedText("value")}
+		if option.Label == "" {
+			option.Label = option.Value
+		}
+		if taken[option.Value] {
+			item.Refuse("value", "stands twice")
+		}
+		taken[option.Value] = true
+		all = append(all, option)
+	})
+	return all
 }

@@ -1,4 +1,4 @@
-package wire
+package delegation
 
 import (
 	"slices"
@@ -6,12 +6,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A TaskFault is the error of a delegated task that failed.
-type TaskFault struct {
-	Code        string `json:"code"` // Fault… below, or a code that two programs have agreed on
-	Message     string `json:"message"`
-	Details     Raw    `json:"details,omitzero"` // an object, digit for digit
-	Recoverable bool   `json:"recoverable"`      // a retry may succeed
+// A Fault is the error of a delegated task that failed.
+type Fault struct {
+	Code        string     `json:"code"` // Fault… below, or a code that two programs have agreed on
+	Message     string     `json:"message"`
+	Details     object.Raw `json:"details,omitzero"` // an object, digit for digit
+	Recoverable bool       `json:"recoverable"`      // a retry may succeed
 }
 
 // The known codes. The list is open: an agent may use any code.
@@ -48,9 +48,9 @@ var FaultCodes = []string{
 const unexplained = "The task failed, and its agent does not say why"
 
 // orUnexplained returns f, or a fault without an explanation if f is nil.
-func orUnexplained(f *TaskFault) *TaskFault {
+func orUnexplained(f *Fault) *Fault {
 	if f == nil {
-		return &TaskFault{Code: FaultInternal, Message: unexplained}
+		return &Fault{Code: FaultInternal, Message: unexplained}
 	}
 	return f
 }
@@ -61,7 +61,7 @@ var passing = []string{FaultRateLimited, FaultTimeout, FaultAgentUnavailable, Fa
 // FaultOf returns a refusal as the source of delegated work sees it. The details are the same.
 // If one code covers several, "reason" in the details distinguishes them. A "fault" in the
 // details of the refusal overrides the code.
-func FaultOf(why *Error) *TaskFault {
+func FaultOf(why *object.Error) *Fault {
 	code, reason := faultCode(why.Code)
 	known, better := why.Details["fault"].(string)
 	switch {
@@ -70,13 +70,13 @@ func FaultOf(why *Error) *TaskFault {
 	case code == FaultInvalidInput && why.Details["reason"] == "cycle":
 		code = FaultGraphCycle
 	}
-	all := detailsWith(why, reason)
+	all := object.DetailsWith(why, reason)
 	if better {
 		delete(all, "fault")
 	}
-	f := &TaskFault{
+	f := &Fault{
 		Code: code, Message: why.Message,
-		Recoverable: why.Code == CodeLimited || why.Code == CodeTimeout || slices.Contains(passing, code),
+		Recoverable: why.Code == object.CodeLimited || why.Code == object.CodeTimeout || slices.Contains(passing, code),
 	}
 	if len(all) > 0 {
 		details, err := object.Encode(all)
@@ -88,21 +88,21 @@ func FaultOf(why *Error) *TaskFault {
 }
 
 // faultCode returns the code in the delegation dialect.
-func faultCode(c Code) (code, reason string) {
+func faultCode(c object.Code) (code, reason string) {
 	switch c {
-	case CodeInvalid, CodeMalformed:
+	case object.CodeInvalid, object.CodeMalformed:
 		return FaultInvalidInput, ""
-	case CodeConflict, CodeTooLarge, CodeMediaType:
+	case object.CodeConflict, object.CodeTooLarge, object.CodeMediaType:
 		return FaultInvalidInput, string(c)
-	case CodeUnknownType:
+	case object.CodeUnknownType:
 		return FaultCapabilityNotFound, ""
-	case CodeNotFound:
+	case object.CodeNotFound:
 		return FaultAgentNotFound, ""
-	case CodeDenied, CodeUnauthenticated:
+	case object.CodeDenied, object.CodeUnauthenticated:
 		return FaultDelegation, string(c)
-	case CodeLimited:
+	case object.CodeLimited:
 		return FaultRateLimited, ""
-	case CodeTimeout:
+	case object.CodeTimeout:
 		return FaultTimeout, ""
 	}
 	return FaultInternal, ""
@@ -110,9 +110,9 @@ func faultCode(c Code) (code, reason string) {
 
 // readFault reads an error. Missing members are filled in, since the task has failed in any
 // case.
-func readFault(p *object.Decoder) *TaskFault {
+func readFault(p *object.Decoder) *Fault {
 	checkLookalikes(p, "code", "message", "details", "recoverable")
-	f := &TaskFault{
+	f := &Fault{
 		Code: p.Text("code", object.Optional), Message: p.Text("message", object.Optional), Details: readObject(p, "details", object.Optional),
 		Recoverable: p.Bool("recoverable", object.Optional),
 	}
@@ -127,7 +127,7 @@ func readFault(p *object.Decoder) *TaskFault {
 	return f
 }
 
-func (f *TaskFault) append(b []byte) []byte {
+func (f *Fault) append(b []byte) []byte {
 	b = object.AppendText(append(b, `{"code":`...), f.Code)
 	b = object.AppendMember(b, "message", f.Message)
 	b = object.AppendRaw(b, "details", f.Details)

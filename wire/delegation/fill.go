@@ -1,16 +1,16 @@
-package wire
+package delegation
 
 import (
 	"orchestrator/wire/object"
 )
 
 // FillIn returns a task response whose metadata is completed from m. Existing members are kept.
-func (m TaskMetadata) FillIn(response Raw) Raw {
+func (m Metadata) FillIn(response object.Raw) object.Raw {
 	spelled, err := object.Encode(m)
 	if err != nil { // strings and numbers can always be encoded
 		return response
 	}
-	block := Raw("{}")
+	block := object.Raw("{}")
 	if from, to, ok := object.Place(response, "metadata"); ok && object.IsObject(response[from:to]) {
 		block = response[from:to]
 	}
