@@ -119,13 +119,13 @@ func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(
 		return send(*e)
 	}
 	for {
-		events, from, grown := s.audience.Recent.After(seq)
+		found, from, grown := s.audience.Recent.After(seq)
 		if seq < from {
 			if err := s.older(ctx, seq, from, pass); err != nil {
 				return err
 			}
 		}
-		for _, n := range events {
+		for _, n := range found {
 			if err := pass(n.Event()); err != nil {
 				return err
 			}

@@ -202,9 +202,9 @@ func (p *play) view(name string) wire.AgentView {
 // told lists "agent kind: text" of all events so far, without those that are only for the log.
 func (p *play) told() []string {
 	synctest.Wait()
-	events, _, _ := p.audience.Recent.After(0)
+	found, _, _ := p.audience.Recent.After(0)
 	var lines []string
-	for _, n := range events {
+	for _, n := range found {
 		e := n.Event()
 		switch e.Kind {
 		case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventEnded:

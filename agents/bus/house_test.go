@@ -174,21 +174,21 @@ func (h *house) poll(w http.ResponseWriter, r *http.Request) {
 
 // stream sends new mail until the client disconnects or the test sends "".
 func (h *house) stream(w http.ResponseWriter, r *http.Request) {
-	events := make(chan string, 10)
+	found := make(chan string, 10)
 	h.mu.Lock()
-	h.tell[events] = true
+	h.tell[found] = true
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.tell, events)
+		delete(h.tell, found)
 	}()
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
 	for {
 		_ = http.NewResponseController(w).Flush()
 		select {
-		case event := <-events:
+		case event := <-found:
 			if event == "" {
 				return
 			}

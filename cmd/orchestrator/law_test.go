@@ -289,9 +289,9 @@ func TestLawSizes(t *testing.T) {
 var (
 	largePackages = map[string]packageSize{
 		"agents":     {lines: 6105, exported: 200},
-		"handlers":   {lines: 14_120, exported: 200},
+		"handlers":   {lines: 14_160, exported: 200},
 		"supervisor": {lines: 6920, exported: 200},
-		"wire":       {lines: 8_030, exported: 495},
+		"wire":       {lines: 6_900, exported: 440},
 	}
 	largeTypes = map[string]int{
 		"agents.Conn": 104, "cmd/orchestrator/watch.model": 70, "handlers.State": 123, "handlers.decision": 240, "supervisor.Supervisor": 133,

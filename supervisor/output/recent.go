@@ -32,10 +32,10 @@ func NewRecentEvents(count bool) *RecentEvents {
 }
 
 // add adds events and drops the oldest.
-func (j *RecentEvents) add(events []*Notice) {
+func (j *RecentEvents) add(found []*Notice) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, n := range events {
+	for _, n := range found {
 		if j.count {
 			n.Record.Seq = j.last + 1
 		}
@@ -66,7 +66,7 @@ func (j *RecentEvents) Begin(last int64) {
 // After returns the events after number seq that are in memory, and the number after which they
 // begin. It also returns a channel that is closed when there are more, or nil if there will be
 // none.
-func (j *RecentEvents) After(seq int64) (events []*Notice, from int64, grown <-chan struct{}) {
+func (j *RecentEvents) After(seq int64) (found []*Notice, from int64, grown <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	from = j.last
@@ -77,11 +77,11 @@ func (j *RecentEvents) After(seq int64) (events []*Notice, from int64, grown <-c
 	for start > 0 && (j.events[start-1].Record.Seq > seq || j.events[start-1].Record.Seq == 0) {
 		start--
 	}
-	events = slices.Clone(j.events[start:])
+	found = slices.Clone(j.events[start:])
 	if !j.closed {
 		grown = j.grown
 	}
-	return events, from, grown
+	return found, from, grown
 }
 
 // Close marks the list as complete.

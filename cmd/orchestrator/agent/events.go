@@ -42,7 +42,7 @@ To miss no event, a program remembers the last number and continues from there w
   orchestrator events --since 10m --agent coder`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return events(a, f) },
+		RunE:              func(*cobra.Command, []string) error { return showEvents(a, f) },
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new events until Ctrl-C")
@@ -56,7 +56,7 @@ To miss no event, a program remembers the last number and continues from there w
 	return verb
 }
 
-func events(a *cli.App, f eventFlags) error {
+func showEvents(a *cli.App, f eventFlags) error {
 	query, err := f.query(time.Now())
 	if err != nil {
 		return err

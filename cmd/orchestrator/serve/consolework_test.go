@@ -13,11 +13,11 @@ import (
 )
 
 // shown returns the console output for events.
-func shown(p term.Paint, quiet bool, events ...wire.Event) string {
+func shown(p term.Paint, quiet bool, found ...wire.Event) string {
 	var screen bytes.Buffer
 	c := &console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
-	for i := range events {
-		c.show(output.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: events[i].Agent, Event: &events[i]})
+	for i := range found {
+		c.show(output.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: found[i].Agent, Event: &found[i]})
 	}
 	c.out.Flush()
 	return screen.String()

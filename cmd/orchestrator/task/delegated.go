@@ -129,8 +129,8 @@ func responseWords(r *delegation.Response, p term.Paint, t *wire.Task) string {
 }
 
 // WasBrought reports whether a delegated task was forwarded to its current agent.
-func WasBrought(events []wire.Event) bool {
-	for _, e := range slices.Backward(events) {
+func WasBrought(found []wire.Event) bool {
+	for _, e := range slices.Backward(found) {
 		switch e.Kind {
 		case wire.EventTaskForwarded:
 			return true

@@ -78,24 +78,24 @@ func (c *agentCauses) waits(status *wire.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	events, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
+	found, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
 	if err != nil {
 		return err
 	}
-	for i := range events {
-		if moves[events[i].Kind] {
-			c.Since = events[i].At
+	for i := range found {
+		if moves[found[i].Kind] {
+			c.Since = found[i].At
 		}
 	}
 	lines, err := lastLines(ctx, a, d, c.Agent)
 	if err != nil {
 		return err
 	}
-	c.hears(lines, events)
+	c.hears(lines, found)
 	if c.State.Live() && c.State != wire.StateStalled {
 		return nil // earlier runs do not matter
 	}
-	c.Tried = triedOf(events, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
+	c.Tried = triedOf(found, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
 	for _, line := range lines[max(0, len(lines)-fewWords):] {
 		c.LastWords = append(c.LastWords, line.Text)
 	}

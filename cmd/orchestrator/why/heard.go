@@ -20,7 +20,7 @@ type heard struct {
 
 // hears adds the output of the current run and its rejected messages. The counters are sums
 // of all runs.
-func (c *agentCauses) hears(lines []wire.LogLine, events []wire.Event) {
+func (c *agentCauses) hears(lines []wire.LogLine, found []wire.Event) {
 	v := c.view
 	if !v.State.Live() || v.StartedAt == "" {
 		return
@@ -31,7 +31,7 @@ func (c *agentCauses) hears(lines []wire.LogLine, events []wire.Event) {
 			c.Heard.Last = at
 		}
 	}
-	for _, t := range triedOf(events, wire.EventRefused) {
+	for _, t := range triedOf(found, wire.EventRefused) {
 		if t.At >= v.StartedAt {
 			c.Refused = append(c.Refused, t)
 		}

@@ -59,16 +59,16 @@ func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Find
 	if err != nil {
 		return err
 	}
-	events, err := happenedTo(ctx, a, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != wire.EventTaskProgress })
+	found, err := happenedTo(ctx, a, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != wire.EventTaskProgress })
 	if err != nil {
 		return err
 	}
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
-		Tried: triedOf(events, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
-		task:  &t, status: status, brought: task.WasBrought(events),
+		Tried: triedOf(found, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
+		task:  &t, status: status, brought: task.WasBrought(found),
 	}
-	c.Task.Since = movedAt(&t.Task, events)
+	c.Task.Since = movedAt(&t.Task, found)
 	c.holdups(task.ByID(tasks))
 	if t.State == wire.TaskPending && !task.HandedOn(&t.Task) {
 		if err := weighAgents(ctx, a, d, c); err != nil {
@@ -90,12 +90,12 @@ func inStory(t *task.Seen) whyTask {
 }
 
 // movedAt returns when a task entered its state.
-func movedAt(t *wire.Task, events []wire.Event) string {
+func movedAt(t *wire.Task, found []wire.Event) string {
 	moves := []string{
 		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskPlanned,
 		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled,
 	}
-	for _, e := range slices.Backward(events) {
+	for _, e := range slices.Backward(found) {
 		if slices.Contains(moves, e.Kind) {
 			return e.At
 		}

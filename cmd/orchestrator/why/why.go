@@ -107,7 +107,7 @@ func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values
 	if err != nil {
 		return nil, err
 	}
-	var events []wire.Event
+	var found []wire.Event
 	for line, err := range d.Lines(ctx, body) {
 		if err != nil {
 			return nil, err
@@ -117,19 +117,19 @@ func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values
 			return nil, err
 		}
 		if wanted(&event) {
-			events = append(events, event)
+			found = append(found, event)
 		}
 	}
-	return events, nil
+	return found, nil
 }
 
 // mostTried is how many attempts are shown, the latest ones.
 const mostTried = 5
 
-func triedOf(events []wire.Event, kinds ...string) []tried {
+func triedOf(found []wire.Event, kinds ...string) []tried {
 	var all []tried
-	for i := range events {
-		if e := &events[i]; slices.Contains(kinds, e.Kind) {
+	for i := range found {
+		if e := &found[i]; slices.Contains(kinds, e.Kind) {
 			all = append(all, tried{Seq: e.Seq, Agent: e.Agent, At: e.At, Kind: e.Kind, Text: e.Text})
 		}
 	}
