@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -170,7 +171,7 @@ type keyRevoked struct {
 	Agent string `json:"agent,omitzero"`
 }
 
-func (*keyRevoked) kind() string { return wire.EventKeyRevoked }
+func (*keyRevoked) kind() string { return events.KeyRevoked }
 
 func (f *keyRevoked) apply(s *State, r *wire.Record) {
 	s.access.use(f.ID)
@@ -211,7 +212,7 @@ type registrationIssued struct {
 	ExpiresAt string `json:"expires_at"`
 }
 
-func (*registrationIssued) kind() string { return wire.EventRegistrationIssued }
+func (*registrationIssued) kind() string { return events.RegistrationIssued }
 
 func (f *registrationIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
@@ -247,7 +248,7 @@ type tokenIssued struct {
 	ExpiresAt string `json:"expires_at"`
 }
 
-func (*tokenIssued) kind() string { return wire.EventTokenIssued }
+func (*tokenIssued) kind() string { return events.TokenIssued }
 
 func (f *tokenIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
@@ -274,7 +275,7 @@ type tokenRevoked struct {
 	Subject string `json:"subject"`
 }
 
-func (*tokenRevoked) kind() string { return wire.EventTokenRevoked }
+func (*tokenRevoked) kind() string { return events.TokenRevoked }
 
 func (f *tokenRevoked) apply(s *State, r *wire.Record) {
 	switch c := s.access.byID[f.ID]; {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // accident makes something happen to a process.
@@ -22,10 +23,10 @@ func (w *world) accident(m *inhabitant) {
 		m.up = n < 6 // a server reports again, or stays silent
 	case m.dying:
 		m.dying = false
-		happen(wire.EventEnded, figures)
+		happen(events.AgentEnded, figures)
 		w.yield(m)
 		if w.chance.IntN(8) == 0 {
-			happen(wire.EventRecovered, wire.Figures{}) // reported late
+			happen(events.AgentRecovered, wire.Figures{}) // reported late
 		}
 		w.giveUp(m, figures)
 	case !m.up && m.listed:
@@ -34,17 +35,17 @@ func (w *world) accident(m *inhabitant) {
 	case n < 3:
 		m.up, m.dying = false, true
 		w.forget(func(run string) bool { return run == m.run })
-		happen(wire.EventExited, figures)
+		happen(events.AgentExited, figures)
 	case n < 5:
 		w.stop(m, figures)
 	case n < 6:
-		happen(wire.EventStalled, wire.Figures{})
+		happen(events.AgentStalled, wire.Figures{})
 	case n < 7:
-		happen(wire.EventStdinClosed, wire.Figures{})
+		happen(events.AgentStdinClosed, wire.Figures{})
 	case n < 8: // of a run long ago
-		w.do(Actor{}, &wire.Event{Kind: wire.EventStalled, Agent: m.ID, Run: "a.0"})
+		w.do(Actor{}, &wire.Event{Kind: events.AgentStalled, Agent: m.ID, Run: "a.0"})
 	default:
-		happen(wire.EventRecovered, wire.Figures{})
+		happen(events.AgentRecovered, wire.Figures{})
 	}
 	w.drain(m)
 }
@@ -57,7 +58,7 @@ func (w *world) giveUp(m *inhabitant, figures wire.Figures) {
 	case figures.ExitCode != nil && *figures.ExitCode == 0:
 		w.do(Actor{}, &wire.AgentGone{Agent: m.ID})
 	default:
-		w.do(Actor{}, &wire.Event{Kind: wire.EventGaveUp, Agent: m.ID, Run: m.run, Text: wire.EventGaveUp})
+		w.do(Actor{}, &wire.Event{Kind: events.AgentGaveUp, Agent: m.ID, Run: m.run, Text: events.AgentGaveUp})
 	}
 }
 
@@ -89,7 +90,7 @@ func (w *world) reconfigure(m *inhabitant) {
 	w.enlist()
 	if !m.listed && m.up {
 		m.up = false
-		w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
+		w.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
 	}
 	m.dying = m.dying && m.listed
 }
@@ -97,7 +98,7 @@ func (w *world) reconfigure(m *inhabitant) {
 // catastrophe ends the orchestrator, orderly or not, and starts it again from the records.
 func (w *world) catastrophe() {
 	if w.chance.IntN(2) == 0 {
-		w.do(Actor{}, &wire.Event{Kind: wire.EventStopping})
+		w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStopping})
 		for range 20 {
 			w.submit(w.members[0])
 			w.work()
@@ -108,10 +109,10 @@ func (w *world) catastrophe() {
 		for _, m := range w.members {
 			if m.up && !m.far {
 				m.up = false
-				w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
+				w.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
 			}
 		}
-		w.do(Actor{}, &wire.Event{Kind: wire.EventDown})
+		w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStopped})
 	}
 	w.mail, w.sessions.lines = nil, nil
 	w.forget(func(string) bool { return true })
@@ -125,7 +126,7 @@ func (w *world) catastrophe() {
 		}
 	}
 	w.enlist()
-	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 	for _, m := range w.members {
 		if m.listed && w.chance.IntN(3) > 0 {
 			w.launch(m)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -48,7 +49,7 @@ type actorTokenIssued struct {
 	ExpiresAt string `json:"expires_at,omitzero"`
 }
 
-func (*actorTokenIssued) kind() string { return wire.EventActorTokenIssued }
+func (*actorTokenIssued) kind() string { return events.ActorTokenIssued }
 
 func (f *actorTokenIssued) apply(s *State, r *wire.Record) {
 	for _, c := range s.access.order {

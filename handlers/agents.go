@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -105,7 +106,7 @@ func (a *agent) shown() wire.Agent {
 // agentKnown records that there is an agent, or that it has changed.
 type agentKnown struct{ wire.Member }
 
-func (*agentKnown) kind() string { return wire.EventAgentKnown }
+func (*agentKnown) kind() string { return events.AgentKnown }
 
 func (f *agentKnown) apply(s *State, r *wire.Record) {
 	a := s.agents.byID[f.ID]
@@ -162,7 +163,7 @@ type agentCapable struct {
 	Request      *requestKey `json:"request,omitzero"`
 }
 
-func (*agentCapable) kind() string { return wire.EventAgentCapable }
+func (*agentCapable) kind() string { return events.AgentCapable }
 
 func (f *agentCapable) apply(s *State, r *wire.Record) {
 	a := s.agents.byID[f.Agent]
@@ -269,7 +270,7 @@ type agentForgotten struct {
 	ID string `json:"id"`
 }
 
-func (*agentForgotten) kind() string { return wire.EventAgentForgotten }
+func (*agentForgotten) kind() string { return events.AgentForgotten }
 
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[f.ID]

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A bench drives a State without anything that would distort the measurement.
@@ -30,9 +31,9 @@ func newBench(b testing.TB, workers int) *bench {
 		})
 	}
 	z.do(Actor{}, roster)
-	z.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	z.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 	for _, m := range roster.Agents {
-		z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: "r"})
+		z.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: m.ID, Run: "r"})
 	}
 	return z
 }
@@ -198,7 +199,7 @@ func BenchmarkRequeue(b *testing.B) {
 	for b.Loop() {
 		name := k.view.AssignedTo
 		z.do(Actor{}, &wire.Delivered{Agent: name, Run: "r", Task: first, Lost: true})
-		z.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: name, Run: "r"})
+		z.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: name, Run: "r"})
 	}
 }
 
@@ -247,7 +248,7 @@ func BenchmarkApply(b *testing.B) {
 	z.state = New(Rules{})
 	z.do(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "planner", Role: wire.RolePlanner}, {ID: "w0", Role: wire.RoleWorker, Capacity: 1 << 30, Capabilities: []string{"go"}}}})
 	keep()
-	z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "w0", Run: "r"})
+	z.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: "w0", Run: "r"})
 	keep()
 	r := request(b, "submit-task", workerTask)
 	for range 10_000 {

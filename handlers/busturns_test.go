@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -37,7 +38,7 @@ func (w *world) lookAtMail(in *Input, out *Outcome) {
 	w.must(w.bus.about == "", "%s is stale, or is not, and GO is not told", w.bus.about)
 	var mail []*wire.Record
 	for i := range out.Records {
-		if out.Records[i].Kind == wire.EventMail {
+		if out.Records[i].Kind == events.MessageSent {
 			mail = append(mail, &out.Records[i])
 		}
 	}
@@ -170,17 +171,17 @@ func split(mail []*wire.Record, apart func(*wire.Record) bool) (rest, those []*w
 // that has the task. GO is notified of a message that could not be applied.
 func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Record) {
 	ends := map[string]string{
-		wire.TopicTaskCompleted: wire.EventTaskDone, wire.TopicTaskFailed: wire.EventTaskFailed, wire.TopicTaskProgress: wire.EventTaskProgress,
+		wire.TopicTaskCompleted: events.TaskDone, wire.TopicTaskFailed: events.TaskFailed, wire.TopicTaskProgress: events.TaskProgress,
 	}
 	said, dead := 0, 0
 	for _, r := range records {
 		switch r.Kind {
-		case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskProgress:
+		case events.TaskDone, events.TaskFailed, events.TaskProgress:
 			w.must(r.From == in.From.String() && in.From.Kind == Agent && r.Kind == ends[m.Topic] && bytes.Contains(m.Payload, []byte(r.Correlation)),
 				"%s by mail of %v on %s: %s", r.Kind, in.From, m.Topic, m.Payload)
 			said++
 			w.saw["by mail: "+r.Kind]++
-		case wire.EventMail:
+		case events.MessageSent:
 			if r.Topic == wire.TopicAlertFired && r.From == wire.ActorBus {
 				dead++
 				w.must(r.ReplyTo == m.ReplyTo, "%d was not dealt with, not %d", m.ReplyTo, r.ReplyTo)
@@ -238,7 +239,7 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 	if m.ReplyTo != nil {
 		answers = *m.ReplyTo
 	}
-	if r.Kind != wire.EventMail { // mail has other members in the record
+	if r.Kind != events.MessageSent { // mail has other members in the record
 		task, _ := object.TextOf(m.Payload, "ticket_id")
 		return m.Seq == r.Seq && m.To == r.To && m.Topic == r.Topic && task == r.Correlation
 	}
@@ -254,13 +255,13 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	mail, ends := split(mail, func(r *wire.Record) bool { return r.Topic == wire.TopicAgentTerminated })
 	started, well, badly := 0, 0, 0
 	switch {
-	case e.Kind == wire.EventUp:
+	case e.Kind == events.OrchestratorStarted:
 		badly = w.bus.lost
 	case v == nil || v.remote || v.run != e.Run: // unknown, or another run by now
-	case e.Kind == wire.EventStarted:
+	case e.Kind == events.AgentStarted:
 		started = 1
 		w.must(!v.crashed && !w.bus.missed[v.actor], "%s has started anew, and GO believes that it has not", e.Agent)
-	case e.Kind != wire.EventEnded:
+	case e.Kind != events.AgentEnded:
 	case !e.Figures.Ordered && (e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0):
 		badly = 1
 	case !v.parted:
@@ -277,7 +278,7 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	})
 	w.must(len(spawns) == started && len(ends) == well && len(crashes) == badly, "%s of %s: GO is told %d, %d, %d times that it has started, ended, ended badly",
 		e.Kind, e.Agent, len(spawns), len(ends), len(crashes))
-	if e.Kind == wire.EventEnded && w.bus.isOf(e.Agent) && !v.remote {
+	if e.Kind == events.AgentEnded && w.bus.isOf(e.Agent) && !v.remote {
 		w.must(!w.bus.missed[v.actor], "%s has ended, and is missed", v.actor)
 	}
 	return mail

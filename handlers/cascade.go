@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -53,7 +54,7 @@ func (t *decision) checkScope(k *task, result *wire.Result) {
 		return
 	}
 	t.odd(k, wire.Oddity{
-		Kind: wire.EventDocumentOdd, Pointer: "/result/changes",
+		Kind: events.DocumentOdd, Pointer: "/result/changes",
 		Text: "more files are touched than constraints.max_files_changed allows; it is accepted",
 	})
 }
@@ -68,7 +69,7 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 	miss := func(key, status, reason string) {
 		if !said[key] {
 			said[key] = true
-			t.fact("", k.view.ID, &contractSeen{what: wire.EventContractMissing, ID: k.view.ID, Name: k.view.Name, Key: key, Status: status, Reason: reason})
+			t.fact("", k.view.ID, &contractSeen{what: events.ContractMissing, ID: k.view.ID, Name: k.view.Name, Key: key, Status: status, Reason: reason})
 		}
 	}
 	required := make(map[string]bool)
@@ -82,7 +83,7 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 		delivered[c.Key] = true
 		switch {
 		case c.Status != wire.ContractSkipped:
-			t.fact("", k.view.ID, &contractSeen{what: wire.EventContractKept, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
+			t.fact("", k.view.ID, &contractSeen{what: events.ContractFulfilled, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
 		case required[c.Key]:
 			miss(c.Key, c.Status, c.Reason)
 		}
@@ -108,7 +109,7 @@ func (t *decision) missLate(k *task, needs []wire.Dependency) {
 		on := t.state.tasks.byID[d.On]
 		if d.Type == wire.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
 			t.fact("", on.view.ID, &contractSeen{
-				what: wire.EventContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
+				what: events.ContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
 			})
 		}
 	}

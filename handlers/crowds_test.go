@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // multitude is the number of tasks in tests with many tasks.
@@ -24,8 +25,8 @@ type crowded struct {
 func newCrowded(t *testing.T, rules Rules) *crowded {
 	c := &crowded{t: t, state: New(rules)}
 	c.do(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RoleWorker, Capacity: 2, OnExit: "requeue", Abilities: wire.Raw(`{"languages":["go"],"max_concurrent_tasks":2}`)}}})
-	c.do(Actor{}, &wire.Event{Kind: wire.EventUp})
-	c.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: "a", Run: "a.1"})
+	c.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
+	c.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: "a", Run: "a.1"})
 	return c
 }
 
@@ -96,8 +97,8 @@ func TestFanOut(t *testing.T) {
 		seen[r.Kind]++
 	}
 	require.Equal(t, map[string]int{
-		wire.EventTaskDone: 1, wire.EventDependencyDone: (multitude + mostResolved - 1) / mostResolved, wire.EventTaskUnblocked: multitude,
-		wire.EventTaskAssigned: (multitude + 3) / 4, wire.EventTaskAnnounced: 1,
+		events.TaskDone: 1, events.DependencyResolved: (multitude + mostResolved - 1) / mostResolved, events.TaskUnblocked: multitude,
+		events.TaskAssigned: (multitude + 3) / 4, events.TaskAnnounced: 1,
 	}, seen)
 	require.Zero(t, c.state.Counts().Blocked)
 	c.requireReplay()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Due returns the earliest deadline, if there is one. At that time the caller handles a
@@ -77,7 +78,7 @@ func expired() *wire.Error {
 // does not count.
 type stoodStill struct{}
 
-func (*stoodStill) kind() string { return wire.EventStoodStill }
+func (*stoodStill) kind() string { return events.OrchestratorStoodStill }
 
 func (*stoodStill) apply(s *State, r *wire.Record) {
 	s.since = r.At

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -51,7 +52,7 @@ func submitTaskRequest(t *decision, r *delegation.Request) (*wire.TaskAnswer, *w
 func (t *decision) notes(k *task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
-		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: pointer, Text: text})
+		t.odd(k, wire.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
 	}
 }
 

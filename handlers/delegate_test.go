@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // TestChains checks that the delegating agent is the last in the chain, and that the chain keeps
@@ -171,16 +172,16 @@ func TestForeignDelegation(t *testing.T) {
 	before := spelled(t, p.state)
 	plain := p.task("plain").view.ID
 	for _, test := range []struct{ kind, payload, why string }{
-		{wire.EventTaskCreated, `{"task":"a","delegated":{"document":{"id":"a"},"sum":1}}`, "its request makes no sense"},
-		{wire.EventTaskForwarded, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
-		{wire.EventTaskForwarded, `{"task":"nowhere","agent":"dev"}`, "there is no task nowhere"},
-		{wire.EventTaskReturned, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
-		{wire.EventTaskResponded, `{"task":"` + plain + `"}`, "was not handed on"},
-		{wire.EventTaskAnswered, `{"task":"` + plain + `"}`, "was not handed on"},
-		{wire.EventTaskUnanswered, `{"task":"` + plain + `"}`, "was not handed on"},
-		{wire.EventTaskActed, `{"task":"` + plain + `"}`, "was not handed on"},
-		{wire.EventTaskRetried, `{"task":"t-1"}`, "it does not say why"},
-		{wire.EventTaskRetried, `{"task":"` + plain + `","error":{}}`, "was not handed on"},
+		{events.TaskCreated, `{"task":"a","delegated":{"document":{"id":"a"},"sum":1}}`, "its request makes no sense"},
+		{events.TaskForwarded, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
+		{events.TaskForwarded, `{"task":"nowhere","agent":"dev"}`, "there is no task nowhere"},
+		{events.TaskReturned, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
+		{events.TaskResponded, `{"task":"` + plain + `"}`, "was not handed on"},
+		{events.TaskAnswered, `{"task":"` + plain + `"}`, "was not handed on"},
+		{events.TaskUnanswered, `{"task":"` + plain + `"}`, "was not handed on"},
+		{events.TaskActed, `{"task":"` + plain + `"}`, "was not handed on"},
+		{events.TaskRetried, `{"task":"t-1"}`, "it does not say why"},
+		{events.TaskRetried, `{"task":"` + plain + `","error":{}}`, "was not handed on"},
 	} {
 		err := p.state.Apply(wire.Record{Seq: p.state.Seq() + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
 		require.ErrorContains(t, err, test.why, "%s %s", test.kind, test.payload)

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -37,7 +38,7 @@ type taskForwarded struct {
 	Acted int64  `json:"acted,omitzero"` // the record of the input
 }
 
-func (*taskForwarded) kind() string { return wire.EventTaskForwarded }
+func (*taskForwarded) kind() string { return events.TaskForwarded }
 
 func (f *taskForwarded) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
@@ -58,7 +59,7 @@ type taskReturned struct {
 	Acted int64  `json:"acted,omitzero"`
 }
 
-func (*taskReturned) kind() string { return wire.EventTaskReturned }
+func (*taskReturned) kind() string { return events.TaskReturned }
 
 func (f *taskReturned) apply(s *State, _ *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
@@ -85,7 +86,7 @@ type taskResponded struct {
 	Again    bool     `json:"again,omitzero"` // in the words of the latest response
 }
 
-func (*taskResponded) kind() string { return wire.EventTaskResponded }
+func (*taskResponded) kind() string { return events.TaskResponded }
 
 func (f *taskResponded) apply(s *State, r *wire.Record) {
 	if !f.Own {
@@ -106,7 +107,7 @@ type taskAnswered struct {
 	Said int64  `json:"said"`
 }
 
-func (*taskAnswered) kind() string { return wire.EventTaskAnswered }
+func (*taskAnswered) kind() string { return events.TaskAnswered }
 
 func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
@@ -130,7 +131,7 @@ type taskUnanswered struct {
 	Said int64  `json:"said"`
 }
 
-func (*taskUnanswered) kind() string { return wire.EventTaskUnanswered }
+func (*taskUnanswered) kind() string { return events.TaskUnanswered }
 
 func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[f.ID].delegation().sent = "" }
 
@@ -147,7 +148,7 @@ type taskActed struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskActed) kind() string { return wire.EventTaskActed }
+func (*taskActed) kind() string { return events.TaskActed }
 
 func (f *taskActed) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -176,7 +177,7 @@ type taskRetried struct {
 	Next  string            `json:"next"`
 }
 
-func (*taskRetried) kind() string { return wire.EventTaskRetried }
+func (*taskRetried) kind() string { return events.TaskRetried }
 
 func (f *taskRetried) apply(s *State, _ *wire.Record) {
 	k := s.tasks.byID[f.ID]

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -191,7 +192,7 @@ func isReply(line []byte) bool { return strings.Contains(string(line), `"type":"
 // carriedAs returns the number of the record for a receipt: the latest response to a task, or
 // the latest input to it.
 func (p *player) carriedAs(what, id string) int64 {
-	kind := map[string]string{"response": wire.EventTaskResponded, "update": wire.EventTaskActed}[what]
+	kind := map[string]string{"response": events.TaskResponded, "update": events.TaskActed}[what]
 	for _, r := range slices.Backward(p.records) {
 		if r.Kind == kind && r.Correlation == id && (what != "update" || strings.Contains(string(r.Payload), `"task.update"`)) {
 			return r.Seq

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -29,9 +30,9 @@ func FuzzHandle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2, KeepClosed: 1}), at: beginning}
 		z.roster()
-		z.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+		z.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 		for i := range fuzzAgents {
-			z.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: z.name(i), Run: "0"})
+			z.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: z.name(i), Run: "0"})
 		}
 		for len(z.rest) > 0 && z.inputs < 300 {
 			z.input()
@@ -126,10 +127,10 @@ func (z *fuzzer) input() {
 		z.roster()
 	case 1:
 		code := z.next() % 3
-		e := &wire.Event{Kind: wire.EventEnded, Agent: z.name(z.next()), Run: "0", Text: z.text(), Figures: wire.Figures{ExitCode: &code, Ordered: z.next()%2 == 0}}
+		e := &wire.Event{Kind: events.AgentEnded, Agent: z.name(z.next()), Run: "0", Text: z.text(), Figures: wire.Figures{ExitCode: &code, Ordered: z.next()%2 == 0}}
 		z.do(Actor{}, e)
 	case 2:
-		kinds := []string{wire.EventUp, wire.EventStopping, wire.EventStarted, wire.EventExited, wire.EventStalled, wire.EventRecovered, wire.EventGaveUp}
+		kinds := []string{events.OrchestratorStarted, events.OrchestratorStopping, events.AgentStarted, events.AgentExited, events.AgentStalled, events.AgentRecovered, events.AgentGaveUp}
 		z.do(Actor{}, &wire.Event{Kind: kinds[z.next()%len(kinds)], Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Text: z.text()})
 	case 3:
 		z.do(Actor{}, &wire.Delivered{Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Task: z.task(), Lost: z.next()%4 == 0})
@@ -258,7 +259,7 @@ func FuzzApply(f *testing.F) {
 				Seq: s.Seq() + 1, At: beginning.Add(time.Duration(applied) * time.Minute), Kind: fuzzKinds[z.next()%len(fuzzKinds)], Payload: []byte(z.payload()),
 				From: []string{"orchestrator", "operator", "agent:a0", "agent:a1", "agent:a2", ""}[z.next()%6],
 			}
-			if r.Kind == wire.EventMail {
+			if r.Kind == events.MessageSent {
 				z.address(&r)
 			}
 			_ = Tell(r)
@@ -270,7 +271,7 @@ func FuzzApply(f *testing.F) {
 		require.NoError(t, err)
 		again := restored(t, s.rules, string(kept))
 		for _, state := range []*State{s, again} {
-			out := state.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
+			out := state.Handle(Input{At: beginning, Message: &wire.Event{Kind: events.OrchestratorStarted}})
 			require.NoError(t, out.Fault, "after %d records", applied)
 			out = state.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
 			require.NoError(t, out.Fault)
@@ -281,7 +282,7 @@ func FuzzApply(f *testing.F) {
 
 // fuzzKinds lists the kinds of record, in order.
 var fuzzKinds = func() []string {
-	kinds := []string{wire.EventUp, wire.EventStarted, wire.EventEnded, wire.EventMail, "task.danced"}
+	kinds := []string{events.OrchestratorStarted, events.AgentStarted, events.AgentEnded, events.MessageSent, "task.danced"}
 	for kind := range facts {
 		kinds = append(kinds, kind)
 	}
@@ -351,7 +352,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		_, _ = s.Snapshot()
 		_ = s.Counts()
-		s.Handle(Input{At: beginning, Message: &wire.Event{Kind: wire.EventUp}})
+		s.Handle(Input{At: beginning, Message: &wire.Event{Kind: events.OrchestratorStarted}})
 		s.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
 	})
 }

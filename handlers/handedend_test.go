@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // settle brings a world to rest: all agents run and read, tasks that are not delegated are
 // cancelled, and time passes. Then all handovers end, and every source that can be told knows.
 func (w *world) settle() {
 	if w.state.stopping {
-		w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+		w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 	}
 	for _, m := range w.members {
 		w.revive(m)
@@ -64,14 +65,14 @@ func (w *world) revive(m *inhabitant) {
 	}
 	if m.dying {
 		m.dying = false
-		w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run})
+		w.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: m.ID, Run: m.run})
 		w.yield(m)
 	}
 	if !m.up {
 		w.launch(m)
 	}
 	delete(w.sessions.full, m.ID)
-	w.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: m.ID, Run: m.run})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: m.ID, Run: m.run})
 	w.request(m.actor(), "update-capabilities", fmt.Sprintf(`{"capabilities":%s}`, w.abilities(2))) // it may have advertised nothing
 }
 

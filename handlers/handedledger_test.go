@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -81,7 +82,7 @@ func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
 }
 
 // afterHandovers lists the kinds of record that may follow the end of a handover.
-var afterHandovers = []string{wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskUnanswered}
+var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.TaskUnanswered}
 
 // settle notes that a source has read a response: it sends something a while after the response
 // was written to it.
@@ -115,14 +116,14 @@ func (x *handovers) settle(r *wire.Record) {
 // hear follows one record. It reports whether it is about a handover.
 func (x *handovers) hear(r *wire.Record) bool {
 	x.settle(r)
-	if r.Kind == wire.EventTaskCreated {
+	if r.Kind == events.TaskCreated {
 		return x.hearCreated(r)
 	}
 	e := x.byID[r.Correlation]
 	switch r.Kind {
-	case wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+	case events.TaskAssigned, events.TaskRequeued, events.TaskRetried, events.TaskDone, events.TaskFailed, events.TaskCancelled:
 		x.losePart(r)
-	case wire.EventStarted, wire.EventEnded, wire.EventUp, wire.EventRecovered, wire.EventAgentForgotten:
+	case events.AgentStarted, events.AgentEnded, events.OrchestratorStarted, events.AgentRecovered, events.AgentForgotten:
 		x.hearLife(r)
 		return false
 	}
@@ -199,7 +200,7 @@ func (x *handovers) hearCreated(r *wire.Record) bool {
 func (x *handovers) losePart(r *wire.Record) {
 	parts := x.parts[r.Correlation]
 	delete(x.parts, r.Correlation)
-	if r.Kind != wire.EventTaskDone {
+	if r.Kind != events.TaskDone {
 		x.turn.vain = append(x.turn.vain, parts...)
 	}
 }
@@ -210,14 +211,14 @@ func (x *handovers) hearLife(r *wire.Record) {
 	x.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *lifecycleEvent:
-		if f.what == wire.EventUp {
+		if f.what == events.OrchestratorStarted {
 			x.lines = nil // lost with all their readers
 		}
-		if v := x.w.state.agents.byID[f.Agent]; f.what == wire.EventRecovered && v != nil && v.runs(f.Run) && v.reachable() {
+		if v := x.w.state.agents.byID[f.Agent]; f.what == events.AgentRecovered && v != nil && v.runs(f.Run) && v.reachable() {
 			x.turn.reads = append(x.turn.reads, f.Agent)
 		}
 		for _, e := range x.owing {
-			if f.what == wire.EventUp || agentOf(e.source) == f.Agent && f.what != wire.EventEnded {
+			if f.what == events.OrchestratorStarted || agentOf(e.source) == f.Agent && f.what != events.AgentEnded {
 				e.failed = ""
 			}
 		}

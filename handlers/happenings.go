@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // happenings are the kinds of record for events of the supervisor. Most do not change the State
 // and are recorded for operators.
 var happenings = map[string]bool{
-	wire.EventUp: true, wire.EventReloaded: true, wire.EventStopping: true, wire.EventDown: true, wire.EventIdle: true,
-	wire.EventCleared: true, wire.EventStorm: true, wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true,
-	wire.EventExited: true, wire.EventEnded: true, wire.EventRestarting: true, wire.EventGaveUp: true, wire.EventStopAsked: true,
-	wire.EventStopped: true, wire.EventLeftOver: true, wire.EventHeldOpen: true, wire.EventStalled: true, wire.EventRecovered: true,
-	wire.EventLineCut: true, wire.EventUnlogged: true, wire.EventStdinClosed: true, wire.EventRefused: true,
-	wire.EventNotServed: true, wire.EventUndelivered: true,
+	events.OrchestratorStarted: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true,
+	events.OrchestratorCleared: true, events.OrchestratorStorm: true, events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true,
+	events.AgentExited: true, events.AgentEnded: true, events.AgentRestarting: true, events.AgentGaveUp: true, events.AgentStopping: true,
+	events.AgentStopped: true, events.AgentLeftOver: true, events.AgentHeldOpen: true, events.AgentStalled: true, events.AgentRecovered: true,
+	events.AgentLineCut: true, events.AgentUnlogged: true, events.AgentStdinClosed: true, events.AgentRefused: true,
+	events.AgentNotServed: true, events.AgentUndelivered: true,
 }
 
 // A lifecycleEvent records an event of the supervisor.
@@ -31,10 +32,10 @@ func (f *lifecycleEvent) kind() string { return f.what }
 
 func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 	switch f.what {
-	case wire.EventUp:
+	case events.OrchestratorStarted:
 		s.awake(r.At)
 		return
-	case wire.EventStopping:
+	case events.OrchestratorStopping:
 		s.stopping = true
 		return
 	}
@@ -74,29 +75,29 @@ func (s *State) awake(at time.Time) {
 // change applies an event to the state of its agent.
 func (f *lifecycleEvent) change(a *agent) {
 	switch f.what {
-	case wire.EventStarting:
+	case events.AgentStarting:
 		a.state, a.returns = starting, true
-	case wire.EventWaiting, wire.EventRestarting:
+	case events.AgentWaiting, events.AgentRestarting:
 		a.returns = true
-	case wire.EventStarted:
+	case events.AgentStarted:
 		a.state, a.run, a.stale, a.deaf, a.ended = up, f.Run, false, false, false
 		for _, k := range a.holds {
 			k.run = f.Run // its tasks belong to the new run
 		}
-	case wire.EventStalled, wire.EventRecovered, wire.EventStdinClosed:
+	case events.AgentStalled, events.AgentRecovered, events.AgentStdinClosed:
 		if a.runs(f.Run) {
 			f.hearing(a)
 		}
-	case wire.EventStopAsked:
+	case events.AgentStopping:
 		a.state, a.returns = leaving, false
-	case wire.EventExited:
+	case events.AgentExited:
 		a.state, a.returns = offline, false
 		if f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0 {
 			a.state, a.returns = crashed, true // another event follows if it is not restarted
 		}
-	case wire.EventStopped:
+	case events.AgentStopped:
 		a.state, a.returns = offline, false
-	case wire.EventGaveUp:
+	case events.AgentGaveUp:
 		a.state, a.returns = crashed, false
 	}
 }
@@ -121,10 +122,10 @@ func (s *State) endLife(a *agent) {
 // follow applies an event to the mail of its agent.
 func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
-	case wire.EventStarted:
+	case events.AgentStarted:
 		s.attachRun(a, r)
 		a.wrecked = false
-	case wire.EventEnded:
+	case events.AgentEnded:
 		if !a.runs(f.Run) {
 			return
 		}
@@ -136,18 +137,18 @@ func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 // carry applies an event to the session messages that wait for its agent.
 func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
-	case wire.EventStarted, wire.EventRecovered:
+	case events.AgentStarted, events.AgentRecovered:
 		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a, r.At)
 			s.sendKeptResponses(a)
 			s.recheckCapacity(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {
-			if f.what == wire.EventStarted {
+			if f.what == events.AgentStarted {
 				m.number = 0 // each run starts its own numbering
 			}
 		}
-	case wire.EventEnded:
+	case events.AgentEnded:
 		if a.runs(f.Run) {
 			s.loseRun(a, r.At)
 		}
@@ -158,11 +159,11 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 // it can be notified.
 func (f *lifecycleEvent) hearing(a *agent) {
 	switch f.what {
-	case wire.EventStalled:
+	case events.AgentStalled:
 		a.stale = true
-	case wire.EventRecovered:
+	case events.AgentRecovered:
 		a.stale, a.deaf = false, false
-	case wire.EventStdinClosed:
+	case events.AgentStdinClosed:
 		a.deaf = true
 	}
 }
@@ -177,21 +178,21 @@ func (t *decision) happen(e *wire.Event) {
 	if e.Agent != "" {
 		to = agentPrefix + e.Agent
 	}
-	if e.Kind == wire.EventUp {
+	if e.Kind == events.OrchestratorStarted {
 		t.lose() // before the agents' runs are forgotten
 	}
 	wrecked := t.wrecked(e.Agent)
 	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.state.agents.byID[e.Agent]; a != nil && e.Kind == wire.EventStarted {
+	if a := t.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
 		t.remind(a)
 		if a.remote == nil {
 			t.spawn(a, e, wrecked)
 		}
 	}
-	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == wire.EventGaveUp || e.Kind == wire.EventStopped) && !t.state.stopping {
+	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == events.AgentGaveUp || e.Kind == events.AgentStopped) && !t.state.stopping {
 		t.giveBack(a)
 	}
-	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && e.Kind == wire.EventEnded && a.runs(e.Run) {
+	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && e.Kind == events.AgentEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
@@ -202,10 +203,10 @@ func (t *decision) happen(e *wire.Event) {
 		}
 		t.bereaveWorks(a, e.Text, e.Figures.Ordered)
 	}
-	if e.Kind == wire.EventGaveUp {
+	if e.Kind == events.AgentGaveUp {
 		t.gone(e.Agent)
 	}
-	if e.Kind == wire.EventUp {
+	if e.Kind == events.OrchestratorStarted {
 		t.reconvene()
 		t.trimServers()
 	}

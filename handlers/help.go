@@ -3,6 +3,7 @@ package handlers
 import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -20,7 +21,7 @@ type taskHelp struct {
 	Options []wire.Option `json:"options,omitzero"`
 }
 
-func (*taskHelp) kind() string { return wire.EventTaskHelp }
+func (*taskHelp) kind() string { return events.TaskHelpWanted }
 
 func (f *taskHelp) help() *wire.Help {
 	return &wire.Help{QuestionID: f.QuestionID, Question: f.Question, Context: f.Context}
@@ -71,7 +72,7 @@ type questionWithdrawn struct {
 	Task  string `json:"task"`
 }
 
-func (*questionWithdrawn) kind() string { return wire.EventQuestionWithdrawn }
+func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }
 
 func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
 	s.close(f.ID)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -63,7 +64,7 @@ type keyIssued struct {
 	Hash  string `json:"hash"`
 }
 
-func (*keyIssued) kind() string { return wire.EventKeyIssued }
+func (*keyIssued) kind() string { return events.KeyIssued }
 
 func (f *keyIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
@@ -91,7 +92,7 @@ type keysRotated struct {
 	Until string `json:"until"`
 }
 
-func (*keysRotated) kind() string { return wire.EventKeysRotated }
+func (*keysRotated) kind() string { return events.KeyRotated }
 
 func (f *keysRotated) apply(s *State, r *wire.Record) {
 	for _, c := range s.access.order {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -62,7 +63,7 @@ func (l *ledger) isOf(name string) bool {
 
 // hear follows one record.
 func (l *ledger) hear(r *wire.Record) {
-	if r.Kind == wire.EventMail {
+	if r.Kind == events.MessageSent {
 		l.hearMail(r)
 		return
 	}
@@ -70,9 +71,9 @@ func (l *ledger) hear(r *wire.Record) {
 		l.letters = append(l.letters, *r)
 	}
 	switch r.Kind {
-	case wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale, wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventServerRegistered,
-		wire.EventUp, wire.EventStarted, wire.EventExited, wire.EventEnded, wire.EventActorTokenIssued, wire.EventTokenRevoked,
-		wire.EventStoodStill:
+	case events.MessageAcked, events.ActorSeen, events.ActorStale, events.AgentKnown, events.AgentForgotten, events.ServerRegistered,
+		events.OrchestratorStarted, events.AgentStarted, events.AgentExited, events.AgentEnded, events.ActorTokenIssued, events.TokenRevoked,
+		events.OrchestratorStoodStill:
 	default:
 		return
 	}
@@ -180,7 +181,7 @@ func (l *ledger) hearLife(f fact, r *wire.Record) {
 		l.lives[f.Agent].remote = true
 		l.become(f.Agent, "W:"+wire.ServerID(f.Agent))
 	case *lifecycleEvent:
-		if f.what == wire.EventUp {
+		if f.what == events.OrchestratorStarted {
 			l.lost = 0
 			for _, v := range l.lives {
 				if v.runs && !v.remote {
@@ -241,15 +242,15 @@ func (l *ledger) taken(id, name string) bool {
 // live follows the process of an agent.
 func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
-	case wire.EventStarted:
+	case events.AgentStarted:
 		v.run, v.runs, v.exited, v.farewell = f.Run, true, false, false
 		l.become(f.Agent, wire.ActorOfRun(v.writes, f.Run))
 		if v.writes != "W" {
 			l.beats[v.actor], l.expected[v.actor] = r.At, true
 		}
-	case wire.EventExited:
+	case events.AgentExited:
 		v.exited = true
-	case wire.EventEnded:
+	case events.AgentEnded:
 		v.runs, v.parted = false, v.farewell
 		if l.isOf(f.Agent) {
 			delete(l.expected, v.actor)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // dependencyAdded records that a task depends on another.
@@ -13,7 +14,7 @@ type dependencyAdded struct {
 	Request    *requestKey     `json:"request,omitzero"`
 }
 
-func (*dependencyAdded) kind() string { return wire.EventDependencyAdded }
+func (*dependencyAdded) kind() string { return events.DependencyAdded }
 
 func (f *dependencyAdded) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -56,7 +57,7 @@ type dependencyGone struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*dependencyGone) kind() string { return wire.EventDependencyGone }
+func (*dependencyGone) kind() string { return events.DependencyRemoved }
 
 func (f *dependencyGone) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -82,7 +83,7 @@ type resolved struct {
 	Number int64  `json:"number"`
 }
 
-func (*dependencyResolved) kind() string { return wire.EventDependencyDone }
+func (*dependencyResolved) kind() string { return events.DependencyResolved }
 
 func (f *dependencyResolved) apply(s *State, r *wire.Record) {
 	for _, w := range f.Waiting {
@@ -104,7 +105,7 @@ type taskUnblocked struct {
 	Name string `json:"name"`
 }
 
-func (*taskUnblocked) kind() string               { return wire.EventTaskUnblocked }
+func (*taskUnblocked) kind() string               { return events.TaskUnblocked }
 func (*taskUnblocked) apply(*State, *wire.Record) {}
 
 // taskAnnounced records that all consequences of the end of a task are decided.
@@ -116,7 +117,7 @@ type taskAnnounced struct {
 	Unblocked int            `json:"unblocked,omitzero"` // tasks
 }
 
-func (*taskAnnounced) kind() string               { return wire.EventTaskAnnounced }
+func (*taskAnnounced) kind() string               { return events.TaskAnnounced }
 func (*taskAnnounced) apply(*State, *wire.Record) {}
 
 // contractSeen records that a result has, or lacks, a contract that was promised or is needed.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -23,7 +24,7 @@ type cause struct {
 	Warnings []string    `json:"warnings,omitzero"`
 }
 
-func (*mailed) kind() string { return wire.EventMail }
+func (*mailed) kind() string { return events.MessageSent }
 
 // read makes the fact of its record.
 func (f *mailed) read(r *wire.Record) error {
@@ -76,7 +77,7 @@ func (b *bus) heard(c *busActor, r *wire.Record) {
 // mail makes a message true.
 func (t *decision) mail(f *mailed) {
 	r := wire.Record{
-		Seq: t.state.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: wire.EventMail, Payload: f.Payload, Key: f.key,
+		Seq: t.state.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
 	}
 	if f.ReplyTo != nil {
 		r.ReplyTo = *f.ReplyTo
@@ -164,7 +165,7 @@ func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bo
 // SumOf returns the checksum of a record with a key, if the same key with other content is
 // refused. It returns 0 if only the key counts.
 func SumOf(r *wire.Record) uint64 {
-	if r.Kind != wire.EventSessionSaid {
+	if r.Kind != events.SessionMessage {
 		return 0
 	}
 	var said struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // What agents, people and external actors do with mail.
@@ -167,11 +168,11 @@ func (w *world) reportByMail(m *inhabitant) {
 		id, mine = held.ID, held.State == wire.TaskRunning
 	}
 	topic := w.one(wire.TopicTaskCompleted, wire.TopicTaskFailed, wire.TopicTaskProgress)
-	before := w.saw["by mail: "+wire.EventTaskProgress] + w.saw["by mail: "+wire.EventTaskFailed]
+	before := w.saw["by mail: "+events.TaskProgress] + w.saw["by mail: "+events.TaskFailed]
 	out := w.request(m.actor(), "send-message", fmt.Sprintf(
 		`{"to_actor":"GO","topic":%q,"payload":{%q:%q,"progress":0.5,"error":"no","result":%s},"reply_to":%s}`,
 		topic, w.one("ticket_id", "task_id", "taskId"), id, w.result(), w.one("null", "1")))
-	after := w.saw["by mail: "+wire.EventTaskProgress] + w.saw["by mail: "+wire.EventTaskFailed]
+	after := w.saw["by mail: "+events.TaskProgress] + w.saw["by mail: "+events.TaskFailed]
 	w.must(!mine || out.Refused != nil || topic == wire.TopicTaskCompleted || after > before, "%s of %s by mail, and it was not heeded", topic, id)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A MailPage selects a page of an actor's mail, which is only in the log.
@@ -86,7 +87,7 @@ func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, se
 		if err != nil {
 			return nil, 0, false, err
 		}
-		if m := wire.MailOf(&r); isFor(page.Actor, &m) && !(page.Told && r.Kind == wire.EventTaskAssigned) {
+		if m := wire.MailOf(&r); isFor(page.Actor, &m) && !(page.Told && r.Kind == events.TaskAssigned) {
 			if size += len(m.Payload); int64(len(messages)) == page.Limit || size > most && len(messages) > 0 {
 				return messages, seen, true, nil
 			}
@@ -123,7 +124,7 @@ type mailAcked struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*mailAcked) kind() string { return wire.EventMailAcked }
+func (*mailAcked) kind() string { return events.MessageAcked }
 
 func (f *mailAcked) apply(s *State, r *wire.Record) {
 	c := s.bus.enter(f.Actor, r.Seq)

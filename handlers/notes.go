@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -19,7 +20,7 @@ type taskNoted struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskNoted) kind() string { return wire.EventTaskNoted }
+func (*taskNoted) kind() string { return events.TaskNoted }
 
 func (f *taskNoted) apply(s *State, r *wire.Record) {
 	m := s.tasks.byID[f.ID].needsMore()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -14,7 +15,7 @@ type sessionDelivered struct {
 	Message int64  `json:"message"` // the number of its record
 }
 
-func (*sessionDelivered) kind() string { return wire.EventSessionDelivered }
+func (*sessionDelivered) kind() string { return events.SessionDelivered }
 
 func (f *sessionDelivered) apply(s *State, r *wire.Record) {
 	p := s.outboxItem(f.Agent, f.Message)
@@ -39,7 +40,7 @@ type sessionDeferred struct {
 	Unread  bool   `json:"unread,omitzero"` // it was sent to a run that does not read
 }
 
-func (*sessionDeferred) kind() string { return wire.EventSessionDeferred }
+func (*sessionDeferred) kind() string { return events.SessionDeferred }
 
 func (f *sessionDeferred) apply(s *State, r *wire.Record) {
 	p := s.outboxItem(f.Agent, f.Message)
@@ -66,7 +67,7 @@ type sessionUndelivered struct {
 	Why     string `json:"why"`
 }
 
-func (*sessionUndelivered) kind() string { return wire.EventSessionUndelivered }
+func (*sessionUndelivered) kind() string { return events.SessionUndelivered }
 
 func (f *sessionUndelivered) apply(s *State, _ *wire.Record) {
 	s.removeItem(s.outboxItem(f.Agent, f.Message))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestWholeFromTheLog plays the same lines with two players. One has texts so long that nearly
@@ -38,8 +38,8 @@ func TestWholeFromTheLog(t *testing.T) {
 		})
 	}
 	for _, what := range []string{
-		"from the log", "a repeat from the log", "a help that was answered", "inputs", wire.EventTaskUpdated, wire.EventTaskPlanned,
-		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventTaskNoted,
+		"from the log", "a repeat from the log", "a help that was answered", "inputs", events.TaskUpdated, events.TaskPlanned,
+		events.TaskPlanReturned, events.TaskHelpWanted, events.TaskFailed, events.TaskCancelled, events.TaskNoted,
 	} {
 		require.Positive(t, saw[what], what)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -30,7 +31,7 @@ func (p *player) heard(topic, agent string) []string {
 	var texts []string
 	for _, r := range p.records {
 		var said struct{ Alert, Agent, Actor, Run string }
-		if r.Kind != wire.EventMail || r.Topic != topic || r.To != wire.ActorGlobal {
+		if r.Kind != events.MessageSent || r.Topic != topic || r.To != wire.ActorGlobal {
 			continue
 		}
 		require.NoError(p.t, json.Unmarshal(r.Payload, &said))
@@ -79,7 +80,7 @@ func TestEndAfterChange(t *testing.T) {
 				p := atEnds(t)
 				p.play("event agent.exited " + agent)
 				p.play("agents: named(worker; go) plain(worker; go) other(worker)")
-				p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: agent, Run: p.run(agent), Figures: wire.Figures{ExitCode: &code}})
+				p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: agent, Run: p.run(agent), Figures: wire.Figures{ExitCode: &code}})
 				require.Len(t, p.heard(topic, agent), 1)
 				p.play("start " + agent)
 				require.Len(t, p.heard(wire.TopicAlertResolved, agent), code, "what was not said is not taken back")
@@ -108,7 +109,7 @@ func TestNameMoves(t *testing.T) {
 			p.do(Actor{}, wire.Tick{})
 			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
 			p.play("start other")
-			p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
+			p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
 			require.Len(t, apart(p.heard(topic, "named"), wire.AlertStale), 1)
 			p.play("acts named PO:another")
 			p.play("agents: named(worker) plain(worker) other(worker)")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // taskPlanned records the plan of an agent for its task.
@@ -15,7 +16,7 @@ type taskPlanned struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskPlanned) kind() string { return wire.EventTaskPlanned }
+func (*taskPlanned) kind() string { return events.TaskPlanned }
 
 func (f *taskPlanned) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -43,7 +44,7 @@ type taskRevise struct {
 	Request  *requestKey `json:"request,omitzero"`
 }
 
-func (*taskRevise) kind() string { return wire.EventTaskRevise }
+func (*taskRevise) kind() string { return events.TaskPlanReturned }
 
 func (f *taskRevise) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -69,9 +70,9 @@ func command(word string) func(p *player, rest string) {
 			p.acts[name] = actor
 		}
 	case "up":
-		return func(p *player, _ string) { p.happen(wire.EventUp, "") }
+		return func(p *player, _ string) { p.happen(events.OrchestratorStarted, "") }
 	case "stopping":
-		return func(p *player, _ string) { p.happen(wire.EventStopping, "") }
+		return func(p *player, _ string) { p.happen(events.OrchestratorStopping, "") }
 	case "restart":
 		return (*player).restart
 	case "start":
@@ -238,15 +239,15 @@ func (p *player) restart(string) { p.state = p.replayed() }
 
 func (p *player) start(who string) {
 	p.runs[who]++
-	p.happen(wire.EventStarted, who)
+	p.happen(events.AgentStarted, who)
 }
 
 func (p *player) exit(rest string) {
 	who, how, _ := strings.Cut(rest, " ")
 	figures, text := ending(how)
 	a := p.actor(who)
-	p.do(Actor{}, &wire.Event{Kind: wire.EventExited, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
-	p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+	p.do(Actor{}, &wire.Event{Kind: events.AgentExited, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+	p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
 }
 
 func (p *player) stop(rest string) {
@@ -254,9 +255,9 @@ func (p *player) stop(rest string) {
 	figures, text := ending(how)
 	figures.Ordered = true
 	a := p.actor(who)
-	p.happen(wire.EventStopAsked, who)
-	p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
-	p.happen(wire.EventStopped, who)
+	p.happen(events.AgentStopping, who)
+	p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: a.Name, Run: a.Run, Text: text, Figures: figures})
+	p.happen(events.AgentStopped, who)
 }
 
 // ending returns the end of a process, given an exit code or a signal.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -29,7 +30,7 @@ type actorSeen struct {
 	Actor string `json:"actor"`
 }
 
-func (*actorSeen) kind() string { return wire.EventActorSeen }
+func (*actorSeen) kind() string { return events.ActorSeen }
 
 func (f *actorSeen) apply(s *State, r *wire.Record) {
 	s.bus.beat(s.bus.enter(f.Actor, r.Seq), r.At)
@@ -42,7 +43,7 @@ type actorStale struct {
 	Over  bool   `json:"over,omitzero"`
 }
 
-func (*actorStale) kind() string { return wire.EventActorStale }
+func (*actorStale) kind() string { return events.ActorStale }
 
 func (f *actorStale) apply(s *State, _ *wire.Record) {
 	c := s.bus.actors[f.Actor]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -92,7 +93,7 @@ type questionAsked struct {
 	Request  *requestKey   `json:"request,omitzero"` // nil: the agent does not wait
 }
 
-func (*questionAsked) kind() string { return wire.EventQuestionAsked }
+func (*questionAsked) kind() string { return events.QuestionAsked }
 
 func (f *questionAsked) apply(s *State, r *wire.Record) {
 	s.questions.numbered++
@@ -116,7 +117,7 @@ type questionRejoined struct {
 	Request  *requestKey `json:"request"`
 }
 
-func (*questionRejoined) kind() string { return wire.EventQuestionRejoined }
+func (*questionRejoined) kind() string { return events.QuestionRejoined }
 
 func (f *questionRejoined) apply(s *State, _ *wire.Record) {
 	q := s.questions.byID[f.ID]
@@ -209,7 +210,7 @@ type questionAnswered struct {
 	Told   bool   `json:"told"` // the agent still waited
 }
 
-func (*questionAnswered) kind() string { return wire.EventQuestionAnswered }
+func (*questionAnswered) kind() string { return events.QuestionAnswered }
 
 func (f *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.close(f.ID)
@@ -248,7 +249,7 @@ type questionExpired struct {
 	Agent string `json:"agent"`
 }
 
-func (*questionExpired) kind() string { return wire.EventQuestionExpired }
+func (*questionExpired) kind() string { return events.QuestionExpired }
 
 func (f *questionExpired) apply(s *State, _ *wire.Record) {
 	q := s.close(f.ID)

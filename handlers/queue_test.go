@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -43,7 +44,7 @@ func crowd(p *player, chance *rand.Rand) {
 		roster.Agents = append(roster.Agents, m)
 	}
 	p.do(Actor{}, roster)
-	p.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	p.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 }
 
 // stir makes something happen that causes assignments, and returns them: task and agent, in
@@ -53,11 +54,11 @@ func stir(p *player, chance *rand.Rand) (given []string) {
 	var out Outcome
 	switch {
 	case a.state != up && chance.IntN(3) == 0:
-		out = p.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: a.ID, Run: fmt.Sprint(p.chance)})
+		out = p.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: a.ID, Run: fmt.Sprint(p.chance)})
 	case len(a.holds) > 0 && chance.IntN(3) > 0:
 		out = p.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
 	case a.state == up && chance.IntN(10) == 0:
-		out = p.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: a.ID, Run: a.run})
+		out = p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: a.ID, Run: a.run})
 	default:
 		body := &wire.SubmitTask{Type: "t", Name: fmt.Sprint(p.chance), RequiredRole: wire.Roles[chance.IntN(2)], Priority: wire.Raw(fmt.Sprint(1 + chance.IntN(4)))}
 		body.RequiredCapabilities = slices.Clone(skills[:chance.IntN(3)])
@@ -65,7 +66,7 @@ func stir(p *player, chance *rand.Rand) (given []string) {
 		out = p.do(Actor{Kind: Agent, Name: a.ID, Run: a.run}, &wire.Request{ID: fmt.Sprint(p.chance), Operation: "submit-task", Body: body, Sum: uint64(p.chance)})
 	}
 	for _, r := range out.Records {
-		if r.Kind == wire.EventTaskAssigned {
+		if r.Kind == events.TaskAssigned {
 			name, _ := object.TextOf(r.Payload, "agent")
 			given = append(given, r.Correlation+" "+agentPrefix+name)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestMemoryIsLimited checks that only the latest requests are remembered. A State restored from
@@ -92,7 +92,7 @@ func TestNewRunAsksTheSameLater(t *testing.T) {
 	}
 	answer := p.play(request)
 	require.Len(t, p.last.Records, 1, "a new run counts anew: %s", answer)
-	require.Equal(t, wire.EventTaskCreated, p.last.Records[0].Kind)
+	require.Equal(t, events.TaskCreated, p.last.Records[0].Kind)
 	p.play("resend planner 1")
 	require.Empty(t, p.last.Records)
 	p.requireReplay()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -36,7 +37,7 @@ type serverRegistered struct {
 	Hash         string   `json:"hash"`
 }
 
-func (*serverRegistered) kind() string { return wire.EventServerRegistered }
+func (*serverRegistered) kind() string { return events.ServerRegistered }
 
 func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	a := s.agents.byID[f.Agent]
@@ -83,7 +84,7 @@ type serverSeen struct {
 	Agent string `json:"agent"`
 }
 
-func (*serverSeen) kind() string { return wire.EventServerSeen }
+func (*serverSeen) kind() string { return events.ServerSeen }
 
 func (f *serverSeen) apply(s *State, r *wire.Record) {
 	a := s.agents.byID[f.Agent]
@@ -102,7 +103,7 @@ type serverLost struct {
 	Agent string `json:"agent"`
 }
 
-func (*serverLost) kind() string { return wire.EventServerLost }
+func (*serverLost) kind() string { return events.ServerLost }
 
 func (f *serverLost) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[f.Agent]

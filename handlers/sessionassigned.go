@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -26,7 +27,7 @@ type workAssigned struct {
 	Held          bool     `json:"held,omitzero"`
 }
 
-func (*workAssigned) kind() string { return wire.EventSessionAssigned }
+func (*workAssigned) kind() string { return events.SessionAssigned }
 
 func (f *workAssigned) apply(st *State, r *wire.Record) {
 	s, k := st.sessions.byID[f.Session], st.tasks.byID[f.ID]
@@ -69,7 +70,7 @@ type workMoved struct {
 	Why   string `json:"why,omitzero"`
 }
 
-func (*workMoved) kind() string { return wire.EventSessionMoved }
+func (*workMoved) kind() string { return events.SessionMoved }
 
 func (f *workMoved) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[f.ID].work()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -111,7 +112,7 @@ func (w *world) confer() {
 	}
 	out := w.say(name, w.spell(d))
 	for i := range out.Records {
-		if f, _ := decode(&out.Records[i]); out.Records[i].Kind == wire.EventSessionClosed {
+		if f, _ := decode(&out.Records[i]); out.Records[i].Kind == events.SessionClosed {
 			w.part(f.(*sessionClosed).Stop)
 			return
 		}

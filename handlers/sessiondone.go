@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -135,7 +136,7 @@ type workCompleted struct {
 	Result wire.Raw `json:"result"`
 }
 
-func (*workCompleted) kind() string { return wire.EventSessionCompleted }
+func (*workCompleted) kind() string { return events.SessionCompleted }
 
 func (f *workCompleted) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[f.ID].work()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -75,7 +76,7 @@ type reviewEscalated struct {
 	Question   string `json:"question,omitzero"`
 }
 
-func (*reviewEscalated) kind() string { return wire.EventReviewEscalated }
+func (*reviewEscalated) kind() string { return events.ReviewEscalated }
 
 func (f *reviewEscalated) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -126,7 +127,7 @@ type reviewExtended struct {
 	ID string `json:"task"`
 }
 
-func (*reviewExtended) kind() string { return wire.EventReviewExtended }
+func (*reviewExtended) kind() string { return events.ReviewExtended }
 
 func (f *reviewExtended) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[f.ID].work()

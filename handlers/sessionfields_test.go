@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestWhatIsMissingChangesNothing checks a message without a required member. It is refused,
@@ -39,7 +39,7 @@ func TestWhatIsMissingChangesNothing(t *testing.T) {
 			require.NotNil(t, p.last.Refused, "%s %s: %s", said, member, came)
 			require.NotEmpty(t, p.last.Refused.Details["pointer"], "%s", came)
 			require.Len(t, p.last.Records, 1, "%s", came)
-			require.Equal(t, wire.EventSessionRefused, p.last.Records[0].Kind)
+			require.Equal(t, events.SessionRefused, p.last.Records[0].Kind)
 			require.Len(t, p.last.Letters, 1, "%s", came)
 			require.Equal(t, said[:3], p.last.Letters[0].To.Name[:3], "%s", came)
 		}

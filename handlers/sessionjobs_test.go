@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -141,7 +142,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		switch {
 		case j.phase == wire.PhaseOver:
 			m.w.must(false, "%s has ended, and is over already", j.id)
-		case r.Kind == wire.EventTaskDone && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseHeld):
+		case r.Kind == events.TaskDone && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseHeld):
 			m.enter(j, wire.PhaseCompleted)
 		default:
 			m.enter(j, wire.PhaseOver)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -99,8 +100,8 @@ func (s *sitting) typeOf(name string) string {
 // hear follows one record.
 func (m *minutes) hear(r *wire.Record) {
 	switch r.Kind {
-	case wire.EventStarted, wire.EventEnded, wire.EventRecovered, wire.EventUp, wire.EventAgentForgotten:
-	case wire.EventTaskStarted, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventQuestionAnswered:
+	case events.AgentStarted, events.AgentEnded, events.AgentRecovered, events.OrchestratorStarted, events.AgentForgotten:
+	case events.TaskStarted, events.TaskDone, events.TaskFailed, events.TaskCancelled, events.QuestionAnswered:
 		if m.jobs[r.Correlation] == nil {
 			return
 		}
@@ -225,17 +226,17 @@ func ofSessions(kind string) bool {
 }
 
 var sessionKinds = []string{
-	wire.EventSessionOpened, wire.EventSessionClosed, wire.EventSessionSaid, wire.EventSessionRefused, wire.EventSessionDelivered,
-	wire.EventSessionDeferred, wire.EventSessionUndelivered, wire.EventSessionAssigned, wire.EventSessionMoved, wire.EventSessionRepeated,
-	wire.EventSessionCompleted, wire.EventSessionTrouble, wire.EventProgressOverdue, wire.EventReviewRequested, wire.EventReviewDecided,
-	wire.EventReviewEscalated, wire.EventReviewExtended,
+	events.SessionOpened, events.SessionClosed, events.SessionMessage, events.SessionRefused, events.SessionDelivered,
+	events.SessionDeferred, events.SessionUndelivered, events.SessionAssigned, events.SessionMoved, events.SessionReassigned,
+	events.SessionCompleted, events.SessionTrouble, events.TaskProgressOverdue, events.ReviewRequested, events.ReviewDecided,
+	events.ReviewEscalated, events.ReviewExtended,
 }
 
 // lookAtSaid checks that an accepted message is in the log once, as it was sent. A refused one
 // leaves only its refusal, except for files outside the scope. A repeated one has no effect.
 func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, out *Outcome) {
 	records, letters := len(out.Records), len(out.Letters)
-	if records > 0 && out.Records[0].Kind == wire.EventServerSeen { // and what follows from it
+	if records > 0 && out.Records[0].Kind == events.ServerSeen { // and what follows from it
 		records, letters = len(m.turn.refused)+m.turn.troubles, 1
 	}
 	if out.Refused != nil {

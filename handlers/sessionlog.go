@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -42,7 +43,7 @@ const (
 	fatePulled    disposition = "pulled" // its recipient polls for it
 )
 
-func (*sessionSaid) kind() string { return wire.EventSessionSaid }
+func (*sessionSaid) kind() string { return events.SessionMessage }
 
 func (f *sessionSaid) apply(st *State, r *wire.Record) {
 	s := st.sessions.byID[f.Session]
@@ -108,7 +109,7 @@ type sessionRefused struct {
 	Document wire.Raw `json:"document,omitzero"`
 }
 
-func (*sessionRefused) kind() string { return wire.EventSessionRefused }
+func (*sessionRefused) kind() string { return events.SessionRefused }
 
 func (f *sessionRefused) apply(st *State, _ *wire.Record) {
 	s := st.sessions.byID[f.Session]
@@ -153,7 +154,7 @@ func (t *decision) logRefused(s *sessionState, said *wire.SaySession, task strin
 		}
 	}
 	f.Errors = complaints(s, said, err)
-	t.sessionFact(s, wire.EventSessionRefused, "", task, f)
+	t.sessionFact(s, events.SessionRefused, "", task, f)
 }
 
 // complaints returns the errors of a refused message, and its notes. Pointers are relative to

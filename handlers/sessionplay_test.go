@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -145,7 +146,7 @@ func (p *player) takes(who string) {
 // saidAs returns the number of the record of a message.
 func (p *player) saidAs(id string) int64 {
 	for _, r := range p.records {
-		if r.Kind == wire.EventSessionSaid && r.Key == id {
+		if r.Kind == events.SessionMessage && r.Key == id {
 			return r.Seq
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -148,14 +149,14 @@ func (m *minutes) hearRun(f *lifecycleEvent) {
 	for _, p := range m.posts {
 		switch life := m.w.bus.lives[p.To]; {
 		case p.held:
-		case f.what == wire.EventUp:
+		case f.what == events.OrchestratorStarted:
 			if life != nil && !life.remote {
 				p.wait()
 			}
 		case p.To != f.Agent || v == nil || v.remote:
-		case f.what == wire.EventEnded && v.run == f.Run:
+		case f.what == events.AgentEnded && v.run == f.Run:
 			p.wait()
-		case f.what == wire.EventStarted, f.what == wire.EventRecovered && v.run == f.Run && v.runs && !v.exited && p.out == "":
+		case f.what == events.AgentStarted, f.what == events.AgentRecovered && v.run == f.Run && v.runs && !v.exited && p.out == "":
 			p.wait()
 			m.turn.errands = append(m.turn.errands, p)
 		}

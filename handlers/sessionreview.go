@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -65,7 +66,7 @@ type reviewRequested struct {
 	Wanted []string `json:"wanted,omitzero"` // verifications that must have been made
 }
 
-func (*reviewRequested) kind() string { return wire.EventReviewRequested }
+func (*reviewRequested) kind() string { return events.ReviewRequested }
 
 func (f *reviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.sessions.byID[f.Session], st.tasks.byID[f.ID].work()
@@ -164,7 +165,7 @@ type reviewDecided struct {
 	step review.Step // that follows
 }
 
-func (*reviewDecided) kind() string { return wire.EventReviewDecided }
+func (*reviewDecided) kind() string { return events.ReviewDecided }
 
 func (f *reviewDecided) apply(st *State, r *wire.Record) {
 	v := st.sessions.byID[f.Session].byReview[f.Review]

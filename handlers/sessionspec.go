@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -15,7 +16,7 @@ type sessionOpened struct {
 	File bool `json:"file,omitzero"`
 }
 
-func (*sessionOpened) kind() string { return wire.EventSessionOpened }
+func (*sessionOpened) kind() string { return events.SessionOpened }
 
 func (f *sessionOpened) apply(st *State, _ *wire.Record) {
 	s := st.sessions.byID[f.ID]
@@ -38,7 +39,7 @@ type sessionClosed struct {
 	Stop   []string `json:"stop,omitzero"` // agents that end with it
 }
 
-func (*sessionClosed) kind() string { return wire.EventSessionClosed }
+func (*sessionClosed) kind() string { return events.SessionClosed }
 
 func (f *sessionClosed) apply(st *State, r *wire.Record) {
 	s := st.sessions.byID[f.ID]

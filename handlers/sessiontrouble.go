@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -20,7 +21,7 @@ type workTroubled struct {
 	Limit int64 `json:"limit_ms,omitzero"` // the new limit
 }
 
-func (*workTroubled) kind() string { return wire.EventSessionTrouble }
+func (*workTroubled) kind() string { return events.SessionTrouble }
 
 func (f *workTroubled) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[f.TaskID].work()
@@ -226,7 +227,7 @@ type deadlinePassed struct {
 	Deadline string `json:"deadline"`
 }
 
-func (*deadlinePassed) kind() string { return wire.EventDeadlinePassed }
+func (*deadlinePassed) kind() string { return events.TaskDeadlinePassed }
 
 func (f *deadlinePassed) apply(s *State, _ *wire.Record) {
 	w := s.tasks.byID[f.ID].work()
@@ -242,7 +243,7 @@ type progressOverdue struct {
 	Since string `json:"since"`
 }
 
-func (*progressOverdue) kind() string { return wire.EventProgressOverdue }
+func (*progressOverdue) kind() string { return events.TaskProgressOverdue }
 
 func (f *progressOverdue) apply(s *State, _ *wire.Record) {
 	w := s.tasks.byID[f.ID].work()
@@ -257,7 +258,7 @@ type workRepeated struct {
 	Message string `json:"message_id"`
 }
 
-func (*workRepeated) kind() string { return wire.EventSessionRepeated }
+func (*workRepeated) kind() string { return events.SessionReassigned }
 
 func (f *workRepeated) apply(s *State, _ *wire.Record) {
 	w := s.tasks.byID[f.ID].work()

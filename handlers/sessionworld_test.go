@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -173,7 +174,7 @@ func (w *world) drain(m *inhabitant) {
 		return
 	}
 	delete(w.sessions.full, m.ID)
-	w.do(Actor{}, &wire.Event{Kind: wire.EventRecovered, Agent: m.ID, Run: m.run, Text: "it reads again"})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: m.ID, Run: m.run, Text: "it reads again"})
 }
 
 // part stops agents whose session has ended.
@@ -189,11 +190,11 @@ func (w *world) part(names []string) {
 // stop stops an agent.
 func (w *world) stop(m *inhabitant, figures wire.Figures) {
 	m.up = false
-	w.do(Actor{}, &wire.Event{Kind: wire.EventStopAsked, Agent: m.ID, Run: m.run, Text: wire.EventStopAsked})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentStopping, Agent: m.ID, Run: m.run, Text: events.AgentStopping})
 	w.forget(func(run string) bool { return run == m.run })
 	figures.Ordered = true
-	w.do(Actor{}, &wire.Event{Kind: wire.EventEnded, Agent: m.ID, Run: m.run, Text: wire.EventEnded, Figures: figures})
-	w.do(Actor{}, &wire.Event{Kind: wire.EventStopped, Agent: m.ID, Run: m.run, Text: wire.EventStopped})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: m.ID, Run: m.run, Text: events.AgentEnded, Figures: figures})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentStopped, Agent: m.ID, Run: m.run, Text: events.AgentStopped})
 	w.yield(m)
 }
 

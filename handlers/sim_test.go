@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -129,7 +129,7 @@ func seenSomewhere() []string {
 		"created with requirements", "matched on creation", "matched on arrival", "assigned when unblocked", "assigned", "no_match",
 		"link refused: cycle", "link refused: contract_taken", "link refused: wrong_state", "link refused: dependency_failed",
 		"a key holds: true", "a key holds: false", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
-		wire.EventMail, "a key again", "a message again", "a look that is too old", "a name moves", "messages read",
+		events.MessageSent, "a key again", "a message again", "a look that is too old", "a name moves", "messages read",
 		"alert.fired: agent.stale", "alert.resolved: agent.stale", "alert.fired: agent.crashed", "alert.resolved: agent.crashed",
 		"alert.fired: message.failed", "by mail: task.done", "by mail: task.failed", "by mail: task.progress",
 		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for somebody", "a session is forgotten",

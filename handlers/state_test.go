@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestForeignRecords checks that a record that does not follow from those before it is an error
@@ -16,27 +17,27 @@ func TestForeignRecords(t *testing.T) {
 	const task = "00000005-0000-4000-8000-000000000000"
 	for _, test := range []struct{ kind, payload, why string }{
 		{"task.danced", `{}`, `is of the kind "task.danced", which this version does not know`},
-		{wire.EventTaskDone, `{"task":7}`, "cannot be read"},
-		{wire.EventTaskDone, `[]`, "cannot be read"},
-		{wire.EventTaskDone, ``, "cannot be read"},
-		{wire.EventAgentKnown, `{}`, "the agent has no name"},
-		{wire.EventAgentForgotten, `{"id":"nobody"}`, `there is no agent "nobody"`},
-		{wire.EventTaskCreated, `{}`, "the task has no id"},
-		{wire.EventTaskCreated, `{"task":"` + task + `"}`, "there is a task " + task + " already"},
-		{wire.EventTaskCreated, `{"task":"a","dependencies":["b"]}`, "there is no task b to depend on"},
-		{wire.EventTaskAssigned, `{"task":"` + task + `","agent":"nobody"}`, `there is no agent "nobody"`},
-		{wire.EventTaskAssigned, `{"task":"a","agent":"coder"}`, "there is no task a"},
-		{wire.EventTaskStarted, `{"task":"` + task + `"}`, "is pending"},
-		{wire.EventTaskProgress, `{"task":"` + task + `"}`, "is pending"},
-		{wire.EventTaskRequeued, `{"task":"` + task + `"}`, "is pending"},
-		{wire.EventTaskDone, `{"task":"` + task + `"}`, "is pending"},
-		{wire.EventTaskFailed, `{"task":"` + task + `"}`, "is pending"},
-		{wire.EventTaskCancelled, `{"task":"a"}`, "there is no task a"},
-		{wire.EventQuestionAsked, `{"question_id":"q1"}`, "there is a question q1 already"},
-		{wire.EventQuestionRejoined, `{"question_id":"q1"}`, "no caller waits"},
-		{wire.EventQuestionRejoined, `{"question_id":"q2","request":{"id":"1","run":"r","timestamp":"","sum":1}}`, "there is no question q2"},
-		{wire.EventQuestionAnswered, `{"question_id":"q2"}`, "there is no question q2"},
-		{wire.EventQuestionExpired, `{"question_id":"q2"}`, "there is no question q2"},
+		{events.TaskDone, `{"task":7}`, "cannot be read"},
+		{events.TaskDone, `[]`, "cannot be read"},
+		{events.TaskDone, ``, "cannot be read"},
+		{events.AgentKnown, `{}`, "the agent has no name"},
+		{events.AgentForgotten, `{"id":"nobody"}`, `there is no agent "nobody"`},
+		{events.TaskCreated, `{}`, "the task has no id"},
+		{events.TaskCreated, `{"task":"` + task + `"}`, "there is a task " + task + " already"},
+		{events.TaskCreated, `{"task":"a","dependencies":["b"]}`, "there is no task b to depend on"},
+		{events.TaskAssigned, `{"task":"` + task + `","agent":"nobody"}`, `there is no agent "nobody"`},
+		{events.TaskAssigned, `{"task":"a","agent":"coder"}`, "there is no task a"},
+		{events.TaskStarted, `{"task":"` + task + `"}`, "is pending"},
+		{events.TaskProgress, `{"task":"` + task + `"}`, "is pending"},
+		{events.TaskRequeued, `{"task":"` + task + `"}`, "is pending"},
+		{events.TaskDone, `{"task":"` + task + `"}`, "is pending"},
+		{events.TaskFailed, `{"task":"` + task + `"}`, "is pending"},
+		{events.TaskCancelled, `{"task":"a"}`, "there is no task a"},
+		{events.QuestionAsked, `{"question_id":"q1"}`, "there is a question q1 already"},
+		{events.QuestionRejoined, `{"question_id":"q1"}`, "no caller waits"},
+		{events.QuestionRejoined, `{"question_id":"q2","request":{"id":"1","run":"r","timestamp":"","sum":1}}`, "there is no question q2"},
+		{events.QuestionAnswered, `{"question_id":"q2"}`, "there is no question q2"},
+		{events.QuestionExpired, `{"question_id":"q2"}`, "there is no question q2"},
 	} {
 		t.Run(test.kind+" "+test.payload, func(t *testing.T) {
 			p := atWork(t)
@@ -57,7 +58,7 @@ func TestForeignRecords(t *testing.T) {
 func TestGap(t *testing.T) {
 	p := atWork(t)
 	for _, seq := range []int64{0, p.state.Seq(), p.state.Seq() + 2} {
-		err := p.state.Apply(wire.Record{Seq: seq, Kind: wire.EventUp, Payload: []byte(`{"text":""}`)})
+		err := p.state.Apply(wire.Record{Seq: seq, Kind: events.OrchestratorStarted, Payload: []byte(`{"text":""}`)})
 		require.ErrorContains(t, err, "follows record")
 	}
 }
@@ -170,6 +171,6 @@ func TestAbout(t *testing.T) {
 	} {
 		require.Equal(t, test.about, About(&wire.Record{From: test.from, To: test.to}))
 	}
-	require.True(t, Happening(wire.EventStarted))
-	require.False(t, Happening(wire.EventTaskDone))
+	require.True(t, Happening(events.AgentStarted))
+	require.False(t, Happening(events.TaskDone))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -65,7 +66,7 @@ func (w *world) administer(m *inhabitant) {
 // hearKey follows the keys.
 func (w *world) hearKey(r *wire.Record) {
 	switch r.Kind {
-	case wire.EventKeyIssued, wire.EventKeysRotated, wire.EventServerRegistered, wire.EventKeyRevoked, wire.EventAgentKnown:
+	case events.KeyIssued, events.KeyRotated, events.ServerRegistered, events.KeyRevoked, events.AgentKnown:
 	default:
 		return
 	}

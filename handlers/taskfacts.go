@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -39,7 +40,7 @@ type taskCreated struct {
 	request *delegation.Request // the decoded request of a delegated task, or nil
 }
 
-func (*taskCreated) kind() string { return wire.EventTaskCreated }
+func (*taskCreated) kind() string { return events.TaskCreated }
 
 func (f *taskCreated) apply(s *State, r *wire.Record) {
 	s.settleGiven(agentOf(r.From), r.At)
@@ -159,7 +160,7 @@ type taskAssigned struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskAssigned) kind() string { return wire.EventTaskAssigned }
+func (*taskAssigned) kind() string { return events.TaskAssigned }
 
 func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	k, a := s.tasks.byID[f.ID], s.agents.byID[f.Agent]
@@ -195,7 +196,7 @@ type taskStarted struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskStarted) kind() string { return wire.EventTaskStarted }
+func (*taskStarted) kind() string { return events.TaskStarted }
 
 func (f *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -219,7 +220,7 @@ type taskProgress struct {
 	Message  string  `json:"message,omitzero"`
 }
 
-func (*taskProgress) kind() string { return wire.EventTaskProgress }
+func (*taskProgress) kind() string { return events.TaskProgress }
 
 func (f *taskProgress) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -237,7 +238,7 @@ type taskTrouble struct {
 	Stack string `json:"stack,omitzero"`
 }
 
-func (*taskTrouble) kind() string               { return wire.EventTaskTrouble }
+func (*taskTrouble) kind() string               { return events.TaskTrouble }
 func (*taskTrouble) apply(*State, *wire.Record) {}
 
 // taskRequeued records that a task has lost its agent and waits for another.
@@ -254,7 +255,7 @@ type taskRequeued struct {
 	Blameless bool `json:"blameless,omitzero"`
 }
 
-func (*taskRequeued) kind() string { return wire.EventTaskRequeued }
+func (*taskRequeued) kind() string { return events.TaskRequeued }
 
 // longestHistory is the maximum number of former agents that the error of a task names.
 const longestHistory = 10
@@ -312,7 +313,7 @@ type taskDone struct {
 	read *wire.Result // the result, if it was read already
 }
 
-func (*taskDone) kind() string { return wire.EventTaskDone }
+func (*taskDone) kind() string { return events.TaskDone }
 
 func (f *taskDone) apply(s *State, r *wire.Record) {
 	if f.Request != nil {
@@ -345,7 +346,7 @@ type taskFailed struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskFailed) kind() string { return wire.EventTaskFailed }
+func (*taskFailed) kind() string { return events.TaskFailed }
 
 func (f *taskFailed) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -365,7 +366,7 @@ type taskCancelled struct {
 	Request *requestKey `json:"request,omitzero"`
 }
 
-func (*taskCancelled) kind() string { return wire.EventTaskCancelled }
+func (*taskCancelled) kind() string { return events.TaskCancelled }
 
 func (f *taskCancelled) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -382,5 +383,5 @@ type taskBlocked struct {
 	Upstream string `json:"upstream"`
 }
 
-func (*taskBlocked) kind() string               { return wire.EventTaskBlocked }
+func (*taskBlocked) kind() string               { return events.TaskBlocked }
 func (*taskBlocked) apply(*State, *wire.Record) {}

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -277,7 +278,7 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 	t.begin(k)
 	t.complete(k, result, t.mark())
 	if result.Breach != nil {
-		t.odd(k, wire.Oddity{Kind: wire.EventDocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
+		t.odd(k, wire.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
 	t.relieve(k, "Completed by ")
 	return t.state.reply(k), nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -40,7 +41,7 @@ func About(r *wire.Record) string {
 	if name := agentOf(r.From); name != "" {
 		return name
 	}
-	if r.Kind == wire.EventTaskAssigned {
+	if r.Kind == events.TaskAssigned {
 		name, _ := object.TextOf(r.Payload, "agent")
 		return name
 	}

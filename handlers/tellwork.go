@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // What facts about the work on tasks mean, for people.
@@ -69,7 +70,7 @@ func (f *dependencyResolved) tell(e *wire.Event) {
 
 func (f *contractSeen) tell(e *wire.Event) {
 	e.Task, e.Text = f.ID, fmt.Sprintf("%s delivers %s", label(f.ID, f.Name), f.Key)
-	if f.what == wire.EventContractMissing {
+	if f.what == events.ContractMissing {
 		e.Text = fmt.Sprintf("%s does not deliver %s", label(f.ID, f.Name), f.Key)
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -23,9 +24,9 @@ func (w *world) follow(id string, r *wire.Record) {
 	}
 	switch {
 	case w.minutes.jobs[id] != nil && slices.Contains(sessionMoves[before], next):
-	case r.Kind == wire.EventTaskCreated:
+	case r.Kind == events.TaskCreated:
 		w.must(before == "", "%s is created twice", id)
-	case r.Kind == wire.EventTaskRequeued:
+	case r.Kind == events.TaskRequeued:
 		w.must(before != "" && before != wire.TaskPending && !before.Final(), "%s is %s and requeued", id, before)
 	default:
 		w.must(slices.Contains(transitions[before], next), "%s is %s and becomes %s", id, before, next)
@@ -95,9 +96,9 @@ func (w *world) lookAtMatches(records []wire.Record) {
 	for i := range records {
 		r := &records[i]
 		switch r.Kind {
-		case wire.EventTaskCreated, wire.EventTaskUnblocked, wire.EventTaskRequeued:
+		case events.TaskCreated, events.TaskUnblocked, events.TaskRequeued:
 			otherwise[r.Correlation] = true
-		case wire.EventTaskAssigned:
+		case events.TaskAssigned:
 			k := w.state.tasks.byID[r.Correlation]
 			if a := w.state.agents.byID[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
 				w.saw["matched on arrival"]++
@@ -127,30 +128,30 @@ func (w *world) lookAtCascades(records []wire.Record) {
 		r := &records[i]
 		id := r.Correlation
 		switch r.Kind {
-		case wire.EventTaskDone:
+		case events.TaskDone:
 			last = &cascade{w: w, id: id}
 			cascades[id] = last
-		case wire.EventContractKept, wire.EventContractMissing:
+		case events.ContractFulfilled, events.ContractMissing:
 			if !w.late(r) {
 				cascades[id].comes(isChecked)
 				cascades[id].contract(r)
 			}
-		case wire.EventDependencyDone:
+		case events.DependencyResolved:
 			if c := cascades[id]; c != nil {
 				c.comes(isResolved)
 			}
-		case wire.EventTaskUnblocked:
+		case events.TaskUnblocked:
 			if last != nil {
 				last.comes(isUnblocked)
 				w.must(freed[id] == nil, "%s is unblocked twice", id)
 				freed[id] = last
 			}
-		case wire.EventTaskAssigned:
+		case events.TaskAssigned:
 			if c := freed[id]; c != nil {
 				c.comes(isAssigned)
 				w.saw["assigned when unblocked"]++
 			}
-		case wire.EventTaskAnnounced:
+		case events.TaskAnnounced:
 			c := cascades[id]
 			w.must(c != nil && c.step < isAnnounced, "%s is announced without an end, or twice", id)
 			c.comes(isAnnounced)
@@ -198,7 +199,7 @@ func (w *world) late(r *wire.Record) bool {
 // unless the rules allow it.
 func (w *world) lookAtCreation(records []wire.Record) {
 	for _, r := range records {
-		if r.Kind == wire.EventServerSeen {
+		if r.Kind == events.ServerSeen {
 			return // with an arrival
 		}
 	}
@@ -206,10 +207,10 @@ func (w *world) lookAtCreation(records []wire.Record) {
 	for _, r := range records {
 		k := w.state.tasks.byID[r.Correlation]
 		switch {
-		case r.Kind == wire.EventTaskCreated && k.wants() != nil && !k.asks():
+		case r.Kind == events.TaskCreated && k.wants() != nil && !k.asks():
 			created = r.Correlation
 			w.saw["created with requirements"]++
-		case r.Kind == wire.EventTaskAssigned && r.Correlation == created:
+		case r.Kind == events.TaskAssigned && r.Correlation == created:
 			w.must(w.rules.MatchOnCreate, "%s was given to somebody when it was created", created)
 			w.saw["matched on creation"]++
 		}
@@ -231,11 +232,11 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	changed := make(map[string]bool) // tasks changed by the turn
 	for _, r := range records {
 		switch r.Kind {
-		case wire.EventAgentCapable, wire.EventAgentKnown, wire.EventServerRegistered:
+		case events.AgentCapable, events.AgentKnown, events.ServerRegistered:
 			if a := w.state.agents.byID[agentOf(r.To)]; a != nil && a.takes() {
 				gained[a] = true
 			}
-		case wire.EventTaskCreated, wire.EventTaskUpdated:
+		case events.TaskCreated, events.TaskUpdated:
 			changed[r.Correlation] = true
 		}
 	}

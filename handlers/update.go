@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // taskUpdated records changes of a task. A nil field is unchanged.
@@ -23,7 +24,7 @@ type taskUpdated struct {
 	Request            *requestKey `json:"request,omitzero"`
 }
 
-func (*taskUpdated) kind() string { return wire.EventTaskUpdated }
+func (*taskUpdated) kind() string { return events.TaskUpdated }
 
 func (f *taskUpdated) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]

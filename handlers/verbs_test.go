@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestVerbs has every caller request every operation on a task in every state. The outcome is a
@@ -157,9 +158,9 @@ func say(t *testing.T, state verbState, v verb, caller string) string {
 // requireAllowed follows a task through its records.
 func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
 	to := map[string]wire.TaskState{
-		wire.EventTaskAssigned: wire.TaskAssigned, wire.EventTaskStarted: wire.TaskRunning, wire.EventTaskRequeued: wire.TaskPending,
-		wire.EventTaskDone: wire.TaskDone, wire.EventTaskFailed: wire.TaskFailed, wire.EventTaskCancelled: wire.TaskCancelled,
-		wire.EventTaskPlanned: wire.TaskPlanReview, wire.EventTaskRevise: wire.TaskPlanning, wire.EventTaskHelp: wire.TaskNeedsHuman,
+		events.TaskAssigned: wire.TaskAssigned, events.TaskStarted: wire.TaskRunning, events.TaskRequeued: wire.TaskPending,
+		events.TaskDone: wire.TaskDone, events.TaskFailed: wire.TaskFailed, events.TaskCancelled: wire.TaskCancelled,
+		events.TaskPlanned: wire.TaskPlanReview, events.TaskPlanReturned: wire.TaskPlanning, events.TaskHelpWanted: wire.TaskNeedsHuman,
 	}
 	for _, r := range records {
 		next := to[r.Kind]

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -91,7 +92,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.found(seed)
 	w.enlist()
-	w.do(Actor{}, &wire.Event{Kind: wire.EventUp})
+	w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 	for _, m := range w.members {
 		if m.listed {
 			w.launch(m)
@@ -132,7 +133,7 @@ func (w *world) launch(m *inhabitant) {
 	m.up, m.dying, m.ids = true, false, 0
 	delete(w.sessions.full, m.ID)
 	m.run = fmt.Sprintf("%s.%d", m.ID, m.runs)
-	w.do(Actor{}, &wire.Event{Kind: wire.EventStarted, Agent: m.ID, Run: m.run})
+	w.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: m.ID, Run: m.run})
 }
 
 func (m *inhabitant) actor() Actor { return Actor{Kind: Agent, Name: m.ID, Run: m.run} }
@@ -219,26 +220,26 @@ func (w *world) hearRecord(r *wire.Record) {
 		w.follow(k.view.ID, r)
 	}
 	switch r.Kind {
-	case wire.EventTaskCreated:
+	case events.TaskCreated:
 		w.recent = append(w.recent, k.view.ID)
 		if len(w.recent) > 64 {
 			w.recent = w.recent[1:]
 		}
-	case wire.EventTaskAssigned:
+	case events.TaskAssigned:
 		w.must(k.way != dispatched || w.state.tasks.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
 		a := w.state.agents.byID[assignee(r)]
 		w.must(k.way != dispatched || len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
 		w.must(k.way != dispatched || k.view.SubmittedBy != a.actor || r.From == a.actor, "%s has its own task, and did not take it", a.ID)
-	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+	case events.TaskDone, events.TaskFailed, events.TaskCancelled:
 		w.ended[k.view.ID] = k.view.State
 	}
 }
 
 // afterwards lists the kinds of record that may follow the end of a task.
 var afterwards = []string{
-	wire.EventDependencyDone, wire.EventTaskAnnounced, wire.EventTaskNoted, wire.EventContractKept, wire.EventContractMissing,
-	wire.EventDocumentOdd, wire.EventSchemaUnknown, wire.EventQuestionAnswered, wire.EventQuestionWithdrawn, // of a review
-	wire.EventDeadlinePassed, // the task is revised
+	events.DependencyResolved, events.TaskAnnounced, events.TaskNoted, events.ContractFulfilled, events.ContractMissing,
+	events.DocumentOdd, events.SchemaVersionUnknown, events.QuestionAnswered, events.QuestionWithdrawn, // of a review
+	events.TaskDeadlinePassed, // the task is revised
 }
 
 // hearLetter checks a letter.

@@ -19,6 +19,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // large returns content that is too large for a response.
@@ -253,7 +254,7 @@ func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
 		w.says(making("a", large("x")))
 		require.Len(t, boss.lines(), 1)
 		facts := p.dispatcher.record.(*ledger).facts(t)
-		responded := slices.IndexFunc(facts, func(r wire.Record) bool { return r.Kind == wire.EventTaskResponded })
+		responded := slices.IndexFunc(facts, func(r wire.Record) bool { return r.Kind == events.TaskResponded })
 		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &delegation.Trace{TraceID: "trace-1"}}
 		l := handlers.Letter{Payload: part, Pages: []handlers.Page{{Task: "a", Response: facts[responded].Seq}}}
 		require.Nil(t, p.dispatcher.complete(&l))

@@ -18,6 +18,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -166,7 +167,7 @@ func TestAuditAfterARecordHasFailed(t *testing.T) {
 		all[0].says(submit("before", ""))
 		synctest.Wait()
 		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		p.dispatcher.note(&wire.Event{Kind: wire.EventIdle})
+		p.dispatcher.note(&wire.Event{Kind: events.OrchestratorIdle})
 		synctest.Wait()
 		all[0].says(submit("after", ""), request("read", "query-agents", `{}`))
 		require.Equal(t, []string{"before granted", "after INTERNAL_ERROR", "read INTERNAL_ERROR"}, all[0].gist())

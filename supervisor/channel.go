@@ -11,6 +11,7 @@ import (
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 )
@@ -231,7 +232,7 @@ func (c *channel) Send(now time.Time) {
 	c.turnDown()
 	c.hand()
 	c.turnDown() // refusals from the decisions
-	c.say(wire.EventRefused, &c.refusals, now)
+	c.say(events.AgentRefused, &c.refusals, now)
 }
 
 // turnDown puts the answers that need no decision into the mailbox.

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestWhoAsksWithoutReadingStandsStill checks that an agent that does not read its replies is
@@ -133,7 +134,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 		release()
 		synctest.Wait()
 		require.Equal(t, many, said)
-		require.Len(t, kinds(record.facts(t), wire.EventTaskTrouble), many)
+		require.Len(t, kinds(record.facts(t), events.TaskTrouble), many)
 		require.Equal(t, []string{"1 granted"}, b.gist())
 		require.NoError(t, p.stop())
 	})
@@ -197,7 +198,7 @@ func TestLimit(t *testing.T) {
 			}
 		}
 		require.Equal(t, 50, granted, "half a second is worth half of the rate")
-		require.Zero(t, p.count(wire.EventQuestionAsked))
+		require.Zero(t, p.count(events.QuestionAsked))
 		require.NoError(t, p.stop())
 	})
 }
@@ -220,9 +221,9 @@ func TestProgressIsALifeSign(t *testing.T) {
 			held.says(event(fmt.Sprint(n), "progress", fmt.Sprintf(`{"taskId":%q,"progress":0.%d}`, id, n)))
 			require.Equal(t, wire.StateRunning, p.view("w").State)
 		}
-		require.Zero(t, p.count(wire.EventStalled))
+		require.Zero(t, p.count(events.AgentStalled))
 		<-time.After(11 * time.Second)
-		require.Equal(t, 1, p.count(wire.EventStalled))
+		require.Equal(t, 1, p.count(events.AgentStalled))
 		require.NoError(t, p.stop())
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A connection is a run of an agent by a program that has joined over a connection.
@@ -222,7 +223,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 		}
 		s.deadlines.drop(a.watch)
 		a.set(wire.StateStopping, "its input has ended")
-		s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "its input has ended: it leaves when all that it asked is answered"})
+		s.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
 	mail := m.channel.mail
 	s.dispatcher.answered(m.run, mail, over)
@@ -240,7 +241,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		s.event(a, wire.Event{Kind: wire.EventStopped, Text: "no program has joined after all"})
+		s.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil

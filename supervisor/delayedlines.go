@@ -8,6 +8,7 @@ import (
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // The postman delivers lines that cannot be passed on unchanged.
@@ -177,7 +178,7 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 		if err == nil {
 			line, err = handlers.LineOf(r)
 		}
-		if err != nil || r.Kind == wire.EventSessionSaid {
+		if err != nil || r.Kind == events.SessionMessage {
 			return line, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // busy blocks the writer of delayed lines until release is called.
@@ -90,12 +91,12 @@ func TestResponsesForTheNextRun(t *testing.T) {
 		w.says(lines...)
 		synctest.Wait()
 		w.says(response("b", "completed", `,"result":1.0`))
-		require.NotContains(t, kinds(record.facts(t), "task."), wire.EventTaskAnswered)
+		require.NotContains(t, kinds(record.facts(t), "task."), events.TaskAnswered)
 		<-time.After(2 * time.Second)
 		require.ElementsMatch(t, []string{lines[0], response("b", "completed", `,"result":1.0`)}, boss.lines())
 		answered := 0
 		for _, kind := range kinds(record.facts(t), "task.") {
-			if kind == wire.EventTaskAnswered {
+			if kind == events.TaskAnswered {
 				answered++
 			}
 		}

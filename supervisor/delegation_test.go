@@ -13,6 +13,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // handOn returns a request for work, with a space that no encoder puts there.
@@ -284,8 +285,8 @@ func TestMuchWorkIsHandedOn(t *testing.T) {
 			require.False(t, seen[line], line)
 			seen[line] = true
 		}
-		require.Equal(t, many, len(seen)+p.count(wire.EventTaskCreated))
-		require.Greater(t, p.count(wire.EventTaskCreated), 999)
+		require.Equal(t, many, len(seen)+p.count(events.TaskCreated))
+		require.Greater(t, p.count(events.TaskCreated), 999)
 		require.Zero(t, p.view("boss").Mailbox.Refused)
 		require.Zero(t, p.owed(boss))
 		boss.says(request("1", "query-agents", `{}`))
@@ -312,7 +313,7 @@ func TestWhoHandsOnTooMuchWaits(t *testing.T) {
 		require.Equal(t, "response:success", w.told()[1].Type)
 		again()
 		require.Equal(t, many, said())
-		require.Len(t, boss.lines(), many-p.count(wire.EventTaskCreated))
+		require.Len(t, boss.lines(), many-p.count(events.TaskCreated))
 		require.Zero(t, p.owed(boss))
 		require.NoError(t, p.stop())
 	})

@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // recipients holds the destinations of letters: the mailboxes of agents, and callers that wait
@@ -223,7 +224,7 @@ func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor,
 	}
 	if lost := d.recipients.missed(to, e.Lines, time.Now()); lost > 0 {
 		d.note(&wire.Event{
-			Kind: wire.EventUndelivered, Agent: to.Name, Run: to.Run,
+			Kind: events.AgentUndelivered, Agent: to.Name, Run: to.Run,
 			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
 			Figures: wire.Figures{Count: lost},
 		})
@@ -238,7 +239,7 @@ func (d *dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
 	}
 	mail.WhenRoomy(func() {
 		mail.AwaitsRoom.Store(false) // before the event: later losses need a new one
-		d.note(&wire.Event{Kind: wire.EventRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
+		d.note(&wire.Event{Kind: events.AgentRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestToldTasksRun checks that a task is assigned when that is recorded, and runs only after the
@@ -60,7 +61,7 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 		boss.says(submit("1", "w"))
 		require.Equal(t, []string{"notify:task-assigned"}, fine.gist())
 		require.Equal(t, []string{"task.created", "task.assigned", "task.requeued", "task.assigned", "task.started"}, kinds(record.facts(t), "task."))
-		require.Equal(t, 1, p.count(wire.EventUndelivered), "people hear of it")
+		require.Equal(t, 1, p.count(events.AgentUndelivered), "people hear of it")
 		boss.says(submit("2", "w"))
 		synctest.Wait()
 		require.Equal(t, []string{"task.created"}, kinds(record.facts(t), "task.")[5:], "nobody can be told of it")
@@ -137,10 +138,10 @@ func TestLettersAreForOneRun(t *testing.T) {
 		<-time.After(time.Second)
 		release()
 		require.Empty(t, a.gist(), "the next run hears what the last one asked")
-		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 1)
+		require.Len(t, kinds(record.facts(t), events.TaskCreated), 1)
 		a.says(submit("1", ""))
 		require.Equal(t, []string{"1 granted"}, a.gist())
-		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 1, "it is the same request")
+		require.Len(t, kinds(record.facts(t), events.TaskCreated), 1, "it is the same request")
 		<-time.After(time.Minute)
 		require.Equal(t, []string{"1 granted"}, a.gist(), "no caller waits for the question any more")
 		require.NoError(t, p.stop())
@@ -268,10 +269,10 @@ func TestHopeIsToldOnce(t *testing.T) {
 			p.dispatcher.deliver([]handlers.Letter{{To: to, Line: wire.Raw(`{}`), Said: int64(n)}}, new([]byte))
 		}
 		require.LessOrEqual(t, p.view("a").Mailbox.Messages, 4)
-		require.Zero(t, p.count(wire.EventRecovered))
-		require.Equal(t, 1, p.count(wire.EventUndelivered))
+		require.Zero(t, p.count(events.AgentRecovered))
+		require.Equal(t, 1, p.count(events.AgentUndelivered))
 		again()
-		require.Equal(t, 1, p.count(wire.EventRecovered))
+		require.Equal(t, 1, p.count(events.AgentRecovered))
 		require.Len(t, a.told(), 4)
 		require.NoError(t, p.stop())
 		p.dispatcher.deliver([]handlers.Letter{{To: to, Line: wire.Raw(`{}`), Said: 1}}, new([]byte))

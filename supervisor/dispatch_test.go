@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestNothingIsToldBeforeItIsRecorded checks the order: decide, record, tell. No reply, notice,
@@ -32,7 +33,7 @@ func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 		boss.says(submit("1", "w"))
 		require.Empty(t, boss.told())
 		require.Empty(t, w.told())
-		require.Zero(t, p.count(wire.EventTaskCreated))
+		require.Zero(t, p.count(events.TaskCreated))
 		shown := make(chan wire.Status, 1)
 		go func() {
 			status, err := p.Status(t.Context())
@@ -45,7 +46,7 @@ func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 		require.Equal(t, []string{"1 granted"}, boss.gist())
 		require.Equal(t, "queued", boss.task("1").Status)
 		require.Equal(t, []string{"notify:task-assigned"}, w.gist())
-		require.Equal(t, 1, p.count(wire.EventTaskCreated))
+		require.Equal(t, 1, p.count(events.TaskCreated))
 		require.Len(t, (<-shown).Agents, 2)
 		require.NoError(t, p.stop())
 	})
@@ -165,12 +166,12 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 		d.settle()
 
 		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		d.note(&wire.Event{Kind: wire.EventIdle})
+		d.note(&wire.Event{Kind: events.OrchestratorIdle})
 		synctest.Wait()
 		for len(shown) > 0 {
 			<-shown
 		}
-		d.note(&wire.Event{Kind: wire.EventStarted, Agent: "w", Run: "run"})
+		d.note(&wire.Event{Kind: events.AgentStarted, Agent: "w", Run: "run"})
 		synctest.Wait()
 		require.NotEmpty(t, shown)
 		for len(shown) > 0 {
@@ -262,7 +263,7 @@ func TestDoorHearsThatTheDiskHangs(t *testing.T) {
 		release()
 		_, err = p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
 		require.NoError(t, err)
-		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 3)
+		require.Len(t, kinds(record.facts(t), events.TaskCreated), 3)
 		require.Empty(t, p.dispatcher.recipients.waiters)
 		require.NoError(t, p.stop())
 	})
@@ -293,7 +294,7 @@ func TestRecordThatHangs(t *testing.T) {
 		require.Equal(t, []string{"notify:task-assigned"}, w.gist(), "it happened after all")
 		boss.says(submit("1", "w"), submit("2", ""))
 		require.Equal(t, []string{"1 granted", "2 granted"}, boss.gist()[3:])
-		require.Len(t, kinds(record.facts(t), wire.EventTaskCreated), 2)
+		require.Len(t, kinds(record.facts(t), events.TaskCreated), 2)
 		require.NoError(t, p.stop())
 	})
 }

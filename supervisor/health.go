@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // mailbox returns the mailbox of a run that has begun.
@@ -27,7 +28,7 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 		OnStall:    func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
 		OnBroken: func(err error) {
 			s.post(func() {
-				s.event(a, wire.Event{Kind: wire.EventStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
+				s.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
 			})
 		},
 	}
@@ -109,11 +110,11 @@ func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	*cause = why
 	a.set(wire.StateStalled, why)
 	if a.Health.Restart && a.joined == nil {
-		s.event(a, wire.Event{Kind: wire.EventStalled, Text: why + ", is restarted"})
+		s.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
 		s.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
 		return
 	}
-	s.event(a, wire.Event{Kind: wire.EventStalled, Text: why})
+	s.event(a, wire.Event{Kind: events.AgentStalled, Text: why})
 }
 
 func (s *Supervisor) recovered(a *agent, cause *string, how string) {
@@ -124,7 +125,7 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 	if a.state != wire.StateStalled {
 		return
 	}
-	s.event(a, wire.Event{Kind: wire.EventRecovered, Text: how})
+	s.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
 	if rest := cmp.Or(a.deaf, a.silent, a.stopped); rest != "" {
 		a.reason = rest
 		return

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // watcher records the calls of a Watch.
@@ -81,7 +82,7 @@ func TestWatch(t *testing.T) {
 		h, err := p.Hindsight(t.Context(), 0)
 		require.NoError(t, err)
 		require.Empty(t, w.since(), "who looks for a Watch is not seen by it")
-		created := slices.IndexFunc(record.facts(t), func(r wire.Record) bool { return r.Kind == wire.EventTaskCreated })
+		created := slices.IndexFunc(record.facts(t), func(r wire.Record) bool { return r.Kind == events.TaskCreated })
 		require.LessOrEqual(t, h.Behind, int64(created), "the task is behind it")
 		status, err := p.Glance(t.Context())
 		require.NoError(t, err)
@@ -103,7 +104,7 @@ func TestHindsight(t *testing.T) {
 		boss, worker := all[0], all[1]
 		number := func(id string) int64 {
 			for _, r := range record.facts(t) {
-				if r.Kind == wire.EventTaskCreated && r.Correlation == id {
+				if r.Kind == events.TaskCreated && r.Correlation == id {
 					return r.Seq
 				}
 			}

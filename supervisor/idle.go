@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -38,24 +39,24 @@ func (y *idleCounter) count(n *output.Notice) (ended bool) {
 		y.workers, y.submitters = make(map[string]bool), make(map[string]bool)
 	}
 	switch n.Record.Kind {
-	case wire.EventStarted:
+	case events.AgentStarted:
 		return true // it may be the last agent to become idle
-	case wire.EventTaskAssigned:
+	case events.TaskAssigned:
 		y.workers[n.Event().Agent] = true
-	case wire.EventTaskCreated:
+	case events.TaskCreated:
 		y.tasks++
 		y.last = time.Now()
 		if submitter := handlers.About(&n.Record); submitter != "" {
 			y.submitters[submitter] = true
 		}
-	case wire.EventTaskFailed, wire.EventTaskCancelled:
+	case events.TaskFailed, events.TaskCancelled:
 		y.undone++
 		y.last = time.Now()
 		return true
-	case wire.EventTaskDone:
+	case events.TaskDone:
 		y.last = time.Now()
 		return true
-	case wire.EventQuestionAnswered, wire.EventQuestionExpired:
+	case events.QuestionAnswered, events.QuestionExpired:
 		return true
 	}
 	return false

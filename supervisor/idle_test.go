@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // taskFor returns a request to submit a task for a worker.
@@ -64,7 +65,7 @@ func TestIdleWaitsForPlanners(t *testing.T) {
 		require.Equal(t, "is a planner and still runs", status.Agents[0].Awaited)
 		require.Empty(t, status.Agents[1].Awaited)
 		require.NoError(t, p.end())
-		require.Equal(t, 2, p.count(wire.EventTaskDone))
+		require.Equal(t, 2, p.count(events.TaskDone))
 	})
 }
 
@@ -112,8 +113,8 @@ func TestIdleLingers(t *testing.T) {
 // and that it gets all others.
 func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	f := output.NewFollower(false)
-	f.Skip(func(kind string) bool { return kind == wire.EventTaskProgress })
-	for _, kind := range []string{wire.EventTaskProgress, wire.EventIdle} {
+	f.Skip(func(kind string) bool { return kind == events.TaskProgress })
+	for _, kind := range []string{events.TaskProgress, events.OrchestratorIdle} {
 		var p output.Page
 		n := &output.Notice{Record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
 		p.Add(output.Mark{At: n.Record.At, Stream: wire.StreamOwn, News: n}, nil)
@@ -124,5 +125,5 @@ func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	var spare output.Backlog
 	for f.Next(t.Context(), &spare, func(l output.Line) { heard = append(heard, l.Event.Kind) }) {
 	}
-	require.Equal(t, []string{wire.EventIdle}, heard)
+	require.Equal(t, []string{events.OrchestratorIdle}, heard)
 }

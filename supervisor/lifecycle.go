@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // good is how long an agent must be up before a request to start it succeeds.
@@ -64,7 +65,7 @@ func (s *Supervisor) launch(a *agent) {
 	a.run = uuid.NewString()
 	a.exit = nil
 	s.takeActor(a)
-	s.event(a, wire.Event{Kind: wire.EventStarting, Text: "is being started"})
+	s.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	m := &startRequest{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
@@ -161,7 +162,7 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	if a.starts > 1 {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
-	s.event(a, wire.Event{Kind: wire.EventStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
+	s.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
 	s.bringMail(a)
 	s.watchSilence(a)
 	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
@@ -215,7 +216,7 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	if a.halt == nil {
 		figures := exitFigures(exit, false)
 		figures.PID, figures.UpMS = a.child.PID(), up.Milliseconds()
-		s.event(a, wire.Event{Kind: wire.EventExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
+		s.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
 	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
@@ -237,7 +238,7 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	s.clearUp(a, ending)
-	s.event(a, wire.Event{Kind: wire.EventEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
+	s.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
 	a.endedRun = a.run
 	defer s.vacateActor(a)
 	if s.parted(a, ending, nil) {
@@ -272,14 +273,14 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if len(ending.LeftOver) > 0 && a.halt == nil {
 		s.event(a, wire.Event{
-			Kind:    wire.EventLeftOver,
+			Kind:    events.AgentLeftOver,
 			Text:    "ended " + leftOvers(ending.LeftOver),
 			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
 		})
 	}
 	if ending.HeldOpen {
 		s.event(a, wire.Event{
-			Kind:    wire.EventHeldOpen,
+			Kind:    events.AgentHeldOpen,
 			Text:    "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
 			Figures: wire.Figures{LeftOver: views(ending.HeldBy)},
 		})
@@ -287,18 +288,18 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if len(ending.Survivors) > 0 {
 		s.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
 		s.event(a, wire.Event{
-			Kind:    wire.EventLeftOver,
+			Kind:    events.AgentLeftOver,
 			Text:    "could not end " + leftOvers(ending.Survivors),
 			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
 		})
 	}
 	if ending.Unverified {
-		s.event(a, wire.Event{Kind: wire.EventLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+		s.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
 	s.dispatcher.mail.end(a.Name)
 	if lost := s.dispatcher.recipients.close(a.Name); lost > 0 {
 		s.event(a, wire.Event{
-			Kind: wire.EventUndelivered, Text: count(int(lost), "message") + " could not be delivered",
+			Kind: events.AgentUndelivered, Text: count(int(lost), "message") + " could not be delivered",
 			Figures: wire.Figures{Count: lost},
 		})
 	}
@@ -320,7 +321,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 		text = why + "; " + text
 	}
 	s.event(a, wire.Event{
-		Kind:    wire.EventRestarting,
+		Kind:    events.AgentRestarting,
 		Text:    text,
 		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
 	})
@@ -336,7 +337,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(wire.StateFailed, why)
-	s.event(a, wire.Event{Kind: wire.EventGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
+	s.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
 	a.lastStop = why
 	if s.options.AbortOnFailure {
 		s.stop(a.Name + " failed")
@@ -365,7 +366,7 @@ func (s *Supervisor) checkIdle() {
 		} else if !s.tally.some() {
 			text = "no agent is left that would give tasks"
 		}
-		s.event(nil, wire.Event{Kind: wire.EventIdle, Text: text})
+		s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
 		s.stop(text)
 		return
 	}
@@ -375,7 +376,7 @@ func (s *Supervisor) checkIdle() {
 		}
 	}
 	s.idle = true
-	s.event(nil, wire.Event{Kind: wire.EventIdle, Text: "all agents have ended"})
+	s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: "all agents have ended"})
 	if s.options.ExitWhenIdle {
 		s.stop("all agents have ended")
 	}

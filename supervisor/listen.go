@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -147,7 +148,7 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 		return send(&wire.Event{
 			Seq:     last,
 			At:      object.Timestamp(s.began),
-			Kind:    wire.EventGap,
+			Kind:    events.OrchestratorGap,
 			Text:    fmt.Sprintf("events %d to %d are no longer in memory", seq+1, last),
 			Figures: wire.Figures{Gap: last - seq},
 		})

@@ -16,6 +16,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // mailTo returns the request that sends a message.
@@ -117,7 +118,7 @@ func TestMailWaitsForSlowAgents(t *testing.T) {
 		again()
 		require.Equal(t, upTo(many), deaf.brought())
 		require.Zero(t, p.view("slow").Mailbox.Refused)
-		require.Zero(t, p.count(wire.EventUndelivered))
+		require.Zero(t, p.count(events.AgentUndelivered))
 		require.NoError(t, p.stop())
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // patchy is a log that cannot be read for a while, and counts the attempts.
@@ -85,8 +86,8 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 			require.Zero(t, record.tries()-map[bool]int{true: 1}[heals])
 			lines := boss.lines()
 			require.Contains(t, lines[len(lines)-1], `"id":"c"`, "it is given work")
-			require.NotContains(t, kinds(record.facts(t), "task."), wire.EventTaskUnanswered)
-			require.NotContains(t, kinds(record.facts(t), "agent."), wire.EventRecovered)
+			require.NotContains(t, kinds(record.facts(t), "task."), events.TaskUnanswered)
+			require.NotContains(t, kinds(record.facts(t), "agent."), events.AgentRecovered)
 			require.Zero(t, p.owed(boss))
 			if heals {
 				require.Equal(t, []string{first, second}, lines[:2])
@@ -143,7 +144,7 @@ func TestManyOwedResponses(t *testing.T) {
 			require.Equal(t, response(fmt.Sprint(n), "completed", ""), line)
 		}
 		require.LessOrEqual(t, record.tries(), many)
-		require.NotContains(t, kinds(record.facts(t), "task."), wire.EventTaskUnanswered)
+		require.NotContains(t, kinds(record.facts(t), "task."), events.TaskUnanswered)
 		require.Zero(t, p.owed(boss))
 		require.Zero(t, p.loads())
 		require.NoError(t, p.stop())
@@ -170,7 +171,7 @@ func TestNewResponsesBehindOwedOnes(t *testing.T) {
 		require.Equal(t, response(fmt.Sprint(many), "completed", ""), lines[len(lines)-1])
 		require.Len(t, lines, many+8+1)
 		require.Zero(t, p.owed(boss))
-		require.Len(t, kinds(record.facts(t), wire.EventTaskAnswered), many+1)
+		require.Len(t, kinds(record.facts(t), events.TaskAnswered), many+1)
 		require.NoError(t, p.stop())
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -207,7 +208,7 @@ func (p *play) told() []string {
 	for _, n := range found {
 		e := n.Event()
 		switch e.Kind {
-		case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventEnded:
+		case events.AgentKnown, events.AgentForgotten, events.AgentEnded:
 			continue
 		}
 		lines = append(lines, e.Agent+" "+e.Kind+": "+e.Text)

@@ -15,6 +15,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // liveALittle makes tasks in every state, a question, a key, and an agent that has crashed.
@@ -76,7 +77,7 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 		synctest.Wait()
 		inputs := make([]handlers.Input, 10_000)
 		for i := range inputs {
-			inputs[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: wire.EventIdle}}
+			inputs[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}
 		}
 		for range 2*snapshotEvery/len(inputs) + 1 {
 			p.dispatcher.submit(inputs, new(work))
@@ -124,7 +125,7 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 func TestStateWaitsForItsFacts(t *testing.T) {
 	idle := make([]handlers.Input, 60)
 	for i := range idle {
-		idle[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: wire.EventIdle}}
+		idle[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -192,7 +193,7 @@ func TestRecordThatIsLost(t *testing.T) {
 				before := record.Last()
 				began := time.Now()
 				if busy {
-					p.dispatcher.submit([]handlers.Input{{At: time.Now(), Message: &wire.Event{Kind: wire.EventIdle}}}, new(work))
+					p.dispatcher.submit([]handlers.Input{{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}}, new(work))
 				}
 				require.ErrorIs(t, p.end(), gone)
 				require.LessOrEqual(t, time.Since(began), soundEvery)
@@ -248,7 +249,7 @@ func TestRestartFromUnreadableSnapshot(t *testing.T) {
 // start may ignore facts.
 func TestRestartFromTheFuture(t *testing.T) {
 	record := eventlog.NewMemory()
-	facts := []wire.Record{{At: time.Now(), Kind: wire.EventUp, Payload: []byte(`{}`)}, {At: time.Now(), Kind: "task.teleported", Payload: []byte(`{}`)}}
+	facts := []wire.Record{{At: time.Now(), Kind: events.OrchestratorStarted, Payload: []byte(`{}`)}, {At: time.Now(), Kind: "task.teleported", Payload: []byte(`{}`)}}
 	require.NoError(t, record.Append(context.Background(), 0, facts))
 	err := New(Options{Record: record}, nil).Restore(t.Context())
 	require.ErrorContains(t, err, "task.teleported")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An Action is what a configuration change requires.
@@ -83,7 +84,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
 	}
 	s.enlist()
 	s.event(nil, wire.Event{
-		Kind: wire.EventReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
+		Kind: events.OrchestratorReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
 		Figures: wire.Figures{Count: int64(len(changes))},
 	})
 	s.begin(s.newProcession(leaving, func(a *agent) {

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // observer is the actor of requests on behalf of Hooks. The audit records them; Hooks do not
@@ -100,7 +101,7 @@ func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string
 			return nil, s.dispatcher.unreadable(err)
 		}
 		switch r.Kind {
-		case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+		case events.TaskDone, events.TaskFailed, events.TaskCancelled:
 			ids = append(ids, r.Correlation)
 		}
 	}

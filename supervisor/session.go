@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -38,7 +39,7 @@ func (s *Supervisor) sessionOf(agent string) []string {
 // an agent gets its last message before it is stopped. Restored facts are not reported.
 func (d *dispatcher) heed(records []wire.Record) {
 	for i := range records {
-		if records[i].Kind == wire.EventSessionClosed {
+		if records[i].Kind == events.SessionClosed {
 			d.closed(&records[i])
 		}
 	}

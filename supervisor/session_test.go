@@ -13,6 +13,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -109,8 +110,8 @@ func TestSessionMessagesArePassedOn(t *testing.T) {
 		require.Equal(t, []string{line}, coder.lines())
 		require.Empty(t, lead.lines())
 		require.Empty(t, critic.lines())
-		require.Equal(t, 1, p.count(wire.EventSessionSaid))
-		require.Equal(t, 1, p.count(wire.EventSessionDelivered))
+		require.Equal(t, 1, p.count(events.SessionMessage))
+		require.Equal(t, 1, p.count(events.SessionDelivered))
 		require.Empty(t, p.agents["lead"].lastWords(), "it is no log")
 		coder.says(line)
 		require.Equal(t, []string{line}, coder.lines(), "an echo is not said again")
@@ -142,7 +143,7 @@ func TestManySessionMessages(t *testing.T) {
 		if kept {
 			require.LessOrEqual(t, len(log.tried())-before, 20)
 		}
-		require.Equal(t, many, p.count(wire.EventSessionDelivered))
+		require.Equal(t, many, p.count(events.SessionDelivered))
 		require.NoError(t, p.stop())
 	})
 }
@@ -333,7 +334,7 @@ func TestSessionMessagesAreTimed(t *testing.T) {
 			Body: &wire.SaySession{Session: wire.Session{ID: m.MessageID, Type: m.MessageType, Message: m, Document: m.Document}},
 		}}}, new(work))
 		p.dispatcher.settle()
-		said := slices.DeleteFunc(record.facts(t), func(r wire.Record) bool { return r.Kind != wire.EventSessionSaid })
+		said := slices.DeleteFunc(record.facts(t), func(r wire.Record) bool { return r.Kind != events.SessionMessage })
 		require.Len(t, said, 1)
 		require.Contains(t, string(said[0].Payload), `"processing_duration_ms":1.5`)
 		require.NoError(t, p.stop())

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -35,7 +36,7 @@ func TestMemberThatDoesNotRead(t *testing.T) {
 		lead.says(remark(99, "lead", "critic"))
 		require.Len(t, critic.lines(), 1)
 		require.LessOrEqual(t, p.view("coder").Mailbox.Messages, 4)
-		require.Empty(t, kinds(record.facts(t), wire.EventSessionDelivered)[1:], "not before it was written")
+		require.Empty(t, kinds(record.facts(t), events.SessionDelivered)[1:], "not before it was written")
 		require.NotEmpty(t, lead.undelivered())
 		for _, words := range lead.undelivered() {
 			require.Contains(t, words, "timeout 0/3")
@@ -43,7 +44,7 @@ func TestMemberThatDoesNotRead(t *testing.T) {
 		again()
 		<-time.After(time.Minute)
 		require.Equal(t, lines, coder.lines(), "each once, in order")
-		require.Len(t, kinds(record.facts(t), wire.EventSessionDelivered), many+1)
+		require.Len(t, kinds(record.facts(t), events.SessionDelivered), many+1)
 		require.NoError(t, p.stop())
 	})
 }
@@ -61,13 +62,13 @@ func TestRunThatEndsBeforeItIsTold(t *testing.T) {
 		lines := remarks(3, "lead", "coder")
 		lead.says(lines...)
 		synctest.Wait()
-		require.Zero(t, p.count(wire.EventSessionDelivered))
+		require.Zero(t, p.count(events.SessionDelivered))
 		coder.exit <- 1
 		synctest.Wait()
 		again()
 		<-time.After(time.Minute)
 		require.Equal(t, lines, coder.lines())
-		require.Equal(t, len(lines), p.count(wire.EventSessionDelivered))
+		require.Equal(t, len(lines), p.count(events.SessionDelivered))
 		require.NoError(t, p.stop())
 	})
 }
@@ -98,7 +99,7 @@ func TestMemberThatDoesNotComeBack(t *testing.T) {
 				leave(p, coder)
 				synctest.Wait()
 				again()
-				require.Equal(t, 1, p.count(wire.EventSessionUndelivered))
+				require.Equal(t, 1, p.count(events.SessionUndelivered))
 				told := lead.undelivered()
 				require.NotEmpty(t, told)
 				require.Contains(t, told[len(told)-1], "msg-1 msg-1 timeout")
@@ -156,8 +157,8 @@ func TestSessionThatIsOver(t *testing.T) {
 		agents, parts, _, coder, _, _ := cooks(t)
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()
-		p.sessionClosed(&wire.Record{Kind: wire.EventSessionClosed, Payload: []byte(`{"session_id":"x","reason":"none"}`)})
-		p.sessionClosed(&wire.Record{Kind: wire.EventSessionClosed, Payload: []byte(`{"session_id":"x","reason":"why not","stop":["coder","far","coder"]}`)})
+		p.sessionClosed(&wire.Record{Kind: events.SessionClosed, Payload: []byte(`{"session_id":"x","reason":"none"}`)})
+		p.sessionClosed(&wire.Record{Kind: events.SessionClosed, Payload: []byte(`{"session_id":"x","reason":"why not","stop":["coder","far","coder"]}`)})
 		require.Contains(t, coder.lines()[0], "its session was aborted: why not")
 		<-time.After(time.Minute)
 		require.Equal(t, wire.StateStopped, p.view("coder").State)
@@ -254,7 +255,7 @@ func TestMemberAtAPipe(t *testing.T) {
 		synctest.Wait()
 		c.vanish()
 		require.NoError(t, c.over())
-		require.Equal(t, 1, p.count(wire.EventSessionUndelivered))
+		require.Equal(t, 1, p.count(events.SessionUndelivered))
 		c = p.join("coder")
 		lead.says(remark(4, "lead", "coder"))
 		require.Equal(t, remark(4, "lead", "coder"), c.hear())

@@ -8,6 +8,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // afterKill is how long a stop waits for killed process trees before it ends without them.
@@ -62,7 +63,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
 	a.set(wire.StateStopping, a.halt.reason)
-	s.event(a, wire.Event{Kind: wire.EventStopAsked, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
+	s.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
 	if a.NoStdin || s.stopping != nil && s.stopping.killed {
 		s.signalRung(a)
 		return
@@ -124,7 +125,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)
 		s.event(a, wire.Event{
-			Kind: wire.EventStopped,
+			Kind: events.AgentStopped,
 			Text: a.lastStop,
 			Figures: wire.Figures{
 				TookMS:   time.Since(h.at).Milliseconds(),
@@ -211,7 +212,7 @@ func (s *Supervisor) stop(reason string) {
 	}
 	s.stopping = t
 	s.event(nil, wire.Event{
-		Kind:    wire.EventStopping,
+		Kind:    events.OrchestratorStopping,
 		Text:    fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
 		Figures: wire.Figures{DelayMS: s.options.Shutdown.Milliseconds()},
 	})
@@ -281,7 +282,7 @@ func (t *stopping) summary(s *Supervisor) {
 		text += ", nothing left running"
 	}
 	s.event(nil, wire.Event{
-		Kind:    wire.EventDown,
+		Kind:    events.OrchestratorStopped,
 		Text:    text,
 		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 const (
@@ -41,7 +42,7 @@ func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	if !t.raging {
 		t.raging = true
 		s.event(nil, wire.Event{
-			Kind:    wire.EventStorm,
+			Kind:    events.OrchestratorStorm,
 			Text:    fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
 			Figures: wire.Figures{Count: int64(len(t.ends))},
 		})

@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // gaps returns the times between starts.
@@ -48,7 +49,7 @@ func TestRestartDelays(t *testing.T) {
 				<-time.After(test.watch)
 				require.Equal(t, test.gaps, p.gaps("a"))
 				require.Equal(t, test.gaveUp, p.view("a").State == wire.StateFailed)
-				require.Equal(t, test.gaveUp, p.count(wire.EventGaveUp) == 1)
+				require.Equal(t, test.gaveUp, p.count(events.AgentGaveUp) == 1)
 				require.NoError(t, p.stop())
 			})
 		})
@@ -95,7 +96,7 @@ func TestPermanentAndNever(t *testing.T) {
 		require.Equal(t, wire.StateFailed, p.view("b").State)
 		require.Equal(t, wire.StateExited, p.view("c").State)
 		require.Empty(t, p.gaps("a"))
-		require.Equal(t, 1, p.count(wire.EventIdle))
+		require.Equal(t, 1, p.count(events.OrchestratorIdle))
 		require.NoError(t, p.stop())
 	})
 }
@@ -247,7 +248,7 @@ func TestStormIsOneMessage(t *testing.T) {
 		synctest.Wait()
 		close(crash)
 		<-time.After(10 * time.Second)
-		require.Equal(t, 1, p.count(wire.EventStorm))
+		require.Equal(t, 1, p.count(events.OrchestratorStorm))
 		first, last := time.Time{}, time.Time{}
 		for name := range parts {
 			at := p.starts[name][1]

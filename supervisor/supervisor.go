@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Options configure a Supervisor.
@@ -176,7 +177,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		go s.dispatcher.keepRecording() // end waits for it
 	}
 	s.event(nil, wire.Event{
-		Kind:    wire.EventUp,
+		Kind:    events.OrchestratorStarted,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
 	})

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An agent waits for its dependencies, and for its actor, before it starts.
@@ -24,7 +25,7 @@ func (s *Supervisor) missing(a *agent) string {
 func (s *Supervisor) wait(a *agent, what string) {
 	if a.state != wire.StateWaiting {
 		a.set(wire.StateWaiting, "for "+what)
-		s.event(a, wire.Event{Kind: wire.EventWaiting, Text: "waits for " + what})
+		s.event(a, wire.Event{Kind: events.AgentWaiting, Text: "waits for " + what})
 	}
 	a.reason = "for " + what
 }

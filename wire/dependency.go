@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -71,7 +72,7 @@ func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
 	case o.Find(contract) != nil:
 		mayText(o, contract)
 		d.Oddities = []Oddity{{
-			Kind: EventDocumentOdd, Pointer: o.Below(contract),
+			Kind: events.DocumentOdd, Pointer: o.Below(contract),
 			Text: "a " + contract + " means nothing on a dependency that is no input",
 		}}
 	}

@@ -4,13 +4,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/events"
 )
 
 // Rows.
 func TestDependenciesAreRead(t *testing.T) {
 	useless := func(i string) []Oddity {
 		return []Oddity{{
-			Kind: EventDocumentOdd, Pointer: "/payload/doc/" + i + "/contract_key", Text: "a contract_key means nothing on a dependency that is no input",
+			Kind: events.DocumentOdd, Pointer: "/payload/doc/" + i + "/contract_key", Text: "a contract_key means nothing on a dependency that is no input",
 		}}
 	}
 	for _, test := range []struct {

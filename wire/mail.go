@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -24,7 +25,7 @@ type Mail struct {
 func MailOf(r *Record) Mail {
 	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: object.Timestamp(r.At)}
 	switch r.Kind {
-	case EventTaskAssigned, EventTaskDone, EventTaskFailed, EventTaskHelp:
+	case events.TaskAssigned, events.TaskDone, events.TaskFailed, events.TaskHelpWanted:
 		m.From, m.Payload = mailOfTask(r)
 	}
 	if r.ReplyTo != 0 {
@@ -43,7 +44,7 @@ func mailOfTask(r *Record) (from string, payload Raw) {
 	}
 	task, _ := object.TextOf(r.Payload, "task")
 	payload = object.AppendText(append(payload, `{"ticket_id":`...), task)
-	if r.Kind == EventTaskHelp {
+	if r.Kind == events.TaskHelpWanted {
 		payload = append(payload, `,"alert":"`+AlertHelp+`"`...)
 	}
 	if rest := bytes.TrimPrefix(r.Payload, []byte("{")); len(rest) > 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -142,7 +143,7 @@ func TestTopics(t *testing.T) {
 // Rows: E-15, E-22, E-25, K-08, T-37.
 func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 	r := &Record{
-		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Kind: EventMail, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",
+		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Kind: events.MessageSent, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",
 		Correlation: "c",
 	}
 	m := MailOf(r)

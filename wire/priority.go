@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -41,7 +42,7 @@ func OddPriority(given Raw) *Oddity {
 		}
 	}
 	return &Oddity{
-		Kind: EventDocumentOdd, Pointer: "/payload/priority",
+		Kind: events.DocumentOdd, Pointer: "/payload/priority",
 		Text: fmt.Sprintf("%.80s is not a number from 1 to 5, nor critical, high, normal or low: it counts as %s", given, counts),
 	}
 }

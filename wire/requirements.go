@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -64,7 +65,7 @@ func readSchema(o *object.Reader, family string, needed bool) (full bool, odd []
 		o.Refuse(schemaKey, fmt.Sprintf("must be %s%s, not %q", family, schemaKnown, name))
 	case version != schemaKnown:
 		return false, []Oddity{{
-			Kind:    EventSchemaUnknown,
+			Kind:    events.SchemaVersionUnknown,
 			Pointer: o.Below(schemaKey),
 			Text:    fmt.Sprintf("%.80s is not known here: it is read as far as it is like %s", name, schemaKnown),
 		}}

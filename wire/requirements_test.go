@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/events"
 )
 
 // Rows, K-15.
@@ -67,5 +69,5 @@ func TestRequirementsOfOtherVersions(t *testing.T) {
 	require.Equal(t, []string{"go"}, r.Languages)
 	require.Empty(t, r.Tools)
 	require.Equal(t, []string{"x"}, r.Tags)
-	require.Equal(t, EventSchemaUnknown, r.Oddities[0].Kind)
+	require.Equal(t, events.SchemaVersionUnknown, r.Oddities[0].Kind)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/events"
 )
 
 // resultOf returns a structured result with further members.
@@ -23,7 +25,7 @@ func resultIn(t testing.TB, doc string) *Result {
 // Rows: A-58, A-60, A-61, A-62, A-63, A-64, A-65, A-66, A-67, A-68, K-13, K-14, K-15, T-16, T-17, T-48.
 func TestResultsAreRead(t *testing.T) {
 	odd := func(place, text string) []Oddity {
-		return []Oddity{{Kind: EventDocumentOdd, Pointer: "/payload/doc/contracts" + place, Text: text}}
+		return []Oddity{{Kind: events.DocumentOdd, Pointer: "/payload/doc/contracts" + place, Text: text}}
 	}
 	for _, test := range []struct {
 		doc  string
@@ -169,7 +171,7 @@ func TestResultsOfOtherVersionsDeliver(t *testing.T) {
 	require.Equal(t, []Contract{{Key: "a-b", Status: "fulfilled", Data: Raw(`[1]`)}, {Key: "c", Status: "fulfilled"}}, r.Contracts)
 	require.Equal(t, 1, r.Files)
 	require.Equal(t, []Oddity{{
-		Kind: EventSchemaUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is not known here: it is read as far as it is like v1",
+		Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is not known here: it is read as far as it is like v1",
 	}}, r.Oddities)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -154,7 +155,7 @@ func note(odd []Oddity, pointer, text string) []Oddity {
 	if len(odd) >= object.MaxNotes {
 		return odd
 	}
-	return append(odd, Oddity{Kind: EventDocumentOdd, Pointer: pointer, Text: text})
+	return append(odd, Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
 }
 
 // mayText checks an optional text without returning it.

@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/events"
+)
+
 // FormatVersion is part of every document for programs. New keys increment the minor number;
 // incompatible changes increment the major number.
 const FormatVersion = "1.0"
@@ -171,120 +175,13 @@ type LeftOver struct {
 	HeldOpen bool   `json:"held_open,omitzero"` // it kept the agent's output open
 }
 
-// The kinds of Event.
-const (
-	EventUp          = "orchestrator.started"
-	EventReloaded    = "orchestrator.reloaded"
-	EventStopping    = "orchestrator.stopping"
-	EventDown        = "orchestrator.stopped"
-	EventIdle        = "orchestrator.idle"
-	EventCleared     = "orchestrator.cleared" // left-overs of an earlier life
-	EventStorm       = "orchestrator.storm"
-	EventGap         = "orchestrator.gap" // events that a reader requested are no longer there
-	EventWaiting     = "agent.waiting"
-	EventStarting    = "agent.starting"
-	EventStarted     = "agent.started"
-	EventExited      = "agent.exited"
-	EventEnded       = "agent.ended" // the run has ended and all its output was read
-	EventRestarting  = "agent.restarting"
-	EventGaveUp      = "agent.gave_up"
-	EventStopAsked   = "agent.stopping"
-	EventStopped     = "agent.stopped"
-	EventLeftOver    = "agent.left_over"
-	EventHeldOpen    = "agent.held_open"
-	EventStalled     = "agent.stalled"
-	EventRecovered   = "agent.recovered"
-	EventLineCut     = "agent.line_cut"
-	EventUnlogged    = "agent.unlogged"
-	EventStdinClosed = "agent.stdin_closed"
-	EventRefused     = "agent.refused"     // a message that is not valid or not allowed
-	EventNotServed   = "agent.not_served"  // from earlier versions: a message in an unsupported dialect
-	EventUndelivered = "agent.undelivered" // a message to it that found no room
-)
-
-// The kinds of Event that record decisions.
-const (
-	EventAgentKnown         = "agent.known"
-	EventAgentForgotten     = "agent.forgotten"
-	EventTaskCreated        = "task.created"
-	EventTaskAssigned       = "task.assigned"
-	EventTaskStarted        = "task.started"
-	EventTaskProgress       = "task.progress"
-	EventTaskTrouble        = "task.trouble" // an error that the agent can live with
-	EventTaskRequeued       = "task.requeued"
-	EventTaskDone           = "task.done"
-	EventTaskFailed         = "task.failed"
-	EventTaskCancelled      = "task.cancelled"
-	EventTaskBlocked        = "task.blocked" // a task that it needs will never be done
-	EventTaskUpdated        = "task.updated"
-	EventTaskNoted          = "task.noted"
-	EventTaskPlanned        = "task.planned"       // its plan waits for approval
-	EventTaskRevise         = "task.plan_returned" // the plan is to be changed
-	EventTaskHelp           = "task.help_wanted"   // its agent needs a person
-	EventTaskUnblocked      = "task.unblocked"     // all that it waited for is done
-	EventTaskAnnounced      = "task.announced"     // all consequences of its end are decided
-	EventTaskForwarded      = "task.forwarded"     // it is sent to its agent
-	EventTaskReturned       = "task.returned"      // it could not be sent; it waits until the agent reads
-	EventTaskResponded      = "task.responded"     // a response of its agent, or one in its place
-	EventTaskAnswered       = "task.answered"      // its source has the response
-	EventTaskUnanswered     = "task.unanswered"    // the response could not be sent; it waits until the source reads
-	EventTaskActed          = "task.acted"         // an act was sent to its agent
-	EventTaskRetried        = "task.retried"       // it failed, and is tried again
-	EventDependencyAdded    = "dependency.added"
-	EventDependencyGone     = "dependency.removed"
-	EventDependencyDone     = "dependency.resolved"
-	EventContractKept       = "contract_fulfilled"
-	EventContractMissing    = "contract_missing"
-	EventSchemaUnknown      = "schema_version_unknown"
-	EventDocumentOdd        = "document_odd"
-	EventAgentCapable       = "agent.capable" // it reports its capabilities
-	EventQuestionAsked      = "question.asked"
-	EventQuestionRejoined   = "question.rejoined" // asked again by the next run of the agent
-	EventQuestionAnswered   = "question.answered"
-	EventQuestionExpired    = "question.expired"
-	EventQuestionWithdrawn  = "question.withdrawn" // its agent does not need the answer any more
-	EventServerRegistered   = "server.registered"
-	EventServerSeen         = "server.seen" // it is online again
-	EventServerLost         = "server.lost" // it has been silent for too long
-	EventKeysRotated        = "key.rotated"
-	EventKeyRevoked         = "key.revoked"
-	EventRegistrationIssued = "registration.issued"
-	EventTokenIssued        = "token.issued"
-	EventTokenRevoked       = "token.revoked"
-	EventKeyIssued          = "key.issued"
-	EventStoodStill         = "orchestrator.stood_still"
-	EventMail               = "message.sent"
-	EventMailAcked          = "message.acked"
-	EventActorSeen          = "actor.seen"  // its heartbeat
-	EventActorStale         = "actor.stale" // its heartbeats have stopped
-	EventActorTokenIssued   = "actor.token_issued"
-	EventSessionOpened      = "session.opened"
-	EventSessionClosed      = "session.closed"
-	EventSessionSaid        = "session.message"
-	EventSessionRefused     = "session.refused"     // a message that was not delivered, and why
-	EventSessionDelivered   = "session.delivered"   // messages have reached their recipients
-	EventSessionDeferred    = "session.deferred"    // a message could not be delivered, and is tried again
-	EventSessionUndelivered = "session.undelivered" // it is not
-	EventSessionAssigned    = "session.assigned"    // a task has come into a session
-	EventSessionMoved       = "session.moved"       // a task of a session is in another phase
-	EventSessionRepeated    = "session.reassigned"  // it is assigned to its developer again after an error
-	EventSessionCompleted   = "session.completed"   // its developer is done, and its task is not
-	EventSessionTrouble     = "session.trouble"     // the work on one went wrong
-	EventProgressOverdue    = "task.progress_overdue"
-	EventDeadlinePassed     = "task.deadline_passed"
-	EventReviewRequested    = "review.requested"
-	EventReviewDecided      = "review.decided"
-	EventReviewEscalated    = "review.escalated" // there have been as many as there may be
-	EventReviewExtended     = "review.extended"  // a person wants one more
-)
-
 // Trouble reports whether an event is about an error of an agent.
 func (e *Event) Trouble() bool {
 	switch e.Kind {
-	case EventExited:
+	case events.AgentExited:
 		return e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0
-	case EventGaveUp, EventLeftOver, EventHeldOpen, EventStalled, EventLineCut, EventUnlogged, EventStdinClosed, EventRefused,
-		EventNotServed, EventUndelivered, EventTaskTrouble, EventTaskFailed:
+	case events.AgentGaveUp, events.AgentLeftOver, events.AgentHeldOpen, events.AgentStalled, events.AgentLineCut, events.AgentUnlogged, events.AgentStdinClosed, events.AgentRefused,
+		events.AgentNotServed, events.AgentUndelivered, events.TaskTrouble, events.TaskFailed:
 		return true
 	}
 	return false

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/events"
 )
 
 func ptr[T any](value T) *T { return &value }
@@ -13,7 +15,7 @@ func ptr[T any](value T) *T { return &value }
 // Rows.
 func TestWorkRequestsAreRead(t *testing.T) {
 	useless := []Oddity{{
-		Kind: EventDocumentOdd, Pointer: "/payload/contractKey", Text: "a contractKey means nothing on a dependency that is no input",
+		Kind: events.DocumentOdd, Pointer: "/payload/contractKey", Text: "a contractKey means nothing on a dependency that is no input",
 	}}
 	for _, test := range []struct {
 		operation, payload string

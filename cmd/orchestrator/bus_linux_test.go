@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests of the bus as its actors see it. Some actors are agents on stdio, some use TCP with
@@ -282,7 +282,7 @@ func (b *bureau) known(id string) anActor {
 func (b *bureau) sent() (count int) {
 	b.t.Helper()
 	for _, kind := range kinds(b.story(), "") {
-		if kind == wire.EventMail {
+		if kind == events.MessageSent {
 			count++
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // asked returns the first column of all rows. It reads the record of a running orchestrator, as
@@ -117,7 +118,7 @@ func past(t *testing.T, many int) *bureau {
 	began := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	var batch []wire.Record
 	for n := range many {
-		r := wire.Record{At: began.Add(time.Duration(n) * time.Second), From: fmt.Sprintf("HO:sender-%d", n%10), To: fmt.Sprintf("HO:reader-%d", n%4), Topic: direct, Kind: wire.EventMail}
+		r := wire.Record{At: began.Add(time.Duration(n) * time.Second), From: fmt.Sprintf("HO:sender-%d", n%10), To: fmt.Sprintf("HO:reader-%d", n%4), Topic: direct, Kind: events.MessageSent}
 		r.Payload, r.Key = fmt.Appendf(nil, `{"n":%d,"filler":"some text that makes it as long as others are"}`, n), fmt.Sprint("key-", n)
 		if batch = append(batch, r); len(batch) == 1000 {
 			require.NoError(t, log.Append(t.Context(), log.Last(), batch))

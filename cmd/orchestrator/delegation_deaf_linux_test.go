@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // deafUntil returns an agent that prints NAME.says and does not read until a file named go
@@ -62,8 +62,8 @@ func TestDelegationToTheDeaf(t *testing.T) {
 	for n := range many {
 		cook.gets(fmt.Sprintf("c-%02d", n))
 	}
-	h.waitForEvents(1, wire.EventTaskReturned, "deaf")
-	h.waitForEvents(1, wire.EventStalled, "deaf")
+	h.waitForEvents(1, events.TaskReturned, "deaf")
+	h.waitForEvents(1, events.AgentStalled, "deaf")
 	boss.acts("t-00", delegation.ActUpdate, `{"input":1}`)
 	boss.acts(fmt.Sprintf("t-%02d", many-1), delegation.ActCancel, `{}`) // the agent has not got this one
 	boss.hear(1, fmt.Sprintf("t-%02d", many-1), delegation.Cancelled)
@@ -108,7 +108,7 @@ func TestDelegationByTheDeaf(t *testing.T) {
 		cook.gets(id)
 		cook.says(id, "in_progress", large)
 	}
-	h.waitForEvents(1, wire.EventTaskUnanswered, "")
+	h.waitForEvents(1, events.TaskUnanswered, "")
 	for n := range many {
 		cook.says(fmt.Sprintf("t-%02d", n), "completed", fmt.Sprintf(`"result":%d`, n))
 	}
@@ -133,7 +133,7 @@ func TestDelegationByTheDeaf(t *testing.T) {
 	}
 	waitForThat(t, "receipts", func() bool {
 		answered := make(map[string]bool)
-		for _, e := range h.events(wire.EventTaskAnswered, "") {
+		for _, e := range h.events(events.TaskAnswered, "") {
 			answered[e.Task] = true
 		}
 		return len(answered) == many+1

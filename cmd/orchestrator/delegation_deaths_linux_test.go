@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // A task with a recoverable failure is retried, up to the configured number, and each try has
@@ -132,7 +133,7 @@ func TestDelegationOrchestratorIsKilled(t *testing.T) {
 	boss.hear(1, "t-asking", delegation.InputRequired)
 	boss.quiet()
 	require.Empty(t, cook.words("t-waiting"))
-	waitForThat(t, "receipts", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 3 })
+	waitForThat(t, "receipts", func() bool { return len(h.events(events.TaskAnswered, "")) == 3 })
 
 	require.NoError(t, h.process.Process.Kill())
 	h.await()
@@ -179,7 +180,7 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	h.ask("agent", "start", "boss")
 	boss = h.enter("boss")
 	require.Equal(t, `{"id":"t-0","status":"completed","result":{"n":1.50}}`, boss.hear(1, "t-0", delegation.Completed).line)
-	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) == 1 })
+	waitForThat(t, "a receipt", func() bool { return len(h.events(events.TaskAnswered, "")) == 1 })
 
 	h.ask("agent", "stop", "boss")
 	cook.says("t-1", "in_progress", `"n":2.50`)
@@ -190,7 +191,7 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	all = h.cast("boss", "cook", "help")
 	boss, cook = all[0], all[1]
 	require.Equal(t, "3.50", string(boss.hear(1, "t-2", delegation.Completed).Result))
-	waitForThat(t, "a receipt", func() bool { return len(h.events(wire.EventTaskAnswered, "")) > 0 })
+	waitForThat(t, "a receipt", func() bool { return len(h.events(events.TaskAnswered, "")) > 0 })
 	boss.die()
 	boss = h.enter("boss")
 	require.Equal(t, "3.50", string(boss.hear(1, "t-2", delegation.Completed).Result), "its last run may not have read it")

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // requireNothingHeeded requires that all output of an agent is log lines with these prefixes,
@@ -19,7 +20,7 @@ func (s *stage) requireNothingHeeded(agent string, starts ...string) {
 	for n, start := range starts {
 		require.True(s.t, strings.HasPrefix(lines[n], start), "%s is none of %s", lines[n], start)
 	}
-	require.Empty(s.t, s.events(wire.EventRefused, agent))
+	require.Empty(s.t, s.events(events.AgentRefused, agent))
 }
 
 // An agent that echoes its input does not change its tasks, and gets no answer to an echo.

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // builtDelegator is the fixture delegator, built when first used. It is next to the links to
@@ -112,7 +113,7 @@ func (s *stage) requireEndedOnce() {
 	for line := range strings.Lines(s.ask("events", "--json", "--since", "0", "--type", "task.*")) {
 		var e wire.Event
 		require.NoError(s.t, json.Unmarshal([]byte(line), &e), line)
-		if e.Kind == wire.EventTaskDone || e.Kind == wire.EventTaskFailed || e.Kind == wire.EventTaskCancelled {
+		if e.Kind == events.TaskDone || e.Kind == events.TaskFailed || e.Kind == events.TaskCancelled {
 			ended[e.Task]++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // A refused request creates no task. The source gets the reason in a response, no other agent
@@ -164,7 +165,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	cook.says("t-1", "in_progress", `"metadata":{"agent":"chef","durationMs":7}`)
 	boss.hear(1, "t-1", delegation.InProgress)
 	var odd []string
-	for _, e := range h.waitForEvents(2, wire.EventDocumentOdd, "") {
+	for _, e := range h.waitForEvents(2, events.DocumentOdd, "") {
 		odd = append(odd, e.Text)
 	}
 	require.Contains(t, strings.Join(odd, "\n"), `chef`)
@@ -176,7 +177,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	boss.hear(1, "t-1", delegation.Failed)
 	failed := h.shownTask("t-1")
 	require.Contains(t, failed.Error, delegation.FaultInternal)
-	h.waitForEvents(3, wire.EventDocumentOdd, "")
+	h.waitForEvents(3, events.DocumentOdd, "")
 	for _, late := range []string{`"status":"completed","result":1`, `"status":"failed"`, `"status":"in_progress"`, `"status":"cancelled"`} {
 		cook.say(`{"id":"t-1",` + late + "}\n")
 	}
@@ -186,7 +187,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	require.Equal(t, failed, h.shownTask("t-1"))
 	h.stop()
 	told := int64(0)
-	for _, e := range h.events(wire.EventRefused, "cook") {
+	for _, e := range h.events(events.AgentRefused, "cook") {
 		told += e.Figures.Count
 	}
 	require.Equal(t, int64(9+4), told, "people are told of all of them")

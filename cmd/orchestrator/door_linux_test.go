@@ -17,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // knock sends a request for an operation to a URL with a credential.
@@ -149,7 +150,7 @@ cat
 func TestSocketsOfAKilledOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+"agent \"idle\" {\n  command  = [\"cat\"]\n  replicas = 20\n}\n").up("--json")
-	s.waitForEvents(20, wire.EventStarted, "")
+	s.waitForEvents(20, events.AgentStarted, "")
 	require.NoError(t, s.process.Process.Kill())
 	s.await()
 	left := func() int {

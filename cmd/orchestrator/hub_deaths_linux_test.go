@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A lot maps states to the tasks of an agent.
@@ -198,6 +198,6 @@ func TestHubSchedulerByReload(t *testing.T) {
 	rule("")
 	h.ask("agent", "restart", "late")
 	h.enters("late").assigned(fourth)
-	require.Equal(t, []string{wire.EventTaskCreated, wire.EventTaskAssigned}, kinds(h.story(), fourth))
+	require.Equal(t, []string{events.TaskCreated, events.TaskAssigned}, kinds(h.story(), fourth))
 	h.stop()
 }

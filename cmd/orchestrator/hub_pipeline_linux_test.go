@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // knowing returns a puppet that knows a language and is restarted whenever it ends.
@@ -126,16 +127,16 @@ func (a *actor) inputs(id string) map[string]json.RawMessage {
 func (h *hub) requireCascade(end, build, wait string) {
 	h.t.Helper()
 	story := h.story()
-	first := slices.IndexFunc(story, func(e wire.Event) bool { return e.Task == end && e.Kind == wire.EventTaskDone })
+	first := slices.IndexFunc(story, func(e wire.Event) bool { return e.Task == end && e.Kind == events.TaskDone })
 	require.Positive(h.t, first)
 	require.Equal(h.t, []string{
-		wire.EventTaskDone, wire.EventContractKept, wire.EventContractMissing, wire.EventDependencyDone,
-		wire.EventTaskUnblocked, wire.EventTaskUnblocked, wire.EventTaskAssigned, wire.EventTaskAnnounced,
+		events.TaskDone, events.ContractFulfilled, events.ContractMissing, events.DependencyResolved,
+		events.TaskUnblocked, events.TaskUnblocked, events.TaskAssigned, events.TaskAnnounced,
 	}, kinds(story[first:first+8], ""))
 	require.Equal(h.t, []string{build, wait, build, end}, []string{story[first+4].Task, story[first+5].Task, story[first+6].Task, story[first+7].Task})
 	require.Equal(h.t, []string{
-		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskDone,
-		wire.EventContractKept, wire.EventContractMissing, wire.EventDependencyDone, wire.EventTaskAnnounced,
+		events.TaskCreated, events.TaskAssigned, events.TaskStarted, events.TaskDone,
+		events.ContractFulfilled, events.ContractMissing, events.DependencyResolved, events.TaskAnnounced,
 	}, kinds(h.story("--task", end), ""))
 }
 
@@ -180,7 +181,7 @@ func TestHubPipelineKilled(t *testing.T) {
 	h.open("maker", "user")
 	require.Equal(t, `{"n":12345678901234567890,"html":"<&>"}`, string(ann.task(build).Result))
 	require.Equal(t, []string{
-		wire.EventTaskCreated, wire.EventTaskUnblocked, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskDone,
+		events.TaskCreated, events.TaskUnblocked, events.TaskAssigned, events.TaskStarted, events.TaskDone,
 	}, kinds(h.story(), build))
 	requireNoHoles(t, h.stage)
 	h.stop()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An errand is a request of a visitor.
@@ -91,14 +91,14 @@ func TestHubManyEndAtOnce(t *testing.T) {
 	user.quiet()
 	require.Len(t, user.notices("task-assigned"), 1)
 	story := h.story()
-	require.Equal(t, []string{wire.EventTaskCreated, wire.EventTaskUnblocked, wire.EventTaskAssigned}, kinds(story, whole))
+	require.Equal(t, []string{events.TaskCreated, events.TaskUnblocked, events.TaskAssigned}, kinds(story, whole))
 	count := make(map[string]int)
 	for _, kind := range kinds(story, "") {
 		count[kind]++
 	}
-	require.Equal(t, many, count[wire.EventTaskDone])
-	require.Equal(t, many, count[wire.EventDependencyDone])
-	require.Equal(t, many, count[wire.EventTaskAnnounced])
+	require.Equal(t, many, count[events.TaskDone])
+	require.Equal(t, many, count[events.DependencyResolved])
+	require.Equal(t, many, count[events.TaskAnnounced])
 	found := ann.task(whole)
 	require.Equal(t, "assigned", found.Status)
 	require.Len(t, found.Dependencies, many)

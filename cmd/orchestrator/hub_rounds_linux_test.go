@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // planner is the block of an agent with the role planner.
@@ -74,8 +75,8 @@ func TestHubPlanRounds(t *testing.T) {
 	coder.granted(nil, "complete-task", of+`,"result":"as planned"}`)
 	require.Equal(t, `"three steps"`, string(ann.task(task).Plan))
 	require.Equal(t, []string{
-		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskPlanned, wire.EventTaskRevise,
-		wire.EventTaskPlanned, wire.EventTaskStarted, wire.EventTaskDone,
+		events.TaskCreated, events.TaskAssigned, events.TaskPlanned, events.TaskPlanReturned,
+		events.TaskPlanned, events.TaskStarted, events.TaskDone,
 	}, kinds(h.story(), task))
 	h.stop()
 }

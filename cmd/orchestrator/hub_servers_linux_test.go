@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // registration returns the body with which a server registers.
@@ -192,7 +193,7 @@ func TestHubRegistersOnce(t *testing.T) {
 	require.Len(t, servers, 2)
 	name := fmt.Sprint("far-", in[0])
 	require.JSONEq(t, `{"shop":{"path":"/srv/shop"}}`, string(servers[name].Repos))
-	require.Equal(t, []string{wire.EventServerRegistered}, slices.DeleteFunc(kinds(h.story(), ""), func(kind string) bool { return kind != wire.EventServerRegistered }))
+	require.Equal(t, []string{events.ServerRegistered}, slices.DeleteFunc(kinds(h.story(), ""), func(kind string) bool { return kind != events.ServerRegistered }))
 
 	task := boss.create(`{"title":"x","spec":"s","requirements":{"repo":"shop"}}`)
 	_, why := boss.score(task, name)

@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -98,18 +99,18 @@ func (l *lighthouse) requireStory() {
 	t := l.t
 	t.Helper()
 	require.Zero(t, l.code, l.all)
-	require.Len(t, l.of(wire.EventTaskCreated), 6)
-	require.Len(t, l.of(wire.EventTaskDone), 6, l.all)
-	require.Empty(t, l.of(wire.EventTaskFailed))
-	require.Empty(t, l.of(wire.EventTaskCancelled))
-	require.Greater(t, len(l.of(wire.EventTaskProgress)), 10)
+	require.Len(t, l.of(events.TaskCreated), 6)
+	require.Len(t, l.of(events.TaskDone), 6, l.all)
+	require.Empty(t, l.of(events.TaskFailed))
+	require.Empty(t, l.of(events.TaskCancelled))
+	require.Greater(t, len(l.of(events.TaskProgress)), 10)
 
 	require.Equal(t, 1, strings.Count(l.said["writer"], "this crash is on purpose"), l.all)
 	require.Contains(t, l.said["writer"]+l.said["designer"], "tides.html once more")
-	require.Len(t, l.of(wire.EventTaskRequeued), 1)
-	require.Contains(t, l.texts(wire.EventTaskRequeued)[0], `"Write about the tides" is back in the queue`)
+	require.Len(t, l.of(events.TaskRequeued), 1)
+	require.Contains(t, l.texts(events.TaskRequeued)[0], `"Write about the tides" is back in the queue`)
 
-	verdicts := l.texts(wire.EventReviewDecided)
+	verdicts := l.texts(events.ReviewDecided)
 	require.Len(t, verdicts, 2)
 	require.Contains(t, verdicts[0], session.VerdictChangesRequested)
 	require.Contains(t, verdicts[1], session.VerdictApproved)
@@ -148,7 +149,7 @@ func TestLighthouse(t *testing.T) {
 	state := shortDir(t)
 	l := runLighthouse(t, state, "--var", "patience=50ms")
 	l.requireStory()
-	require.Len(t, l.of(wire.EventQuestionExpired), 1)
+	require.Len(t, l.of(events.QuestionExpired), 1)
 	require.Contains(t, l.said["designer"], "no answer: taking day")
 	l.requireSite("day")
 
@@ -156,7 +157,7 @@ func TestLighthouse(t *testing.T) {
 	require.NoError(t, os.WriteFile(answers, []byte("Which colours* => night\n"), 0o600))
 	l = runLighthouse(t, state, "--var", "patience=5m", "--answers", answers)
 	l.requireStory()
-	require.Empty(t, l.of(wire.EventQuestionExpired))
+	require.Empty(t, l.of(events.QuestionExpired))
 	require.Contains(t, l.said["designer"], "night it is")
 	l.requireSite("night")
 }
@@ -167,9 +168,9 @@ func TestLighthouseRejected(t *testing.T) {
 	t.Parallel()
 	l := runLighthouse(t, shortDir(t), "--var", "patience=50ms", "--var", "reviewer=harsh")
 	require.Equal(t, cli.ExitNo, l.code, l.all)
-	require.Len(t, l.of(wire.EventTaskDone), 5, "the parts are done")
-	require.Len(t, l.of(wire.EventTaskCancelled), 1, "what is made of them is not")
-	require.Contains(t, l.texts(wire.EventReviewDecided)[0], session.VerdictRejected)
+	require.Len(t, l.of(events.TaskDone), 5, "the parts are done")
+	require.Len(t, l.of(events.TaskCancelled), 1, "what is made of them is not")
+	require.Contains(t, l.texts(events.ReviewDecided)[0], session.VerdictRejected)
 	require.NotContains(t, l.said["architect"], "See it")
 }
 

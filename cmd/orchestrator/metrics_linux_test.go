@@ -18,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // figures are the metrics read from /metrics.
@@ -106,7 +107,7 @@ func TestMetrics(t *testing.T) {
 	require.InDelta(t, 2, f.of("orchestrator_messages_total", "kind", "other"), 0, "what somebody makes up has no figure of its own")
 	require.InDelta(t, 1, f.of("orchestrator_refused_total", "door", "stdio", "code", "not_found"), 0)
 	require.InDelta(t, 2, f.of("orchestrator_refused_total", "door", "stdio", "code", "unknown_type"), 0)
-	require.InDelta(t, 4, f.of("orchestrator_facts_total", "kind", wire.EventTaskCreated), 0)
+	require.InDelta(t, 4, f.of("orchestrator_facts_total", "kind", events.TaskCreated), 0)
 	require.InDelta(t, 0, f.of("orchestrator_agent_mailbox_messages", "agent", "worker"), 0)
 	require.InDelta(t, 0, f.of("orchestrator_agent_restarts_total", "agent", "worker"), 0)
 	require.InDelta(t, 0, f.of("orchestrator_sessions"), 0)
@@ -132,7 +133,7 @@ func TestMetrics(t *testing.T) {
 func TestMetricsAreWellNamed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--json")
-	s.waitForEvents(1, wire.EventStarted, "a")
+	s.waitForEvents(1, events.AgentStarted, "a")
 	_, text := s.fetch(s.door(), "http://orchestrator/metrics", nil)
 	problems, err := promlint.New(bytes.NewReader(text)).Lint()
 	require.NoError(t, err)
@@ -144,14 +145,14 @@ func TestMetricsAreWellNamed(t *testing.T) {
 func TestMetricsAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+"agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--json")
-	s.waitForEvents(1, wire.EventStarted, "a")
+	s.waitForEvents(1, events.AgentStarted, "a")
 	var reply wire.TaskReply
 	s.operated(&reply, "submit-task", `{"type":"t","name":"waits","requiredCapabilities":["cobol"]}`)
 	created, err := time.Parse(time.RFC3339Nano, reply.Task.CreatedAt)
 	require.NoError(t, err)
 	s.stop()
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "a")
+	s.waitForEvents(1, events.AgentStarted, "a")
 	before := time.Since(created).Seconds()
 	require.GreaterOrEqual(t, s.scrape().of("orchestrator_queue_age_seconds"), before-0.001)
 	s.operated(nil, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, reply.Task.ID))

@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An architect assigns a hundred tasks to ten developers, and each is reviewed twice. The rate
@@ -41,7 +42,7 @@ func TestSessionCrowd(t *testing.T) {
 
 	s.write("orchestrator.hcl", quick+listening(append(names, "lead", "rex", "rita")...)+sessionID)
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "lead")
+	s.waitForEvents(1, events.AgentStarted, "lead")
 	p := s.proceedings("crowd")
 	require.Len(t, p.Tasks, tasks)
 	require.Len(t, p.Reviews, 2*tasks)

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -28,7 +29,7 @@ func afterDeath(t *testing.T, code int, developer string, more ...string) (*stag
 	require.Equal(t, code, s.await())
 	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "rex")
+	s.waitForEvents(1, events.AgentStarted, "rex")
 	return s, s.proceedings("loop")
 }
 

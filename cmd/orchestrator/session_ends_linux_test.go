@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -39,7 +40,7 @@ func TestSessionAborted(t *testing.T) {
 		require.Contains(t, string(shutdown.Payload), "its session was aborted: enough")
 	}
 	for _, name := range names {
-		h.waitForEvents(1, wire.EventStopped, name)
+		h.waitForEvents(1, events.AgentStopped, name)
 	}
 	p := h.proceedings("checkout")
 	require.Equal(t, []string{wire.SessionClosed, "enough"}, []string{p.State, p.Reason})
@@ -48,7 +49,7 @@ func TestSessionAborted(t *testing.T) {
 	require.Empty(t, eve.notices("shutdown"))
 	for _, name := range names {
 		require.Equal(t, wire.StateStopped, h.agent(name).State)
-		require.Len(t, h.events(wire.EventStarted, name), 1)
+		require.Len(t, h.events(events.AgentStarted, name), 1)
 	}
 
 	h.stop()
@@ -102,7 +103,7 @@ func TestSessionReload(t *testing.T) {
 	require.Contains(t, ada.refusedFor("msg-6").message, "is closed")
 	ada.utter("msg-7", "rex", session.TypeFeedback, remark("only one is left"))
 	require.Equal(t, "msg-7", rex.nth(3, "").MessageID)
-	require.Len(t, h.events(wire.EventStarted, ""), 3, "nobody was started again for it")
+	require.Len(t, h.events(events.AgentStarted, ""), 3, "nobody was started again for it")
 
 	h.write("orchestrator.hcl", agents+pair+attic) // it is added again
 	h.ask("reload")

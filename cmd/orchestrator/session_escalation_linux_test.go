@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -41,7 +42,7 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 
 				s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 				s.up("--json")
-				s.waitForEvents(1, wire.EventStarted, "rex")
+				s.waitForEvents(1, events.AgentStarted, "rex")
 				p := s.proceedings("loop")
 				s.requireHeard(p, "lead", "ann", "rex")
 				task := p.task(t, "task-1")

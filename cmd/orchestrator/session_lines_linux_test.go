@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -128,7 +129,7 @@ func TestSessionEcho(t *testing.T) {
 	require.Equal(t, append(slices.Repeat([]string{"ada>dev feedback"}, said), "ada>dev task_assignment", "dev>ada task_completion failed"), types(p.said))
 	require.Len(t, ada.spoken(""), 1)
 	require.Len(t, h.waitForLines(said+2, "dev"), said+2)
-	require.Empty(t, h.events(wire.EventRefused, "dev"))
+	require.Empty(t, h.events(events.AgentRefused, "dev"))
 	h.stop()
 }
 

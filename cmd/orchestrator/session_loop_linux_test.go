@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -49,7 +50,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	// after a restart all of it can be read
 	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "rex")
+	s.waitForEvents(1, events.AgentStarted, "rex")
 	p := s.proceedings("loop")
 	s.requireHeard(p, "lead", "ann", "rex")
 	round := []string{

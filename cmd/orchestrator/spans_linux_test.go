@@ -19,6 +19,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -323,7 +324,7 @@ func TestSpansAreNotSentUnasked(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 	} {
 		s := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").upWith(env...)
-		s.waitForEvents(1, wire.EventStarted, "a")
+		s.waitForEvents(1, events.AgentStarted, "a")
 		s.operated(nil, "submit-task", `{"type":"t","name":"n","requiredCapabilities":["cobol"]}`)
 		require.NotContains(t, s.scrape(), "orchestrator_spans_total")
 		s.stop()

@@ -12,7 +12,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 const onlyCat = `
@@ -29,14 +29,14 @@ func TestStateDirectoryDeleted(t *testing.T) {
 		t.Run("state/"+name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, onlyCat).up("--json")
-			s.waitForEvents(1, wire.EventStarted, "only")
+			s.waitForEvents(1, events.AgentStarted, "only")
 			require.NoError(t, os.RemoveAll(filepath.Join(s.state(), name)))
 			_, stderr, code := s.call("up", "-d") // at once
 			require.Equal(t, cli.ExitConflict, code, stderr)
 			require.NotContains(t, stderr, "had left running")
 			require.Equal(t, cli.ExitNo, s.await())
 			require.Contains(t, s.said.all()+s.cried.all(), "was deleted while the orchestrator ran")
-			require.Contains(t, s.said.all(), wire.EventStopped, "its agents were stopped in order")
+			require.Contains(t, s.said.all(), events.AgentStopped, "its agents were stopped in order")
 			require.Empty(t, s.processes())
 		})
 	}
@@ -46,7 +46,7 @@ func TestStateDirectoryDeleted(t *testing.T) {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, onlyCat).up("--json")
-	s.waitForEvents(1, wire.EventStarted, "only")
+	s.waitForEvents(1, events.AgentStarted, "only")
 	s.ask("task", "add", "kept", "--assign", "only")
 	copied := s.path("copy.db")
 	require.Regexp(t, `^\d+ facts in .*copy\.db\n$`, s.ask("backup", copied))
@@ -61,7 +61,7 @@ func TestBackup(t *testing.T) {
 	}
 	require.NoError(t, os.Rename(copied, filepath.Join(s.state(), "events.db")))
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "only")
+	s.waitForEvents(1, events.AgentStarted, "only")
 	require.Contains(t, s.ask("task", "ls"), "kept")
 	s.stop()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Every spelling of -d starts one orchestrator in the background. It keeps no second copy of
@@ -101,7 +101,7 @@ agent "only" {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 
 	s.start(exec.Command("env", "NOTIFY_SOCKET="+s.path("notify"), s.program, "up", "--state-dir", s.state(), "--timeout", "3m", "--json"))
-	s.waitForEvents(1, wire.EventStarted, "only")
+	s.waitForEvents(1, events.AgentStarted, "only")
 	s.signal(syscall.SIGHUP)
 	s.stop()
 }
@@ -125,7 +125,7 @@ agent "only" {
 		return found
 	}
 	start()
-	s.waitForEvents(1, wire.EventStarted, "only")
+	s.waitForEvents(1, events.AgentStarted, "only")
 	require.Len(t, sockets(), 1)
 	s.stop()
 	require.Empty(t, sockets())

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Row 18: three mistakes are all reported with line and column, and nothing is started.
@@ -114,7 +115,7 @@ func (s *stage) pids() map[string]int {
 func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twenty(`["cat"]`)).up("--json")
-	s.waitForEvents(20, wire.EventStarted, "")
+	s.waitForEvents(20, events.AgentStarted, "")
 	before := s.pids()
 	s.write("orchestrator.hcl", twenty(`["cat", "-"]`))
 	var reply wire.ReloadReply
@@ -134,7 +135,7 @@ func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
 func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twenty(`["cat"]`)).up("--json")
-	s.waitForEvents(20, wire.EventStarted, "")
+	s.waitForEvents(20, events.AgentStarted, "")
 	before := s.pids()
 	s.write("orchestrator.hcl", twenty(`["cat", "-"]`)+"agent \"new\" {\n  command = [\"touch\", \"new-ran\"]\n  pyt     = true\n}\n")
 	_, stderr, code := s.call("reload")
@@ -160,14 +161,14 @@ agent "web" {
 }
 `
 	s := newStage(t, hcl).up("--json", "web", "--no-deps")
-	s.waitForEvents(1, wire.EventStarted, "web")
+	s.waitForEvents(1, events.AgentStarted, "web")
 	s.write("orchestrator.hcl", strings.ReplaceAll(hcl, `["cat"]`, `["cat", "-"]`)+`
 agent "more" {
   command = ["cat"]
 }
 `)
 	require.Contains(t, s.ask("reload"), "1 restarted")
-	s.waitForEvents(2, wire.EventStarted, "web")
+	s.waitForEvents(2, events.AgentStarted, "web")
 	for _, name := range []string{"db", "more"} {
 		require.Equal(t, wire.StateStopped, s.agent(name).State, name)
 	}
@@ -189,7 +190,7 @@ agent "stubborn" {
 }
 `
 	s := newStage(t, fmt.Sprintf(hcl, 1)).up("--json")
-	s.waitForEvents(1, wire.EventStarted, "stubborn")
+	s.waitForEvents(1, events.AgentStarted, "stubborn")
 	s.write("orchestrator.hcl", fmt.Sprintf(hcl, 2)+`
 agent "extra" {
   command = ["cat"]
@@ -197,11 +198,11 @@ agent "extra" {
 `)
 	_, _, code := s.call("reload", "--timeout", "1s")
 	require.Equal(t, cli.ExitTimeout, code)
-	s.waitForEvents(1, wire.EventStarted, "extra")
+	s.waitForEvents(1, events.AgentStarted, "extra")
 	require.Equal(t, "Nothing has changed.\n", s.ask("reload"))
 	s.write("go", "")
-	s.waitForEvents(2, wire.EventStarted, "stubborn")
-	require.Len(t, s.events(wire.EventStarted, "extra"), 1)
+	s.waitForEvents(2, events.AgentStarted, "stubborn")
+	require.Len(t, s.events(events.AgentStarted, "extra"), 1)
 	s.stop()
 }
 
@@ -214,7 +215,7 @@ agent "only" {
   command = ["cat"]
 }
 `).up("--json")
-	s.waitForEvents(1, wire.EventStarted, "only")
+	s.waitForEvents(1, events.AgentStarted, "only")
 	before := s.pids()
 	for _, args := range [][]string{{"up"}, {"up", "-d"}} {
 		_, stderr, code := s.call(args...)
@@ -309,7 +310,7 @@ agent "environment" {
 `, "variables", "A=b\n")
 	require.NoError(t, os.Mkdir(s.path("folder"), 0o700))
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "fine")
+	s.waitForEvents(1, events.AgentStarted, "fine")
 	require.NoError(t, os.Remove(s.path("folder")))
 	require.NoError(t, os.Remove(s.path("variables")))
 	for agent, says := range map[string]string{
@@ -322,10 +323,10 @@ agent "environment" {
 			require.Equal(t, cli.ExitNo, code)
 			require.Regexp(t, regexp.MustCompile(says), stdout)
 		}
-		gaveUp := s.waitForEvents(1, wire.EventGaveUp, agent)
+		gaveUp := s.waitForEvents(1, events.AgentGaveUp, agent)
 		require.Len(t, gaveUp, 1)
 		require.Regexp(t, regexp.MustCompile(says), gaveUp[0].Text)
-		require.Empty(t, s.events(wire.EventRestarting, agent), "it is tried again, which mends nothing")
+		require.Empty(t, s.events(events.AgentRestarting, agent), "it is tried again, which mends nothing")
 		view := s.agent(agent)
 		require.Equal(t, wire.StateFailed, view.State)
 		require.Regexp(t, regexp.MustCompile(says), view.Reason)

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Row 8, for the whole program: an agent that never reads its stdin does not delay the ordered
@@ -38,7 +39,7 @@ agent "reader" {
   command = ["sh", "-c", "echo ready; while IFS= read -r line; do echo \"heard $line\"; done; echo bye"]
 }
 `).up("--json")
-	s.waitForEvents(1, wire.EventStarted, "deaf")
+	s.waitForEvents(1, events.AgentStarted, "deaf")
 	s.waitForLines(1, "reader")
 	s.ask("down")
 	require.Equal(t, cli.ExitOK, s.await())
@@ -49,7 +50,7 @@ agent "reader" {
 	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[1], "heard ")), &notice))
 	require.Equal(t, "notify:shutdown", notice.Type)
 	require.Equal(t, "bye", lines[2])
-	deaf, reader := s.events(wire.EventStopped, "deaf")[0], s.events(wire.EventStopped, "reader")[0]
+	deaf, reader := s.events(events.AgentStopped, "deaf")[0], s.events(events.AgentStopped, "reader")[0]
 	require.Contains(t, reader.Text, "exit 0")
 	require.Contains(t, deaf.Text, "killed by SIGTERM")
 	require.Less(t, reader.Seq, deaf.Seq, "the reader waited for the deaf one")
@@ -110,14 +111,14 @@ agent "idle" {
   replicas = 1000
 }
 `).ship().up("--json")
-	s.waitForEvents(many, wire.EventStarted, "")
+	s.waitForEvents(many, events.AgentStarted, "")
 	require.Len(t, s.pids(), many)
 	require.Len(t, s.processes(), many)
 	stdout := s.ask("down")
 	require.Contains(t, stdout, "nothing left running")
 	require.Equal(t, cli.ExitOK, s.await())
 	require.Empty(t, s.processes())
-	for _, e := range s.events(wire.EventStopped, "") {
+	for _, e := range s.events(events.AgentStopped, "") {
 		require.Contains(t, e.Text, "exit 0", e.Agent)
 	}
 }

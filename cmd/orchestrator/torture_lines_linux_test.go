@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 )
 
@@ -70,8 +71,8 @@ agent %q {
 `, name, end)
 	}
 	s := newStage(t, quick+hcl).up("--json")
-	s.waitForEvents(3, wire.EventExited, "")
-	s.waitForEvents(4, wire.EventStarted, "")
+	s.waitForEvents(3, events.AgentExited, "")
+	s.waitForEvents(4, events.AgentStarted, "")
 	waitForThat(t, "word of the one that is stopped", func() bool { return s.agent("stopped").Output.Bytes == 6 })
 	s.stop()
 	for name := range ends {
@@ -104,11 +105,11 @@ agent "talker" {
   command = ["sh", "talker.sh"]
 }
 `, "talker.sh", script+"echo '"+message+"'; exec sleep 1000").ship().up("--json")
-	cut := s.waitForEvents(1, wire.EventLineCut, "talker")
+	cut := s.waitForEvents(1, events.AgentLineCut, "talker")
 	waitForThat(t, "last line", func() bool { return s.agent("talker").Output.Lines == 5 })
 	require.EqualValues(t, 1, s.agent("talker").Output.Cut)
 	s.stop()
-	require.Len(t, s.events(wire.EventLineCut, ""), 1)
+	require.Len(t, s.events(events.AgentLineCut, ""), 1)
 	require.EqualValues(t, sizes[3], cut[0].Figures.Count)
 	lines := s.logged("talker", ".out")
 	require.Equal(t, 5, len(lines), "lines in the file") // Len would print the lines
@@ -133,14 +134,14 @@ agent "flooder" {
 }
 `, "flooder.sh", fmt.Sprintf("until [ -e go ]; do sleep 0.02; done\nhead -c %d /dev/zero; echo; echo after\n", size))
 	s.ship().up("--json")
-	s.waitForEvents(1, wire.EventStarted, "flooder")
+	s.waitForEvents(1, events.AgentStarted, "flooder")
 	before := s.peak()
 	s.write("go", "")
-	exited := s.waitForEvents(1, wire.EventExited, "flooder")[0]
+	exited := s.waitForEvents(1, events.AgentExited, "flooder")[0]
 	require.Equal(t, 0, *exited.Figures.ExitCode)
 	grown := s.peak() - before
 	s.stop()
-	cut := s.events(wire.EventLineCut, "flooder")
+	cut := s.events(events.AgentLineCut, "flooder")
 	require.Len(t, cut, 1)
 	require.Equal(t, size, cut[0].Figures.Count)
 	lines := s.logged("flooder", ".out")

@@ -18,6 +18,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests of output that is not read or cannot be written.
@@ -274,7 +275,7 @@ agent "writer" {
 		s.write("state/logs/writer/"+name, strings.Repeat(line, 64<<10))
 	}
 	s.up("--json")
-	s.waitForEvents(1, wire.EventStarted, "writer")
+	s.waitForEvents(1, events.AgentStarted, "writer")
 	text, err := exec.Command("sh", "-c", `"$0" logs -n all --json --host "$1" | wc -l`, s.program, s.path("state/api.sock")).Output()
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, numbers(t, strings.Fields(string(text)))[0], 3*64<<10)

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // delays returns the planned delays before restarts, not the measured ones: the machine may be
 // busy, but the plan is exact.
 func (s *stage) delays(agent string) []int64 {
 	var delays []int64
-	for _, e := range s.events(wire.EventRestarting, agent) {
+	for _, e := range s.events(events.AgentRestarting, agent) {
 		delays = append(delays, e.Figures.DelayMS)
 	}
 	return delays
@@ -35,7 +36,7 @@ agent "crasher" {
   }
 }
 `).up("--json")
-	s.waitForEvents(1, wire.EventGaveUp, "crasher")
+	s.waitForEvents(1, events.AgentGaveUp, "crasher")
 	require.Equal(t, []int64{20, 40, 80, 160, 320}, s.delays("crasher"))
 	view := s.agent("crasher")
 	require.Equal(t, wire.StateFailed, view.State)
@@ -58,9 +59,9 @@ agent "crasher" {
   }
 }
 `).up("--json")
-	s.waitForEvents(1, wire.EventGaveUp, "crasher")
+	s.waitForEvents(1, events.AgentGaveUp, "crasher")
 	require.Equal(t, []int64{20, 40}, s.delays("crasher"))
-	for _, e := range s.events(wire.EventExited, "crasher") {
+	for _, e := range s.events(events.AgentExited, "crasher") {
 		require.GreaterOrEqual(t, e.Figures.UpMS, int64(1200), "uptime is that of the process")
 	}
 	s.stop()
@@ -84,7 +85,7 @@ agent "crasher" {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fmt.Sprintf(growing, script)).up("--json")
-			s.waitForEvents(1, wire.EventGaveUp, "crasher")
+			s.waitForEvents(1, events.AgentGaveUp, "crasher")
 			require.Equal(t, []int64{20, 40, 80, 160, 320}, s.delays("crasher"))
 			s.stop()
 		})
@@ -102,9 +103,9 @@ agent "crasher" {
   }
 }
 `).up("--json")
-		s.waitForEvents(8, wire.EventRestarting, "crasher")
+		s.waitForEvents(8, events.AgentRestarting, "crasher")
 		require.Equal(t, slices.Repeat([]int64{20}, 8), s.delays("crasher")[:8])
-		require.Empty(t, s.events(wire.EventGaveUp, "crasher"))
+		require.Empty(t, s.events(events.AgentGaveUp, "crasher"))
 		s.stop()
 	})
 }
@@ -124,11 +125,11 @@ agent "victim" {
   }
 }
 `).up("--json")
-	for _, e := range s.waitForEvents(many, wire.EventStarted, "") {
+	for _, e := range s.waitForEvents(many, events.AgentStarted, "") {
 		require.NoError(t, syscall.Kill(e.Figures.PID, syscall.SIGKILL))
 	}
-	s.waitForEvents(2*many, wire.EventStarted, "")
-	require.Len(t, s.events(wire.EventStorm, ""), 1)
+	s.waitForEvents(2*many, events.AgentStarted, "")
+	require.Len(t, s.events(events.OrchestratorStorm, ""), 1)
 	delays := s.delays("")
 	require.Len(t, delays, many)
 	require.Greater(t, slices.Max(delays)-slices.Min(delays), int64(500), "the restarts are not spread")
@@ -155,8 +156,8 @@ agent "crasher" {
   }
 }
 `).up("--json")
-	s.waitForEvents(40, wire.EventRestarting, "crasher")
-	require.Empty(t, s.events(wire.EventStorm, ""))
+	s.waitForEvents(40, events.AgentRestarting, "crasher")
+	require.Empty(t, s.events(events.OrchestratorStorm, ""))
 	require.Equal(t, slices.Repeat([]int64{5}, 40), s.delays("crasher")[:40])
 	s.stop()
 }

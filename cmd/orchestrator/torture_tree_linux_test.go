@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Torture 0, row 4: the leader crashes while a grandchild holds stdout open. Each crash is
@@ -30,7 +31,7 @@ agent "leaver" {
   }
 }
 `).up("--json")
-	s.waitForEvents(4, wire.EventStarted, "leaver")
+	s.waitForEvents(4, events.AgentStarted, "leaver")
 	pids := numbers(t, s.waitForLines(4, "leaver"))
 	requireGone(t, pids[:3]...)
 	s.stop()
@@ -48,8 +49,8 @@ agent "deaf" {
 	pid := numbers(t, s.waitForLines(1, "deaf"))[0]
 	s.stop()
 	requireGone(t, pid)
-	require.Contains(t, s.events(wire.EventStopped, "deaf")[0].Text, "had to be killed")
-	require.Contains(t, s.events(wire.EventDown, "")[0].Text, "1 had to be killed, nothing left running")
+	require.Contains(t, s.events(events.AgentStopped, "deaf")[0].Text, "had to be killed")
+	require.Contains(t, s.events(events.OrchestratorStopped, "")[0].Text, "1 had to be killed, nothing left running")
 }
 
 // memberIgnoresTERM is a leader that exits on TERM and a process in its group that does not.
@@ -95,7 +96,7 @@ agent "sleeper" {
   replicas = 5
 }
 `).up("--json")
-	s.waitForEvents(5, wire.EventStarted, "")
+	s.waitForEvents(5, events.AgentStarted, "")
 	require.Len(t, s.processes(), 5)
 	s.signal(syscall.SIGKILL)
 	s.await()
@@ -114,13 +115,13 @@ agent "leaver" {
   }
 }
 `).up("--json")
-	started := s.waitForEvents(2, wire.EventStarted, "leaver")
+	started := s.waitForEvents(2, events.AgentStarted, "leaver")
 	pid := numbers(t, s.waitForLines(1, "leaver"))[0]
-	exited := s.events(wire.EventExited, "leaver")[0]
-	left := s.events(wire.EventLeftOver, "leaver")[0]
+	exited := s.events(events.AgentExited, "leaver")[0]
+	left := s.events(events.AgentLeftOver, "leaver")[0]
 	require.Equal(t, 1, *exited.Figures.ExitCode)
 	require.Equal(t, []wire.LeftOver{{PID: pid, Program: "sleep", HeldOpen: true}}, left.Figures.LeftOver)
-	restarting := s.events(wire.EventRestarting, "leaver")[0]
+	restarting := s.events(events.AgentRestarting, "leaver")[0]
 	require.IsIncreasing(t, []int64{started[0].Seq, exited.Seq, left.Seq, restarting.Seq, started[1].Seq})
 	requireGone(t, pid)
 	s.stop()
@@ -140,10 +141,10 @@ agent "other" {
 }
 `, "leader.sh", memberIgnoresTERM).up("--json")
 	pid := numbers(t, s.waitForLines(1, "leader"))[0]
-	s.waitForEvents(1, wire.EventStarted, "other")
+	s.waitForEvents(1, events.AgentStarted, "other")
 	s.ask("agent", "stop", "leader")
 	requireGone(t, pid)
-	require.Contains(t, s.waitForEvents(1, wire.EventStopped, "leader")[0].Figures.LeftOver, wire.LeftOver{PID: pid, Program: "sleep", HeldOpen: true})
+	require.Contains(t, s.waitForEvents(1, events.AgentStopped, "leader")[0].Figures.LeftOver, wire.LeftOver{PID: pid, Program: "sleep", HeldOpen: true})
 	require.Len(t, s.processes(), 1, "the other agent is not touched")
 	s.stop()
 }
@@ -195,7 +196,7 @@ agent "reader" {
 `, "leader.sh", `setsid sh -c 'trap "" TERM INT HUP; echo $$ >>pids; exec sleep 1000' &
 exec sleep 1000
 `).up("--json")
-	s.waitForEvents(1, wire.EventStarted, "reader")
+	s.waitForEvents(1, events.AgentStarted, "reader")
 	first := s.waitForPIDs(1, "pids")[0]
 	s.signal(syscall.SIGKILL)
 	s.await()
@@ -227,10 +228,10 @@ agent "short" {
   }
 }
 `, many)).ship().up("--json")
-	s.waitForEvents(1, wire.EventUp, "")
+	s.waitForEvents(1, events.OrchestratorStarted, "")
 	before := s.descriptors()
 	_, stderr, code := s.call("agent", "start", "--all", "--timeout", "4m")
-	require.Zero(t, len(s.events(wire.EventRestarting, "")), "starts that failed, such as that of %v", s.first(wire.EventRestarting))
+	require.Zero(t, len(s.events(events.AgentRestarting, "")), "starts that failed, such as that of %v", s.first(events.AgentRestarting))
 	require.Equal(t, cli.ExitNo, code, "most of them fail: %s", stderr)
 	for i, view := range s.status().Agents {
 		require.Equal(t, fmt.Sprintf("exit %d", i%256), view.LastExit, view.Name)

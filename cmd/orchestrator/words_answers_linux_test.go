@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests of answers: each request has exactly one, and its form never varies.
@@ -160,7 +160,7 @@ func TestWordsRepeat(t *testing.T) {
 	var list struct{ Tasks []aTask }
 	a.granted(&list, "query-tasks", `{}`)
 	require.Len(t, list.Tasks, 1)
-	require.Len(t, h.events(wire.EventTaskCreated, ""), 1)
+	require.Len(t, h.events(events.TaskCreated, ""), 1)
 	h.stop()
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // roomFor limits the size of the files of the orchestrator, in bytes.
@@ -76,7 +77,7 @@ agent "listener" {
 	granted, refused := told(t, all[:2])
 	maps.Copy(granted, early)
 	require.NotEmpty(t, refused)
-	for _, e := range h.events(wire.EventTaskCreated, "") {
+	for _, e := range h.events(events.TaskCreated, "") {
 		if e.Seq > 0 {
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // holder returns a puppet that gets tasks, with the value of on_exit for them.
@@ -99,7 +99,7 @@ func TestWordsRequeueAndPoison(t *testing.T) {
 	again := boss.await(task.ID, "running")
 	require.Equal(t, 2, again.Attempts)
 	require.Zero(t, again.Progress)
-	require.Len(t, h.waitForEvents(1, wire.EventTaskRequeued, ""), 1)
+	require.Len(t, h.waitForEvents(1, events.TaskRequeued, ""), 1)
 	held.exit(9)
 	failed := boss.await(task.ID, "failed")
 	require.Contains(t, failed.Error, "poison")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An event is recorded with the id of the agent whose pipe it came on. It is never answered,
@@ -38,14 +39,14 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 	require.Equal(t, "Compiles, now the manual", boss.task(task.ID).Message)
 	require.Equal(t, "running", boss.task(task.ID).Status)
 	for kind, says := range map[string]string{
-		wire.EventTaskProgress: "75%  Compiles", wire.EventTaskTrouble: "it can live with that", wire.EventQuestionAsked: "fine?",
+		events.TaskProgress: "75%  Compiles", events.TaskTrouble: "it can live with that", events.QuestionAsked: "fine?",
 	} {
 		found := h.waitForEvents(1, kind, "holder")[0]
 		require.Contains(t, found.Text, says)
 		require.Equal(t, "holder", found.Agent)
 	}
-	require.Len(t, h.waitForEvents(2, wire.EventTaskTrouble, "holder"), 2)
-	require.Contains(t, string(h.events(wire.EventTaskTrouble, "holder")[1].Payload), `here\nthere`)
+	require.Len(t, h.waitForEvents(2, events.TaskTrouble, "holder"), 2)
+	require.Contains(t, string(h.events(events.TaskTrouble, "holder")[1].Payload), `here\nthere`)
 	held.say(telling("5", "progress", fmt.Sprintf(`{"taskId":%q,"progress":1}`, task.ID)) + "\n")
 	held.quiet()
 	require.Equal(t, "running", boss.task(task.ID).Status, "all of it is not the end of it")
@@ -104,9 +105,9 @@ func TestWordsEventsThatAreIgnored(t *testing.T) {
 	require.Equal(t, "running", boss.task(task.ID).Status, "only its agent may tell of it")
 	require.Zero(t, boss.task(task.ID).Progress)
 	require.Empty(t, h.questions())
-	require.Contains(t, h.waitForEvents(1, wire.EventRefused, "other")[0].Text, "event:progress")
+	require.Contains(t, h.waitForEvents(1, events.AgentRefused, "other")[0].Text, "event:progress")
 	h.stop()
-	require.Empty(t, h.events(wire.EventTaskProgress, ""))
+	require.Empty(t, h.events(events.TaskProgress, ""))
 }
 
 // audited returns the lines of the audit of requests.
@@ -182,12 +183,12 @@ func TestWordsIgnoredAndRefused(t *testing.T) {
 	h := troupe(t, puppets("a", "b", "c"), "a", "b", "c")
 	actors := h.cast("a", "b", "c")
 	actors[0].say(telling("e", "error", `{"taskId":"none","error":"the tap is broken","recoverable":false}`) + "\n")
-	refused := h.waitForEvents(1, wire.EventRefused, "a")[0].Text
+	refused := h.waitForEvents(1, events.AgentRefused, "a")[0].Text
 	require.Contains(t, refused, "event:error")
 	require.Contains(t, refused, "it says: the tap is broken")
 
 	actors[1].say(`{"from_actor":"HO:x","to_actor":"GO","topic":"message.direct","payload":7,"idempotency_key":"key-7"}` + "\n")
-	require.Contains(t, h.waitForEvents(1, wire.EventRefused, "b")[0].Text, `with the idempotency_key "key-7"`)
+	require.Contains(t, h.waitForEvents(1, events.AgentRefused, "b")[0].Text, `with the idempotency_key "key-7"`)
 
 	for n, o := range wire.ControlOperations {
 		id := fmt.Sprint("op", n)

@@ -19,6 +19,7 @@ import (
 
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests that kill the orchestrator repeatedly while agents submit, complete and ask. Everything
@@ -120,7 +121,7 @@ func (k *siege) begin() {
 	for _, name := range cast {
 		k.actors[name] = k.enter(name)
 	}
-	k.waitForEvents(1, wire.EventStarted, "stubborn")
+	k.waitForEvents(1, events.AgentStarted, "stubborn")
 }
 
 // check compares the state with all confirmations.

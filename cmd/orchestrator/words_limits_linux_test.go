@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Of three hundred requests in one write, about a hundred are served and the others refused.
@@ -49,7 +49,7 @@ func TestWordsFlood(t *testing.T) {
 	for _, m := range b.all() {
 		require.Nil(t, m.Error)
 	}
-	require.NotEmpty(t, h.waitForEvents(1, wire.EventRefused, "a"), "people hear of it")
+	require.NotEmpty(t, h.waitForEvents(1, events.AgentRefused, "a"), "people hear of it")
 	waitForThat(t, "end of the limit", func() bool {
 		return a.answer(a.request("query-agents", `{}`)).Error == nil
 	})
@@ -92,7 +92,7 @@ func TestWordsFloodOfEvents(t *testing.T) {
 	require.Less(t, asked, many)
 	h.stop()
 	var dropped int64
-	for _, e := range h.events(wire.EventRefused, "a") {
+	for _, e := range h.events(events.AgentRefused, "a") {
 		dropped += e.Figures.Count
 	}
 	audited := 0

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A request on stdout is answered on stdin. Two requests in one write are two, and one in three
@@ -54,8 +55,8 @@ func TestWordsLongAndLast(t *testing.T) {
 	require.True(t, reply.Task.Description == long, "%d bytes came back", len(reply.Task.Description))
 	a.say(telling("e", "question", `{"question":"my last words?"}`))
 	a.exit(0)
-	h.waitForEvents(1, wire.EventExited, "a")
-	require.Len(t, h.waitForEvents(1, wire.EventQuestionAsked, "a"), 1)
+	h.waitForEvents(1, events.AgentExited, "a")
+	require.Len(t, h.waitForEvents(1, events.QuestionAsked, "a"), 1)
 	h.stop()
 }
 
@@ -136,7 +137,7 @@ agent "a" {
 `).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
 	require.Equal(t, []string{"a", "b"}, s.lines("a", wire.StreamOut))
-	require.Contains(t, s.events(wire.EventExited, "a")[0].Text, "exit 0")
+	require.Contains(t, s.events(events.AgentExited, "a")[0].Text, "exit 0")
 }
 
 // Tasks are announced to every agent, even one that only copies its stdin to a file.

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // crowded removes the rate limit of puppets.
@@ -121,7 +122,7 @@ agent "deaf" {
 		boss.say(lines.String())
 		fine.quiet()
 	}
-	h.waitForEvents(1, wire.EventStalled, "deaf")
+	h.waitForEvents(1, events.AgentStalled, "deaf")
 	fine.quiet()
 	boss.quiet()
 	_, some := fine.agents(`{"status":"stale"}`)
@@ -156,7 +157,7 @@ agent "leaves" {
 }
 `)
 	h.up("--json")
-	h.waitForEvents(3, wire.EventStarted, "")
+	h.waitForEvents(3, events.AgentStarted, "")
 	left := h.waitForPIDs(1, "left")
 	h.signal(syscall.SIGTERM)
 	for _, name := range []string{"goes", "stays", "leaves"} {
@@ -169,8 +170,8 @@ agent "leaves" {
 		_, err := time.Parse(time.RFC3339, m.Timestamp)
 		require.NoError(t, err)
 	}
-	h.waitForEvents(1, wire.EventStopped, "goes")
-	h.waitForEvents(1, wire.EventStopped, "leaves")
+	h.waitForEvents(1, events.AgentStopped, "goes")
+	h.waitForEvents(1, events.AgentStopped, "leaves")
 	began := time.Now() // the signal was received before this
 	requireGone(t, left...)
 	require.Equal(t, []string{"stays"}, names(h.status()))
@@ -178,7 +179,7 @@ agent "leaves" {
 	h.signal(syscall.SIGTERM) // ends the wait for the grace of 30 s
 	require.Equal(t, cli.ExitTerminated, h.await())
 	require.Empty(t, h.processes())
-	require.Contains(t, h.events(wire.EventStopped, "stays")[0].Text, "had to be killed")
+	require.Contains(t, h.events(events.AgentStopped, "stays")[0].Text, "had to be killed")
 }
 
 // names returns the names of the running agents.
@@ -206,9 +207,9 @@ func TestWordsSharedGrace(t *testing.T) {
 	}
 	h := troupe(t, hcl)
 	h.up("--json")
-	h.waitForEvents(40, wire.EventStarted, "")
+	h.waitForEvents(40, events.AgentStarted, "")
 	h.stop()
-	require.Contains(t, h.events(wire.EventDown, "")[0].Text, "40 had to be killed")
+	require.Contains(t, h.events(events.OrchestratorStopped, "")[0].Text, "40 had to be killed")
 }
 
 // Messages during the grace period are processed, and completions in it count.
@@ -237,8 +238,8 @@ agent "holder" {
 	held.say(asking("last", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"in time"}`, task.ID)) + "\n")
 	held.exit(0)
 	require.Equal(t, cli.ExitOK, h.await())
-	require.Len(t, h.events(wire.EventTaskDone, ""), 1)
-	require.Contains(t, string(h.events(wire.EventTaskDone, "")[0].Payload), "in time")
+	require.Len(t, h.events(events.TaskDone, ""), 1)
+	require.Contains(t, string(h.events(events.TaskDone, "")[0].Payload), "in time")
 }
 
 // An agent made with the SDK works with the real program.
@@ -261,7 +262,7 @@ agent "labourer" {
 		require.Equal(t, payload, string(boss.await(task.ID, "completed").Result))
 	}
 	h.stop()
-	require.Contains(t, h.events(wire.EventStopped, "labourer")[0].Text, "exit 0")
+	require.Contains(t, h.events(events.AgentStopped, "labourer")[0].Text, "exit 0")
 }
 
 // The record is a table that other programs can read. Its events are plain text, in the order in

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests of agents that exit early, do not read, or do not use the protocol.
@@ -30,7 +31,7 @@ for i in 1 2 3 4 5; do
 done
 `, times, noon))
 	fine := h.cast("fine")[0]
-	waitForThat(t, "tasks of all runs", func() bool { return len(h.events(wire.EventTaskCreated, "phoenix")) == 5*times })
+	waitForThat(t, "tasks of all runs", func() bool { return len(h.events(events.TaskCreated, "phoenix")) == 5*times })
 	fine.quiet()
 	var list struct{ Tasks []aTask }
 	h.operated(&list, "query-tasks", `{"limit":1000}`)
@@ -64,7 +65,7 @@ agent "closed" {
 		held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
 		require.Equal(t, "completed", boss.task(task.ID).Status)
 	}
-	h.waitForEvents(1, wire.EventStdinClosed, "closed")
+	h.waitForEvents(1, events.AgentStdinClosed, "closed")
 	h.stop()
 }
 
@@ -88,14 +89,14 @@ agent "raw" {
 	h.write("null", asking("1", "submit-task", `{"type":"t","name":"of null"}`)+"\n")
 	h.write("raw", asking("1", "submit-task", `{"type":"t","name":"of raw"}`)+"\n")
 	boss := h.cast("boss")[0]
-	h.waitForEvents(1, wire.EventTaskCreated, "null")
+	h.waitForEvents(1, events.TaskCreated, "null")
 	require.Equal(t, []string{asking("1", "submit-task", `{"type":"t","name":"of raw"}`)}, h.waitForLines(1, "raw"))
 	task := boss.submit(`{"type":"t","name":"for anybody","requiredRole":"worker"}`)
 	boss.quiet()
 	require.Nil(t, boss.task(task.ID).AssignedTo, "nobody could be told of it")
 	require.Empty(t, h.lines("null", wire.StreamOut))
 	h.stop()
-	require.Len(t, h.events(wire.EventTaskCreated, ""), 2)
+	require.Len(t, h.events(events.TaskCreated, ""), 2)
 	heard, err := os.ReadFile(h.path("raw-heard"))
 	require.NoError(t, err)
 	require.Empty(t, heard)
@@ -129,10 +130,10 @@ func TestWordsFrozen(t *testing.T) {
 	held.assigned(task.ID)
 	boss.await(task.ID, "running")
 	require.NoError(t, syscall.Kill(held.pid, syscall.SIGSTOP))
-	h.waitForEvents(1, wire.EventStalled, "holder")
+	h.waitForEvents(1, events.AgentStalled, "holder")
 	require.Contains(t, h.ask("why", "holder"), "stopped by a signal")
 	require.NoError(t, syscall.Kill(held.pid, syscall.SIGCONT))
-	h.waitForEvents(1, wire.EventRecovered, "holder")
+	h.waitForEvents(1, events.AgentRecovered, "holder")
 	held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
 	h.stop()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Tests that state is restored after an ordered stop, a kill, and a kill while the record is
@@ -35,7 +36,7 @@ agent "other" {
   replicas = 3
 }
 `).up("--json")
-	s.waitForEvents(4, wire.EventStarted, "")
+	s.waitForEvents(4, events.AgentStarted, "")
 	const many = 50
 	names := make(map[string]bool)
 	for n := range many {
@@ -55,7 +56,7 @@ agent "other" {
 		<-s.ended
 	}
 	s.up("--json")
-	s.waitForEvents(4, wire.EventStarted, "")
+	s.waitForEvents(4, events.AgentStarted, "")
 	waitForThat(t, "end of what was left over", func() bool {
 		return len(s.processes()) == 4+3 // three run sleep
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // able returns a puppet with a role and one capability.
@@ -153,7 +153,7 @@ func TestWordsSubmitAndGet(t *testing.T) {
 	a.granted(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, before.ID))
 	require.Equal(t, result, string(reply.Task["result"]))
 	// The event has the same JSON except for white space.
-	created := string(h.waitForEvents(2, wire.EventTaskCreated, "a")[1].Payload)
+	created := string(h.waitForEvents(2, events.TaskCreated, "a")[1].Payload)
 	require.Contains(t, created, `"payload":`+strings.NewReplacer(": ", ":", ", ", ",", "[ ]", "[]").Replace(opaque))
 	h.stop()
 }

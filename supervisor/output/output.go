@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 )
 
@@ -175,7 +176,7 @@ func (s *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	}
 	t.cutTold = now
 	s.Tell(wire.Event{
-		Kind:    wire.EventLineCut,
+		Kind:    events.AgentLineCut,
 		Run:     s.run,
 		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", Size(line.Size), t.name, len(line.Text)),
 		Figures: wire.Figures{Count: line.Size},
@@ -211,13 +212,13 @@ func (s *Run) log(p *Page, t *speechStream, now time.Time) {
 	switch {
 	case err != nil:
 		s.Tell(wire.Event{
-			Kind: wire.EventUnlogged,
+			Kind: events.AgentUnlogged,
 			Run:  s.run,
 			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
 		})
 	case lost > 0 && t.file.Lost == 0:
 		s.Tell(wire.Event{
-			Kind:    wire.EventUnlogged,
+			Kind:    events.AgentUnlogged,
 			Run:     s.run,
 			Text:    fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
 			Figures: wire.Figures{Count: lost},

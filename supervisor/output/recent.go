@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 const (
@@ -113,7 +114,7 @@ type EventQuery struct {
 
 // Wants reports whether the query chooses an event.
 func (q *EventQuery) Wants(e *wire.Event) bool {
-	if e.Kind == wire.EventGap {
+	if e.Kind == events.OrchestratorGap {
 		return true
 	}
 	if q.Kind != "" {

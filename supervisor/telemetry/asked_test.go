@@ -14,6 +14,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // TestRequests checks that the span of a request ends with its reply, or with the run that
@@ -22,8 +23,8 @@ func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
 		w.Begin(0)
-		w.happen(wire.EventTaskCreated, `{"task":"k"}`)
-		w.happen(wire.EventTaskAssigned, `{"task":"k","agent":"a","run":"r","attempt":1}`)
+		w.happen(events.TaskCreated, `{"task":"k"}`)
+		w.happen(events.TaskAssigned, `{"task":"k","agent":"a","run":"r","attempt":1}`)
 		synctest.Wait()
 		ask := func(operation, run, id string) {
 			w.Asked(Asked{At: time.Now(), Operation: operation, From: "agent:a", Agent: "a", Run: run, ID: id})
@@ -32,14 +33,14 @@ func TestRequests(t *testing.T) {
 		ask("two", "r", "2")
 		ask("thrice", "r", "3")
 		ask("thrice", "r", "3")
-		w.happen(wire.EventTaskCreated, `{"task":"l"}`)
-		w.happen(wire.EventTaskAssigned, `{"task":"l","agent":"a","run":"r","attempt":1}`)
+		w.happen(events.TaskCreated, `{"task":"l"}`)
+		w.happen(events.TaskAssigned, `{"task":"l","agent":"a","run":"r","attempt":1}`)
 		ask("unclear", "r", "4") // it holds two tasks
 		ask("elsewhere", "s", "1")
 		w.Answered(Answered{At: time.Now(), Run: "r", ID: "1"})
 		w.Answered(Answered{At: time.Now(), Run: "r", ID: "4", Code: wire.CodeDenied})
 		w.Answered(Answered{At: time.Now(), Run: "r", ID: "unknown"})
-		w.happen(wire.EventEnded, `{"agent":"a","run":"r"}`)
+		w.happen(events.AgentEnded, `{"agent":"a","run":"r"}`)
 		synctest.Wait()
 		require.Len(t, w.work.asks, 1, "that of another run")
 		w.Close()

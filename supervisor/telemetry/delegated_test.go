@@ -11,6 +11,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // handedOn returns the fact of a delegated task, as recorded. It includes baggage, which is for
@@ -42,13 +43,13 @@ func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
 		w := newWorld(t, collecting)
 		w.Begin(0)
 		own := wire.TraceIDOf([]byte("alone"))
-		w.happen(wire.EventTaskCreated, handedOn("first", "", trace1, span1))
-		w.happen(wire.EventTaskCreated, handedOn("second", "first", trace1, "")) // its agent delegates it
-		w.happen(wire.EventTaskCreated, handedOn("third", "second", trace1, "b7ad6b7169203331"))
-		w.happen(wire.EventTaskCreated, handedOn("alone", "", own, ""))
-		w.happen(wire.EventTaskCreated, handedOn("below", "alone", own, ""))
+		w.happen(events.TaskCreated, handedOn("first", "", trace1, span1))
+		w.happen(events.TaskCreated, handedOn("second", "first", trace1, "")) // its agent delegates it
+		w.happen(events.TaskCreated, handedOn("third", "second", trace1, "b7ad6b7169203331"))
+		w.happen(events.TaskCreated, handedOn("alone", "", own, ""))
+		w.happen(events.TaskCreated, handedOn("below", "alone", own, ""))
 		for _, id := range []string{"third", "second", "first", "below", "alone"} {
-			w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q,"name":"parse","agent":"w","result":null}`, id))
+			w.happen(events.TaskDone, fmt.Sprintf(`{"task":%q,"name":"parse","agent":"w","result":null}`, id))
 		}
 		w.Close()
 		for id, want := range map[string][2]string{
@@ -77,20 +78,20 @@ func TestWorkThatIsTriedAgain(t *testing.T) {
 					w.Begin(0)
 					happen = w.happen
 				}
-				happen(wire.EventTaskCreated, handedOn("a", "", trace1, ""))
-				happen(wire.EventTaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"","attempt":1,"way":"handed"}`)
+				happen(events.TaskCreated, handedOn("a", "", trace1, ""))
+				happen(events.TaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"","attempt":1,"way":"handed"}`)
 				<-time.After(time.Second) // the bubble's
 				brought := time.Now()
-				happen(wire.EventTaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r1"}`)
+				happen(events.TaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r1"}`)
 				if !begun {
 					w.Begin(int64(len(w.facts)))
 				}
-				w.happen(wire.EventTaskRetried, `{"task":"a","name":"parse","agent":"w","error":{"code":"MCP_RATE_LIMITED","message":"too much","recoverable":true},"next":"2026-11-21T14:00:01Z"}`)
+				w.happen(events.TaskRetried, `{"task":"a","name":"parse","agent":"w","error":{"code":"MCP_RATE_LIMITED","message":"too much","recoverable":true},"next":"2026-11-21T14:00:01Z"}`)
 				require.Equal(t, "0", w.figure("queue_age_seconds"), "it waits")
-				w.happen(wire.EventTaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"r2","attempt":2,"way":"handed"}`)
-				w.happen(wire.EventTaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r2"}`)
-				w.happen(wire.EventTaskForwarded, `{"task":"nobody's","name":"parse","agent":"w","run":"r2"}`)
-				w.happen(wire.EventTaskFailed, `{"task":"a","name":"parse","agent":"w","error":"MCP_ERROR: no"}`)
+				w.happen(events.TaskAssigned, `{"task":"a","name":"parse","agent":"w","run":"r2","attempt":2,"way":"handed"}`)
+				w.happen(events.TaskForwarded, `{"task":"a","name":"parse","agent":"w","run":"r2"}`)
+				w.happen(events.TaskForwarded, `{"task":"nobody's","name":"parse","agent":"w","run":"r2"}`)
+				w.happen(events.TaskFailed, `{"task":"a","name":"parse","agent":"w","error":"MCP_ERROR: no"}`)
 				w.Close()
 				first, second := w.span("a 1"), w.span("a 2")
 				require.Equal(t, "too much", first.GetStatus().GetMessage())

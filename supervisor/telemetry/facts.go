@@ -3,16 +3,17 @@ package telemetry
 import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
 // matters reports whether facts of a kind change open work. Other facts are only counted.
 func matters(kind string) bool {
 	switch kind {
-	case wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskRequeued, wire.EventTaskBlocked, wire.EventTaskUnblocked,
-		wire.EventTaskForwarded, wire.EventTaskRetried,
-		wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled, wire.EventDependencyAdded,
-		wire.EventSessionOpened, wire.EventSessionClosed, wire.EventEnded:
+	case events.TaskCreated, events.TaskAssigned, events.TaskRequeued, events.TaskBlocked, events.TaskUnblocked,
+		events.TaskForwarded, events.TaskRetried,
+		events.TaskDone, events.TaskFailed, events.TaskCancelled, events.DependencyAdded,
+		events.SessionOpened, events.SessionClosed, events.AgentEnded:
 		return true
 	}
 	return false
@@ -60,7 +61,7 @@ func (f *failure) UnmarshalJSON(text []byte) error {
 // read decodes the payload of a fact, and reports whether that was possible.
 func read(r *wire.Record) (*fact, bool) {
 	f := new(fact)
-	if object.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != wire.EventEnded {
+	if object.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != events.AgentEnded {
 		return nil, false
 	}
 	return f, true

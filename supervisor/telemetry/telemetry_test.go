@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // world is the environment of a Telemetry: a log, and a collector without a network.
@@ -129,8 +130,8 @@ func (w *world) happen(kind, payload string) {
 
 // done records the facts of a task from its creation to its end.
 func (w *world) done(id string) {
-	w.happen(wire.EventTaskCreated, fmt.Sprintf(`{"task":%q,"name":"n","type":"t"}`, id))
-	w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q,"name":"n","result":null}`, id))
+	w.happen(events.TaskCreated, fmt.Sprintf(`{"task":%q,"name":"n","type":"t"}`, id))
+	w.happen(events.TaskDone, fmt.Sprintf(`{"task":%q,"name":"n","result":null}`, id))
 }
 
 func (w *world) span(id string) *tracepb.Span { return w.spans[spanOf(id)] }
@@ -153,7 +154,7 @@ func TestBatchesThatFindNoRoomAreReadAgain(t *testing.T) {
 		w := newWorld(t, collecting)
 		w.block = make(chan struct{})
 		w.Begin(0)
-		w.happen(wire.EventUp, `{}`)
+		w.happen(events.OrchestratorStarted, `{}`)
 		const n = 800
 		for i := range n {
 			w.done(fmt.Sprint(i))
@@ -194,15 +195,15 @@ func TestWithoutADestination(t *testing.T) {
 func TestTheFirstReadingLooksBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		w.add(wire.EventTaskCreated, `{"task":"old"}`)
+		w.add(events.TaskCreated, `{"task":"old"}`)
 		w.behind = 1
-		w.add(wire.EventTaskCreated, `{"task":"a"}`)
+		w.add(events.TaskCreated, `{"task":"a"}`)
 		<-time.After(time.Minute) // the bubble's
-		w.happen(wire.EventTaskCreated, `{"task":"b"}`)
+		w.happen(events.TaskCreated, `{"task":"b"}`)
 		require.Equal(t, "60", w.figure("queue_age_seconds"))
 		require.Equal(t, "1", w.figure("sessions"))
-		w.happen(wire.EventTaskDone, `{"task":"a"}`)
-		w.happen(wire.EventSessionClosed, `{"session_id":"kitchen"}`)
+		w.happen(events.TaskDone, `{"task":"a"}`)
+		w.happen(events.SessionClosed, `{"session_id":"kitchen"}`)
 		synctest.Wait()
 		require.Equal(t, "0", w.figure("queue_age_seconds"))
 		require.Equal(t, "0", w.figure("sessions"))
@@ -237,32 +238,32 @@ func TestWhatWaits(t *testing.T) {
 		since int      // seconds; -1: nothing waits
 	}{
 		"nothing":    {nil, -1},
-		"created":    {[]string{wire.EventTaskCreated, a}, 0},
-		"assigned":   {[]string{wire.EventTaskCreated, a, wire.EventTaskAssigned, a}, -1},
-		"requeued":   {[]string{wire.EventTaskCreated, a, wire.EventTaskAssigned, a, wire.EventTaskRequeued, a}, 2},
-		"done":       {[]string{wire.EventTaskCreated, a, wire.EventTaskDone, a}, -1},
-		"cancelled":  {[]string{wire.EventTaskCreated, a, wire.EventTaskCreated, b, wire.EventTaskCancelled, a}, 1},
-		"the oldest": {[]string{wire.EventTaskCreated, a, wire.EventTaskCreated, b}, 0},
+		"created":    {[]string{events.TaskCreated, a}, 0},
+		"assigned":   {[]string{events.TaskCreated, a, events.TaskAssigned, a}, -1},
+		"requeued":   {[]string{events.TaskCreated, a, events.TaskAssigned, a, events.TaskRequeued, a}, 2},
+		"done":       {[]string{events.TaskCreated, a, events.TaskDone, a}, -1},
+		"cancelled":  {[]string{events.TaskCreated, a, events.TaskCreated, b, events.TaskCancelled, a}, 1},
+		"the oldest": {[]string{events.TaskCreated, a, events.TaskCreated, b}, 0},
 		"blocked": {[]string{
-			wire.EventTaskCreated, b, wire.EventTaskAssigned, b,
-			wire.EventTaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"blocks"}]}`,
+			events.TaskCreated, b, events.TaskAssigned, b,
+			events.TaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"blocks"}]}`,
 		}, -1},
 		"related": {[]string{
-			wire.EventTaskCreated, b, wire.EventTaskAssigned, b,
-			wire.EventTaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"related"}]}`,
+			events.TaskCreated, b, events.TaskAssigned, b,
+			events.TaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"related"}]}`,
 		}, 2},
 		"after what is done": {[]string{
-			wire.EventTaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"gone","dependency_type":"blocks"}]}`,
+			events.TaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"gone","dependency_type":"blocks"}]}`,
 		}, 0},
-		"hopeless": {[]string{wire.EventTaskCreated, a, wire.EventTaskBlocked, a}, -1},
+		"hopeless": {[]string{events.TaskCreated, a, events.TaskBlocked, a}, -1},
 		"blocked later": {[]string{
-			wire.EventTaskCreated, b, wire.EventTaskAssigned, b, wire.EventTaskCreated, a,
-			wire.EventDependencyAdded, `{"task":"a","dependency":{"depends_on_task_id":"b","dependency_type":"blocks"}}`,
+			events.TaskCreated, b, events.TaskAssigned, b, events.TaskCreated, a,
+			events.DependencyAdded, `{"task":"a","dependency":{"depends_on_task_id":"b","dependency_type":"blocks"}}`,
 		}, -1},
 		"unblocked": {[]string{
-			wire.EventTaskCreated, b, wire.EventTaskAssigned, b,
-			wire.EventTaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"blocks"}]}`,
-			wire.EventTaskDone, b, wire.EventTaskUnblocked, a,
+			events.TaskCreated, b, events.TaskAssigned, b,
+			events.TaskCreated, `{"task":"a","dependencies":[{"depends_on_task_id":"b","dependency_type":"blocks"}]}`,
+			events.TaskDone, b, events.TaskUnblocked, a,
 		}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,14 +305,14 @@ func TestWhereASpanIs(t *testing.T) {
 			`{"task":"nonsense","trace_id":"ABC","span_id":"0000000000000000"}`,
 			`{"task":"of a stranger","parent":"stranger"}`,
 		} {
-			w.happen(wire.EventTaskCreated, payload)
+			w.happen(events.TaskCreated, payload)
 		}
 		for _, id := range []string{"root", "far"} { // before their children
-			w.happen(wire.EventTaskDone, fmt.Sprintf(`{"task":%q}`, id))
+			w.happen(events.TaskDone, fmt.Sprintf(`{"task":%q}`, id))
 		}
-		w.happen(wire.EventTaskCreated, `{"task":"late","parent":"root"}`)
+		w.happen(events.TaskCreated, `{"task":"late","parent":"root"}`)
 		for _, id := range []string{"child", "grandchild", "below far", "far child", "trace alone", "same trace", "nonsense", "of a stranger", "late"} {
-			w.happen(wire.EventTaskFailed, fmt.Sprintf(`{"task":%q,"error":"no"}`, id))
+			w.happen(events.TaskFailed, fmt.Sprintf(`{"task":%q,"error":"no"}`, id))
 		}
 		w.Close()
 		root := traceOf("root")
@@ -345,17 +346,17 @@ func TestLineageIsBounded(t *testing.T) {
 func TestALifeAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
-		w.add(wire.EventTaskCreated, `{"task":"over"}`)
-		w.add(wire.EventTaskDone, `{"task":"over"}`)
-		began := w.add(wire.EventTaskCreated, `{"task":"open"}`).At
-		w.add(wire.EventTaskAssigned, `{"task":"open","agent":"a","run":"r","attempt":1}`)
+		w.add(events.TaskCreated, `{"task":"over"}`)
+		w.add(events.TaskDone, `{"task":"over"}`)
+		began := w.add(events.TaskCreated, `{"task":"open"}`).At
+		w.add(events.TaskAssigned, `{"task":"open","agent":"a","run":"r","attempt":1}`)
 		w.Begin(4)
 		<-time.After(time.Second) // the bubble's
 		w.Recorded([]wire.Record{
-			w.add(wire.EventTaskRequeued, `{"task":"open","agent":"a","why":"it died"}`), w.add(wire.EventUp, `{}`),
-			w.add(wire.EventTaskAssigned, `{"task":"open","agent":"b","run":"s","attempt":2}`),
+			w.add(events.TaskRequeued, `{"task":"open","agent":"a","why":"it died"}`), w.add(events.OrchestratorStarted, `{}`),
+			w.add(events.TaskAssigned, `{"task":"open","agent":"b","run":"s","attempt":2}`),
 		}, time.Now(), 0)
-		w.happen(wire.EventTaskDone, `{"task":"open"}`)
+		w.happen(events.TaskDone, `{"task":"open"}`)
 		w.Close()
 		require.Nil(t, w.span("over"))
 		require.EqualValues(t, began.UnixNano(), w.span("open").GetStartTimeUnixNano())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // openWork is the open work, as read from the record. Only the goroutine that follows the
@@ -93,16 +94,16 @@ func (w *openWork) learn(r *wire.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch r.Kind {
-	case wire.EventSessionOpened:
+	case events.SessionOpened:
 		w.sessions[f.Session] = true
 		return
-	case wire.EventSessionClosed:
+	case events.SessionClosed:
 		delete(w.sessions, f.Session)
 		return
-	case wire.EventEnded:
+	case events.AgentEnded:
 		w.forsake(f.Run, r.At)
 		return
-	case wire.EventTaskCreated:
+	case events.TaskCreated:
 		w.create(f, r)
 		return
 	}
@@ -113,7 +114,7 @@ func (w *openWork) learn(r *wire.Record) {
 
 // partWith ends the requests of a run if r records the end of that run.
 func (w *openWork) partWith(r *wire.Record) {
-	if r.Kind != wire.EventEnded {
+	if r.Kind != events.AgentEnded {
 		return
 	}
 	if f, ok := read(r); ok {
@@ -145,15 +146,15 @@ func (w *openWork) holdsUp(d *wire.Dependency) bool {
 // change applies a fact to a task.
 func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 	switch r.Kind {
-	case wire.EventTaskBlocked:
+	case events.TaskBlocked:
 		k.blocked = true
-	case wire.EventDependencyAdded:
+	case events.DependencyAdded:
 		k.blocked = k.blocked || w.holdsUp(&f.Dependency)
-	case wire.EventTaskUnblocked:
+	case events.TaskUnblocked:
 		if k.blocked = false; k.hop == nil {
 			k.waits = r.At
 		}
-	case wire.EventTaskAssigned:
+	case events.TaskAssigned:
 		w.leave(k, r.At, "given to "+f.Agent)
 		k.waits = time.Time{}
 		k.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, retries: k.retries, began: r.At}
@@ -161,20 +162,20 @@ func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 		if w.live {
 			w.spans.hop(k)
 		}
-	case wire.EventTaskRequeued:
+	case events.TaskRequeued:
 		w.leave(k, r.At, orElse(f.Why, "lost"))
 		k.waits = r.At
-	case wire.EventTaskForwarded:
+	case events.TaskForwarded:
 		w.forward(k, f.Run, r.At)
-	case wire.EventTaskRetried:
+	case events.TaskRetried:
 		w.leave(k, r.At, orElse(string(f.Error), "failed"))
 		k.waits = r.At
 		k.retries++
-	case wire.EventTaskDone:
+	case events.TaskDone:
 		w.over(k, wire.TaskDone, r.At, "")
-	case wire.EventTaskFailed:
+	case events.TaskFailed:
 		w.over(k, wire.TaskFailed, r.At, orElse(string(f.Error), "failed"))
-	case wire.EventTaskCancelled:
+	case events.TaskCancelled:
 		w.over(k, wire.TaskCancelled, r.At, orElse(f.Reason, "cancelled"))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -71,7 +72,7 @@ func showEvents(a *cli.App, f eventFlags) error {
 			return err
 		}
 	}
-	show := eventPrinter{app: a, paint: a.Paint(a.Stdout), now: time.Now(), who: len("orchestrator"), kind: len(wire.EventQuestionAnswered)}
+	show := eventPrinter{app: a, paint: a.Paint(a.Stdout), now: time.Now(), who: len("orchestrator"), kind: len(events.QuestionAnswered)}
 	return a.Stream("events", query, f.follow, show.line)
 }
 

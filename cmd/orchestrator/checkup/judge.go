@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -116,19 +117,19 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 	}
 	const how = "Say request:complete-task with its payload.taskId, or request:fail-task: orchestrator help agents"
 	switch {
-	case f.Buffered(), r.ByItself() && missing == Note && t.State != wire.EventTaskDone: // another finding tells this
-	case t.ByExit && t.State == wire.EventTaskDone && terms.Demand:
+	case f.Buffered(), r.ByItself() && missing == Note && t.State != events.TaskDone: // another finding tells this
+	case t.ByExit && t.State == events.TaskDone && terms.Demand:
 		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, whatever it did about it")
-	case t.ByExit && t.State == wire.EventTaskDone:
+	case t.ByExit && t.State == events.TaskDone:
 		f.add(Note, "task", "", "its task ended with it: exit 0 counts as done")
 	case t.ByExit:
 		f.add(missing, "task", how, "its task ended with it: %s", term.OneLine(t.Text))
-	case t.State == wire.EventTaskDone:
+	case t.State == events.TaskDone:
 		f.ok("task", "does a task that it is given")
-	case t.State == wire.EventTaskFailed:
+	case t.State == events.TaskFailed:
 		_, why, _ := strings.Cut(t.Text, " failed: ")
 		f.ok("task", "answers a task that it is given: it fails it (%s)", term.OneLine(why))
-	case t.State == wire.EventTaskHelp:
+	case t.State == events.TaskHelpWanted:
 		f.ok("task", "answers a task that it is given: it wants a person")
 	case r.Working:
 		f.add(Fail, "task", how+". Or give it longer: --wait", "begins a task, and does not say within %s how it ended", term.Duration(terms.Wait))

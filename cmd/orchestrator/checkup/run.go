@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A Run records one life of a program. Its fields may be read by the function that Await
@@ -164,43 +165,43 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 		r.taskEvent(e, at)
 	}
 	switch e.Kind {
-	case wire.EventStarted:
+	case events.AgentStarted:
 		r.Starts, r.PID, r.Ended = r.Starts+1, e.Figures.PID, false
 		if r.Starts == 1 {
 			r.Started = at
 		}
-	case wire.EventExited:
+	case events.AgentExited:
 		r.exits(e, at)
-	case wire.EventEnded:
+	case events.AgentEnded:
 		if r.Ended = true; r.running() { // an ordered stop has no other exit event
 			r.exits(e, at)
 		}
-	case wire.EventGaveUp:
+	case events.AgentGaveUp:
 		if r.Starts == 0 && e.Figures.ExitCode != nil {
 			r.Refused = &Refused{Exit: *e.Figures.ExitCode, Text: e.Text}
 		}
-	case wire.EventStopped:
+	case events.AgentStopped:
 		r.Stopped = e
 		r.leave(e.Figures.LeftOver)
-	case wire.EventLeftOver:
+	case events.AgentLeftOver:
 		r.leave(e.Figures.LeftOver)
-	case wire.EventLineCut:
+	case events.AgentLineCut:
 		r.cut = append(r.cut, e.Text)
-	case wire.EventStalled:
+	case events.AgentStalled:
 		r.Deaf = e.Text
-	case wire.EventQuestionAsked:
+	case events.QuestionAsked:
 		r.Asks = append(r.Asks, clip([]byte(e.Text)))
 	}
 }
 
 func (r *Run) exits(e *wire.Event, at time.Time) {
 	for _, t := range r.Tasks { // the end of a task may precede the exit
-		ended := t.State == wire.EventTaskDone || t.State == wire.EventTaskFailed
+		ended := t.State == events.TaskDone || t.State == events.TaskFailed
 		t.ByExit = t.ByExit || ended && t.Stamp == "" && !t.At.Before(at)
 	}
 	r.Exits = append(r.Exits, Exit{
 		Text: e.Text, Code: e.Figures.ExitCode, Signal: e.Figures.Signal, At: at,
-		Up: time.Duration(e.Figures.UpMS) * time.Millisecond, unasked: e.Kind == wire.EventExited,
+		Up: time.Duration(e.Figures.UpMS) * time.Millisecond, unasked: e.Kind == events.AgentExited,
 	})
 }
 
@@ -221,21 +222,21 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 		r.Tasks[e.Task] = t
 	}
 	switch e.Kind {
-	case wire.EventTaskAssigned:
+	case events.TaskAssigned:
 		t.given = t.given || e.Agent == r.Agent
-	case wire.EventTaskStarted:
+	case events.TaskStarted:
 		t.begun = true
-	case wire.EventTaskProgress, wire.EventTaskTrouble:
+	case events.TaskProgress, events.TaskTrouble:
 		r.Working = true
 		r.Told++
-	case wire.EventTaskHelp:
+	case events.TaskHelpWanted:
 		r.Working = true
 		t.State, t.Text, t.At = e.Kind, e.Text, at
-	case wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled:
+	case events.TaskDone, events.TaskFailed, events.TaskCancelled:
 		t.State, t.Text, t.At = e.Kind, e.Text, at
 		t.Stamp = stampOf(e.Payload)
 		t.ByExit = t.Stamp == "" && !r.running()
-		r.Working = r.Working || e.Kind != wire.EventTaskCancelled && !t.ByExit
+		r.Working = r.Working || e.Kind != events.TaskCancelled && !t.ByExit
 	}
 }
 
@@ -277,7 +278,7 @@ func (r *Run) waits() bool {
 // Done reports whether the program has completed a task by a message.
 func (r *Run) Done(task string) bool {
 	t := r.Tasks[task]
-	return t != nil && t.State == wire.EventTaskDone && !t.ByExit
+	return t != nil && t.State == events.TaskDone && !t.ByExit
 }
 
 // exit returns the last exit, if there is one.

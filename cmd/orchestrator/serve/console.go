@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -163,7 +164,7 @@ func (c *console) show(l output.Line) {
 
 // calm reports whether an event is routine, and so not shown with --quiet.
 func calm(e *wire.Event) bool {
-	if e.Kind == wire.EventExited {
+	if e.Kind == events.AgentExited {
 		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
 	}
 	return ofMail(e) && !firedTo(e.Mail) || calmKind(e.Kind)
@@ -172,8 +173,8 @@ func calm(e *wire.Event) bool {
 // calmKind reports whether all events of a kind are routine, so that they need no text.
 func calmKind(kind string) bool {
 	switch kind {
-	case wire.EventUp, wire.EventStopAsked, wire.EventStopping, wire.EventDown, wire.EventIdle, wire.EventReloaded,
-		wire.EventStarting, wire.EventStarted, wire.EventEnded, wire.EventWaiting, wire.EventRecovered, wire.EventStopped:
+	case events.OrchestratorStarted, events.AgentStopping, events.OrchestratorStopping, events.OrchestratorStopped, events.OrchestratorIdle, events.OrchestratorReloaded,
+		events.AgentStarting, events.AgentStarted, events.AgentEnded, events.AgentWaiting, events.AgentRecovered, events.AgentStopped:
 		return true
 	}
 	return calmWork(kind) || calmSession(kind) || calmDelegation(kind)
@@ -216,26 +217,26 @@ func (c *console) event(l output.Line) {
 	e := l.Event
 	text := wire.Visible(e.Text)
 	switch e.Kind {
-	case wire.EventUp, wire.EventStarting, wire.EventEnded, wire.EventStopAsked:
+	case events.OrchestratorStarted, events.AgentStarting, events.AgentEnded, events.AgentStopping:
 		return // the lines around it say the same
-	case wire.EventStopping:
+	case events.OrchestratorStopping:
 		if c.tty {
 			text += ". Ctrl-C again kills"
 		}
 		c.put(l.At, "", "", c.paint.Strong("orchestrator is "+text))
-	case wire.EventDown:
+	case events.OrchestratorStopped:
 		c.put(l.At, "", "", c.paint.Strong("orchestrator "+text))
-	case wire.EventStorm, wire.EventReloaded, wire.EventIdle, wire.EventCleared:
+	case events.OrchestratorStorm, events.OrchestratorReloaded, events.OrchestratorIdle, events.OrchestratorCleared:
 		c.put(l.At, "", "", c.paint.Warn(text))
-	case wire.EventStarted:
+	case events.AgentStarted:
 		c.put(l.At, e.Agent, c.paint.Good(">"), "started, "+text)
-	case wire.EventWaiting, wire.EventRecovered:
+	case events.AgentWaiting, events.AgentRecovered:
 		c.put(l.At, e.Agent, c.paint.Dim("."), text)
-	case wire.EventStopped:
+	case events.AgentStopped:
 		c.put(l.At, e.Agent, c.paint.Dim("."), "stopped: "+text)
-	case wire.EventExited:
+	case events.AgentExited:
 		c.exited(l, text)
-	case wire.EventGaveUp:
+	case events.AgentGaveUp:
 		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Bad("gave up: ")+text)
 		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
 	default:

@@ -5,6 +5,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // delegation prints an event of a delegated task, with ">" for progress. It omits responses
@@ -13,13 +14,13 @@ import (
 func (c *console) delegation(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
-	case wire.EventTaskForwarded, wire.EventTaskActed:
+	case events.TaskForwarded, events.TaskActed:
 		c.put(l.At, e.Agent, p.Good(">"), text)
-	case wire.EventTaskResponded:
+	case events.TaskResponded:
 		if !saidElsewhere(e) {
 			c.put(l.At, e.Agent, p.Dim(">"), p.Dim(text))
 		}
-	case wire.EventTaskAnswered:
+	case events.TaskAnswered:
 	default:
 		return false
 	}
@@ -45,7 +46,7 @@ func saidElsewhere(e *wire.Event) bool {
 // calmDelegation reports whether an event of a delegated task is routine.
 func calmDelegation(kind string) bool {
 	switch kind {
-	case wire.EventTaskForwarded, wire.EventTaskResponded, wire.EventTaskAnswered, wire.EventTaskActed:
+	case events.TaskForwarded, events.TaskResponded, events.TaskAnswered, events.TaskActed:
 		return true
 	}
 	return false

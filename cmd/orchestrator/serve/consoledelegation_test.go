@@ -6,32 +6,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // responded returns the event of a response.
 func responded(status, text string) wire.Event {
 	return wire.Event{
-		Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is ` + status + text,
+		Kind: events.TaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is ` + status + text,
 		Payload: wire.Raw(`{"task":"t-1","status":"` + status + `","document":{"status":"x","a":1,"a":2}}`),
 	}
 }
 
 // errands has one event of each kind about delegated tasks.
 var errands = []wire.Event{
-	{Kind: wire.EventTaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is brought to cook`},
+	{Kind: events.TaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is brought to cook`},
 	responded("pending", ": its source is told so"),
-	{Kind: wire.EventTaskAnswered, Task: "t-1", Text: `the source of t-1 "cook" has the response`},
+	{Kind: events.TaskAnswered, Task: "t-1", Text: `the source of t-1 "cook" has the response`},
 	responded("in_progress", ", says cook\x1b[2J"),
-	{Kind: wire.EventTaskActed, Agent: "cook", Task: "t-1", Text: `cook is asked how t-1 "cook" stands`},
-	{Kind: wire.EventTaskHelp, Agent: "cook", Task: "t-1", Text: `t-1 "cook" needs a person: q1 How hot?`, Payload: wire.Raw(`{"question_id":"q1"}`)},
+	{Kind: events.TaskActed, Agent: "cook", Task: "t-1", Text: `cook is asked how t-1 "cook" stands`},
+	{Kind: events.TaskHelpWanted, Agent: "cook", Task: "t-1", Text: `t-1 "cook" needs a person: q1 How hot?`, Payload: wire.Raw(`{"question_id":"q1"}`)},
 	responded("input_required", ", says cook"),
-	{Kind: wire.EventTaskReturned, Agent: "cook", Task: "t-1", Text: `cook does not read: t-1 "cook" waits until it does`},
-	{Kind: wire.EventTaskUnanswered, Task: "t-1", Text: `the source of t-1 "cook" does not read: the response waits until it does`},
-	{Kind: wire.EventTaskRetried, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is tried again after POT_LOST: it has burnt`},
+	{Kind: events.TaskReturned, Agent: "cook", Task: "t-1", Text: `cook does not read: t-1 "cook" waits until it does`},
+	{Kind: events.TaskUnanswered, Task: "t-1", Text: `the source of t-1 "cook" does not read: the response waits until it does`},
+	{Kind: events.TaskRetried, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is tried again after POT_LOST: it has burnt`},
 	responded("completed", ", says cook"),
 	responded("failed", ", says cook"),
 	responded("cancelled", ", says cook"),
-	{Kind: wire.EventTaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is odd`},
+	{Kind: events.TaskResponded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is odd`},
 }
 
 // A delegated task is shown like other work: each step once, and only obstacles as trouble.

@@ -9,13 +9,14 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
 // mailKinds are the kinds of events on messages and actors. The console does not print them
 // all, because there are too many; see "bus tail".
 var mailKinds = []string{
-	wire.EventMail, wire.EventMailAcked, wire.EventActorSeen, wire.EventActorStale,
+	events.MessageSent, events.MessageAcked, events.ActorSeen, events.ActorStale,
 }
 
 func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
@@ -32,7 +33,7 @@ func (c *console) mail(l output.Line) bool {
 	switch {
 	case !ofMail(e):
 		return false
-	case e.Kind != wire.EventMail || e.Mail == nil || e.Mail.To != wire.ActorGlobal:
+	case e.Kind != events.MessageSent || e.Mail == nil || e.Mail.To != wire.ActorGlobal:
 	case e.Mail.Topic == wire.TopicAlertFired:
 		c.alert(l, p.Warn("!"))
 	case e.Mail.Topic == wire.TopicAlertResolved:

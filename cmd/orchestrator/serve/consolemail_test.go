@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // mailed returns the event of a message.
@@ -14,16 +15,16 @@ func mailed(from, to, topic, payload string, answers int64) wire.Event {
 	if answers != 0 {
 		m.ReplyTo = &answers
 	}
-	return wire.Event{Kind: wire.EventMail, Text: from + " -> " + to + "  " + topic, Mail: m}
+	return wire.Event{Kind: events.MessageSent, Text: from + " -> " + to + "  " + topic, Mail: m}
 }
 
 // correspondence has the events about messages.
 var correspondence = []wire.Event{
 	mailed("GO", "GO", wire.TopicAgentSpawned, `{"agent":"shop"}`, 0),
 	mailed("PO:shop", "PO:coder", wire.TopicDirect, `{"text":"hello"}`, 0),
-	{Kind: wire.EventMailAcked, Text: "PO:coder has dealt with its mail up to 42"},
-	{Kind: wire.EventActorSeen, Text: "PO:shop is there"},
-	{Kind: wire.EventActorStale, Text: "PO:shop sends no heartbeat any more"},
+	{Kind: events.MessageAcked, Text: "PO:coder has dealt with its mail up to 42"},
+	{Kind: events.ActorSeen, Text: "PO:shop is there"},
+	{Kind: events.ActorStale, Text: "PO:shop sends no heartbeat any more"},
 	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","last_seen":"2026-11-20T14:30:00.000Z"}`, 0),
 	mailed("Bus", "GO", wire.TopicAlertResolved, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","text":"its heartbeat is back"}`, 0),
 	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop","exit_code":3}`, 0),
@@ -36,8 +37,8 @@ var correspondence = []wire.Event{
 	mailed("Bus", "GO", wire.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":7}`, 7),
 	mailed("Bus", "GO", wire.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":9}`, 9),
 	mailed("PO:shop", "GO", wire.TopicUnknown, `{"topic":"other"}`, 0),
-	{Kind: wire.EventMail, Text: "cannot be read"},
-	{Kind: wire.EventActorTokenIssued, Text: "HO:attic has a new token a1b2c3d4"},
+	{Kind: events.MessageSent, Text: "cannot be read"},
+	{Kind: events.ActorTokenIssued, Text: "HO:attic has a new token a1b2c3d4"},
 }
 
 // The console shows alerts, unknown topics and each crash once, and not every message.

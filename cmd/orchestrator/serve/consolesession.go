@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"orchestrator/supervisor/output"
-	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -14,16 +14,16 @@ import (
 func (c *console) session(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
-	case wire.EventSessionSaid:
+	case events.SessionMessage:
 		if !strings.Contains(text, session.TypeTaskProgress) { // the event of the task tells the same
 			c.put(l.At, e.Agent, p.Dim("~"), p.Dim(text))
 		}
-	case wire.EventSessionOpened:
+	case events.SessionOpened:
 		c.put(l.At, e.Agent, p.Dim("."), p.Dim(text))
-	case wire.EventReviewDecided:
+	case events.ReviewDecided:
 		c.put(l.At, e.Agent, p.Good(">"), text)
-	case wire.EventSessionDelivered, wire.EventSessionAssigned, wire.EventSessionRepeated, wire.EventSessionMoved,
-		wire.EventSessionCompleted, wire.EventReviewRequested:
+	case events.SessionDelivered, events.SessionAssigned, events.SessionReassigned, events.SessionMoved,
+		events.SessionCompleted, events.ReviewRequested:
 	default:
 		return false
 	}
@@ -33,8 +33,8 @@ func (c *console) session(l output.Line, text string) bool {
 // calmSession reports whether a kind of session event is routine.
 func calmSession(kind string) bool {
 	switch kind {
-	case wire.EventSessionSaid, wire.EventSessionOpened, wire.EventReviewDecided, wire.EventSessionDelivered, wire.EventSessionAssigned,
-		wire.EventSessionRepeated, wire.EventSessionMoved, wire.EventSessionCompleted, wire.EventReviewRequested, wire.EventReviewExtended:
+	case events.SessionMessage, events.SessionOpened, events.ReviewDecided, events.SessionDelivered, events.SessionAssigned,
+		events.SessionReassigned, events.SessionMoved, events.SessionCompleted, events.ReviewRequested, events.ReviewExtended:
 		return true
 	}
 	return false

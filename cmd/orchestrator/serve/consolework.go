@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // work prints an event of a task or a question. The marks are "+" for new, ">" for
@@ -16,33 +17,33 @@ import (
 func (c *console) work(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
-	case wire.EventAgentKnown, wire.EventAgentForgotten, // known from the file
-		wire.EventTaskAnnounced, wire.EventDependencyDone: // other lines say the same
-	case wire.EventTaskCreated:
+	case events.AgentKnown, events.AgentForgotten, // known from the file
+		events.TaskAnnounced, events.DependencyResolved: // other lines say the same
+	case events.TaskCreated:
 		c.put(l.At, e.Agent, p.Good("+"), "task "+text)
-	case wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskUnblocked, wire.EventTaskRevise:
+	case events.TaskAssigned, events.TaskStarted, events.TaskUnblocked, events.TaskPlanReturned:
 		c.put(l.At, e.Agent, p.Good(">"), text)
-	case wire.EventTaskProgress:
+	case events.TaskProgress:
 		c.put(l.At, e.Agent, p.Dim(">"), p.Dim(text))
-	case wire.EventTaskDone:
+	case events.TaskDone:
 		c.put(l.At, e.Agent, p.Good("ok"), text+took(c.account.took(e.Task)))
-	case wire.EventQuestionAnswered, wire.EventContractKept:
+	case events.QuestionAnswered, events.ContractFulfilled:
 		c.put(l.At, e.Agent, p.Good("ok"), text)
-	case wire.EventTaskFailed:
+	case events.TaskFailed:
 		c.put(l.At, e.Agent, p.Bad("x"), text)
-	case wire.EventTaskCancelled:
+	case events.TaskCancelled:
 		c.put(l.At, e.Agent, p.Warn("x"), text)
-	case wire.EventQuestionAsked, wire.EventTaskHelp:
+	case events.QuestionAsked, events.TaskHelpWanted:
 		c.put(l.At, e.Agent, p.Warn("?"), p.Strong(text))
 		how := howToAnswer(e)
 		if c.tty {
 			how += "     or type it here: VALUE"
 		}
 		c.put(l.At, e.Agent, p.Warn("?"), p.Dim(how))
-	case wire.EventTaskPlanned:
+	case events.TaskPlanned:
 		c.put(l.At, e.Agent, p.Warn("?"), p.Strong(text))
 		c.put(l.At, e.Agent, p.Warn("?"), p.Dim("orchestrator task approve-plan "+term.ID(e.Task)+"     or: revise-plan "+term.ID(e.Task)+" -m TEXT"))
-	case wire.EventQuestionRejoined:
+	case events.QuestionRejoined:
 		c.put(l.At, e.Agent, p.Warn("?"), text)
 	default:
 		return c.aside(l, text)
@@ -52,9 +53,9 @@ func (c *console) work(l output.Line, text string) bool {
 
 // asides are the kinds of events that are only informative.
 var asides = []string{
-	wire.EventTaskUpdated, wire.EventTaskNoted, wire.EventDependencyAdded, wire.EventDependencyGone, wire.EventQuestionWithdrawn,
-	wire.EventAgentCapable, wire.EventServerRegistered, wire.EventServerSeen, wire.EventKeysRotated, wire.EventKeyRevoked,
-	wire.EventRegistrationIssued, wire.EventTokenRevoked, wire.EventKeyIssued, wire.EventTokenIssued, wire.EventActorTokenIssued,
+	events.TaskUpdated, events.TaskNoted, events.DependencyAdded, events.DependencyRemoved, events.QuestionWithdrawn,
+	events.AgentCapable, events.ServerRegistered, events.ServerSeen, events.KeyRotated, events.KeyRevoked,
+	events.RegistrationIssued, events.TokenRevoked, events.KeyIssued, events.TokenIssued, events.ActorTokenIssued,
 }
 
 // aside prints an informative event. It returns false for other events.
@@ -80,9 +81,9 @@ func howToAnswer(e *wire.Event) string {
 // calmWork reports whether a kind of task or question event is routine.
 func calmWork(kind string) bool {
 	switch kind {
-	case wire.EventAgentKnown, wire.EventAgentForgotten, wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted,
-		wire.EventTaskProgress, wire.EventTaskDone, wire.EventTaskAnnounced, wire.EventTaskUnblocked, wire.EventTaskRevise,
-		wire.EventDependencyDone, wire.EventContractKept, wire.EventQuestionRejoined, wire.EventQuestionAnswered:
+	case events.AgentKnown, events.AgentForgotten, events.TaskCreated, events.TaskAssigned, events.TaskStarted,
+		events.TaskProgress, events.TaskDone, events.TaskAnnounced, events.TaskUnblocked, events.TaskPlanReturned,
+		events.DependencyResolved, events.ContractFulfilled, events.QuestionRejoined, events.QuestionAnswered:
 		return true
 	}
 	return slices.Contains(asides, kind)

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // shown returns the console output for events.
@@ -25,33 +26,33 @@ func shown(p term.Paint, quiet bool, found ...wire.Event) string {
 
 // workDay has one event of each kind about work.
 var workDay = []wire.Event{
-	{Kind: wire.EventAgentKnown, Agent: "planner", Text: "is a planner"},
-	{Kind: wire.EventTaskCreated, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec"`},
-	{Kind: wire.EventTaskCreated, Agent: "planner", Task: "91c0aa42", Text: `91c0aa42 "API" after 7f3a9c1e`},
-	{Kind: wire.EventTaskAssigned, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" -> coder`},
-	{Kind: wire.EventTaskStarted, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" running`},
-	{Kind: wire.EventTaskProgress, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e \"Write the spec\" 64%  \x1b[2Jhalf"},
-	{Kind: wire.EventTaskTrouble, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e: no ink"},
-	{Kind: wire.EventTaskRequeued, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is back in the queue: exit 1`},
-	{Kind: wire.EventQuestionAsked, Agent: "coder", Text: "q1 Which login? [oauth]", Payload: wire.Raw(`{"question_id":"q1","context":{"a":1,"a":2}}`)},
-	{Kind: wire.EventQuestionAsked, Agent: "coder", Text: "Which?"},
-	{Kind: wire.EventQuestionRejoined, Agent: "coder", Text: "q1 is asked again"},
-	{Kind: wire.EventQuestionAnswered, Agent: "coder", Text: "q1 is answered: oauth"},
-	{Kind: wire.EventQuestionExpired, Agent: "coder", Text: "q2 was not answered in time"},
-	{Kind: wire.EventTaskDone, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" done`},
-	{Kind: wire.EventTaskFailed, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" failed: no`},
-	{Kind: wire.EventTaskCancelled, Task: "91c0aa42", Text: `91c0aa42 "API" cancelled: no`},
-	{Kind: wire.EventTaskBlocked, Task: "91c0aa42", Text: `91c0aa42 "API" will not run`},
-	{Kind: wire.EventRefused, Agent: "coder", Text: "line 3: payload.name is missing"},
-	{Kind: wire.EventKeyIssued, Agent: "ci", Text: "has a new key k1"},
-	{Kind: wire.EventAgentForgotten, Agent: "ci", Text: "is no longer in the configuration"},
-	{Kind: wire.EventDependencyDone, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is there for 91c0aa42`},
-	{Kind: wire.EventContractKept, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" delivers spec`},
-	{Kind: wire.EventContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
-	{Kind: wire.EventTaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" waits for nothing any more`},
-	{Kind: wire.EventTaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
-	{Kind: wire.EventTaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
-	{Kind: wire.EventTaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
+	{Kind: events.AgentKnown, Agent: "planner", Text: "is a planner"},
+	{Kind: events.TaskCreated, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec"`},
+	{Kind: events.TaskCreated, Agent: "planner", Task: "91c0aa42", Text: `91c0aa42 "API" after 7f3a9c1e`},
+	{Kind: events.TaskAssigned, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" -> coder`},
+	{Kind: events.TaskStarted, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" running`},
+	{Kind: events.TaskProgress, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e \"Write the spec\" 64%  \x1b[2Jhalf"},
+	{Kind: events.TaskTrouble, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e: no ink"},
+	{Kind: events.TaskRequeued, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is back in the queue: exit 1`},
+	{Kind: events.QuestionAsked, Agent: "coder", Text: "q1 Which login? [oauth]", Payload: wire.Raw(`{"question_id":"q1","context":{"a":1,"a":2}}`)},
+	{Kind: events.QuestionAsked, Agent: "coder", Text: "Which?"},
+	{Kind: events.QuestionRejoined, Agent: "coder", Text: "q1 is asked again"},
+	{Kind: events.QuestionAnswered, Agent: "coder", Text: "q1 is answered: oauth"},
+	{Kind: events.QuestionExpired, Agent: "coder", Text: "q2 was not answered in time"},
+	{Kind: events.TaskDone, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" done`},
+	{Kind: events.TaskFailed, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" failed: no`},
+	{Kind: events.TaskCancelled, Task: "91c0aa42", Text: `91c0aa42 "API" cancelled: no`},
+	{Kind: events.TaskBlocked, Task: "91c0aa42", Text: `91c0aa42 "API" will not run`},
+	{Kind: events.AgentRefused, Agent: "coder", Text: "line 3: payload.name is missing"},
+	{Kind: events.KeyIssued, Agent: "ci", Text: "has a new key k1"},
+	{Kind: events.AgentForgotten, Agent: "ci", Text: "is no longer in the configuration"},
+	{Kind: events.DependencyResolved, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is there for 91c0aa42`},
+	{Kind: events.ContractFulfilled, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" delivers spec`},
+	{Kind: events.ContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
+	{Kind: events.TaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" waits for nothing any more`},
+	{Kind: events.TaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
+	{Kind: events.TaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
+	{Kind: events.TaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
 }
 
 func TestConsoleShowsWork(t *testing.T) {

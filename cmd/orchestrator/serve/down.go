@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // downFlags are the flags of down.
@@ -124,11 +125,11 @@ func (s *stopPrinter) line(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	s.stopped = s.stopped || event.Kind == wire.EventDown
+	s.stopped = s.stopped || event.Kind == events.OrchestratorStopped
 	switch {
 	case s.app.Flags.JSON:
 		return s.app.Print("%s\n", raw)
-	case s.app.Flags.Quiet, event.Kind == wire.EventStopAsked, event.Kind == wire.EventEnded, event.Kind == wire.EventAgentForgotten, ofMail(&event):
+	case s.app.Flags.Quiet, event.Kind == events.AgentStopping, event.Kind == events.AgentEnded, event.Kind == events.AgentForgotten, ofMail(&event):
 		// told by other lines, or not part of the stop
 		return nil
 	case event.Agent == "":

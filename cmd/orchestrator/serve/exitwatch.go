@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // An exitWatch records the fate of the one agent of run. It follows only events, so slow
@@ -44,19 +45,19 @@ func (f *exitWatch) hear() {
 
 func (f *exitWatch) event(e *wire.Event) {
 	switch e.Kind {
-	case wire.EventStarted:
+	case events.AgentStarted:
 		if !f.ran { // it may be started again by an operator
 			f.ran = true
 			close(f.started)
 		}
-	case wire.EventExited:
+	case events.AgentExited:
 		f.exit = cli.ExitNo
 		if e.Figures.ExitCode != nil {
 			f.exit = *e.Figures.ExitCode
 		} else if sig := signalOf(e.Figures.Signal); sig != 0 {
 			f.exit = 128 + sig
 		}
-	case wire.EventGaveUp:
+	case events.AgentGaveUp:
 		if !f.ran {
 			f.refused = &cli.Failure{Exit: *e.Figures.ExitCode, Code: cli.CodeFailed, Message: "cannot run " + f.name + ": " + e.Text}
 		}

@@ -19,6 +19,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -79,7 +80,7 @@ func (r *Answerer) recite(ctx context.Context) {
 	r.reciteOpen(ctx)
 	_ = r.Team.Super.Events(ctx, q, func(e wire.Event) error {
 		switch e.Kind {
-		case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated:
+		case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
 			r.reciteOpen(ctx)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -92,17 +93,17 @@ func (y *runSummary) see(l output.Line) {
 // agent counts events of agents and their messages.
 func (y *runSummary) agent(e *wire.Event) {
 	switch e.Kind {
-	case wire.EventExited:
+	case events.AgentExited:
 		if code := e.Figures.ExitCode; code == nil || *code != 0 {
 			y.of(e.Agent).crashes++
 		}
-	case wire.EventGaveUp:
+	case events.AgentGaveUp:
 		y.of(e.Agent).gaveUp = true
-	case wire.EventStarted:
+	case events.AgentStarted:
 		if d := y.deeds[e.Agent]; d != nil {
 			d.gaveUp = false
 		}
-	case wire.EventReviewDecided:
+	case events.ReviewDecided:
 		decided, err := cli.Decode[struct {
 			Verdict string `json:"verdict"`
 		}](e.Payload)
@@ -115,11 +116,11 @@ func (y *runSummary) agent(e *wire.Event) {
 		default:
 			y.of(e.Agent).changes++
 		}
-	case wire.EventUndelivered:
+	case events.AgentUndelivered:
 		y.undelivered += e.Figures.Count
-	case wire.EventSessionUndelivered:
+	case events.SessionUndelivered:
 		y.undelivered++
-	case wire.EventLineCut, wire.EventUnlogged:
+	case events.AgentLineCut, events.AgentUnlogged:
 		y.trouble = true
 	}
 }
@@ -127,26 +128,26 @@ func (y *runSummary) agent(e *wire.Event) {
 // work counts events of tasks.
 func (y *runSummary) work(e *wire.Event, at time.Time) {
 	switch e.Kind {
-	case wire.EventTaskCreated:
+	case events.TaskCreated:
 		y.created++
-	case wire.EventTaskStarted:
+	case events.TaskStarted:
 		y.put(e.Task, at)
 		y.take(e.Task, e.Agent, at)
-	case wire.EventTaskRequeued:
+	case events.TaskRequeued:
 		y.put(e.Task, at)
 		y.of(e.Agent).returned++
-	case wire.EventTaskDone:
+	case events.TaskDone:
 		y.put(e.Task, at)
 		y.done++
 		if e.Agent != "" {
 			y.of(e.Agent).done++
 		}
-	case wire.EventTaskFailed, wire.EventTaskCancelled:
+	case events.TaskFailed, events.TaskCancelled:
 		y.put(e.Task, at)
 		if len(y.wrong) < wrongNamed {
 			y.wrong = append(y.wrong, e.Text)
 		}
-		if e.Kind == wire.EventTaskCancelled {
+		if e.Kind == events.TaskCancelled {
 			y.cancelled++
 			return
 		}
@@ -192,8 +193,8 @@ func (y *runSummary) took(task string) time.Duration {
 // question counts questions and the time they waited.
 func (y *runSummary) question(e *wire.Event, at time.Time) {
 	switch e.Kind {
-	case wire.EventQuestionAsked, wire.EventTaskHelp, wire.EventReviewEscalated, wire.EventQuestionAnswered, wire.EventQuestionExpired,
-		wire.EventQuestionWithdrawn:
+	case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated, events.QuestionAnswered, events.QuestionExpired,
+		events.QuestionWithdrawn:
 	default:
 		return
 	}
@@ -206,13 +207,13 @@ func (y *runSummary) question(e *wire.Event, at time.Time) {
 	since, open := y.asked[about.ID]
 	delete(y.asked, about.ID)
 	switch e.Kind {
-	case wire.EventQuestionAnswered:
+	case events.QuestionAnswered:
 		y.said++
-	case wire.EventQuestionExpired:
+	case events.QuestionExpired:
 		if y.vain++; open {
 			y.waited = max(y.waited, at.Sub(since))
 		}
-	case wire.EventQuestionWithdrawn:
+	case events.QuestionWithdrawn:
 	default:
 		y.asks++
 		y.asked[about.ID] = at

@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -116,9 +117,9 @@ func (s *singleView) show(l output.Line) {
 
 func (s *singleView) event(e *wire.Event) {
 	switch e.Kind {
-	case wire.EventLeftOver, wire.EventHeldOpen, wire.EventLineCut, wire.EventStalled, wire.EventRefused:
+	case events.AgentLeftOver, events.AgentHeldOpen, events.AgentLineCut, events.AgentStalled, events.AgentRefused:
 		s.say("%s", wire.Visible(e.Text))
-	case wire.EventQuestionAsked, wire.EventTaskHelp:
+	case events.QuestionAsked, events.TaskHelpWanted:
 		s.say("asks %s", wire.Visible(e.Text))
 		if !s.scripted {
 			s.say("%s", s.howToAnswer(e))

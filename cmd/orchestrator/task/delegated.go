@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 )
 
 // HandedOn reports whether a task was delegated by a task request. It is false for tasks
@@ -132,9 +133,9 @@ func responseWords(r *delegation.Response, p term.Paint, t *wire.Task) string {
 func WasBrought(found []wire.Event) bool {
 	for _, e := range slices.Backward(found) {
 		switch e.Kind {
-		case wire.EventTaskForwarded:
+		case events.TaskForwarded:
 			return true
-		case wire.EventTaskAssigned, wire.EventTaskReturned:
+		case events.TaskAssigned, events.TaskReturned:
 			return false
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 func taskWaitCommand(a *cli.App) *cobra.Command {
@@ -150,11 +151,11 @@ func (v *waiter) follow(ctx context.Context, since int64) error {
 
 // hear reads the tasks again that an event may be about.
 func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
-	if e.Kind == wire.EventTaskProgress {
+	if e.Kind == events.TaskProgress {
 		return nil
 	}
 	for i := range v.tasks {
-		if t := &v.tasks[i]; t.State.Final() || e.Kind != wire.EventGap && e.Task != t.ID {
+		if t := &v.tasks[i]; t.State.Final() || e.Kind != events.OrchestratorGap && e.Task != t.ID {
 			continue
 		}
 		v.quiet()

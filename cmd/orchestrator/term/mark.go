@@ -1,6 +1,9 @@
 package term
 
-import "orchestrator/wire"
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
 
 // OwnMark returns the mark of a line that the orchestrator writes about an agent.
 func OwnMark(l *wire.LogLine) string {
@@ -13,7 +16,7 @@ func OwnMark(l *wire.LogLine) string {
 // Redundant reports whether another line already tells people the same. Each exit is
 // followed by an end, and each session message by its delivery.
 func Redundant(l *wire.LogLine) bool {
-	return l.Kind == wire.EventEnded || l.Kind == wire.EventSessionDelivered
+	return l.Kind == events.AgentEnded || l.Kind == events.SessionDelivered
 }
 
 // Mark returns the mark of a task's state, one or two columns wide.

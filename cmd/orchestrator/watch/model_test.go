@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // nowhere returns an orchestrator that is never called, since the tests feed the model directly.
@@ -383,8 +384,8 @@ func TestOwnLines(t *testing.T) {
 		return wire.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: "coder-0", Stream: wire.StreamOwn, Text: text, Kind: kind, Trouble: trouble}
 	}
 	m.hear(logNews{fresh: true, lines: []wire.LogLine{
-		own(wire.EventStarted, "pid 7", false), own(wire.EventExited, "exit 3 after 1s", true), own(wire.EventEnded, "ended here", false),
-		own(wire.EventSessionDelivered, "has message 95", false),
+		own(events.AgentStarted, "pid 7", false), own(events.AgentExited, "exit 3 after 1s", true), own(events.AgentEnded, "ended here", false),
+		own(events.SessionDelivered, "has message 95", false),
 	}})
 	m.show(tabLog)
 	require.Contains(t, screenOf(m), ". pid 7")

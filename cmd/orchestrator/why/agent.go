@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // agentCauses explains the state of an agent. It is also the JSON answer.
@@ -78,7 +79,7 @@ func (c *agentCauses) waits(status *wire.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == wire.EventRefused })
+	found, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) erro
 	if c.State.Live() && c.State != wire.StateStalled {
 		return nil // earlier runs do not matter
 	}
-	c.Tried = triedOf(found, wire.EventExited, wire.EventRestarting, wire.EventGaveUp, wire.EventStalled, wire.EventStopAsked)
+	c.Tried = triedOf(found, events.AgentExited, events.AgentRestarting, events.AgentGaveUp, events.AgentStalled, events.AgentStopping)
 	for _, line := range lines[max(0, len(lines)-fewWords):] {
 		c.LastWords = append(c.LastWords, line.Text)
 	}
@@ -104,8 +105,8 @@ func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) erro
 
 // moves are the kinds of events that change the state of an agent.
 var moves = map[string]bool{
-	wire.EventWaiting: true, wire.EventStarting: true, wire.EventStarted: true, wire.EventExited: true, wire.EventRestarting: true,
-	wire.EventGaveUp: true, wire.EventStopAsked: true, wire.EventStopped: true, wire.EventStalled: true, wire.EventRecovered: true,
+	events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true, events.AgentExited: true, events.AgentRestarting: true,
+	events.AgentGaveUp: true, events.AgentStopping: true, events.AgentStopped: true, events.AgentStalled: true, events.AgentRecovered: true,
 }
 
 // fewWords is how many last lines of an agent are shown. someWords are requested, because

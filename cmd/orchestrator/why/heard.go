@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -31,7 +32,7 @@ func (c *agentCauses) hears(lines []wire.LogLine, found []wire.Event) {
 			c.Heard.Last = at
 		}
 	}
-	for _, t := range triedOf(found, wire.EventRefused) {
+	for _, t := range triedOf(found, events.AgentRefused) {
 		if t.At >= v.StartedAt {
 			c.Refused = append(c.Refused, t)
 		}

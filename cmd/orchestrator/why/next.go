@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // next returns what happens next, and what a person can do.
@@ -131,7 +132,7 @@ func (c *taskCauses) nextOfPending(id string) []string {
 // lastHolder returns where to look when the task came back from an agent. The why command
 // does not know external servers.
 func (c *taskCauses) lastHolder() []string {
-	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == wire.EventTaskRequeued && c.Tried[n-1].Agent != "" {
+	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == events.TaskRequeued && c.Tried[n-1].Agent != "" {
 		name := term.OneLine(c.Tried[n-1].Agent)
 		if c.status != nil && !slices.ContainsFunc(c.status.Agents, func(a wire.AgentView) bool { return a.Name == c.Tried[n-1].Agent }) {
 			return []string{"It was with the server " + name + ". Whether that is online: orchestrator agent servers"}

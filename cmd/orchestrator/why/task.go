@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // taskCauses explains the state of a task. It is also the JSON answer.
@@ -59,13 +60,13 @@ func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Find
 	if err != nil {
 		return err
 	}
-	found, err := happenedTo(ctx, a, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != wire.EventTaskProgress })
+	found, err := happenedTo(ctx, a, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != events.TaskProgress })
 	if err != nil {
 		return err
 	}
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
-		Tried: triedOf(found, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskFailed, wire.EventTaskTrouble, wire.EventTaskBlocked),
+		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
 		task:  &t, status: status, brought: task.WasBrought(found),
 	}
 	c.Task.Since = movedAt(&t.Task, found)
@@ -92,8 +93,8 @@ func inStory(t *task.Seen) whyTask {
 // movedAt returns when a task entered its state.
 func movedAt(t *wire.Task, found []wire.Event) string {
 	moves := []string{
-		wire.EventTaskCreated, wire.EventTaskAssigned, wire.EventTaskStarted, wire.EventTaskRequeued, wire.EventTaskRetried, wire.EventTaskPlanned,
-		wire.EventTaskRevise, wire.EventTaskHelp, wire.EventTaskDone, wire.EventTaskFailed, wire.EventTaskCancelled,
+		events.TaskCreated, events.TaskAssigned, events.TaskStarted, events.TaskRequeued, events.TaskRetried, events.TaskPlanned,
+		events.TaskPlanReturned, events.TaskHelpWanted, events.TaskDone, events.TaskFailed, events.TaskCancelled,
 	}
 	for _, e := range slices.Backward(found) {
 		if slices.Contains(moves, e.Kind) {

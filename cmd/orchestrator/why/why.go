@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -141,7 +142,7 @@ func addTried(c *term.Card, label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-mostTried):] {
 		line := term.Clock(t.At, now, time.TimeOnly) + " " + term.OneLine(t.Text)
-		if t.Kind == wire.EventTaskRequeued && t.Agent != "" {
+		if t.Kind == events.TaskRequeued && t.Agent != "" {
 			line += " (" + term.OneLine(t.Agent) + " had it)"
 		}
 		lines = append(lines, line)
