@@ -105,7 +105,7 @@ func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) 
 	if said.Read(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := t.state.tasks.byID[wire.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := t.state.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}

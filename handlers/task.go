@@ -134,7 +134,7 @@ func (t *decision) manages(k *task) bool {
 func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 	k := t.state.tasks.byID[id]
 	if k == nil {
-		k = t.state.tasks.byID[wire.CanonicalID(id)]
+		k = t.state.tasks.byID[object.CanonicalID(id)]
 	}
 	if k == nil {
 		return nil, &wire.Error{

@@ -21,7 +21,7 @@ func ReadDependencies(o *object.Reader, key string) []Dependency {
 		case '{':
 			found.add(readDependency(o, key, i, item))
 		case '"':
-			on := CanonicalID(string(object.Unquote(item)))
+			on := object.CanonicalID(string(object.Unquote(item)))
 			if object.IsBlank(on) {
 				o.RefuseItem(key, i, "must not be empty")
 			}
@@ -41,7 +41,7 @@ func readDependencyIDs(o *object.Reader, key string) []Dependency {
 	}
 	list := make([]Dependency, 0, len(ids))
 	for _, id := range ids {
-		list = append(list, Dependency{On: CanonicalID(id), Type: DependsBlocks})
+		list = append(list, Dependency{On: object.CanonicalID(id), Type: DependsBlocks})
 	}
 	return list
 }
@@ -59,7 +59,7 @@ func readDependency(o *object.Reader, key string, i int, item []byte) Dependency
 // oneDependency reads a dependency from members with the given keys. Two protocols use different
 // keys.
 func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
-	d := Dependency{On: CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
+	d := Dependency{On: object.CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
 	if o.Find(kind) == nil {
 		d.Type = DependsBlocks
 	}

@@ -25,7 +25,7 @@ type Oddity struct {
 
 // A Spec is a task spec: a description of a task for programs.
 type Spec struct {
-	Document Raw
+	Document object.Raw
 	Promises []Promise // in the order of their keys
 	MaxFiles int64     // that a result may touch without a warning; 0: no limit
 	Oddities []Oddity
@@ -39,25 +39,25 @@ type Promise struct {
 
 // A Result is the outcome of a task.
 type Result struct {
-	Document   Raw        // an object or a text
+	Document   object.Raw // an object or a text
 	Structured bool       // it has a $schema, and so contracts count
 	Contracts  []Contract // in the order of their keys
 	Files      int        // number of files that it claims to have touched
 	Oddities   []Oddity
-	Breach     *Error // why it does not conform to its $schema
+	Breach     *object.Error // why it does not conform to its $schema
 }
 
 // A Contract is the part of a result under one key.
 type Contract struct {
 	Key    string
-	Status string // fulfilled | partial | skipped
-	Data   Raw    // nil when there is none
-	Reason string // why it was skipped
+	Status string     // fulfilled | partial | skipped
+	Data   object.Raw // nil when there is none
+	Reason string     // why it was skipped
 }
 
 // Requirements are what a task asks of its agent.
 type Requirements struct {
-	Document     Raw
+	Document     object.Raw
 	Repo         string   // must be there
 	Languages    []string // all must be there
 	Environments []string // one must be there
@@ -75,7 +75,7 @@ func (r *Requirements) Empty() bool {
 
 // Capabilities are what an agent can do.
 type Capabilities struct {
-	Document     Raw
+	Document     object.Raw
 	Repos        []Repo // in the order of their names
 	Languages    []string
 	Environments []string
@@ -118,7 +118,7 @@ type Dependency struct {
 
 // ResultOf returns a Result with the document, an object or a text. It returns nil for a nil
 // document.
-func ResultOf(document Raw) *Result {
+func ResultOf(document object.Raw) *Result {
 	if document == nil {
 		return nil
 	}
@@ -138,18 +138,18 @@ func After(ids ...string) []Dependency {
 // nil if there is no document.
 
 // ReadSpec reads a Spec that was accepted.
-func ReadSpec(document Raw) *Spec { return stored(document, readSpecMember) }
+func ReadSpec(document object.Raw) *Spec { return stored(document, readSpecMember) }
 
 // ReadResult reads a Result that was accepted.
-func ReadResult(document Raw) *Result { return stored(document, ReadResultMember) }
+func ReadResult(document object.Raw) *Result { return stored(document, ReadResultMember) }
 
 // ReadRequirements reads Requirements that were accepted.
-func ReadRequirements(document Raw) *Requirements { return stored(document, readRequirements) }
+func ReadRequirements(document object.Raw) *Requirements { return stored(document, readRequirements) }
 
 // ReadCapabilities reads Capabilities that were accepted.
-func ReadCapabilities(document Raw) *Capabilities { return stored(document, readCapabilities) }
+func ReadCapabilities(document object.Raw) *Capabilities { return stored(document, readCapabilities) }
 
-func stored[T any](document Raw, read func(*object.Reader, string) *T) *T {
+func stored[T any](document object.Raw, read func(*object.Reader, string) *T) *T {
 	if document == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func stored[T any](document Raw, read func(*object.Reader, string) *T) *T {
 
 // Spell returns c as a capabilities document, or nil if c is empty. It is for capabilities that
 // did not come as a document.
-func (c *Capabilities) Spell() Raw {
+func (c *Capabilities) Spell() object.Raw {
 	if c.Empty() {
 		return nil
 	}

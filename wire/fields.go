@@ -80,14 +80,14 @@ func (f *fields) text(p *string, key, about string) {
 // textOrNil declares an optional text. It stays nil when it is missing.
 func (f *fields) textOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaText, false) {
-		*p = anyText(f.in, key)
+		*p = f.in.OptionalText(key)
 	}
 }
 
 // wordsOrNil is textOrNil for a text that is not blank.
 func (f *fields) wordsOrNil(p **string, key, about string) {
 	if !f.describe(key, about, schemaSomeWords, false) {
-		*p = someText(f.in, key)
+		*p = f.in.OptionalName(key)
 	}
 }
 

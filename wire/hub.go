@@ -58,10 +58,10 @@ func mergeDependencies(typed, bare []Dependency) []Dependency {
 
 // ReadHubUpdate reads changes of a task.
 func ReadHubUpdate(o *object.Reader, task string) *UpdateTask {
-	u := &UpdateTask{TaskID: task, Name: someText(o, "title"), Description: someText(o, "spec")}
-	u.TargetRepo, u.ProjectID = anyText(o, "target_repo"), anyText(o, "project_id")
+	u := &UpdateTask{TaskID: task, Name: o.OptionalName("title"), Description: o.OptionalName("spec")}
+	u.TargetRepo, u.ProjectID = o.OptionalText("target_repo"), o.OptionalText("project_id")
 	if u.TargetRepo == nil {
-		u.TargetRepo = anyText(o, "repo")
+		u.TargetRepo = o.OptionalText("repo")
 	}
 	u.common(o, "acceptance_criteria")
 	never(o, "dependencies", "dependency_ids", "result", "resolved_inputs")

@@ -34,7 +34,7 @@ func readRequirements(o *object.Reader, key string) *Requirements {
 
 // readDocument copies an optional member that is an object, and opens the copy. Parts of the
 // copy can then be shared.
-func readDocument(o *object.Reader, key string, room []object.Member) (kept Raw, inner object.Reader, ok bool) {
+func readDocument(o *object.Reader, key string, room []object.Member) (kept object.Raw, inner object.Reader, ok bool) {
 	kept = o.Document(key)
 	if kept == nil {
 		return nil, object.Reader{}, false

@@ -91,7 +91,7 @@ func (r *Result) readContracts(o *object.Reader, full bool) {
 	if !ok {
 		return
 	}
-	refuseNulls(&in, "must be an object")
+	in.RefuseNulls("must be an object")
 	in.Each(func(key string, value []byte) {
 		var room [4]object.Member
 		c, ok := openValue(&in, key, value, room[:0])
@@ -115,7 +115,7 @@ func (r *Result) readContracts(o *object.Reader, full bool) {
 func readContract(key string, o *object.Reader) Contract {
 	const dataKey = "data"
 	data := o.Find(dataKey)
-	c := Contract{Key: key, Status: o.NeedOneOf("status", contractStatuses...), Data: Raw(data[:len(data):len(data)])}
+	c := Contract{Key: key, Status: o.NeedOneOf("status", contractStatuses...), Data: object.Raw(data[:len(data):len(data)])}
 	if c.Status != ContractSkipped {
 		return c
 	}

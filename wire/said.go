@@ -72,7 +72,7 @@ func (c *Capabilities) MarshalJSONTo(e *jsontext.Encoder) error {
 		document = c.Spell()
 	}
 	if document == nil {
-		document = Raw("{}")
+		document = object.Raw("{}")
 	}
 	return e.WriteValue(document)
 }
@@ -106,13 +106,13 @@ func (u UpdateTask) MarshalJSONTo(e *jsontext.Encoder) error {
 	case u.Spec != nil:
 		said.Spec = u.Spec
 	case slices.Contains(u.Without, "structured_spec"):
-		said.Spec = Raw("null")
+		said.Spec = object.Raw("null")
 	}
 	switch {
 	case u.Requirements != nil:
 		said.Requirements = u.Requirements
 	case slices.Contains(u.Without, "requirements"):
-		said.Requirements = Raw("null")
+		said.Requirements = object.Raw("null")
 	}
 	return json.MarshalEncode(e, said)
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"strings"
 
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -140,14 +139,6 @@ func isContractKey(key string) bool {
 		}
 	}
 	return key != ""
-}
-
-// CanonicalID returns a UUID in lower case, as RFC 9562 requires, and any other id unchanged.
-func CanonicalID(id string) string {
-	if object.IsUUID(id) {
-		return strings.ToLower(id)
-	}
-	return id
 }
 
 // note appends a warning, up to mostOddities.

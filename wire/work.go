@@ -87,7 +87,7 @@ func (u *UpdateTask) fields(f *fields) {
 
 // common reads the members that both spellings of an update have.
 func (u *UpdateTask) common(o *object.Reader, criteria string) {
-	u.Type = someText(o, "type")
+	u.Type = o.OptionalName("type")
 	u.Priority = readPriority(o, "priority")
 	if o.Find(criteria) != nil {
 		texts := o.Texts(criteria)
@@ -95,48 +95,11 @@ func (u *UpdateTask) common(o *object.Reader, criteria string) {
 	}
 	u.Spec, u.Requirements = readSpecMember(o, "structured_spec"), readRequirements(o, "requirements")
 	for _, key := range []string{"structured_spec", "requirements"} {
-		if isNullMember(o, key) {
+		if o.HasNull(key) {
 			u.Without = append(u.Without, key)
 		}
 	}
 	never(o, "id", "status")
-}
-
-// someText reads an optional text that is not blank. It returns nil if it is missing.
-func someText(o *object.Reader, key string) *string {
-	if o.Find(key) == nil {
-		return nil
-	}
-	text := o.NeedText(key)
-	return &text
-}
-
-// anyText reads an optional text. It returns nil if it is missing.
-func anyText(o *object.Reader, key string) *string {
-	if o.Find(key) == nil {
-		return nil
-	}
-	text := o.Text(key)
-	return &text
-}
-
-// refuseNulls refuses members that are null, for objects where null does not mean missing.
-func refuseNulls(o *object.Reader, why string) {
-	for i := range o.Members {
-		if object.IsNull(o.Members[i].Value) {
-			o.Refuse(string(o.Members[i].Key), why)
-		}
-	}
-}
-
-// isNullMember reports whether a member is there, and null.
-func isNullMember(o *object.Reader, key string) bool {
-	for i := range o.Members {
-		if string(o.Members[i].Key) == key {
-			return object.IsNull(o.Members[i].Value)
-		}
-	}
-	return false
 }
 
 // never refuses members that cannot be set, although a sender may expect it.

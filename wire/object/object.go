@@ -357,6 +357,43 @@ func (o *Reader) Bool(key string) (value, there bool) {
 	return false, false
 }
 
+// OptionalName returns an optional string that must not be blank, or nil if it is missing.
+func (o *Reader) OptionalName(key string) *string {
+	if o.Find(key) == nil {
+		return nil
+	}
+	text := o.NeedText(key)
+	return &text
+}
+
+// OptionalText returns an optional string, or nil if it is missing.
+func (o *Reader) OptionalText(key string) *string {
+	if o.Find(key) == nil {
+		return nil
+	}
+	text := o.Text(key)
+	return &text
+}
+
+// RefuseNulls refuses members that are null, for objects where null does not mean missing.
+func (o *Reader) RefuseNulls(why string) {
+	for i := range o.Members {
+		if IsNull(o.Members[i].Value) {
+			o.Refuse(string(o.Members[i].Key), why)
+		}
+	}
+}
+
+// HasNull reports whether a member is there, and null.
+func (o *Reader) HasNull(key string) bool {
+	for i := range o.Members {
+		if string(o.Members[i].Key) == key {
+			return IsNull(o.Members[i].Value)
+		}
+	}
+	return false
+}
+
 // IsDigit reports whether c is a decimal digit.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/fnv"
+	"strings"
 )
 
 // Place returns the position of a member's value in an object. The value must be a slice of the
@@ -88,4 +89,12 @@ func IsUUID(text string) bool {
 		}
 	}
 	return true
+}
+
+// CanonicalID returns a UUID in lower case, as RFC 9562 requires, and any other id unchanged.
+func CanonicalID(id string) string {
+	if IsUUID(id) {
+		return strings.ToLower(id)
+	}
+	return id
 }
