@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -60,7 +61,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 		Contract string `json:"contractKey"`
 	},
 	) (wire.Link, error) {
-		return c.AddDependency(ctx, p.TaskID, wire.Dependency{On: p.On, Type: p.Type, Contract: p.Contract})
+		return c.AddDependency(ctx, p.TaskID, hub.Dependency{On: p.On, Type: p.Type, Contract: p.Contract})
 	}),
 	"remove-dependency": verb(func(c *agents.Conn, ctx context.Context, p wire.RemoveDependency) (wire.Link, error) {
 		return c.RemoveDependency(ctx, p.TaskID, p.DependencyID)
@@ -73,7 +74,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 		System       wire.Raw `json:"system"`
 	},
 	) (wire.Server, error) {
-		return c.UpdateCapabilities(ctx, wire.UpdateCapabilities{Capabilities: &wire.Capabilities{Document: p.Capabilities}, System: p.System})
+		return c.UpdateCapabilities(ctx, wire.UpdateCapabilities{Capabilities: &hub.Capabilities{Document: p.Capabilities}, System: p.System})
 	}),
 	"submit-plan": verb(func(c *agents.Conn, ctx context.Context, p wire.SubmitPlan) (wire.Task, error) {
 		return c.SubmitPlan(ctx, p.TaskID, given(p.Plan))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // QueryAgents lists the agents of the team that match the query.
@@ -50,7 +51,7 @@ func (c *Conn) CompleteTask(ctx context.Context, id string, result any) (wire.Ta
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return c.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: wire.ResultOf(text)})
+	return c.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
 }
 
 // FailTask says that a task cannot be done, and why.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // TestOperations checks that the orchestrator can read the request of each method, and that the
@@ -57,7 +58,7 @@ func TestOperations(t *testing.T) {
 		},
 		"complete-task": {
 			ask:    func(t *talk) (any, error) { return t.agent.CompleteTask(t.Context(), "task-one", "it went well") },
-			want:   &wire.CompleteTask{TaskID: "task-one", Result: &wire.Result{Document: wire.Raw(`"it went well"`)}},
+			want:   &wire.CompleteTask{TaskID: "task-one", Result: &hub.Result{Document: wire.Raw(`"it went well"`)}},
 			answer: task,
 			got:    asHeard(task),
 		},

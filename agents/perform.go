@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // perform does a task from its assignment to its report.
@@ -64,7 +65,7 @@ func (w *work) complete(ctx context.Context, id string, result any) error {
 	if err != nil {
 		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
 	}
-	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: wire.ResultOf(text)})
+	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":

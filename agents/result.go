@@ -1,7 +1,7 @@
 package agents
 
 import (
-	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -26,7 +26,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return object.Encode(struct {
 		Schema string `json:"$schema"`
 		Plain  plain  `json:",embed"`
-	}{Schema: wire.SchemaResult + "v1", Plain: plain(r)})
+	}{Schema: hub.SchemaResult + "v1", Plain: plain(r)})
 }
 
 // Contract is one delivery of a result.
@@ -36,14 +36,14 @@ type Contract struct {
 }
 
 // Fulfilled returns a contract that is delivered completely. The data is usually an object.
-func Fulfilled(data any) Contract { return Contract{Status: wire.ContractFulfilled, Data: data} }
+func Fulfilled(data any) Contract { return Contract{Status: hub.ContractFulfilled, Data: data} }
 
 // Partial returns a contract that is delivered in part.
-func Partial(data any) Contract { return Contract{Status: wire.ContractPartial, Data: data} }
+func Partial(data any) Contract { return Contract{Status: hub.ContractPartial, Data: data} }
 
 // Skipped returns a contract that is not delivered, with the reason.
 func Skipped(reason string) Contract {
-	return Contract{Status: wire.ContractSkipped, Data: map[string]string{"reason": reason}}
+	return Contract{Status: hub.ContractSkipped, Data: map[string]string{"reason": reason}}
 }
 
 // Changes lists the files changed for a task.

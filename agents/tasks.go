@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // UpdateTask changes the text, documents or priority of a task and returns the updated task.
@@ -44,7 +45,7 @@ func (c *Conn) CheckTasks(ctx context.Context, sessionID string) ([]wire.Task, e
 }
 
 // AddDependency makes a task depend on another one. The type defaults to wire.DependsBlocks.
-func (c *Conn) AddDependency(ctx context.Context, id string, on wire.Dependency) (wire.Link, error) {
+func (c *Conn) AddDependency(ctx context.Context, id string, on hub.Dependency) (wire.Link, error) {
 	return c.askLink(ctx, "add-dependency", wire.AddDependency{TaskID: id, Dependency: on})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestOperationsOnTasks(t *testing.T) {
 	task, name := taskNamed("one"), "new"
 	list := &wire.TaskList{Tasks: []wire.Task{task.Task}}
-	link := wire.Link{ID: "d1", On: "task-two", Type: wire.DependsInput, Contract: "k"}
+	link := wire.Link{ID: "d1", On: "task-two", Type: hub.DependsInput, Contract: "k"}
 	note := wire.Note{ID: "n1", TaskID: "task-one", Author: "agent:me", Content: "c", CreatedAt: "2026-02-04T14:30:00.000Z"}
 	for operation, each := range map[string]exchange{
 		"update-task": {
@@ -70,9 +71,9 @@ func TestOperationsOnTasks(t *testing.T) {
 		},
 		"add-dependency": {
 			ask: func(t *talk) (any, error) {
-				return t.agent.AddDependency(t.Context(), "task-one", wire.Dependency{On: "task-two", Type: wire.DependsInput, Contract: "k"})
+				return t.agent.AddDependency(t.Context(), "task-one", hub.Dependency{On: "task-two", Type: hub.DependsInput, Contract: "k"})
 			},
-			want:   &wire.AddDependency{TaskID: "task-one", Dependency: wire.Dependency{On: "task-two", Type: wire.DependsInput, Contract: "k"}},
+			want:   &wire.AddDependency{TaskID: "task-one", Dependency: hub.Dependency{On: "task-two", Type: hub.DependsInput, Contract: "k"}},
 			answer: &wire.LinkReply{Dependency: link}, got: link,
 		},
 		"remove-dependency": {
@@ -99,13 +100,13 @@ func TestOperationsOnTasks(t *testing.T) {
 // TestOperationsOnServers is TestOperations for requests of servers.
 func TestOperationsOnServers(t *testing.T) {
 	server := wire.Server{ServerID: "s1", Name: "a", Status: "online", Repos: wire.Raw(`{}`)}
-	can := &wire.Capabilities{Document: wire.Raw(`{"languages":["go"]}`)}
+	can := &hub.Capabilities{Document: wire.Raw(`{"languages":["go"]}`)}
 	exchange{
 		ask: func(t *talk) (any, error) {
 			return t.agent.UpdateCapabilities(t.Context(), wire.UpdateCapabilities{Capabilities: can, System: wire.Raw(`{"load":0.50}`)})
 		},
 		want: &wire.UpdateCapabilities{
-			Capabilities: &wire.Capabilities{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}, Capacity: 1},
+			Capabilities: &hub.Capabilities{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}, Capacity: 1},
 			System:       wire.Raw(`{"load":0.50}`),
 		},
 		answer: server, got: server,
@@ -154,7 +155,7 @@ func TestResults(t *testing.T) {
 		text, err := object.Encode(each.result)
 		require.NoError(t, err, name)
 		require.Equal(t, each.want, string(text))
-		read := wire.ReadResult(text)
+		read := hub.ReadResult(text)
 		require.True(t, read.Structured)
 		require.Nil(t, read.Breach)
 		require.Len(t, read.Contracts, len(each.result.Contracts))

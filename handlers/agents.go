@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -14,17 +15,17 @@ import (
 // An agent is an agent as the State knows it.
 type agent struct {
 	wire.Member
-	configured wire.Member        // as configured
-	actor      string             // its name in the log
-	mail       *busActor          // its actor on the bus; nil: none while it does not run
-	farewell   bool               // its run has announced its end to GO
-	wrecked    bool               // its last run ended with an error
-	serverID   string             // its id in protocol A
-	under      []string           // where tasks wait that it may fit
-	running    int                // of the tasks that it holds
-	remote     *remote            // of a registered server; nil for others
-	said       *wire.Capabilities // capabilities that it reported; nil: none
-	system     wire.Raw           // what else it reported
+	configured wire.Member       // as configured
+	actor      string            // its name in the log
+	mail       *busActor         // its actor on the bus; nil: none while it does not run
+	farewell   bool              // its run has announced its end to GO
+	wrecked    bool              // its last run ended with an error
+	serverID   string            // its id in protocol A
+	under      []string          // where tasks wait that it may fit
+	running    int               // of the tasks that it holds
+	remote     *remote           // of a registered server; nil for others
+	said       *hub.Capabilities // capabilities that it reported; nil: none
+	system     wire.Raw          // what else it reported
 	state      agentState
 	run        string
 	past       []string         // the latest runs that have ended, oldest first
@@ -126,7 +127,7 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 	for _, w := range s.worksOf(f.ID) { // whether it polls for its messages may have changed
 		s.watchWork(w)
 	}
-	s.indexCapabilities(a, wire.ReadCapabilities(f.Abilities))
+	s.indexCapabilities(a, hub.ReadCapabilities(f.Abilities))
 	s.addIdle(a)
 	s.tasks.required.gain(a)
 	s.recheckCapacity(a)
@@ -134,10 +135,10 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 }
 
 // indexCapabilities adds the capabilities of an agent to the index.
-func (s *State) indexCapabilities(a *agent, c *wire.Capabilities) {
+func (s *State) indexCapabilities(a *agent, c *hub.Capabilities) {
 	var under orderedSet
 	if c == nil {
-		c = new(wire.Capabilities)
+		c = new(hub.Capabilities)
 	}
 	offer := match.Offer{Languages: c.Languages, Environments: c.Environments, Tools: c.Tools, Tags: c.Tags}
 	for _, r := range c.Repos {
@@ -170,7 +171,7 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 	if f.System != nil {
 		a.noteSystem(f.System)
 	}
-	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
+	if c := hub.ReadCapabilities(f.Capabilities); c != nil {
 		s.tasks.queue.removeIdle(a)
 		a.setCapabilities(c)
 		s.indexCapabilities(a, a.said)
@@ -183,7 +184,7 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 
 // setCapabilities replaces the configured capabilities of an agent with those that it reports.
 // The Names are kept, since a report does not contain them.
-func (a *agent) setCapabilities(c *wire.Capabilities) {
+func (a *agent) setCapabilities(c *hub.Capabilities) {
 	a.said, a.Capacity = c, c.Capacity
 	var all orderedSet
 	for _, texts := range [][]string{a.Names, c.Languages, c.Tools, c.Tags} {
@@ -240,7 +241,7 @@ func (a *agent) noteSystem(said wire.Raw) {
 }
 
 // oddCapabilities records the warnings about capabilities that an agent reports.
-func (t *decision) oddCapabilities(a *agent, c *wire.Capabilities) {
+func (t *decision) oddCapabilities(a *agent, c *hub.Capabilities) {
 	for _, o := range c.Oddities {
 		t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
 	}

@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
 )
 
@@ -14,7 +15,7 @@ import (
 // cannot be decided twice. In this order: its contracts are checked, its dependents are
 // resolved, and those that are free are unblocked. Unblocked tasks with requirements are
 // assigned, and the end is announced.
-func (t *decision) complete(k *task, result *wire.Result, mk *requestKey) {
+func (t *decision) complete(k *task, result *hub.Result, mk *requestKey) {
 	before := len(t.out.Records)
 	t.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: t.responded == k, Request: mk, read: result,
@@ -49,11 +50,11 @@ func (t *decision) announce() {
 }
 
 // checkScope warns if a result touches more files than the spec allows.
-func (t *decision) checkScope(k *task, result *wire.Result) {
+func (t *decision) checkScope(k *task, result *hub.Result) {
 	if k.more == nil || k.more.maxFiles == 0 || int64(result.Files) <= k.more.maxFiles {
 		return
 	}
-	t.odd(k, wire.Oddity{
+	t.odd(k, hub.Oddity{
 		Kind: events.DocumentOdd, Pointer: "/result/changes",
 		Text: "more files are touched than constraints.max_files_changed allows; it is accepted",
 	})
@@ -64,7 +65,7 @@ func (t *decision) checkScope(k *task, result *wire.Result) {
 //
 // A skipped contract counts as missing if it was required, although its data are delivered. A
 // missing optional contract is recorded only if a task needs it.
-func (t *decision) checkContracts(k *task, result *wire.Result) {
+func (t *decision) checkContracts(k *task, result *hub.Result) {
 	said := make(map[string]bool)
 	miss := func(key, status, reason string) {
 		if !said[key] {
@@ -82,7 +83,7 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 	for _, c := range result.Contracts {
 		delivered[c.Key] = true
 		switch {
-		case c.Status != wire.ContractSkipped:
+		case c.Status != hub.ContractSkipped:
 			t.fact("", k.view.ID, &contractSeen{what: events.ContractFulfilled, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
 		case required[c.Key]:
 			miss(c.Key, c.Status, c.Reason)
@@ -104,10 +105,10 @@ func (t *decision) checkContracts(k *task, result *wire.Result) {
 
 // missLate records the contracts that a task needs and that tasks which are already done did not
 // deliver.
-func (t *decision) missLate(k *task, needs []wire.Dependency) {
+func (t *decision) missLate(k *task, needs []hub.Dependency) {
 	for _, d := range needs {
 		on := t.state.tasks.byID[d.On]
-		if d.Type == wire.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
+		if d.Type == hub.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
 			t.fact("", on.view.ID, &contractSeen{
 				what: events.ContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
 			})

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // multitude is the number of tasks in tests with many tasks.
@@ -46,7 +47,7 @@ func (c *crowded) ask(operation string, body any) Outcome {
 }
 
 // submit submits a task and returns its id.
-func (c *crowded) submit(needs ...wire.Dependency) string {
+func (c *crowded) submit(needs ...hub.Dependency) string {
 	c.ask("submit-task", &wire.SubmitTask{Type: "t", Name: "n", Dependencies: needs})
 	return c.last()
 }
@@ -78,9 +79,9 @@ func (c *crowded) requireReplay() {
 func TestFanOut(t *testing.T) {
 	c := newCrowded(t, Rules{})
 	up := c.submit()
-	wants := &wire.Requirements{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}}
+	wants := &hub.Requirements{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}}
 	for i := range multitude {
-		down := &wire.SubmitTask{Type: "t", Name: "n", Dependencies: wire.After(up)}
+		down := &wire.SubmitTask{Type: "t", Name: "n", Dependencies: hub.After(up)}
 		switch i % 4 {
 		case 0:
 			down.RequiredRole = wire.RoleWorker
@@ -113,7 +114,7 @@ func TestChainComesToNothing(t *testing.T) {
 	first := c.submit()
 	last := first
 	for range multitude - 1 {
-		last = c.submit(wire.After(first, last)...)
+		last = c.submit(hub.After(first, last)...)
 	}
 	out := c.ask("cancel-task", &wire.CancelTask{TaskID: first, Reason: "enough"})
 	require.Len(t, out.Records, multitude)
@@ -128,11 +129,11 @@ func TestChainComesToNothing(t *testing.T) {
 // Rows: A-50, A-77.
 func TestFanIn(t *testing.T) {
 	c := newCrowded(t, Rules{})
-	var needs []wire.Dependency
+	var needs []hub.Dependency
 	many := multitude / 5
 	for range many {
 		id := c.submit()
-		needs = append(needs, wire.Dependency{On: id, Type: wire.DependsBlocks}, wire.Dependency{On: id, Type: wire.DependsInput, Contract: "k" + id})
+		needs = append(needs, hub.Dependency{On: id, Type: hub.DependsBlocks}, hub.Dependency{On: id, Type: hub.DependsInput, Contract: "k" + id})
 	}
 	down := c.submit(needs...)
 	show := func() wire.Task {
@@ -144,7 +145,7 @@ func TestFanIn(t *testing.T) {
 	require.Len(t, shown.Dependencies, many)
 	require.Len(t, shown.WaitsFor, many)
 	for _, d := range needs[:len(needs)-1] {
-		if d.Type == wire.DependsBlocks {
+		if d.Type == hub.DependsBlocks {
 			c.finish(d.On)
 		}
 	}
@@ -159,17 +160,17 @@ func TestFanIn(t *testing.T) {
 func TestManyContracts(t *testing.T) {
 	c := newCrowded(t, Rules{KeepFinished: 1})
 	up := c.submit()
-	var needs []wire.Dependency
+	var needs []hub.Dependency
 	document := []byte(`{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{`)
 	for i := range multitude {
-		needs = append(needs, wire.Dependency{On: up, Type: wire.DependsInput, Contract: fmt.Sprint("k", i)})
+		needs = append(needs, hub.Dependency{On: up, Type: hub.DependsInput, Contract: fmt.Sprint("k", i)})
 		document = fmt.Appendf(document, `"k%d":{"status":"fulfilled","data":{"i":%d}},`, i, i)
 	}
 	document = append(document[:len(document)-1], "}}"...)
 	down := c.submit(needs...)
 	c.ask("assign-task", &wire.AssignTask{TaskID: up, Agent: "a"})
 	c.do(Actor{Kind: Agent, Name: "a", Run: "a.1"}, &wire.Request{ID: "s", Operation: "start-task", Body: &wire.TaskID{TaskID: up}})
-	c.ask("complete-task", &wire.CompleteTask{TaskID: up, Result: wire.ReadResult(document)})
+	c.ask("complete-task", &wire.CompleteTask{TaskID: up, Result: hub.ReadResult(document)})
 	l := c.ask("get-task", &wire.TaskID{TaskID: down}).Letters[0]
 	require.Len(t, l.Pages, 1)
 	require.Len(t, l.Pages[0].Inputs, multitude, "they are too many to be kept here")
@@ -191,7 +192,7 @@ func TestManyContracts(t *testing.T) {
 // Rows: A-109, A-116.
 func TestManyAbilities(t *testing.T) {
 	c := newCrowded(t, Rules{})
-	able := &wire.Capabilities{Document: wire.Raw(`{"languages":["l77777"]}`), Capacity: 1}
+	able := &hub.Capabilities{Document: wire.Raw(`{"languages":["l77777"]}`), Capacity: 1}
 	for i := range multitude {
 		able.Languages = append(able.Languages, fmt.Sprint("l", i), fmt.Sprint("l", i/2))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // Operations on tasks other than submitting, holding and ending them.
@@ -168,8 +169,8 @@ func (w *world) deed(m *inhabitant) {
 }
 
 func (w *world) link(from Actor, id string) {
-	kind, contract := w.one(wire.DependsBlocks, wire.DependsInput, wire.DependsInput, wire.DependsRelated), ""
-	if kind == wire.DependsInput {
+	kind, contract := w.one(hub.DependsBlocks, hub.DependsInput, hub.DependsInput, hub.DependsRelated), ""
+	if kind == hub.DependsInput {
 		contract = fmt.Sprintf(`,"contractKey":%q`, w.one(contracts...))
 	}
 	out := w.request(from, "add-dependency", fmt.Sprintf(`{"taskId":%q,"dependsOnTaskId":%q,"dependencyType":%q%s}`, id, w.someTask(), kind, contract))

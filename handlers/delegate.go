@@ -9,6 +9,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -52,7 +53,7 @@ func submitTaskRequest(t *decision, r *delegation.Request) (*wire.TaskAnswer, *w
 func (t *decision) notes(k *task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
-		t.odd(k, wire.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
+		t.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
 	}
 }
 

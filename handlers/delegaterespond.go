@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -112,11 +113,11 @@ func (t *decision) giveUpItself(k *task, r *delegation.Response) {
 }
 
 // resultOf returns the result of a response, which may be any value. It delivers no contracts.
-func resultOf(document wire.Raw) *wire.Result {
+func resultOf(document wire.Raw) *hub.Result {
 	if document == nil {
 		return &succeeded
 	}
-	return &wire.Result{Document: document}
+	return &hub.Result{Document: document}
 }
 
 // respondFor sends the final response of a delegated task in place of its agent.

@@ -3,15 +3,16 @@ package handlers
 import (
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // dependencyAdded records that a task depends on another.
 type dependencyAdded struct {
-	ID         string          `json:"task"`
-	Name       string          `json:"name"`
-	Dependency wire.Dependency `json:"dependency"`
-	Shown      bool            `json:"shown,omitzero"` // it was there, and private
-	Request    *requestKey     `json:"request,omitzero"`
+	ID         string         `json:"task"`
+	Name       string         `json:"name"`
+	Dependency hub.Dependency `json:"dependency"`
+	Shown      bool           `json:"shown,omitzero"` // it was there, and private
+	Request    *requestKey    `json:"request,omitzero"`
 }
 
 func (*dependencyAdded) kind() string { return events.DependencyAdded }
@@ -39,7 +40,7 @@ func (s *State) relink(k *task, change func()) {
 	s.enqueue(k)
 }
 
-func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d wire.Dependency) {
+func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d hub.Dependency) {
 	if mk == nil {
 		return
 	}
@@ -148,6 +149,6 @@ func (f *oddity) kind() string             { return f.what }
 func (*oddity) apply(*State, *wire.Record) {}
 
 // odd records a warning about a task.
-func (t *decision) odd(k *task, o wire.Oddity) {
+func (t *decision) odd(k *task, o hub.Oddity) {
 	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(t.from.String()), Pointer: o.Pointer, Text: o.Text})
 }

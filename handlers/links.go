@@ -8,17 +8,18 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
 // kindOf returns the graph's kind for a type of dependency.
 func kindOf(name string) graph.Kind {
 	switch name {
-	case wire.DependsInput:
+	case hub.DependsInput:
 		return graph.Input
-	case wire.DependsSoft:
+	case hub.DependsSoft:
 		return graph.Soft
-	case wire.DependsRelated:
+	case hub.DependsRelated:
 		return graph.Related
 	}
 	return graph.Blocks
@@ -29,7 +30,7 @@ func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.
 
 // link makes a task depend on another. A dependency that is already satisfied is resolved at
 // once.
-func (s *State) link(k, on *task, d wire.Dependency, at time.Time) graph.Edge {
+func (s *State) link(k, on *task, d hub.Dependency, at time.Time) graph.Edge {
 	kind := kindOf(d.Type)
 	e, _ := s.tasks.graph.Depend(k.node, on.node, kind, d.Contract)
 	if d.Private {
@@ -48,11 +49,11 @@ func (s *State) shownLink(e graph.Edge) wire.Link {
 	l := wire.Link{ID: linkID(v.Number), On: s.tasks.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
 	switch v.Kind {
 	case graph.Blocks:
-		l.Type = wire.DependsBlocks
+		l.Type = hub.DependsBlocks
 	case graph.Input:
-		l.Type = wire.DependsInput
+		l.Type = hub.DependsInput
 	default:
-		l.Type, l.Soft = wire.DependsRelated, v.Kind == graph.Soft
+		l.Type, l.Soft = hub.DependsRelated, v.Kind == graph.Soft
 	}
 	if v.Resolved {
 		l.ResolvedAt = object.Timestamp(time.UnixMilli(v.At).UTC())
@@ -67,7 +68,7 @@ func (s *State) showLinks(k *task, v *wire.Task) {
 	var needs orderedSet
 	for e := range s.tasks.graph.Needs(k.node) {
 		l := s.shownLink(e)
-		if l.Type != wire.DependsRelated {
+		if l.Type != hub.DependsRelated {
 			needs.add(l.On)
 		}
 		v.Links = append(v.Links, l)
@@ -137,13 +138,13 @@ type delivery struct {
 
 // deliveries returns the contracts of a structured result, or nil.
 func deliveries(result wire.Raw) []delivery {
-	if read := wire.ReadResult(result); read != nil && read.Structured {
+	if read := hub.ReadResult(result); read != nil && read.Structured {
 		return delivered(read)
 	}
 	return nil
 }
 
-func delivered(result *wire.Result) []delivery {
+func delivered(result *hub.Result) []delivery {
 	all := make([]delivery, 0, len(result.Contracts))
 	for _, c := range result.Contracts {
 		all = append(all, delivery{key: c.Key, status: c.Status, data: c.Data, logged: c.Data != nil})

@@ -6,12 +6,13 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // dependencies checks the dependencies of a new task. A dependency on a task that has failed is
 // vain: depending on the rules it is refused or returned. There can be no cycle, since a new
 // task depends only on older ones.
-func (t *decision) dependencies(needs []wire.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
+func (t *decision) dependencies(needs []hub.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
 	taken := make(map[string]string)
 	for i := range needs {
 		d := &needs[i]
@@ -31,12 +32,12 @@ func (t *decision) dependencies(needs []wire.Dependency, of *wire.Details, patie
 
 // mayHave decides what a task with some details gets of another: the whole result, a promised
 // contract or nothing. It marks the dependency as private when the caller may not read the other.
-func (t *decision) mayHave(up *task, d *wire.Dependency, of *wire.Details, pointer string) *wire.Error {
+func (t *decision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
 	if up.submittedBy(t.from) || t.manages(up) || t.shares(up, of) {
 		return nil
 	}
 	d.Private = true
-	if d.Type != wire.DependsInput || up.promises(d.Contract) {
+	if d.Type != hub.DependsInput || up.promises(d.Contract) {
 		return nil
 	}
 	return &wire.Error{
@@ -70,18 +71,18 @@ func (t *decision) shares(up *task, d *wire.Details) bool {
 
 // promises reports whether the spec of a task declares a contract.
 func (k *task) promises(key string) bool {
-	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p wire.Promise) bool { return p.Key == key })
+	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p hub.Promise) bool { return p.Key == key })
 }
 
 // isVain reports whether a dependency would hold a task back forever, because the other task
 // failed or was cancelled.
-func (s *State) isVain(d wire.Dependency) bool {
+func (s *State) isVain(d hub.Dependency) bool {
 	on := s.tasks.byID[d.On].view.State
 	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
 // mayDepend returns an error if no task can have a dependency.
-func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
+func (t *decision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := t.state.tasks.byID[d.On]
 	if on == nil {
 		return &wire.Error{
@@ -101,8 +102,8 @@ func (t *decision) mayDepend(d *wire.Dependency, of *wire.Details, patient bool,
 
 // collides refuses two tasks that would deliver under the same contract, since one would hide
 // the other.
-func collides(taken map[string]string, d wire.Dependency, pointer string) *wire.Error {
-	if d.Type != wire.DependsInput {
+func collides(taken map[string]string, d hub.Dependency, pointer string) *wire.Error {
+	if d.Type != hub.DependsInput {
 		return nil
 	}
 	if other, there := taken[d.Contract]; there && other != d.On {
@@ -150,13 +151,13 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 	}
 	t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: t.mark()})
 	e, _ := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
-	t.missLate(k, []wire.Dependency{r.Dependency})
+	t.missLate(k, []hub.Dependency{r.Dependency})
 	t.warnVain(k, r.Dependency)
 	return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
-func (t *decision) mayAdd(k *task, d *wire.Dependency) *wire.Error {
+func (t *decision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
 	if err := t.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 }
 
 // warnVain records that a task waits for one that has failed.
-func (t *decision) warnVain(k *task, d wire.Dependency) {
+func (t *decision) warnVain(k *task, d hub.Dependency) {
 	if t.state.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}

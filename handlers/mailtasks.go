@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -11,9 +12,9 @@ import (
 // task in its payload.
 type mailReport struct {
 	task     *task
-	result   *wire.Result // of task.completed
-	progress *float64     // of task.progress, if present
-	text     string       // the error of a failed task, or a message
+	result   *hub.Result // of task.completed
+	progress *float64    // of task.progress, if present
+	text     string      // the error of a failed task, or a message
 }
 
 // linked returns the report in a message, if it counts: if its sender has the task. Otherwise
@@ -43,7 +44,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
-	if result := wire.ReadResultMember(&said, "result"); result != nil {
+	if result := hub.ResultIn(&said, "result"); result != nil {
 		e.result = t.wrapped(result)
 	}
 	if m.Topic == wire.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {

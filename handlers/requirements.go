@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // requirements is what the requirements document of a task asks of an agent.
@@ -15,7 +16,7 @@ type requirements struct {
 	under []string // what an agent must have, as keys of the index
 }
 
-func newWants(r *wire.Requirements) *requirements {
+func newWants(r *hub.Requirements) *requirements {
 	return wantsOf(&match.Demand{
 		Repo: r.Repo, Languages: r.Languages, Environments: r.Environments, Tools: r.Tools, Tags: r.Tags, Prefer: r.Prefer,
 	})

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // requireSoundWishes requires that exactly the unblocked tasks with nothing but requirements
@@ -90,7 +91,7 @@ func requireSoundIndex(t testing.TB, s *State) {
 func offerOf(a *agent) match.Offer {
 	c := a.said
 	if c == nil {
-		c = wire.ReadCapabilities(a.configured.Abilities)
+		c = hub.ReadCapabilities(a.configured.Abilities)
 	}
 	if c == nil {
 		return match.Offer{}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -175,7 +176,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
-	a.said = wire.ReadCapabilities(kept.Said)
+	a.said = hub.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
 		memory := a.memories.keep(m.requestKey)
@@ -185,7 +186,7 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	s.meet(a)
 	abilities := a.said
 	if abilities == nil {
-		abilities = wire.ReadCapabilities(a.Abilities)
+		abilities = hub.ReadCapabilities(a.Abilities)
 	}
 	if m := kept.Remote; m != nil {
 		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, keyless: m.Keyless}

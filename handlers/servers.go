@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -49,7 +50,7 @@ func (f *serverRegistered) apply(s *State, r *wire.Record) {
 	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	a.remote = &remote{hostname: f.Hostname, ip: f.IP, os: f.OS, repos: f.Repos}
-	if c := wire.ReadCapabilities(f.Capabilities); c != nil {
+	if c := hub.ReadCapabilities(f.Capabilities); c != nil {
 		a.setCapabilities(c)
 	}
 	s.access.use(f.Registration)

@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -150,7 +151,7 @@ func (f *workCompleted) apply(s *State, r *wire.Record) {
 func (t *decision) doneWork(w *work, document wire.Raw) {
 	result := &succeeded
 	if document != nil {
-		result = wire.ReadResult(document)
+		result = hub.ReadResult(document)
 	}
 	defer t.among()()
 	for ; w != nil; w = w.revises {

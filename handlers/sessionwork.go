@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -46,8 +47,8 @@ func (t *decision) considerAssignment(x *messageContext, a *session.Assignment) 
 }
 
 // assignmentNeeds returns the dependencies in an assignment.
-func assignmentNeeds(a *session.Assignment) (needs []wire.Dependency, err *wire.Error) {
-	kinds := map[string]string{session.DependsHard: wire.DependsBlocks, wire.DependsSoft: wire.DependsSoft}
+func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.Error) {
+	kinds := map[string]string{session.DependsHard: hub.DependsBlocks, hub.DependsSoft: hub.DependsSoft}
 	for i, d := range a.Dependencies {
 		if d.TaskID != a.Task.TaskID {
 			return nil, &wire.Error{
@@ -56,7 +57,7 @@ func assignmentNeeds(a *session.Assignment) (needs []wire.Dependency, err *wire.
 			}
 		}
 		for _, on := range d.DependsOn {
-			needs = append(needs, wire.Dependency{On: on, Type: kinds[d.Type]})
+			needs = append(needs, hub.Dependency{On: on, Type: kinds[d.Type]})
 		}
 	}
 	return needs, nil
@@ -107,7 +108,7 @@ func (t *decision) revised(x *messageContext, a *session.Assignment) (revised *w
 }
 
 // assignNew makes the task of an assignment.
-func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []wire.Dependency, vain []string, revises *work) {
+func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []hub.Dependency, vain []string, revises *work) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,

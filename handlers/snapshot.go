@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -127,7 +128,7 @@ type snapshotTask struct {
 	Way     way       `json:"way,omitzero"`
 
 	Patient   bool               `json:"patient,omitzero"`
-	Promises  []wire.Promise     `json:"promises,omitzero"`
+	Promises  []hub.Promise      `json:"promises,omitzero"`
 	MaxFiles  int64              `json:"max_files,omitzero"`
 	Wants     *match.Demand      `json:"wants,omitzero"`
 	Parts     []int64            `json:"parts,omitzero"`

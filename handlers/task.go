@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -32,7 +33,7 @@ type task struct {
 // A taskExtra holds the parts of a task that few tasks have.
 type taskExtra struct {
 	patient   bool               // it stays pending if a dependency fails
-	promises  []wire.Promise     // of its spec
+	promises  []hub.Promise      // of its spec
 	maxFiles  int64              // that it may touch without a warning
 	wants     *requirements      // of its requirements; nil: none
 	bucket    *requirementBucket // it waits in this one

@@ -7,29 +7,30 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
 // taskCreated records a new task.
 type taskCreated struct {
-	ID                   string            `json:"task"`
-	Name                 string            `json:"name"`
-	Type                 string            `json:"type"`
-	Description          string            `json:"description,omitzero"`
-	Payload              wire.Raw          `json:"payload,omitzero"`
-	RequiredRole         string            `json:"required_role,omitzero"`
-	RequiredCapabilities []string          `json:"required_capabilities,omitzero"`
-	Dependencies         []wire.Dependency `json:"dependencies,omitzero"`
-	Priority             wire.Raw          `json:"priority,omitzero"`
-	StructuredSpec       wire.Raw          `json:"structured_spec,omitzero"`
-	Requirements         wire.Raw          `json:"requirements,omitzero"`
-	TargetRepo           string            `json:"target_repo,omitzero"`
-	AcceptanceCriteria   []string          `json:"acceptance_criteria,omitzero"`
-	ProjectID            string            `json:"project,omitzero"`
-	SessionID            string            `json:"session,omitzero"`
-	Parent               string            `json:"parent,omitzero"`
-	Patient              bool              `json:"patient,omitzero"`
-	Request              *requestKey       `json:"request,omitzero"`
+	ID                   string           `json:"task"`
+	Name                 string           `json:"name"`
+	Type                 string           `json:"type"`
+	Description          string           `json:"description,omitzero"`
+	Payload              wire.Raw         `json:"payload,omitzero"`
+	RequiredRole         string           `json:"required_role,omitzero"`
+	RequiredCapabilities []string         `json:"required_capabilities,omitzero"`
+	Dependencies         []hub.Dependency `json:"dependencies,omitzero"`
+	Priority             wire.Raw         `json:"priority,omitzero"`
+	StructuredSpec       wire.Raw         `json:"structured_spec,omitzero"`
+	Requirements         wire.Raw         `json:"requirements,omitzero"`
+	TargetRepo           string           `json:"target_repo,omitzero"`
+	AcceptanceCriteria   []string         `json:"acceptance_criteria,omitzero"`
+	ProjectID            string           `json:"project,omitzero"`
+	SessionID            string           `json:"session,omitzero"`
+	Parent               string           `json:"parent,omitzero"`
+	Patient              bool             `json:"patient,omitzero"`
+	Request              *requestKey      `json:"request,omitzero"`
 
 	// The position of the task in a trace: the given one, and the ids of the span above it.
 	Observability *delegation.Trace `json:"observability,omitzero"`
@@ -129,11 +130,11 @@ func (k *task) readDocuments() {
 	if d == nil {
 		return
 	}
-	if spec := wire.ReadSpec(d.StructuredSpec); spec != nil {
+	if spec := hub.ReadSpec(d.StructuredSpec); spec != nil {
 		m := k.needsMore()
 		m.promises, m.maxFiles = spec.Promises, spec.MaxFiles
 	}
-	if required := wire.ReadRequirements(d.Requirements); !required.Empty() {
+	if required := hub.ReadRequirements(d.Requirements); !required.Empty() {
 		k.needsMore().wants = newWants(required)
 	}
 }
@@ -310,7 +311,7 @@ type taskDone struct {
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
 
-	read *wire.Result // the result, if it was read already
+	read *hub.Result // the result, if it was read already
 }
 
 func (*taskDone) kind() string { return events.TaskDone }
@@ -321,7 +322,7 @@ func (f *taskDone) apply(s *State, r *wire.Record) {
 	}
 	k := s.tasks.byID[f.ID]
 	if f.read == nil && !f.Plain {
-		f.read = wire.ReadResult(f.Result)
+		f.read = hub.ReadResult(f.Result)
 	}
 	if f.read != nil && f.read.Structured && len(f.read.Contracts) > 0 {
 		k.needsMore().delivered = delivered(f.read)

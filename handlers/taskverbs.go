@@ -9,6 +9,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -261,7 +262,7 @@ func (t *decision) held(id, verb string) (*task, *wire.Error) {
 }
 
 // succeeded is the default result of a completed task.
-var succeeded = wire.Result{Document: delegation.Succeeded}
+var succeeded = hub.Result{Document: delegation.Succeeded}
 
 func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
 	k, err := t.reportableTask(r.TaskID, "completed")
@@ -278,20 +279,20 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 	t.begin(k)
 	t.complete(k, result, t.mark())
 	if result.Breach != nil {
-		t.odd(k, wire.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
+		t.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
 	t.relieve(k, "Completed by ")
 	return t.state.reply(k), nil
 }
 
 // wrapped returns a result as it is stored. A text becomes a document with its author.
-func (t *decision) wrapped(r *wire.Result) *wire.Result {
+func (t *decision) wrapped(r *hub.Result) *hub.Result {
 	if r.Document[0] != '"' {
 		return r
 	}
 	document := append([]byte(`{"summary":`), r.Document...)
 	document = append(document, `,"completed_by":`...)
-	return &wire.Result{Document: append(object.AppendText(document, t.from.String()), '}')}
+	return &hub.Result{Document: append(object.AppendText(document, t.from.String()), '}')}
 }
 
 func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // What facts about the work on tasks mean, for people.
@@ -41,7 +42,7 @@ func (f *taskAnnounced) tell(e *wire.Event) {
 
 func (f *dependencyAdded) tell(e *wire.Event) {
 	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" depends on "+short(f.Dependency.On)
-	if f.Dependency.Type != wire.DependsBlocks && f.Dependency.Type != "" {
+	if f.Dependency.Type != hub.DependsBlocks && f.Dependency.Type != "" {
 		e.Text += ", " + f.Dependency.Type
 	}
 	if f.Dependency.Contract != "" {
@@ -76,7 +77,7 @@ func (f *contractSeen) tell(e *wire.Event) {
 	switch {
 	case f.Reason != "":
 		e.Text += ": " + f.Reason
-	case f.Status == wire.ContractPartial:
+	case f.Status == hub.ContractPartial:
 		e.Text += ", in part"
 	}
 	if f.NeededBy != "" {

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // taskUpdated records changes of a task. A nil field is unchanged.
@@ -99,7 +100,7 @@ func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) 
 		Request: t.mark(),
 	}
 	set(&f.Name, r.Name)
-	var oddities []wire.Oddity
+	var oddities []hub.Oddity
 	if r.Spec != nil {
 		f.StructuredSpec, oddities = r.Spec.Document, r.Spec.Oddities
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/hub"
 )
 
 // Rows: A-114, A-115.
@@ -31,7 +33,7 @@ func TestAccessRequestsAreRead(t *testing.T) {
 			`{"name":"attic","hostname":"h","ip":"i","os":"o","registration_token":"orcreg_x","repos":{"shop":"/srv"},"capabilities":{"max_concurrent_tasks":2}}`,
 			&Register{
 				Name: "attic", Hostname: "h", IP: "i", OS: "o", Token: "orcreg_x", Repos: Raw(`{"shop":"/srv"}`),
-				Capabilities: &Capabilities{Document: Raw(`{"max_concurrent_tasks":2}`), Capacity: 2},
+				Capabilities: &hub.Capabilities{Document: Raw(`{"max_concurrent_tasks":2}`), Capacity: 2},
 			},
 		},
 	} {

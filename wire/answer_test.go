@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -43,10 +44,10 @@ var (
 		Priority: Raw("2"), SubmittedBy: "agent:planner", AssignedTo: "coder", Progress: 1e-7, Message: "m", Attempts: 2,
 		Result: Raw(`{"success":true}`), Error: "e", Reason: "r",
 		CreatedAt: object.Timestamp(noon.At), AssignedAt: object.Timestamp(noon.At), StartedAt: object.Timestamp(noon.At), EndedAt: object.Timestamp(noon.At),
-		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: DependsBlocks}}, Details: &fullDetails,
-		ResolvedInputs: Inputs{{Key: "k", From: "t0", Status: ContractPartial, Data: Raw(`{"n":1.0}`)}, {Key: "none", From: "t0", Status: ContractFulfilled}},
+		Links: []Link{fullLink, {ID: "d2", On: "t0", Type: hub.DependsBlocks}}, Details: &fullDetails,
+		ResolvedInputs: Inputs{{Key: "k", From: "t0", Status: hub.ContractPartial, Data: Raw(`{"n":1.0}`)}, {Key: "none", From: "t0", Status: hub.ContractFulfilled}},
 	}
-	fullLink    = Link{ID: "d1", On: "t0", Type: DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: object.Timestamp(noon.At)}
+	fullLink    = Link{ID: "d1", On: "t0", Type: hub.DependsRelated, Contract: "k", Soft: true, Resolved: true, ResolvedAt: object.Timestamp(noon.At)}
 	fullDetails = Details{
 		StructuredSpec: Raw(`{"a":1.0}`), Requirements: Raw(`{}`), TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 		ParentTaskID: "t9", Plan: Raw(`"plan"`), PlanFeedback: "f",

@@ -6,33 +6,35 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/hub"
 )
 
 // Rows: A-05, A-107, A-108, A-109, A-110, A-111, A-112, A-113.
 func TestCapabilitiesAreRead(t *testing.T) {
 	for _, test := range []struct {
 		doc  string
-		want Capabilities
+		want hub.Capabilities
 	}{
-		{`{}`, Capabilities{Capacity: 1}},
-		{`{"repos":null,"max_concurrent_tasks":null,"later":[]}`, Capabilities{Capacity: 1}},
-		{`{"max_concurrent_tasks":0}`, Capabilities{Capacity: 0}},
-		{`{"max_concurrent_tasks":1e1}`, Capabilities{Capacity: 10}},
-		{`{"max_concurrent_tasks":9007199254740991}`, Capabilities{Capacity: math.MaxInt32}},
+		{`{}`, hub.Capabilities{Capacity: 1}},
+		{`{"repos":null,"max_concurrent_tasks":null,"later":[]}`, hub.Capabilities{Capacity: 1}},
+		{`{"max_concurrent_tasks":0}`, hub.Capabilities{Capacity: 0}},
+		{`{"max_concurrent_tasks":1e1}`, hub.Capabilities{Capacity: 10}},
+		{`{"max_concurrent_tasks":9007199254740991}`, hub.Capabilities{Capacity: math.MaxInt32}},
 		{
 			`{"$schema":"orchestratia/capabilities/v1","languages":["go"],"tools":["git","git"],"environments":["plan9"],"tags":["a"],"max_concurrent_tasks":2}`,
-			Capabilities{Languages: []string{"go"}, Tools: []string{"git"}, Environments: []string{"plan9"}, Tags: []string{"a"}, Capacity: 2},
+			hub.Capabilities{Languages: []string{"go"}, Tools: []string{"git"}, Environments: []string{"plan9"}, Tags: []string{"a"}, Capacity: 2},
 		},
 		{
 			`{"repos":{"z":{},"a/b ~":{"path":"/srv","languages":["go"],"tools":["make"],"later":1},"gone":null,"":{"path":null}}}`,
-			Capabilities{
+			hub.Capabilities{
 				Capacity: 1,
-				Repos:    []Repo{{}, {Name: "a/b ~", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}, {Name: "z"}},
+				Repos:    []hub.Repo{{}, {Name: "a/b ~", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}, {Name: "z"}},
 			},
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := readCapabilities(o, "doc")
+		got := hub.CapabilitiesIn(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
@@ -62,7 +64,7 @@ func TestCapabilitiesAreRefused(t *testing.T) {
 		{`{"max_concurrent_tasks":2,"max_concurrent_tasks":3}`, p + "/max_concurrent_tasks: doc.max_concurrent_tasks stands twice"},
 	} {
 		o := slotOf(t, test.doc)
-		readCapabilities(o, "doc")
+		hub.CapabilitiesIn(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -70,9 +72,9 @@ func TestCapabilitiesAreRefused(t *testing.T) {
 // Rows: A-07, A-107, K-17.
 func TestCapabilitiesOfOtherVersions(t *testing.T) {
 	o := slotOf(t, `{"$schema":"orchestratia/capabilities/v9","repos":{"a":{"path":"/a"},"b":{"path":[]},"c":7},"languages":{},"tags":["x"],"max_concurrent_tasks":{"go":2}}`)
-	c := readCapabilities(o, "doc")
+	c := hub.CapabilitiesIn(o, "doc")
 	require.Nil(t, o.Err())
-	require.Equal(t, []Repo{{Name: "a", Path: "/a"}}, c.Repos)
+	require.Equal(t, []hub.Repo{{Name: "a", Path: "/a"}}, c.Repos)
 	require.Empty(t, c.Languages)
 	require.Equal(t, []string{"x"}, c.Tags)
 	require.Equal(t, 1, c.Capacity)
@@ -90,6 +92,6 @@ func TestManyReposAreRead(t *testing.T) {
 		doc = fmt.Appendf(doc, `,"r%d":{}`, i)
 	}
 	o := slotOf(t, string(append(doc, "}}"...)))
-	require.Len(t, readCapabilities(o, "doc").Repos, many)
+	require.Len(t, hub.CapabilitiesIn(o, "doc").Repos, many)
 	require.Nil(t, o.Err())
 }

@@ -6,39 +6,40 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // Rows: A-43, A-82, A-83, A-84, A-89, A-93.
 func TestDependenciesAreRead(t *testing.T) {
-	useless := func(i string) []Oddity {
-		return []Oddity{{
+	useless := func(i string) []hub.Oddity {
+		return []hub.Oddity{{
 			Kind: events.DocumentOdd, Pointer: "/payload/doc/" + i + "/contract_key", Text: "a contract_key means nothing on a dependency that is no input",
 		}}
 	}
 	for _, test := range []struct {
 		doc  string
-		want []Dependency
+		want []hub.Dependency
 	}{
-		{`[]`, []Dependency{}},
-		{`["a","b","a"]`, []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsBlocks}}},
-		{`[{"depends_on_task_id":"a"},"a",{"depends_on_task_id":"a","dependency_type":"blocks"}]`, []Dependency{{On: "a", Type: DependsBlocks}}},
-		{`[{"depends_on_task_id":"a","dependency_type":null,"contract_key":null,"later":1}]`, []Dependency{{On: "a", Type: DependsBlocks}}},
-		{`[{"depends_on_task_id":"a","dependency_type":"related"},"a"]`, []Dependency{{On: "a", Type: DependsRelated}, {On: "a", Type: DependsBlocks}}},
+		{`[]`, []hub.Dependency{}},
+		{`["a","b","a"]`, []hub.Dependency{{On: "a", Type: hub.DependsBlocks}, {On: "b", Type: hub.DependsBlocks}}},
+		{`[{"depends_on_task_id":"a"},"a",{"depends_on_task_id":"a","dependency_type":"blocks"}]`, []hub.Dependency{{On: "a", Type: hub.DependsBlocks}}},
+		{`[{"depends_on_task_id":"a","dependency_type":null,"contract_key":null,"later":1}]`, []hub.Dependency{{On: "a", Type: hub.DependsBlocks}}},
+		{`[{"depends_on_task_id":"a","dependency_type":"related"},"a"]`, []hub.Dependency{{On: "a", Type: hub.DependsRelated}, {On: "a", Type: hub.DependsBlocks}}},
 		{
 			`[{"depends_on_task_id":"a","dependency_type":"input","contract_key":"x"},{"depends_on_task_id":"a","dependency_type":"input","contract_key":"y_z"},{"contract_key":"\u0078","dependency_type":"input","depends_on_task_id":"a"}]`,
-			[]Dependency{{On: "a", Type: DependsInput, Contract: "x"}, {On: "a", Type: DependsInput, Contract: "y_z"}},
+			[]hub.Dependency{{On: "a", Type: hub.DependsInput, Contract: "x"}, {On: "a", Type: hub.DependsInput, Contract: "y_z"}},
 		},
 		{
 			`["b",{"depends_on_task_id":"a","contract_key":"x"},{"depends_on_task_id":"a","dependency_type":"related","contract_key":""},{"depends_on_task_id":"b","contract_key":"k"}]`,
-			[]Dependency{
-				{On: "b", Type: DependsBlocks, Oddities: useless("3")},
-				{On: "a", Type: DependsBlocks, Oddities: useless("1")},
-				{On: "a", Type: DependsRelated, Oddities: useless("2")},
+			[]hub.Dependency{
+				{On: "b", Type: hub.DependsBlocks, Oddities: useless("3")},
+				{On: "a", Type: hub.DependsBlocks, Oddities: useless("1")},
+				{On: "a", Type: hub.DependsRelated, Oddities: useless("2")},
 			},
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := ReadDependencies(o, "doc")
+		got := hub.DependenciesIn(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		require.Equal(t, test.want, got, test.doc)
 	}
@@ -66,7 +67,7 @@ func TestDependenciesAreRefused(t *testing.T) {
 		{`[{"depends_on_task_id":"a","contract_key":7}]`, p + "/0/contract_key: doc[0].contract_key must be a string"},
 	} {
 		o := slotOf(t, test.doc)
-		ReadDependencies(o, "doc")
+		hub.DependenciesIn(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -74,17 +75,17 @@ func TestDependenciesAreRefused(t *testing.T) {
 // Rows: A-44, A-89.
 func TestDependencyIDs(t *testing.T) {
 	o := slotOf(t, `["a","b","a"]`)
-	require.Equal(t, []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsBlocks}}, readDependencyIDs(o, "doc"))
+	require.Equal(t, []hub.Dependency{{On: "a", Type: hub.DependsBlocks}, {On: "b", Type: hub.DependsBlocks}}, hub.DependencyIDsIn(o, "doc"))
 	require.Nil(t, o.Err())
 	o = slotOf(t, `[]`)
-	require.Equal(t, []Dependency{}, readDependencyIDs(o, "doc"))
+	require.Equal(t, []hub.Dependency{}, hub.DependencyIDsIn(o, "doc"))
 	for doc, want := range map[string]string{
 		`"a"`:                            "invalid /payload/doc: doc must be a list",
 		`["a",{"depends_on_task_id":1}]`: "invalid /payload/doc/1: doc[1] must be a string",
 		`[""]`:                           "invalid /payload/doc/0: doc[0] must not be empty",
 	} {
 		o := slotOf(t, doc)
-		readDependencyIDs(o, "doc")
+		hub.DependencyIDsIn(o, "doc")
 		require.Equal(t, want, complaint(o.Err()))
 	}
 }

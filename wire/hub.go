@@ -2,6 +2,7 @@ package wire
 
 import (
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -18,7 +19,7 @@ func ReadHubTask(o *object.Reader) *SubmitTask {
 		Description:  o.NeedText("spec"),
 		Type:         o.Text("type"),
 		Priority:     readPriority(o, "priority"),
-		Dependencies: mergeDependencies(ReadDependencies(o, "dependencies"), readDependencyIDs(o, "dependency_ids")),
+		Dependencies: mergeDependencies(hub.DependenciesIn(o, "dependencies"), hub.DependencyIDsIn(o, "dependency_ids")),
 		Patient:      true,
 	}
 	switch {
@@ -39,13 +40,13 @@ func ReadHubTask(o *object.Reader) *SubmitTask {
 
 // mergeDependencies puts bare ids behind typed dependencies. A bare id holds the task back,
 // so it says nothing new only beside a typed dependency that does the same.
-func mergeDependencies(typed, bare []Dependency) []Dependency {
+func mergeDependencies(typed, bare []hub.Dependency) []hub.Dependency {
 	if len(bare) == 0 {
 		return typed
 	}
 	known := make(map[string]bool, len(typed))
 	for _, d := range typed {
-		known[d.On] = known[d.On] || d.Type == DependsBlocks || d.Type == DependsInput
+		known[d.On] = known[d.On] || d.Type == hub.DependsBlocks || d.Type == hub.DependsInput
 	}
 	for _, d := range bare {
 		if !known[d.On] {
@@ -70,7 +71,7 @@ func ReadHubUpdate(o *object.Reader, task string) *UpdateTask {
 
 // ReadHubComplete reads the end of a task.
 func ReadHubComplete(o *object.Reader, task string) *CompleteTask {
-	c := &CompleteTask{TaskID: task, Result: ReadResultMember(o, "result")}
+	c := &CompleteTask{TaskID: task, Result: hub.ResultIn(o, "result")}
 	if c.Result == nil && o.Err() == nil {
 		o.Refuse("result", "is missing")
 	}
@@ -136,13 +137,13 @@ func ReadHubAssign(o *object.Reader, task string) *AssignTask {
 
 // ReadHubDependency reads a dependency of a task.
 func ReadHubDependency(o *object.Reader, task string) *AddDependency {
-	return &AddDependency{TaskID: task, Dependency: oneDependency(o, "depends_on_task_id", "dependency_type", "contract_key")}
+	return &AddDependency{TaskID: task, Dependency: hub.NewDependency(o, "depends_on_task_id", "dependency_type", "contract_key")}
 }
 
 // ReadHubHeartbeat reads a heartbeat and the capabilities in it. The other members of body
 // describe the machine.
 func ReadHubHeartbeat(o *object.Reader, body Raw) *UpdateCapabilities {
-	return &UpdateCapabilities{Capabilities: readCapabilities(o, "capabilities"), System: systemOf(o, body)}
+	return &UpdateCapabilities{Capabilities: hub.CapabilitiesIn(o, "capabilities"), System: systemOf(o, body)}
 }
 
 // systemOf returns a heartbeat without the capabilities, or nil if nothing is left.

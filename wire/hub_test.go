@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -38,16 +39,16 @@ func readHub(t *testing.T, what, body string) (any, string) {
 func TestHubBodiesAreRead(t *testing.T) {
 	task := SubmitTask{Name: "n", Description: "s", Type: "feature", Patient: true}
 	typed, full, bare := task, task, task
-	bare.Dependencies = []Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}
-	typed.Dependencies = []Dependency{{On: "a", Type: "input", Contract: "k"}, {On: "b", Type: "blocks"}}
+	bare.Dependencies = []hub.Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}
+	typed.Dependencies = []hub.Dependency{{On: "a", Type: "input", Contract: "k"}, {On: "b", Type: "blocks"}}
 	repo, upper := task, task // keys and ids as other clients write them
 	repo.Details.TargetRepo = "shop"
-	upper.Dependencies = []Dependency{{On: "7f3a9c1e-33b7-4c0e-8a4e-2b9d1c6f5e10", Type: "blocks"}, {On: "A", Type: "blocks"}}
+	upper.Dependencies = []hub.Dependency{{On: "7f3a9c1e-33b7-4c0e-8a4e-2b9d1c6f5e10", Type: "blocks"}, {On: "A", Type: "blocks"}}
 	gated := task
-	gated.Dependencies = []Dependency{{On: "a", Type: "related"}, {On: "a", Type: "blocks"}}
+	gated.Dependencies = []hub.Dependency{{On: "a", Type: "related"}, {On: "a", Type: "blocks"}}
 	full.Type, full.Priority = "bugfix", Raw(`"high"`)
 	full.Details = Details{TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "x", Requirements: Raw(`{"repo":"shop"}`)}
-	full.Requirements = &Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}
+	full.Requirements = &hub.Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}
 	for _, test := range []struct {
 		what, body string
 		want       any
@@ -68,8 +69,8 @@ func TestHubBodiesAreRead(t *testing.T) {
 			TaskID: "t", Name: ptr("n"), Description: ptr("s"), TargetRepo: ptr(""), ProjectID: ptr("p"), AcceptanceCriteria: &[]string{"c"},
 			Without: []string{"structured_spec"},
 		}},
-		{"complete", `{"result":"done"}`, &CompleteTask{TaskID: "t", Result: &Result{Document: Raw(`"done"`)}}},
-		{"complete", `{"result":{"n":1.0}}`, &CompleteTask{TaskID: "t", Result: &Result{Document: Raw(`{"n":1.0}`)}}},
+		{"complete", `{"result":"done"}`, &CompleteTask{TaskID: "t", Result: &hub.Result{Document: Raw(`"done"`)}}},
+		{"complete", `{"result":{"n":1.0}}`, &CompleteTask{TaskID: "t", Result: &hub.Result{Document: Raw(`{"n":1.0}`)}}},
 		{"fail", `{"error":"e"}`, &FailTask{TaskID: "t", Error: "e"}},
 		{"fail", `{"error":" "}`, &FailTask{TaskID: "t", Error: "no reason was given"}},
 		{"fail", `{}`, &FailTask{TaskID: "t", Error: "no reason was given"}},
@@ -83,11 +84,11 @@ func TestHubBodiesAreRead(t *testing.T) {
 		{"revise", `{"feedback":"f"}`, &RevisePlan{TaskID: "t", Feedback: "f"}},
 		{"assign", `{"session_name":"coder","server_id":"s"}`, &AssignTask{TaskID: "t", Agent: "coder"}},
 		{"assign", `{"server_id":"s","require_plan":true}`, &AssignTask{TaskID: "t", Agent: "s", RequirePlan: true}},
-		{"dependency", `{"depends_on_task_id":"a"}`, &AddDependency{TaskID: "t", Dependency: Dependency{On: "a", Type: "blocks"}}},
-		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input","contract_key":"k"}`, &AddDependency{TaskID: "t", Dependency: Dependency{On: "a", Type: "input", Contract: "k"}}},
+		{"dependency", `{"depends_on_task_id":"a"}`, &AddDependency{TaskID: "t", Dependency: hub.Dependency{On: "a", Type: "blocks"}}},
+		{"dependency", `{"depends_on_task_id":"a","dependency_type":"input","contract_key":"k"}`, &AddDependency{TaskID: "t", Dependency: hub.Dependency{On: "a", Type: "input", Contract: "k"}}},
 		{"heartbeat", `{}`, &UpdateCapabilities{}},
 		{"heartbeat", `{"capabilities":{"tools":["sh"]},"$schema":"x"}`, &UpdateCapabilities{
-			Capabilities: &Capabilities{Document: Raw(`{"tools":["sh"]}`), Tools: []string{"sh"}, Capacity: 1},
+			Capabilities: &hub.Capabilities{Document: Raw(`{"tools":["sh"]}`), Tools: []string{"sh"}, Capacity: 1},
 		}},
 		{"heartbeat", `{"load":0.50,"capabilities":null,"system":{"os":"linux"}}`, &UpdateCapabilities{System: Raw(`{"load":0.50,"system":{"os":"linux"}}`)}},
 		{"heartbeat", "{\"a\\u0062\":\n[1,\n2]}", &UpdateCapabilities{System: Raw(`{"ab":[1,2]}`)}},

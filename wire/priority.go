@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -25,7 +26,7 @@ func readPriority(o *object.Reader, key string) Raw {
 
 // OddPriority returns a warning about a priority that has no defined meaning, or nil. Such a
 // priority is stored, and counts as Urgency says.
-func OddPriority(given Raw) *Oddity {
+func OddPriority(given Raw) *hub.Oddity {
 	if len(given) == 0 {
 		return nil
 	}
@@ -41,7 +42,7 @@ func OddPriority(given Raw) *Oddity {
 			return nil
 		}
 	}
-	return &Oddity{
+	return &hub.Oddity{
 		Kind: events.DocumentOdd, Pointer: "/payload/priority",
 		Text: fmt.Sprintf("%.80s is not a number from 1 to 5, nor critical, high, normal or low: it counts as %s", given, counts),
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/hub"
 )
 
 // readAs reads a payload and returns the result, or where it is wrong and why.
@@ -37,7 +39,7 @@ func TestRequestsAreRead(t *testing.T) {
 			`{"type":"review","name":"n","description":"d","payload":{"payload": {"n":1e400}},"requiredRole":"planner","requiredCapabilities":["go"],"dependencies":["a","b"],"priority":2.50}`,
 			&SubmitTask{
 				Type: "review", Name: "n", Description: "d", Payload: Raw(`{"payload": {"n":1e400}}`), RequiredRole: "planner",
-				RequiredCapabilities: []string{"go"}, Dependencies: []Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}, Priority: Raw("2.50"),
+				RequiredCapabilities: []string{"go"}, Dependencies: []hub.Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}, Priority: Raw("2.50"),
 			},
 		},
 		{
@@ -45,7 +47,7 @@ func TestRequestsAreRead(t *testing.T) {
 			`{"type":"t","name":"n","priority":"high","dependencies":["a",{"depends_on_task_id":"b","dependency_type":"input","contract_key":"k"}],"targetRepo":"shop","acceptanceCriteria":["c"],"projectId":"p","sessionId":"s"}`,
 			&SubmitTask{
 				Type: "t", Name: "n", Priority: Raw(`"high"`),
-				Dependencies: []Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "input", Contract: "k"}},
+				Dependencies: []hub.Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "input", Contract: "k"}},
 				Details:      Details{TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s"},
 			},
 		},
@@ -53,8 +55,8 @@ func TestRequestsAreRead(t *testing.T) {
 		{"get-task", `{"taskId":"\u0061 "}`, &TaskID{TaskID: "a "}},
 		{"start-task", `{"taskId":"a"}`, &TaskID{TaskID: "a"}},
 		{"complete-task", `{"taskId":"a"}`, &CompleteTask{TaskID: "a"}},
-		{"complete-task", `{"taskId":"a","result":{"n":1.0}}`, &CompleteTask{TaskID: "a", Result: &Result{Document: Raw(`{"n":1.0}`)}}},
-		{"complete-task", `{"taskId":"a","result":"done"}`, &CompleteTask{TaskID: "a", Result: &Result{Document: Raw(`"done"`)}}},
+		{"complete-task", `{"taskId":"a","result":{"n":1.0}}`, &CompleteTask{TaskID: "a", Result: &hub.Result{Document: Raw(`{"n":1.0}`)}}},
+		{"complete-task", `{"taskId":"a","result":"done"}`, &CompleteTask{TaskID: "a", Result: &hub.Result{Document: Raw(`"done"`)}}},
 		{"fail-task", `{"taskId":"a","error":"e"}`, &FailTask{TaskID: "a", Error: "e"}},
 		{"cancel-task", `{"taskId":"a","reason":"r"}`, &CancelTask{TaskID: "a", Reason: "r"}},
 		{"ask-user", `{"question":"?"}`, &AskUser{Question: "?"}},

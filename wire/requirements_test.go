@@ -6,33 +6,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // Rows: A-05, A-42, A-125, K-15.
 func TestRequirementsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		doc  string
-		want Requirements
+		want hub.Requirements
 	}{
-		{`{}`, Requirements{}},
-		{`{"$schema":null,"repo":null,"languages":null,"later":{"a":1}}`, Requirements{}},
-		{`{"$schema":"orchestratia/requirements/v1","repo":""}`, Requirements{}},
+		{`{}`, hub.Requirements{}},
+		{`{"$schema":null,"repo":null,"languages":null,"later":{"a":1}}`, hub.Requirements{}},
+		{`{"$schema":"orchestratia/requirements/v1","repo":""}`, hub.Requirements{}},
 		{
 			`{"repo":"shop","languages":["go","sql","go"],"tools":["make"],"environments":["linux"],"tags":["a","B"],"prefer_server":"coder"}`,
-			Requirements{
+			hub.Requirements{
 				Repo: "shop", Languages: []string{"go", "sql"}, Environments: []string{"linux"},
 				Tools: []string{"make"}, Tags: []string{"a", "B"}, Prefer: "coder",
 			},
 		},
 	} {
 		o := slotOf(t, test.doc)
-		got := readRequirements(o, "doc")
+		got := hub.RequirementsIn(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
 		require.Equal(t, test.want.Repo == "", got.Empty())
 	}
-	var none *Requirements
+	var none *hub.Requirements
 	require.True(t, none.Empty())
 }
 
@@ -53,7 +54,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 		{`{"repo":"a","repo":"b"}`, p + "/repo: doc.repo stands twice"},
 	} {
 		o := slotOf(t, test.doc)
-		readRequirements(o, "doc")
+		hub.RequirementsIn(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -63,7 +64,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 // Rows: A-07, K-17.
 func TestRequirementsOfOtherVersions(t *testing.T) {
 	o := slotOf(t, `{"$schema":"orchestratia/requirements/v3","repo":"a","repo":"b","languages":["go",7],"tools":"make","tags":["x"]}`)
-	r := readRequirements(o, "doc")
+	r := hub.RequirementsIn(o, "doc")
 	require.Nil(t, o.Err())
 	require.Empty(t, r.Repo)
 	require.Equal(t, []string{"go"}, r.Languages)

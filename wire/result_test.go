@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // resultOf returns a structured result with further members.
@@ -14,32 +15,32 @@ func resultOf(members string) string {
 	return `{"$schema":"orchestratia/task-result/v1","summary":"s"` + members + `}`
 }
 
-func resultIn(t testing.TB, doc string) *Result {
+func resultIn(t testing.TB, doc string) *hub.Result {
 	t.Helper()
 	o := slotOf(t, doc)
-	r := ReadResultMember(o, "doc")
+	r := hub.ResultIn(o, "doc")
 	require.Nil(t, o.Err(), doc)
 	return r
 }
 
 // Rows: A-58, A-60, A-61, A-62, A-63, A-64, A-65, A-66, A-67, A-68, K-13, K-14, K-15, T-16, T-17, T-48.
 func TestResultsAreRead(t *testing.T) {
-	odd := func(place, text string) []Oddity {
-		return []Oddity{{Kind: events.DocumentOdd, Pointer: "/payload/doc/contracts" + place, Text: text}}
+	odd := func(place, text string) []hub.Oddity {
+		return []hub.Oddity{{Kind: events.DocumentOdd, Pointer: "/payload/doc/contracts" + place, Text: text}}
 	}
 	for _, test := range []struct {
 		doc  string
-		want Result
+		want hub.Result
 	}{
-		{resultOf(``), Result{}},
-		{resultOf(`,"changes":null,"contracts":null,"tests":null,"artifacts":null,"later":1`), Result{}},
-		{resultOf(`,"changes":{},"contracts":{},"tests":{},"artifacts":{}`), Result{}},
-		{resultOf(`,"changes":{"files_modified":["a","b","a"],"files_created":["c","\u0061"],"files_deleted":[],"lines_added":342,"lines_removed":0}`), Result{Files: 3}},
-		{resultOf(`,"tests":{"framework":"go","total":1,"passed":0,"failed":9,"skipped":0,"coverage_percent":94.20},"artifacts":{"html":"x","log":{"at":[]}}`), Result{}},
-		{resultOf(`,"tests":{"coverage_percent":-1e999}`), Result{}},
+		{resultOf(``), hub.Result{}},
+		{resultOf(`,"changes":null,"contracts":null,"tests":null,"artifacts":null,"later":1`), hub.Result{}},
+		{resultOf(`,"changes":{},"contracts":{},"tests":{},"artifacts":{}`), hub.Result{}},
+		{resultOf(`,"changes":{"files_modified":["a","b","a"],"files_created":["c","\u0061"],"files_deleted":[],"lines_added":342,"lines_removed":0}`), hub.Result{Files: 3}},
+		{resultOf(`,"tests":{"framework":"go","total":1,"passed":0,"failed":9,"skipped":0,"coverage_percent":94.20},"artifacts":{"html":"x","log":{"at":[]}}`), hub.Result{}},
+		{resultOf(`,"tests":{"coverage_percent":-1e999}`), hub.Result{}},
 		{
 			resultOf(`,"contracts":{"z":{"status":"partial","data":{"endpoints":[]}},"a":{"status":"fulfilled","data":{"n":12345678901234567890, "t":"<a&b>"}},"m":{"status":"skipped","data":{"reason":"no \"API\"","more":1}}}`),
-			Result{Contracts: []Contract{
+			hub.Result{Contracts: []hub.Contract{
 				{Key: "a", Status: "fulfilled", Data: Raw(`{"n":12345678901234567890, "t":"<a&b>"}`)},
 				{Key: "m", Status: "skipped", Data: Raw(`{"reason":"no \"API\"","more":1}`), Reason: `no "API"`},
 				{Key: "z", Status: "partial", Data: Raw(`{"endpoints":[]}`)},
@@ -47,30 +48,30 @@ func TestResultsAreRead(t *testing.T) {
 		},
 		{
 			resultOf(`,"contracts":{"k":{"status":"fulfilled"}}`),
-			Result{
-				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
+			hub.Result{
+				Contracts: []hub.Contract{{Key: "k", Status: "fulfilled"}},
 				Oddities:  odd("/k/data", "it is fulfilled and has no data: a task that needs it gets null"),
 			},
 		},
 		{
 			resultOf(`,"contracts":{"k":{"status":"fulfilled","data":null}}`),
-			Result{
-				Contracts: []Contract{{Key: "k", Status: "fulfilled"}},
+			hub.Result{
+				Contracts: []hub.Contract{{Key: "k", Status: "fulfilled"}},
 				Oddities:  odd("/k/data", "it is fulfilled and has no data: a task that needs it gets null"),
 			},
 		},
-		{resultOf(`,"contracts":{"k":{"status":"partial"}}`), Result{Contracts: []Contract{{Key: "k", Status: "partial"}}}},
+		{resultOf(`,"contracts":{"k":{"status":"partial"}}`), hub.Result{Contracts: []hub.Contract{{Key: "k", Status: "partial"}}}},
 		{
 			resultOf(`,"contracts":{"k":{"status":"partial","data":[1.0,"x"]}}`),
-			Result{
-				Contracts: []Contract{{Key: "k", Status: "partial", Data: Raw(`[1.0,"x"]`)}},
+			hub.Result{
+				Contracts: []hub.Contract{{Key: "k", Status: "partial", Data: Raw(`[1.0,"x"]`)}},
 				Oddities:  odd("/k/data", "data should be an object; it is delivered as it is"),
 			},
 		},
 		{
 			resultOf(`,"contracts":{"a/b":{"status":"partial","data":{}}}`),
-			Result{
-				Contracts: []Contract{{Key: "a/b", Status: "partial", Data: Raw(`{}`)}},
+			hub.Result{
+				Contracts: []hub.Contract{{Key: "a/b", Status: "partial", Data: Raw(`{}`)}},
 				Oddities:  odd("/a~1b", `the key "a/b" should have letters from a to z, digits and underscores alone, and one of them at least`),
 			},
 		},
@@ -90,12 +91,12 @@ func TestLegacyResults(t *testing.T) {
 		`{"summary":"x","contracts":{"k":{"status":"fulfilled","data":{}}}}`, `{"contracts":[],"contracts":{},"summary":null}`,
 		`{"a":{"$schema":"orchestratia/task-result/v1"}}`, `{"\u0024":"\n"}`,
 	} {
-		require.Equal(t, &Result{Document: Raw(doc)}, resultIn(t, doc), doc)
+		require.Equal(t, &hub.Result{Document: Raw(doc)}, resultIn(t, doc), doc)
 	}
 	require.True(t, resultIn(t, `{"\u0024schema":"orchestratia\/task-result\/v1","summary":"s"}`).Structured)
 	for _, doc := range []string{`7`, `true`, `[]`, `["done"]`, `-1`} {
 		o := slotOf(t, doc)
-		require.Nil(t, ReadResultMember(o, "doc"))
+		require.Nil(t, hub.ResultIn(o, "doc"))
 		require.Equal(t, "invalid /payload/doc: doc must be an object or a text", complaint(o.Err()))
 	}
 }
@@ -107,7 +108,7 @@ func TestLegacyResults(t *testing.T) {
 func TestResultsThatBreakTheirForm(t *testing.T) {
 	const p = "invalid /payload/doc"
 	good := `"good":{"status":"fulfilled","data":{"n":1}}`
-	kept := []Contract{{Key: "good", Status: "fulfilled", Data: Raw(`{"n":1}`)}}
+	kept := []hub.Contract{{Key: "good", Status: "fulfilled", Data: Raw(`{"n":1}`)}}
 	for _, test := range []struct{ members, want string }{
 		{`"$schema":7,"summary":"s"`, p + "/$schema: doc.$schema must be a string"},
 		{`"$schema":"foo/v1","summary":"s"`, p + `/$schema: doc.$schema must be orchestratia/task-result/v1, not "foo/v1"`},
@@ -168,9 +169,9 @@ func TestResultsOfOtherVersionsDeliver(t *testing.T) {
 		"contracts":{"a-b":{"status":"fulfilled","data":[1]},"c":{"status":"fulfilled"},"d":{"status":"waived"},"e":7},"tests":[]}`)
 	require.True(t, r.Structured)
 	require.Nil(t, r.Breach)
-	require.Equal(t, []Contract{{Key: "a-b", Status: "fulfilled", Data: Raw(`[1]`)}, {Key: "c", Status: "fulfilled"}}, r.Contracts)
+	require.Equal(t, []hub.Contract{{Key: "a-b", Status: "fulfilled", Data: Raw(`[1]`)}, {Key: "c", Status: "fulfilled"}}, r.Contracts)
 	require.Equal(t, 1, r.Files)
-	require.Equal(t, []Oddity{{
+	require.Equal(t, []hub.Oddity{{
 		Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is not known here: it is read as far as it is like v1",
 	}}, r.Oddities)
 }
@@ -186,9 +187,9 @@ var benchResult = resultOf(`,"changes":{"files_modified":["src/login.ts","src/ty
 // Rows: A-58, A-72.
 func TestReadingAResultAllocatesLittle(t *testing.T) {
 	o := slotOf(t, strings.ReplaceAll(benchResult, "\n", ""))
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { ReadResultMember(o, "doc") }), 40.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { hub.ResultIn(o, "doc") }), 40.0)
 	o = slotOf(t, `{"success":true}`)
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { ReadResultMember(o, "doc") }), 2.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { hub.ResultIn(o, "doc") }), 2.0)
 }
 
 func BenchmarkResult(b *testing.B) {
@@ -198,7 +199,7 @@ func BenchmarkResult(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			b.ReportAllocs()
 			for b.Loop() {
-				ReadResultMember(o, "doc")
+				hub.ResultIn(o, "doc")
 			}
 		})
 	}

@@ -6,17 +6,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
 // refusals maps each document schema to a function that returns why its reader refuses a
 // document, or "".
 var refusals = map[string]func(o *object.Reader) string{
-	"task-spec":    func(o *object.Reader) string { readSpecMember(o, "doc"); return complaint(o.Err()) },
-	"requirements": func(o *object.Reader) string { readRequirements(o, "doc"); return complaint(o.Err()) },
-	"capabilities": func(o *object.Reader) string { readCapabilities(o, "doc"); return complaint(o.Err()) },
+	"task-spec":    func(o *object.Reader) string { hub.SpecIn(o, "doc"); return complaint(o.Err()) },
+	"requirements": func(o *object.Reader) string { hub.RequirementsIn(o, "doc"); return complaint(o.Err()) },
+	"capabilities": func(o *object.Reader) string { hub.CapabilitiesIn(o, "doc"); return complaint(o.Err()) },
 	"task-result": func(o *object.Reader) string {
-		r := ReadResultMember(o, "doc")
+		r := hub.ResultIn(o, "doc")
 		switch {
 		case r == nil:
 			return "no result: " + complaint(o.Err())
@@ -31,7 +32,7 @@ var refusals = map[string]func(o *object.Reader) string{
 		if err := list.Read(append(append([]byte(`{"list":[`), item...), "]}"...), 64, ""); err != nil {
 			return err.Message
 		}
-		ReadDependencies(&list, "list")
+		hub.DependenciesIn(&list, "list")
 		return complaint(list.Err())
 	},
 }
@@ -129,9 +130,9 @@ func TestSchemasOfDocumentsAndReadersAgreeOnTheRest(t *testing.T) {
 // Rows: A-11, A-15, A-22, A-62, A-83.
 func TestSchemasOfDocumentsHaveTheWordsThatThereAre(t *testing.T) {
 	spec := schemaOf(t, "task-spec")
-	require.Equal(t, words(specPriorities), at(spec, "properties", "requirements", "items", "properties", "priority", "enum"))
-	require.Equal(t, words(specReferences), at(spec, "properties", "input_context", "properties", "references", "items", "properties", "type", "enum"))
-	require.Equal(t, append(words(specTesting), nil), at(spec, "properties", "constraints", "properties", "testing", "enum"))
-	require.Equal(t, words(contractStatuses), at(schemaOf(t, "task-result"), "properties", "contracts", "additionalProperties", "properties", "status", "enum"))
-	require.Equal(t, append(words(dependencyTypes), nil), at(schemaOf(t, "dependency"), "properties", "dependency_type", "enum"))
+	require.Equal(t, words(hub.SpecPriorities), at(spec, "properties", "requirements", "items", "properties", "priority", "enum"))
+	require.Equal(t, words(hub.SpecReferences), at(spec, "properties", "input_context", "properties", "references", "items", "properties", "type", "enum"))
+	require.Equal(t, append(words(hub.SpecTesting), nil), at(spec, "properties", "constraints", "properties", "testing", "enum"))
+	require.Equal(t, words(hub.ContractStatuses), at(schemaOf(t, "task-result"), "properties", "contracts", "additionalProperties", "properties", "status", "enum"))
+	require.Equal(t, append(words(hub.DependencyTypes), nil), at(schemaOf(t, "dependency"), "properties", "dependency_type", "enum"))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
 )
 
@@ -112,7 +113,7 @@ type submitted struct {
 	Payload              Raw               `json:"payload,omitzero"`
 	RequiredRole         string            `json:"requiredRole,omitzero"`
 	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
-	Dependencies         []Dependency      `json:"dependencies,omitzero"`
+	Dependencies         []hub.Dependency  `json:"dependencies,omitzero"`
 	Priority             Raw               `json:"priority,omitzero"`
 	Spec                 Raw               `json:"structured_spec,omitzero"`
 	Requirements         Raw               `json:"requirements,omitzero"`
@@ -253,8 +254,8 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	require.Equal(t, people, at(schemaOf(t, "credential"), "properties", "role", "enum"))
 	require.Equal(t, append(people, nothing), payload("request:issue-token", "role"))
 	require.Equal(t, words([]string{ActorActive, ActorStale, ActorOffline, ActorQuiet}), at(schemaOf(t, "actor"), "properties", "status", "enum"))
-	require.Equal(t, append(words(dependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
-	require.Equal(t, words(dependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
+	require.Equal(t, append(words(hub.DependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
+	require.Equal(t, words(hub.DependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
 	hub := []string{}
 	for _, state := range TaskStates {
 		if word := state.Hub(); !slices.Contains(hub, word) {

@@ -5,17 +5,19 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode"
+
+	"orchestrator/wire/hub"
 )
 
 // UpdateCapabilities is the payload of update-capabilities.
 type UpdateCapabilities struct {
-	Capabilities *Capabilities `json:"capabilities,omitzero"` // nil: no change
-	System       Raw           `json:"system,omitzero"`       // other members, about its machine
+	Capabilities *hub.Capabilities `json:"capabilities,omitzero"` // nil: no change
+	System       Raw               `json:"system,omitzero"`       // other members, about its machine
 }
 
 func (u *UpdateCapabilities) fields(f *fields) {
 	if !f.document("capabilities", "What you can do: a capabilities document.", "capabilities") {
-		u.Capabilities = readCapabilities(f.in, "capabilities")
+		u.Capabilities = hub.CapabilitiesIn(f.in, "capabilities")
 	}
 	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
 }
@@ -50,13 +52,13 @@ type ServerList struct {
 
 // Register is the payload of register-agent, for servers on other machines.
 type Register struct {
-	Name         string        `json:"name"`
-	Hostname     string        `json:"hostname,omitzero"`
-	IP           string        `json:"ip,omitzero"`
-	OS           string        `json:"os,omitzero"`
-	Token        string        `json:"registration_token"`
-	Repos        Raw           `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
-	Capabilities *Capabilities `json:"capabilities,omitzero"`
+	Name         string            `json:"name"`
+	Hostname     string            `json:"hostname,omitzero"`
+	IP           string            `json:"ip,omitzero"`
+	OS           string            `json:"os,omitzero"`
+	Token        string            `json:"registration_token"`
+	Repos        Raw               `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
+	Capabilities *hub.Capabilities `json:"capabilities,omitzero"`
 }
 
 func (r *Register) fields(f *fields) {
@@ -67,7 +69,7 @@ func (r *Register) fields(f *fields) {
 	f.need(&r.Token, "registration_token", "The registration token that an operator created. It works once.")
 	f.object(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
 	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
-		r.Capabilities = readCapabilities(f.in, "capabilities")
+		r.Capabilities = hub.CapabilitiesIn(f.in, "capabilities")
 	}
 }
 

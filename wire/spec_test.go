@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -45,23 +46,23 @@ func promising(contracts string) string {
 func TestSpecsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		doc  string
-		want Spec
+		want hub.Spec
 	}{
-		{specOf(``), Spec{}},
-		{specOf(`,"input_context":null,"constraints":null,"output_expectations":null`), Spec{}},
-		{specOf(`,"input_context":{},"constraints":{},"output_expectations":{}`), Spec{}},
-		{specOf(`,"input_context":{"references":[]},"output_expectations":{"contracts":{},"artifacts":[]}`), Spec{}},
-		{specOf(`,"constraints":{"max_files_changed":15,"testing":"none","no_breaking_changes":false,"custom":{"n":1e999}}`), Spec{MaxFiles: 15}},
-		{specOf(`,"constraints":{"max_files_changed":2e1}`), Spec{MaxFiles: 20}},
+		{specOf(``), hub.Spec{}},
+		{specOf(`,"input_context":null,"constraints":null,"output_expectations":null`), hub.Spec{}},
+		{specOf(`,"input_context":{},"constraints":{},"output_expectations":{}`), hub.Spec{}},
+		{specOf(`,"input_context":{"references":[]},"output_expectations":{"contracts":{},"artifacts":[]}`), hub.Spec{}},
+		{specOf(`,"constraints":{"max_files_changed":15,"testing":"none","no_breaking_changes":false,"custom":{"n":1e999}}`), hub.Spec{MaxFiles: 15}},
+		{specOf(`,"constraints":{"max_files_changed":2e1}`), hub.Spec{MaxFiles: 20}},
 		{
 			promising(`{"b":{"description":"d"},"A_1":{"description":"d","format":"any thing","required":true},"0":{"description":"d","required":false},"gone":null}`),
-			Spec{Promises: []Promise{{Key: "0"}, {Key: "A_1", Required: true}, {Key: "b"}}},
+			hub.Spec{Promises: []hub.Promise{{Key: "0"}, {Key: "A_1", Required: true}, {Key: "b"}}},
 		},
-		{promising(`{"\u0061":{"description":"d"}}`), Spec{Promises: []Promise{{Key: "a"}}}},
-		{`{"\u0024schema":"orchestratia\/task-spec\/v1","requirements":[{"description":"d","priority":"could","category":null,"later":[]}]}`, Spec{}},
+		{promising(`{"\u0061":{"description":"d"}}`), hub.Spec{Promises: []hub.Promise{{Key: "a"}}}},
+		{`{"\u0024schema":"orchestratia\/task-spec\/v1","requirements":[{"description":"d","priority":"could","category":null,"later":[]}]}`, hub.Spec{}},
 	} {
 		o := slotOf(t, test.doc)
-		got := readSpecMember(o, "doc")
+		got := hub.SpecIn(o, "doc")
 		require.Empty(t, complaint(o.Err()), test.doc)
 		test.want.Document = Raw(test.doc)
 		require.Equal(t, &test.want, got, test.doc)
@@ -126,7 +127,7 @@ func TestSpecsAreRefused(t *testing.T) {
 		{specOf(`,"output_expectations":{"artifacts":{}}`), p + "/output_expectations/artifacts: doc.output_expectations.artifacts must be a list"},
 	} {
 		o := slotOf(t, test.doc)
-		readSpecMember(o, "doc")
+		hub.SpecIn(o, "doc")
 		require.Equal(t, test.want, complaint(o.Err()), test.doc)
 	}
 }
@@ -135,12 +136,12 @@ func TestSpecsAreRefused(t *testing.T) {
 //
 // Rows: A-05, A-06, A-07, A-08, A-107, A-125, K-17, T-42.
 func TestSchemasAreOfTheirFamily(t *testing.T) {
-	readers := map[string]func(o *object.Reader) []Oddity{
-		SchemaSpec:         func(o *object.Reader) []Oddity { return readSpecMember(o, "doc").Oddities },
-		SchemaRequirements: func(o *object.Reader) []Oddity { return readRequirements(o, "doc").Oddities },
-		SchemaCapabilities: func(o *object.Reader) []Oddity { return readCapabilities(o, "doc").Oddities },
-		SchemaResult: func(o *object.Reader) []Oddity {
-			r := ReadResultMember(o, "doc")
+	readers := map[string]func(o *object.Reader) []hub.Oddity{
+		hub.SchemaSpec:         func(o *object.Reader) []hub.Oddity { return hub.SpecIn(o, "doc").Oddities },
+		hub.SchemaRequirements: func(o *object.Reader) []hub.Oddity { return hub.RequirementsIn(o, "doc").Oddities },
+		hub.SchemaCapabilities: func(o *object.Reader) []hub.Oddity { return hub.CapabilitiesIn(o, "doc").Oddities },
+		hub.SchemaResult: func(o *object.Reader) []hub.Oddity {
+			r := hub.ResultIn(o, "doc")
 			o.Fail(r.Breach)
 			require.True(t, r.Structured)
 			return r.Oddities
@@ -167,7 +168,7 @@ func TestSchemasAreOfTheirFamily(t *testing.T) {
 		require.Equal(t, `invalid /payload/doc/$schema: doc.$schema must be a string`, complaint(o.Err()))
 		for _, version := range []string{"v2", "v0", "v01", "v12345678901234567890", "v", "1", "V1", "v1.0", "v-1", "v1 ", "vx", "v2-draft", "v1/extra"} {
 			o := slotOf(t, `{"$schema":"`+family+version+`","requirements":7,"summary":[],"languages":{},"contracts":[],"output_expectations":""}`)
-			require.Equal(t, []Oddity{{
+			require.Equal(t, []hub.Oddity{{
 				Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: family + version + " is not known here: it is read as far as it is like v1",
 			}}, read(o))
 			require.Empty(t, complaint(o.Err()), family+version)
@@ -181,9 +182,9 @@ func TestSpecsOfOtherVersionsAreReadAsFarAsTheyGo(t *testing.T) {
 		"constraints":{"max_files_changed":3,"testing":"maybe"},
 		"output_expectations":{"contracts":{"a":{"description":"d","required":true},"b-c":{"description":"d"},"d":[],"e":{"required":true},"f":{"description":"d"},"f":{}}}}`
 	o := slotOf(t, doc)
-	s := readSpecMember(o, "doc")
+	s := hub.SpecIn(o, "doc")
 	require.Nil(t, o.Err())
-	require.Equal(t, []Promise{{Key: "a", Required: true}}, s.Promises)
+	require.Equal(t, []hub.Promise{{Key: "a", Required: true}}, s.Promises)
 	require.EqualValues(t, 3, s.MaxFiles)
 	require.Len(t, s.Oddities, 1)
 }
@@ -201,49 +202,49 @@ func TestReferencesToTasksShouldBeUUIDs(t *testing.T) {
 		"{f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f5}": true,
 	} {
 		o := slotOf(t, specOf(`,"input_context":{"references":[{"type":"file","id":"f"},{"type":"task","id":"`+id+`"}]}`))
-		s := readSpecMember(o, "doc")
+		s := hub.SpecIn(o, "doc")
 		require.Nil(t, o.Err())
 		if !odd {
 			require.Empty(t, s.Oddities, id)
 			continue
 		}
-		require.Equal(t, []Oddity{{
+		require.Equal(t, []hub.Oddity{{
 			Kind: events.DocumentOdd, Pointer: "/payload/doc/input_context/references/1/id", Text: `"` + id + `" is no UUID, as the id of a task is`,
 		}}, s.Oddities)
 	}
 	reference := `{"type":"task","id":"x"},`
 	o := slotOf(t, specOf(`,"input_context":{"references":[`+strings.Repeat(reference, 99)+`{"type":"file","id":"f"}]}`))
-	require.Len(t, readSpecMember(o, "doc").Oddities, object.MaxNotes)
+	require.Len(t, hub.SpecIn(o, "doc").Oddities, object.MaxNotes)
 }
 
 // Rows: A-03, A-13, A-25, T-48.
 func TestDocumentsStayAsTheyCame(t *testing.T) {
 	doc := specOf(`,"constraints":{"custom":{"node":">=18","html":"<a&b>","big":12345678901234567890,"n":1.0e+02,"e":"\u00e9\/"}},"later":[1, 2,{"a":1,"a":2}]`)
 	o := slotOf(t, doc)
-	require.Equal(t, doc, string(readSpecMember(o, "doc").Document))
+	require.Equal(t, doc, string(hub.SpecIn(o, "doc").Document))
 
 	o = slotOf(t, "{\n \"languages\" : [\"a\\n\"],\r\n\t\"n\": 1.50\n}")
-	require.Equal(t, `{"languages":["a\n"],"n":1.50}`, string(readRequirements(o, "doc").Document))
+	require.Equal(t, `{"languages":["a\n"],"n":1.50}`, string(hub.RequirementsIn(o, "doc").Document))
 
 	line := []byte(`{"doc":{"repos":{"shop":{"path":"/srv"}}}}`)
 	o = new(object.Reader)
 	require.Nil(t, o.Read(line, 64, ""))
-	c := readCapabilities(o, "doc")
+	c := hub.CapabilitiesIn(o, "doc")
 	clear(line)
 	require.Equal(t, `{"repos":{"shop":{"path":"/srv"}}}`, string(c.Document), "it outlives its line")
-	require.Equal(t, []Repo{{Name: "shop", Path: "/srv"}}, c.Repos)
+	require.Equal(t, []hub.Repo{{Name: "shop", Path: "/srv"}}, c.Repos)
 }
 
 // Rows: A-01, A-02, A-04.
 func TestDocumentsCanBeMissing(t *testing.T) {
 	for _, key := range []string{"doc", "other"} {
 		o := slotOf(t, `null`)
-		require.Nil(t, readSpecMember(o, key))
-		require.Nil(t, readRequirements(o, key))
-		require.Nil(t, readCapabilities(o, key))
-		require.Nil(t, ReadResultMember(o, key))
-		require.Nil(t, ReadDependencies(o, key))
-		require.Nil(t, readDependencyIDs(o, key))
+		require.Nil(t, hub.SpecIn(o, key))
+		require.Nil(t, hub.RequirementsIn(o, key))
+		require.Nil(t, hub.CapabilitiesIn(o, key))
+		require.Nil(t, hub.ResultIn(o, key))
+		require.Nil(t, hub.DependenciesIn(o, key))
+		require.Nil(t, hub.DependencyIDsIn(o, key))
 		require.Nil(t, o.Err())
 	}
 }
@@ -275,25 +276,25 @@ func FuzzDocuments(f *testing.F) {
 			}
 		}
 		read(func(o *object.Reader) Raw {
-			if s := readSpecMember(o, "doc"); s != nil {
+			if s := hub.SpecIn(o, "doc"); s != nil {
 				return s.Document
 			}
 			return nil
 		})
 		read(func(o *object.Reader) Raw {
-			if r := readRequirements(o, "doc"); r != nil {
+			if r := hub.RequirementsIn(o, "doc"); r != nil {
 				return r.Document
 			}
 			return nil
 		})
 		read(func(o *object.Reader) Raw {
-			if c := readCapabilities(o, "doc"); c != nil {
+			if c := hub.CapabilitiesIn(o, "doc"); c != nil {
 				return c.Document
 			}
 			return nil
 		})
 		read(func(o *object.Reader) Raw {
-			r := ReadResultMember(o, "doc")
+			r := hub.ResultIn(o, "doc")
 			if r == nil {
 				return nil
 			}
@@ -302,7 +303,7 @@ func FuzzDocuments(f *testing.F) {
 			}
 			return r.Document
 		})
-		read(func(o *object.Reader) Raw { ReadDependencies(o, "doc"); readDependencyIDs(o, "doc"); return nil })
+		read(func(o *object.Reader) Raw { hub.DependenciesIn(o, "doc"); hub.DependencyIDsIn(o, "doc"); return nil })
 	})
 }
 

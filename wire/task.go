@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -154,10 +155,10 @@ type SubmitTask struct {
 	Payload              Raw               `json:"payload,omitzero"`
 	RequiredRole         string            `json:"requiredRole,omitzero"`
 	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
-	Dependencies         []Dependency      `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
+	Dependencies         []hub.Dependency  `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
 	Priority             Raw               `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
-	Spec                 *Spec             `json:"-"`
-	Requirements         *Requirements     `json:"-"`
+	Spec                 *hub.Spec         `json:"-"`
+	Requirements         *hub.Requirements `json:"-"`
 	Observability        *delegation.Trace `json:"observability,omitzero"` // nil if not said
 	Details              Details           `json:",embed"`
 	Patient              bool              `json:"-"` // its dependents wait if it fails, unless the configuration differs
@@ -173,7 +174,7 @@ func (s *SubmitTask) fields(f *fields) {
 	f.texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
 	if !f.describe("dependencies", "What the task depends on: ids of tasks that must be done first, or objects that say more.",
 		`"type": ["array", "null"], "items": {"$ref": "urn:orchestrator:dependency"}`, false) {
-		s.Dependencies = ReadDependencies(f.in, "dependencies")
+		s.Dependencies = hub.DependenciesIn(f.in, "dependencies")
 	}
 	f.priority(&s.Priority)
 	if !f.describe("observability", "The trace that the task belongs to.", schemaTrace, false) {
@@ -202,10 +203,10 @@ func (f *fields) priority(p *Raw) {
 
 // documents reads the optional documents of a new task.
 func (s *SubmitTask) documents(o *object.Reader) {
-	if s.Spec = readSpecMember(o, "structured_spec"); s.Spec != nil {
+	if s.Spec = hub.SpecIn(o, "structured_spec"); s.Spec != nil {
 		s.Details.StructuredSpec = s.Spec.Document
 	}
-	if s.Requirements = readRequirements(o, "requirements"); s.Requirements != nil {
+	if s.Requirements = hub.RequirementsIn(o, "requirements"); s.Requirements != nil {
 		s.Details.Requirements = s.Requirements.Document
 	}
 }
@@ -256,8 +257,8 @@ func (t *TaskID) fields(f *fields) { f.need(&t.TaskID, "taskId", theTask) }
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
-	TaskID string  `json:"taskId"`
-	Result *Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
+	TaskID string      `json:"taskId"`
+	Result *hub.Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
 }
 
 func (c *CompleteTask) fields(f *fields) {
@@ -265,7 +266,7 @@ func (c *CompleteTask) fields(f *fields) {
 	if !f.describe("result", "The result for the submitter: an object or a text; {\"success\":true} when it is missing. "+
 		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
 		`"type": ["object", "string", "null"]`, false) {
-		c.Result = ReadResultMember(f.in, "result")
+		c.Result = hub.ResultIn(f.in, "result")
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -59,9 +60,9 @@ type UpdateTask struct {
 	ProjectID          *string   `json:"projectId,omitzero"`
 	AcceptanceCriteria *[]string `json:"acceptanceCriteria,omitzero"`
 
-	Spec         *Spec         `json:"structured_spec,omitzero"`
-	Requirements *Requirements `json:"requirements,omitzero"`
-	Without      []string      `json:"-"` // documents that are taken away: structured_spec, requirements
+	Spec         *hub.Spec         `json:"structured_spec,omitzero"`
+	Requirements *hub.Requirements `json:"requirements,omitzero"`
+	Without      []string          `json:"-"` // documents that are taken away: structured_spec, requirements
 }
 
 func (u *UpdateTask) fields(f *fields) {
@@ -93,7 +94,7 @@ func (u *UpdateTask) common(o *object.Reader, criteria string) {
 		texts := o.Texts(criteria)
 		u.AcceptanceCriteria = &texts
 	}
-	u.Spec, u.Requirements = readSpecMember(o, "structured_spec"), readRequirements(o, "requirements")
+	u.Spec, u.Requirements = hub.SpecIn(o, "structured_spec"), hub.RequirementsIn(o, "requirements")
 	for _, key := range []string{"structured_spec", "requirements"} {
 		if o.HasNull(key) {
 			u.Without = append(u.Without, key)
@@ -113,19 +114,19 @@ func never(o *object.Reader, keys ...string) {
 
 // AddDependency is the payload of add-dependency.
 type AddDependency struct {
-	TaskID     string     `json:"taskId"`
-	Dependency Dependency `json:"-"`
+	TaskID     string         `json:"taskId"`
+	Dependency hub.Dependency `json:"-"`
 }
 
 func (a *AddDependency) fields(f *fields) {
 	f.need(&a.TaskID, "taskId", "The id of the task that is to wait.")
 	if f.in != nil {
-		a.Dependency = oneDependency(f.in, "dependsOnTaskId", "dependencyType", "contractKey")
+		a.Dependency = hub.NewDependency(f.in, "dependsOnTaskId", "dependencyType", "contractKey")
 		return
 	}
 	f.need(nil, "dependsOnTaskId", "The id of the other task.")
 	f.oneOf(nil, "dependencyType", "blocks: the other task must be done first; the default. input: a part of its result is needed too. "+
-		"related: for information only.", DependsBlocks, DependsInput, DependsRelated)
+		"related: for information only.", hub.DependsBlocks, hub.DependsInput, hub.DependsRelated)
 	f.text(nil, "contractKey", "The part of the result that an input needs. With another type it has no meaning and causes a warning.")
 	f.rule(`"if": {"properties": {"dependencyType": {"const": "input"}}, "required": ["dependencyType"]}`)
 	f.rule(`"then": {"properties": {"contractKey": {"type": "string", "pattern": "^[A-Za-z0-9_]+$"}}, "required": ["contractKey"]}`)

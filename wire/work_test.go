@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 func ptr[T any](value T) *T { return &value }
@@ -14,7 +15,7 @@ func ptr[T any](value T) *T { return &value }
 //
 // Rows: A-42, A-51, A-55, A-82, A-83, A-84, A-146, A-148, A-152, A-158.
 func TestWorkRequestsAreRead(t *testing.T) {
-	useless := []Oddity{{
+	useless := []hub.Oddity{{
 		Kind: events.DocumentOdd, Pointer: "/payload/contractKey", Text: "a contractKey means nothing on a dependency that is no input",
 	}}
 	for _, test := range []struct {
@@ -47,17 +48,17 @@ func TestWorkRequestsAreRead(t *testing.T) {
 		},
 		{
 			"update-task", `{"taskId":"a","requirements":{"repo":"shop"}}`,
-			&UpdateTask{TaskID: "a", Requirements: &Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}},
+			&UpdateTask{TaskID: "a", Requirements: &hub.Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}},
 		},
-		{"add-dependency", `{"taskId":"a","dependsOnTaskId":"b"}`, &AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: "blocks"}}},
-		{"add-dependency", `{"taskId":"a","dependsOnTaskId":"b","dependencyType":null,"contractKey":null}`, &AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: "blocks"}}},
+		{"add-dependency", `{"taskId":"a","dependsOnTaskId":"b"}`, &AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: "blocks"}}},
+		{"add-dependency", `{"taskId":"a","dependsOnTaskId":"b","dependencyType":null,"contractKey":null}`, &AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: "blocks"}}},
 		{
 			"add-dependency", `{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k"}`,
-			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: "input", Contract: "k"}},
+			&AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: "input", Contract: "k"}},
 		},
 		{
 			"add-dependency", `{"taskId":"a","dependsOnTaskId":"b","dependencyType":"related","contractKey":""}`,
-			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: "related", Oddities: useless}},
+			&AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: "related", Oddities: useless}},
 		},
 		{"remove-dependency", `{"taskId":"a","dependencyId":"d1"}`, &RemoveDependency{TaskID: "a", DependencyID: "d1"}},
 		{"add-note", `{"taskId":"a","content":"c","urgent":true}`, &AddNote{TaskID: "a", Content: "c", Urgent: true}},
@@ -70,7 +71,7 @@ func TestWorkRequestsAreRead(t *testing.T) {
 		{
 			"update-capabilities", `{"capabilities":{"languages":["go"]},"system":{"load":0.50}}`,
 			&UpdateCapabilities{
-				Capabilities: &Capabilities{Document: Raw(`{"languages":["go"]}`), Languages: []string{"go"}, Capacity: 1}, System: Raw(`{"load":0.50}`),
+				Capabilities: &hub.Capabilities{Document: Raw(`{"languages":["go"]}`), Languages: []string{"go"}, Capacity: 1}, System: Raw(`{"load":0.50}`),
 			},
 		},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 const (
@@ -41,7 +42,7 @@ func TestHubRoutes(t *testing.T) {
 		require.Equal(t, [3]string{"Fix it", "All of it", "feature"}, [3]string{s.Name, s.Description, s.Type})
 		require.Equal(t, theSpec, string(s.Details.StructuredSpec), "digit for digit")
 		require.Equal(t, theNeeds, string(s.Details.Requirements))
-		require.Equal(t, []wire.Dependency{{On: "t-0", Type: "input", Contract: "api"}, {On: "t-2", Type: "blocks"}}, s.Dependencies)
+		require.Equal(t, []hub.Dependency{{On: "t-0", Type: "input", Contract: "api"}, {On: "t-2", Type: "blocks"}}, s.Dependencies)
 		require.True(t, s.Patient)
 	}
 	is := func(want any) func(*testing.T, any) {
@@ -116,7 +117,7 @@ func TestHubRoutes(t *testing.T) {
 		{"POST /api/v1/server/tasks/{id}/assign", "/api/v1/server/tasks/t-1/assign", `{"session_name":"coder","require_plan":true}`, "assign-task",
 			is(&wire.AssignTask{TaskID: "t-1", Agent: "coder", RequirePlan: true}), 200, `{` + inBrief + `,"assigned_server_id":"%[1]s","assigned_server_name":"coder"}`},
 		{"POST /api/v1/server/tasks/{id}/dependencies", "/api/v1/server/tasks/t-1/dependencies", `{"depends_on_task_id":"t-2"}`, "add-dependency",
-			is(&wire.AddDependency{TaskID: "t-1", Dependency: wire.Dependency{On: "t-2", Type: "blocks"}}), 201, addedText},
+			is(&wire.AddDependency{TaskID: "t-1", Dependency: hub.Dependency{On: "t-2", Type: "blocks"}}), 201, addedText},
 		{"DELETE /api/v1/server/tasks/{id}/dependencies/{dep_id}", "/api/v1/server/tasks/t-1/dependencies/d4", "", "remove-dependency",
 			is(&wire.RemoveDependency{TaskID: "t-1", DependencyID: "d4"}), 200, addedText},
 		{"POST /api/v1/server/tasks/{id}/notes", "/api/v1/server/tasks/t-1/notes", `{"content":"Look"}`, "add-note",

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // codeMethod is the code for an existing path without the requested method. Only the hub and
@@ -165,7 +166,7 @@ func (a *params) pointer(theirs string) string {
 // dependencyAt returns the pointer of a dependency of a new task. A task has two lists of
 // dependencies, which are merged for the operation.
 func (a *params) dependencyAt(index int) string {
-	typed := len(wire.ReadDependencies(&a.body, "dependencies"))
+	typed := len(hub.DependenciesIn(&a.body, "dependencies"))
 	if task, ok := a.said.(*wire.SubmitTask); ok && index >= typed && index < len(task.Dependencies) {
 		bare := a.body.Texts("dependency_ids")
 		return "/dependency_ids/" + strconv.Itoa(slices.Index(bare, task.Dependencies[index].On))

@@ -4,6 +4,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -21,13 +22,13 @@ func matters(kind string) bool {
 
 // A fact holds the fields of all payloads that are used here. Package handlers writes them.
 type fact struct {
-	Task         string            `json:"task"`
-	Name         string            `json:"name"`
-	Type         string            `json:"type"`
-	Parent       string            `json:"parent"`
-	InSession    string            `json:"session"`
-	Dependencies []wire.Dependency `json:"dependencies"`
-	Dependency   wire.Dependency   `json:"dependency"`
+	Task         string           `json:"task"`
+	Name         string           `json:"name"`
+	Type         string           `json:"type"`
+	Parent       string           `json:"parent"`
+	InSession    string           `json:"session"`
+	Dependencies []hub.Dependency `json:"dependencies"`
+	Dependency   hub.Dependency   `json:"dependency"`
 
 	// The place of a task in a trace of another program.
 	TraceID string `json:"trace_id"`

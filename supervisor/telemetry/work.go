@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // openWork is the open work, as read from the record. Only the goroutine that follows the
@@ -139,8 +140,8 @@ func (w *openWork) create(f *fact, r *wire.Record) {
 }
 
 // holdsUp reports whether a task must wait for a dependency.
-func (w *openWork) holdsUp(d *wire.Dependency) bool {
-	return w.tasks[d.On] != nil && d.Type != wire.DependsRelated
+func (w *openWork) holdsUp(d *hub.Dependency) bool {
+	return w.tasks[d.On] != nil && d.Type != hub.DependsRelated
 }
 
 // change applies a fact to a task.

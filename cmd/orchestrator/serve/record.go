@@ -17,6 +17,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // A ledger is an event log that can be closed.
@@ -158,11 +159,11 @@ func offers(c *config.Capabilities) []string {
 
 // abilities returns the capabilities of an agent as a document.
 func abilities(c *config.Capabilities) wire.Raw {
-	all := wire.Capabilities{
+	all := hub.Capabilities{
 		Languages: c.Languages, Tools: c.Tools, Environments: c.Environments, Tags: c.Tags, Capacity: c.MaxConcurrentTasks,
 	}
 	for _, r := range c.Repos {
-		all.Repos = append(all.Repos, wire.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
+		all.Repos = append(all.Repos, hub.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
 	}
 	return all.Spell()
 }

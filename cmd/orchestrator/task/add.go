@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // addFlags are the flags of task add.
@@ -113,7 +114,7 @@ func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 
 // requiredRole returns the role that the task requires. A matched task and one for a named
 // agent have none, because a role would assign the task to any agent that has it.
-func (f *addFlags) requiredRole(requirements *wire.Requirements) (string, error) {
+func (f *addFlags) requiredRole(requirements *hub.Requirements) (string, error) {
 	asks := f.role.Value != "" || len(f.capabilities) > 0
 	matched := !requirements.Empty()
 	switch {

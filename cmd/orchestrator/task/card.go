@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 )
 
 // taskContext holds what the card of a task shows of other tasks. Parts that cannot be read
@@ -46,10 +47,10 @@ func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) 
 	for i := range links[:min(enough, len(links))] {
 		l := &links[i]
 		line := need(ctx, a, d, l.On, true)
-		if l.Type != wire.DependsBlocks {
+		if l.Type != hub.DependsBlocks {
 			line += ", " + kindWords(l)
 		}
-		if l.Type == wire.DependsInput && l.Resolved {
+		if l.Type == hub.DependsInput && l.Resolved {
 			line += ": " + inputWords(t.ResolvedInputs, l.Contract)
 		}
 		lines = append(lines, line)
@@ -110,7 +111,7 @@ func specWords(document wire.Raw) string {
 		return sizeWords(len(document))
 	}
 	words := term.Count(len(spec.Requirements), "requirement")
-	read := wire.ReadSpec(document)
+	read := hub.ReadSpec(document)
 	if read == nil {
 		return words
 	}

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // depFlags are the flags of task deps.
@@ -80,15 +81,15 @@ func dependenciesOf(ctx context.Context, a *cli.App, d *cli.Client, word string,
 	return showDependencies(ctx, a, d, &t)
 }
 
-func (f *depFlags) added(ctx context.Context, find *Finder) ([]wire.Dependency, error) {
-	var all []wire.Dependency
+func (f *depFlags) added(ctx context.Context, find *Finder) ([]hub.Dependency, error) {
+	var all []hub.Dependency
 	for _, word := range f.add {
-		kind := wire.DependsBlocks
+		kind := hub.DependsBlocks
 		switch {
 		case f.related:
-			kind = wire.DependsRelated
+			kind = hub.DependsRelated
 		case strings.Contains(word, ":"):
-			kind = wire.DependsInput
+			kind = hub.DependsInput
 		}
 		d, err := find.dependency(ctx, word, kind)
 		if err != nil {

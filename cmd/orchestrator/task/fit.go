@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // A Fit is the result of matching one agent with a task.
@@ -47,7 +48,7 @@ func IsMatched(t *wire.Task) bool {
 
 // Requires reports whether a task has requirements.
 func Requires(t *wire.Task) bool {
-	return t.Details != nil && !wire.ReadRequirements(t.Details.Requirements).Empty()
+	return t.Details != nil && !hub.ReadRequirements(t.Details.Requirements).Empty()
 }
 
 // Fits returns the fit of each agent, the best first.

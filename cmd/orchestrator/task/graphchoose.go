@@ -2,6 +2,7 @@ package task
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // A graph is a list of tasks, their dependencies, and which of them are shown. A task is
@@ -21,7 +22,7 @@ type edge struct {
 }
 
 // gates reports whether a dependency blocks a task.
-func (e *edge) gates() bool { return e.link.Type != wire.DependsRelated }
+func (e *edge) gates() bool { return e.link.Type != hub.DependsRelated }
 
 // NewGraph returns the graph of tasks.
 func NewGraph(tasks []Seen) *graph {

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // fill returns the color of a state in a drawing. The box names the state, too.
@@ -49,9 +50,9 @@ func (g *graph) dot() string {
 			}
 			look := ""
 			switch e.link.Type {
-			case wire.DependsInput:
+			case hub.DependsInput:
 				look = " [label=" + dotText(term.OneLine(e.link.Contract)) + "]"
-			case wire.DependsRelated:
+			case hub.DependsRelated:
 				look = " [style=dashed, arrowhead=none]"
 			}
 			fmt.Fprintf(&b, "  %s -> %s%s;\n", dotText(e.link.On), dotText(g.Tasks[n].ID), look)
@@ -89,9 +90,9 @@ func (g *graph) mermaid() string {
 			}
 			arrow := "-->"
 			switch e.link.Type {
-			case wire.DependsInput:
+			case hub.DependsInput:
 				arrow = fmt.Sprintf("-->|\"%s\"|", mermaidText(term.OneLine(e.link.Contract)))
-			case wire.DependsRelated:
+			case hub.DependsRelated:
 				arrow = "-.-"
 			}
 			fmt.Fprintf(&b, "  t%d %s t%d\n", e.to+1, arrow, n+1)

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // A tree is a graph as rows of a table: below each task those that depend on it.
@@ -118,7 +119,7 @@ func (t *tree) notes(n int, by *edge) string {
 
 // edgeWords returns the input that an edge delivers, or "".
 func edgeWords(e *edge) string {
-	if e == nil || e.link.Type != wire.DependsInput {
+	if e == nil || e.link.Type != hub.DependsInput {
 		return ""
 	}
 	return "gets " + term.OneLine(e.link.Contract)

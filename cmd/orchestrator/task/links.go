@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // linksOf returns the dependencies of a task.
@@ -15,7 +16,7 @@ func linksOf(t *wire.Task) []wire.Link {
 	}
 	var links []wire.Link
 	for _, id := range t.Dependencies {
-		links = append(links, wire.Link{On: id, Type: wire.DependsBlocks})
+		links = append(links, wire.Link{On: id, Type: hub.DependsBlocks})
 	}
 	return links
 }
@@ -48,7 +49,7 @@ func linkRows(t *Seen, links []wire.Link, tasks map[string]*Seen, p term.Paint, 
 // kindWords returns the kind of a dependency.
 func kindWords(l *wire.Link) string {
 	switch {
-	case l.Type == wire.DependsInput:
+	case l.Type == hub.DependsInput:
 		return "input " + term.OneLine(l.Contract)
 	case l.Soft:
 		return "related, its end"
@@ -61,7 +62,7 @@ func resolvedWords(t *Seen, l *wire.Link, now time.Time) string {
 	switch {
 	case !l.Resolved:
 		return "-"
-	case l.Type != wire.DependsInput:
+	case l.Type != hub.DependsInput:
 		return term.Clock(l.ResolvedAt, now, time.TimeOnly)
 	}
 	return term.Clock(l.ResolvedAt, now, time.TimeOnly) + ", " + inputWords(t.ResolvedInputs, l.Contract)

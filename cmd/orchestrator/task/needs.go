@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // needFlags are the flags for the dependencies of a task.
@@ -30,39 +30,39 @@ func (f *needFlags) addTo(a *cli.App, verb *cobra.Command) {
 }
 
 // read returns the dependencies for the flags, without duplicates.
-func (f *needFlags) read(ctx context.Context, find *Finder) ([]wire.Dependency, error) {
-	var all []wire.Dependency
+func (f *needFlags) read(ctx context.Context, find *Finder) ([]hub.Dependency, error) {
+	var all []hub.Dependency
 	add := func(words []string, kind string) error {
 		for _, word := range words {
 			d, err := find.dependency(ctx, word, kind)
 			if err != nil {
 				return err
 			}
-			same := func(o wire.Dependency) bool { return o.On == d.On && o.Type == d.Type && o.Contract == d.Contract }
+			same := func(o hub.Dependency) bool { return o.On == d.On && o.Type == d.Type && o.Contract == d.Contract }
 			if !slices.ContainsFunc(all, same) {
 				all = append(all, d)
 			}
 		}
 		return nil
 	}
-	if err := add(f.needs, wire.DependsBlocks); err != nil {
+	if err := add(f.needs, hub.DependsBlocks); err != nil {
 		return nil, err
 	}
-	if err := add(f.inputs, wire.DependsInput); err != nil {
+	if err := add(f.inputs, hub.DependsInput); err != nil {
 		return nil, err
 	}
-	return all, add(f.related, wire.DependsRelated)
+	return all, add(f.related, hub.DependsRelated)
 }
 
 // dependency parses ID, or ID:CONTRACT for an input.
-func (f *Finder) dependency(ctx context.Context, word, kind string) (wire.Dependency, error) {
+func (f *Finder) dependency(ctx context.Context, word, kind string) (hub.Dependency, error) {
 	id, contract, named := strings.Cut(word, ":")
 	switch {
-	case kind == wire.DependsInput && contract == "":
-		return wire.Dependency{}, cli.UsageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
-	case kind != wire.DependsInput && named:
-		return wire.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
+	case kind == hub.DependsInput && contract == "":
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
+	case kind != hub.DependsInput && named:
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
 	}
 	whole, err := f.ID(ctx, id)
-	return wire.Dependency{On: whole, Type: kind, Contract: contract}, err
+	return hub.Dependency{On: whole, Type: kind, Contract: contract}, err
 }

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 func taskStartCommand(a *cli.App) *cobra.Command {
@@ -46,7 +47,7 @@ stdin. Without one it is {"success":true}.`,
 			if err != nil {
 				return err
 			}
-			return moveTask(a, args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: wire.ResultOf(document)} })
+			return moveTask(a, args[0], "complete-task", func(id string) any { return wire.CompleteTask{TaskID: id, Result: hub.ResultOf(document)} })
 		},
 	}
 	verb.Flags().StringVar(&result, "result", "", "result: `JSON|TEXT`, @FILE or -")

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // updateFlags are the flags of task update.
@@ -113,7 +114,7 @@ func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
 			return err
 		}
 		if document != nil {
-			c.Spec = &wire.Spec{Document: document}
+			c.Spec = &hub.Spec{Document: document}
 		}
 	}
 	var err error

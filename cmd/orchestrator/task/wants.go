@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // wantFlags are the flags for the requirements of a task: a document, or parts of one.
@@ -36,8 +37,8 @@ func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
 }
 
 // read returns the requirements for the flags, or nil if there are none.
-func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
-	brief := &wire.Requirements{
+func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
+	brief := &hub.Requirements{
 		Repo: f.repo, Languages: f.languages, Environments: f.environments, Tools: f.tools, Tags: f.tags, Prefer: f.prefer,
 	}
 	switch {
@@ -45,7 +46,7 @@ func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
 		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
 	case f.document != "":
 		document, err := a.GivenDocument("requirements", f.document)
-		return wire.ReadRequirements(document), err
+		return hub.ReadRequirements(document), err
 	case brief.Empty():
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func (f *wantFlags) read(a *cli.App) (*wire.Requirements, error) {
 
 // wantWords returns a description of requirements, or "" if there are none.
 func wantWords(document wire.Raw) string {
-	r := wire.ReadRequirements(document)
+	r := hub.ReadRequirements(document)
 	if r.Empty() {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package wire
+package hub
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 
 // The words of a task spec.
 var (
-	specPriorities = []string{"must", "should", "could"}
-	specReferences = []string{"task", "file", "url"}
-	specTesting    = []string{"required", "recommended", "none"}
+	SpecPriorities = []string{"must", "should", "could"}
+	SpecReferences = []string{"task", "file", "url"}
+	SpecTesting    = []string{"required", "recommended", "none"}
 )
 
-// readSpecMember reads an optional task spec.
-func readSpecMember(o *object.Reader, key string) *Spec {
+// SpecIn reads an optional task spec.
+func SpecIn(o *object.Reader, key string) *Spec {
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
@@ -40,7 +40,7 @@ func checkAims(o *object.Reader) {
 	o.Objects(key, func(aim *object.Reader) {
 		count++
 		mustSay(aim, "description")
-		aim.NeedOneOf("priority", specPriorities...)
+		aim.NeedOneOf("priority", SpecPriorities...)
 		mayText(aim, "category")
 	})
 	switch {
@@ -58,7 +58,7 @@ func (s *Spec) readContext(o *object.Reader, full bool) {
 		return
 	}
 	in.Objects("references", func(r *object.Reader) {
-		switch r.NeedOneOf("type", specReferences...) {
+		switch r.NeedOneOf("type", SpecReferences...) {
 		case "task":
 			mustSay(r, "id")
 			if id := r.Text("id"); full && r.Err() == nil && !object.IsUUID(id) {
@@ -84,7 +84,7 @@ func (s *Spec) readConstraints(o *object.Reader) {
 	}
 	mayTexts(&in, "languages")
 	mayTexts(&in, "frameworks")
-	in.OneOf("testing", specTesting...)
+	in.OneOf("testing", SpecTesting...)
 	in.Bool("no_breaking_changes")
 	s.MaxFiles = in.Whole("max_files_changed", 0)
 	mayObject(&in, "custom")

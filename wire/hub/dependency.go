@@ -1,16 +1,16 @@
-package wire
+package hub
 
 import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
-// dependencyTypes are the types that a request may name.
-var dependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
+// DependencyTypes are the types that a request may name.
+var DependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
 // ReadDependencies reads an optional list of dependencies: ids, and objects that
 // say more. It is nil when it is missing, and not when nothing stands in it.
-func ReadDependencies(o *object.Reader, key string) []Dependency {
+func DependenciesIn(o *object.Reader, key string) []Dependency {
 	items, ok := o.Items(key)
 	if !ok {
 		return nil
@@ -33,8 +33,8 @@ func ReadDependencies(o *object.Reader, key string) []Dependency {
 	return found.list
 }
 
-// readDependencyIDs reads an optional list of ids of tasks that must be done first.
-func readDependencyIDs(o *object.Reader, key string) []Dependency {
+// DependencyIDsIn reads an optional list of ids of tasks that must be done first.
+func DependencyIDsIn(o *object.Reader, key string) []Dependency {
 	ids := o.Texts(key)
 	if ids == nil {
 		return nil
@@ -51,15 +51,15 @@ func readDependency(o *object.Reader, key string, i int, item []byte) Dependency
 	var room [4]object.Member
 	in, err := object.Open(item, object.AnyDepth, o.BelowItem(key, i), room[:0])
 	o.Fail(err)
-	d := oneDependency(&in, "depends_on_task_id", "dependency_type", "contract_key")
+	d := NewDependency(&in, "depends_on_task_id", "dependency_type", "contract_key")
 	o.Fail(in.Err())
 	return d
 }
 
-// oneDependency reads a dependency from members with the given keys. Two protocols use different
+// NewDependency reads a dependency from members with the given keys. Two protocols use different
 // keys.
-func oneDependency(o *object.Reader, on, kind, contract string) Dependency {
-	d := Dependency{On: object.CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, dependencyTypes...)}
+func NewDependency(o *object.Reader, on, kind, contract string) Dependency {
+	d := Dependency{On: object.CanonicalID(o.NeedText(on)), Type: o.OneOf(kind, DependencyTypes...)}
 	if o.Find(kind) == nil {
 		d.Type = DependsBlocks
 	}

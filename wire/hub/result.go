@@ -1,4 +1,4 @@
-package wire
+package hub
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ const (
 	ContractSkipped   = "skipped"
 )
 
-var contractStatuses = []string{ContractFulfilled, ContractPartial, ContractSkipped}
+var ContractStatuses = []string{ContractFulfilled, ContractPartial, ContractSkipped}
 
 // ReadResultMember reads an optional result: a text, an object with a $schema, or any other
 // object. Only an object with a $schema is checked.
-func ReadResultMember(o *object.Reader, key string) *Result {
+func ResultIn(o *object.Reader, key string) *Result {
 	value := o.Find(key)
 	if value == nil {
 		return nil
@@ -115,7 +115,7 @@ func (r *Result) readContracts(o *object.Reader, full bool) {
 func readContract(key string, o *object.Reader) Contract {
 	const dataKey = "data"
 	data := o.Find(dataKey)
-	c := Contract{Key: key, Status: o.NeedOneOf("status", contractStatuses...), Data: object.Raw(data[:len(data):len(data)])}
+	c := Contract{Key: key, Status: o.NeedOneOf("status", ContractStatuses...), Data: object.Raw(data[:len(data):len(data)])}
 	if c.Status != ContractSkipped {
 		return c
 	}

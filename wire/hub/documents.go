@@ -1,4 +1,4 @@
-package wire
+package hub
 
 import (
 	"orchestrator/wire/object"
@@ -138,16 +138,16 @@ func After(ids ...string) []Dependency {
 // nil if there is no document.
 
 // ReadSpec reads a Spec that was accepted.
-func ReadSpec(document object.Raw) *Spec { return stored(document, readSpecMember) }
+func ReadSpec(document object.Raw) *Spec { return stored(document, SpecIn) }
 
 // ReadResult reads a Result that was accepted.
-func ReadResult(document object.Raw) *Result { return stored(document, ReadResultMember) }
+func ReadResult(document object.Raw) *Result { return stored(document, ResultIn) }
 
 // ReadRequirements reads Requirements that were accepted.
-func ReadRequirements(document object.Raw) *Requirements { return stored(document, readRequirements) }
+func ReadRequirements(document object.Raw) *Requirements { return stored(document, RequirementsIn) }
 
 // ReadCapabilities reads Capabilities that were accepted.
-func ReadCapabilities(document object.Raw) *Capabilities { return stored(document, readCapabilities) }
+func ReadCapabilities(document object.Raw) *Capabilities { return stored(document, CapabilitiesIn) }
 
 func stored[T any](document object.Raw, read func(*object.Reader, string) *T) *T {
 	if document == nil {

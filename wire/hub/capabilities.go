@@ -1,4 +1,4 @@
-package wire
+package hub
 
 import (
 	"math"
@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// readCapabilities reads an optional capabilities document.
-func readCapabilities(o *object.Reader, key string) *Capabilities {
+// CapabilitiesIn reads an optional capabilities document.
+func CapabilitiesIn(o *object.Reader, key string) *Capabilities {
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {

@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
 // TestRequestsAreReadAsTheyAreSaid checks that an encoded request is decoded to the same value.
 func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
-	spec, needs := ReadSpec(Raw(promising(`{"k":{"description":"d","required":true}}`))), ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
-	can := ReadCapabilities(Raw(`{"languages":["go"],"max_concurrent_tasks":2}`))
+	spec, needs := hub.ReadSpec(Raw(promising(`{"k":{"description":"d","required":true}}`))), hub.ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
+	can := hub.ReadCapabilities(Raw(`{"languages":["go"],"max_concurrent_tasks":2}`))
 	id := &TaskID{TaskID: "a"}
 	said := map[string][]any{
 		"query-agents": {&QueryAgents{Role: RoleWorker, Status: "idle", Capabilities: []string{"go"}}, &QueryAgents{}},
@@ -24,7 +25,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			&SubmitTask{Type: "t", Name: "n"},
 			&SubmitTask{
 				Type: "t", Name: "n", Description: "d", Payload: Raw(`{"n":1.0}`), RequiredRole: RoleWorker, RequiredCapabilities: []string{"go"},
-				Dependencies: []Dependency{{On: "a", Type: DependsBlocks}, {On: "b", Type: DependsInput, Contract: "k"}, {On: "c", Type: DependsRelated}},
+				Dependencies: []hub.Dependency{{On: "a", Type: hub.DependsBlocks}, {On: "b", Type: hub.DependsInput, Contract: "k"}, {On: "c", Type: hub.DependsRelated}},
 				Priority:     Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &delegation.Trace{TraceID: "t", Baggage: Raw(`{"n":1.0}`)}, Details: Details{
 					StructuredSpec: spec.Document, Requirements: needs.Document, TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 				},
@@ -32,7 +33,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		},
 		"get-task": {id}, "start-task": {id}, "auto-assign": {id}, "match-agents": {id}, "approve-plan": {id}, "list-notes": {id},
 		"ask-user":      {&AskUser{Question: "?", Options: []Option{{Label: "A", Value: "a"}}, Timeout: 5}, &AskUser{Question: "?"}},
-		"complete-task": {&CompleteTask{TaskID: "a"}, &CompleteTask{TaskID: "a", Result: ResultOf(Raw(`"text"`))}, &CompleteTask{TaskID: "a", Result: ReadResult(Raw(`{"$schema":"orchestratia/task-result/v1","summary":"s"}`))}},
+		"complete-task": {&CompleteTask{TaskID: "a"}, &CompleteTask{TaskID: "a", Result: hub.ResultOf(Raw(`"text"`))}, &CompleteTask{TaskID: "a", Result: hub.ReadResult(Raw(`{"$schema":"orchestratia/task-result/v1","summary":"s"}`))}},
 		"fail-task":     {&FailTask{TaskID: "a", Error: "e"}},
 		"cancel-task":   {&CancelTask{TaskID: "a", Reason: "r"}, &CancelTask{TaskID: "a"}},
 		"update-task": {
@@ -46,8 +47,8 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		},
 		"assign-task": {&AssignTask{TaskID: "a", Agent: "b", RequirePlan: true}, &AssignTask{TaskID: "a", Agent: "b"}},
 		"add-dependency": {
-			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: DependsBlocks}},
-			&AddDependency{TaskID: "a", Dependency: Dependency{On: "b", Type: DependsInput, Contract: "k"}},
+			&AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: hub.DependsBlocks}},
+			&AddDependency{TaskID: "a", Dependency: hub.Dependency{On: "b", Type: hub.DependsInput, Contract: "k"}},
 		},
 		"remove-dependency":   {&RemoveDependency{TaskID: "a", DependencyID: "d1"}},
 		"add-note":            {&AddNote{TaskID: "a", Content: "c", Urgent: true}, &AddNote{TaskID: "a", Content: "c"}},
@@ -120,12 +121,12 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 // TestDocumentsAreMadeOfWhatTheySay checks that a value without a document is encoded from its
 // fields.
 func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
-	needs := &Requirements{Repo: "shop", Languages: []string{"go"}, Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Prefer: "coder"}
-	can := &Capabilities{
-		Repos: []Repo{{Name: "docs"}, {Name: "shop", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}}, Languages: []string{"go"},
+	needs := &hub.Requirements{Repo: "shop", Languages: []string{"go"}, Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Prefer: "coder"}
+	can := &hub.Capabilities{
+		Repos: []hub.Repo{{Name: "docs"}, {Name: "shop", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}}, Languages: []string{"go"},
 		Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Capacity: 2,
 	}
-	spec := ReadSpec(Raw(specOf(``)))
+	spec := hub.ReadSpec(Raw(specOf(``)))
 	text, err := object.Encode(SubmitTask{Type: "t", Name: "n", Requirements: needs, Spec: spec})
 	require.NoError(t, err)
 	body, wrong := ReadRequest("submit-task", text, 64)
@@ -143,9 +144,9 @@ func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 	heard.Document = nil
 	require.Equal(t, can, heard)
 
-	text, err = object.Encode(UpdateCapabilities{Capabilities: &Capabilities{}})
+	text, err = object.Encode(UpdateCapabilities{Capabilities: &hub.Capabilities{}})
 	require.NoError(t, err)
 	require.Equal(t, `{"capabilities":{}}`, string(text))
-	_, err = object.Encode(UpdateTask{TaskID: "a", Spec: &Spec{}})
+	_, err = object.Encode(UpdateTask{TaskID: "a", Spec: &hub.Spec{}})
 	require.Error(t, err, "a spec is its document")
 }

@@ -1,4 +1,4 @@
-package wire
+package hub
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// readRequirements reads an optional requirements document.
-func readRequirements(o *object.Reader, key string) *Requirements {
+// RequirementsIn reads an optional requirements document.
+func RequirementsIn(o *object.Reader, key string) *Requirements {
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
