@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -256,8 +257,8 @@ func (s *State) Apply(r wire.Record) error {
 }
 
 // Counts returns the number of tasks in each state.
-func (s *State) Counts() wire.TaskCounts {
-	return wire.TaskCounts{
+func (s *State) Counts() control.TaskCounts {
+	return control.TaskCounts{
 		Pending:    s.tasks.counts[wire.TaskPending],
 		Blocked:    s.tasks.counts[blocked],
 		Assigned:   s.tasks.counts[wire.TaskAssigned],
@@ -285,14 +286,14 @@ func (s *State) Open() int {
 func (s *State) Questions() int { return len(s.questions.open) }
 
 // TasksOf returns the tasks that an agent holds.
-func (s *State) TasksOf(name string) []wire.TaskLabel {
+func (s *State) TasksOf(name string) []control.TaskLabel {
 	a := s.agents.byID[name]
 	if a == nil {
 		return nil
 	}
-	labels := make([]wire.TaskLabel, 0, len(a.holds))
+	labels := make([]control.TaskLabel, 0, len(a.holds))
 	for _, k := range a.holds {
-		labels = append(labels, wire.TaskLabel{ID: k.view.ID, Name: k.view.Name, State: k.view.State, Progress: k.view.Progress})
+		labels = append(labels, control.TaskLabel{ID: k.view.ID, Name: k.view.Name, State: k.view.State, Progress: k.view.Progress})
 	}
 	return labels
 }

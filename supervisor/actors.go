@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A named actor belongs to one run at a time. If the configuration gives the name to another
@@ -23,7 +24,7 @@ func (s *Supervisor) actorHolder(a *agent) *agent {
 		actor = a.next.Actor
 	}
 	holder := s.actors[actor]
-	if holder == nil || holder == a || holder.as != actor || holder.child == nil && holder.state != wire.StateStarting {
+	if holder == nil || holder == a || holder.as != actor || holder.child == nil && holder.state != control.StateStarting {
 		return nil
 	}
 	return holder

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/stdin"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -219,7 +219,7 @@ func TestProgressIsALifeSign(t *testing.T) {
 		for n := range 10 {
 			<-time.After(8 * time.Second)
 			held.says(event(fmt.Sprint(n), "progress", fmt.Sprintf(`{"taskId":%q,"progress":0.%d}`, id, n)))
-			require.Equal(t, wire.StateRunning, p.view("w").State)
+			require.Equal(t, control.StateRunning, p.view("w").State)
 		}
 		require.Zero(t, p.count(events.AgentStalled))
 		<-time.After(11 * time.Second)

@@ -12,6 +12,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -29,7 +30,7 @@ import (
 //   - changes the agent that a program has joined as. Settings that need a restart wait for
 //     the end of the connection. An agent that is removed is stopped with its connection.
 type connection struct {
-	state  wire.State // of the agent before the run
+	state  control.State // of the agent before the run
 	reason string
 	err    error         // why the program could not join; valid when over is closed
 	over   chan struct{} // closed when the run has ended, and the name is free
@@ -222,7 +223,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 			return
 		}
 		s.deadlines.drop(a.watch)
-		a.set(wire.StateStopping, "its input has ended")
+		a.set(control.StateStopping, "its input has ended")
 		s.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
 	mail := m.channel.mail
@@ -247,7 +248,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	inherits := a.guest && a.heir != nil
 	if inherits {
 		next, a.guest, a.heir = a.heir, false, nil
-		j.state, j.reason = wire.StateStopped, ""
+		j.state, j.reason = control.StateStopped, ""
 	}
 	a.removed = a.removed || a.guest
 	if next != nil && !a.removed {
@@ -265,12 +266,12 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 		s.stopped(a, ending)
 	case a.removed:
 		a.wanted = false
-		a.set(wire.StateStopped, "")
+		a.set(control.StateStopped, "")
 		s.leave(a)
 		s.gone(a)
 	case again:
 		a.afresh = false
-		a.set(wire.StateStopped, "")
+		a.set(control.StateStopped, "")
 		s.want(a, a.freely)
 	default:
 		a.wanted = false

@@ -7,13 +7,14 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // errStopping is the answer to requests that arrive while the supervisor stops.
 var errStopping = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator is stopping"}
 
 // StartAgents starts agents by hand and reports for each whether it stayed up.
-func (s *Supervisor) StartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+func (s *Supervisor) StartAgents(ctx context.Context, r control.AgentsRequest) ([]control.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
 			expect(a, expectation{up: true})
@@ -31,9 +32,9 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 		a.wanted, a.freely = true, freely
 	case a.exit != nil: // the leader has exited; its process tree is being cleared
 		a.wanted, a.freely, a.afresh = true, freely, true
-	case a.state == wire.StateBackoff:
+	case a.state == control.StateBackoff:
 		s.deadlines.drop(a.due)
-		a.set(wire.StateStopped, "")
+		a.set(control.StateStopped, "")
 		s.want(a, freely)
 	default:
 		s.want(a, freely)
@@ -42,7 +43,7 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 
 // StopAgents stops agents by hand and keeps them stopped. Dependents stop before the agents
 // that they depend on.
-func (s *Supervisor) StopAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+func (s *Supervisor) StopAgents(ctx context.Context, r control.AgentsRequest) ([]control.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
 			if !a.wanted && a.child == nil {
@@ -65,7 +66,7 @@ func (s *Supervisor) halts(agents []*agent, reason string) {
 
 // RestartAgents stops agents and starts them again. Dependents stop before the agents that they
 // depend on.
-func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([]wire.AgentOutcome, error) {
+func (s *Supervisor) RestartAgents(ctx context.Context, r control.AgentsRequest) ([]control.AgentOutcome, error) {
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		agents = slices.DeleteFunc(agents, func(a *agent) bool {
 			if a.guest {
@@ -84,8 +85,8 @@ func (s *Supervisor) RestartAgents(ctx context.Context, r wire.AgentsRequest) ([
 }
 
 // each applies do to the named agents in one turn. It returns the outcomes in order.
-func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]wire.AgentOutcome, error) {
-	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
+func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]control.AgentOutcome, error) {
+	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
 		if s.stopping != nil {
 			return nil, errStopping
 		}
@@ -105,19 +106,19 @@ func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent,
 
 // gather returns a list of outcome channels, and a function that adds an expectation and its
 // channel to that list.
-func (s *Supervisor) gather() (*[]<-chan wire.AgentOutcome, func(*agent, expectation)) {
-	outcomes := new([]<-chan wire.AgentOutcome)
+func (s *Supervisor) gather() (*[]<-chan control.AgentOutcome, func(*agent, expectation)) {
+	outcomes := new([]<-chan control.AgentOutcome)
 	return outcomes, func(a *agent, e expectation) {
-		outcome := make(chan wire.AgentOutcome, 1)
-		e.answer = func(o wire.AgentOutcome) { outcome <- o }
+		outcome := make(chan control.AgentOutcome, 1)
+		e.answer = func(o control.AgentOutcome) { outcome <- o }
 		*outcomes = append(*outcomes, outcome)
 		s.expect(a, e)
 	}
 }
 
 // collect waits for the outcomes and returns them in order.
-func (s *Supervisor) collect(ctx context.Context, from []<-chan wire.AgentOutcome) ([]wire.AgentOutcome, error) {
-	outcomes := make([]wire.AgentOutcome, 0, len(from))
+func (s *Supervisor) collect(ctx context.Context, from []<-chan control.AgentOutcome) ([]control.AgentOutcome, error) {
+	outcomes := make([]control.AgentOutcome, 0, len(from))
 	for _, outcome := range from {
 		o, err := await(ctx, s, outcome)
 		if err != nil {

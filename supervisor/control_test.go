@@ -12,7 +12,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // Requests of people for agents in every state. No request waits forever or gets a false answer.
@@ -41,7 +41,7 @@ func TestRestartThenStop(t *testing.T) {
 		<-time.After(time.Minute)
 		require.True(t, stop.outcomes()[0].OK)
 		require.False(t, restart.outcomes()[0].OK)
-		require.Equal(t, wire.StateStopped, p.view("a").State)
+		require.Equal(t, control.StateStopped, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -71,7 +71,7 @@ func TestStartDuringStop(t *testing.T) {
 		<-time.After(time.Minute)
 		require.False(t, stop.outcomes()[0].OK)
 		require.True(t, start.outcomes()[0].OK)
-		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.Equal(t, control.StateRunning, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -99,7 +99,7 @@ func TestReloadWithDependencyThatFails(t *testing.T) {
 		right := p.apply(Change{Action: ActionLive, Name: "web", Agent: agentOf(t, "web")}, Change{Action: ActionStop, Name: "db"})
 		<-time.After(time.Minute)
 		require.Len(t, right.outcomes(), 2)
-		require.Equal(t, wire.StateRunning, p.view("web").State, "it depends on nothing any more")
+		require.Equal(t, control.StateRunning, p.view("web").State, "it depends on nothing any more")
 		require.NoError(t, p.stop())
 	})
 }
@@ -268,11 +268,11 @@ func TestStallHasTwoCauses(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, p.Tell(t.Context(), "a", []byte("message\n")))
 		<-time.After(20 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("a").State)
+		require.Equal(t, control.StateStalled, p.view("a").State)
 		<-time.After(15 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("a").State, "it speaks, but does not read")
+		require.Equal(t, control.StateStalled, p.view("a").State, "it speaks, but does not read")
 		close(hear)
-		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.Equal(t, control.StateRunning, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -318,7 +318,7 @@ func TestLeftOversOfAStopAreAsked(t *testing.T) {
 		}
 		p := perform(t, Options{Start: start}, []Agent{{Name: "a"}}, nil)
 		synctest.Wait()
-		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
+		_, err := p.RestartAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)
 		require.Zero(t, signalled)
 		require.Equal(t, 5*time.Second, killed)

@@ -15,6 +15,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -84,13 +85,13 @@ func TestDeafAgentIsGivenNothing(t *testing.T) {
 		again := p.deafen(w)
 		boss.says(submit("1", "w"), submit("2", "w"))
 		<-time.After(11 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("w").State)
+		require.Equal(t, control.StateStalled, p.view("w").State)
 		boss.says(submit("3", "w"))
 		boss.says(request("4", "get-task", fmt.Sprintf(`{"taskId":%q}`, boss.task("3").ID)))
 		require.Empty(t, boss.task("4").AssignedTo)
 		again()
 		require.Len(t, w.gist(), 3)
-		require.Equal(t, wire.StateRunning, p.view("w").State)
+		require.Equal(t, control.StateRunning, p.view("w").State)
 		require.NoError(t, p.stop())
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -34,7 +35,7 @@ func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 		require.Empty(t, boss.told())
 		require.Empty(t, w.told())
 		require.Zero(t, p.count(events.TaskCreated))
-		shown := make(chan wire.Status, 1)
+		shown := make(chan control.Status, 1)
 		go func() {
 			status, err := p.Status(t.Context())
 			require.NoError(t, err)

@@ -3,7 +3,7 @@ package supervisor
 import (
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // An expectation is a caller that waits for a state of an agent. All expectations are checked
@@ -13,7 +13,7 @@ type expectation struct {
 	run    string // for a restart: the run that must have been replaced
 	told   string // the answer, if it is known already
 	began  time.Time
-	answer func(wire.AgentOutcome)
+	answer func(control.AgentOutcome)
 }
 
 // expect adds an expectation.
@@ -44,27 +44,27 @@ func (s *Supervisor) settle() {
 }
 
 // judge returns the outcome of an expectation, and whether it is known.
-func (s *Supervisor) judge(a *agent, e expectation) (wire.AgentOutcome, bool) {
+func (s *Supervisor) judge(a *agent, e expectation) (control.AgentOutcome, bool) {
 	switch {
 	case e.told != "":
-		return wire.AgentOutcome{OK: true, Text: e.told}, true
+		return control.AgentOutcome{OK: true, Text: e.told}, true
 	case e.up:
 		return s.judgeUp(a, e)
 	case a.halt != nil:
-		return wire.AgentOutcome{}, false
+		return control.AgentOutcome{}, false
 	case a.wanted:
-		return wire.AgentOutcome{Text: "was started again"}, true
-	case a.child != nil || a.state == wire.StateStarting:
-		return wire.AgentOutcome{}, false
+		return control.AgentOutcome{Text: "was started again"}, true
+	case a.child != nil || a.state == control.StateStarting:
+		return control.AgentOutcome{}, false
 	}
-	return wire.AgentOutcome{OK: a.survivors == 0, Text: a.lastStop}, true
+	return control.AgentOutcome{OK: a.survivors == 0, Text: a.lastStop}, true
 }
 
 // judgeUp is judge for expectations that the agent runs. The agent must have been up for the
 // time good, because a program that ends at once does not count as started.
-func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) {
-	no := func(text string) (wire.AgentOutcome, bool) {
-		return wire.AgentOutcome{Text: text, LastWords: a.lastWords()}, true
+func (s *Supervisor) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) {
+	no := func(text string) (control.AgentOutcome, bool) {
+		return control.AgentOutcome{Text: text, LastWords: a.lastWords()}, true
 	}
 	fresh := a.run != e.run
 	switch {
@@ -74,30 +74,30 @@ func (s *Supervisor) judgeUp(a *agent, e expectation) (wire.AgentOutcome, bool) 
 		return no("is no longer in the configuration")
 	case a.child != nil && a.exit == nil && a.halt == nil:
 		if !fresh || time.Since(a.child.StartedAt()) < good {
-			return wire.AgentOutcome{}, false
+			return control.AgentOutcome{}, false
 		}
-		return wire.AgentOutcome{OK: true, PID: a.child.PID(), Text: "runs, " + origin(a.child)}, true
+		return control.AgentOutcome{OK: true, PID: a.child.PID(), Text: "runs, " + origin(a.child)}, true
 	case a.halt != nil && !a.halt.again:
 		return no("is being stopped")
-	case a.state == wire.StateExited && fresh:
-		return wire.AgentOutcome{OK: true, Text: a.reason}, true
-	case a.state == wire.StateBackoff && fresh && a.endedRun == a.run:
+	case a.state == control.StateExited && fresh:
+		return control.AgentOutcome{OK: true, Text: a.reason}, true
+	case a.state == control.StateBackoff && fresh && a.endedRun == a.run:
 		return no(a.lastExit)
-	case a.state == wire.StateFailed:
+	case a.state == control.StateFailed:
 		return no(a.reason)
-	case a.state == wire.StateWaiting && s.hopeless(a):
+	case a.state == control.StateWaiting && s.hopeless(a):
 		return no("waits for " + s.missing(a) + ", which is not going to run")
-	case !a.wanted && a.halt == nil && a.child == nil && a.state != wire.StateStarting:
+	case !a.wanted && a.halt == nil && a.child == nil && a.state != control.StateStarting:
 		return no("was stopped")
 	}
-	return wire.AgentOutcome{}, false
+	return control.AgentOutcome{}, false
 }
 
 // lastWords returns the agent's own lines among the last 20 lines of its output.
 func (a *agent) lastWords() []string {
 	var words []string
 	for _, line := range a.voice.Last(20) {
-		if line.Stream != wire.StreamOwn {
+		if line.Stream != control.StreamOwn {
 			words = append(words, line.Text)
 		}
 	}

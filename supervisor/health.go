@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -108,7 +109,7 @@ func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 		return
 	}
 	*cause = why
-	a.set(wire.StateStalled, why)
+	a.set(control.StateStalled, why)
 	if a.Health.Restart && a.joined == nil {
 		s.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
 		s.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
@@ -122,7 +123,7 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 		return
 	}
 	*cause = ""
-	if a.state != wire.StateStalled {
+	if a.state != control.StateStalled {
 		return
 	}
 	s.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
@@ -130,7 +131,7 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 		a.reason = rest
 		return
 	}
-	a.set(wire.StateRunning, "")
+	a.set(control.StateRunning, "")
 }
 
 // again restarts an agent that was stopped because it had stalled. The restart counts like one

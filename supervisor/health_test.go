@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // TestDeafAgentIsMarkedAndRecovers is the timing of torture row 8. An agent that does not read
@@ -49,13 +50,13 @@ func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, p.view("fine").Mailbox.Messages, "the agent that reads has read")
 		<-time.After(10 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("deaf").State)
-		require.Equal(t, wire.StateRunning, p.view("fine").State)
+		require.Equal(t, control.StateStalled, p.view("deaf").State)
+		require.Equal(t, control.StateRunning, p.view("fine").State)
 		close(wake)
 		for _, line := range append(want, long) {
 			require.Equal(t, line, <-heard)
 		}
-		require.Equal(t, wire.StateRunning, p.view("deaf").State)
+		require.Equal(t, control.StateRunning, p.view("deaf").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -89,13 +90,13 @@ func TestSilence(t *testing.T) {
 			return 0
 		}})
 		<-time.After(17 * time.Second)
-		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.Equal(t, control.StateRunning, p.view("a").State)
 		<-time.After(2 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("a").State)
+		require.Equal(t, control.StateStalled, p.view("a").State)
 		<-time.After(5 * time.Second)
-		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.Equal(t, control.StateRunning, p.view("a").State)
 		<-time.After(10 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("a").State)
+		require.Equal(t, control.StateStalled, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -106,7 +107,7 @@ func TestStalledAgentIsRestarted(t *testing.T) {
 		<-time.After(10 * time.Second)
 		require.Equal(t, []time.Duration{2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}, p.gaps("a"), "silence, ladder, delay")
 		<-time.After(5 * time.Minute)
-		require.Equal(t, wire.StateFailed, p.view("a").State, "a stall for ever ends in giving up")
+		require.Equal(t, control.StateFailed, p.view("a").State, "a stall for ever ends in giving up")
 		require.NoError(t, p.stop())
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/output"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // past writes a log file as an earlier process would have left it: each line is its second and
@@ -40,13 +40,13 @@ func TestLogsOfEarlierLives(t *testing.T) {
 		logs := func(q output.LogQuery) string {
 			var texts []string
 			q.Until = "1999-12-31"
-			require.NoError(t, p.Logs(t.Context(), q, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil }))
+			require.NoError(t, p.Logs(t.Context(), q, func(l control.LogLine) error { texts = append(texts, l.Text); return nil }))
 			return strings.Join(texts, " ")
 		}
 		require.Equal(t, "one two three four five six seven eight", logs(output.LogQuery{Last: output.AllLines}))
 		require.Equal(t, "one two three four five six seven eight", logs(output.LogQuery{Last: 1 << 30}))
 		require.Equal(t, "five six seven eight", logs(output.LogQuery{Last: 2}), "the last of each")
-		require.Equal(t, "one four seven", logs(output.LogQuery{Last: output.AllLines, Agents: []string{"a"}, Stream: wire.StreamOut}))
+		require.Equal(t, "one four seven", logs(output.LogQuery{Last: output.AllLines, Agents: []string{"a"}, Stream: control.StreamOut}))
 		require.Equal(t, "six seven eight", logs(output.LogQuery{Last: output.AllLines, After: "1999-01-01T00:00:05.000Z"}))
 		require.Empty(t, logs(output.LogQuery{Last: 0}))
 		require.NoError(t, p.stop())
@@ -61,7 +61,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 		past(t, agents[0], "000001-01.out", "01 one")
 		require.NoError(t, os.Mkdir(filepath.Join(agents[0].Output.Dir, "a", "000001-02.out"), 0o700))
 		var texts []string
-		err := p.Logs(t.Context(), output.LogQuery{Last: output.AllLines}, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil })
+		err := p.Logs(t.Context(), output.LogQuery{Last: output.AllLines}, func(l control.LogLine) error { texts = append(texts, l.Text); return nil })
 		require.ErrorContains(t, err, "000001-02.out")
 		require.Equal(t, []string{"one"}, texts)
 		require.NoError(t, p.stop())
@@ -84,7 +84,7 @@ func TestLogsFollowTakesUpWhereTheFilesEnd(t *testing.T) {
 		past(t, agents[0], "000000-01.out", "01 long ago")
 		var texts []string
 		told := false
-		require.NoError(t, p.Logs(t.Context(), output.LogQuery{Last: output.AllLines, Stream: wire.StreamOut, Follow: true}, func(l wire.LogLine) error {
+		require.NoError(t, p.Logs(t.Context(), output.LogQuery{Last: output.AllLines, Stream: control.StreamOut, Follow: true}, func(l control.LogLine) error {
 			if !told { // while the files are being read
 				told = true
 				<-time.After(time.Second)

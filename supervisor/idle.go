@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -85,8 +86,8 @@ func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
 	for _, a := range s.order {
 		why := ""
 		switch left := s.tally.lingers(a.Name); {
-		case !a.wanted, a.state == wire.StateWaiting && s.hopeless(a):
-		case a.state != wire.StateRunning && a.state != wire.StateStalled:
+		case !a.wanted, a.state == control.StateWaiting && s.hopeless(a):
+		case a.state != control.StateRunning && a.state != control.StateStalled:
 			why = "is in the state " + string(a.state)
 		case a.Role == wire.RolePlanner:
 			why = "is a planner and still runs"
@@ -148,10 +149,10 @@ func (s *Supervisor) planless() bool {
 		if a.Role != wire.RolePlanner && !s.designs(a.Name) {
 			continue
 		}
-		if a.wanted || a.state != wire.StateFailed && a.state != wire.StateExited {
+		if a.wanted || a.state != control.StateFailed && a.state != control.StateExited {
 			return false
 		}
-		lost = lost || a.state == wire.StateFailed
+		lost = lost || a.state == control.StateFailed
 	}
 	return lost
 }

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -117,7 +118,7 @@ func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	for _, kind := range []string{events.TaskProgress, events.OrchestratorIdle} {
 		var p output.Page
 		n := &output.Notice{Record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
-		p.Add(output.Mark{At: n.Record.At, Stream: wire.StreamOwn, News: n}, nil)
+		p.Add(output.Mark{At: n.Record.At, Stream: control.StreamOwn, News: n}, nil)
 		f.PushNow("a", &p)
 	}
 	f.Close()

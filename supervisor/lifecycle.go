@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -26,7 +27,7 @@ func (s *Supervisor) want(a *agent, freely bool) {
 	a.wanted, a.freely = true, freely
 	if !freely {
 		for _, name := range a.DependsOn {
-			if d := s.agents[name]; d != nil && !d.wanted && d.state != wire.StateExited {
+			if d := s.agents[name]; d != nil && !d.wanted && d.state != control.StateExited {
 				s.want(d, false)
 			}
 		}
@@ -38,7 +39,7 @@ func (s *Supervisor) want(a *agent, freely bool) {
 func (s *Supervisor) tryStart(a *agent) {
 	switch {
 	case s.stopping != nil, !a.wanted, a.removed, a.halt != nil, s.held(a),
-		a.state.Live(), a.state == wire.StateStarting, a.state == wire.StateBackoff:
+		a.state.Live(), a.state == control.StateStarting, a.state == control.StateBackoff:
 		return
 	}
 	if missing := s.missing(a); missing != "" {
@@ -52,7 +53,7 @@ func (s *Supervisor) tryStart(a *agent) {
 	s.launch(a)
 }
 
-func (a *agent) set(state wire.State, reason string) { a.state, a.reason = state, reason }
+func (a *agent) set(state control.State, reason string) { a.state, a.reason = state, reason }
 
 // launch creates the agent's process on another goroutine, because reading secrets and forking
 // take time.
@@ -61,7 +62,7 @@ func (s *Supervisor) launch(a *agent) {
 		s.adopt(a, *a.next)
 		s.enlist()
 	}
-	a.set(wire.StateStarting, "")
+	a.set(control.StateStarting, "")
 	a.run = uuid.NewString()
 	a.exit = nil
 	s.takeActor(a)
@@ -156,7 +157,7 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 		m.channel.mail = a.mail
 		s.dispatcher.recipients.open(a.Name, a.run, a.mail)
 	}
-	a.set(wire.StateRunning, "")
+	a.set(control.StateRunning, "")
 	s.idle = false
 	text := origin(c)
 	if a.starts > 1 {
@@ -210,7 +211,7 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	a.mail.EndWaits()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
-	a.set(wire.StateStopping, exit.String()+", its tree is being cleared")
+	a.set(control.StateStopping, exit.String()+", its tree is being cleared")
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
 	if a.halt == nil {
@@ -250,7 +251,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 		return
 	case a.afresh:
 		a.afresh = false
-		a.set(wire.StateStopped, "")
+		a.set(control.StateStopped, "")
 		s.want(a, a.freely)
 		return
 	}
@@ -262,7 +263,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 		s.fail(a, v.why, exit.Code)
 	default:
 		a.wanted = false
-		a.set(wire.StateExited, exit.String())
+		a.set(control.StateExited, exit.String())
 		s.dispatcher.note(&wire.AgentGone{Agent: a.Name})
 		s.wakeWaiting()
 		s.checkIdle()
@@ -312,7 +313,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 
 // restartIn schedules the restart of an agent after a delay.
 func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attempt int) {
-	a.set(wire.StateBackoff, why)
+	a.set(control.StateBackoff, why)
 	text := "restart in " + short(delay)
 	if attempt > 0 {
 		text = fmt.Sprintf("restart %d of %d in %s", attempt, a.Restart.Burst, short(delay))
@@ -326,7 +327,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
 	})
 	a.due = s.deadlines.add(time.Now().Add(delay), func() {
-		a.set(wire.StateStopped, "")
+		a.set(control.StateStopped, "")
 		a.restarts++
 		s.tryStart(a)
 	})
@@ -336,7 +337,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 // uses for a program that did not start. It is -1 if neither is the cause.
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
-	a.set(wire.StateFailed, why)
+	a.set(control.StateFailed, why)
 	s.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
 	a.lastStop = why
 	if s.options.AbortOnFailure {
@@ -371,7 +372,7 @@ func (s *Supervisor) checkIdle() {
 		return
 	}
 	for _, a := range s.order {
-		if a.wanted && (a.state != wire.StateWaiting || !s.hopeless(a)) {
+		if a.wanted && (a.state != control.StateWaiting || !s.hopeless(a)) {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -62,7 +63,7 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follow
 // from the tail in memory if it has enough of them, and otherwise from the files. The files
 // also hold the lines of earlier runs. Files are read while they are sent, so little of them is
 // in memory.
-func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire.LogLine) error) error {
+func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(control.LogLine) error) error {
 	var follower *output.Follower
 	if q.Follow {
 		f, end, err := s.follow(ctx, q.Agents)
@@ -77,7 +78,7 @@ func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(wire
 	if err != nil {
 		return err
 	}
-	histories := make([]iter.Seq2[wire.LogLine, error], len(places))
+	histories := make([]iter.Seq2[control.LogLine, error], len(places))
 	for i := range places {
 		histories[i] = places[i].Lines(&q)
 	}

@@ -16,6 +16,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -322,12 +323,12 @@ func TestActorsThatMove(t *testing.T) {
 		next.Actor = "PO:new"
 		applied := p.apply(Change{Action: ActionRestart, Name: "was", Agent: next}, Change{Action: ActionStart, Name: "is", Agent: is})
 		synctest.Wait()
-		require.Equal(t, wire.StateWaiting, p.view("is").State)
+		require.Equal(t, control.StateWaiting, p.view("is").State)
 		require.Contains(t, p.view("is").Reason, "which still is PO:was")
 		<-time.After(time.Minute)
 		applied.outcomes()
-		require.Equal(t, wire.StateRunning, p.view("is").State)
-		require.Equal(t, wire.StateRunning, p.view("was").State)
+		require.Equal(t, control.StateRunning, p.view("is").State)
+		require.Equal(t, control.StateRunning, p.view("was").State)
 		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-actors", nil)
 		require.NoError(t, err)
 		who := make(map[string]string)
@@ -353,12 +354,12 @@ func TestUnreadMailStalls(t *testing.T) {
 		again := p.deafen(deaf)
 		one.says(mailTo("1", "PO:slow", 1), mailTo("2", "PO:slow", 2))
 		<-time.After(9 * time.Second)
-		require.Equal(t, wire.StateRunning, p.view("slow").State)
+		require.Equal(t, control.StateRunning, p.view("slow").State)
 		<-time.After(2 * time.Second)
-		require.Equal(t, wire.StateStalled, p.view("slow").State)
+		require.Equal(t, control.StateStalled, p.view("slow").State)
 		require.Contains(t, p.view("slow").Reason, "2 of them mail")
 		again()
-		require.Equal(t, wire.StateRunning, p.view("slow").State)
+		require.Equal(t, control.StateRunning, p.view("slow").State)
 		require.Equal(t, []int{1, 2}, deaf.brought())
 		again = p.deafen(deaf)
 		one.says(mailTo("3", "PO:slow", 3))

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 func TestGuestComesAndGoes(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		me := p.join("me", "go")
 		v := p.view("me")
-		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, control.StateRunning, v.State)
 		require.Equal(t, wire.RoleWorker, v.Role)
 		require.Zero(t, v.PID)
 		me.ask("1", "query-agents", `{}`)
@@ -54,7 +55,7 @@ func TestPipeWaitsForItsAnswers(t *testing.T) {
 			me.ask("q", "ask-user", `{"question":"which?","timeout":60000}`)
 			me.end()
 			<-time.After(30 * time.Second)
-			require.Equal(t, wire.StateStopping, p.view("me").State)
+			require.Equal(t, control.StateStopping, p.view("me").State)
 			id := p.work("go")
 			if answered {
 				questions := p.operate("list-questions", `{}`).(*wire.QuestionList).Questions
@@ -110,7 +111,7 @@ func TestPipeVanishes(t *testing.T) {
 		deaf := p.join("me")
 		deaf.ask("1", "query-agents", `{}`)
 		<-time.After(time.Minute)
-		require.Equal(t, wire.StateStalled, p.view("me").State)
+		require.Equal(t, control.StateStalled, p.view("me").State)
 		deaf.vanish()
 		require.NoError(t, deaf.over())
 		require.Empty(t, p.names())
@@ -180,12 +181,12 @@ func TestJoinAsAnAgent(t *testing.T) {
 		_ = p.live["done"].theirs.Close() // it exits by itself
 		p.mu.Unlock()
 		synctest.Wait()
-		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"done"}})
+		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"done"}})
 		require.NoError(t, err)
 
 		me := p.join("idle", "write")
 		v := p.view("idle")
-		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, control.StateRunning, v.State)
 		require.Equal(t, wire.RoleReviewer, v.Role)
 		require.Contains(t, p.operate("query-agents", `{}`).(*wire.AgentList).Agents,
 			wire.Agent{ID: "idle", Role: wire.RoleReviewer, Status: "idle", Capabilities: []string{"read"}})
@@ -195,7 +196,7 @@ func TestJoinAsAnAgent(t *testing.T) {
 		me.vanish()
 		require.NoError(t, me.over())
 		<-time.After(time.Minute)
-		require.Equal(t, wire.StateStopped, p.view("idle").State)
+		require.Equal(t, control.StateStopped, p.view("idle").State)
 		require.NotContains(t, p.sequence(), "+idle")
 
 		restart := p.join("idle")
@@ -244,7 +245,7 @@ func TestJoinThatIsNotAccepted(t *testing.T) {
 			require.ErrorIs(t, p.Join(t.Context(), agentOf(t, name), func() (Conn, error) { return nil, gone }), gone)
 		}
 		require.Equal(t, []string{"idle"}, p.names())
-		require.Equal(t, wire.StateStopped, p.view("idle").State)
+		require.Equal(t, control.StateStopped, p.view("idle").State)
 	})
 }
 
@@ -265,19 +266,19 @@ func TestReloadWithGuests(t *testing.T) {
 
 		taken := p.apply(Change{Action: ActionStop, Name: "me"})
 		require.True(t, taken.outcomes()[0].OK)
-		require.Equal(t, wire.StateRunning, p.view("me").State, "a reload does not end a guest")
+		require.Equal(t, control.StateRunning, p.view("me").State, "a reload does not end a guest")
 		p.apply(Change{Action: ActionStart, Name: "me", Agent: heir})
 
 		me.end()
 		me.goodbye()
 		v := p.view("me")
-		require.Equal(t, wire.StateRunning, v.State)
+		require.Equal(t, control.StateRunning, v.State)
 		require.Equal(t, wire.RoleReviewer, v.Role)
 		require.NotZero(t, v.PID)
 		joined.end()
 		joined.goodbye()
 		require.Equal(t, wire.RolePlanner, p.view("idle").Role)
-		require.Equal(t, wire.StateStopped, p.view("idle").State)
+		require.Equal(t, control.StateStopped, p.view("idle").State)
 
 		last := p.join("idle")
 		removed := p.apply(Change{Action: ActionStop, Name: "idle"})

@@ -19,7 +19,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -191,11 +191,11 @@ func (p *play) stop() error {
 }
 
 // view returns the current state of an agent.
-func (p *play) view(name string) wire.AgentView {
+func (p *play) view(name string) control.AgentView {
 	synctest.Wait()
 	status, err := p.Status(p.t.Context())
 	require.NoError(p.t, err)
-	i := slices.IndexFunc(status.Agents, func(v wire.AgentView) bool { return v.Name == name })
+	i := slices.IndexFunc(status.Agents, func(v control.AgentView) bool { return v.Name == name })
 	require.GreaterOrEqual(p.t, i, 0)
 	return status.Agents[i]
 }
@@ -233,20 +233,20 @@ type pending struct {
 }
 
 type answered struct {
-	outcomes []wire.AgentOutcome
+	outcomes []control.AgentOutcome
 	err      error
 }
 
 // ask makes a request in the background.
-func (p *play) ask(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error), names ...string) pending {
-	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
-		return do(ctx, wire.AgentsRequest{Agents: names})
+func (p *play) ask(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error), names ...string) pending {
+	return p.pend(func(ctx context.Context) ([]control.AgentOutcome, error) {
+		return do(ctx, control.AgentsRequest{Agents: names})
 	})
 }
 
 // apply applies changes and waits for their outcomes in the background.
 func (p *play) apply(changes ...Change) pending {
-	return p.pend(func(ctx context.Context) ([]wire.AgentOutcome, error) {
+	return p.pend(func(ctx context.Context) ([]control.AgentOutcome, error) {
 		wait, err := p.Apply(ctx, changes, p.options.Sessions)
 		if err != nil {
 			return nil, err
@@ -255,7 +255,7 @@ func (p *play) apply(changes ...Change) pending {
 	})
 }
 
-func (p *play) pend(do func(context.Context) ([]wire.AgentOutcome, error)) pending {
+func (p *play) pend(do func(context.Context) ([]control.AgentOutcome, error)) pending {
 	r := pending{t: p.t, done: make(chan answered, 1)}
 	go func() {
 		outcomes, err := do(p.t.Context())
@@ -266,7 +266,7 @@ func (p *play) pend(do func(context.Context) ([]wire.AgentOutcome, error)) pendi
 }
 
 // outcomes returns the outcomes of a request, which must have ended.
-func (r pending) outcomes() []wire.AgentOutcome {
+func (r pending) outcomes() []control.AgentOutcome {
 	r.t.Helper()
 	synctest.Wait()
 	select {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -29,8 +30,8 @@ type Change struct {
 // Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
 // that no change names are not touched. If Apply returns an error, nothing was changed. wait
 // returns the outcomes in the order of changes.
-func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]wire.AgentOutcome, error), err error) {
-	outcomes, err := ask(ctx, s, func() ([]<-chan wire.AgentOutcome, error) {
+func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
+	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
 		if s.stopping != nil {
 			return nil, errStopping
 		}
@@ -40,12 +41,12 @@ func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wir
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) ([]wire.AgentOutcome, error) { return s.collect(ctx, outcomes) }, nil
+	return func(ctx context.Context) ([]control.AgentOutcome, error) { return s.collect(ctx, outcomes) }, nil
 }
 
 // apply applies the changes, whatever state the agents are in. It does not start an existing
 // agent a second time, and ignores the removal of an unknown one.
-func (s *Supervisor) apply(changes []Change) []<-chan wire.AgentOutcome {
+func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 	outcomes, expect := s.gather()
 	var leaving []*agent
 	for _, c := range changes {

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -84,7 +85,7 @@ func TestMemberThatDoesNotComeBack(t *testing.T) {
 		"between": func(p *play, coder *talker) {
 			coder.exit <- 1
 			synctest.Wait()
-			require.Equal(p.t, wire.StateBackoff, p.view("coder").State)
+			require.Equal(p.t, control.StateBackoff, p.view("coder").State)
 			p.ask(p.StopAgents, "coder")
 		},
 	} {
@@ -131,9 +132,9 @@ func TestAbortedSessionStops(t *testing.T) {
 		require.Contains(t, coder.lines()[0], `"message_type":"abort"`)
 		<-time.After(time.Minute)
 		for _, member := range []*talker{lead, coder, critic} {
-			require.Equal(t, wire.StateStopped, p.view(member.name).State, member.name)
+			require.Equal(t, control.StateStopped, p.view(member.name).State, member.name)
 		}
-		require.Equal(t, wire.StateRunning, p.view("guest").State)
+		require.Equal(t, control.StateRunning, p.view("guest").State)
 		require.Empty(t, guest.lines())
 		require.NoError(t, p.stop())
 		if record == nil {
@@ -142,7 +143,7 @@ func TestAbortedSessionStops(t *testing.T) {
 		p = perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
 		for _, member := range []*talker{lead, coder, critic} {
-			require.Equal(t, wire.StateRunning, p.view(member.name).State, "it is not stopped once more")
+			require.Equal(t, control.StateRunning, p.view(member.name).State, "it is not stopped once more")
 		}
 		lead.says(remark(7, "lead", "coder"))
 		require.Len(t, coder.lines(), 1, "and the session is open")
@@ -161,11 +162,11 @@ func TestSessionThatIsOver(t *testing.T) {
 		p.sessionClosed(&wire.Record{Kind: events.SessionClosed, Payload: []byte(`{"session_id":"x","reason":"why not","stop":["coder","far","coder"]}`)})
 		require.Contains(t, coder.lines()[0], "its session was aborted: why not")
 		<-time.After(time.Minute)
-		require.Equal(t, wire.StateStopped, p.view("coder").State)
-		require.Equal(t, wire.StateRunning, p.view("lead").State)
+		require.Equal(t, control.StateStopped, p.view("coder").State)
+		require.Equal(t, control.StateRunning, p.view("lead").State)
 		p.ask(p.StartAgents, "coder")
 		<-time.After(time.Minute)
-		require.Equal(t, wire.StateRunning, p.view("coder").State)
+		require.Equal(t, control.StateRunning, p.view("coder").State)
 		require.NoError(t, p.stop())
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -38,11 +39,11 @@ func (s *Supervisor) halt(a *agent, h stopRequest) {
 		return
 	}
 	switch a.state {
-	case wire.StateBackoff, wire.StateWaiting, wire.StateStopped, wire.StateExited, wire.StateFailed:
+	case control.StateBackoff, control.StateWaiting, control.StateStopped, control.StateExited, control.StateFailed:
 		s.deadlines.drop(a.due)
 		a.halt = &h
 		s.stopped(a, child.Ending{})
-	case wire.StateStarting:
+	case control.StateStarting:
 		a.halt = &h // started continues the stop
 		a.cancel()
 	default:
@@ -62,7 +63,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	a.halt.begun = true
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
-	a.set(wire.StateStopping, a.halt.reason)
+	a.set(control.StateStopping, a.halt.reason)
 	s.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
 	if a.NoStdin || s.stopping != nil && s.stopping.killed {
 		s.signalRung(a)
@@ -115,9 +116,9 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	if h == nil { // it ended by itself during the stop of all agents
 		h = &stopRequest{at: time.Now()}
 	}
-	ran := h.begun || a.state == wire.StateStopping
-	hoped := a.state == wire.StateBackoff || a.state == wire.StateWaiting || a.state == wire.StateStarting
-	a.set(wire.StateStopped, "")
+	ran := h.begun || a.state == control.StateStopping
+	hoped := a.state == control.StateBackoff || a.state == control.StateWaiting || a.state == control.StateStarting
+	a.set(control.StateStopped, "")
 	a.lastStop = "stopped"
 	if !ran && hoped && !h.again && s.stopping == nil {
 		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
@@ -208,7 +209,7 @@ func (s *Supervisor) stop(reason string) {
 	now := time.Now()
 	t := &stopping{at: now, until: now.Add(s.options.Shutdown)}
 	for _, a := range s.order {
-		s.failed = s.failed || a.state == wire.StateFailed || a.state == wire.StateWaiting && s.hopeless(a)
+		s.failed = s.failed || a.state == control.StateFailed || a.state == control.StateWaiting && s.hopeless(a)
 	}
 	s.stopping = t
 	s.event(nil, wire.Event{

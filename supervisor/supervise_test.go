@@ -17,7 +17,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -48,7 +48,7 @@ func TestRestartDelays(t *testing.T) {
 				p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": after(test.up, 1)})
 				<-time.After(test.watch)
 				require.Equal(t, test.gaps, p.gaps("a"))
-				require.Equal(t, test.gaveUp, p.view("a").State == wire.StateFailed)
+				require.Equal(t, test.gaveUp, p.view("a").State == control.StateFailed)
 				require.Equal(t, test.gaveUp, p.count(events.AgentGaveUp) == 1)
 				require.NoError(t, p.stop())
 			})
@@ -92,9 +92,9 @@ func TestPermanentAndNever(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b", Restart: Restart{Policy: Never}}, {Name: "c"}},
 			map[string]part{"a": after(0, 78), "b": after(0, 1), "c": after(0, 0)})
 		<-time.After(time.Minute)
-		require.Equal(t, wire.StateFailed, p.view("a").State)
-		require.Equal(t, wire.StateFailed, p.view("b").State)
-		require.Equal(t, wire.StateExited, p.view("c").State)
+		require.Equal(t, control.StateFailed, p.view("a").State)
+		require.Equal(t, control.StateFailed, p.view("b").State)
+		require.Equal(t, control.StateExited, p.view("c").State)
 		require.Empty(t, p.gaps("a"))
 		require.Equal(t, 1, p.count(events.OrchestratorIdle))
 		require.NoError(t, p.stop())
@@ -275,9 +275,9 @@ func TestStartTellsOfAnEarlyEnd(t *testing.T) {
 			},
 		})
 		synctest.Wait()
-		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{})
+		_, err := p.StopAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)
-		outcomes, err := p.StartAgents(t.Context(), wire.AgentsRequest{})
+		outcomes, err := p.StartAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)
 		require.Len(t, outcomes, 3)
 		require.True(t, outcomes[0].OK)
@@ -294,7 +294,7 @@ func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
 		synctest.Wait()
-		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
+		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"a"}})
 		require.NoError(t, err)
 		real := p.options.Start
 		tries := 0
@@ -304,10 +304,10 @@ func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 			}
 			return real(spec)
 		}
-		_, err = p.StartAgents(t.Context(), wire.AgentsRequest{})
+		_, err = p.StartAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)
 		require.Equal(t, 3, tries)
-		require.Equal(t, wire.StateRunning, p.view("a").State)
+		require.Equal(t, control.StateRunning, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -321,7 +321,7 @@ func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 		request := p.apply(Change{Action: ActionRestart, Name: "a", Agent: changed})
 		<-time.After(time.Minute)
 		require.Contains(t, request.outcomes()[0].Text, "secret model_key")
-		require.Equal(t, wire.StateFailed, p.view("a").State)
+		require.Equal(t, control.StateFailed, p.view("a").State)
 		require.NoError(t, p.stop())
 	})
 }
@@ -382,9 +382,9 @@ func TestUnknownAgentIsRefusedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []Agent{{Name: "a-0", Block: "a"}, {Name: "a-1", Block: "a"}}, map[string]part{"a-0": untilEOF, "a-1": untilEOF})
 		synctest.Wait()
-		_, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"b"}})
+		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"b"}})
 		require.EqualError(t, err, `there is no agent "b"`)
-		outcomes, err := p.StopAgents(t.Context(), wire.AgentsRequest{Agents: []string{"a"}})
+		outcomes, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"a"}})
 		require.NoError(t, err)
 		require.Len(t, outcomes, 2, "a block means its replicas")
 		require.NoError(t, p.stop())
@@ -403,15 +403,15 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 			return 0
 		}})
 		<-time.After(time.Second)
-		_, err := p.RestartAgents(t.Context(), wire.AgentsRequest{})
+		_, err := p.RestartAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)
 		logs := func(q output.LogQuery) (texts []string) {
-			require.NoError(t, p.Logs(t.Context(), q, func(l wire.LogLine) error { texts = append(texts, l.Text); return nil }))
+			require.NoError(t, p.Logs(t.Context(), q, func(l control.LogLine) error { texts = append(texts, l.Text); return nil }))
 			return texts
 		}
-		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 10, Stream: wire.StreamOut}))
-		require.Equal(t, []string{"run 2"}, logs(output.LogQuery{Last: 1, Stream: wire.StreamOut}))
-		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 1000, Stream: wire.StreamOut}), "from the files")
+		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 10, Stream: control.StreamOut}))
+		require.Equal(t, []string{"run 2"}, logs(output.LogQuery{Last: 1, Stream: control.StreamOut}))
+		require.Equal(t, []string{"run 1", "run 2"}, logs(output.LogQuery{Last: 1000, Stream: control.StreamOut}), "from the files")
 		require.NoError(t, p.stop())
 		names, err := filepath.Glob(filepath.Join(agents[0].Output.Dir, "a", "*"))
 		require.NoError(t, err)

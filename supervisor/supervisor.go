@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -94,7 +95,7 @@ type agent struct {
 	Agent
 	voice *output.Agent
 
-	state     wire.State
+	state     control.State
 	reason    string
 	wanted    bool // it should run
 	freely    bool // it runs without its dependencies
@@ -158,7 +159,7 @@ func New(o Options, agents []Agent) *Supervisor {
 
 // enter adds an agent that does not run yet.
 func (s *Supervisor) enter(spec Agent) *agent {
-	a := &agent{Agent: spec, state: wire.StateStopped}
+	a := &agent{Agent: spec, state: control.StateStopped}
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
 		s.post(func() { s.event(a, e) })
 	})

@@ -8,16 +8,17 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
 // Glance is like Status, but does not wait for the disk, and may show uncommitted changes. It
 // omits the tasks of each agent and the figures that need a system call. It is cheap enough to
 // be called often.
-func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
+func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
-		return wire.Status{}, err
+		return control.Status{}, err
 	}
 	s.dispatcher.look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
@@ -27,7 +28,7 @@ func (s *Supervisor) Glance(ctx context.Context) (wire.Status, error) {
 
 // A Dashboard is what the full-screen view shows.
 type Dashboard struct {
-	Status    wire.Status
+	Status    control.Status
 	Tasks     []wire.Task     // the first open tasks
 	Questions []wire.Question // the first open questions
 }
@@ -87,7 +88,7 @@ func (s *Supervisor) Losses() (l DroppedOutput) {
 
 // seen is a copy of what Run's goroutine knows.
 type seen struct {
-	status   wire.Status
+	status   control.Status
 	children []Process
 }
 
@@ -105,7 +106,7 @@ func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 
 // nameAwaited adds to the views the reasons why ExitWhenIdle waits for agents, if no task is
 // open.
-func (s *Supervisor) nameAwaited(views []wire.AgentView) {
+func (s *Supervisor) nameAwaited(views []control.AgentView) {
 	if _, open := s.Left(0); !s.options.ExitWhenIdle || open > 0 {
 		return
 	}
@@ -120,10 +121,10 @@ func (s *Supervisor) nameAwaited(views []wire.AgentView) {
 }
 
 // Status returns the present state of the supervisor and its agents.
-func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
+func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
-		return wire.Status{}, err
+		return control.Status{}, err
 	}
 	s.dispatcher.settle()
 	got.status.Seq = s.Seq() // read first, so that a reader can continue from it without a gap
@@ -143,12 +144,12 @@ func (s *Supervisor) Status(ctx context.Context) (wire.Status, error) {
 	return got.status, nil
 }
 
-func (s *Supervisor) status() wire.Status {
+func (s *Supervisor) status() control.Status {
 	state := "running"
 	if s.stopping != nil {
 		state = "stopping"
 	}
-	return wire.Status{
+	return control.Status{
 		FormatVersion: wire.FormatVersion,
 		Name:          s.options.Name,
 		Version:       s.options.Version,
@@ -161,8 +162,8 @@ func (s *Supervisor) status() wire.Status {
 	}
 }
 
-func (s *Supervisor) view(a *agent) wire.AgentView {
-	v := wire.AgentView{
+func (s *Supervisor) view(a *agent) control.AgentView {
+	v := control.AgentView{
 		Name:        a.Name,
 		Block:       a.Block,
 		Description: a.Description,
@@ -177,7 +178,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 		Restarts:    a.restarts,
 		LastExit:    a.lastExit,
 		Output:      a.voice.View(),
-		Mailbox:     wire.MailboxView{Refused: a.refused},
+		Mailbox:     control.MailboxView{Refused: a.refused},
 	}
 	if a.child != nil {
 		v.PID = a.child.PID()
@@ -187,7 +188,7 @@ func (s *Supervisor) view(a *agent) wire.AgentView {
 		v.Mailbox.Messages, v.Mailbox.Bytes, refused = a.mail.Waiting()
 		v.Mailbox.Refused += refused
 	}
-	if a.state == wire.StateBackoff {
+	if a.state == control.StateBackoff {
 		v.NextStartMS = max(0, time.Until(a.due.at).Milliseconds())
 	}
 	return v

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -14,7 +15,7 @@ func (s *Supervisor) missing(a *agent) string {
 	}
 	for _, name := range a.DependsOn {
 		d := s.agents[name]
-		if d != nil && d.state != wire.StateRunning && d.state != wire.StateStalled && d.state != wire.StateExited {
+		if d != nil && d.state != control.StateRunning && d.state != control.StateStalled && d.state != control.StateExited {
 			return name
 		}
 	}
@@ -23,8 +24,8 @@ func (s *Supervisor) missing(a *agent) string {
 
 // wait marks an agent as waiting and records an event with the reason.
 func (s *Supervisor) wait(a *agent, what string) {
-	if a.state != wire.StateWaiting {
-		a.set(wire.StateWaiting, "for "+what)
+	if a.state != control.StateWaiting {
+		a.set(control.StateWaiting, "for "+what)
 		s.event(a, wire.Event{Kind: events.AgentWaiting, Text: "waits for " + what})
 	}
 	a.reason = "for " + what
@@ -33,7 +34,7 @@ func (s *Supervisor) wait(a *agent, what string) {
 // wakeWaiting tries to start the waiting agents.
 func (s *Supervisor) wakeWaiting() {
 	for _, a := range s.order {
-		if a.state == wire.StateWaiting {
+		if a.state == control.StateWaiting {
 			s.tryStart(a)
 		}
 	}
@@ -42,5 +43,5 @@ func (s *Supervisor) wakeWaiting() {
 // hopeless reports whether a waits for an agent that is not going to run.
 func (s *Supervisor) hopeless(a *agent) bool {
 	d := s.agents[s.missing(a)]
-	return d != nil && (!d.wanted || d.state == wire.StateWaiting && s.hopeless(d))
+	return d != nil && (!d.wanted || d.state == control.StateWaiting && s.hopeless(d))
 }

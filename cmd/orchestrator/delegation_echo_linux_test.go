@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 )
@@ -89,6 +90,6 @@ agent "parrot" {
 	cook.quiet()
 	require.Equal(t, []string{aRequest}, cook.kinds("t-1"))
 	require.Equal(t, wire.TaskDone, h.taskState("t-1"))
-	require.Len(t, h.lines("parrot", wire.StreamOut), 6, "nobody answers an echo")
+	require.Len(t, h.lines("parrot", control.StreamOut), 6, "nobody answers an echo")
 	h.stop()
 }

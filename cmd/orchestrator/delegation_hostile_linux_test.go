@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/delegation"
 )
 
@@ -124,7 +124,7 @@ agent "flood" {
 		require.Contains(t, []string{"t-1", "t-2", "flood"}, task.ID)
 	}
 	for _, name := range []string{"boss", "cook", "eve"} {
-		require.Equal(t, wire.StateRunning, h.agent(name).State)
+		require.Equal(t, control.StateRunning, h.agent(name).State)
 	}
 	h.stop()
 }

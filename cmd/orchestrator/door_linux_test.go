@@ -17,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -116,7 +117,7 @@ cat
 `).up("--json")
 	lines := s.waitForLines(1, "inner")
 	waitForThat(t, "its last line", func() bool {
-		lines = s.lines("inner", wire.StreamOut)
+		lines = s.lines("inner", control.StreamOut)
 		return strings.HasPrefix(lines[len(lines)-1], "at ")
 	})
 	said := strings.Join(lines, "\n")

@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -64,11 +65,11 @@ func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 	require.NoError(t, ctx.Err(), "it does not end:\n%s", l.all)
 	for line := range strings.Lines(out.String()) {
 		var e wire.Event
-		var said wire.LogLine
+		var said control.LogLine
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		if e.Kind != "" {
 			l.events = append(l.events, e)
-		} else if require.NoError(t, json.Unmarshal([]byte(line), &said), line); said.Stream == wire.StreamOut {
+		} else if require.NoError(t, json.Unmarshal([]byte(line), &said), line); said.Stream == control.StreamOut {
 			l.said[said.Agent] += said.Text + "\n"
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -165,7 +166,7 @@ func TestMetricsAreNotForStrangers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "http {\n  listen = [\"127.0.0.1:0\"]\n}\nagent \"a\" {\n  command = [\"cat\"]\n}\n").up()
 	url := s.listening()
-	waitForThat(t, "the agent", func() bool { return s.agent("a").State == wire.StateRunning })
+	waitForThat(t, "the agent", func() bool { return s.agent("a").State == control.StateRunning })
 	signer := &api.Signer{Path: filepath.Join(s.state(), "jwt.key")}
 	viewer, err := signer.Sign(api.Claims{ID: "t", Subject: "ann", Role: wire.PersonViewer, ExpiresAt: time.Now().Add(time.Hour)})
 	require.NoError(t, err)

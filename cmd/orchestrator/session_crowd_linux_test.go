@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -38,7 +39,7 @@ func TestSessionCrowd(t *testing.T) {
 	s.up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
 	t.Logf("%d tasks in %s", tasks, time.Since(begun).Round(time.Millisecond))
-	require.Contains(t, s.lines("lead", wire.StreamOut), fmt.Sprintf("all %d tasks are approved", tasks))
+	require.Contains(t, s.lines("lead", control.StreamOut), fmt.Sprintf("all %d tasks are approved", tasks))
 
 	s.write("orchestrator.hcl", quick+listening(append(names, "lead", "rex", "rita")...)+sessionID)
 	s.up("--json")

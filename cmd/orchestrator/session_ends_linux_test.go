@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -48,7 +49,7 @@ func TestSessionAborted(t *testing.T) {
 	eve.quiet()
 	require.Empty(t, eve.notices("shutdown"))
 	for _, name := range names {
-		require.Equal(t, wire.StateStopped, h.agent(name).State)
+		require.Equal(t, control.StateStopped, h.agent(name).State)
 		require.Len(t, h.events(events.AgentStarted, name), 1)
 	}
 

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -38,7 +39,7 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 				s := newSession(t, playing(t, "lead", "architect -tasks 1 -developers ann -reviewers rex", once)+
 					playing(t, "ann", "developer")+playing(t, "rex", "reviewer -request-changes 9")+sessionID).up("--json", "--exit-when-idle")
 				require.Equal(t, want.code, s.await())
-				require.Contains(t, strings.Join(s.lines("lead", wire.StreamOut), "\n"), want.says)
+				require.Contains(t, strings.Join(s.lines("lead", control.StreamOut), "\n"), want.says)
 
 				s.write("orchestrator.hcl", quick+quietTeam()+sessionID)
 				s.up("--json")

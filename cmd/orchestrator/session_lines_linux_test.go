@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -103,7 +103,7 @@ func TestSessionOddLines(t *testing.T) {
 	}
 	require.Equal(t, "msg-1", p.said[0].MessageID)
 	require.NotEmpty(t, p.said[0].Errors)
-	require.Equal(t, wire.StateRunning, h.agent("dev").State)
+	require.Equal(t, control.StateRunning, h.agent("dev").State)
 	h.stop()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -45,7 +46,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	s := newSession(t, playing(t, "lead", architect)+playing(t, "ann", "developer -slow 60ms")+
 		playing(t, "rex", "reviewer -request-changes 1")+sessionID).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
-	require.Contains(t, s.lines("lead", wire.StreamOut), "all 1 tasks are approved")
+	require.Contains(t, s.lines("lead", control.StreamOut), "all 1 tasks are approved")
 
 	// after a restart all of it can be read
 	s.write("orchestrator.hcl", quick+quietTeam()+sessionID)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -103,7 +103,7 @@ func (s *stage) pids() map[string]int {
 	s.t.Helper()
 	pids := make(map[string]int)
 	for _, view := range s.status().Agents {
-		require.Equal(s.t, wire.StateRunning, view.State, view.Name)
+		require.Equal(s.t, control.StateRunning, view.State, view.Name)
 		require.True(s.t, alive(view.PID))
 		pids[view.Name] = view.PID
 	}
@@ -118,7 +118,7 @@ func TestTorture19ReloadTouchesOneOfTwenty(t *testing.T) {
 	s.waitForEvents(20, events.AgentStarted, "")
 	before := s.pids()
 	s.write("orchestrator.hcl", twenty(`["cat", "-"]`))
-	var reply wire.ReloadReply
+	var reply control.ReloadReply
 	require.NoError(t, json.Unmarshal([]byte(s.ask("reload", "--json")), &reply))
 	require.Len(t, reply.Changes, 1)
 	require.Equal(t, "a07", reply.Changes[0].Agent)
@@ -170,7 +170,7 @@ agent "more" {
 	require.Contains(t, s.ask("reload"), "1 restarted")
 	s.waitForEvents(2, events.AgentStarted, "web")
 	for _, name := range []string{"db", "more"} {
-		require.Equal(t, wire.StateStopped, s.agent(name).State, name)
+		require.Equal(t, control.StateStopped, s.agent(name).State, name)
 	}
 	require.NoFileExists(t, s.path("db-ran"))
 	s.stop()
@@ -328,9 +328,9 @@ agent "environment" {
 		require.Regexp(t, regexp.MustCompile(says), gaveUp[0].Text)
 		require.Empty(t, s.events(events.AgentRestarting, agent), "it is tried again, which mends nothing")
 		view := s.agent(agent)
-		require.Equal(t, wire.StateFailed, view.State)
+		require.Equal(t, control.StateFailed, view.State)
 		require.Regexp(t, regexp.MustCompile(says), view.Reason)
 	}
-	require.Equal(t, wire.StateRunning, s.agent("fine").State)
+	require.Equal(t, control.StateRunning, s.agent("fine").State)
 	s.stop()
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -44,7 +44,7 @@ agent "reader" {
 	s.ask("down")
 	require.Equal(t, cli.ExitOK, s.await())
 	require.Empty(t, s.processes())
-	lines := s.lines("reader", wire.StreamOut)
+	lines := s.lines("reader", control.StreamOut)
 	require.Len(t, lines, 3)
 	var notice struct{ Type string }
 	require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[1], "heard ")), &notice))

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 )
@@ -28,7 +28,7 @@ agent "leaver" {
 }
 `).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
-	require.Equal(t, []string{"first", "last words"}, s.lines("leaver", wire.StreamOut))
+	require.Equal(t, []string{"first", "last words"}, s.lines("leaver", control.StreamOut))
 	require.Equal(t, []string{"first", "last words"}, s.logged("leaver", ".out"))
 }
 
@@ -42,7 +42,7 @@ agent "talker" {
 `).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
 	want := []string{strings.Repeat("x", 200_000), "after"}
-	require.Equal(t, want, s.lines("talker", wire.StreamOut))
+	require.Equal(t, want, s.lines("talker", control.StreamOut))
 	require.Equal(t, want, s.logged("talker", ".out"))
 }
 
@@ -77,8 +77,8 @@ agent %q {
 	s.stop()
 	for name := range ends {
 		want := map[bool]string{false: "out", true: "outbye"}[name == "stopped"]
-		require.Equal(t, []string{want}, s.lines(name, wire.StreamOut), name)
-		require.Equal(t, []string{"err"}, s.lines(name, wire.StreamErr), name)
+		require.Equal(t, []string{want}, s.lines(name, control.StreamOut), name)
+		require.Equal(t, []string{"err"}, s.lines(name, control.StreamErr), name)
 		require.Equal(t, []string{want}, s.logged(name, ".out"), name)
 		require.Equal(t, []string{"err"}, s.logged(name, ".err"), name)
 	}
@@ -192,7 +192,7 @@ exec cat
 		return texts, floods
 	}
 	waitForThat(t, "whole of what the quiet agent says", func() bool { texts, _ := heard(); return len(texts) >= lines })
-	require.Equal(t, wire.StateRunning, s.agent("flooder").State)
+	require.Equal(t, control.StateRunning, s.agent("flooder").State)
 	texts, floods := heard()
 	var want []string
 	for i := range lines {
@@ -227,7 +227,7 @@ agent "split" {
 	require.Equal(t, cli.ExitOK, s.await())
 	for i := range len(stream) {
 		name := fmt.Sprintf("split-%d", i)
-		require.Equal(t, []string{message, "next"}, s.lines(name, wire.StreamOut), name)
+		require.Equal(t, []string{message, "next"}, s.lines(name, control.StreamOut), name)
 		require.Equal(t, []string{message, "next"}, s.logged(name, ".out"), name)
 	}
 }
@@ -299,7 +299,7 @@ done
 	waitForThat(t, "line of the other agent", func() bool { return strings.Contains(s.said.all(), "| fine") })
 	require.Equal(t, []string{"fine"}, s.logged("other", ".out"))
 	full := s.agent("writer")
-	require.Equal(t, wire.StateRunning, full.State)
+	require.Equal(t, control.StateRunning, full.State)
 	require.Positive(t, full.Output.Unlogged)
 	require.Equal(t, 1, strings.Count(s.said.all(), "cannot write its stdout to a file"))
 	require.Empty(t, strings.TrimSpace(s.cried.all()[strings.Index(s.cried.all(), "\n")+1:]), "more than the first line")

@@ -20,6 +20,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // The tortures test the whole program, with real agents, in situations that break process
@@ -209,14 +210,14 @@ func (s *stage) ask(args ...string) string {
 	return stdout
 }
 
-func (s *stage) status() wire.Status {
+func (s *stage) status() control.Status {
 	s.t.Helper()
-	var status wire.Status
+	var status control.Status
 	require.NoError(s.t, json.Unmarshal([]byte(s.ask("status", "--json")), &status))
 	return status
 }
 
-func (s *stage) agent(name string) wire.AgentView {
+func (s *stage) agent(name string) control.AgentView {
 	s.t.Helper()
 	for _, view := range s.status().Agents {
 		if view.Name == name {
@@ -224,7 +225,7 @@ func (s *stage) agent(name string) wire.AgentView {
 		}
 	}
 	require.Fail(s.t, "no agent "+name)
-	return wire.AgentView{}
+	return control.AgentView{}
 }
 
 // events returns the events of a kind, of one agent or of all, from up --json.
@@ -262,8 +263,8 @@ func (s *stage) lines(agent, stream string) []string {
 
 func (s *stage) waitForLines(n int, agent string) []string {
 	s.t.Helper()
-	waitForThat(s.t, fmt.Sprintf("%d lines of %s", n, agent), func() bool { return len(s.lines(agent, wire.StreamOut)) >= n })
-	return s.lines(agent, wire.StreamOut)
+	waitForThat(s.t, fmt.Sprintf("%d lines of %s", n, agent), func() bool { return len(s.lines(agent, control.StreamOut)) >= n })
+	return s.lines(agent, control.StreamOut)
 }
 
 // waitForPIDs waits for n lines that agents have written to a file, each a process id.

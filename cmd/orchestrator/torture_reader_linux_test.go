@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -59,7 +59,7 @@ done
 `)
 	s.start(exec.Command("sh", "-c", `ulimit -S -f 16; exec "$0" "$@" >shown`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
 	waitForThat(t, "full disk", func() bool { return strings.Contains(s.cried.all(), "cannot write to stdout") })
-	require.Equal(t, wire.StateRunning, s.agent("writer").State)
+	require.Equal(t, control.StateRunning, s.agent("writer").State)
 	var room unix.Rlimit
 	require.NoError(t, unix.Prlimit(s.process.Process.Pid, unix.RLIMIT_FSIZE, nil, &room))
 	room.Cur = room.Max
@@ -110,7 +110,7 @@ agent "talker" {
 	s.shell(">/dev/full", "up", "--state-dir", s.state(), "--timeout", "3m")
 	waitForThat(t, "trouble", func() bool { return strings.Contains(s.cried.all(), "cannot write to stdout") })
 	waitForThat(t, "line of the agent", func() bool { return len(s.logged("talker", ".out")) == 1 })
-	require.Equal(t, wire.StateRunning, s.agent("talker").State)
+	require.Equal(t, control.StateRunning, s.agent("talker").State)
 	s.stop()
 	require.Equal(t, 1, strings.Count(s.cried.all(), "cannot write to stdout"))
 	require.Contains(t, s.cried.all(), "missing_lines")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -39,7 +39,7 @@ agent "crasher" {
 	s.waitForEvents(1, events.AgentGaveUp, "crasher")
 	require.Equal(t, []int64{20, 40, 80, 160, 320}, s.delays("crasher"))
 	view := s.agent("crasher")
-	require.Equal(t, wire.StateFailed, view.State)
+	require.Equal(t, control.StateFailed, view.State)
 	require.Equal(t, 6, view.Starts)
 	s.stop()
 }
@@ -134,7 +134,7 @@ agent "victim" {
 	require.Len(t, delays, many)
 	require.Greater(t, slices.Max(delays)-slices.Min(delays), int64(500), "the restarts are not spread")
 	for _, view := range s.status().Agents {
-		require.Equal(t, wire.StateRunning, view.State)
+		require.Equal(t, control.StateRunning, view.State)
 		require.Equal(t, 1, view.Restarts)
 		require.Equal(t, "killed by SIGKILL", view.LastExit)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A transcript is the output of a program, line by line, with the documents of up --json
@@ -17,7 +18,7 @@ type transcript struct {
 	open    []byte // a line without its end
 	text    []string
 	events  []wire.Event
-	lines   []wire.LogLine
+	lines   []control.LogLine
 	flood   []byte // lines with this in them are counted and not kept
 	flooded int
 	before  []int // number of such lines before each line of text
@@ -51,7 +52,7 @@ func (w *transcript) add(line []byte) {
 	w.text = append(w.text, string(line))
 	w.before = append(w.before, w.flooded)
 	var event wire.Event
-	var said wire.LogLine
+	var said control.LogLine
 	switch {
 	case !bytes.HasPrefix(line, []byte("{")):
 	case json.Unmarshal(line, &event) == nil && event.Kind != "":

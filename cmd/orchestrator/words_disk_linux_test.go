@@ -18,7 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -73,7 +73,7 @@ agent "listener" {
 	require.Empty(t, h.processes(), "left running")
 	require.Contains(t, h.cried.all(), "the record cannot be written")
 	require.Contains(t, h.said.all(), `"error":{"code":"failed","message":"the record cannot be written`)
-	require.Contains(t, h.lines("listener", wire.StreamOut), "bye", "stopped in order")
+	require.Contains(t, h.lines("listener", control.StreamOut), "bye", "stopped in order")
 	granted, refused := told(t, all[:2])
 	maps.Copy(granted, early)
 	require.NotEmpty(t, refused)

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/eventlog"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -149,7 +149,7 @@ func (k *siege) check() {
 	k.checkQuestions()
 	live := 0
 	for _, view := range k.status().Agents {
-		require.Equal(k.t, wire.StateRunning, view.State)
+		require.Equal(k.t, control.StateRunning, view.State)
 		live++
 	}
 	waitForThat(k.t, "end of what was left over", func() bool { return len(k.processes()) == live+2 }) // two sleep

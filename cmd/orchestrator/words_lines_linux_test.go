@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -37,7 +37,7 @@ func TestWordsChunkIsNoLine(t *testing.T) {
 	for _, id := range []string{"one", "two", "three"} {
 		require.Len(t, a.answers(id), 1, id)
 	}
-	require.Empty(t, h.lines("a", wire.StreamOut), "a message is no log")
+	require.Empty(t, h.lines("a", control.StreamOut), "a message is no log")
 	h.stop()
 }
 
@@ -117,10 +117,10 @@ agent "a" {
 `, "a.sh", "echo '"+asking("wrong", "query-agents", "{}")+"' >&2; echo '"+asking("right", "query-agents", "{}")+"'; read -r answer; echo \"heard $answer\"; exec cat").up("--json")
 	heard := s.waitForLines(1, "a")[0]
 	require.Contains(t, heard, `"correlationId":"right"`)
-	waitForThat(t, "line on stderr", func() bool { return len(s.lines("a", wire.StreamErr)) == 1 })
-	require.Equal(t, asking("wrong", "query-agents", "{}"), s.lines("a", wire.StreamErr)[0])
+	waitForThat(t, "line on stderr", func() bool { return len(s.lines("a", control.StreamErr)) == 1 })
+	require.Equal(t, asking("wrong", "query-agents", "{}"), s.lines("a", control.StreamErr)[0])
 	s.stop()
-	for _, line := range s.lines("a", wire.StreamOut) {
+	for _, line := range s.lines("a", control.StreamOut) {
 		require.NotContains(t, line, "wrong")
 	}
 }
@@ -136,7 +136,7 @@ agent "a" {
 }
 `).up("--json", "--exit-when-idle")
 	require.Equal(t, cli.ExitOK, s.await())
-	require.Equal(t, []string{"a", "b"}, s.lines("a", wire.StreamOut))
+	require.Equal(t, []string{"a", "b"}, s.lines("a", control.StreamOut))
 	require.Contains(t, s.events(events.AgentExited, "a")[0].Text, "exit 0")
 }
 
@@ -188,9 +188,9 @@ func TestWordsEcho(t *testing.T) {
 	h := troupe(t, puppets("boss")+echoHCL, "boss")
 	boss := h.cast("boss")[0]
 	task := boss.submit(`{"type":"t","name":"n","requiredCapabilities":["echo"]}`)
-	waitForThat(t, "echo", func() bool { return len(h.lines("echo", wire.StreamOut)) == 1 })
+	waitForThat(t, "echo", func() bool { return len(h.lines("echo", control.StreamOut)) == 1 })
 	boss.granted(nil, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
-	waitForThat(t, "echo", func() bool { return len(h.lines("echo", wire.StreamOut)) == 2 })
+	waitForThat(t, "echo", func() bool { return len(h.lines("echo", control.StreamOut)) == 2 })
 	for _, line := range []string{
 		`{"type":"response:success","id":"x","correlationId":"y","timestamp":"` + noon + `","payload":{}}`,
 		`{"type":"response:error","id":"x","correlationId":"y","timestamp":"` + noon + `","error":{"code":"TIMEOUT","message":"m"}}`,
@@ -203,7 +203,7 @@ func TestWordsEcho(t *testing.T) {
 	require.Len(t, boss.all(), 3, "submit, cancel, and the question at the end")
 	h.waitForLines(4, "boss")
 	h.stop()
-	lines := h.lines("echo", wire.StreamOut)
+	lines := h.lines("echo", control.StreamOut)
 	require.Len(t, lines, 3, "what it was told, each once")
 	for i, kind := range []string{"task-assigned", "task-cancelled", "shutdown"} {
 		require.Equal(t, "notify:"+kind, heardAs(t, lines[i]).Type)
@@ -234,6 +234,6 @@ agent "tty" {
 	require.Equal(t, long, reply.Task.Description)
 	tty.say(asking("crlf", "query-agents", "{}") + "\r\n")
 	tty.answer("crlf")
-	require.Empty(t, h.lines("tty", wire.StreamOut))
+	require.Empty(t, h.lines("tty", control.StreamOut))
 	h.stop()
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -183,7 +184,7 @@ agent "leaves" {
 }
 
 // names returns the names of the running agents.
-func names(status wire.Status) (found []string) {
+func names(status control.Status) (found []string) {
 	for _, view := range status.Agents {
 		if view.State.Live() {
 			found = append(found, view.Name)

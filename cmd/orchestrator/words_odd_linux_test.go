@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -94,7 +94,7 @@ agent "raw" {
 	task := boss.submit(`{"type":"t","name":"for anybody","requiredRole":"worker"}`)
 	boss.quiet()
 	require.Nil(t, boss.task(task.ID).AssignedTo, "nobody could be told of it")
-	require.Empty(t, h.lines("null", wire.StreamOut))
+	require.Empty(t, h.lines("null", control.StreamOut))
 	h.stop()
 	require.Len(t, h.events(events.TaskCreated, ""), 2)
 	heard, err := os.ReadFile(h.path("raw-heard"))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // serve serves an API until shut is called.
@@ -70,7 +71,7 @@ func TestOperations(t *testing.T) {
 		return Do(func(context.Context, struct{}) (any, error) { return nil, err })
 	}
 	c := served(t, &API{MaxBody: 100, Operations: map[string]Operation{
-		"echo":     Do(func(_ context.Context, r wire.AgentsRequest) (any, error) { return r, nil }),
+		"echo":     Do(func(_ context.Context, r control.AgentsRequest) (any, error) { return r, nil }),
 		"missing":  refuse(&wire.Error{Code: wire.CodeNotFound, Message: "no such thing", Hint: "look elsewhere"}),
 		"conflict": refuse(&wire.Error{Code: wire.CodeConflict, Message: "not now"}),
 		"denied":   refuse(&wire.Error{Code: wire.CodeDenied, Message: "not you"}),
@@ -116,7 +117,7 @@ func TestLines(t *testing.T) {
 			},
 			"none": func(context.Context, url.Values, func(any) error) error { return nil },
 		},
-		Streams: map[string]Stream{"count": DoLines(func(_ context.Context, r wire.AgentsRequest, send func(any) error) error {
+		Streams: map[string]Stream{"count": DoLines(func(_ context.Context, r control.AgentsRequest, send func(any) error) error {
 			return send(len(r.Agents))
 		})},
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 const (
@@ -56,8 +57,8 @@ type Line struct {
 }
 
 // Document returns the line in its JSON form.
-func (l Line) Document() wire.LogLine {
-	line := wire.LogLine{At: Stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
+func (l Line) Document() control.LogLine {
+	line := control.LogLine{At: Stamp(l.At), Agent: l.Agent, Stream: l.Stream, Missed: l.Missed}
 	if l.Event != nil {
 		line.Kind, line.Trouble = l.Event.Kind, l.Event.Trouble()
 	}
@@ -65,9 +66,9 @@ func (l Line) Document() wire.LogLine {
 }
 
 // withEntry adds the text to a line. For an event:log it adds the fields of the entry.
-func withEntry(line wire.LogLine, text []byte) wire.LogLine {
+func withEntry(line control.LogLine, text []byte) control.LogLine {
 	line.Text = string(text)
-	if line.Stream == wire.StreamErr || line.Stream == wire.StreamOwn {
+	if line.Stream == control.StreamErr || line.Stream == control.StreamOwn {
 		return line
 	}
 	if entry, ok := wire.LogOf(text); ok {

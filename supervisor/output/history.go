@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A LogQuery selects lines of agents.
@@ -36,11 +36,11 @@ const AllLines = -1
 type AgentLog struct {
 	Agent string
 	Dir   string
-	Tail  []wire.LogLine
+	Tail  []control.LogLine
 }
 
 // SendNew sends the selected lines of a follower as they arrive.
-func (q *LogQuery) SendNew(ctx context.Context, f *Follower, send func(wire.LogLine) error) error {
+func (q *LogQuery) SendNew(ctx context.Context, f *Follower, send func(control.LogLine) error) error {
 	if f == nil {
 		return nil
 	}
@@ -56,14 +56,14 @@ func (q *LogQuery) SendNew(ctx context.Context, f *Follower, send func(wire.LogL
 	return failed
 }
 
-func (q *LogQuery) wants(line *wire.LogLine) bool {
+func (q *LogQuery) wants(line *control.LogLine) bool {
 	return (q.Stream == "" || q.Stream == line.Stream) &&
 		(q.After == "" || line.At > q.After) && (q.Until == "" || line.At <= q.Until)
 }
 
 // wanted returns the lines of the tail that a query selects.
-func (p *AgentLog) wanted(q *LogQuery) []wire.LogLine {
-	var lines []wire.LogLine
+func (p *AgentLog) wanted(q *LogQuery) []control.LogLine {
+	var lines []control.LogLine
 	for i := range p.Tail {
 		if l := &p.Tail[i]; q.wants(l) && (q.Past == "" || l.At <= q.Past) {
 			lines = append(lines, *l)
@@ -73,21 +73,21 @@ func (p *AgentLog) wanted(q *LogQuery) []wire.LogLine {
 }
 
 // Lines returns the last lines of the agent that a query selects.
-func (p *AgentLog) Lines(q *LogQuery) iter.Seq2[wire.LogLine, error] {
+func (p *AgentLog) Lines(q *LogQuery) iter.Seq2[control.LogLine, error] {
 	tail := p.wanted(q)
 	if q.Last >= 0 && q.After == "" && q.Until == "" && len(tail) >= q.Last {
 		return sequence(tail[max(0, len(tail)-q.Last):])
 	}
-	own := slices.DeleteFunc(tail, func(l wire.LogLine) bool { return l.Stream != wire.StreamOwn })
-	all := Merged([]iter.Seq2[wire.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
+	own := slices.DeleteFunc(tail, func(l control.LogLine) bool { return l.Stream != control.StreamOwn })
+	all := Merged([]iter.Seq2[control.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
 	if q.Last == AllLines {
 		return all
 	}
 	return last(q.Last, all)
 }
 
-func sequence(lines []wire.LogLine) iter.Seq2[wire.LogLine, error] {
-	return func(yield func(wire.LogLine, error) bool) {
+func sequence(lines []control.LogLine) iter.Seq2[control.LogLine, error] {
+	return func(yield func(control.LogLine, error) bool) {
 		for _, line := range lines {
 			if !yield(line, nil) {
 				return
@@ -97,8 +97,8 @@ func sequence(lines []wire.LogLine) iter.Seq2[wire.LogLine, error] {
 }
 
 // last returns the last n lines. It counts the lines first, so that none is held in memory.
-func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
-	return func(yield func(wire.LogLine, error) bool) {
+func last(n int, lines iter.Seq2[control.LogLine, error]) iter.Seq2[control.LogLine, error] {
+	return func(yield func(control.LogLine, error) bool) {
 		skip := -n
 		for range lines {
 			skip++
@@ -115,12 +115,12 @@ func last(n int, lines iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, e
 }
 
 // read returns the lines of one stream from its files.
-func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, error] {
-	stream := wire.StreamOut
+func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[control.LogLine, error] {
+	stream := control.StreamOut
 	if suffix == ".err" {
-		stream = wire.StreamErr
+		stream = control.StreamErr
 	}
-	return func(yield func(wire.LogLine, error) bool) {
+	return func(yield func(control.LogLine, error) bool) {
 		if q.Stream != "" && q.Stream != stream {
 			return
 		}
@@ -140,14 +140,14 @@ func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[wire.LogLine, erro
 }
 
 // readLog returns the lines of a log file with their times. A file that was removed has none.
-func readLog(name string) iter.Seq2[wire.LogLine, error] {
-	return func(yield func(wire.LogLine, error) bool) {
+func readLog(name string) iter.Seq2[control.LogLine, error] {
+	return func(yield func(control.LogLine, error) bool) {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
 		if err != nil {
-			yield(wire.LogLine{}, err)
+			yield(control.LogLine{}, err)
 			return
 		}
 		defer file.Close()
@@ -157,19 +157,19 @@ func readLog(name string) iter.Seq2[wire.LogLine, error] {
 			text, err = reader.ReadBytes('\n')
 			text = bytes.TrimSuffix(text, []byte("\n"))
 			if len(text) > len(StampLayout) && text[len(StampLayout)] == ' ' &&
-				!yield(wire.LogLine{At: string(text[:len(StampLayout)]), Text: string(text[len(StampLayout)+1:])}, nil) {
+				!yield(control.LogLine{At: string(text[:len(StampLayout)]), Text: string(text[len(StampLayout)+1:])}, nil) {
 				return
 			}
 		}
 		if err != io.EOF {
-			yield(wire.LogLine{}, err)
+			yield(control.LogLine{}, err)
 		}
 	}
 }
 
 // Merged merges sequences that are each sorted by time.
-func Merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error] {
-	return func(yield func(wire.LogLine, error) bool) {
+func Merged(many []iter.Seq2[control.LogLine, error]) iter.Seq2[control.LogLine, error] {
+	return func(yield func(control.LogLine, error) bool) {
 		var heads heads
 		for i, lines := range many {
 			next, stop := iter.Pull2(lines)
@@ -197,9 +197,9 @@ func Merged(many []iter.Seq2[wire.LogLine, error]) iter.Seq2[wire.LogLine, error
 // A head is the next line of a sequence.
 type head struct {
 	number int // number of the sequence, which orders equal times
-	line   wire.LogLine
+	line   control.LogLine
 	err    error
-	next   func() (wire.LogLine, error, bool)
+	next   func() (control.LogLine, error, bool)
 }
 
 func (h *head) advance() (more bool) {

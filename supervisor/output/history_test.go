@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // TestLastLinesOfOneStream checks that lines of another stream in the tail do not hide lines of
@@ -23,10 +23,10 @@ func TestLastLinesOfOneStream(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "000001-01.out"), []byte(text.String()), 0o600))
 	p := &AgentLog{Agent: "a", Dir: dir}
 	for i := range 10 {
-		p.Tail = append(p.Tail, wire.LogLine{At: fmt.Sprintf("1999-01-01T00:01:%02d.000Z", i), Agent: "a", Stream: wire.StreamErr, Text: "err"})
+		p.Tail = append(p.Tail, control.LogLine{At: fmt.Sprintf("1999-01-01T00:01:%02d.000Z", i), Agent: "a", Stream: control.StreamErr, Text: "err"})
 	}
 	var seen []string
-	for line, err := range p.Lines(&LogQuery{Last: 5, Stream: wire.StreamOut}) {
+	for line, err := range p.Lines(&LogQuery{Last: 5, Stream: control.StreamOut}) {
 		require.NoError(t, err)
 		seen = append(seen, line.Text)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 )
@@ -84,7 +85,7 @@ func (v *Agent) Begin(run string, maxLine int) *Run {
 	s := &Run{Agent: v, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
-			name:  []string{wire.StreamOut, wire.StreamErr}[i],
+			name:  []string{control.StreamOut, control.StreamErr}[i],
 			lines: line.NewSplitter(maxLine),
 			file:  File{Dir: dir, Prefix: prefix, Suffix: suffix, Limits: output},
 		}
@@ -203,7 +204,7 @@ func (s *Run) pass(p *Page, t *speechStream, now time.Time) {
 func (s *Run) log(p *Page, t *speechStream, now time.Time) {
 	lost, part := t.file.Lost, t.file.Part
 	err := t.file.Write(p.text, int64(len(p.lines)), now)
-	if t.file.Part != part && t.name == wire.StreamOut {
+	if t.file.Part != part && t.name == control.StreamOut {
 		s.mu.Lock()
 		s.Agent.file = t.file.name()
 		s.mu.Unlock()
@@ -272,7 +273,7 @@ func sentence(n *Notice, spelled bool) *Page {
 	if spelled {
 		text = []byte(n.Event().Text)
 	}
-	p.Add(Mark{At: n.Record.At, Stream: wire.StreamOwn, News: n}, text)
+	p.Add(Mark{At: n.Record.At, Stream: control.StreamOwn, News: n}, text)
 	return p
 }
 
@@ -306,15 +307,15 @@ func (v *Agent) Close() {
 }
 
 // Last returns the last n lines as they are in memory.
-func (v *Agent) Last(n int) []wire.LogLine {
+func (v *Agent) Last(n int) []control.LogLine {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var lines []wire.LogLine
+	var lines []control.LogLine
 	v.tail.each(n, func(m Mark, text []byte) { lines = append(lines, logLine(v.agent, m, text)) })
 	return lines
 }
 
-func logLine(agent string, m Mark, text []byte) wire.LogLine {
+func logLine(agent string, m Mark, text []byte) control.LogLine {
 	return Line{At: m.At, Agent: agent, Stream: m.Stream, Text: text, Missed: m.missed}.Document()
 }
 
@@ -339,10 +340,10 @@ type Limits struct {
 }
 
 // View returns the output in its form for documents.
-func (v *Agent) View() wire.OutputView {
+func (v *Agent) View() control.OutputView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return wire.OutputView{
+	return control.OutputView{
 		Lines:    v.lines.Load(),
 		Bytes:    v.bytes.Load(),
 		Cut:      v.cut.Load(),

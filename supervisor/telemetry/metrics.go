@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // patience is how long a reader waits for the metrics that depend on the record. The first
@@ -54,7 +55,7 @@ func (t *Telemetry) seen(ctx context.Context) *summary {
 
 // A glance collects the metrics that are computed when they are read.
 type glance struct {
-	status wire.Status
+	status control.Status
 	work   *summary
 	at     time.Time
 }
@@ -77,9 +78,9 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // states are all states of an agent. A state without agents is reported as 0.
-var states = []wire.State{
-	wire.StateStopped, wire.StateWaiting, wire.StateStarting, wire.StateRunning, wire.StateStalled,
-	wire.StateBackoff, wire.StateStopping, wire.StateExited, wire.StateFailed,
+var states = []control.State{
+	control.StateStopped, control.StateWaiting, control.StateStarting, control.StateRunning, control.StateStalled,
+	control.StateBackoff, control.StateStopping, control.StateExited, control.StateFailed,
 }
 
 // Describe implements prometheus.Collector.
@@ -99,7 +100,7 @@ func (g *glance) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 	}
-	in := make(map[wire.State]int)
+	in := make(map[control.State]int)
 	for i := range g.status.Agents {
 		a := &g.status.Agents[i]
 		in[a.State]++
@@ -126,7 +127,7 @@ func (g *glance) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func tasksIn(c *wire.TaskCounts) map[string]int {
+func tasksIn(c *control.TaskCounts) map[string]int {
 	return map[string]int{
 		"blocked":                   c.Blocked,
 		string(wire.TaskPending):    c.Pending - c.Blocked,

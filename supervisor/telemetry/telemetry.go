@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // Options configure a Telemetry.
@@ -17,7 +18,7 @@ type Options struct {
 	Version    string
 	Operations []string // operations whose names may be labels
 	// Status returns the present state, as far as it is quickly available.
-	Status func(context.Context) (wire.Status, error)
+	Status func(context.Context) (control.Status, error)
 	// Hindsight returns the number after which a reader of the record sees every task that is
 	// open or has ended after since. It also returns the open sessions.
 	Hindsight func(ctx context.Context, since int64) (behind int64, sessions []string, err error)

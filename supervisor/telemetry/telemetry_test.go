@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -49,7 +50,7 @@ func newWorld(t *testing.T, env map[string]string) *world {
 	close(w.block)
 	w.Telemetry = New(Options{
 		Version: "1", Operations: []string{"submit-task"},
-		Status:  func(context.Context) (wire.Status, error) { return wire.Status{}, nil },
+		Status:  func(context.Context) (control.Status, error) { return control.Status{}, nil },
 		Records: w.records,
 		Hindsight: func(context.Context, int64) (int64, []string, error) {
 			<-w.block

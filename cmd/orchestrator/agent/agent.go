@@ -11,12 +11,13 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // agentList is the JSON answer of agent ls and agent show.
 type agentList struct {
-	FormatVersion string           `json:"format_version"`
-	Agents        []wire.AgentView `json:"agents"`
+	FormatVersion string              `json:"format_version"`
+	Agents        []control.AgentView `json:"agents"`
 }
 
 // Command returns the agent command.
@@ -63,7 +64,7 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 }
 
 // agents returns all agents.
-func agents(a *cli.App) ([]wire.AgentView, error) {
+func agents(a *cli.App) ([]control.AgentView, error) {
 	ctx, stop := a.Context()
 	defer stop()
 	door, err := a.Connect()
@@ -111,8 +112,8 @@ mailbox. The name of a block with replicas stands for all of them.`,
 }
 
 // pick returns the agents with the given names, or the replicas of blocks with these names.
-func pick(agents []wire.AgentView, names []string) ([]wire.AgentView, error) {
-	var chosen []wire.AgentView
+func pick(agents []control.AgentView, names []string) ([]control.AgentView, error) {
+	var chosen []control.AgentView
 	for _, name := range names {
 		before := len(chosen)
 		for _, agent := range agents {
@@ -127,7 +128,7 @@ func pick(agents []wire.AgentView, names []string) ([]wire.AgentView, error) {
 	return chosen, nil
 }
 
-func noAgent(name string, agents []wire.AgentView) *cli.Failure {
+func noAgent(name string, agents []control.AgentView) *cli.Failure {
 	var known []string
 	for _, agent := range agents {
 		known = append(known, agent.Name, agent.Block)
@@ -146,7 +147,7 @@ func noAgent(name string, agents []wire.AgentView) *cli.Failure {
 }
 
 // agentCard returns the description of an agent in full.
-func agentCard(v wire.AgentView, p term.Paint) string {
+func agentCard(v control.AgentView, p term.Paint) string {
 	head := fmt.Sprintf("%s  %s", p.Strong(wire.Visible(v.Name)), p.State(v.State, wire.Visible(string(v.State))))
 	if said := term.AgentNote(v); said != "" {
 		head += "  " + said
@@ -182,7 +183,7 @@ func agentCard(v wire.AgentView, p term.Paint) string {
 	return head + "\n" + term.Table(rows)
 }
 
-func outputNote(o wire.OutputView) string {
+func outputNote(o control.OutputView) string {
 	said := fmt.Sprintf("%s, %s", term.Count(int(o.Lines), "line"), term.Bytes(o.Bytes))
 	if o.Cut > 0 {
 		said += fmt.Sprintf(", %d too long and cut", o.Cut)
@@ -193,8 +194,8 @@ func outputNote(o wire.OutputView) string {
 	return said
 }
 
-func mailboxNote(m wire.MailboxView) string {
-	if m == (wire.MailboxView{}) {
+func mailboxNote(m control.MailboxView) string {
+	if m == (control.MailboxView{}) {
 		return "empty"
 	}
 	return fmt.Sprintf("%s (%s) waiting, %d refused, %s unread in its stdin",

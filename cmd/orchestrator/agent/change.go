@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // agentChangeCommand returns agent start, stop or restart. The command prints a line for
@@ -31,7 +32,7 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, names []string) error {
-			return changeAgents(a, name, wire.AgentsRequest{Agents: names, NoDeps: noDeps})
+			return changeAgents(a, name, control.AgentsRequest{Agents: names, NoDeps: noDeps})
 		},
 	}
 	verb.Flags().BoolVar(&all, "all", false, "every agent")
@@ -41,7 +42,7 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 	return verb
 }
 
-func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
+func changeAgents(a *cli.App, name string, request control.AgentsRequest) error {
 	ctx, stop := a.Context()
 	defer stop()
 	door, err := a.Connect()
@@ -54,7 +55,7 @@ func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
 	if err != nil {
 		return err
 	}
-	reply, err := cli.Decode[wire.AgentsReply](raw)
+	reply, err := cli.Decode[control.AgentsReply](raw)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func changeAgents(a *cli.App, name string, request wire.AgentsRequest) error {
 
 // showOutcomes prints a line for each changed agent, followed by the last output of one
 // that failed.
-func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
+func showOutcomes(a *cli.App, agents []control.AgentOutcome) error {
 	p := a.Paint(a.Stdout)
 	wide := 0
 	for _, agent := range agents {
@@ -104,7 +105,7 @@ func showOutcomes(a *cli.App, agents []wire.AgentOutcome) error {
 	return nil
 }
 
-func showLastWords(a *cli.App, agent wire.AgentOutcome) error {
+func showLastWords(a *cli.App, agent control.AgentOutcome) error {
 	if agent.OK || len(agent.LastWords) == 0 {
 		return nil
 	}

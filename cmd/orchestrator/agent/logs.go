@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -29,7 +30,7 @@ type logFlags struct {
 
 // LogsCommand returns the logs command.
 func LogsCommand(a *cli.App) *cobra.Command {
-	f := logFlags{stream: cli.Choice{Of: []string{wire.StreamOut, wire.StreamErr, wire.StreamOwn}}, level: cli.Choice{Of: levels}}
+	f := logFlags{stream: cli.Choice{Of: []string{control.StreamOut, control.StreamErr, control.StreamOwn}}, level: cli.Choice{Of: levels}}
 	verb := &cobra.Command{
 		Use:   "logs [AGENT…]",
 		Short: "Show what agents print",
@@ -144,7 +145,7 @@ var levels = []string{"info", "warn", "error"}
 func levelOf(level string) int { return max(0, slices.Index(levels, level)) }
 
 func (l *logPrinter) line(raw []byte) error {
-	line, err := cli.Decode[wire.LogLine](raw)
+	line, err := cli.Decode[control.LogLine](raw)
 	if err != nil {
 		return err
 	}
@@ -186,11 +187,11 @@ func EntryText(level, text string, context wire.Raw, p term.Paint) string {
 }
 
 // mark returns the mark between the name and the line.
-func (l *logPrinter) mark(line *wire.LogLine) string {
+func (l *logPrinter) mark(line *control.LogLine) string {
 	switch line.Stream {
-	case wire.StreamErr:
+	case control.StreamErr:
 		return l.paint.Warn(":")
-	case wire.StreamOwn:
+	case control.StreamOwn:
 		if line.Trouble {
 			return l.paint.Bad(term.OwnMark(line))
 		}

@@ -13,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // calmRows is how many agents status lists. In a larger team running agents are only
@@ -86,7 +87,7 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 	if a.Flags.JSON {
 		return a.Print("%s\n", text)
 	}
-	status, err := cli.Decode[wire.Status](text)
+	status, err := cli.Decode[control.Status](text)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 }
 
 // callsOf returns what waits for a person, each with a command.
-func callsOf(status *wire.Status) string {
+func callsOf(status *control.Status) string {
 	var calls []string
 	if n := status.Questions; n > 0 {
 		calls = append(calls, term.Count(n, "question")+" (orchestrator inbox)")
@@ -122,7 +123,7 @@ func callsOf(status *wire.Status) string {
 }
 
 // tasksTally returns the number of tasks in each state, or "" if there are none.
-func tasksTally(n wire.TaskCounts, p term.Paint) string {
+func tasksTally(n control.TaskCounts, p term.Paint) string {
 	tally := ""
 	add := func(number int, state wire.TaskState, more string) {
 		if number > 0 {
@@ -149,15 +150,15 @@ func tasksTally(n wire.TaskCounts, p term.Paint) string {
 	return "   tasks:" + tally[1:]
 }
 
-func showNames(a *cli.App, agents []wire.AgentView) error {
-	return cli.PrintNames(a, agents, func(v *wire.AgentView) string { return v.Name })
+func showNames(a *cli.App, agents []control.AgentView) error {
+	return cli.PrintNames(a, agents, func(v *control.AgentView) string { return v.Name })
 }
 
 // showAgents prints the table of agents.
-func showAgents(a *cli.App, agents []wire.AgentView, all bool) error {
+func showAgents(a *cli.App, agents []control.AgentView, all bool) error {
 	calm := 0
 	if !all && len(agents) > calmRows {
-		shown := slices.DeleteFunc(slices.Clone(agents), func(v wire.AgentView) bool { return v.State == wire.StateRunning })
+		shown := slices.DeleteFunc(slices.Clone(agents), func(v control.AgentView) bool { return v.State == control.StateRunning })
 		calm, agents = len(agents)-len(shown), shown
 	}
 	p := a.Paint(a.Stdout)
@@ -176,7 +177,7 @@ func showAgents(a *cli.App, agents []wire.AgentView, all bool) error {
 	return nil
 }
 
-func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
+func agentRow(v control.AgentView, p term.Paint) []term.Cell {
 	state := term.Cell{Text: wire.Visible(string(v.State)), Ink: func(s string) string { return p.State(v.State, s) }}
 	row := []term.Cell{term.Text(wire.Visible(v.Name)), state, term.Text(TaskCell(v.Tasks))}
 	pid, up := "-", "-"
@@ -197,20 +198,20 @@ func agentRow(v wire.AgentView, p term.Paint) []term.Cell {
 
 // silence returns a remark on an agent that has run for a minute without output. It is only
 // a remark, because many agents print nothing before they get work.
-func silence(v *wire.AgentView) string {
+func silence(v *control.AgentView) string {
 	const long = time.Minute
-	if v.State != wire.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
+	if v.State != control.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
 		return ""
 	}
 	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
 }
 
 // TaskCell returns the current task of an agent, or the one with the most progress.
-func TaskCell(tasks []wire.TaskLabel) string {
+func TaskCell(tasks []control.TaskLabel) string {
 	if len(tasks) == 0 {
 		return "-"
 	}
-	first := slices.MaxFunc(tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
+	first := slices.MaxFunc(tasks, func(a, b control.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
 	said := term.ID(first.ID) + " " + term.Clip(term.OneLine(first.Name), 24)
 	if progress := term.Percent(first.Progress); progress != "" {
 		said += " " + progress
@@ -222,7 +223,7 @@ func TaskCell(tasks []wire.TaskLabel) string {
 }
 
 // begun returns the progress of a task. Tasks that are not started come last.
-func begun(t wire.TaskLabel) float64 {
+func begun(t control.TaskLabel) float64 {
 	if t.State == wire.TaskAssigned {
 		return -1
 	}

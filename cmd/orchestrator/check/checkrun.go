@@ -15,7 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -92,10 +92,10 @@ func (t *checkRun) end(ctx context.Context) error {
 }
 
 // look returns the state of the program.
-func (t *checkRun) look(ctx context.Context) (wire.AgentView, bool) {
+func (t *checkRun) look(ctx context.Context) (control.AgentView, bool) {
 	status, err := t.Super.Status(ctx)
 	if err != nil || len(status.Agents) == 0 {
-		return wire.AgentView{}, false
+		return control.AgentView{}, false
 	}
 	return status.Agents[0], true
 }
@@ -194,7 +194,7 @@ func (t *checkRun) read(ctx context.Context) bool {
 	for {
 		view, ok := t.look(soon)
 		switch {
-		case !ok, view.State != wire.StateRunning && view.State != wire.StateStalled:
+		case !ok, view.State != control.StateRunning && view.State != control.StateStalled:
 			return false
 		case view.Mailbox.Messages == 0 && view.Mailbox.Unread == 0:
 			return true

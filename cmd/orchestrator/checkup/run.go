@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -135,7 +136,7 @@ func (r *Run) hear(l output.Line) {
 	case l.Event != nil:
 		r.event(l.Event, l.At)
 	case l.Agent != r.Agent:
-	case l.Stream == wire.StreamErr:
+	case l.Stream == control.StreamErr:
 		r.errors++
 		r.odd.onStderr(l.Text)
 		r.remember(l.Text)

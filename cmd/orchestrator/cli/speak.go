@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // WithClient calls do with a client of the orchestrator. The context ends with Ctrl-C and
@@ -84,13 +85,13 @@ func WithHint(err error, code wire.Code, hint string) error {
 }
 
 // Status returns the status of the orchestrator, decoded and as it was received.
-func (a *App) Status(ctx context.Context, d *Client) (wire.Status, []byte, error) {
+func (a *App) Status(ctx context.Context, d *Client) (control.Status, []byte, error) {
 	done := a.ShowWait("the orchestrator to answer")
 	text, err := d.Ask(ctx, "status", struct{}{})
 	done()
 	if err != nil {
-		return wire.Status{}, nil, err
+		return control.Status{}, nil, err
 	}
-	status, err := Decode[wire.Status](text)
+	status, err := Decode[control.Status](text)
 	return status, text, err
 }

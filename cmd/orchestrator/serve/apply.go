@@ -8,15 +8,16 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // waitOutcomes waits for changes and returns their outcomes.
-type waitOutcomes func(context.Context) ([]wire.AgentOutcome, error)
+type waitOutcomes func(context.Context) ([]control.AgentOutcome, error)
 
 // reload applies the current file. A file with a mistake changes nothing. A caller that
 // stops waiting gets no outcomes, but the changes are still made.
-func (t *Instance) reload(ctx context.Context, r wire.ReloadRequest) (wire.ReloadReply, error) {
-	reply := wire.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
+func (t *Instance) reload(ctx context.Context, r control.ReloadRequest) (control.ReloadReply, error) {
+	reply := control.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
 	if t.load == nil {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
 	}
@@ -37,7 +38,7 @@ func (t *Instance) reload(ctx context.Context, r wire.ReloadRequest) (wire.Reloa
 
 // change compares the file with the running configuration and makes the changes, for one
 // caller at a time. It returns nil if there is nothing to wait for.
-func (t *Instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOutcomes, error) {
+func (t *Instance) change(ctx context.Context, reply *control.ReloadReply) (waitOutcomes, error) {
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
@@ -58,7 +59,7 @@ func (t *Instance) change(ctx context.Context, reply *wire.ReloadReply) (waitOut
 		if detail == "" {
 			detail = strings.Join(c.Attributes, ", ")
 		}
-		reply.Changes = append(reply.Changes, wire.ReloadChange{
+		reply.Changes = append(reply.Changes, control.ReloadChange{
 			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != config.ActionRefused,
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -117,7 +118,7 @@ func (c *console) summary() {
 func (c *console) note(missing int64) []byte {
 	text := fmt.Sprintf("%d lines before this one could not be written", missing)
 	if c.json {
-		line, _ := object.Encode(wire.LogLine{At: object.Timestamp(time.Now()), Stream: wire.StreamOwn, Text: text, Missed: missing})
+		line, _ := object.Encode(control.LogLine{At: object.Timestamp(time.Now()), Stream: control.StreamOwn, Text: text, Missed: missing})
 		return append(line, '\n')
 	}
 	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")
@@ -149,11 +150,11 @@ func (c *console) show(l output.Line) {
 			c.put(l.At, l.Agent, c.paint.Warn("!"), c.paint.Dim(fmt.Sprintf("%d lines are not shown here, see: orchestrator logs %s", l.Missed, l.Agent)))
 		}
 		mark := "|"
-		if l.Stream == wire.StreamErr {
+		if l.Stream == control.StreamErr {
 			mark = c.paint.Warn(":")
 		}
 		c.put(l.At, l.Agent, mark, "")
-		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
 			_, _ = c.out.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, c.paint))
 		} else {
 			_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -246,28 +247,28 @@ func (v *rowsData) agents(n, columns int, now time.Time) []string {
 }
 
 // calmness orders agents. Those in trouble come first.
-func calmness(a *wire.AgentView) int {
+func calmness(a *control.AgentView) int {
 	switch {
-	case a.State == wire.StateBackoff, a.State == wire.StateStalled, a.State == wire.StateFailed:
+	case a.State == control.StateBackoff, a.State == control.StateStalled, a.State == control.StateFailed:
 		return 0
-	case a.State != wire.StateRunning && a.State != wire.StateExited && a.State != wire.StateStopped:
+	case a.State != control.StateRunning && a.State != control.StateExited && a.State != control.StateStopped:
 		return 1
 	case len(a.Tasks) > 0:
 		return 2
-	case a.State == wire.StateRunning:
+	case a.State == control.StateRunning:
 		return 3
 	}
 	return 4
 }
 
-func (v *rowsData) agent(a *wire.AgentView, name, columns int, now time.Time) string {
+func (v *rowsData) agent(a *control.AgentView, name, columns int, now time.Time) string {
 	does := ""
 	if len(a.Tasks) > 0 {
 		does = agent.TaskCell(a.Tasks)
 	}
 	seen := *a
 	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(v.at).Milliseconds())
-	if seen.State == wire.StateBackoff { // whole seconds, because rows are redrawn once a second
+	if seen.State == control.StateBackoff { // whole seconds, because rows are redrawn once a second
 		seen.NextStartMS = (seen.NextStartMS + 999) / 1000 * 1000
 	}
 	if why := term.AgentNote(seen); why != "" {

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -21,13 +22,13 @@ func workshop() *rowsData {
 		return wire.Task{ID: id + "-0000-4000-8000-000000000000", Name: name, State: state, AssignedTo: agent, Progress: progress, WaitsFor: needs}
 	}
 	return &rowsData{at: lookedAt, Dashboard: supervisor.Dashboard{
-		Status: wire.Status{
-			Tasks: wire.TaskCounts{Running: 1, InReview: 1, Pending: 9, Blocked: 1, Done: 3, Failed: 1}, Questions: 1,
-			Agents: []wire.AgentView{
-				{Name: "planner", State: wire.StateRunning},
-				{Name: "coder-0", State: wire.StateRunning, Tasks: []wire.TaskLabel{{ID: "7f3a9c1e-0000-4000-8000-000000000000", Name: "API", State: wire.TaskRunning, Progress: 0.64}}},
-				{Name: "coder-1", State: wire.StateBackoff, NextStartMS: 4200},
-				{Name: "idler", State: wire.StateRunning},
+		Status: control.Status{
+			Tasks: control.TaskCounts{Running: 1, InReview: 1, Pending: 9, Blocked: 1, Done: 3, Failed: 1}, Questions: 1,
+			Agents: []control.AgentView{
+				{Name: "planner", State: control.StateRunning},
+				{Name: "coder-0", State: control.StateRunning, Tasks: []control.TaskLabel{{ID: "7f3a9c1e-0000-4000-8000-000000000000", Name: "API", State: wire.TaskRunning, Progress: 0.64}}},
+				{Name: "coder-1", State: control.StateBackoff, NextStartMS: 4200},
+				{Name: "idler", State: control.StateRunning},
 			},
 		},
 		Tasks: []wire.Task{

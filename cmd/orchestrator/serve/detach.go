@@ -17,6 +17,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // detachedEnv is set for the program in the background. Both programs have the same
@@ -162,23 +163,23 @@ func turnNow(logName string) error {
 }
 
 // upNow returns the status of the orchestrator, and reports whether it is settled.
-func upNow(ctx context.Context, d *cli.Client) (wire.Status, bool) {
+func upNow(ctx context.Context, d *cli.Client) (control.Status, bool) {
 	text, err := d.Ask(ctx, "status", struct{}{})
 	if err != nil {
-		return wire.Status{}, false
+		return control.Status{}, false
 	}
-	status, err := cli.Decode[wire.Status](text)
+	status, err := cli.Decode[control.Status](text)
 	return status, err == nil && settled(status)
 }
 
 // settled reports whether every agent has been started or will not be.
-func settled(status wire.Status) bool {
-	o := startForecast{agents: make(map[string]wire.AgentView), hopeful: make(map[string]bool)}
+func settled(status control.Status) bool {
+	o := startForecast{agents: make(map[string]control.AgentView), hopeful: make(map[string]bool)}
 	for _, agent := range status.Agents {
 		o.agents[agent.Name] = agent
 	}
 	for _, agent := range status.Agents {
-		if agent.State == wire.StateStarting || agent.State == wire.StateWaiting && agent.Starts == 0 && o.hope(agent.Name) {
+		if agent.State == control.StateStarting || agent.State == control.StateWaiting && agent.Starts == 0 && o.hope(agent.Name) {
 			return false
 		}
 	}
@@ -187,7 +188,7 @@ func settled(status wire.Status) bool {
 
 // A startForecast determines which agents may still start.
 type startForecast struct {
-	agents  map[string]wire.AgentView
+	agents  map[string]control.AgentView
 	hopeful map[string]bool // results so far
 }
 
@@ -200,9 +201,9 @@ func (o *startForecast) hope(name string) bool {
 	}
 	hopeful = true
 	switch agent := o.agents[name]; agent.State {
-	case wire.StateFailed, wire.StateStopped:
+	case control.StateFailed, control.StateStopped:
 		hopeful = false
-	case wire.StateWaiting:
+	case control.StateWaiting:
 		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !o.hope(on) })
 	}
 	o.hopeful[name] = hopeful
@@ -210,10 +211,10 @@ func (o *startForecast) hope(name string) bool {
 }
 
 // detached prints the answer for a team in the background.
-func detached(a *cli.App, status wire.Status, logName string) error {
+func detached(a *cli.App, status control.Status, logName string) error {
 	failed := 0
 	for _, agent := range status.Agents {
-		if agent.State == wire.StateFailed {
+		if agent.State == control.StateFailed {
 			failed++
 			a.Note("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
 		}

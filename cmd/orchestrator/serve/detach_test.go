@@ -7,33 +7,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 func TestSettled(t *testing.T) {
-	view := func(name string, state wire.State, on ...string) wire.AgentView {
-		return wire.AgentView{Name: name, State: state, DependsOn: on}
+	view := func(name string, state control.State, on ...string) control.AgentView {
+		return control.AgentView{Name: name, State: state, DependsOn: on}
 	}
-	waiting := func(name string, on ...string) wire.AgentView { return view(name, wire.StateWaiting, on...) }
+	waiting := func(name string, on ...string) control.AgentView { return view(name, control.StateWaiting, on...) }
 	for name, test := range map[string]struct {
-		agents []wire.AgentView
+		agents []control.AgentView
 		want   bool
 	}{
 		"none":                     {want: true},
-		"running":                  {want: true, agents: []wire.AgentView{view("a", wire.StateRunning), view("b", wire.StateFailed)}},
-		"starting":                 {agents: []wire.AgentView{view("a", wire.StateRunning), view("b", wire.StateStarting)}},
-		"waits for a start":        {agents: []wire.AgentView{view("a", wire.StateStarting), waiting("b", "a")}},
-		"waits for one that runs":  {agents: []wire.AgentView{view("a", wire.StateRunning), waiting("b", "a")}},
-		"waits for one in backoff": {agents: []wire.AgentView{view("a", wire.StateBackoff), waiting("b", "a")}},
-		"waits in vain":            {want: true, agents: []wire.AgentView{view("a", wire.StateFailed), waiting("b", "a")}},
-		"in vain, further up": {want: true, agents: []wire.AgentView{
-			waiting("d", "c"), waiting("c", "b", "x"), waiting("b", "a"), view("a", wire.StateFailed), view("x", wire.StateRunning),
+		"running":                  {want: true, agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateFailed)}},
+		"starting":                 {agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateStarting)}},
+		"waits for a start":        {agents: []control.AgentView{view("a", control.StateStarting), waiting("b", "a")}},
+		"waits for one that runs":  {agents: []control.AgentView{view("a", control.StateRunning), waiting("b", "a")}},
+		"waits for one in backoff": {agents: []control.AgentView{view("a", control.StateBackoff), waiting("b", "a")}},
+		"waits in vain":            {want: true, agents: []control.AgentView{view("a", control.StateFailed), waiting("b", "a")}},
+		"in vain, further up": {want: true, agents: []control.AgentView{
+			waiting("d", "c"), waiting("c", "b", "x"), waiting("b", "a"), view("a", control.StateFailed), view("x", control.StateRunning),
 		}},
-		"hope, further up": {agents: []wire.AgentView{
-			waiting("d", "c"), waiting("c", "b"), waiting("b", "a"), view("a", wire.StateBackoff),
+		"hope, further up": {agents: []control.AgentView{
+			waiting("d", "c"), waiting("c", "b"), waiting("b", "a"), view("a", control.StateBackoff),
 		}},
 	} {
-		require.Equal(t, test.want, settled(wire.Status{Agents: test.agents}), name)
+		require.Equal(t, test.want, settled(control.Status{Agents: test.agents}), name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -61,7 +62,7 @@ func down(a *cli.App, f downFlags) error {
 		}
 	}
 	done := a.ShowWait("the orchestrator to stop")
-	body, err := door.Call(ctx, "down", wire.DownRequest{Force: f.force})
+	body, err := door.Call(ctx, "down", control.DownRequest{Force: f.force})
 	done()
 	if missing, ok := errors.AsType[*cli.Failure](err); ok && f.ifRunning && missing.Exit == cli.ExitNotRunning {
 		if a.Flags.JSON {

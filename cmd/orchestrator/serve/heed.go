@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -201,7 +201,7 @@ func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
 	socket := a.Env("NOTIFY_SOCKET")
 	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
 	defer notify(socket, "READY=1")
-	reply, err := t.reload(ctx, wire.ReloadRequest{})
+	reply, err := t.reload(ctx, control.ReloadRequest{})
 	switch {
 	case err != nil:
 		t.log.Error("reload failed", "error", err)

@@ -9,6 +9,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // observe creates the telemetry and returns the hooks of the supervisor for it.
@@ -44,7 +45,7 @@ func (t *Instance) judged(door, kind string, code wire.Code, messages int) {
 // doorOfAgents is the name of the API on the stdio of agents.
 const doorOfAgents = "stdio"
 
-func (t *Instance) glance(ctx context.Context) (wire.Status, error) { return t.Super.Glance(ctx) }
+func (t *Instance) glance(ctx context.Context) (control.Status, error) { return t.Super.Glance(ctx) }
 
 func (t *Instance) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
 	h, err := t.Super.Hindsight(ctx, since)

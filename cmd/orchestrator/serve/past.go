@@ -24,6 +24,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // ReadingVerbs are the commands that read the event log if no orchestrator runs.
@@ -181,7 +182,7 @@ func addLogged(a *cli.App, c *config.Config) {
 func (t *Instance) pastDoor() *api.API {
 	operations := t.decided()
 	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })
-	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) { return t.Super.Status(ctx) })
+	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) })
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
 			query.Del("follow") // nothing is appended

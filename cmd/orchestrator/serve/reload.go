@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // ReloadCommand returns the reload command.
@@ -39,12 +40,12 @@ func reload(a *cli.App, dry bool) error {
 		return err
 	}
 	done := a.ShowWait("the changes to be made")
-	raw, err := door.Ask(ctx, "reload", wire.ReloadRequest{DryRun: dry})
+	raw, err := door.Ask(ctx, "reload", control.ReloadRequest{DryRun: dry})
 	done()
 	if err != nil {
 		return err
 	}
-	reply, err := cli.Decode[wire.ReloadReply](raw)
+	reply, err := cli.Decode[control.ReloadReply](raw)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func reload(a *cli.App, dry bool) error {
 }
 
 // reloaded reports whether the file was valid and every change was made.
-func reloaded(reply wire.ReloadReply) bool {
+func reloaded(reply control.ReloadReply) bool {
 	for _, change := range reply.Changes {
 		if !change.OK {
 			return false
@@ -69,7 +70,7 @@ func reloaded(reply wire.ReloadReply) bool {
 	return reply.Errors == 0
 }
 
-func showReload(a *cli.App, reply wire.ReloadReply) error {
+func showReload(a *cli.App, reply control.ReloadReply) error {
 	if reply.Problems != "" {
 		_, _ = fmt.Fprintln(a.Stderr, strings.TrimRight(reply.Problems, "\n"))
 	}
@@ -94,7 +95,7 @@ func showReload(a *cli.App, reply wire.ReloadReply) error {
 	return nil
 }
 
-func changeRow(c wire.ReloadChange, p term.Paint) []term.Cell {
+func changeRow(c control.ReloadChange, p term.Paint) []term.Cell {
 	outcome := term.Text(wire.Visible(c.Outcome))
 	if !c.OK {
 		outcome = term.Cell{Text: "Error: " + outcome.Text, Ink: p.Bad}
@@ -118,7 +119,7 @@ func changeMark(action string) string {
 }
 
 // reloadTally returns the number of changes of each kind.
-func reloadTally(reply wire.ReloadReply) string {
+func reloadTally(reply control.ReloadReply) string {
 	number := map[string]int{}
 	for _, change := range reply.Changes {
 		number[change.Action]++

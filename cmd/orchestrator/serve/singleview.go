@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -99,11 +100,11 @@ func (s *singleView) show(l output.Line) {
 		s.missed(l.Missed)
 	}
 	to, other := &s.out, &s.err
-	if l.Stream == wire.StreamErr {
+	if l.Stream == control.StreamErr {
 		to, other = other, to
 	}
 	s.flush(other) // keeps the order if both are one terminal
-	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == wire.StreamOut {
+	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
 		_, _ = to.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // stillFor is how long nothing has happened when standby prints what the team waits for.
@@ -42,7 +43,7 @@ func standby(ctx context.Context, a *cli.App, t *Instance) {
 }
 
 // standbyWords returns the first thing that the team waits for, or "" if an agent works.
-func standbyWords(tasks []wire.Task, questions []wire.Question, agents []wire.AgentView) string {
+func standbyWords(tasks []wire.Task, questions []wire.Question, agents []control.AgentView) string {
 	switch {
 	case len(questions) > 0:
 		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE"

@@ -34,6 +34,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // An Instance is an orchestrator in this process.
@@ -240,15 +241,15 @@ func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
 // door returns the API of the instance.
 func (t *Instance) door() *api.API {
 	s := t.Super
-	agents := func(do func(context.Context, wire.AgentsRequest) ([]wire.AgentOutcome, error)) api.Operation {
-		return api.Do(func(ctx context.Context, r wire.AgentsRequest) (wire.AgentsReply, error) {
+	agents := func(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error)) api.Operation {
+		return api.Do(func(ctx context.Context, r control.AgentsRequest) (control.AgentsReply, error) {
 			outcomes, err := do(ctx, r)
-			return wire.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
+			return control.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
 		})
 	}
 	operations := t.decided()
 	maps.Copy(operations, map[string]api.Operation{
-		"status": api.Do(func(ctx context.Context, _ struct{}) (wire.Status, error) {
+		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
 			status.URLs = t.urls
 			return status, err
@@ -299,7 +300,7 @@ func (t *Instance) Serve() (shut func()) {
 }
 
 // down stops the team and sends its events until the end.
-func (t *Instance) down(ctx context.Context, r wire.DownRequest, send func(any) error) error {
+func (t *Instance) down(ctx context.Context, r control.DownRequest, send func(any) error) error {
 	q := output.EventQuery{Since: t.Super.Seq(), Follow: true}
 	if r.Force {
 		t.Super.Kill("killed by hand")
@@ -338,7 +339,7 @@ func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) er
 		Until:  query.Get("until"),
 		Follow: query.Get("follow") == "true",
 	}
-	return t.Super.Logs(ctx, q, func(l wire.LogLine) error { return send(l) })
+	return t.Super.Logs(ctx, q, func(l control.LogLine) error { return send(l) })
 }
 
 // number returns a number of a query, or otherwise if it is missing.

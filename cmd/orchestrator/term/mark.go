@@ -2,11 +2,12 @@ package term
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
 // OwnMark returns the mark of a line that the orchestrator writes about an agent.
-func OwnMark(l *wire.LogLine) string {
+func OwnMark(l *control.LogLine) string {
 	if l.Trouble {
 		return "!"
 	}
@@ -15,7 +16,7 @@ func OwnMark(l *wire.LogLine) string {
 
 // Redundant reports whether another line already tells people the same. Each exit is
 // followed by an end, and each session message by its delivery.
-func Redundant(l *wire.LogLine) bool {
+func Redundant(l *control.LogLine) bool {
 	return l.Kind == events.AgentEnded || l.Kind == events.SessionDelivered
 }
 

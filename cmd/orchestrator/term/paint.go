@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A Paint colors words if it is true. Color never adds information to the words.
@@ -39,13 +40,13 @@ func (p Paint) Strong(text string) string { return p.ink("1", text) }
 func (p Paint) Dim(text string) string { return p.ink("2", text) }
 
 // State paints a text in the color of an agent's state.
-func (p Paint) State(s wire.State, text string) string {
+func (p Paint) State(s control.State, text string) string {
 	switch s {
-	case wire.StateRunning:
+	case control.StateRunning:
 		return p.Good(text)
-	case wire.StateStarting, wire.StateWaiting, wire.StateStopping, wire.StateBackoff:
+	case control.StateStarting, control.StateWaiting, control.StateStopping, control.StateBackoff:
 		return p.Warn(text)
-	case wire.StateFailed, wire.StateStalled:
+	case control.StateFailed, control.StateStalled:
 		return p.Bad(text)
 	}
 	return p.Dim(text)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -22,9 +23,9 @@ func Ago(stamp string, now time.Time) string {
 func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
 // AgentNote returns the remark on an agent in the table of agents.
-func AgentNote(v wire.AgentView) string {
+func AgentNote(v control.AgentView) string {
 	said := wire.Visible(v.Reason)
-	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
+	if v.State == control.StateBackoff && v.NextStartMS > 0 {
 		if said != "" {
 			said += ", "
 		}

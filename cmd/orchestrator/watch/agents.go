@@ -8,25 +8,26 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // taskOf returns the task of an agent with the most progress, or nil if it has none.
-func taskOf(v *wire.AgentView) *wire.TaskLabel {
+func taskOf(v *control.AgentView) *control.TaskLabel {
 	if len(v.Tasks) == 0 {
 		return nil
 	}
-	begun := func(t wire.TaskLabel) float64 {
+	begun := func(t control.TaskLabel) float64 {
 		if t.State == wire.TaskAssigned {
 			return -1
 		}
 		return t.Progress
 	}
-	first := slices.MaxFunc(v.Tasks, func(a, b wire.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
+	first := slices.MaxFunc(v.Tasks, func(a, b control.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
 	return &first
 }
 
 // taskWords returns the task of an agent, its progress and the number of its other tasks.
-func taskWords(v *wire.AgentView) string {
+func taskWords(v *control.AgentView) string {
 	t := taskOf(v)
 	if t == nil {
 		return ""
@@ -42,12 +43,12 @@ func taskWords(v *wire.AgentView) string {
 }
 
 // doing returns the task of an agent, or why it has none.
-func doing(v *wire.AgentView) string {
+func doing(v *control.AgentView) string {
 	words := []string{taskWords(v)}
-	if v.State != wire.StateRunning {
+	if v.State != control.StateRunning {
 		words = append(words, oneLine(v.Reason))
 	}
-	if v.State == wire.StateBackoff && v.NextStartMS > 0 {
+	if v.State == control.StateBackoff && v.NextStartMS > 0 {
 		words = append(words, "starts in "+term.MS(v.NextStartMS))
 	}
 	words = slices.DeleteFunc(words, func(s string) bool { return s == "" })
@@ -88,7 +89,7 @@ func (m *model) agentRows(width, room int) []string {
 }
 
 // figures returns the cells with an agent's output rate and memory.
-func (m *model) figures(v *wire.AgentView, spark int) []cell {
+func (m *model) figures(v *control.AgentView, spark int) []cell {
 	said, memory := "-", "-"
 	pace := m.paces[v.Name]
 	var past []float64

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
 
@@ -114,7 +115,7 @@ func (q *inquiry) due() time.Time {
 // A conversation is a connection to one orchestrator, until that is lost.
 type conversation struct {
 	*feed
-	status    wire.Status
+	status    control.Status
 	inquiries []*inquiry
 	listening bool
 	over      chan struct{} // receives when the stream of events has ended
@@ -196,7 +197,7 @@ func (c *conversation) rest(ctx context.Context) error {
 
 func (c *conversation) askStatus(ctx context.Context) error {
 	began := time.Now()
-	status, err := answer[wire.Status](ctx, c.of, "status", struct{}{})
+	status, err := answer[control.Status](ctx, c.of, "status", struct{}{})
 	if err != nil {
 		return err
 	}
@@ -333,7 +334,7 @@ type count struct {
 	n     int
 }
 
-func counted(n wire.TaskCounts) []count {
+func counted(n control.TaskCounts) []count {
 	return []count{
 		{wire.TaskNeedsHuman, n.NeedsHuman}, {wire.TaskPlanReview, n.PlanReview}, {wire.TaskRunning, n.Running},
 		{wire.TaskInReview, n.InReview}, {wire.TaskPlanning, n.Planning}, {wire.TaskAssigned, n.Assigned},

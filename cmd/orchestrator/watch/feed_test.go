@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A feed leaves no goroutine behind, even if it never got an answer.
@@ -102,7 +103,7 @@ func TestFollowedIsShort(t *testing.T) {
 	long := strings.Repeat("写", 1<<20)
 	f := newFeed(Orchestrator{Follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			document := any(wire.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
+			document := any(control.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
 			if list == "messages" {
 				document = wire.Mail{Payload: wire.Raw(`"` + long + `"`)}
 			}

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // kept is how many lines, and how many messages, are kept.
@@ -46,7 +47,7 @@ func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	if agent != "" {
 		query.Set("agent", agent)
 	}
-	return followed(f, "logs", query, shortLine, func(lines []wire.LogLine, fresh bool) tea.Msg {
+	return followed(f, "logs", query, shortLine, func(lines []control.LogLine, fresh bool) tea.Msg {
 		return logNews{agent: agent, tail: tail, lines: lines, fresh: fresh}
 	})
 }
@@ -135,7 +136,7 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 
 // shortLine shortens a line to what is shown. Thousands are kept, and each may have
 // megabytes.
-func shortLine(l *wire.LogLine) {
+func shortLine(l *control.LogLine) {
 	l.Text = inShort(l.Text, mostOfLine)
 	l.Context = []byte(inShort(string(l.Context), mostOfLine))
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // logView holds the output of all agents. It follows new lines, or stands still and keeps
 // the lines from when it stopped.
 type logView struct {
-	lines  ring[wire.LogLine]
-	still  ring[wire.LogLine]
+	lines  ring[control.LogLine]
+	still  ring[control.LogLine]
 	follow bool
 	at     int // number of the last visible line
 	wrap   bool
@@ -25,7 +25,7 @@ type logView struct {
 }
 
 // seen returns the lines that can be shown.
-func (l *logView) seen() *ring[wire.LogLine] {
+func (l *logView) seen() *ring[control.LogLine] {
 	if l.follow {
 		return &l.lines
 	}
@@ -38,7 +38,7 @@ func (l *logView) turn(follow bool) {
 		l.still = l.lines
 	}
 	if l.follow = follow; follow {
-		l.still, l.at = ring[wire.LogLine]{}, l.lines.end()-1
+		l.still, l.at = ring[control.LogLine]{}, l.lines.end()-1
 	}
 }
 
@@ -58,7 +58,7 @@ func (m *model) followLog() {
 			return
 		}
 		l.end()
-		l.lines = ring[wire.LogLine]{}
+		l.lines = ring[control.LogLine]{}
 		l.turn(true)
 	}
 	l.of, l.end = of, m.feed.logs(of, last, false)
@@ -67,7 +67,7 @@ func (m *model) followLog() {
 // tailView holds the last lines of the selected agent.
 type tailView struct {
 	agent string
-	lines []wire.LogLine
+	lines []control.LogLine
 	since time.Time
 	end   func()
 }
@@ -95,7 +95,7 @@ func (m *model) followTail() {
 }
 
 func (m *model) hearLog(news logNews) {
-	news.lines = slices.DeleteFunc(news.lines, func(l wire.LogLine) bool { return term.Redundant(&l) })
+	news.lines = slices.DeleteFunc(news.lines, func(l control.LogLine) bool { return term.Redundant(&l) })
 	if news.tail {
 		if news.agent != m.tail.agent {
 			return
@@ -166,7 +166,7 @@ func (m *model) step(by int) {
 }
 
 // shownAbove returns the index of the last line of the first full page.
-func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
+func (l *logView) shownAbove(keep func(*control.LogLine) bool) int {
 	need, lines := l.room, l.seen()
 	for i := range lines.all {
 		if keep(&lines.all[i]) {
@@ -180,13 +180,13 @@ func (l *logView) shownAbove(keep func(*wire.LogLine) bool) int {
 }
 
 // lineFilter returns the filter of lines. @NAME selects the lines of an agent.
-func (m *model) lineFilter() func(*wire.LogLine) bool {
+func (m *model) lineFilter() func(*control.LogLine) bool {
 	filter := m.filter[tabLog]
 	if name, ok := strings.CutPrefix(filter, "@"); ok {
-		return func(l *wire.LogLine) bool { return l.Agent == name }
+		return func(l *control.LogLine) bool { return l.Agent == name }
 	}
 	filter = strings.ToLower(filter)
-	return func(l *wire.LogLine) bool {
+	return func(l *control.LogLine) bool {
 		return filter == "" || strings.Contains(strings.ToLower(l.Agent), filter) || strings.Contains(strings.ToLower(l.Text), filter)
 	}
 }
@@ -226,12 +226,12 @@ func (m *model) drawLog(width, height int) []string {
 
 // logWords returns a line of output as a row. The agent's name is padded to the width name,
 // and omitted if that is 0.
-func (p pen) logWords(l *wire.LogLine, now time.Time, name int) string {
+func (p pen) logWords(l *control.LogLine, now time.Time, name int) string {
 	mark, ink := "|", inkDim
 	switch l.Stream {
-	case wire.StreamErr:
+	case control.StreamErr:
 		mark, ink = ":", inkWarn
-	case wire.StreamOwn:
+	case control.StreamOwn:
 		mark = term.OwnMark(l)
 		if l.Trouble {
 			ink = inkBad

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 const (
@@ -35,12 +36,12 @@ type model struct {
 	focus         [tabCount]int    // index of the focused pane
 	filter        [tabCount]string // text that visible rows contain
 
-	status wire.Status
+	status control.Status
 	lost   time.Time // since when the orchestrator has not answered; zero if it does
 	why    string    // why it does not answer
 	tried  time.Time // time of the last answer
 
-	agents    roster[wire.AgentView]
+	agents    roster[control.AgentView]
 	paces     map[string]*pace
 	tasks     roster[wire.Task]
 	unlisted  int // number of tasks not listed
@@ -67,8 +68,8 @@ func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model 
 	m := &model{of: o, feed: f, done: done, pen: pen{color: color}, now: time.Now(), paces: make(map[string]*pace)}
 	m.log.follow = true
 	m.bus.follow = true
-	m.agents.id = func(v *wire.AgentView) string { return v.Name }
-	m.agents.words = func(v *wire.AgentView) string {
+	m.agents.id = func(v *control.AgentView) string { return v.Name }
+	m.agents.words = func(v *control.AgentView) string {
 		return strings.Join([]string{v.Name, string(v.State), v.Role, v.Reason, taskWords(v)}, " ")
 	}
 	m.tasks.id = func(t *wire.Task) string { return t.ID }

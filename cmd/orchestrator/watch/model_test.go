@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -40,14 +41,14 @@ func still(color bool) *model {
 const nasty = "写手\x1b[2J\u202e\x00 👩‍👩‍👧 e\u0301\ttab\nline \x1b]0;t\x07 ｆｕｌｌ 🇨🇭"
 
 func team(agents, tasks int) (statusNews, tasksNews) {
-	status := wire.Status{Name: "shop" + nasty, State: "running", StartedAt: "2026-11-21T14:00:00.000Z", UpMS: 720_000}
+	status := control.Status{Name: "shop" + nasty, State: "running", StartedAt: "2026-11-21T14:00:00.000Z", UpMS: 720_000}
 	for i := range agents {
-		v := wire.AgentView{Name: fmt.Sprintf("coder-%d", i), State: wire.StateRunning, PID: 41000 + i, RSSBytes: 32 << 20, Reason: nasty}
+		v := control.AgentView{Name: fmt.Sprintf("coder-%d", i), State: control.StateRunning, PID: 41000 + i, RSSBytes: 32 << 20, Reason: nasty}
 		if i%3 == 1 {
-			v.State, v.NextStartMS = wire.StateBackoff, 3000
+			v.State, v.NextStartMS = control.StateBackoff, 3000
 		}
 		if i%4 == 0 {
-			v.Tasks = []wire.TaskLabel{{ID: "91c0aa42-0000-4000-8000-000000000002", Name: nasty, State: wire.TaskRunning, Progress: 0.64}}
+			v.Tasks = []control.TaskLabel{{ID: "91c0aa42-0000-4000-8000-000000000002", Name: nasty, State: wire.TaskRunning, Progress: 0.64}}
 		}
 		status.Agents = append(status.Agents, v)
 	}
@@ -59,7 +60,7 @@ func team(agents, tasks int) (statusNews, tasksNews) {
 			CreatedAt: fmt.Sprintf("2026-11-21T14:%02d:00.000Z", i%60), AssignedTo: "coder-1", Error: nasty,
 		})
 	}
-	status.Tasks = wire.TaskCounts{Running: tasks, PlanReview: 2, Failed: 3}
+	status.Tasks = control.TaskCounts{Running: tasks, PlanReview: 2, Failed: 3}
 	return statusNews{status: status}, list
 }
 
@@ -75,9 +76,9 @@ func full(color bool) *model {
 	}})
 	m.hear(topicsNews{topics: []wire.TopicView{{Topic: "message.direct"}}})
 	m.hear(mailNews{fresh: true, mail: []wire.Mail{{Seq: 1, From: "PO:shop", To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"text":"` + nasty + `"}`)}}})
-	var lines []wire.LogLine
+	var lines []control.LogLine
 	for i := range 50 {
-		lines = append(lines, wire.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: fmt.Sprintf("coder-%d", i%2), Stream: wire.StreamOut, Text: fmt.Sprintf("line %d %s", i, nasty), Level: "warn", Missed: int64(i % 2)})
+		lines = append(lines, control.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: fmt.Sprintf("coder-%d", i%2), Stream: control.StreamOut, Text: fmt.Sprintf("line %d %s", i, nasty), Level: "warn", Missed: int64(i % 2)})
 	}
 	m.hear(logNews{lines: lines, fresh: true})
 	m.tail = tailView{agent: "coder-0", lines: lines}
@@ -170,7 +171,7 @@ func TestPickedStays(t *testing.T) {
 	press(m, "jjj")
 	require.Equal(t, "coder-3", m.agents.picked().Name)
 	status, _ := team(9, 0)
-	status.status.Agents = append([]wire.AgentView{{Name: "another"}}, status.status.Agents...)
+	status.status.Agents = append([]control.AgentView{{Name: "another"}}, status.status.Agents...)
 	m.hear(status)
 	require.Equal(t, "coder-3", m.agents.picked().Name)
 	status.status.Agents = status.status.Agents[:2]
@@ -220,14 +221,14 @@ func TestLog(t *testing.T) {
 	press(m, "k")
 	require.NotContains(t, screenOf(m), "line 49")
 	require.Contains(t, screenOf(m), "frozen, 1 more")
-	m.hear(logNews{lines: []wire.LogLine{{Text: "late"}}})
+	m.hear(logNews{lines: []control.LogLine{{Text: "late"}}})
 	require.NotContains(t, screenOf(m), "late")
 	press(m, "j", "j", "j")
 	require.Contains(t, screenOf(m), "late")
 	require.True(t, m.log.follow)
 	press(m, "g")
 	for range 30 {
-		m.hear(logNews{lines: make([]wire.LogLine, 1000)})
+		m.hear(logNews{lines: make([]control.LogLine, 1000)})
 	}
 	require.Contains(t, screenOf(m), "line 0 ", "what was there when it stood still")
 	require.Contains(t, screenOf(m), "line 17 ", "the page is full")
@@ -235,7 +236,7 @@ func TestLog(t *testing.T) {
 	require.NotContains(t, screenOf(m), "coder-0")
 	require.LessOrEqual(t, len(m.log.lines.all), kept+kept/4)
 	require.Equal(t, 30_051, m.log.lines.end())
-	m.hear(logNews{lines: []wire.LogLine{{Agent: "coder-1", Text: "new life"}}, fresh: true})
+	m.hear(logNews{lines: []control.LogLine{{Agent: "coder-1", Text: "new life"}}, fresh: true})
 	require.Contains(t, screenOf(m), "new life")
 	require.Len(t, m.log.lines.all, 1)
 }
@@ -339,15 +340,15 @@ func TestLogOfOne(t *testing.T) {
 	status, _ := team(3, 0)
 	m.hear(status)
 	m.show(tabLog)
-	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	m.hear(logNews{fresh: true, lines: []control.LogLine{{Agent: "coder-1", Text: "of all"}}})
 	require.Contains(t, screenOf(m), "of all")
 	press(m, "/@coder-0")
-	m.hear(logNews{agent: "coder-0", fresh: true, lines: []wire.LogLine{{Agent: "coder-0", Text: "long ago"}}})
-	m.hear(logNews{lines: make([]wire.LogLine, 3*kept)})
+	m.hear(logNews{agent: "coder-0", fresh: true, lines: []control.LogLine{{Agent: "coder-0", Text: "long ago"}}})
+	m.hear(logNews{lines: make([]control.LogLine, 3*kept)})
 	require.Contains(t, screenOf(m), "long ago")
 	press(m, "esc")
 	require.NotContains(t, screenOf(m), "long ago")
-	m.hear(logNews{fresh: true, lines: []wire.LogLine{{Agent: "coder-1", Text: "of all"}}})
+	m.hear(logNews{fresh: true, lines: []control.LogLine{{Agent: "coder-1", Text: "of all"}}})
 	require.Contains(t, screenOf(m), "of all")
 }
 
@@ -380,10 +381,10 @@ func TestNoSuchAnswer(t *testing.T) {
 func TestOwnLines(t *testing.T) {
 	t.Parallel()
 	m := full(false)
-	own := func(kind, text string, trouble bool) wire.LogLine {
-		return wire.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: "coder-0", Stream: wire.StreamOwn, Text: text, Kind: kind, Trouble: trouble}
+	own := func(kind, text string, trouble bool) control.LogLine {
+		return control.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: "coder-0", Stream: control.StreamOwn, Text: text, Kind: kind, Trouble: trouble}
 	}
-	m.hear(logNews{fresh: true, lines: []wire.LogLine{
+	m.hear(logNews{fresh: true, lines: []control.LogLine{
 		own(events.AgentStarted, "pid 7", false), own(events.AgentExited, "exit 3 after 1s", true), own(events.AgentEnded, "ended here", false),
 		own(events.SessionDelivered, "has message 95", false),
 	}})

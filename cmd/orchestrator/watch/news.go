@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // Messages from the feed to the model.
 
 // statusNews is the status of the orchestrator, with the duration of the request.
 type statusNews struct {
-	status wire.Status
+	status control.Status
 	took   time.Duration
 }
 
@@ -34,7 +35,7 @@ type topicsNews struct{ topics []wire.TopicView }
 type logNews struct {
 	agent string
 	tail  bool
-	lines []wire.LogLine
+	lines []control.LogLine
 	fresh bool
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // A pen formats text for columns. It knows the width of text on this terminal and whether
@@ -35,13 +36,13 @@ const (
 )
 
 // agentInk returns the color of an agent's state.
-func agentInk(s wire.State) string {
+func agentInk(s control.State) string {
 	switch s {
-	case wire.StateRunning:
+	case control.StateRunning:
 		return inkGood
-	case wire.StateStarting, wire.StateWaiting, wire.StateStopping, wire.StateBackoff:
+	case control.StateStarting, control.StateWaiting, control.StateStopping, control.StateBackoff:
 		return inkWarn
-	case wire.StateFailed, wire.StateStalled:
+	case control.StateFailed, control.StateStalled:
 		return inkBad
 	}
 	return inkDim

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // An Orchestrator is the access of the screen to what it watches. Its functions may be
@@ -50,7 +51,7 @@ const redraws = 10
 
 // Run shows an orchestrator until the user quits or ctx is done, and then restores the
 // terminal. The status is the last known one.
-func Run(ctx context.Context, o Orchestrator, status *wire.Status, t Terminal) error {
+func Run(ctx context.Context, o Orchestrator, status *control.Status, t Terminal) error {
 	within, leave := context.WithCancel(ctx)
 	f := newFeed(o)
 	m := newModel(o, f, within.Done(), t.Color)

@@ -10,45 +10,46 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
 // agentCauses explains the state of an agent. It is also the JSON answer.
 type agentCauses struct {
-	FormatVersion string           `json:"format_version"`
-	Agent         string           `json:"agent"`
-	State         wire.State       `json:"state"`
-	Since         string           `json:"since,omitzero"`
-	Reason        string           `json:"reason"`
-	WaitsFor      []whyOther       `json:"waits_for"` // agents
-	Starts        int              `json:"starts"`
-	Restarts      int              `json:"restarts"`
-	NextStartMS   int64            `json:"next_start_ms,omitzero"`
-	LastExit      string           `json:"last_exit"`
-	Tried         []tried          `json:"tried"`
-	LastWords     []string         `json:"last_words"`
-	Heard         *heard           `json:"heard,omitzero"` // of a running agent
-	Refused       []tried          `json:"refused"`        // rejected messages of this run
-	Tasks         []wire.TaskLabel `json:"tasks"`          // its tasks
-	Questions     []string         `json:"questions"`      // ids of its open questions
-	Next          []string         `json:"next"`
+	FormatVersion string              `json:"format_version"`
+	Agent         string              `json:"agent"`
+	State         control.State       `json:"state"`
+	Since         string              `json:"since,omitzero"`
+	Reason        string              `json:"reason"`
+	WaitsFor      []whyOther          `json:"waits_for"` // agents
+	Starts        int                 `json:"starts"`
+	Restarts      int                 `json:"restarts"`
+	NextStartMS   int64               `json:"next_start_ms,omitzero"`
+	LastExit      string              `json:"last_exit"`
+	Tried         []tried             `json:"tried"`
+	LastWords     []string            `json:"last_words"`
+	Heard         *heard              `json:"heard,omitzero"` // of a running agent
+	Refused       []tried             `json:"refused"`        // rejected messages of this run
+	Tasks         []control.TaskLabel `json:"tasks"`          // its tasks
+	Questions     []string            `json:"questions"`      // ids of its open questions
+	Next          []string            `json:"next"`
 
-	view *wire.AgentView
+	view *control.AgentView
 }
 
 // A whyOther is an agent that this one waits for.
 type whyOther struct {
-	Agent string     `json:"agent"`
-	State wire.State `json:"state"`
-	Words string     `json:"words"`
+	Agent string        `json:"agent"`
+	State control.State `json:"state"`
+	Words string        `json:"words"`
 }
 
-func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *wire.Status, v *wire.AgentView) error {
+func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *control.Status, v *control.AgentView) error {
 	c := &agentCauses{
 		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
 		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
 	}
-	if v.State == wire.StateWaiting {
+	if v.State == control.StateWaiting {
 		c.waits(status)
 	}
 	if err := lifeOf(ctx, a, d, c); err != nil {
@@ -65,7 +66,7 @@ func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *wire.Statu
 }
 
 // waits adds the states of the agents that this one waits for.
-func (c *agentCauses) waits(status *wire.Status) {
+func (c *agentCauses) waits(status *control.Status) {
 	for _, name := range c.view.DependsOn {
 		for i := range status.Agents {
 			if o := &status.Agents[i]; o.Name == name || o.Block == name {
@@ -93,7 +94,7 @@ func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) erro
 		return err
 	}
 	c.hears(lines, found)
-	if c.State.Live() && c.State != wire.StateStalled {
+	if c.State.Live() && c.State != control.StateStalled {
 		return nil // earlier runs do not matter
 	}
 	c.Tried = triedOf(found, events.AgentExited, events.AgentRestarting, events.AgentGaveUp, events.AgentStalled, events.AgentStopping)
@@ -114,21 +115,21 @@ var moves = map[string]bool{
 const fewWords, someWords = 5, "100"
 
 // lastLines returns the last lines of output of an agent.
-func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]wire.LogLine, error) {
+func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]control.LogLine, error) {
 	body, err := d.Get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
 	if err != nil {
 		return nil, err
 	}
-	var said []wire.LogLine
+	var said []control.LogLine
 	for raw, err := range d.Lines(ctx, body) {
 		if err != nil {
 			return nil, err
 		}
-		line, err := cli.Decode[wire.LogLine](raw)
+		line, err := cli.Decode[control.LogLine](raw)
 		if err != nil {
 			return nil, err
 		}
-		if line.Stream != wire.StreamOwn {
+		if line.Stream != control.StreamOwn {
 			said = append(said, line)
 		}
 	}
@@ -152,7 +153,7 @@ func questionsOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses)
 // text returns the explanation for people.
 func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	state := p.State(c.State, wire.Visible(string(c.State)))
-	if c.State == wire.StateBackoff {
+	if c.State == control.StateBackoff {
 		state = "in " + state
 	}
 	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.OneLine(c.Agent)), state, since(c.Since, now))
@@ -189,22 +190,22 @@ func (c *agentCauses) next() []string {
 	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name
 	var next []string
 	switch c.State {
-	case wire.StateBackoff:
+	case control.StateBackoff:
 		next = []string{"It starts again in " + term.MS(c.NextStartMS) + ". At once: " + start, logs}
-	case wire.StateFailed:
+	case control.StateFailed:
 		next = []string{"It is not tried again. When the cause is mended: " + start}
 		if c.Starts > 0 {
 			next = append(next, logs)
 		}
-	case wire.StateExited:
+	case control.StateExited:
 		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
-	case wire.StateStopped:
+	case control.StateStopped:
 		next = []string{"It starts on request: " + start}
-	case wire.StateWaiting:
+	case control.StateWaiting:
 		next = c.nextOfWaiting(name)
-	case wire.StateStalled:
+	case control.StateStalled:
 		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
-	case wire.StateRunning:
+	case control.StateRunning:
 		next = append([]string{name + " is " + standing(c.view) + "."}, c.whySilent()...)
 		if len(c.Refused) > 0 {
 			next = append(next, "What its messages should look like: orchestrator schema")

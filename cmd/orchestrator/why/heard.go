@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -21,7 +22,7 @@ type heard struct {
 
 // hears adds the output of the current run and its rejected messages. The counters are sums
 // of all runs.
-func (c *agentCauses) hears(lines []wire.LogLine, found []wire.Event) {
+func (c *agentCauses) hears(lines []control.LogLine, found []wire.Event) {
 	v := c.view
 	if !v.State.Live() || v.StartedAt == "" {
 		return
@@ -42,7 +43,7 @@ func (c *agentCauses) hears(lines []wire.LogLine, found []wire.Event) {
 // silent reports whether a running agent has never printed anything.
 func (c *agentCauses) silent() bool { return c.Heard != nil && c.Heard.Bytes == 0 }
 
-func (h *heard) words(v *wire.AgentView, now time.Time) string {
+func (h *heard) words(v *control.AgentView, now time.Time) string {
 	switch {
 	case h.Bytes == 0 && v.Starts > 1:
 		return fmt.Sprintf("nothing, in %d runs", v.Starts)
@@ -84,7 +85,7 @@ func (c *agentCauses) whySilent() []string {
 }
 
 // stdinWords returns how much of its stdin the agent has not read, or "".
-func stdinWords(m *wire.MailboxView) string {
+func stdinWords(m *control.MailboxView) string {
 	if m.Messages == 0 && m.Unread == 0 {
 		return ""
 	}
@@ -96,7 +97,7 @@ func stdinWords(m *wire.MailboxView) string {
 func (c *agentCauses) nextOfWaiting(name string) []string {
 	alone := "Without them: orchestrator agent start --no-deps " + name
 	for _, o := range c.WaitsFor {
-		if o.State == wire.StateFailed || o.State == wire.StateStopped {
+		if o.State == control.StateFailed || o.State == control.StateStopped {
 			other := term.OneLine(o.Agent)
 			return []string{
 				fmt.Sprintf("It waits in vain: %s is %s and does not start by itself. Why: orchestrator why %s", other, o.State, other), alone,

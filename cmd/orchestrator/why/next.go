@@ -8,6 +8,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -134,7 +135,7 @@ func (c *taskCauses) nextOfPending(id string) []string {
 func (c *taskCauses) lastHolder() []string {
 	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == events.TaskRequeued && c.Tried[n-1].Agent != "" {
 		name := term.OneLine(c.Tried[n-1].Agent)
-		if c.status != nil && !slices.ContainsFunc(c.status.Agents, func(a wire.AgentView) bool { return a.Name == c.Tried[n-1].Agent }) {
+		if c.status != nil && !slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == c.Tried[n-1].Agent }) {
 			return []string{"It was with the server " + name + ". Whether that is online: orchestrator agent servers"}
 		}
 		return []string{"Why " + name + " has it no more: orchestrator why " + name}
@@ -161,7 +162,7 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 	name := term.OneLine(c.task.AssignedTo)
 	for i := range c.status.Agents {
 		v := &c.status.Agents[i]
-		if v.Name != c.task.AssignedTo || v.State == wire.StateRunning {
+		if v.Name != c.task.AssignedTo || v.State == control.StateRunning {
 			continue
 		}
 		return []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name), instead}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestLastHolder(t *testing.T) {
 	c := &taskCauses{
 		Tried:  []tried{{Kind: events.TaskRequeued, Agent: "coder"}},
-		status: &wire.Status{Agents: []wire.AgentView{{Name: "coder"}}},
+		status: &control.Status{Agents: []control.AgentView{{Name: "coder"}}},
 	}
 	require.Equal(t, []string{"Why coder has it no more: orchestrator why coder"}, c.lastHolder())
 	c.Tried[0].Agent = "attic"

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // reviewsOf adds the reviews of a task that is in review.
@@ -57,7 +58,7 @@ func (c *taskCauses) nextOfReview(id string) []string {
 		return []string{"Round " + strconv.Itoa(last.Iteration) + " is decided: " + term.OneLine(last.Verdict) + ".", show}
 	}
 	for i := range c.status.Agents {
-		if v := &c.status.Agents[i]; v.Name == last.Reviewer && v.State != wire.StateRunning {
+		if v := &c.status.Agents[i]; v.Name == last.Reviewer && v.State != control.StateRunning {
 			return []string{fmt.Sprintf("%s is to look at it, and is %s. Why: orchestrator why %s", reviewer, standing(v), reviewer), show}
 		}
 	}

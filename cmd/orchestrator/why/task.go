@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -26,7 +27,7 @@ type taskCauses struct {
 	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // for a task in review
 	Next          []string          `json:"next"`             // what happens next, and what a person can do
 	task          *task.Seen        // in full
-	status        *wire.Status      // status of the orchestrator
+	status        *control.Status   // status of the orchestrator
 	brought       bool              // the task request was forwarded to its agent
 }
 
@@ -51,7 +52,7 @@ type whyFit struct {
 	up bool // the agent runs or is online
 }
 
-func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Finder, status *wire.Status, id string) error {
+func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Finder, status *control.Status, id string) error {
 	t, _, err := task.GetTask(ctx, a, d, id)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	up := idle || f.Status == "busy"
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == f.Agent {
-			doing, idle = standing(v), v.State == wire.StateRunning && len(v.Tasks) == 0
+			doing, idle = standing(v), v.State == control.StateRunning && len(v.Tasks) == 0
 		}
 	}
 	w := whyFit{Agent: f.Agent, Fits: f.Good() || f.Full, Idle: idle && f.Good(), Score: f.Score, up: up}

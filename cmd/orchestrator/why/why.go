@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -71,7 +72,7 @@ func why(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
 
 // neither adds to the error about an unknown task that no agent has the name, or that it
 // names several replicas.
-func neither(err error, word string, status *wire.Status) error {
+func neither(err error, word string, status *control.Status) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Details["fits"] != nil || f.Code != wire.CodeNotFound {
 		return err
@@ -168,24 +169,24 @@ func since(stamp string, now time.Time) string {
 }
 
 // standing describes what an agent is doing.
-func standing(v *wire.AgentView) string {
+func standing(v *control.AgentView) string {
 	switch {
-	case v.State == wire.StateRunning && len(v.Tasks) == 0:
+	case v.State == control.StateRunning && len(v.Tasks) == 0:
 		return "idle"
-	case v.State == wire.StateRunning:
+	case v.State == control.StateRunning:
 		return "busy with " + heldLabels(v.Tasks)
-	case v.State == wire.StateWaiting && len(v.DependsOn) > 0:
+	case v.State == control.StateWaiting && len(v.DependsOn) > 0:
 		return "waits for " + term.OneLine(strings.Join(v.DependsOn, ", "))
 	}
 	words := wire.Visible(string(v.State))
-	if v.State == wire.StateBackoff {
+	if v.State == control.StateBackoff {
 		words = "in backoff"
 	}
 	return words + term.Colon(term.AgentNote(*v))
 }
 
 // heldLabels returns the names of a few of an agent's tasks.
-func heldLabels(tasks []wire.TaskLabel) string {
+func heldLabels(tasks []control.TaskLabel) string {
 	const few = 2
 	var labels []string
 	for _, t := range tasks[:min(few, len(tasks))] {

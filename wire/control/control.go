@@ -1,12 +1,9 @@
-package wire
+package control
 
 import (
-	"orchestrator/wire/events"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
-
-// FormatVersion is part of every document for programs. New keys increment the minor number;
-// incompatible changes increment the major number.
-const FormatVersion = "1.0"
 
 // State is the state of an agent's process.
 type State string
@@ -92,10 +89,10 @@ type AgentView struct {
 
 // A TaskLabel is a short description of a task.
 type TaskLabel struct {
-	ID       string    `json:"id"`
-	Name     string    `json:"name"`
-	State    TaskState `json:"state"`
-	Progress float64   `json:"progress"`
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	State    wire.TaskState `json:"state"`
+	Progress float64        `json:"progress"`
 }
 
 // OutputView counts the output of an agent in all its runs, and the lines that were not kept.
@@ -129,62 +126,13 @@ type LogLine struct {
 	Stream string `json:"stream"`
 	Text   string `json:"text"`
 	// Level and Context are those of an event:log, whose message is the text.
-	Level   string `json:"level,omitzero"`
-	Context Raw    `json:"context,omitzero"`
+	Level   string     `json:"level,omitzero"`
+	Context object.Raw `json:"context,omitzero"`
 	// Kind and Trouble are those of an Event, if the line is from the orchestrator.
 	Kind    string `json:"kind,omitzero"`
 	Trouble bool   `json:"trouble,omitzero"`
 	// Missed counts lines before this one that the reader was too slow for.
 	Missed int64 `json:"missed,omitzero"`
-}
-
-// An Event is a Record as operators see it, with a text for people and fields for programs.
-type Event struct {
-	Seq     int64   `json:"seq"` // 0: it could not be recorded any more
-	At      string  `json:"at"`
-	Kind    string  `json:"kind"`
-	Agent   string  `json:"agent,omitzero"`
-	Run     string  `json:"run,omitzero"`
-	Task    string  `json:"task,omitzero"`
-	Text    string  `json:"text"`
-	Figures Figures `json:"figures,omitzero"` // of what happened to an agent
-	Payload Raw     `json:"payload,omitzero"` // of what was decided: the fact itself
-	Mail    *Mail   `json:"mail,omitzero"`    // of a message: what was sent
-}
-
-// Figures are the figures of an Event; which are set depends on its kind.
-type Figures struct {
-	PID      int        `json:"pid,omitzero"`
-	ExitCode *int       `json:"exit_code,omitzero"`
-	Signal   string     `json:"signal,omitzero"`
-	UpMS     int64      `json:"up_ms,omitzero"`
-	TookMS   int64      `json:"took_ms,omitzero"`
-	Attempt  int        `json:"attempt,omitzero"`
-	Burst    int        `json:"burst,omitzero"`
-	DelayMS  int64      `json:"delay_ms,omitzero"`
-	Count    int64      `json:"count,omitzero"`
-	LeftOver []LeftOver `json:"left_over,omitzero"`
-	Gap      int64      `json:"gap,omitzero"`
-	Ordered  bool       `json:"ordered,omitzero"` // it was requested
-}
-
-// LeftOver is a process that outlived the agent that started it.
-type LeftOver struct {
-	PID      int    `json:"pid"`
-	Program  string `json:"program"`
-	HeldOpen bool   `json:"held_open,omitzero"` // it kept the agent's output open
-}
-
-// Trouble reports whether an event is about an error of an agent.
-func (e *Event) Trouble() bool {
-	switch e.Kind {
-	case events.AgentExited:
-		return e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0
-	case events.AgentGaveUp, events.AgentLeftOver, events.AgentHeldOpen, events.AgentStalled, events.AgentLineCut, events.AgentUnlogged, events.AgentStdinClosed, events.AgentRefused,
-		events.AgentNotServed, events.AgentUndelivered, events.TaskTrouble, events.TaskFailed:
-		return true
-	}
-	return false
 }
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

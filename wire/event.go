@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"orchestrator/wire/events"
+	"orchestrator/wire/object"
+)
+
+// FormatVersion is part of every document for programs. New keys increment the minor number;
+// incompatible changes increment the major number.
+const FormatVersion = "1.0"
+
+// An Event is a Record as operators see it, with a text for people and fields for programs.
+type Event struct {
+	Seq     int64      `json:"seq"` // 0: it could not be recorded any more
+	At      string     `json:"at"`
+	Kind    string     `json:"kind"`
+	Agent   string     `json:"agent,omitzero"`
+	Run     string     `json:"run,omitzero"`
+	Task    string     `json:"task,omitzero"`
+	Text    string     `json:"text"`
+	Figures Figures    `json:"figures,omitzero"` // of what happened to an agent
+	Payload object.Raw `json:"payload,omitzero"` // of what was decided: the fact itself
+	Mail    *Mail      `json:"mail,omitzero"`    // of a message: what was sent
+}
+
+// Figures are the figures of an Event; which are set depends on its kind.
+type Figures struct {
+	PID      int        `json:"pid,omitzero"`
+	ExitCode *int       `json:"exit_code,omitzero"`
+	Signal   string     `json:"signal,omitzero"`
+	UpMS     int64      `json:"up_ms,omitzero"`
+	TookMS   int64      `json:"took_ms,omitzero"`
+	Attempt  int        `json:"attempt,omitzero"`
+	Burst    int        `json:"burst,omitzero"`
+	DelayMS  int64      `json:"delay_ms,omitzero"`
+	Count    int64      `json:"count,omitzero"`
+	LeftOver []LeftOver `json:"left_over,omitzero"`
+	Gap      int64      `json:"gap,omitzero"`
+	Ordered  bool       `json:"ordered,omitzero"` // it was requested
+}
+
+// LeftOver is a process that outlived the agent that started it.
+type LeftOver struct {
+	PID      int    `json:"pid"`
+	Program  string `json:"program"`
+	HeldOpen bool   `json:"held_open,omitzero"` // it kept the agent's output open
+}
+
+// Trouble reports whether an event is about an error of an agent.
+func (e *Event) Trouble() bool {
+	switch e.Kind {
+	case events.AgentExited:
+		return e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0
+	case events.AgentGaveUp, events.AgentLeftOver, events.AgentHeldOpen, events.AgentStalled, events.AgentLineCut, events.AgentUnlogged, events.AgentStdinClosed, events.AgentRefused,
+		events.AgentNotServed, events.AgentUndelivered, events.TaskTrouble, events.TaskFailed:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+package object
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// document has lists and a member that may be missing.
+type document struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	Agents  []string `json:"agents"`
+	Started string   `json:"started_at,omitzero"`
+}
+
+func TestEncodeSpelling(t *testing.T) {
+	text, err := Encode(document{Name: "a", Command: []string{"a > b & <c>"}})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"command":["a > b & <c>"]`, "no \\u003e")
+	require.Contains(t, string(text), `"agents":[]`, "lists are never null")
+	require.NotContains(t, string(text), "started_at", "what is not there is left out")
+}
+
+func TestDecodeIsStrict(t *testing.T) {
+	var r document
+	require.NoError(t, Decode([]byte(`{"agents":["a"],"later":1}`), &r), "newer keys are passed over")
+	require.Equal(t, []string{"a"}, r.Agents)
+	for _, bad := range []string{`{"agents":["a"],"agents":["b"]}`, `{"agents":["a"]} {}`, `{"agents":"a"}`, `{`, "{\"agents\":[\"\xff\"]}"} {
+		require.Error(t, Decode([]byte(bad), &r), bad)
+	}
+	r = document{}
+	require.NoError(t, Decode([]byte(`{"AGENTS":["a"]}`), &r))
+	require.Empty(t, r.Agents, "keys are exact")
+}
