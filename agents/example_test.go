@@ -61,12 +61,12 @@ func ExampleWorker_mail() {
 		}
 	}()
 
-	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, mail wire.Mail) error {
-		switch mail.Topic {
+	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, received wire.Mail) error {
+		switch received.Topic {
 		case wire.TopicTaskAssigned:
 			return agents.Fatal("NO_REPO", errors.New("it does not say where to work"))
 		case wire.TopicDirect:
-			fmt.Println(mail.From, "says", string(mail.Payload))
+			fmt.Println(received.From, "says", string(received.Payload))
 		}
 		return nil // also right for unknown topics
 	}})

@@ -19,11 +19,11 @@ func number(n int64) *int64 { return &n }
 
 // TestOperationsOnMail is TestOperations for mail.
 func TestOperationsOnMail(t *testing.T) {
-	mail := wire.SendMessage{To: "GO", Topic: "task.completed", Payload: wire.Raw(delicate), ReplyTo: 42, Key: "k-1"}
+	received := wire.SendMessage{To: "GO", Topic: "task.completed", Payload: wire.Raw(delicate), ReplyTo: 42, Key: "k-1"}
 	for operation, each := range map[string]exchange{
 		"send-message": {
-			ask:    func(t *talk) (any, error) { return t.agent.SendMessage(t.Context(), mail) },
-			want:   &mail,
+			ask:    func(t *talk) (any, error) { return t.agent.SendMessage(t.Context(), received) },
+			want:   &received,
 			answer: &wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
 			got:    wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
 		},
@@ -58,9 +58,9 @@ func TestMailAsANotice(t *testing.T) {
 		t.peer.End()
 		for notice := range t.agent.News(t.Context()) {
 			require.Equal(t, agents.Message, notice.Name)
-			var mail wire.Mail
-			require.NoError(t, notice.Read(&mail))
-			require.Equal(t, letter, mail)
+			var received wire.Mail
+			require.NoError(t, notice.Read(&received))
+			require.Equal(t, letter, received)
 		}
 	})
 }

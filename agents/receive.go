@@ -16,41 +16,41 @@ func Fatal(code string, err error) error { return fatal.New(code, err) }
 
 // receive passes the agent's mail to the worker, one message at a time, until ctx ends.
 func (w *work) receive(ctx context.Context) {
-	for mail, ok := w.conn.letter(ctx); ok; mail, ok = w.conn.letter(ctx) {
-		err := w.read(ctx, mail)
+	for received, ok := w.conn.letter(ctx); ok; received, ok = w.conn.letter(ctx) {
+		err := w.read(ctx, received)
 		if gaveUp(ctx, err) {
 			return
 		}
-		w.conn.dealtWith(mail.Seq)
-		w.troubled(w.close(ctx, mail, err))
+		w.conn.dealtWith(received.Seq)
+		w.troubled(w.close(ctx, received, err))
 	}
 }
 
 // read calls Mail with a message. A panic fails only this message; its stack is reported in an
 // error event.
-func (w *work) read(ctx context.Context, mail wire.Mail) (err error) {
+func (w *work) read(ctx context.Context, received wire.Mail) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = Fatal(fatal.Panic, w.panicked("", reason))
 		}
 	}()
-	return w.worker.Mail(ctx, mail)
+	return w.worker.Mail(ctx, received)
 }
 
 // close acknowledges a message. If Mail failed, close first reports that to GO. If the report
 // fails, close returns an error and leaves the message unacknowledged. The next acknowledgment
 // covers it all the same.
-func (w *work) close(ctx context.Context, mail wire.Mail, failed error) error {
+func (w *work) close(ctx context.Context, received wire.Mail, failed error) error {
 	if failed != nil {
-		letter := fatal.Letter(&mail, failed)
+		letter := fatal.Letter(&received, failed)
 		if letter == nil {
-			w.troubled(fatal.GivenUp(&mail, failed))
+			w.troubled(fatal.GivenUp(&received, failed))
 		} else if err := w.conn.settle(ctx, "send-message", letter); err != nil {
-			return fmt.Errorf("message %d on %s failed: %w; and %s cannot be told: %w", mail.Seq, mail.Topic, failed, wire.ActorGlobal, err)
+			return fmt.Errorf("message %d on %s failed: %w; and %s cannot be told: %w", received.Seq, received.Topic, failed, wire.ActorGlobal, err)
 		}
 	}
-	if err := w.conn.settle(ctx, "ack-messages", wire.AckMessages{Seq: mail.Seq}); err != nil {
-		return fmt.Errorf("message %d on %s is dealt with: %w", mail.Seq, mail.Topic, err)
+	if err := w.conn.settle(ctx, "ack-messages", wire.AckMessages{Seq: received.Seq}); err != nil {
+		return fmt.Errorf("message %d on %s is dealt with: %w", received.Seq, received.Topic, err)
 	}
 	return nil
 }

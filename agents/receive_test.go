@@ -18,9 +18,9 @@ import (
 
 // reading calls WorkAs with a Mail function in the background, expects the first heartbeat, and
 // returns the channel of the error.
-func (t *talk) reading(mail func(context.Context, wire.Mail) error) <-chan error {
+func (t *talk) reading(received func(context.Context, wire.Mail) error) <-chan error {
 	t.Helper()
-	done := t.workingAs(agents.Worker{Do: summary, Mail: mail, Beat: 1000 * time.Hour})
+	done := t.workingAs(agents.Worker{Do: summary, Mail: received, Beat: 1000 * time.Hour})
 	t.beats()
 	return done
 }
@@ -37,9 +37,9 @@ func message(seq int64, topic string) wire.Mail {
 }
 
 // post delivers mail to the agent and waits until the agent is idle.
-func (t *talk) post(mail ...wire.Mail) {
+func (t *talk) post(received ...wire.Mail) {
 	t.Helper()
-	for _, each := range mail {
+	for _, each := range received {
 		require.NoError(t, t.peer.Notify(agents.Message, each))
 	}
 	synctest.Wait()
@@ -81,8 +81,8 @@ func (t *talk) leaves(done <-chan error) {
 func TestMail(t *testing.T) {
 	converse(t, func(t *talk) {
 		got := make(chan wire.Mail, 1)
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			got <- mail
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			got <- received
 			return nil
 		})
 		t.post(letter)
@@ -97,8 +97,8 @@ func TestMail(t *testing.T) {
 func TestMailGoesOneAfterTheOther(t *testing.T) {
 	converse(t, func(t *talk) {
 		begun, finish := make(chan int64, 10), make(chan struct{})
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			begun <- mail.Seq
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			begun <- received.Seq
 			<-finish
 			return nil
 		})
@@ -119,7 +119,7 @@ func TestSlowMailHoldsUpNothing(t *testing.T) {
 	converse(t, func(t *talk) {
 		const many = 1000
 		finish := make(chan struct{})
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
 			<-finish
 			return nil
 		})
@@ -140,8 +140,8 @@ func TestMailThatComesTwice(t *testing.T) {
 	converse(t, func(t *talk) {
 		var got []int64
 		finish := make(chan struct{})
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			got = append(got, mail.Seq)
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			got = append(got, received.Seq)
 			<-finish
 			return nil
 		})
@@ -159,7 +159,7 @@ func TestMailThatComesTwice(t *testing.T) {
 
 func TestMailThatMakesNoSense(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, mail wire.Mail) error { return fmt.Errorf("was given %v", mail) })
+		done := t.reading(func(_ context.Context, received wire.Mail) error { return fmt.Errorf("was given %v", received) })
 		for _, payload := range []string{`{}`, `{"seq":0}`, `{"seq":-1}`, `{"seq":"7"}`, `{"seq":7.5}`, `{"topic":"a"}`} {
 			t.say(`{"type":"notify:message","payload":` + payload + `}`)
 		}
@@ -172,8 +172,8 @@ func TestMailThatMakesNoSense(t *testing.T) {
 // Rows: E-56.
 func TestMailOnTopicsThatNobodyKnows(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			switch mail.Topic {
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			switch received.Topic {
 			case wire.TopicTaskAssigned:
 				return errors.New("not this one")
 			}
@@ -237,8 +237,8 @@ func TestMailThatFailsHasAKeyOfItsOwn(t *testing.T) {
 
 func TestMailThatPanics(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			if mail.Seq == 5 {
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			if received.Seq == 5 {
 				panic("oh no")
 			}
 			return nil
@@ -293,8 +293,8 @@ func TestMailIsAnsweredForPatiently(t *testing.T) {
 func TestMailThatCannotBeAnsweredFor(t *testing.T) {
 	converse(t, func(t *talk) {
 		denied := &wire.Error{Code: wire.CodeDenied, Message: "not you"}
-		done := t.reading(func(_ context.Context, mail wire.Mail) error {
-			if mail.Seq == 5 {
+		done := t.reading(func(_ context.Context, received wire.Mail) error {
+			if received.Seq == 5 {
 				return errors.New("no")
 			}
 			return nil

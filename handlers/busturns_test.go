@@ -36,26 +36,26 @@ func (l *ledger) identity(from Actor, claimed string) string {
 // from the bus: about a run, a silent actor, or a message.
 func (w *world) lookAtMail(in *Input, out *Outcome) {
 	w.must(w.bus.about == "", "%s is stale, or is not, and GO is not told", w.bus.about)
-	var mail []*wire.Record
+	var received []*wire.Record
 	for i := range out.Records {
 		if out.Records[i].Kind == events.MessageSent {
-			mail = append(mail, &out.Records[i])
+			received = append(received, &out.Records[i])
 		}
 	}
 	switch m := in.Message.(type) {
 	case *wire.Request:
-		mail = w.lookAtAsked(in, m, out, mail)
+		received = w.lookAtAsked(in, m, out, received)
 	case *wire.Event:
-		mail = w.lookAtLife(m, mail)
+		received = w.lookAtLife(m, received)
 	}
-	for _, r := range mail {
+	for _, r := range received {
 		known := r.Topic == wire.TopicAlertFired || r.Topic == wire.TopicAlertResolved
 		w.must(r.From == wire.ActorBus && r.To == wire.ActorGlobal && known, "%s -> %s %s %s, and nobody has sent it", r.From, r.To, r.Topic, r.Payload)
 	}
 }
 
 // lookAtAsked looks at the answer to a request about mail.
-func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wire.Record) []*wire.Record {
+func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, received []*wire.Record) []*wire.Record {
 	var answer any
 	for i := range out.Letters {
 		if l := &out.Letters[i]; l.Request == r.ID && l.To == in.From && l.Refusal == nil {
@@ -64,16 +64,16 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 	}
 	if acked, ok := answer.(*wire.Acked); ok && len(out.Records) == 0 {
 		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
-			return mail // the answer of the first time
+			return received // the answer of the first time
 		}
 	}
 	sent, _ := answer.(*wire.Sent)
-	if again := sent != nil && len(mail) == 0 && !sent.Duplicate; !again { // a repeat was allowed the first time
+	if again := sent != nil && len(received) == 0 && !sent.Duplicate; !again { // a repeat was allowed the first time
 		w.lookAtClaim(in, r.Body, out)
 	}
 	switch answer := answer.(type) {
 	case *wire.Sent:
-		return w.lookAtSent(in, r, answer, out, mail)
+		return w.lookAtSent(in, r, answer, out, received)
 	case *wire.MailList:
 		w.lookAtPage(in, r.Body.(*wire.PollMessages), answer, out)
 	case *wire.Acked:
@@ -83,9 +83,9 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, mail []*wi
 		seen, _ := object.ParseTime(answer.LastSeen)
 		w.must(w.at.Sub(seen) < beatsApart+time.Millisecond, "%s sends a heartbeat at %v, and was last there at %s", answer.Actor, w.at, answer.LastSeen)
 	case nil:
-		w.must(len(mail) == 0, "%s was refused, and there is mail", r.Operation)
+		w.must(len(received) == 0, "%s was refused, and there is mail", r.Operation)
 	}
-	return mail
+	return received
 }
 
 // lookAtClaim checks that a request about mail is granted exactly if the caller is the actor
@@ -117,10 +117,10 @@ func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 
 // lookAtSent checks that a message is recorded as it was sent, or was recorded before. The rest
 // of the mail must come from the bus.
-func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *Outcome, mail []*wire.Record) []*wire.Record {
+func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *Outcome, received []*wire.Record) []*wire.Record {
 	m := r.Body.(*wire.SendMessage)
 	from := w.bus.identity(in.From, m.From)
-	if len(mail) == 0 {
+	if len(received) == 0 {
 		kept, _ := w.bus.Record(answer.Seq)
 		same := kept.To == m.To && kept.Topic == m.Topic && string(kept.Payload) == string(m.Payload) && kept.ReplyTo == m.ReplyTo && kept.Key == m.Key
 		if answer.Duplicate {
@@ -133,13 +133,13 @@ func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *O
 		w.must(len(out.Records) == 0 || w.servers[in.From.Name], "what was sent before has an effect")
 		return nil
 	}
-	sent := mail[0]
+	sent := received[0]
 	w.must(sent.From == from && sent.To == m.To && sent.Topic == m.Topic && sent.ReplyTo == m.ReplyTo && sent.Key == m.Key && sent.Seq == answer.Seq &&
 		sent.At.Equal(w.at.Truncate(time.Millisecond)), "%s has sent %+v", from, sent)
 	w.must(string(sent.Payload) == string(m.Payload) && bytes.Contains(r.Payload, sent.Payload), "%s was sent as %s", r.Payload, sent.Payload)
 	w.must(string(answer.Payload) == string(m.Payload) && !answer.Duplicate && answer.From == from, "it was answered with %+v", answer)
 	w.lookAtErrand(in, m, out.Records)
-	mail, unknown := split(mail[1:], func(r *wire.Record) bool { return r.Topic == wire.TopicUnknown })
+	received, unknown := split(received[1:], func(r *wire.Record) bool { return r.Topic == wire.TopicUnknown })
 	known := slices.Contains(registered, m.Topic)
 	w.must(known && len(unknown) == 0 || !known && len(unknown) == 1, "%s is known: %t, and it was said %d times", m.Topic, known, len(unknown))
 	for _, r := range unknown {
@@ -147,7 +147,7 @@ func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *O
 		err := json.Unmarshal(r.Payload, &said)
 		w.must(err == nil && said == wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: sent.Seq} && r.ReplyTo == sent.Seq && r.From == wire.ActorBus && r.To == wire.ActorGlobal, "%+v", r)
 	}
-	return mail
+	return received
 }
 
 // registered lists the standard topics and the one of this world.
@@ -156,8 +156,8 @@ var registered = []string{
 	"heartbeat", "message.direct", "broadcast.all", "topic.unknown", "build.finished",
 }
 
-func split(mail []*wire.Record, apart func(*wire.Record) bool) (rest, those []*wire.Record) {
-	for _, r := range mail {
+func split(received []*wire.Record, apart func(*wire.Record) bool) (rest, those []*wire.Record) {
+	for _, r := range received {
 		if apart(r) {
 			those = append(those, r)
 		} else {
@@ -249,10 +249,10 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 
 // lookAtLife checks that GO is notified once that an agent has started and once how it ended. A
 // good end may have been reported by the agent itself.
-func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
+func (w *world) lookAtLife(e *wire.Event, received []*wire.Record) []*wire.Record {
 	v := w.bus.lives[e.Agent]
-	mail, spawns := split(mail, func(r *wire.Record) bool { return r.From == wire.ActorGlobal && r.Topic == wire.TopicAgentSpawned })
-	mail, ends := split(mail, func(r *wire.Record) bool { return r.Topic == wire.TopicAgentTerminated })
+	received, spawns := split(received, func(r *wire.Record) bool { return r.From == wire.ActorGlobal && r.Topic == wire.TopicAgentSpawned })
+	received, ends := split(received, func(r *wire.Record) bool { return r.Topic == wire.TopicAgentTerminated })
 	started, well, badly := 0, 0, 0
 	switch {
 	case e.Kind == events.OrchestratorStarted:
@@ -273,7 +273,7 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 		w.must(err == nil && r.To == wire.ActorGlobal && said.Agent == e.Agent && said.Run == e.Run, "%+v", r)
 		w.must(!w.bus.isOf(e.Agent) || said.Actor == v.actor, "%s is %s: %s", e.Agent, v.actor, r.Payload)
 	}
-	mail, crashes := split(mail, func(r *wire.Record) bool {
+	received, crashes := split(received, func(r *wire.Record) bool {
 		return r.Topic == wire.TopicAlertFired && bytes.Contains(r.Payload, []byte(wire.AlertCrashed))
 	})
 	w.must(len(spawns) == started && len(ends) == well && len(crashes) == badly, "%s of %s: GO is told %d, %d, %d times that it has started, ended, ended badly",
@@ -281,7 +281,7 @@ func (w *world) lookAtLife(e *wire.Event, mail []*wire.Record) []*wire.Record {
 	if e.Kind == events.AgentEnded && w.bus.isOf(e.Agent) && !v.remote {
 		w.must(!w.bus.missed[v.actor], "%s has ended, and is missed", v.actor)
 	}
-	return mail
+	return received
 }
 
 // lookAtMissed checks that GO was notified of every actor that has been silent for too long. It

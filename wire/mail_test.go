@@ -110,12 +110,12 @@ func TestMailIsRefused(t *testing.T) {
 
 // Rows: E-14.
 func TestMailThatIsTooLarge(t *testing.T) {
-	mail := func(size int) []byte {
+	received := func(size int) []byte {
 		return []byte(`{"to_actor":"GO","topic":"t","payload":{"x":"` + strings.Repeat("x", size-len(`{"x":""}`)) + `"}}`)
 	}
-	_, err := ReadRequest("send-message", mail(MostMail), 64)
+	_, err := ReadRequest("send-message", received(MostMail), 64)
 	require.Nil(t, err)
-	_, err = ReadRequest("send-message", mail(MostMail+1), 64)
+	_, err = ReadRequest("send-message", received(MostMail+1), 64)
 	require.Equal(t, CodeTooLarge, err.Code)
 	require.Equal(t, "/payload/payload", err.Details["pointer"])
 }
@@ -173,15 +173,15 @@ func TestMailHasOneSpelling(t *testing.T) {
 		require.NoError(t, object.Decode(text, back))
 		require.Equal(t, value, back)
 	}
-	for _, mail := range each(bareMail, fullMail) {
-		text := mail.append(nil)
+	for _, received := range each(bareMail, fullMail) {
+		text := received.append(nil)
 		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
 		require.Equal(t, []string{"created_at", "from_actor", "payload", "reply_to", "seq", "to_actor", "topic"}, slices.Sorted(maps.Keys(keysOf(t, append(text, '\n')))))
-		requireSpelling(text, &mail, new(Mail))
-		for _, sent := range each(Sent{Mail: mail}, Sent{Mail: mail, Duplicate: true, Warnings: []string{`"w"`, "v"}}) {
+		requireSpelling(text, &received, new(Mail))
+		for _, sent := range each(Sent{Mail: received}, Sent{Mail: received, Duplicate: true, Warnings: []string{`"w"`, "v"}}) {
 			requireSpelling(sent.append(nil), &sent, new(Sent))
 		}
-		for _, l := range []*MailList{{Messages: []Mail{mail}}, {Actor: `H"O`, Messages: []Mail{mail, bareMail}, Cursor: 42, More: true}} {
+		for _, l := range []*MailList{{Messages: []Mail{received}}, {Actor: `H"O`, Messages: []Mail{received, bareMail}, Cursor: 42, More: true}} {
 			requireSpelling(l.append(nil), l, new(MailList))
 		}
 	}
@@ -202,25 +202,25 @@ func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {
 	require.True(t, ok)
 	body, err := ReadRequest(m.Operation, m.Payload, 64)
 	require.Nil(t, err)
-	mail := MailOf(&Record{Seq: 1, At: noon.At, From: "GO", To: "HO:attic", Topic: "t", Payload: body.(*SendMessage).Payload, Key: m.ID})
+	received := MailOf(&Record{Seq: 1, At: noon.At, From: "GO", To: "HO:attic", Topic: "t", Payload: body.(*SendMessage).Payload, Key: m.ID})
 	for _, line := range [][]byte{
-		noon.AppendNotice(nil, NoticeMessage, &mail),
-		noon.AppendAnswer(nil, "1", &Sent{Mail: mail}, nil),
-		noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: mail}, nil),
-		noon.AppendReply(nil, DialectToolCall, "1", &MailList{Messages: []Mail{mail}}, nil),
+		noon.AppendNotice(nil, NoticeMessage, &received),
+		noon.AppendAnswer(nil, "1", &Sent{Mail: received}, nil),
+		noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: received}, nil),
+		noon.AppendReply(nil, DialectToolCall, "1", &MailList{Messages: []Mail{received}}, nil),
 	} {
 		keysOf(t, line)
 		require.Contains(t, string(line), `"payload":`+verbatim+`,"reply_to":null,`)
 	}
-	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: mail}, nil)), `"k"`, "the key stays with the bus")
+	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: received}, nil)), `"k"`, "the key stays with the bus")
 }
 
 // Rows: E-22, E-25.
 func TestNoticesOfMail(t *testing.T) {
-	for _, mail := range []Mail{fullMail, bareMail} {
-		line := noon.AppendNotice(nil, NoticeMessage, &mail)
-		require.Equal(t, `{"type":"notify:message","id":"res-1","timestamp":"2026-02-04T12:00:00.123Z","payload":`+string(mail.append(nil))+"}\n", string(line))
+	for _, received := range []Mail{fullMail, bareMail} {
+		line := noon.AppendNotice(nil, NoticeMessage, &received)
+		require.Equal(t, `{"type":"notify:message","id":"res-1","timestamp":"2026-02-04T12:00:00.123Z","payload":`+string(received.append(nil))+"}\n", string(line))
 		requireValid(t, "notify:message", line)
-		require.Equal(t, string(line), string(noon.AppendNotice(nil, NoticeMessage, mail)), "by value or not")
+		require.Equal(t, string(line), string(noon.AppendNotice(nil, NoticeMessage, received)), "by value or not")
 	}
 }

@@ -23,15 +23,15 @@ func Example() {
 	client := &bus.Client{Actor: "HO:h1", URL: server.URL, Token: "its token"} // or bus.FromEnv()
 	ctx, stop := context.WithCancel(context.Background())
 	err := client.Receive(ctx, bus.Handlers{
-		wire.TopicTaskAssigned: func(ctx context.Context, mail wire.Mail) error {
+		wire.TopicTaskAssigned: func(ctx context.Context, received wire.Mail) error {
 			var task struct {
 				Repo string `json:"repo"`
 			}
-			if err := object.DecodeOwn(mail.Payload, &task); err != nil || task.Repo == "" {
+			if err := object.DecodeOwn(received.Payload, &task); err != nil || task.Repo == "" {
 				return bus.Fatal("NO_REPO", errors.New("it does not say where to work"))
 			}
 			_, err := client.Send(ctx, wire.SendMessage{
-				To: mail.From, Topic: wire.TopicTaskCompleted, ReplyTo: mail.Seq, Payload: wire.Raw(`{"summary":"done"}`),
+				To: received.From, Topic: wire.TopicTaskCompleted, ReplyTo: received.Seq, Payload: wire.Raw(`{"summary":"done"}`),
 			})
 			return err
 		},
@@ -41,8 +41,8 @@ func Example() {
 		},
 	})
 	fmt.Println(err)
-	for _, mail := range house.letters("GO", 0) {
-		fmt.Println(mail.Topic, "about", *mail.ReplyTo, string(mail.Payload))
+	for _, received := range house.letters("GO", 0) {
+		fmt.Println(received.Topic, "about", *received.ReplyTo, string(received.Payload))
 	}
 	// Output:
 	// context canceled

@@ -14,7 +14,7 @@ import (
 
 // A Handler handles a message. It may be called more than once for the same message; see the
 // package documentation. Its context ends when Receive has to return.
-type Handler func(ctx context.Context, mail wire.Mail) error
+type Handler func(ctx context.Context, received wire.Mail) error
 
 // Handlers maps topics to their handlers.
 type Handlers map[string]Handler
@@ -86,21 +86,21 @@ func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	if err := r.pay(ctx); err != nil {
 		return false, err
 	}
-	mail, err := r.client.Poll(ctx, wire.PollMessages{Limit: page})
+	received, err := r.client.Poll(ctx, wire.PollMessages{Limit: page})
 	if err != nil {
 		return false, err
 	}
 	// Acknowledging a message acknowledges all before it, so the order must not depend on the
 	// server.
-	slices.SortFunc(mail, func(a, b wire.Mail) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, m := range mail {
+	slices.SortFunc(received, func(a, b wire.Mail) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, m := range received {
 		err := r.handle(ctx, m)
 		r.lately = time.Now()
 		if err != nil || ctx.Err() != nil {
 			return true, err
 		}
 	}
-	return len(mail) > 0, nil
+	return len(received) > 0, nil
 }
 
 // interval returns the pause before the next poll.

@@ -19,12 +19,12 @@ import (
 
 // noting returns a handler that logs each message and returns the error of result.
 func (t *visit) noting(result func(wire.Mail) error) bus.Handler {
-	return func(_ context.Context, mail wire.Mail) error {
-		t.say("handled %d", mail.Seq)
+	return func(_ context.Context, received wire.Mail) error {
+		t.say("handled %d", received.Seq)
 		if result == nil {
 			return nil
 		}
-		return result(mail)
+		return result(received)
 	}
 }
 
@@ -35,8 +35,8 @@ func TestReceive(t *testing.T) {
 			t.has("task.assigned", delicate)
 		}
 		t.acked = 10
-		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(mail wire.Mail) error {
-			require.Equal(t, t.letters("HO:h1", mail.Seq-1)[0], mail, "as it is kept")
+		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received wire.Mail) error {
+			require.Equal(t, t.letters("HO:h1", received.Seq-1)[0], received, "as it is kept")
 			return nil
 		})})
 		require.Equal(t, []string{
@@ -64,8 +64,8 @@ func TestReceiveInOrder(t *testing.T) {
 		}
 		slices.Reverse(t.mail[:50])
 		var got []int64
-		t.receiving(time.Second, bus.Handlers{"task.assigned": func(_ context.Context, mail wire.Mail) error {
-			got = append(got, mail.Seq)
+		t.receiving(time.Second, bus.Handlers{"task.assigned": func(_ context.Context, received wire.Mail) error {
+			got = append(got, received.Seq)
 			return nil
 		}})
 		require.Len(t, got, 250)
@@ -219,8 +219,8 @@ func TestFatal(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
 		t.has("task.assigned", `{}`)
-		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(mail wire.Mail) error {
-			if mail.Seq == 20 {
+		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received wire.Mail) error {
+			if received.Seq == 20 {
 				return nil
 			}
 			return fmt.Errorf("shop: %w", bus.Fatal("NO_REPO", errors.New("there is no \xff repository")))
@@ -331,8 +331,8 @@ func TestAHandlerThatPanics(t *testing.T) {
 func TestAHandlerMaySend(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
-		t.receiving(time.Second, bus.Handlers{"task.assigned": func(ctx context.Context, mail wire.Mail) error {
-			_, err := t.client.Send(ctx, wire.SendMessage{To: mail.From, Topic: wire.TopicTaskCompleted, ReplyTo: mail.Seq})
+		t.receiving(time.Second, bus.Handlers{"task.assigned": func(ctx context.Context, received wire.Mail) error {
+			_, err := t.client.Send(ctx, wire.SendMessage{To: received.From, Topic: wire.TopicTaskCompleted, ReplyTo: received.Seq})
 			return err
 		}})
 		require.Len(t, t.letters("GO", 0), 1)

@@ -77,8 +77,8 @@ func TestBusReloadOfActors(t *testing.T) {
 	nextA, nextB := far.send("PO:a", direct, `{}`), far.send("PO:b", direct, `{}`)
 	require.Equal(t, []letter{toB, nextB}, one.hears(2))
 	require.Equal(t, []letter{nextA}, two.hears(1), "what was acked as PO:a stays acked")
-	one.refused("UNAUTHORIZED", "send-message", mail("PO:a", "GO", direct, `{}`))
-	one.granted(nil, "send-message", mail("PO:b", "GO", direct, `{}`))
+	one.refused("UNAUTHORIZED", "send-message", mailLine("PO:a", "GO", direct, `{}`))
+	one.granted(nil, "send-message", mailLine("PO:b", "GO", direct, `{}`))
 
 	far.send("PO:c", direct, `{}`) // no agent is PO:c yet
 	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:c")+writing("two", "auto"))
@@ -115,7 +115,7 @@ func TestBusReload(t *testing.T) {
 	require.Equal(t, []letter{second, third}, uno.hears(2))
 	require.Len(t, about(b.boss.polls(""), "topic.unknown"), 1)
 	require.Equal(t, "uno", b.known("PO:a").Agent)
-	uno.granted(nil, "send-message", mail("PO:a", "GO", direct, `{}`))
+	uno.granted(nil, "send-message", mailLine("PO:a", "GO", direct, `{}`))
 	require.Equal(t, "agent.stale", b.hearsOf(1, "alert.fired", "PO:a")[0].Alert)
 	b.stop()
 }
@@ -132,7 +132,7 @@ func TestBusTokenOfWhoIsAnAgentNow(t *testing.T) {
 	b.write("orchestrator.hcl", quick+listeners+crowded+writing("one", "PO:one")+writing("two", "HO:two"))
 	b.ask("reload")
 	two := b.enters("two")
-	two.granted(nil, "send-message", mail("HO:two", "GO", direct, `{}`))
+	two.granted(nil, "send-message", mailLine("HO:two", "GO", direct, `{}`))
 	for _, request := range busRequests[:5] {
 		r := far.ask(request[0], strings.Replace(request[1], "HO:one", "HO:two", 1))
 		require.GreaterOrEqual(t, r.status, 400, "%s: there are two of them: %s", request[0], r.text)
@@ -153,7 +153,7 @@ func TestBusServerFromElsewhere(t *testing.T) {
 	require.Equal(t, []letter{sent}, far.polls(""))
 	require.Equal(t, []letter{sent}, far.listens("", "").hears(1))
 	far.send("GO", "task.completed", `{}`, fmt.Sprintf(`"reply_to":%d`, sent.Seq))
-	far.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail("GO", "HO:x", direct, `{}`))
+	far.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mailLine("GO", "HO:x", direct, `{}`))
 	require.Equal(t, sent.Seq, far.acks(sent.Seq))
 	b.kill()
 	b.open()
@@ -242,7 +242,7 @@ func TestBusByPipe(t *testing.T) {
 	require.Equal(t, []letter{first, second}, []letter{j.hears(), j.hears()})
 	third := b.boss.send("PO:one", direct, `{"n":3}`)
 	require.Equal(t, third, j.hears())
-	_, err := io.WriteString(j.in, mail("PO:one", "PO:one", direct, `{"n":4}`)+"\n"+asking("ack", "ack-messages", fmt.Sprintf(`{"seq":%d}`, second.Seq))+"\n")
+	_, err := io.WriteString(j.in, mailLine("PO:one", "PO:one", direct, `{"n":4}`)+"\n"+asking("ack", "ack-messages", fmt.Sprintf(`{"seq":%d}`, second.Seq))+"\n")
 	require.NoError(t, err)
 	var fourth letter
 	for acked := false; fourth.Seq == 0 || !acked; {

@@ -32,7 +32,7 @@ var floodAgents = []string{"pipe0", "pipe1"}
 const floodLife = 400
 
 func (f *flood) keyed(from string, n int) string {
-	return mail(from, "HO:sink", direct, fmt.Sprintf(`{"from":%q,"n":%d}`, from, n), fmt.Sprintf(`"idempotency_key":"%s-%d"`, from, n))
+	return mailLine(from, "HO:sink", direct, fmt.Sprintf(`{"from":%q,"n":%d}`, from, n), fmt.Sprintf(`"idempotency_key":"%s-%d"`, from, n))
 }
 
 // note records a confirmation. The seq of a message never changes.

@@ -56,7 +56,7 @@ func TestBusManyKeys(t *testing.T) {
 	keyed := func(from, to int) string {
 		var lines strings.Builder
 		for n := from; n < to; n++ {
-			fmt.Fprintln(&lines, mail("PO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`"idempotency_key":"key-%d"`, n)))
+			fmt.Fprintln(&lines, mailLine("PO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`"idempotency_key":"key-%d"`, n)))
 		}
 		return lines.String()
 	}

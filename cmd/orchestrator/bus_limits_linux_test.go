@@ -56,7 +56,7 @@ func TestBusSmallestMailbox(t *testing.T) {
 			size = 100_000
 		}
 		want = append(want, fmt.Sprintf(`{"n":%d,"x":%q}`, n, strings.Repeat("x", size)))
-		fmt.Fprintln(&lines, mail("PO:two", "PO:one", direct, want[n]))
+		fmt.Fprintln(&lines, mailLine("PO:two", "PO:one", direct, want[n]))
 	}
 	actors[1].say(lines.String())
 	found := actors[0].hears(len(want))
@@ -79,7 +79,7 @@ func TestBusTooManyLines(t *testing.T) {
 	one := actors[0]
 	var lines strings.Builder
 	for n := range each {
-		body := mail("PO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`"idempotency_key":"plain-%d"`, n))
+		body := mailLine("PO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprintf(`"idempotency_key":"plain-%d"`, n))
 		fmt.Fprintln(&lines, body)
 		fmt.Fprintln(&lines, asking(fmt.Sprint("own-", n), "send-message", `{"to_actor":"HO:x","topic":"message.direct","payload":{}}`))
 		fmt.Fprintln(&lines, calling(fmt.Sprintf(`"tool-%d"`, n), "tools/call", `{"name":"bus_send_message","arguments":{"to_actor":"HO:x","topic":"message.direct","payload":{}}}`))
@@ -190,7 +190,7 @@ func TestBusIsToldWhileItAsks(t *testing.T) {
 			asked <- err
 		}()
 		payload := fmt.Sprintf(`{"n":%d}`, n)
-		two.say(mail("PO:two", "PO:one", direct, payload) + "\n")
+		two.say(mailLine("PO:two", "PO:one", direct, payload) + "\n")
 		one.wait("message "+payload, func(m *message) bool { return strings.Contains(m.line, payload) })
 		require.NoError(t, <-asked)
 	}

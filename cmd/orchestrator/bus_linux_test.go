@@ -160,8 +160,8 @@ func readSent(t *testing.T, text string) letter {
 	return readLetter(t, text, "duplicate", "warnings")
 }
 
-// mail returns the body that sends a message.
-func mail(from, to, topic, payload string, more ...string) string {
+// mailLine returns the body that sends a message.
+func mailLine(from, to, topic, payload string, more ...string) string {
 	members := append([]string{fmt.Sprintf(`"from_actor":%q,"to_actor":%q,"topic":%q,"payload":%s`, from, to, topic, payload)}, more...)
 	return "{" + strings.Join(members, ",") + "}"
 }
@@ -171,7 +171,7 @@ const direct = "message.direct"
 // send sends a message, which must be accepted.
 func (c *clerk) send(to, topic, payload string, more ...string) letter {
 	c.hub.t.Helper()
-	return c.sends(mail(c.actor, to, topic, payload, more...))
+	return c.sends(mailLine(c.actor, to, topic, payload, more...))
 }
 
 // sends sends a message with the given body.

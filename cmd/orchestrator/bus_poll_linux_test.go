@@ -86,12 +86,12 @@ func TestBusInOrder(t *testing.T) {
 	one := b.clerk("HO:one")
 	var flood strings.Builder
 	for n := range many {
-		fmt.Fprintln(&flood, mail("PO:two", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n)))
+		fmt.Fprintln(&flood, mailLine("PO:two", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n)))
 	}
 	actors[0].say(flood.String())
 	last := int64(0)
 	for n := range many {
-		r, err := one.try("POST /api/bus/send", mail("HO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n)))
+		r, err := one.try("POST /api/bus/send", mailLine("HO:one", "HO:x", direct, fmt.Sprintf(`{"n":%d}`, n)))
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, r.status, r.text)
 		seq := readSent(t, r.text).Seq

@@ -214,7 +214,7 @@ func TestBusMailOfTasks(t *testing.T) {
 	done := one.task(tasks[0].ID)
 	require.Equal(t, "completed", done.Status)
 	require.Equal(t, `{"n":1.50}`, string(done.Result))
-	one.say(mail("PO:one", "GO", "task.failed", fmt.Sprintf(`{"ticket_id":%q,"error_code":"E_DISK","error":"no room"}`, tasks[1].ID)) + "\n")
+	one.say(mailLine("PO:one", "GO", "task.failed", fmt.Sprintf(`{"ticket_id":%q,"error_code":"E_DISK","error":"no room"}`, tasks[1].ID)) + "\n")
 	waitForThat(t, "end of the task", func() bool { return one.task(tasks[1].ID).Status == "failed" })
 	require.Equal(t, "no room", one.task(tasks[1].ID).Error)
 	b.stop()

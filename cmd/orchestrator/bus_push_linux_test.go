@@ -92,7 +92,7 @@ func TestBusIsToldThroughKills(t *testing.T) {
 		one, two := actors[0], actors[1]
 		var lines strings.Builder
 		for range 300 {
-			fmt.Fprintln(&lines, mail("PO:two", "PO:one", direct, fmt.Sprintf(`{"n":%d}`, n)))
+			fmt.Fprintln(&lines, mailLine("PO:two", "PO:one", direct, fmt.Sprintf(`{"n":%d}`, n)))
 			n++
 		}
 		two.say(lines.String())
@@ -178,7 +178,7 @@ agent "deaf" {
 	one, two := actors[0], actors[1]
 	var flood strings.Builder
 	for n := range many {
-		fmt.Fprintln(&flood, mail("PO:one", "PO:deaf", direct, fmt.Sprintf(`{"n":%d}`, n)))
+		fmt.Fprintln(&flood, mailLine("PO:one", "PO:deaf", direct, fmt.Sprintf(`{"n":%d}`, n)))
 	}
 	one.say(flood.String())
 	waitForThat(t, "all answers", func() bool { return len(one.plain()) == many })

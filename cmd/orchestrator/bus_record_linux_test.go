@@ -59,10 +59,10 @@ func TestBusRecord(t *testing.T) {
 	for n := range 50 {
 		sent = append(sent, far.send("PO:one", direct, fmt.Sprintf(`{"n":%d,"big":12345678901234567890}`, n), fmt.Sprintf(`"idempotency_key":"key %d","reply_to":"%d"`, n, n+1)))
 		far.send("PO:one", direct, `{}`, fmt.Sprintf(`"idempotency_key":"key %d"`, n)) // a repeat
-		far.spurned(403, "denied", "POST /api/bus/send", mail("GO", "PO:one", direct, `{}`))
-		far.spurned(400, "invalid", "POST /api/bus/send", mail("HO:far", "PO:one", "", `{}`))
-		far.spurned(403, "denied", "POST /api/bus/send", mail("HO:far", "broadcast", direct, `{}`))
-		actors[0].say(mail("PO:one", "HO:far", "foo.bar", `{}`) + "\n")
+		far.spurned(403, "denied", "POST /api/bus/send", mailLine("GO", "PO:one", direct, `{}`))
+		far.spurned(400, "invalid", "POST /api/bus/send", mailLine("HO:far", "PO:one", "", `{}`))
+		far.spurned(403, "denied", "POST /api/bus/send", mailLine("HO:far", "broadcast", direct, `{}`))
+		actors[0].say(mailLine("PO:one", "HO:far", "foo.bar", `{}`) + "\n")
 	}
 	waitForThat(t, "all answers", func() bool { return len(actors[0].plain()) == 50 })
 	said := b.boss.send("broadcast", "broadcast.all", `{}`)

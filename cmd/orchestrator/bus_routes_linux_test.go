@@ -140,13 +140,13 @@ func TestBusOnlyAsOneself(t *testing.T) {
 			if other == "Bus" || other == "Governor" { // no caller can be one of these
 				status, code = http.StatusBadRequest, "invalid"
 			}
-			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail(other, "HO:x", direct, `{}`))
+			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mailLine(other, "HO:x", direct, `{}`))
 			who.spurned(status, code, "POST /api/bus/heartbeat", fmt.Sprintf(`{"actor":%q}`, other))
 			who.spurned(http.StatusForbidden, "denied", "GET /api/bus/poll?actor="+other, "")
 			who.spurned(http.StatusForbidden, "denied", "POST /api/bus/ack", fmt.Sprintf(`{"actor":%q,"seq":%d}`, other, first))
 			who.spurned(http.StatusForbidden, "denied", "GET /api/sse/events?actor="+other, "")
 		}
-		who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail(id, "broadcast", "broadcast.all", `{}`))
+		who.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mailLine(id, "broadcast", "broadcast.all", `{}`))
 		if id != "IO:ann" {
 			who.spurned(http.StatusForbidden, "denied", "POST /api/agents/tokens", `{"actor":"HO:new"}`)
 		}
@@ -154,7 +154,7 @@ func TestBusOnlyAsOneself(t *testing.T) {
 	}
 	for _, a := range actors {
 		for _, other := range []string{"GO", "HO:far"} {
-			a.refused("UNAUTHORIZED", "send-message", mail(other, "HO:x", direct, `{}`))
+			a.refused("UNAUTHORIZED", "send-message", mailLine(other, "HO:x", direct, `{}`))
 			a.refused("UNAUTHORIZED", "poll-messages", fmt.Sprintf(`{"actor":%q}`, other))
 			a.refused("UNAUTHORIZED", "ack-messages", fmt.Sprintf(`{"actor":%q,"seq":%d}`, other, first))
 			a.refused("UNAUTHORIZED", "heartbeat", fmt.Sprintf(`{"actor":%q}`, other))
@@ -180,7 +180,7 @@ func TestBusTooOftenOverHTTP(t *testing.T) {
 	far, other := b.clerk("HO:far"), b.clerk("HO:other")
 	errands := make([]errand, many)
 	for i := range errands {
-		errands[i] = errand{who: far.visitor, request: "POST /api/bus/send", body: mail("HO:far", "GO", direct, `{}`)}
+		errands[i] = errand{who: far.visitor, request: "POST /api/bus/send", body: mailLine("HO:far", "GO", direct, `{}`)}
 	}
 	var kept []int64
 	for _, r := range b.atOnce(errands) {

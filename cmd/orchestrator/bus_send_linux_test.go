@@ -72,7 +72,7 @@ func TestBusReplyTo(t *testing.T) {
 	}
 	last := two.send("HO:one", direct, `{}`).Seq
 	for _, wrong := range []string{`"abc"`, `1.5`, `"1.5"`, `""`, `"null"`, `0`, `-1`, `"0"`, `"-1"`, `true`, `[1]`, `"٣"`, `"+1"`, `" 1"`, `1e99`, `"99999999999999999999"`} {
-		refusal := two.spurned(http.StatusBadRequest, "invalid", "POST /api/bus/send", mail("HO:two", "HO:one", direct, `{}`, `"reply_to":`+wrong))
+		refusal := two.spurned(http.StatusBadRequest, "invalid", "POST /api/bus/send", mailLine("HO:two", "HO:one", direct, `{}`, `"reply_to":`+wrong))
 		require.Equal(t, "/reply_to", refusal.Error.Details["pointer"], wrong)
 	}
 	later := two.send("HO:one", direct, `{}`, `"reply_to":999999`)
@@ -92,29 +92,29 @@ func TestBusSendRefused(t *testing.T) {
 	one := b.clerk("HO:one")
 	before := one.send("GO", direct, `{}`).Seq
 	for _, row := range [][2]string{
-		{``, ``}, {`{`, ``}, {`[]`, ``}, {`"x"`, ``}, {`null`, ``}, {"{\"from_actor\":\"HO:one\xff\"}", ``}, {mail("HO:one", "GO", direct, `{}`) + `{}`, ``},
+		{``, ``}, {`{`, ``}, {`[]`, ``}, {`"x"`, ``}, {`null`, ``}, {"{\"from_actor\":\"HO:one\xff\"}", ``}, {mailLine("HO:one", "GO", direct, `{}`) + `{}`, ``},
 		{`{"to_actor":"GO","topic":"a.b","payload":{}}`, "/from_actor"},
 		{`{"from_actor":null,"to_actor":"GO","topic":"a.b","payload":{}}`, "/from_actor"},
 		{`{"from_actor":"HO:one","topic":"a.b","payload":{}}`, "/to_actor"},
-		{mail("HO:one", "", direct, `{}`), "/to_actor"}, {mail("HO:one", "??", direct, `{}`), "/to_actor"},
-		{mail("HO:one", "HO:", direct, `{}`), "/to_actor"}, {mail("HO:one", "PO:", direct, `{}`), "/to_actor"},
-		{mail("HO:one", "IO:", direct, `{}`), "/to_actor"}, {mail("HO:one", "W:", direct, `{}`), "/to_actor"},
-		{mail("HO:one", "S:db", direct, `{}`), "/to_actor"}, {mail("HO:one", "S:db:", direct, `{}`), "/to_actor"},
-		{mail("HO:one", "GO:x", direct, `{}`), "/to_actor"}, {mail("HO:one", "go", direct, `{}`), "/to_actor"},
-		{mail("HO:one", "HO:a b", direct, `{}`), "/to_actor"}, {mail("HO:one", "HO:"+strings.Repeat("a", 200), direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "??", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "HO:", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "PO:", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "IO:", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "W:", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "S:db", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "S:db:", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "GO:x", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "go", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "HO:a b", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "HO:"+strings.Repeat("a", 200), direct, `{}`), "/to_actor"},
 		{`{"from_actor":"HO:one","to_actor":"HO:a\u0000b","topic":"a.b","payload":{}}`, "/to_actor"},
-		{mail("HO:one", "Broadcast", direct, `{}`), "/to_actor"}, {mail("HO:one", "BROADCAST", direct, `{}`), "/to_actor"},
+		{mailLine("HO:one", "Broadcast", direct, `{}`), "/to_actor"}, {mailLine("HO:one", "BROADCAST", direct, `{}`), "/to_actor"},
 		{`{"from_actor":"HO:one","to_actor":"GO","payload":{}}`, "/topic"},
-		{mail("HO:one", "GO", "", `{}`), "/topic"}, {mail("HO:one", "GO", "a..b", `{}`), "/topic"}, {mail("HO:one", "GO", ".a", `{}`), "/topic"},
-		{mail("HO:one", "GO", "a.", `{}`), "/topic"}, {mail("HO:one", "GO", "a b", `{}`), "/topic"},
+		{mailLine("HO:one", "GO", "", `{}`), "/topic"}, {mailLine("HO:one", "GO", "a..b", `{}`), "/topic"}, {mailLine("HO:one", "GO", ".a", `{}`), "/topic"},
+		{mailLine("HO:one", "GO", "a.", `{}`), "/topic"}, {mailLine("HO:one", "GO", "a b", `{}`), "/topic"},
 		{`{"from_actor":"HO:one","to_actor":"GO","topic":"a\nb","payload":{}}`, "/topic"},
 		{`{"from_actor":"HO:one","to_actor":"GO","topic":7,"payload":{}}`, "/topic"},
 		{`{"from_actor":"HO:one","to_actor":"GO","topic":"a.b"}`, "/payload"},
-		{mail("HO:one", "GO", direct, `[]`), "/payload"}, {mail("HO:one", "GO", direct, `"x"`), "/payload"}, {mail("HO:one", "GO", direct, `null`), "/payload"},
-		{mail("HO:one", "GO", direct, `7`), "/payload"},
-		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":""`), "/idempotency_key"},
-		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":7`), "/idempotency_key"},
-		{mail("HO:one", "GO", direct, `{}`, `"idempotency_key":"`+strings.Repeat("k", 201)+`"`), "/idempotency_key"},
+		{mailLine("HO:one", "GO", direct, `[]`), "/payload"}, {mailLine("HO:one", "GO", direct, `"x"`), "/payload"}, {mailLine("HO:one", "GO", direct, `null`), "/payload"},
+		{mailLine("HO:one", "GO", direct, `7`), "/payload"},
+		{mailLine("HO:one", "GO", direct, `{}`, `"idempotency_key":""`), "/idempotency_key"},
+		{mailLine("HO:one", "GO", direct, `{}`, `"idempotency_key":7`), "/idempotency_key"},
+		{mailLine("HO:one", "GO", direct, `{}`, `"idempotency_key":"`+strings.Repeat("k", 201)+`"`), "/idempotency_key"},
 	} {
 		r := one.ask("POST /api/bus/send", row[0])
 		require.Equal(t, http.StatusBadRequest, r.status, "%.200s: %s", row[0], r.text)
@@ -122,11 +122,11 @@ func TestBusSendRefused(t *testing.T) {
 			require.Contains(t, r.text, `"pointer":"`+row[1]+`"`, row[0])
 		}
 	}
-	large := mail("HO:one", "GO", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", wire.MostMail)))
+	large := mailLine("HO:one", "GO", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", wire.MostMail)))
 	one.spurned(http.StatusRequestEntityTooLarge, "too_large", "POST /api/bus/send", large)
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
-	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", mail("HO:one", "GO", direct, deep)).status)
-	twice := strings.Replace(mail("HO:one", "GO", direct, `{}`), `"topic"`, `"to_actor":"HO:x","topic"`, 1)
+	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", mailLine("HO:one", "GO", direct, deep)).status)
+	twice := strings.Replace(mailLine("HO:one", "GO", direct, `{}`), `"topic"`, `"to_actor":"HO:x","topic"`, 1)
 	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", twice).status)
 
 	require.Equal(t, before+1, one.send("GO", direct, `{}`).Seq, "nothing has had a number")
@@ -150,7 +150,7 @@ func TestBusKeyThatCannotBeKept(t *testing.T) {
 		id := fmt.Sprint("odd-", i)
 		one.say(asking(id, "send-message", `{"to_actor":"GO","topic":"a.b","payload":{},"idempotency_key":"`+key+`"}`) + "\n")
 		require.NotNil(t, one.answer(id).Error)
-		r, err := far.try("POST /api/bus/send", mail("HO:far", "GO", direct, `{}`, `"idempotency_key":"`+key+`"`))
+		r, err := far.try("POST /api/bus/send", mailLine("HO:far", "GO", direct, `{}`, `"idempotency_key":"`+key+`"`))
 		require.NoError(t, err, key)
 		require.Equal(t, http.StatusBadRequest, r.status, "%s: %s", key, r.text)
 		far.send("GO", direct, `{"still":"there"}`)
@@ -169,7 +169,7 @@ func TestBusPersonWhoCannotBeKept(t *testing.T) {
 		var issued struct{ Token string }
 		require.NoError(t, json.Unmarshal(body, &issued))
 		ann := b.visitor("Authorization", "Bearer "+issued.Token)
-		ann.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail("GO", "PO:one", direct, `{}`))
+		ann.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mailLine("GO", "PO:one", direct, `{}`))
 		_, err := ann.try("POST /api/v1/tasks", `{"title":"x","spec":"s"}`)
 		require.NoError(t, err)
 	}

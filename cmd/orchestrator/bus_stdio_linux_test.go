@@ -108,7 +108,7 @@ func TestBusOverStdio(t *testing.T) {
 	b, actors := newBureau(t, writing("one", "PO:one")+writing("two", "W"), "one", "two")
 	one, two, worker := actors[0], actors[1], "W:"+actors[1].run
 	payload := `{"n":12345678901234567890,"u":"\u00e9\ud83d\ude00","html":"<a&b>"}`
-	m := one.granted(nil, "send-message", mail("PO:one", worker, direct, payload, `"reply_to":"3"`))
+	m := one.granted(nil, "send-message", mailLine("PO:one", worker, direct, payload, `"reply_to":"3"`))
 	h := b.hub
 	h.requireDescribed("response.success", m.line)
 	require.Equal(t, []string{"correlationId", "id", "payload", "timestamp", "type"}, m.keys)
@@ -187,7 +187,7 @@ func TestBusMailAsItIs(t *testing.T) {
 	t.Parallel()
 	b, actors := newBureau(t, writing("one", "PO:one"), "one")
 	one := actors[0]
-	one.say(mail("PO:one", "HO:x", direct, `{"n":1.50}`, `"reply_to":"7"`) + "\n")
+	one.say(mailLine("PO:one", "HO:x", direct, `{"n":1.50}`, `"reply_to":"7"`) + "\n")
 	waitForThat(t, "answer", func() bool { return len(one.plain()) == 1 })
 	sent := readSent(t, one.plain()[0])
 	require.Contains(t, sent.Warnings[0], "there is none yet")
@@ -198,18 +198,18 @@ func TestBusMailAsItIs(t *testing.T) {
 
 	messages := b.sent()
 	for key, row := range map[string][2]string{ // invalid mail, and the expected refusal
-		"k-topic":   {mail("PO:one", "HO:x", "a..b", `{}`, `"idempotency_key":"k-topic"`), `"pointer":"/topic"`},
-		"k-payload": {mail("PO:one", "HO:x", direct, `[]`, `"idempotency_key":"k-payload"`), `"pointer":"/payload"`},
+		"k-topic":   {mailLine("PO:one", "HO:x", "a..b", `{}`, `"idempotency_key":"k-topic"`), `"pointer":"/topic"`},
+		"k-payload": {mailLine("PO:one", "HO:x", direct, `[]`, `"idempotency_key":"k-payload"`), `"pointer":"/payload"`},
 		"k-to":      {`{"from_actor":"PO:one","topic":"a.b","payload":{},"idempotency_key":"k-to"}`, `"pointer":"/to_actor"`},
-		"k-from":    {mail("GO", "HO:x", direct, `{}`, `"idempotency_key":"k-from"`), `"UNAUTHORIZED"`},
-		"k-all":     {mail("PO:one", "broadcast", direct, `{}`, `"idempotency_key":"k-all"`), `"UNAUTHORIZED"`},
+		"k-from":    {mailLine("GO", "HO:x", direct, `{}`, `"idempotency_key":"k-from"`), `"UNAUTHORIZED"`},
+		"k-all":     {mailLine("PO:one", "broadcast", direct, `{}`, `"idempotency_key":"k-all"`), `"UNAUTHORIZED"`},
 	} {
 		one.say(row[0] + "\n")
 		m := one.answer(key)
 		require.Equal(t, "response:error", m.Type)
 		require.Contains(t, m.line, row[1])
 	}
-	one.say(mail("PO:one", "HO:x", "", `{}`) + "\n") // mail without a key gets no refusal
+	one.say(mailLine("PO:one", "HO:x", "", `{}`) + "\n") // mail without a key gets no refusal
 	m := one.wait("refusal of nothing", func(m *message) bool { return m.Type == "response:error" && string(m.CorrelationID) == "null" })
 	require.Contains(t, m.line, `"pointer":"/topic"`)
 	require.Equal(t, messages, b.sent())
@@ -261,7 +261,7 @@ func TestBusTools(t *testing.T) {
 	}
 	messages := b.sent()
 	for id, arguments := range map[string]string{
-		`"no topic"`: `{"to_actor":"HO:two","payload":{}}`, `"as GO"`: mail("GO", "HO:two", direct, `{}`), `"to all"`: mail("PO:one", "broadcast", direct, `{}`),
+		`"no topic"`: `{"to_actor":"HO:two","payload":{}}`, `"as GO"`: mailLine("GO", "HO:two", direct, `{}`), `"to all"`: mailLine("PO:one", "broadcast", direct, `{}`),
 	} {
 		one.say(calling(id, "tools/call", `{"name":"bus_send_message","arguments":`+arguments+`}`) + "\n")
 		document, failed := one.called(id).result(t)
@@ -291,12 +291,12 @@ agent "terminal" {
 `, "parrot")
 	parrot, far := actors[0], b.clerk("HO:far")
 	parrot.granted(nil, "send-message", `{"to_actor":"PO:parrot","topic":"message.direct","payload":{}}`)
-	parrot.say(mail("PO:parrot", "HO:x", direct, `{}`) + "\n" + mail("PO:parrot", "HO:x", "..", `{}`, `"idempotency_key":"no"`) + "\n")
+	parrot.say(mailLine("PO:parrot", "HO:x", direct, `{}`) + "\n" + mailLine("PO:parrot", "HO:x", "..", `{}`, `"idempotency_key":"no"`) + "\n")
 	parrot.calls(`"call"`, "bus_poll", `{}`)
 	parrot.say(calling(`"no"`, "tools/call", `{"name":"bus_ack","arguments":{}}`) + "\n")
 	parrot.called(`"no"`)
 	for _, who := range []string{"PO:parrot", "PO:cat", "PO:terminal"} {
-		far.send(who, direct, mail("GO", "HO:x", direct, `{}`))
+		far.send(who, direct, mailLine("GO", "HO:x", direct, `{}`))
 		far.send(who, direct, `{"type":"request:send-message","id":"1","timestamp":"`+noon+`","payload":{}}`)
 		b.boss.send(who, "task.assigned", `{}`)
 	}

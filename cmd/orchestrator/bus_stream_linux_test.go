@@ -217,7 +217,7 @@ func TestBusStreamIsResumed(t *testing.T) {
 		e := reader.listens("&cursor=0", last)
 		var lines strings.Builder
 		for range 300 {
-			fmt.Fprintln(&lines, mail("PO:one", "HO:reader", direct, fmt.Sprintf(`{"n":%d}`, n)))
+			fmt.Fprintln(&lines, mailLine("PO:one", "HO:reader", direct, fmt.Sprintf(`{"n":%d}`, n)))
 			n++
 		}
 		actors[0].say(lines.String())

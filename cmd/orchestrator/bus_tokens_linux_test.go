@@ -110,7 +110,7 @@ func TestBusFromInsideOfAnAgent(t *testing.T) {
 			require.Equal(t, sent.Seq, way.acks(sent.Seq))
 			require.Empty(t, way.polls(""))
 			require.Equal(t, http.StatusOK, way.ask("POST /api/bus/heartbeat", `{}`).status)
-			way.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mail("GO", ids[i], direct, `{}`))
+			way.spurned(http.StatusForbidden, "denied", "POST /api/bus/send", mailLine("GO", ids[i], direct, `{}`))
 			way.spurned(http.StatusForbidden, "denied", "GET /api/bus/poll?actor="+ids[(i+1)%3], "")
 		}
 		other := *bySocket.visitor

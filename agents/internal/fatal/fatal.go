@@ -63,8 +63,8 @@ const longest = 8 << 10
 //
 // It returns nil for a task.failed and for mail from the bus, because the report could fail in
 // turn, for ever.
-func Letter(mail *wire.Mail, why error) *wire.SendMessage {
-	if mail.Topic == wire.TopicTaskFailed || mail.From == wire.ActorBus {
+func Letter(received *wire.Mail, why error) *wire.SendMessage {
+	if received.Topic == wire.TopicTaskFailed || received.From == wire.ActorBus {
 		return nil
 	}
 	code, _ := Code(why)
@@ -73,15 +73,15 @@ func Letter(mail *wire.Mail, why error) *wire.SendMessage {
 		Code  string `json:"error_code"`
 		Error string `json:"error"`
 		Topic string `json:"topic"`
-	}{Code: code, Error: text[:min(len(text), longest)], Topic: mail.Topic})
+	}{Code: code, Error: text[:min(len(text), longest)], Topic: received.Topic})
 	return &wire.SendMessage{
-		To: wire.ActorGlobal, Topic: wire.TopicTaskFailed, Payload: payload, ReplyTo: mail.Seq,
-		Key: uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "failed at %d of %s", mail.Seq, mail.CreatedAt)).String(),
+		To: wire.ActorGlobal, Topic: wire.TopicTaskFailed, Payload: payload, ReplyTo: received.Seq,
+		Key: uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "failed at %d of %s", received.Seq, received.CreatedAt)).String(),
 	}
 }
 
 // GivenUp returns the error to log for a failed message that is not reported by mail.
-func GivenUp(mail *wire.Mail, why error) error {
+func GivenUp(received *wire.Mail, why error) error {
 	code, _ := Code(why)
-	return fmt.Errorf("message %d on %s is given up: %w (%s)", mail.Seq, mail.Topic, why, code)
+	return fmt.Errorf("message %d on %s is given up: %w (%s)", received.Seq, received.Topic, why, code)
 }
