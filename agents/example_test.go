@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -46,8 +47,8 @@ func ExampleWorker_mail() {
 	conn, peer := agents.Pipe()
 	go func() { // the orchestrator's part
 		defer peer.Close()
-		_ = peer.Notify(agents.Message, wire.Mail{Seq: 41, From: "HO:h1", Topic: wire.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)})
-		_ = peer.Notify(agents.Message, wire.Mail{Seq: 42, From: "GO", Topic: wire.TopicTaskAssigned, Payload: wire.Raw(`{}`)})
+		_ = peer.Notify(agents.Message, wire.Mail{Seq: 41, From: "HO:h1", Topic: mail.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)})
+		_ = peer.Notify(agents.Message, wire.Mail{Seq: 42, From: "GO", Topic: mail.TopicTaskAssigned, Payload: wire.Raw(`{}`)})
 		for range 4 {
 			request, _ := peer.Request()
 			switch request.Operation {
@@ -63,9 +64,9 @@ func ExampleWorker_mail() {
 
 	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, received wire.Mail) error {
 		switch received.Topic {
-		case wire.TopicTaskAssigned:
+		case mail.TopicTaskAssigned:
 			return agents.Fatal("NO_REPO", errors.New("it does not say where to work"))
-		case wire.TopicDirect:
+		case mail.TopicDirect:
 			fmt.Println(received.From, "says", string(received.Payload))
 		}
 		return nil // also right for unknown topics

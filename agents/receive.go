@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/agents/internal/fatal"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // Fatal returns an error with a code, for the Mail function of a Worker. It means that retrying
@@ -46,7 +47,7 @@ func (w *work) close(ctx context.Context, received wire.Mail, failed error) erro
 		if letter == nil {
 			w.troubled(fatal.GivenUp(&received, failed))
 		} else if err := w.conn.settle(ctx, "send-message", letter); err != nil {
-			return fmt.Errorf("message %d on %s failed: %w; and %s cannot be told: %w", received.Seq, received.Topic, failed, wire.ActorGlobal, err)
+			return fmt.Errorf("message %d on %s failed: %w; and %s cannot be told: %w", received.Seq, received.Topic, failed, mail.Global, err)
 		}
 	}
 	if err := w.conn.settle(ctx, "ack-messages", wire.AckMessages{Seq: received.Seq}); err != nil {

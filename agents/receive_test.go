@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -60,9 +61,9 @@ func (t *talk) fails(seq int64, payload string) (key string) {
 	require.Nil(t, wrong)
 	letter, ok := body.(*wire.SendMessage)
 	require.True(t, ok)
-	require.Equal(t, wire.ActorGlobal, letter.To)
+	require.Equal(t, mail.Global, letter.To)
 	require.Empty(t, letter.From, "the orchestrator knows who it is")
-	require.Equal(t, wire.TopicTaskFailed, letter.Topic)
+	require.Equal(t, mail.TopicTaskFailed, letter.Topic)
 	require.Equal(t, seq, letter.ReplyTo)
 	require.JSONEq(t, payload, string(letter.Payload))
 	require.NotEmpty(t, letter.Key)
@@ -174,12 +175,12 @@ func TestMailOnTopicsThatNobodyKnows(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.reading(func(_ context.Context, received wire.Mail) error {
 			switch received.Topic {
-			case wire.TopicTaskAssigned:
+			case mail.TopicTaskAssigned:
 				return errors.New("not this one")
 			}
 			return nil
 		})
-		t.post(message(5, "news.of.tomorrow"), message(6, wire.TopicTaskAssigned))
+		t.post(message(5, "news.of.tomorrow"), message(6, mail.TopicTaskAssigned))
 		t.acks(5)
 		t.fails(6, `{"error_code":"FAILED","error":"not this one","topic":"task.assigned"}`)
 		t.acks(6)
@@ -259,9 +260,9 @@ func TestMailThatPanics(t *testing.T) {
 func TestFailuresThatFail(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.reading(func(context.Context, wire.Mail) error { return agents.Fatal("X", errors.New("no")) })
-		alert := message(6, wire.TopicAlertFired)
-		alert.From, alert.To = wire.ActorBus, wire.ActorGlobal
-		t.post(message(5, wire.TopicTaskFailed), alert)
+		alert := message(6, mail.TopicAlertFired)
+		alert.From, alert.To = mail.Bus, mail.Global
+		t.post(message(5, mail.TopicTaskFailed), alert)
 		require.Contains(t, string(t.report("log").Payload), "message 5 on task.failed is given up: no (X)")
 		t.acks(5)
 		require.Contains(t, string(t.report("log").Payload), "message 6 on alert.fired is given up: no (X)")

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -16,9 +17,9 @@ func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire
 	if t.from.Kind != Operator {
 		if from, err := t.writer("", "actor"); err != nil {
 			return nil, err
-		} else if from != wire.ActorGlobal {
+		} else if from != mail.Global {
 			return nil, &wire.Error{
-				Code: wire.CodeDenied, Message: fmt.Sprintf("tokens are for %s to issue, and you are %s", wire.ActorGlobal, from),
+				Code: wire.CodeDenied, Message: fmt.Sprintf("tokens are for %s to issue, and you are %s", mail.Global, from),
 				Details: map[string]any{"actor": from},
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A busActor is an actor on the bus, which has mail. Most actors are agents. Others are programs
@@ -40,7 +41,7 @@ type bus struct {
 
 func newBus() bus {
 	b := bus{actors: make(map[string]*busActor), keys: newSentKeys()}
-	b.enter(wire.ActorGlobal, 0)
+	b.enter(mail.Global, 0)
 	return b
 }
 
@@ -134,7 +135,7 @@ func (s *State) attachAgent(a *agent, seq int64) {
 	case a.remote != nil:
 		s.attach(a, ownActor+":"+a.serverID, seq)
 	case a.mail != nil && a.alive(): // its running actor stays
-	case wire.PerRun(a.writes()):
+	case mail.PerRun(a.writes()):
 		s.detach(a)
 	case s.bus.taken(a.writes(), a): // until it starts: the other has ended by then
 		s.detach(a)
@@ -154,7 +155,7 @@ func (b *bus) remote(id string) bool {
 func (b *bus) dropActor(id string) {
 	c := b.actors[id]
 	b.unwatch(c)
-	if wire.Passing(id) && !c.stale {
+	if mail.Passing(id) && !c.stale {
 		b.leave(c)
 	}
 }
@@ -167,8 +168,8 @@ func (b *bus) taken(id string, a *agent) bool {
 
 // attachRun gives an agent that has started the mail of its run.
 func (s *State) attachRun(a *agent, r *wire.Record) {
-	c := s.attach(a, wire.ActorOfRun(a.writes(), a.run), r.Seq)
-	c.ofRun, a.farewell = wire.PerRun(a.writes()), false
+	c := s.attach(a, mail.ActorOfRun(a.writes(), a.run), r.Seq)
+	c.ofRun, a.farewell = mail.PerRun(a.writes()), false
 	if a.named() {
 		s.bus.watch(c, r.At)
 	}
@@ -180,30 +181,30 @@ const fromActor = "from_actor"
 // writer returns the actor of the caller, as its connection or credential determines it. A
 // claimed actor must be the same. Only operators on the local socket may act as another one.
 func (t *decision) writer(claimed, where string) (string, *wire.Error) {
-	if claimed == wire.Broadcast && where != fromActor {
+	if claimed == mail.Broadcast && where != fromActor {
 		return "", &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is all of them", where, wire.Broadcast),
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is all of them", where, mail.Broadcast),
 			Details: map[string]any{"pointer": "/payload/" + where},
 		}
 	}
 	id := ""
 	switch t.from.Kind {
 	case Orchestrator:
-		return wire.ActorBus, nil
+		return mail.Bus, nil
 	case External:
 		id = t.from.Name
 	case Operator:
 		if t.from.Name == "" {
-			if claimed != "" && where == fromActor && wire.CheckActor(claimed) != "" {
-				return "", wrongActor(wire.ActorGlobal, claimed, where)
+			if claimed != "" && where == fromActor && mail.CheckActor(claimed) != "" {
+				return "", wrongActor(mail.Global, claimed, where)
 			}
 			if claimed != "" {
 				return claimed, nil
 			}
-			return wire.ActorGlobal, nil
+			return mail.Global, nil
 		}
 		id = "IO:" + t.from.Name
-		if wire.CheckActor(id) != "" {
+		if mail.CheckActor(id) != "" {
 			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", t.from.Name)}
 		}
 	case Agent:

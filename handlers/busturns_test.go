@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -19,13 +20,13 @@ func (l *ledger) identity(from Actor, claimed string) string {
 	case from.Kind == External:
 		return from.Name
 	case from.Kind == Operator && from.Name != "":
-		if id := "IO:" + from.Name; wire.CheckActor(id) == "" {
+		if id := "IO:" + from.Name; mail.CheckActor(id) == "" {
 			return id
 		}
 	case from.Kind == Operator && claimed != "":
 		return claimed
 	case from.Kind == Operator:
-		return wire.ActorGlobal
+		return mail.Global
 	case from.Kind == Agent && l.isOf(from.Name):
 		return l.lives[from.Name].actor
 	}
@@ -49,8 +50,8 @@ func (w *world) lookAtMail(in *Input, out *Outcome) {
 		received = w.lookAtLife(m, received)
 	}
 	for _, r := range received {
-		known := r.Topic == wire.TopicAlertFired || r.Topic == wire.TopicAlertResolved
-		w.must(r.From == wire.ActorBus && r.To == wire.ActorGlobal && known, "%s -> %s %s %s, and nobody has sent it", r.From, r.To, r.Topic, r.Payload)
+		known := r.Topic == mail.TopicAlertFired || r.Topic == mail.TopicAlertResolved
+		w.must(r.From == mail.Bus && r.To == mail.Global && known, "%s -> %s %s %s, and nobody has sent it", r.From, r.To, r.Topic, r.Payload)
 	}
 }
 
@@ -139,13 +140,13 @@ func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *O
 	w.must(string(sent.Payload) == string(m.Payload) && bytes.Contains(r.Payload, sent.Payload), "%s was sent as %s", r.Payload, sent.Payload)
 	w.must(string(answer.Payload) == string(m.Payload) && !answer.Duplicate && answer.From == from, "it was answered with %+v", answer)
 	w.lookAtErrand(in, m, out.Records)
-	received, unknown := split(received[1:], func(r *wire.Record) bool { return r.Topic == wire.TopicUnknown })
+	received, unknown := split(received[1:], func(r *wire.Record) bool { return r.Topic == mail.TopicUnknown })
 	known := slices.Contains(registered, m.Topic)
 	w.must(known && len(unknown) == 0 || !known && len(unknown) == 1, "%s is known: %t, and it was said %d times", m.Topic, known, len(unknown))
 	for _, r := range unknown {
-		var said wire.UnknownTopic
+		var said mail.UnknownTopic
 		err := json.Unmarshal(r.Payload, &said)
-		w.must(err == nil && said == wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: sent.Seq} && r.ReplyTo == sent.Seq && r.From == wire.ActorBus && r.To == wire.ActorGlobal, "%+v", r)
+		w.must(err == nil && said == mail.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: sent.Seq} && r.ReplyTo == sent.Seq && r.From == mail.Bus && r.To == mail.Global, "%+v", r)
 	}
 	return received
 }
@@ -171,7 +172,7 @@ func split(received []*wire.Record, apart func(*wire.Record) bool) (rest, those 
 // that has the task. GO is notified of a message that could not be applied.
 func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Record) {
 	ends := map[string]string{
-		wire.TopicTaskCompleted: events.TaskDone, wire.TopicTaskFailed: events.TaskFailed, wire.TopicTaskProgress: events.TaskProgress,
+		mail.TopicTaskCompleted: events.TaskDone, mail.TopicTaskFailed: events.TaskFailed, mail.TopicTaskProgress: events.TaskProgress,
 	}
 	said, dead := 0, 0
 	for _, r := range records {
@@ -182,7 +183,7 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 			said++
 			w.saw["by mail: "+r.Kind]++
 		case events.MessageSent:
-			if r.Topic == wire.TopicAlertFired && r.From == wire.ActorBus {
+			if r.Topic == mail.TopicAlertFired && r.From == mail.Bus {
 				dead++
 				w.must(r.ReplyTo == m.ReplyTo, "%d was not dealt with, not %d", m.ReplyTo, r.ReplyTo)
 			}
@@ -190,7 +191,7 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 	}
 	w.must(said <= 1, "one message says %d things of tasks", said)
 	want := 0
-	if m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && m.ReplyTo != 0 && said == 0 {
+	if m.Topic == mail.TopicTaskFailed && m.To == mail.Global && m.ReplyTo != 0 && said == 0 {
 		want = 1
 	}
 	w.must(dead == want, "GO is told %d times that a message was not dealt with", dead)
@@ -251,8 +252,8 @@ func sameMail(m *wire.Mail, r *wire.Record) bool {
 // good end may have been reported by the agent itself.
 func (w *world) lookAtLife(e *wire.Event, received []*wire.Record) []*wire.Record {
 	v := w.bus.lives[e.Agent]
-	received, spawns := split(received, func(r *wire.Record) bool { return r.From == wire.ActorGlobal && r.Topic == wire.TopicAgentSpawned })
-	received, ends := split(received, func(r *wire.Record) bool { return r.Topic == wire.TopicAgentTerminated })
+	received, spawns := split(received, func(r *wire.Record) bool { return r.From == mail.Global && r.Topic == mail.TopicAgentSpawned })
+	received, ends := split(received, func(r *wire.Record) bool { return r.Topic == mail.TopicAgentTerminated })
 	started, well, badly := 0, 0, 0
 	switch {
 	case e.Kind == events.OrchestratorStarted:
@@ -268,13 +269,13 @@ func (w *world) lookAtLife(e *wire.Event, received []*wire.Record) []*wire.Recor
 		well = 1
 	}
 	for _, r := range append(spawns, ends...) {
-		var said wire.Spawned
+		var said mail.Spawned
 		err := json.Unmarshal(r.Payload, &said)
-		w.must(err == nil && r.To == wire.ActorGlobal && said.Agent == e.Agent && said.Run == e.Run, "%+v", r)
+		w.must(err == nil && r.To == mail.Global && said.Agent == e.Agent && said.Run == e.Run, "%+v", r)
 		w.must(!w.bus.isOf(e.Agent) || said.Actor == v.actor, "%s is %s: %s", e.Agent, v.actor, r.Payload)
 	}
 	received, crashes := split(received, func(r *wire.Record) bool {
-		return r.Topic == wire.TopicAlertFired && bytes.Contains(r.Payload, []byte(wire.AlertCrashed))
+		return r.Topic == mail.TopicAlertFired && bytes.Contains(r.Payload, []byte(mail.AlertCrashed))
 	})
 	w.must(len(spawns) == started && len(ends) == well && len(crashes) == badly, "%s of %s: GO is told %d, %d, %d times that it has started, ended, ended badly",
 		e.Kind, e.Agent, len(spawns), len(ends), len(crashes))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -84,7 +85,7 @@ func (z *fuzzer) mail(n int) {
 		z.request("heartbeat", fmt.Sprintf(`{%s"x":0}`, claim("actor")))
 	case 24:
 		z.at = z.at.Add(time.Duration(z.next()) * time.Second)
-		if id := z.mailName(); z.next()%4 == 0 && wire.CheckActor(id) == "" {
+		if id := z.mailName(); z.next()%4 == 0 && mail.CheckActor(id) == "" {
 			z.request("issue-token", fmt.Sprintf(`{"actor":%q,"overlap":%d,"ttl":60000}`, id, z.next()*1000))
 		}
 	case 25:

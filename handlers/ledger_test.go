@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -88,7 +89,7 @@ func (l *ledger) hear(r *wire.Record) {
 		l.w.must(r.From == f.Actor, "%s is there, says %s", f.Actor, r.From)
 		l.beat(f.Actor, r.At)
 	case *actorStale:
-		l.w.must(r.From == wire.ActorBus && l.about == "" && l.missed[f.Actor] == f.Over, "%s is stale, over: %t", f.Actor, f.Over)
+		l.w.must(r.From == mail.Bus && l.about == "" && l.missed[f.Actor] == f.Over, "%s is stale, over: %t", f.Actor, f.Over)
 		l.about = f.Actor
 	case *actorTokenIssued:
 		l.admit(f)
@@ -115,13 +116,13 @@ func (l *ledger) hearMail(r *wire.Record) {
 	}
 	v := l.lives[l.whose[r.From]]
 	switch {
-	case r.From == wire.ActorBus && (r.Topic == wire.TopicAlertFired || r.Topic == wire.TopicAlertResolved):
+	case r.From == mail.Bus && (r.Topic == mail.TopicAlertFired || r.Topic == mail.TopicAlertResolved):
 		l.hearAlert(r)
-	case r.Topic == wire.TopicHeartbeat:
+	case r.Topic == mail.TopicHeartbeat:
 		l.beat(r.From, r.At)
-	case r.Topic == wire.TopicAgentTerminated && r.To == wire.ActorGlobal && v != nil:
+	case r.Topic == mail.TopicAgentTerminated && r.To == mail.Global && v != nil:
 		v.farewell = true
-	case r.Topic == wire.TopicAgentTerminated && r.To == wire.ActorGlobal:
+	case r.Topic == mail.TopicAgentTerminated && r.To == mail.Global:
 		delete(l.expected, r.From) // it is gone
 	}
 }
@@ -136,11 +137,11 @@ func (l *ledger) beat(id string, at time.Time) {
 
 // hearAlert checks that GO is told once of each problem, and once of its end.
 func (l *ledger) hearAlert(r *wire.Record) {
-	var a wire.Alert
+	var a mail.Alert
 	l.w.must(json.Unmarshal(r.Payload, &a) == nil, "%s", r.Payload)
-	fired := r.Topic == wire.TopicAlertFired
+	fired := r.Topic == mail.TopicAlertFired
 	switch a.Alert {
-	case wire.AlertStale:
+	case mail.AlertStale:
 		l.w.must(l.about == a.Actor && l.missed[a.Actor] != fired, "%s %s", r.Topic, r.Payload)
 		if fired {
 			v := l.lives[l.whose[a.Actor]]
@@ -149,7 +150,7 @@ func (l *ledger) hearAlert(r *wire.Record) {
 			l.w.must(r.At.Sub(l.heard(a.Actor)) > l.w.rules.Stale, "%s is missed too soon: %v", a.Actor, r.At.Sub(l.heard(a.Actor)))
 		}
 		l.missed[a.Actor], l.about = fired, ""
-	case wire.AlertCrashed:
+	case mail.AlertCrashed:
 		v := l.lives[a.Agent]
 		l.w.must(v != nil && v.crashed != fired, "%s %s", r.Topic, r.Payload)
 		v.crashed = fired
@@ -208,7 +209,7 @@ func (l *ledger) know(f *agentKnown) {
 	v.writes = cmp.Or(f.Actor, "W")
 	switch {
 	case v.runs && l.isOf(f.ID):
-	case wire.PerRun(v.writes), l.taken(v.writes, f.ID):
+	case mail.PerRun(v.writes), l.taken(v.writes, f.ID):
 		l.lose(f.ID)
 	default:
 		l.become(f.ID, v.writes)
@@ -227,7 +228,7 @@ func (l *ledger) forsake(id string, at time.Time) {
 	}
 	delete(l.expected, id)
 	l.w.must(!l.missed[id], "%s cannot come back, and GO waits for it", id)
-	if wire.Passing(id) {
+	if mail.Passing(id) {
 		delete(l.cursors, id)
 		delete(l.beats, id)
 	}
@@ -244,7 +245,7 @@ func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
 	switch f.what {
 	case events.AgentStarted:
 		v.run, v.runs, v.exited, v.farewell = f.Run, true, false, false
-		l.become(f.Agent, wire.ActorOfRun(v.writes, f.Run))
+		l.become(f.Agent, mail.ActorOfRun(v.writes, f.Run))
 		if v.writes != "W" {
 			l.beats[v.actor], l.expected[v.actor] = r.At, true
 		}

@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -38,7 +39,7 @@ func (f *mailed) read(r *wire.Record) error {
 
 func (f *mailed) apply(s *State, r *wire.Record) {
 	s.bus.keys.keep(r.From, f.key, keyed{seq: r.Seq})
-	if r.From != wire.ActorBus {
+	if r.From != mail.Bus {
 		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
 	}
 	if f.cause != nil {
@@ -57,15 +58,15 @@ func (s *State) arrived(r *wire.Record) {
 
 // heard updates the sender of a message. An agent does not send agent.spawned itself.
 func (b *bus) heard(c *busActor, r *wire.Record) {
-	if r.Topic != wire.TopicAgentSpawned {
+	if r.Topic != mail.TopicAgentSpawned {
 		c.seen = r.At
 	}
 	switch r.Topic {
-	case wire.TopicHeartbeat:
+	case mail.TopicHeartbeat:
 		b.beat(c, r.At)
-	case wire.TopicAgentTerminated:
+	case mail.TopicAgentTerminated:
 		switch {
-		case r.To != wire.ActorGlobal:
+		case r.To != mail.Global:
 		case c.agent != nil:
 			c.agent.farewell = true
 		default: // it has ended regularly
@@ -102,7 +103,7 @@ func (t *decision) tellGlobal(from, topic string, about int64, payload any) {
 	if err != nil {
 		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
 	}
-	m := &mailed{Mail: wire.Mail{From: from, To: wire.ActorGlobal, Topic: topic, Payload: text}}
+	m := &mailed{Mail: wire.Mail{From: from, To: mail.Global, Topic: topic, Payload: text}}
 	if about != 0 {
 		m.ReplyTo = &about
 	}
@@ -114,9 +115,9 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case m.To == wire.Broadcast && from != wire.ActorGlobal:
+	case m.To == mail.Broadcast && from != mail.Global:
 		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s may broadcast, and you are %s", wire.ActorGlobal, from),
+			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s may broadcast, and you are %s", mail.Global, from),
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
@@ -200,9 +201,9 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	}
 	t.mail(f)
 	if !t.state.rules.knows(m.Topic) {
-		t.tellGlobal(wire.ActorBus, wire.TopicUnknown, f.Seq, wire.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
+		t.tellGlobal(mail.Bus, mail.TopicUnknown, f.Seq, mail.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
 	}
-	if m.Topic == wire.TopicHeartbeat {
+	if m.Topic == mail.TopicHeartbeat {
 		t.resolveStale(t.state.bus.actors[from], "its heartbeat is back")
 	}
 	defer func() { t.byMail = "" }()
@@ -213,7 +214,7 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 	case given != nil:
 		t.byMail = given.view.ID
 		t.assignBy(given, t.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
-	case m.Topic == wire.TopicTaskFailed && m.To == wire.ActorGlobal && f.ReplyTo != nil:
+	case m.Topic == mail.TopicTaskFailed && m.To == mail.Global && f.ReplyTo != nil:
 		t.deadLetter(f)
 	}
 	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
@@ -229,7 +230,7 @@ func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string)
 	} else if m.ReplyTo != 0 {
 		t.pages = append(t.pages, Page{Reply: true})
 	}
-	if m.Topic == wire.TopicTaskFailed && m.ReplyTo != 0 && object.MemberOf(m.Payload, "error_code") == nil {
+	if m.Topic == mail.TopicTaskFailed && m.ReplyTo != 0 && object.MemberOf(m.Payload, "error_code") == nil {
 		warnings = append(warnings, "its payload has no error_code")
 	}
 	if !t.state.rules.knows(m.Topic) {

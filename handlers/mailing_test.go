@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // What agents, people and external actors do with mail.
@@ -31,7 +32,7 @@ func (m *inhabitant) christen(i int) {
 // has ended.
 func (w *world) rename(m *inhabitant) {
 	m.yields, m.Actor = false, w.one(append([]string{"", "W", "S:db", "S:ui"}, names...)...)
-	if wire.PerRun(m.writes()) {
+	if mail.PerRun(m.writes()) {
 		return
 	}
 	for _, o := range w.members {
@@ -167,13 +168,13 @@ func (w *world) reportByMail(m *inhabitant) {
 		held := holds[w.chance.IntN(len(holds))]
 		id, mine = held.ID, held.State == wire.TaskRunning
 	}
-	topic := w.one(wire.TopicTaskCompleted, wire.TopicTaskFailed, wire.TopicTaskProgress)
+	topic := w.one(mail.TopicTaskCompleted, mail.TopicTaskFailed, mail.TopicTaskProgress)
 	before := w.saw["by mail: "+events.TaskProgress] + w.saw["by mail: "+events.TaskFailed]
 	out := w.request(m.actor(), "send-message", fmt.Sprintf(
 		`{"to_actor":"GO","topic":%q,"payload":{%q:%q,"progress":0.5,"error":"no","result":%s},"reply_to":%s}`,
 		topic, w.one("ticket_id", "task_id", "taskId"), id, w.result(), w.one("null", "1")))
 	after := w.saw["by mail: "+events.TaskProgress] + w.saw["by mail: "+events.TaskFailed]
-	w.must(!mine || out.Refused != nil || topic == wire.TopicTaskCompleted || after > before, "%s of %s by mail, and it was not heeded", topic, id)
+	w.must(!mine || out.Refused != nil || topic == mail.TopicTaskCompleted || after > before, "%s of %s by mail, and it was not heeded", topic, id)
 }
 
 // pass makes one random request about tokens of actors.
@@ -188,6 +189,6 @@ func (w *world) pass(from Actor) {
 		return
 	}
 	out := w.request(from, "issue-token", fmt.Sprintf(`{"actor":%q,"overlap":%d%s}`, id, w.chance.IntN(3)*60_000, w.one("", `,"ttl":90000`)))
-	may := from.Kind == Operator || w.bus.identity(from, "") == wire.ActorGlobal
+	may := from.Kind == Operator || w.bus.identity(from, "") == mail.Global
 	w.must((out.Refused == nil) == (may && w.bus.whose[id] == ""), "%v makes a token for %s: %v", from, id, out.Refused)
 }

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // A MailPage selects a page of an actor's mail, which is only in the log.
@@ -40,7 +41,7 @@ func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Erro
 
 // isFor reports whether mail is for an actor: addressed to it, or a broadcast of another actor.
 func isFor(actor string, m *wire.Mail) bool {
-	return m.To == actor || m.To == wire.Broadcast && m.From != actor
+	return m.To == actor || m.To == mail.Broadcast && m.From != actor
 }
 
 // completeMail completes an answer with messages from the log.
@@ -82,7 +83,7 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, seen int64, more bool, err error) {
 	messages, seen = []wire.Mail{}, page.After
 	size := 0
-	search := wire.Search{To: []string{page.Actor, wire.Broadcast}, After: page.After, Until: page.Until}
+	search := wire.Search{To: []string{page.Actor, mail.Broadcast}, After: page.After, Until: page.Until}
 	for r, err := range record.Find(search) {
 		if err != nil {
 			return nil, 0, false, err
@@ -129,7 +130,7 @@ func (*mailAcked) kind() string { return events.MessageAcked }
 func (f *mailAcked) apply(s *State, r *wire.Record) {
 	c := s.bus.enter(f.Actor, r.Seq)
 	c.cursor = max(c.cursor, f.Seq)
-	if f.Actor != wire.ActorBus {
+	if f.Actor != mail.Bus {
 		c.seen = r.At
 	}
 	s.saveReply(f.Agent, f.Request, &wire.Acked{Actor: f.Actor, Cursor: c.cursor}, nil)

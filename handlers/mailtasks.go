@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -24,10 +25,10 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		return nil, nil
 	}
 	verb := map[string]string{
-		wire.TopicTaskCompleted: "completed", wire.TopicTaskFailed: "failed", wire.TopicTaskProgress: "worked on",
+		mail.TopicTaskCompleted: "completed", mail.TopicTaskFailed: "failed", mail.TopicTaskProgress: "worked on",
 	}[m.Topic]
 	var said object.Reader
-	if verb == "" || m.To != wire.ActorGlobal || said.Read(m.Payload, t.state.rules.Depth, "") != nil {
+	if verb == "" || m.To != mail.Global || said.Read(m.Payload, t.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")
@@ -47,7 +48,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if result := hub.ResultIn(&said, "result"); result != nil {
 		e.result = t.wrapped(result)
 	}
-	if m.Topic == wire.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
+	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
 	}
 	return e, nil
@@ -68,15 +69,15 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 	t.begin(e.task)
 	k := e.task
 	switch m.Topic {
-	case wire.TopicTaskCompleted:
+	case mail.TopicTaskCompleted:
 		t.complete(k, e.result, nil)
-	case wire.TopicTaskFailed:
+	case mail.TopicTaskFailed:
 		why := e.text
 		if why == "" {
 			why = fmt.Sprintf("said by message %d", m.Seq)
 		}
 		t.fail(k, failure{why: why})
-	case wire.TopicTaskProgress:
+	case mail.TopicTaskProgress:
 		if e.progress != nil {
 			t.fact("", k.view.ID, &taskProgress{
 				ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Progress: *e.progress, Message: e.text,
@@ -88,18 +89,18 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 // deadLetter notifies GO that an agent could not process a message. The message stays, and GO
 // decides about it.
 func (t *decision) deadLetter(m *mailed) {
-	about := wire.Alert{Alert: wire.AlertDead, Actor: m.From}
+	about := mail.Alert{Alert: mail.AlertDead, Actor: m.From}
 	var said object.Reader
 	if said.Read(m.Payload, t.state.rules.Depth, "") == nil {
 		about.Code, about.Text = said.Text("error_code"), said.Text("error")
 	}
-	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, *m.ReplyTo, about)
+	t.tellGlobal(mail.Bus, mail.TopicAlertFired, *m.ReplyTo, about)
 }
 
 // handsOut returns the pending task that a message of GO gives to an agent.
 func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) {
 	c := t.state.bus.actors[m.To]
-	if from != wire.ActorGlobal || m.Topic != wire.TopicTaskAssigned || c == nil || c.agent == nil {
+	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.agent == nil {
 		return nil, nil
 	}
 	var said object.Reader
@@ -127,22 +128,22 @@ type onBus interface {
 }
 
 func (f *taskAssigned) mailTo(s *State) (actor, topic string) {
-	return s.actorOf(f.Agent), wire.TopicTaskAssigned
+	return s.actorOf(f.Agent), mail.TopicTaskAssigned
 }
 
 func (f *taskDone) mailTo(s *State) (actor, topic string) {
 	f.Actor = s.actorOf(f.Agent)
-	return wire.ActorGlobal, wire.TopicTaskCompleted
+	return mail.Global, mail.TopicTaskCompleted
 }
 
 func (f *taskFailed) mailTo(s *State) (actor, topic string) {
 	f.Actor = s.actorOf(f.Agent)
-	return wire.ActorGlobal, wire.TopicTaskFailed
+	return mail.Global, mail.TopicTaskFailed
 }
 
 func (f *taskHelp) mailTo(s *State) (actor, topic string) {
 	f.Actor = s.actorOf(f.Agent)
-	return wire.ActorGlobal, wire.TopicAlertFired
+	return mail.Global, mail.TopicAlertFired
 }
 
 // actorOf returns the actor id of an agent, or "" if it has none.

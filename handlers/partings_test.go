@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -31,7 +32,7 @@ func (p *player) heard(topic, agent string) []string {
 	var texts []string
 	for _, r := range p.records {
 		var said struct{ Alert, Agent, Actor, Run string }
-		if r.Kind != events.MessageSent || r.Topic != topic || r.To != wire.ActorGlobal {
+		if r.Kind != events.MessageSent || r.Topic != topic || r.To != mail.Global {
 			continue
 		}
 		require.NoError(p.t, json.Unmarshal(r.Payload, &said))
@@ -74,7 +75,7 @@ func TestLastHeartbeat(t *testing.T) {
 //
 // Rows: E-47, E-48.
 func TestEndAfterChange(t *testing.T) {
-	for code, topic := range []string{wire.TopicAgentTerminated, wire.TopicAlertFired} {
+	for code, topic := range []string{mail.TopicAgentTerminated, mail.TopicAlertFired} {
 		for _, agent := range []string{"plain", "named"} {
 			t.Run(fmt.Sprint(agent, " ", code), func(t *testing.T) {
 				p := atEnds(t)
@@ -83,7 +84,7 @@ func TestEndAfterChange(t *testing.T) {
 				p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: agent, Run: p.run(agent), Figures: wire.Figures{ExitCode: &code}})
 				require.Len(t, p.heard(topic, agent), 1)
 				p.play("start " + agent)
-				require.Len(t, p.heard(wire.TopicAlertResolved, agent), code, "what was not said is not taken back")
+				require.Len(t, p.heard(mail.TopicAlertResolved, agent), code, "what was not said is not taken back")
 				p.requireReplay()
 			})
 		}
@@ -100,23 +101,23 @@ func apart(heard []string, what string) []string {
 //
 // Rows: E-47, E-48, E-67, E-74.
 func TestNameMoves(t *testing.T) {
-	for code, topic := range []string{wire.TopicAgentTerminated, wire.TopicAlertFired} {
+	for code, topic := range []string{mail.TopicAgentTerminated, mail.TopicAlertFired} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			p := atEnds(t)
 			p.play("acts other PO:named")
 			p.play("agents: named(worker) plain(worker) other(worker)") // as in a reload: the old agent is still there
 			p.play("at +10m")
 			p.do(Actor{}, wire.Tick{})
-			require.Empty(t, p.heard(wire.TopicAlertFired, "other"), "it does not run")
+			require.Empty(t, p.heard(mail.TopicAlertFired, "other"), "it does not run")
 			p.play("start other")
 			p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: "named", Run: p.run("named"), Figures: wire.Figures{ExitCode: &code}})
-			require.Len(t, apart(p.heard(topic, "named"), wire.AlertStale), 1)
+			require.Len(t, apart(p.heard(topic, "named"), mail.AlertStale), 1)
 			p.play("acts named PO:another")
 			p.play("agents: named(worker) plain(worker) other(worker)")
 			p.play("start named")
-			require.Len(t, apart(p.heard(wire.TopicAlertResolved, "named"), wire.AlertStale), code)
+			require.Len(t, apart(p.heard(mail.TopicAlertResolved, "named"), mail.AlertStale), code)
 			p.play("exit other 0")
-			require.Equal(t, []string{p.run("other")}, p.heard(wire.TopicAgentTerminated, "other"), "what another said is not its own")
+			require.Equal(t, []string{p.run("other")}, p.heard(mail.TopicAgentTerminated, "other"), "what another said is not its own")
 			p.requireReplay()
 		})
 	}
@@ -136,11 +137,11 @@ func TestMissedAndGone(t *testing.T) {
 			p.play("> plain 1 heartbeat {}")
 			p.play("at +4m")
 			p.do(Actor{}, wire.Tick{})
-			require.Equal(t, []string{wire.AlertStale}, p.heard(wire.TopicAlertFired, "plain"))
+			require.Equal(t, []string{mail.AlertStale}, p.heard(mail.TopicAlertFired, "plain"))
 			for _, line := range lines {
 				p.play(line)
 			}
-			require.Contains(t, p.heard(wire.TopicAlertResolved, "plain"), wire.AlertStale)
+			require.Contains(t, p.heard(mail.TopicAlertResolved, "plain"), mail.AlertStale)
 			p.requireReplay()
 		})
 	}
@@ -154,7 +155,7 @@ func TestFarewellToAnother(t *testing.T) {
 	p := atEnds(t)
 	p.play(`> plain 1 send-message {"to_actor":"PO:named","topic":"agent.terminated","payload":{}}`)
 	p.play("exit plain 0")
-	require.Len(t, p.heard(wire.TopicAgentTerminated, "plain"), 1)
+	require.Len(t, p.heard(mail.TopicAgentTerminated, "plain"), 1)
 }
 
 // TestTokenOfAgent checks that a token of an external actor does not act for an agent. The name

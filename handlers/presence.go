@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -53,8 +54,8 @@ func (f *actorStale) apply(s *State, _ *wire.Record) {
 	}
 }
 
-func alertOf(what string, c *busActor) wire.Alert {
-	a := wire.Alert{Alert: what}
+func alertOf(what string, c *busActor) mail.Alert {
+	a := mail.Alert{Alert: what}
 	if c == nil {
 		return a
 	}
@@ -78,9 +79,9 @@ func (s *State) staleAt() time.Time {
 func (t *decision) missBeats() {
 	for len(t.state.bus.due) > 0 && !t.state.staleAt().After(t.at) {
 		c := t.state.bus.due[0]
-		about := alertOf(wire.AlertStale, c)
-		t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id})
-		t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
+		about := alertOf(mail.AlertStale, c)
+		t.factOf(mail.Bus, "", "", &actorStale{Actor: c.id})
+		t.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
 	}
 }
 
@@ -89,27 +90,27 @@ func (t *decision) resolveStale(c *busActor, why string) {
 	if c == nil || !c.stale {
 		return
 	}
-	t.factOf(wire.ActorBus, "", "", &actorStale{Actor: c.id, Over: true})
-	about := alertOf(wire.AlertStale, c)
+	t.factOf(mail.Bus, "", "", &actorStale{Actor: c.id, Over: true})
+	about := alertOf(mail.AlertStale, c)
 	about.Text = why
-	t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
+	t.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
 }
 
 // spawn notifies GO that an agent has started, and resolves its alerts.
 func (t *decision) spawn(a *agent, e *wire.Event, wrecked bool) {
-	t.tellGlobal(wire.ActorGlobal, wire.TopicAgentSpawned, 0, wire.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
+	t.tellGlobal(mail.Global, mail.TopicAgentSpawned, 0, mail.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
 	t.resolveStale(a.mail, "it has started anew")
 	if wrecked {
-		about := alertOf(wire.AlertCrashed, a.mail)
+		about := alertOf(mail.AlertCrashed, a.mail)
 		about.Run, about.Text = e.Run, "it has started anew"
-		t.tellGlobal(wire.ActorBus, wire.TopicAlertResolved, 0, about)
+		t.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
 	}
 }
 
 // terminate notifies GO of the end of an agent, unless the agent has announced it. An end with
 // an error fires an alert.
 func (t *decision) terminate(a *agent, e *wire.Event) {
-	from, id := wire.ActorBus, "" // another agent may have its actor
+	from, id := mail.Bus, "" // another agent may have its actor
 	if a.mail != nil {
 		from, id = a.mail.id, a.mail.id
 	}
@@ -119,7 +120,7 @@ func (t *decision) terminate(a *agent, e *wire.Event) {
 	}
 	t.resolveStale(a.mail, "it has ended")
 	if !a.farewell {
-		t.tellGlobal(from, wire.TopicAgentTerminated, 0, wire.Spawned{
+		t.tellGlobal(from, mail.TopicAgentTerminated, 0, mail.Spawned{
 			Agent: a.ID, Actor: id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
 		})
 	}
@@ -128,10 +129,10 @@ func (t *decision) terminate(a *agent, e *wire.Event) {
 // crashed notifies GO that an agent has ended with an error.
 func (t *decision) crashed(a *agent, e *wire.Event) {
 	t.resolveStale(a.mail, "it has ended")
-	about := alertOf(wire.AlertCrashed, a.mail)
+	about := alertOf(mail.AlertCrashed, a.mail)
 	about.Agent, about.Run, about.Text = a.ID, e.Run, e.Text
 	about.ExitCode, about.Signal = e.Figures.ExitCode, e.Figures.Signal
-	t.tellGlobal(wire.ActorBus, wire.TopicAlertFired, 0, about)
+	t.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
 }
 
 func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {

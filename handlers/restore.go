@@ -4,6 +4,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -227,7 +228,7 @@ func (s *restoring) restoreBus(kept *snapshot) {
 			s.bus.due.add(c)
 		}
 	}
-	s.broken = s.broken || s.bus.actors[wire.ActorGlobal] == nil
+	s.broken = s.broken || s.bus.actors[mail.Global] == nil
 }
 
 func (s *restoring) restoreQuestion(kept *snapshotQuestion) {

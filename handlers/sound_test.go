@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // requireSoundTasks requires that every task is counted once, waits for open tasks only, and is
@@ -162,7 +163,7 @@ func requireSoundQuestions(t testing.TB, s *State) {
 // runs than agents.
 func requireSoundBus(t testing.TB, s *State) {
 	b := &s.bus
-	require.NotNil(t, b.actors[wire.ActorGlobal])
+	require.NotNil(t, b.actors[mail.Global])
 	require.Equal(t, len(b.actors), len(b.order))
 	due, number := 0, int64(0)
 	for _, c := range b.order {

@@ -5,30 +5,31 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // The senders and recipients of a topic, where they are limited.
 const (
 	anyActor   = "any"
 	busActors  = "Bus, Governor"
-	globalOnly = wire.ActorGlobal
+	globalOnly = mail.Global
 )
 
 // standardTopics are the topics that always exist. The last one is for the warning about an
 // unknown topic, which would otherwise cause another such warning.
 var standardTopics = []wire.TopicView{
-	{Topic: wire.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
-	{Topic: wire.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
-	{Topic: wire.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
-	{Topic: wire.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "How far a task is"},
-	{Topic: wire.TopicAgentSpawned, From: globalOnly, To: globalOnly, Summary: "An agent has started"},
-	{Topic: wire.TopicAgentTerminated, From: anyActor, To: globalOnly, Summary: "An agent has ended, and well"},
-	{Topic: wire.TopicAlertFired, From: busActors, To: globalOnly, Summary: "Something is wrong"},
-	{Topic: wire.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "It is not any more"},
-	{Topic: wire.TopicHeartbeat, From: anyActor, To: wire.ActorBus, Summary: "The sender is there"},
-	{Topic: wire.TopicDirect, From: anyActor, To: anyActor, Summary: "Whatever two actors have to say to each other"},
-	{Topic: wire.TopicBroadcast, From: globalOnly, To: wire.Broadcast, Summary: "Something urgent for all"},
-	{Topic: wire.TopicUnknown, From: wire.ActorBus, To: globalOnly, Summary: "An actor has used a topic that is not registered"},
+	{Topic: mail.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
+	{Topic: mail.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
+	{Topic: mail.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
+	{Topic: mail.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "How far a task is"},
+	{Topic: mail.TopicAgentSpawned, From: globalOnly, To: globalOnly, Summary: "An agent has started"},
+	{Topic: mail.TopicAgentTerminated, From: anyActor, To: globalOnly, Summary: "An agent has ended, and well"},
+	{Topic: mail.TopicAlertFired, From: busActors, To: globalOnly, Summary: "Something is wrong"},
+	{Topic: mail.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "It is not any more"},
+	{Topic: mail.TopicHeartbeat, From: anyActor, To: mail.Bus, Summary: "The sender is there"},
+	{Topic: mail.TopicDirect, From: anyActor, To: anyActor, Summary: "Whatever two actors have to say to each other"},
+	{Topic: mail.TopicBroadcast, From: globalOnly, To: mail.Broadcast, Summary: "Something urgent for all"},
+	{Topic: mail.TopicUnknown, From: mail.Bus, To: globalOnly, Summary: "An actor has used a topic that is not registered"},
 }
 
 // topicNamed finds a standard topic.
@@ -53,12 +54,12 @@ func misdirected(from string, m *wire.SendMessage) string {
 		return ""
 	}
 	fits := func(id, who string) bool {
-		return who == anyActor || who == id || who == busActors && (id == wire.ActorBus || id == wire.ActorGovernor)
+		return who == anyActor || who == id || who == busActors && (id == mail.Bus || id == mail.Governor)
 	}
 	switch {
 	case !fits(from, v.From):
 		return fmt.Sprintf("%s is for %s to send, and this is from %s", m.Topic, v.From, from)
-	case !fits(m.To, v.To) && m.To != wire.Broadcast:
+	case !fits(m.To, v.To) && m.To != mail.Broadcast:
 		return fmt.Sprintf("%s is for %s, and this is to %s", m.Topic, v.To, m.To)
 	}
 	return ""

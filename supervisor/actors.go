@@ -1,8 +1,8 @@
 package supervisor
 
 import (
-	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 // A named actor belongs to one run at a time. If the configuration gives the name to another
@@ -12,7 +12,7 @@ import (
 // takeActor records which actor the new run of a uses for its mail.
 func (s *Supervisor) takeActor(a *agent) {
 	a.as = a.Actor
-	if a.as != "" && !wire.PerRun(a.as) {
+	if a.as != "" && !mail.PerRun(a.as) {
 		s.actors[a.as] = a
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // An Agent specifies what to run and how to keep it running.
@@ -45,7 +46,7 @@ type Agent struct {
 }
 
 // actor returns the actor whose mail a run reads.
-func (a *Agent) actor(run string) string { return wire.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
+func (a *Agent) actor(run string) string { return mail.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
 
 // A Process is one run of an agent: a child.Child, a connection of a program that joined, or a
 // function in a test.

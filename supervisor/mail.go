@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A MailReader reads the mail of an actor: the recorded messages first, then new ones. It holds
@@ -69,7 +70,7 @@ type MailQuery struct {
 }
 
 func (q *MailQuery) wants(m *wire.Mail) bool {
-	if q.Actor != "" && m.From != q.Actor && m.To != q.Actor && (m.To != wire.Broadcast || m.From == q.Actor) {
+	if q.Actor != "" && m.From != q.Actor && m.To != q.Actor && (m.To != mail.Broadcast || m.From == q.Actor) {
 		return false
 	}
 	if q.Topic == "" {

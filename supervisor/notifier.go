@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A notifier wakes readers when mail is recorded. Readers fetch the mail from the record, so a
@@ -48,7 +49,7 @@ func (b *notifier) ring(records []wire.Record) {
 	for i := range records {
 		switch r := &records[i]; {
 		case !r.IsMail():
-		case r.To == wire.Broadcast:
+		case r.To == mail.Broadcast:
 			for actor := range b.hung {
 				b.ringAll(actor)
 			}

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A postman reads the record for agents. It delivers new mail to running agents, and the
@@ -82,7 +83,7 @@ func (p *postman) ring(records []wire.Record) {
 	for i := range records {
 		switch r := &records[i]; {
 		case !r.IsMail():
-		case r.To == wire.Broadcast:
+		case r.To == mail.Broadcast:
 			for _, round := range p.rounds {
 				p.schedule(round)
 			}

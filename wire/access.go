@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"orchestrator/wire/mail"
+)
+
 // KeyPrefix begins every agent key, so that people and secret scanners recognize one.
 const KeyPrefix = "orc_"
 
@@ -106,7 +110,7 @@ func (t *IssueToken) fields(f *fields) {
 		}
 		return
 	}
-	t.Actor, t.Overlap = readActor(o, "actor", CheckActor), o.Milliseconds("overlap", 0)
+	t.Actor, t.Overlap = readActor(o, "actor", mail.CheckActor), o.Milliseconds("overlap", 0)
 	for _, key := range []string{"sub", "role"} {
 		if o.Find(key) != nil {
 			o.Refuse(key, "is of a person, and does not go with actor")

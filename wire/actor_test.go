@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/mail"
 )
 
 // Rows: E-12, E-69, E-70, E-71, E-72, E-73, E-74, E-75.
@@ -13,22 +15,22 @@ func TestActors(t *testing.T) {
 		"GO", "HO:hetzner-1", "PO:paperclip", "IO:shai", "IO:größe", "IO:a/b.c\"'", "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "W:a3f9...", "S:db:1",
 		"W:" + strings.Repeat("x", 198),
 	} {
-		require.Empty(t, CheckActor(good), good)
-		require.Empty(t, CheckAddressee(good), good)
+		require.Empty(t, mail.CheckActor(good), good)
+		require.Empty(t, mail.CheckAddressee(good), good)
 	}
 	for _, bad := range []string{
 		"", "go", "GO:", "GO:x", "G", "HO", "HO:", "PO:", "IO:", "W", "W:", "S", "S:", "S:db", "S:db:", "S::1", "S:a:b:c", "HO:a:b", "W:a:b",
 		"X:1", ":", ":x", "HO: ", "HO:a b", "HO:a\n", "HO:\x00", "HO:\u00a0", "HO:\u00ad", "HO:\u202ex", "IO:\u200b", " GO", "GO ", "??", "ho:x", "broadcasts",
 		"W:" + strings.Repeat("x", 199),
 	} {
-		require.NotEmpty(t, CheckActor(bad), "%q", bad)
-		require.NotEmpty(t, CheckAddressee(bad), "%q", bad)
+		require.NotEmpty(t, mail.CheckActor(bad), "%q", bad)
+		require.NotEmpty(t, mail.CheckAddressee(bad), "%q", bad)
 	}
-	for _, reserved := range []string{Broadcast, ActorBus, ActorGovernor} {
-		require.NotEmpty(t, CheckActor(reserved), "nobody comes as %s", reserved)
-		require.Empty(t, CheckAddressee(reserved), "everybody writes to %s", reserved)
+	for _, reserved := range []string{mail.Broadcast, mail.Bus, mail.Governor} {
+		require.NotEmpty(t, mail.CheckActor(reserved), "nobody comes as %s", reserved)
+		require.Empty(t, mail.CheckAddressee(reserved), "everybody writes to %s", reserved)
 	}
-	require.Contains(t, CheckAddressee("??"), "must be broadcast, GO, HO:host")
+	require.Contains(t, mail.CheckAddressee("??"), "must be broadcast, GO, HO:host")
 }
 
 // TestActorsOfRuns checks that the actor of a worker or specialist becomes another id in each
@@ -42,12 +44,12 @@ func TestActorsOfRuns(t *testing.T) {
 		"W:1": "W:1", "S:db:1": "S:db:1", "GO": "GO", "HO:attic": "HO:attic", "PO:shop": "PO:shop", "IO:ann": "IO:ann",
 		"S:" + strings.Repeat("x", 161): "S:" + strings.Repeat("x", 161) + ":" + run,
 	} {
-		got := ActorOfRun(actor, run)
+		got := mail.ActorOfRun(actor, run)
 		require.Equal(t, want, got)
-		require.Equal(t, got != actor, PerRun(actor))
-		require.Empty(t, CheckActor(got), "whatever an agent may have, it can send with it")
+		require.Equal(t, got != actor, mail.PerRun(actor))
+		require.Empty(t, mail.CheckActor(got), "whatever an agent may have, it can send with it")
 	}
 	for _, bad := range []string{"", "S", "S:", "HO", "HO:", "W:", "S:db:", "Bus", "x", "S:" + strings.Repeat("x", 162)} {
-		require.NotEmpty(t, CheckActor(ActorOfRun(bad, run)), bad)
+		require.NotEmpty(t, mail.CheckActor(mail.ActorOfRun(bad, run)), bad)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -65,9 +66,9 @@ var (
 		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At),
 	}
 	fullMail = Mail{
-		Seq: 43, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: object.Timestamp(noon.At),
+		Seq: 43, From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: object.Timestamp(noon.At),
 	}
-	bareMail  = Mail{Seq: 1, From: ActorBus, To: Broadcast, Topic: TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
+	bareMail  = Mail{Seq: 1, From: mail.Bus, To: mail.Broadcast, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
 	fullActor = ActorView{
 		Actor: "HO:attic", Agent: "attic", Status: ActorActive, LastSeen: object.Timestamp(noon.At), LastBeat: object.Timestamp(noon.At), Cursor: 42, Latest: 43,
 	}
@@ -148,7 +149,7 @@ func otherAnswers() []any {
 		&Sent{Mail: bareMail}, &Sent{Mail: fullMail, Duplicate: true, Warnings: []string{"w"}},
 		&MailList{}, &MailList{Actor: "HO:attic", Messages: []Mail{bareMail, fullMail}, Cursor: 42, More: true},
 		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: object.Timestamp(noon.At), Every: 60_000},
-		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: TopicHeartbeat, Standard: true, From: "any", To: ActorBus, Summary: "s"}}},
+		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: mail.TopicHeartbeat, Standard: true, From: "any", To: mail.Bus, Summary: "s"}}},
 		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: object.Timestamp(noon.At)},
 	}
 	for _, actor := range each(ActorView{Actor: "GO", Status: ActorQuiet}, fullActor) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -32,7 +33,7 @@ func TestMailOnALine(t *testing.T) {
 	}
 	m, ok := reader().Check([]byte(mailLine)).(*Request)
 	require.True(t, ok)
-	require.Equal(t, &SendMessage{From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k1"}, m.Body)
+	require.Equal(t, &SendMessage{From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k1"}, m.Body)
 }
 
 // TestRepliesHaveTheFormOfTheQuestion checks that a reply has the same content in each form.

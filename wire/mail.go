@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -38,14 +38,14 @@ func MailOf(r *Record) Mail {
 // mailOfTask returns the sender and the payload of a task's record as mail. The payload is that
 // of the record, preceded by the id of the task as ticket_id. Without an actor the sender is GO.
 func mailOfTask(r *Record) (from string, payload Raw) {
-	from = ActorGlobal
+	from = mail.Global
 	if actor, ok := object.TextOf(r.Payload, "actor"); ok {
 		from = actor
 	}
 	task, _ := object.TextOf(r.Payload, "task")
 	payload = object.AppendText(append(payload, `{"ticket_id":`...), task)
 	if r.Kind == events.TaskHelpWanted {
-		payload = append(payload, `,"alert":"`+AlertHelp+`"`...)
+		payload = append(payload, `,"alert":"`+mail.AlertHelp+`"`...)
 	}
 	if rest := bytes.TrimPrefix(r.Payload, []byte("{")); len(rest) > 1 {
 		payload = append(append(payload, ','), rest...)
@@ -54,30 +54,6 @@ func mailOfTask(r *Record) (from string, payload Raw) {
 	}
 	return from, payload
 }
-
-// The topics that are always known.
-const (
-	TopicTaskAssigned    = "task.assigned"
-	TopicTaskCompleted   = "task.completed"
-	TopicTaskFailed      = "task.failed"
-	TopicTaskProgress    = "task.progress"
-	TopicAgentSpawned    = "agent.spawned"
-	TopicAgentTerminated = "agent.terminated"
-	TopicAlertFired      = "alert.fired"
-	TopicAlertResolved   = "alert.resolved"
-	TopicHeartbeat       = "heartbeat"
-	TopicDirect          = "message.direct"
-	TopicBroadcast       = "broadcast.all"
-	TopicUnknown         = "topic.unknown" // the bus accepted mail on a topic that is not registered
-)
-
-// Bounds of mail.
-const (
-	MostMail     = 1 << 20 // bytes of a payload
-	longestTopic = 200
-	longestKey   = 200
-	MostMailPage = 10_000 // messages that a poll may request
-)
 
 // NoticeMessage is the notice of new mail for an actor's agent. Its payload is a Mail.
 const NoticeMessage = "message"
@@ -105,15 +81,15 @@ func (m *SendMessage) fields(f *fields) {
 	o := f.in
 	m.To, m.Topic = o.NeedText("to_actor"), readTopic(o, "topic")
 	m.ReplyTo, m.Key = readReplyTo(o, "reply_to"), o.Text("idempotency_key")
-	if why := CheckAddressee(m.To); m.To != "" && why != "" {
+	if why := mail.CheckAddressee(m.To); m.To != "" && why != "" {
 		o.Refuse("to_actor", why)
 	}
 	switch m.Payload = o.Document("payload"); {
 	case m.Payload == nil:
 		o.Refuse("payload", "is missing: it must be an object")
-	case len(m.Payload) > MostMail:
+	case len(m.Payload) > mail.MaxPayload:
 		o.Fail(&Error{
-			Code: CodeTooLarge, Message: fmt.Sprintf("payload has %d bytes, and a message takes %d", len(m.Payload), MostMail),
+			Code: CodeTooLarge, Message: fmt.Sprintf("payload has %d bytes, and a message takes %d", len(m.Payload), mail.MaxPayload),
 			Details: map[string]any{"pointer": o.Below("payload")},
 			Hint:    "Put what is large into a file, and say where it is",
 		})
@@ -121,8 +97,8 @@ func (m *SendMessage) fields(f *fields) {
 	switch {
 	case m.Key == "" && o.Find("idempotency_key") != nil:
 		o.Refuse("idempotency_key", "must not be empty; leave it out, or say null")
-	case len(m.Key) > longestKey:
-		o.Refuse("idempotency_key", fmt.Sprintf("must not be longer than %d bytes", longestKey))
+	case len(m.Key) > mail.MaxKey:
+		o.Refuse("idempotency_key", fmt.Sprintf("must not be longer than %d bytes", mail.MaxKey))
 	default:
 		o.NoControls("idempotency_key", m.Key)
 	}
@@ -157,9 +133,9 @@ func (f *fields) actor(p *string, key, about string, recipient bool) {
 	case f.in == nil:
 		f.describe(key, about, schemaText+", "+actorSchema(recipient), false)
 	case recipient:
-		*p = readActor(f.in, key, CheckAddressee)
+		*p = readActor(f.in, key, mail.CheckAddressee)
 	default:
-		*p = readActor(f.in, key, CheckActor)
+		*p = readActor(f.in, key, mail.CheckActor)
 	}
 }
 
@@ -178,23 +154,10 @@ func readActor(o *object.Reader, key string, check func(string) string) string {
 // readTopic is a topic: words with dots between them.
 func readTopic(o *object.Reader, key string) string {
 	topic := o.NeedText(key)
-	if why := CheckTopic(topic); topic != "" && why != "" {
+	if why := mail.CheckTopic(topic); topic != "" && why != "" {
 		o.Refuse(key, why)
 	}
 	return topic
-}
-
-// CheckTopic returns why a text is not a topic, or "" if it is one.
-func CheckTopic(topic string) string {
-	if len(topic) > longestTopic {
-		return fmt.Sprintf("must not be longer than %d bytes", longestTopic)
-	}
-	for word := range strings.SplitSeq(topic, ".") {
-		if word == "" || strings.ContainsFunc(word, func(c rune) bool { return unreadable(c) || c == '*' }) {
-			return fmt.Sprintf("must be words with dots between them, such as build.finished, not %.80q", topic)
-		}
-	}
-	return ""
 }
 
 // mostDigits is the maximum length of a number that is written as text. Such a number is exact
@@ -242,7 +205,7 @@ func (p *PollMessages) fields(f *fields) {
 		after := f.in.Whole("cursor", 0)
 		p.Cursor = &after
 	}
-	f.whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, MostMailPage)
+	f.whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, mail.MaxPage)
 }
 
 // MailList answers poll-messages.

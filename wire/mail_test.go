@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -21,7 +22,7 @@ func sending(more string) string {
 // Rows: E-11, E-12, E-13, E-14, E-15, E-16, E-17, E-69, E-70, E-71, E-72, E-73, E-82, T-36, T-37.
 func TestMailIsRead(t *testing.T) {
 	with := func(change func(m *SendMessage)) *SendMessage {
-		m := &SendMessage{To: ActorGlobal, Topic: "t", Payload: Raw(`{}`)}
+		m := &SendMessage{To: mail.Global, Topic: "t", Payload: Raw(`{}`)}
 		change(m)
 		return m
 	}
@@ -41,12 +42,12 @@ func TestMailIsRead(t *testing.T) {
 		{"send-message", sending(`,"idempotency_key":"` + strings.Repeat("k", 200) + `"`), with(func(m *SendMessage) { m.Key = strings.Repeat("k", 200) })},
 		{
 			"send-message", `{"to_actor":"broadcast","topic":"broadcast.all","payload":{"idempotency_key":"inside", "n":1.0}}`,
-			&SendMessage{To: Broadcast, Topic: TopicBroadcast, Payload: Raw(`{"idempotency_key":"inside", "n":1.0}`)},
+			&SendMessage{To: mail.Broadcast, Topic: mail.TopicBroadcast, Payload: Raw(`{"idempotency_key":"inside", "n":1.0}`)},
 		},
 		{"poll-messages", `{}`, &PollMessages{}},
 		{"poll-messages", `{"cursor":null,"limit":null,"actor":null}`, &PollMessages{}},
 		{"poll-messages", `{"actor":"HO:h1","cursor":0,"limit":10000}`, &PollMessages{Actor: "HO:h1", Cursor: ptr(int64(0)), Limit: 10000}},
-		{"poll-messages", `{"actor":"Governor","cursor":41}`, &PollMessages{Actor: ActorGovernor, Cursor: ptr(int64(41))}},
+		{"poll-messages", `{"actor":"Governor","cursor":41}`, &PollMessages{Actor: mail.Governor, Cursor: ptr(int64(41))}},
 		{"ack-messages", `{"seq":45}`, &AckMessages{Seq: 45}},
 		{"ack-messages", `{"actor":"HO:h1","seq":0}`, &AckMessages{Actor: "HO:h1"}},
 		{"heartbeat", `{}`, &Heartbeat{}},
@@ -113,9 +114,9 @@ func TestMailThatIsTooLarge(t *testing.T) {
 	received := func(size int) []byte {
 		return []byte(`{"to_actor":"GO","topic":"t","payload":{"x":"` + strings.Repeat("x", size-len(`{"x":""}`)) + `"}}`)
 	}
-	_, err := ReadRequest("send-message", received(MostMail), 64)
+	_, err := ReadRequest("send-message", received(mail.MaxPayload), 64)
 	require.Nil(t, err)
-	_, err = ReadRequest("send-message", received(MostMail+1), 64)
+	_, err = ReadRequest("send-message", received(mail.MaxPayload+1), 64)
 	require.Equal(t, CodeTooLarge, err.Code)
 	require.Equal(t, "/payload/payload", err.Details["pointer"])
 }
@@ -123,27 +124,27 @@ func TestMailThatIsTooLarge(t *testing.T) {
 // Rows: E-13, E-41.
 func TestTopics(t *testing.T) {
 	standard := []string{
-		TopicTaskAssigned, TopicTaskCompleted, TopicTaskFailed, TopicTaskProgress, TopicAgentSpawned, TopicAgentTerminated,
-		TopicAlertFired, TopicAlertResolved, TopicHeartbeat, TopicDirect, TopicBroadcast,
+		mail.TopicTaskAssigned, mail.TopicTaskCompleted, mail.TopicTaskFailed, mail.TopicTaskProgress, mail.TopicAgentSpawned, mail.TopicAgentTerminated,
+		mail.TopicAlertFired, mail.TopicAlertResolved, mail.TopicHeartbeat, mail.TopicDirect, mail.TopicBroadcast,
 	}
 	require.Equal(t, []string{
 		"task.assigned", "task.completed", "task.failed", "task.progress", "agent.spawned", "agent.terminated",
 		"alert.fired", "alert.resolved", "heartbeat", "message.direct", "broadcast.all",
 	}, standard)
-	for _, good := range append(standard, TopicUnknown, "a", "a.b.c", "Größe.neu", "a-b_c/d:e", strings.Repeat("x", 200)) {
-		require.Empty(t, CheckTopic(good), good)
+	for _, good := range append(standard, mail.TopicUnknown, "a", "a.b.c", "Größe.neu", "a-b_c/d:e", strings.Repeat("x", 200)) {
+		require.Empty(t, mail.CheckTopic(good), good)
 	}
 	for _, bad := range []string{
 		"", ".", "a..b", ".a", "a.", "a b", "a.\tb", "a.b\n", "a.*", "a.\x00", "a.\x7f", "a.\u00a0", "a.\u202eb", "a.\ufeff", strings.Repeat("x", 201),
 	} {
-		require.NotEmpty(t, CheckTopic(bad), "%q", bad)
+		require.NotEmpty(t, mail.CheckTopic(bad), "%q", bad)
 	}
 }
 
 // Rows: E-15, E-22, E-25, K-08, T-37.
 func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 	r := &Record{
-		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: TopicTaskAssigned, Kind: events.MessageSent, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",
+		Seq: 43, At: noon.At, From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Kind: events.MessageSent, Payload: []byte(`{"n": 1.0}`), ReplyTo: 42, Key: "k",
 		Correlation: "c",
 	}
 	m := MailOf(r)

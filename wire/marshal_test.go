@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -67,10 +68,10 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			&IssueToken{Actor: "HO:attic"}, &IssueToken{Actor: "S:db:1", TTL: 5, Overlap: 6},
 		},
 		"send-message": {
-			&SendMessage{To: ActorGlobal, Topic: TopicHeartbeat, Payload: Raw(`{}`)},
-			&SendMessage{From: "W:1", To: Broadcast, Topic: "a.b", Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k"},
+			&SendMessage{To: mail.Global, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`)},
+			&SendMessage{From: "W:1", To: mail.Broadcast, Topic: "a.b", Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k"},
 		},
-		"poll-messages": {&PollMessages{}, &PollMessages{Actor: ActorGovernor, Cursor: ptr(int64(0)), Limit: MostMailPage}},
+		"poll-messages": {&PollMessages{}, &PollMessages{Actor: mail.Governor, Cursor: ptr(int64(0)), Limit: mail.MaxPage}},
 		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
 		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
 		"get-session": {

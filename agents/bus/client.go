@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A Client sends and receives mail for one actor. Set its fields before the first call; its
@@ -78,7 +78,7 @@ func (c *Client) ready() error {
 
 // address returns the prefix of URLs, and the path of the unix socket if there is one.
 func (c *Client) address() (base, socket string, err error) {
-	if why := wire.CheckActor(c.Actor); why != "" {
+	if why := mail.CheckActor(c.Actor); why != "" {
 		return "", "", errors.New("the actor " + why)
 	}
 	if c.URL == "" {

@@ -9,10 +9,11 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/mail"
 )
 
 // alone clears the environment variables that a client reads.
@@ -40,7 +41,7 @@ func TestAClientAtASocket(t *testing.T) {
 		t.Setenv("ORC_SOCKET", spelled)
 		client, err := bus.FromEnv()
 		require.NoError(t, err)
-		sent, err := client.Send(t.Context(), wire.SendMessage{To: "GO", Topic: wire.TopicTaskProgress})
+		sent, err := client.Send(t.Context(), wire.SendMessage{To: "GO", Topic: mail.TopicTaskProgress})
 		require.NoError(t, err)
 		require.Equal(t, "W:1", sent.From)
 	}

@@ -8,22 +8,23 @@ import (
 
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
 // An actor handles mail and reports the outcome of each task.
 func Example() {
 	house := newHouse() // plays the orchestrator
-	house.has(wire.TopicTaskAssigned, `{"repo":"shop"}`)
-	house.has(wire.TopicTaskAssigned, `{}`)
-	house.has(wire.TopicDirect, `{"text":"that is all"}`)
+	house.has(mail.TopicTaskAssigned, `{"repo":"shop"}`)
+	house.has(mail.TopicTaskAssigned, `{}`)
+	house.has(mail.TopicDirect, `{"text":"that is all"}`)
 	server := httptest.NewServer(house)
 	defer server.Close()
 
 	client := &bus.Client{Actor: "HO:h1", URL: server.URL, Token: "its token"} // or bus.FromEnv()
 	ctx, stop := context.WithCancel(context.Background())
 	err := client.Receive(ctx, bus.Handlers{
-		wire.TopicTaskAssigned: func(ctx context.Context, received wire.Mail) error {
+		mail.TopicTaskAssigned: func(ctx context.Context, received wire.Mail) error {
 			var task struct {
 				Repo string `json:"repo"`
 			}
@@ -31,11 +32,11 @@ func Example() {
 				return bus.Fatal("NO_REPO", errors.New("it does not say where to work"))
 			}
 			_, err := client.Send(ctx, wire.SendMessage{
-				To: received.From, Topic: wire.TopicTaskCompleted, ReplyTo: received.Seq, Payload: wire.Raw(`{"summary":"done"}`),
+				To: received.From, Topic: mail.TopicTaskCompleted, ReplyTo: received.Seq, Payload: wire.Raw(`{"summary":"done"}`),
 			})
 			return err
 		},
-		wire.TopicDirect: func(context.Context, wire.Mail) error {
+		mail.TopicDirect: func(context.Context, wire.Mail) error {
 			stop()
 			return nil
 		},

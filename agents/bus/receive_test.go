@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
-
-	"github.com/stretchr/testify/require"
+	"orchestrator/wire/mail"
 )
 
 // noting returns a handler that logs each message and returns the error of result.
@@ -228,10 +229,10 @@ func TestFatal(t *testing.T) {
 		require.Equal(t, []string{
 			"0s heartbeat", "0s poll", "0s handled 10", "0s send", "0s ack 10", "0s handled 20", "0s ack 20", "0s poll",
 		}, t.sorted())
-		letters := t.letters(wire.ActorGlobal, 0)
+		letters := t.letters(mail.Global, 0)
 		require.Len(t, letters, 1)
 		require.Equal(t, "HO:h1", letters[0].From)
-		require.Equal(t, wire.TopicTaskFailed, letters[0].Topic)
+		require.Equal(t, mail.TopicTaskFailed, letters[0].Topic)
 		require.EqualValues(t, 10, *letters[0].ReplyTo)
 		require.JSONEq(t, `{"error_code":"NO_REPO","error":"shop: there is no `+"\ufffd"+` repository","topic":"task.assigned"}`, string(letters[0].Payload))
 		require.Len(t, t.letters("HO:h1", 0), 2, "what failed is still there")
@@ -258,7 +259,7 @@ func TestFatalIsToldOnce(t *testing.T) {
 		t.receiving(time.Second, fatal)
 		require.Len(t, t.bodies, 3)
 		require.Equal(t, t.bodies[0], t.bodies[1])
-		letters := t.letters(wire.ActorGlobal, 0)
+		letters := t.letters(mail.Global, 0)
 		require.Len(t, letters, 2)
 		require.EqualValues(t, 10, *letters[0].ReplyTo)
 		require.EqualValues(t, 20, *letters[1].ReplyTo)
@@ -276,7 +277,7 @@ func TestFatalWhileTheBusIsAway(t *testing.T) {
 		time.AfterFunc(200*time.Second, func() { t.instead(nil) })
 		t.receiving(5*time.Minute, bus.Handlers{"task.assigned": t.noting(func(wire.Mail) error { return bus.Fatal("X", nil) })})
 		require.Len(t, incidents(t), 1)
-		require.Len(t, t.letters(wire.ActorGlobal, 0), 1)
+		require.Len(t, t.letters(mail.Global, 0), 1)
 		require.EqualValues(t, 10, t.acked)
 		require.Equal(t, []string{"0s handled 10"}, t.told("handled"))
 	})
@@ -296,8 +297,8 @@ func TestFatalThatNobodyWants(t *testing.T) {
 // could fail in turn.
 func TestAFailureThatFails(t *testing.T) {
 	visiting(t, func(t *visit) {
-		t.has(wire.TopicTaskFailed, `{}`)
-		t.receiving(time.Second, bus.Handlers{wire.TopicTaskFailed: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
+		t.has(mail.TopicTaskFailed, `{}`)
+		t.receiving(time.Second, bus.Handlers{mail.TopicTaskFailed: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
 		require.Equal(t, []string{
 			"0s heartbeat", "0s poll", "0s trouble: message 10 on task.failed is given up: it failed without a word (X)", "0s ack 10", "0s poll",
 		}, t.sorted())
@@ -308,8 +309,8 @@ func TestAFailureThatFails(t *testing.T) {
 // one.
 func TestAlertsThatFail(t *testing.T) {
 	visiting(t, func(t *visit) {
-		t.keep(wire.SendMessage{From: wire.ActorBus, To: "HO:h1", Topic: wire.TopicAlertFired, Payload: wire.Raw(`{}`)})
-		t.receiving(time.Second, bus.Handlers{wire.TopicAlertFired: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
+		t.keep(wire.SendMessage{From: mail.Bus, To: "HO:h1", Topic: mail.TopicAlertFired, Payload: wire.Raw(`{}`)})
+		t.receiving(time.Second, bus.Handlers{mail.TopicAlertFired: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
 		require.Equal(t, []string{"0s trouble: message 10 on alert.fired is given up: it failed without a word (X)"}, t.told("trouble"))
 		require.EqualValues(t, 10, t.acked)
 	})
@@ -320,7 +321,7 @@ func TestAHandlerThatPanics(t *testing.T) {
 		t.has("task.assigned", `{}`)
 		t.receiving(time.Second, bus.Handlers{"task.assigned": func(context.Context, wire.Mail) error { panic(strings.Repeat("oh ", 5000)) }})
 		require.EqualValues(t, 10, t.acked)
-		letter := string(t.letters(wire.ActorGlobal, 0)[0].Payload)
+		letter := string(t.letters(mail.Global, 0)[0].Payload)
 		require.Contains(t, letter, `{"error_code":"PANIC","error":"the handler panicked: oh oh`)
 		require.Less(t, len(letter), 9<<10)
 		require.Contains(t, strings.Join(t.told("trouble"), ""), "receive_test.go", "it says where")
@@ -332,7 +333,7 @@ func TestAHandlerMaySend(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
 		t.receiving(time.Second, bus.Handlers{"task.assigned": func(ctx context.Context, received wire.Mail) error {
-			_, err := t.client.Send(ctx, wire.SendMessage{To: received.From, Topic: wire.TopicTaskCompleted, ReplyTo: received.Seq})
+			_, err := t.client.Send(ctx, wire.SendMessage{To: received.From, Topic: mail.TopicTaskCompleted, ReplyTo: received.Seq})
 			return err
 		}})
 		require.Len(t, t.letters("GO", 0), 1)

@@ -9,16 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"orchestrator/agents/bus"
-	"orchestrator/wire"
-
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/agents/bus"
+	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 const delicate = `{"n":12345678901234567890,"f":1.10,"html":"<a&b>","esc":"\u003c","idempotency_key":"theirs"}`
 
-var hello = wire.SendMessage{To: "GO", Topic: wire.TopicDirect, Payload: wire.Raw(delicate)}
+var hello = wire.SendMessage{To: "GO", Topic: mail.TopicDirect, Payload: wire.Raw(delicate)}
 
 func TestSend(t *testing.T) {
 	visiting(t, func(t *visit) {

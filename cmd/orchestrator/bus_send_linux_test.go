@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A sent message is one row, and is stored before it is confirmed. The recipient reads it
@@ -45,8 +45,8 @@ func TestBusSend(t *testing.T) {
 	require.NotContains(t, extra.text, "2001")
 	require.Equal(t, []int64{sent.Seq, twin.Seq, null.Seq, extra.Seq}, seqs(two.polls("")))
 
-	large := fmt.Sprintf(`{"x":%q}`, strings.Repeat("é", wire.MostMail/2-4))
-	require.Len(t, large, wire.MostMail)
+	large := fmt.Sprintf(`{"x":%q}`, strings.Repeat("é", mail.MaxPayload/2-4))
+	require.Len(t, large, mail.MaxPayload)
 	sent = one.send("HO:two", direct, large)
 	require.Equal(t, large, string(two.polls(fmt.Sprint("&cursor=", extra.Seq))[0].Payload))
 	topic := "täsk." + strings.Repeat("x", 190)
@@ -122,7 +122,7 @@ func TestBusSendRefused(t *testing.T) {
 			require.Contains(t, r.text, `"pointer":"`+row[1]+`"`, row[0])
 		}
 	}
-	large := mailLine("HO:one", "GO", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", wire.MostMail)))
+	large := mailLine("HO:one", "GO", direct, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", mail.MaxPayload)))
 	one.spurned(http.StatusRequestEntityTooLarge, "too_large", "POST /api/bus/send", large)
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
 	require.Equal(t, http.StatusBadRequest, one.ask("POST /api/bus/send", mailLine("HO:one", "GO", direct, deep)).status)

@@ -29,22 +29,23 @@ var mayImport = map[string][]string{
 	"wire/delegation":          {"wire/object"},
 	"wire/events":              {},
 	"wire/hub":                 {"wire/object", "wire/events"},
-	"wire":                     {"wire/object", "wire/line", "wire/events", "wire/session", "wire/delegation", "wire/hub"},
+	"wire/mail":                {},
+	"wire":                     {"wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub"},
 	"wire/control":             {"wire", "wire/object"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
-	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "handlers/..."},
-	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation"},
-	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation"}, // cmd connects it to the other packages
-	"supervisor/api":           {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation"},
-	"agents/...":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "agents/..."},
-	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation"},
-	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
-	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
+	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers/..."},
+	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
+	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"}, // cmd connects it to the other packages
+	"supervisor/api":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
+	"agents/...":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "agents/..."},
+	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
+	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
+	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
-	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation"},
+	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"cmd/orchestrator/help":    {},
-	"cmd/orchestrator/cli":     {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/help"},
+	"cmd/orchestrator/cli":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/help"},
 	"cmd/orchestrator/task":    verbsMayImport(),
 	"cmd/orchestrator/session": verbsMayImport(),
 	"cmd/orchestrator/bus":     verbsMayImport(),
@@ -54,16 +55,16 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
+	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
 	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/agent", "cmd/orchestrator/bus", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
-	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
-	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "agents/...", "fixtures/..."},
+	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
+	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "agents/...", "fixtures/..."},
 }
 
 // verbsMayImport returns the packages that a package of commands may import, and more.
 func verbsMayImport(more ...string) []string {
-	return append([]string{"wire", "wire/object", "wire/events", "wire/control", "wire/session", "wire/hub", "wire/delegation", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
+	return append([]string{"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
 }
 
 // onlyIn lists where packages outside the module may be imported.
@@ -292,7 +293,7 @@ func TestLawSizes(t *testing.T) {
 var (
 	largePackages = map[string]packageSize{
 		"agents":     {lines: 6120, exported: 200},
-		"handlers":   {lines: 14_200, exported: 200},
+		"handlers":   {lines: 14_210, exported: 200},
 		"supervisor": {lines: 6950, exported: 200},
 		"wire":       {lines: 6_000, exported: 283},
 	}

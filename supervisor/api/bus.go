@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -54,14 +55,14 @@ const mostSeq = 1<<53 - 1
 var (
 	ofActor     = parameter{name: "actor", words: "Whose mail; the caller's own when it is missing."}
 	byCursor    = parameter{name: "cursor", most: mostSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
-	byLimit     = parameter{name: "limit", least: 1, most: wire.MostMailPage, words: "At most so many. Without it the list is complete."}
+	byLimit     = parameter{name: "limit", least: 1, most: mail.MaxPage, words: "At most so many. Without it the list is complete."}
 	byLastEvent = parameter{name: "Last-Event-ID", most: mostSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
 )
 
 // actor returns the actor whose mail is requested.
 func (a *params) actor() string {
 	id, there := a.given(ofActor)
-	if why := wire.CheckAddressee(id); there && why != "" {
+	if why := mail.CheckAddressee(id); there && why != "" {
 		a.refuse(ofActor, why)
 	}
 	return id

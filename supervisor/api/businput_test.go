@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -138,7 +139,7 @@ func TestBusBodiesThatAreWrong(t *testing.T) {
 func TestBusPayloadThatIsTooLarge(t *testing.T) {
 	h := buildHub(t, func(d *API) { d.MaxBody = 4 << 20 })
 	send := func(more int) (*http.Response, string) {
-		payload := `{"x":"` + strings.Repeat("x", wire.MostMail-len(`{"x":""}`)+more) + `"}`
+		payload := `{"x":"` + strings.Repeat("x", mail.MaxPayload-len(`{"x":""}`)+more) + `"}`
 		return h.ask(t, h.at(), http.MethodPost, "/api/bus/send", `{"from_actor":"HO:a","to_actor":"GO","topic":"a","payload":`+payload+`}`)
 	}
 	response, text := send(0)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // mailDoor returns an API with only the mail.
@@ -41,7 +42,7 @@ func TestMailAsEvents(t *testing.T) {
 	odd.From, odd.Topic, odd.ReplyTo = "IO:bo\u2028b", "täsk.\u0085.:x", new(int64(7))
 	odd.Payload = wire.Raw("{\r\n \"a\": \"\\n\\r\\n\\ndata: x\\u0000\u2028\",\n\"a\":1.0}")
 	huge := someMail(9)
-	huge.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", wire.MostMail) + `"}`)
+	huge.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", mail.MaxPayload) + `"}`)
 	h.post.send(odd, huge)
 	stream.hears(t, event("8", "täsk.\u0085.:x", `{"seq":8,"from_actor":"IO:bo`+"\u2028"+`b","to_actor":"HO:far","topic":"täsk.`+"\u0085"+`.:x",`+
 		`"payload":{"a":"\n\r\n\ndata: x\u0000`+"\u2028"+`","a":1.0},"reply_to":7,"created_at":"`+morning+`"}`))

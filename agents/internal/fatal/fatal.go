@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -64,7 +65,7 @@ const longest = 8 << 10
 // It returns nil for a task.failed and for mail from the bus, because the report could fail in
 // turn, for ever.
 func Letter(received *wire.Mail, why error) *wire.SendMessage {
-	if received.Topic == wire.TopicTaskFailed || received.From == wire.ActorBus {
+	if received.Topic == mail.TopicTaskFailed || received.From == mail.Bus {
 		return nil
 	}
 	code, _ := Code(why)
@@ -75,7 +76,7 @@ func Letter(received *wire.Mail, why error) *wire.SendMessage {
 		Topic string `json:"topic"`
 	}{Code: code, Error: text[:min(len(text), longest)], Topic: received.Topic})
 	return &wire.SendMessage{
-		To: wire.ActorGlobal, Topic: wire.TopicTaskFailed, Payload: payload, ReplyTo: received.Seq,
+		To: mail.Global, Topic: mail.TopicTaskFailed, Payload: payload, ReplyTo: received.Seq,
 		Key: uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "failed at %d of %s", received.Seq, received.CreatedAt)).String(),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -95,7 +96,7 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 		return &wire.IssueToken{Subject: f.subject, Role: f.role.Value, TTL: f.ttl.Milliseconds()}, nil
 	}
 	return &wire.IssueToken{Actor: f.actor, Overlap: f.overlap.Milliseconds(), TTL: f.ttl.Milliseconds()},
-		bus.ActorGiven(a, "actor", f.actor, wire.CheckActor)
+		bus.ActorGiven(a, "actor", f.actor, mail.CheckActor)
 }
 
 // holds returns an error for a --ttl of less than a second.

@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A mailPrinter prints messages, one a line, in columns that only grow.
@@ -26,7 +27,7 @@ type mailPrinter struct {
 const ShownPayload = 60
 
 func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
-	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(wire.TopicDirect)}
+	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(mail.TopicDirect)}
 }
 
 // line prints a message as the API returned it.
@@ -61,9 +62,9 @@ func (p *mailPrinter) mail(m *wire.Mail) error {
 	}
 	topic := term.Pad(term.OneLine(m.Topic), p.topic)
 	switch m.Topic {
-	case wire.TopicAlertFired:
+	case mail.TopicAlertFired:
 		topic = p.paint.Warn(topic)
-	case wire.TopicAlertResolved:
+	case mail.TopicAlertResolved:
 		topic = p.paint.Good(topic)
 	}
 	return p.row(strconv.FormatInt(m.Seq, 10), term.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))

@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // pollFlags are the flags of bus poll.
@@ -56,10 +57,10 @@ actor.`,
 
 func poll(a *cli.App, f *pollFlags) error {
 	most, err := strconv.ParseInt(f.most, 10, 64)
-	if err != nil || most < 1 || most > wire.MostMailPage {
-		return cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", wire.MostMailPage))
+	if err != nil || most < 1 || most > mail.MaxPage {
+		return cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", mail.MaxPage))
 	}
-	if err := ActorGiven(a, "actor", f.actor, wire.CheckAddressee); err != nil {
+	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
 	}
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
@@ -115,7 +116,7 @@ func saidOfMail(a *cli.App, f *pollFlags, list *wire.MailList) {
 	if list.More {
 		a.Note("There are more: orchestrator bus poll%s --cursor %d", whose, last)
 	}
-	if last > list.Cursor && (f.actor == "" || f.actor == wire.ActorGlobal) {
+	if last > list.Cursor && (f.actor == "" || f.actor == mail.Global) {
 		a.Note("When they are dealt with: orchestrator bus ack %d", last)
 	}
 }
@@ -152,7 +153,7 @@ func ack(a *cli.App, word, actor string, once bool) error {
 	if err := seq.Set(word); err != nil {
 		return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
 	}
-	if err := ActorGiven(a, "actor", actor, wire.CheckAddressee); err != nil {
+	if err := ActorGiven(a, "actor", actor, mail.CheckAddressee); err != nil {
 		return err
 	}
 	return a.WithClient(func(ctx context.Context, d *cli.Client) error {

@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // sendFlags are the flags of bus send.
@@ -56,7 +57,7 @@ repeat a message yourself, give the same --key.`,
 	set.StringVar(&f.key, "key", "", "idempotency `KEY`: a repeated message is sent once")
 	set.StringVar(&f.from, "from", "", "sender `ACTOR` (default GO; inside an agent its own actor)")
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
-	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(wire.Broadcast, "all actors")))
+	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(mail.Broadcast, "all actors")))
 	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
 	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("reply-to", completeMail(a, "from"))
@@ -93,13 +94,13 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	case f.topic == "":
 		return nil, cli.UsageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
 	}
-	if err := ActorGiven(a, "to", f.to, wire.CheckAddressee); err != nil {
+	if err := ActorGiven(a, "to", f.to, mail.CheckAddressee); err != nil {
 		return nil, err
 	}
-	if err := ActorGiven(a, "from", f.from, wire.CheckActor); err != nil {
+	if err := ActorGiven(a, "from", f.from, mail.CheckActor); err != nil {
 		return nil, err
 	}
-	if why := wire.CheckTopic(f.topic); why != "" {
+	if why := mail.CheckTopic(f.topic); why != "" {
 		return nil, cli.UsageError("--topic "+why, "See which there are: orchestrator bus topics")
 	}
 	payload, err := a.GivenDocument("payload", f.payload)
@@ -135,7 +136,7 @@ func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) e
 // nobodyYet reports whether an actor is unknown. A message to it is valid, but the name may
 // be a typing error.
 func nobodyYet(ctx context.Context, a *cli.App, d *cli.Client, actor string) bool {
-	if slices.Contains([]string{wire.Broadcast, wire.ActorBus, wire.ActorGovernor}, actor) || a.JSON() {
+	if slices.Contains([]string{mail.Broadcast, mail.Bus, mail.Governor}, actor) || a.JSON() {
 		return false
 	}
 	text, err := d.Ask(ctx, "list-actors", struct{}{})

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // tailFlags are the flags of bus tail.
@@ -65,7 +66,7 @@ func tail(a *cli.App, f *tailFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := ActorGiven(a, "actor", f.actor, wire.CheckAddressee); err != nil {
+	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
 	}
 	if f.last == "0" { // no stored messages: only those after the last one
@@ -83,7 +84,7 @@ func tail(a *cli.App, f *tailFlags) error {
 		query.Set("follow", "true")
 	}
 	show := newMailPrinter(a, time.Now())
-	show.parties, show.topic = usualParties, len(wire.TopicAgentTerminated) // later messages are not known yet
+	show.parties, show.topic = usualParties, len(mail.TopicAgentTerminated) // later messages are not known yet
 	return a.Stream("messages", query, f.follow, show.line)
 }
 

@@ -10,6 +10,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -23,7 +24,7 @@ func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
 
 // firedTo reports whether a message is an alert to GO.
 func firedTo(m *wire.Mail) bool {
-	return m != nil && m.To == wire.ActorGlobal && m.Topic == wire.TopicAlertFired
+	return m != nil && m.To == mail.Global && m.Topic == mail.TopicAlertFired
 }
 
 // mail prints messages to GO about alerts and unregistered topics. It returns false for
@@ -33,12 +34,12 @@ func (c *console) mail(l output.Line) bool {
 	switch {
 	case !ofMail(e):
 		return false
-	case e.Kind != events.MessageSent || e.Mail == nil || e.Mail.To != wire.ActorGlobal:
-	case e.Mail.Topic == wire.TopicAlertFired:
+	case e.Kind != events.MessageSent || e.Mail == nil || e.Mail.To != mail.Global:
+	case e.Mail.Topic == mail.TopicAlertFired:
 		c.alert(l, p.Warn("!"))
-	case e.Mail.Topic == wire.TopicAlertResolved:
+	case e.Mail.Topic == mail.TopicAlertResolved:
 		c.alert(l, p.Good("ok"))
-	case e.Mail.Topic == wire.TopicUnknown && e.Mail.From == wire.ActorBus:
+	case e.Mail.Topic == mail.TopicUnknown && e.Mail.From == mail.Bus:
 		c.unknownTopic(l)
 	}
 	return true
@@ -54,22 +55,22 @@ func (c *console) alert(l output.Line, mark string) {
 // alertWords returns the text of an alert and its agent. It returns no text for a crash,
 // which the console shows as an exit.
 func alertWords(m *wire.Mail) (agent, text string) {
-	var said wire.Alert
-	if m.From != wire.ActorBus || object.DecodeOwn(m.Payload, &said) != nil {
+	var said mail.Alert
+	if m.From != mail.Bus || object.DecodeOwn(m.Payload, &said) != nil {
 		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
 	}
-	actor, fired := term.OneLine(said.Actor), m.Topic == wire.TopicAlertFired
+	actor, fired := term.OneLine(said.Actor), m.Topic == mail.TopicAlertFired
 	switch {
-	case said.Alert == wire.AlertCrashed:
+	case said.Alert == mail.AlertCrashed:
 		return "", ""
-	case said.Alert == wire.AlertStale && fired:
+	case said.Alert == mail.AlertStale && fired:
 		text = actor + " sends no heartbeat"
-	case said.Alert == wire.AlertDead:
+	case said.Alert == mail.AlertDead:
 		text = actor + " could not deal with a message" + term.Colon(said.Text)
 		if m.ReplyTo != nil {
 			text = fmt.Sprintf("%s could not deal with message %d%s", actor, *m.ReplyTo, term.Colon(said.Text))
 		}
-	case said.Alert == wire.AlertStale:
+	case said.Alert == mail.AlertStale:
 		text = actor + " is not missed any more" + term.Colon(said.Text)
 	default:
 		text = actor + term.Colon(said.Text)
@@ -80,7 +81,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 // unknownTopic prints that an actor uses an unregistered topic. It prints repetitions in a
 // row only once.
 func (c *console) unknownTopic(l output.Line) {
-	said, err := cli.Decode[wire.UnknownTopic](l.Event.Mail.Payload)
+	said, err := cli.Decode[mail.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {
 		return
 	}

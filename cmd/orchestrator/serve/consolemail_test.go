@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // mailed returns the event of a message.
@@ -20,23 +21,23 @@ func mailed(from, to, topic, payload string, answers int64) wire.Event {
 
 // correspondence has the events about messages.
 var correspondence = []wire.Event{
-	mailed("GO", "GO", wire.TopicAgentSpawned, `{"agent":"shop"}`, 0),
-	mailed("PO:shop", "PO:coder", wire.TopicDirect, `{"text":"hello"}`, 0),
+	mailed("GO", "GO", mail.TopicAgentSpawned, `{"agent":"shop"}`, 0),
+	mailed("PO:shop", "PO:coder", mail.TopicDirect, `{"text":"hello"}`, 0),
 	{Kind: events.MessageAcked, Text: "PO:coder has dealt with its mail up to 42"},
 	{Kind: events.ActorSeen, Text: "PO:shop is there"},
 	{Kind: events.ActorStale, Text: "PO:shop sends no heartbeat any more"},
-	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","last_seen":"2026-11-20T14:30:00.000Z"}`, 0),
-	mailed("Bus", "GO", wire.TopicAlertResolved, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","text":"its heartbeat is back"}`, 0),
-	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop","exit_code":3}`, 0),
-	mailed("Bus", "GO", wire.TopicAlertResolved, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop"}`, 0),
-	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"message.failed","actor":"HO:attic","text":"no \u001b[2Jink"}`, 41),
-	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"message.failed","actor":"HO:attic"}`, 0),
-	mailed("Bus", "GO", wire.TopicAlertFired, `{"alert":"disk.full","actor":"Bus","text":"no room"}`, 0),
-	mailed("PO:shop", "GO", wire.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:coder"}`, 0),
-	mailed("PO:shop", "PO:coder", wire.TopicAlertFired, `{"alert":"agent.stale"}`, 0),
-	mailed("Bus", "GO", wire.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":7}`, 7),
-	mailed("Bus", "GO", wire.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":9}`, 9),
-	mailed("PO:shop", "GO", wire.TopicUnknown, `{"topic":"other"}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","last_seen":"2026-11-20T14:30:00.000Z"}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertResolved, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","text":"its heartbeat is back"}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop","exit_code":3}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertResolved, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop"}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"message.failed","actor":"HO:attic","text":"no \u001b[2Jink"}`, 41),
+	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"message.failed","actor":"HO:attic"}`, 0),
+	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"disk.full","actor":"Bus","text":"no room"}`, 0),
+	mailed("PO:shop", "GO", mail.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:coder"}`, 0),
+	mailed("PO:shop", "PO:coder", mail.TopicAlertFired, `{"alert":"agent.stale"}`, 0),
+	mailed("Bus", "GO", mail.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":7}`, 7),
+	mailed("Bus", "GO", mail.TopicUnknown, `{"topic":"odd.thing","from_actor":"PO:shop","to_actor":"GO","seq":9}`, 9),
+	mailed("PO:shop", "GO", mail.TopicUnknown, `{"topic":"other"}`, 0),
 	{Kind: events.MessageSent, Text: "cannot be read"},
 	{Kind: events.ActorTokenIssued, Text: "HO:attic has a new token a1b2c3d4"},
 }

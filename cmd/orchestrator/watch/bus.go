@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // busView holds the messages and their topics.
@@ -166,9 +167,9 @@ func (m *model) mailPane(width, height int) []string {
 	for i, one := range b.seen[from:to] {
 		ink := ""
 		switch one.Topic {
-		case wire.TopicAlertFired:
+		case mail.TopicAlertFired:
 			ink = inkWarn
-		case wire.TopicAlertResolved:
+		case mail.TopicAlertResolved:
 			ink = inkGood
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,

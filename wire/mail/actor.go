@@ -1,4 +1,4 @@
-package wire
+package mail
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 
 // Actors that are always there.
 const (
-	ActorGlobal   = "GO"       // runs the system; operators on the local socket act as it
-	ActorBus      = "Bus"      // the orchestrator itself
-	ActorGovernor = "Governor" // reserved for supervising programs
+	Global   = "GO"       // runs the system; operators on the local socket act as it
+	Bus      = "Bus"      // the orchestrator itself
+	Governor = "Governor" // reserved for supervising programs
 )
 
 // Broadcast is the recipient of mail to all actors.
 const Broadcast = "broadcast"
 
-// longestActor is the maximum length of an actor's id, in bytes.
-const longestActor = 200
+// maxActor is the maximum length of an actor's id, in bytes.
+const maxActor = 200
 
 // actorParts maps the family of an id to the number of parts after it.
 var actorParts = map[string]int{"HO": 1, "PO": 1, "IO": 1, "W": 1, "S": 2}
@@ -31,16 +31,16 @@ var actorParts = map[string]int{"HO": 1, "PO": 1, "IO": 1, "W": 1, "S": 2}
 //	W:uuid         a worker, of which there may be many
 //	S:kind:uuid    a specialist, likewise
 func CheckActor(id string) string {
-	if id == ActorGlobal {
+	if id == Global {
 		return ""
 	}
 	family, rest, _ := strings.Cut(id, ":")
 	parts := strings.Split(rest, ":")
 	switch {
-	case id == ActorBus || id == ActorGovernor:
+	case id == Bus || id == Governor:
 		return fmt.Sprintf("must not be %q: that is the orchestrator's own", id)
-	case len(id) > longestActor:
-		return fmt.Sprintf("must not be longer than %d bytes", longestActor)
+	case len(id) > maxActor:
+		return fmt.Sprintf("must not be longer than %d bytes", maxActor)
 	case actorParts[family] != len(parts) || !strings.Contains(id, ":"):
 		return fmt.Sprintf("must be GO, HO:host, PO:project, IO:person, W:id or S:kind:id, not %.80q", id)
 	}
@@ -58,7 +58,7 @@ func unreadable(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) 
 // CheckAddressee reports why mail cannot have an addressee.
 func CheckAddressee(id string) string {
 	switch id {
-	case Broadcast, ActorBus, ActorGovernor:
+	case Broadcast, Bus, Governor:
 		return ""
 	}
 	if why := CheckActor(id); why != "" {

@@ -1,4 +1,46 @@
-package wire
+package mail
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The topics that are always known.
+const (
+	TopicTaskAssigned    = "task.assigned"
+	TopicTaskCompleted   = "task.completed"
+	TopicTaskFailed      = "task.failed"
+	TopicTaskProgress    = "task.progress"
+	TopicAgentSpawned    = "agent.spawned"
+	TopicAgentTerminated = "agent.terminated"
+	TopicAlertFired      = "alert.fired"
+	TopicAlertResolved   = "alert.resolved"
+	TopicHeartbeat       = "heartbeat"
+	TopicDirect          = "message.direct"
+	TopicBroadcast       = "broadcast.all"
+	TopicUnknown         = "topic.unknown" // the bus accepted mail on a topic that is not registered
+)
+
+// Bounds of mail.
+const (
+	MaxPayload = 1 << 20 // bytes of a payload
+	MaxTopic   = 200
+	MaxKey     = 200
+	MaxPage    = 10_000 // messages that a poll may request
+)
+
+// CheckTopic returns why a text is not a topic, or "" if it is one.
+func CheckTopic(topic string) string {
+	if len(topic) > MaxTopic {
+		return fmt.Sprintf("must not be longer than %d bytes", MaxTopic)
+	}
+	for word := range strings.SplitSeq(topic, ".") {
+		if word == "" || strings.ContainsFunc(word, func(c rune) bool { return unreadable(c) || c == '*' }) {
+			return fmt.Sprintf("must be words with dots between them, such as build.finished, not %.80q", topic)
+		}
+	}
+	return ""
+}
 
 // The payloads of messages from the bus itself to GO.
 
