@@ -75,14 +75,14 @@ func (c *Conn) wanted(a asked) {
 	}
 	c.asks = append(c.asks, a)
 	c.asksSize += a.size
-	for c.serving == 0 && len(c.asks) > 1 && (len(c.asks) > mostAsked || c.asksSize > mostLately) {
+	for c.serving == 0 && len(c.asks) > 1 && (len(c.asks) > maxAsked || c.asksSize > maxLately) {
 		c.dropAsked()
 	}
 	ring(c.hatch)
 }
 
-// mostAsked bounds the items kept while no goroutine serves.
-const mostAsked = 1000
+// maxAsked bounds the items kept while no goroutine serves.
+const maxAsked = 1000
 
 // dropAsked drops the oldest item that is not a shutdown. The first drop starts a goroutine
 // that logs the count; Wait waits for it. The caller holds c.mu.

@@ -152,7 +152,7 @@ func (d *Delegation) hear(r *Response) {
 	}
 	d.fresh = append(d.fresh, r)
 	d.size += len(r.Document)
-	for len(d.fresh) > 1 && (len(d.fresh) > mostTidings || d.size > mostLately) {
+	for len(d.fresh) > 1 && (len(d.fresh) > maxTidings || d.size > maxLately) {
 		d.size -= len(d.fresh[0].Document)
 		d.fresh = slices.Delete(d.fresh, 0, 1)
 	}

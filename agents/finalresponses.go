@@ -30,7 +30,7 @@ func (f *finalResponses) add(word *finalWord) {
 	f.byTask[word.task] = word
 	f.order = append(f.order, word)
 	f.size += len(word.line)
-	for len(f.order) > 1 && (f.size > mostLately || len(f.order) > remembered) {
+	for len(f.order) > 1 && (f.size > maxLately || len(f.order) > remembered) {
 		oldest := f.order[0]
 		f.order[0], f.order = nil, f.order[1:]
 		f.size -= len(oldest.line)

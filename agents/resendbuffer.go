@@ -1,7 +1,7 @@
 package agents
 
-// mostLately bounds the bytes of lines kept for sending again.
-const mostLately = 8 << 20
+// maxLately bounds the bytes of lines kept for sending again.
+const maxLately = 8 << 20
 
 // resendBuffer holds the latest written lines of session messages. Refusals arrive soon, so the
 // oldest lines are dropped first. A message whose line is gone is not sent again.
@@ -22,7 +22,7 @@ func (l *resendBuffer) add(sent *Sent, line []byte) {
 	sent.written = w
 	l.order = append(l.order, w)
 	l.size += len(line)
-	for len(l.order) > 1 && (l.size > mostLately || len(l.order) > remembered) {
+	for len(l.order) > 1 && (l.size > maxLately || len(l.order) > remembered) {
 		oldest := l.order[0]
 		l.order[0], l.order = nil, l.order[1:]
 		l.size -= len(oldest.line)

@@ -40,7 +40,7 @@ type held struct {
 }
 
 const (
-	mostAgain  = 64               // messages in a round, at most
+	maxAgain   = 64               // messages in a round, at most
 	longPause  = 16 * time.Second // the longest pause between rounds, before jitter
 	triesAgain = 10               // how often a message is sent again
 )
@@ -75,7 +75,7 @@ func (c *Conn) sayLater(sent *Sent, why *Undelivered) bool {
 	}
 	l := c.lanes[name]
 	if l == nil {
-		l = &lane{name: name, open: make(chan struct{}), wait: pause, most: mostAgain}
+		l = &lane{name: name, open: make(chan struct{}), wait: pause, most: maxAgain}
 		c.lanes[name] = l
 		c.telling.Go(func() { c.sayAgain(l) })
 	}
@@ -131,7 +131,7 @@ func (c *Conn) slower(l *lane) time.Duration {
 	case l.refused:
 		l.wait, l.most = min(2*l.wait, longPause), max(l.most/2, 1)
 	default:
-		l.wait, l.most = pause, min(2*l.most, mostAgain)
+		l.wait, l.most = pause, min(2*l.most, maxAgain)
 	}
 	return l.wait - pause
 }

@@ -64,8 +64,8 @@ func (t *SessionTask) ID() string {
 	return t.id
 }
 
-// mostTidings bounds the queued updates of each kind.
-const mostTidings = 64
+// maxTidings bounds the queued updates of each kind.
+const maxTidings = 64
 
 // put queues an update. A full queue drops the oldest update of the same kind, so that other
 // messages cannot displace a completion.
@@ -77,7 +77,7 @@ func (t *SessionTask) put(m update) {
 			alike, oldest = alike+1, i
 		}
 	}
-	if alike == mostTidings {
+	if alike == maxTidings {
 		t.tidings = slices.Delete(t.tidings, oldest, oldest+1)
 	}
 	t.tidings = append(t.tidings, m)

@@ -203,9 +203,9 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 		f.Capabilities = c.Document
 	}
 	if merged := object.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
-		if len(merged) > mostSystem {
+		if len(merged) > maxSystem {
 			return nil, &wire.Error{
-				Code: wire.CodeInvalid, Message: fmt.Sprintf("system would be larger than %d bytes with what was said before", mostSystem),
+				Code: wire.CodeInvalid, Message: fmt.Sprintf("system would be larger than %d bytes with what was said before", maxSystem),
 				Details: map[string]any{"pointer": "/payload/system"},
 			}
 		}
@@ -220,8 +220,8 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 	return t.state.server(a), nil
 }
 
-// mostSystem is the maximum size of what an agent reports about its machine, in bytes.
-const mostSystem = 64 << 10
+// maxSystem is the maximum size of what an agent reports about its machine, in bytes.
+const maxSystem = 64 << 10
 
 // noteSystem stores what an agent reports about its machine. Members that it leaves out are
 // kept. For a server, it also updates the members of its registration.

@@ -116,8 +116,8 @@ func (t *decision) missLate(k *task, needs []hub.Dependency) {
 	}
 }
 
-// mostResolved is the maximum number of dependencies that one record resolves.
-const mostResolved = 1000
+// maxResolved is the maximum number of dependencies that one record resolves.
+const maxResolved = 1000
 
 // resolve resolves the dependencies on a task that is done. It returns their number, and the
 // tasks that wait for nothing else.
@@ -144,7 +144,7 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 		if gates(v.Kind) && !down.view.State.Final() && (len(held) == 0 || held[len(held)-1] != down) {
 			held = append(held, down)
 		}
-		if len(waiting) == mostResolved {
+		if len(waiting) == maxResolved {
 			record()
 		}
 	}

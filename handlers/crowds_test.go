@@ -98,7 +98,7 @@ func TestFanOut(t *testing.T) {
 		seen[r.Kind]++
 	}
 	require.Equal(t, map[string]int{
-		events.TaskDone: 1, events.DependencyResolved: (multitude + mostResolved - 1) / mostResolved, events.TaskUnblocked: multitude,
+		events.TaskDone: 1, events.DependencyResolved: (multitude + maxResolved - 1) / maxResolved, events.TaskUnblocked: multitude,
 		events.TaskAssigned: (multitude + 3) / 4, events.TaskAnnounced: 1,
 	}, seen)
 	require.Zero(t, c.state.Counts().Blocked)

@@ -28,8 +28,8 @@ func submitTaskRequest(t *decision, r *delegation.Request) (*wire.TaskAnswer, *w
 	}
 	parent, among := t.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
-	if len(chain) > delegation.LongestChain {
-		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.LongestChain)
+	if len(chain) > delegation.MaxChain {
+		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
 	}
 	to, err := t.chooseTarget(r.Type, r.Routing.Target, chain, "")
 	if err != nil {
@@ -266,8 +266,8 @@ func (a *agent) comes() bool {
 
 // The maximum number and size of the delegated tasks that wait for an agent.
 const (
-	mostWaiting      = 1000
-	mostWaitingBytes = 32 << 20
+	maxWaiting      = 1000
+	maxWaitingBytes = 32 << 20
 )
 
 // checkBacklog returns an error if too much waits for an agent.
@@ -278,7 +278,7 @@ func (a *agent) checkBacklog() *wire.Error {
 			n, size = n+1, size+len(d.request)
 		}
 	}
-	if n < mostWaiting && size < mostWaitingBytes {
+	if n < maxWaiting && size < maxWaitingBytes {
 		return nil
 	}
 	return delegationError(wire.CodeLimited, delegation.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)

@@ -66,7 +66,7 @@ func TestEagerness(t *testing.T) {
 // Rows: D-30, K-06.
 func TestSwamped(t *testing.T) {
 	for name, test := range map[string]struct{ fits, size int }{
-		"many":  {mostWaiting, 1},
+		"many":  {maxWaiting, 1},
 		"heavy": {33, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestSwamped(t *testing.T) {
 			p.play("start boss")
 			payload := wire.Raw(`{"text":"` + strings.Repeat("x", test.size) + `"}`)
 			if name == "heavy" {
-				test.fits = mostWaitingBytes/(test.size+len(`{"id":"0000","type":"weigh","payload":{"text":""}`)) + 1
+				test.fits = maxWaitingBytes/(test.size+len(`{"id":"0000","type":"weigh","payload":{"text":""}`)) + 1
 			}
 			for i := range test.fits {
 				require.Nil(t, p.handsOn("boss", fmt.Sprint(i), "dev", payload).Refused, "%d", i)
@@ -203,7 +203,7 @@ func TestResponsesInVain(t *testing.T) {
 		require.Nil(t, err)
 		return p.do(p.actor(who), &wire.AgentEvent{ID: id, Name: wire.ReportTaskResponse, Body: r}).Refused
 	}
-	for range mostQuestions {
+	for range maxQuestions {
 		require.Nil(t, p.do(p.actor("dev"), &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}).Refused)
 	}
 	before := spelled(t, p.state)

@@ -112,7 +112,7 @@ func (*taskAnswered) kind() string { return events.TaskAnswered }
 func (f *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
 	d.given = r.At
-	if a := s.sourceAgent(d); a != nil && len(a.owed) > mostKept {
+	if a := s.sourceAgent(d); a != nil && len(a.owed) > maxKept {
 		var oldest *delegatedWork // of those that were written to it
 		for _, o := range a.owed {
 			if !o.given.IsZero() && (oldest == nil || o.latest < oldest.latest) {

@@ -145,7 +145,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	handle(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}, {ID: "b", Role: "worker", Capacity: 1}}})
 	a, b := Actor{Kind: Agent, Name: "a", Run: "1"}, Actor{Kind: Agent, Name: "b", Run: "2"}
 	wonder := &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}
-	for range mostQuestions {
+	for range maxQuestions {
 		require.Nil(t, handle(a, wonder).Refused)
 	}
 	require.Equal(t, wire.CodeLimited, handle(a, wonder).Refused.Code)

@@ -187,8 +187,8 @@ func (t *decision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
 	return circle(path)
 }
 
-// longestPath is the maximum length of a cycle in an error.
-const longestPath = 100
+// maxPathLength is the maximum length of a cycle in an error.
+const maxPathLength = 100
 
 // circle returns the error for tasks that would wait for each other.
 func circle(path []string) *wire.Error {
@@ -196,8 +196,8 @@ func circle(path []string) *wire.Error {
 	if len(path) == 2 {
 		message = fmt.Sprintf("task %s cannot depend on itself", path[0])
 	}
-	if len(path) > longestPath {
-		path = append(slices.Clone(path[:longestPath-1]), path[len(path)-1])
+	if len(path) > maxPathLength {
+		path = append(slices.Clone(path[:maxPathLength-1]), path[len(path)-1])
 	}
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: message,

@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// mostNotes is the maximum number of notes of a task.
-const mostNotes = 10_000
+// maxNotes is the maximum number of notes of a task.
+const maxNotes = 10_000
 
 // taskNoted records a note on a task. The note itself is only in the log.
 type taskNoted struct {
@@ -39,9 +39,9 @@ func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.more != nil && len(k.more.notes) >= mostNotes {
+	if k.more != nil && len(k.more.notes) >= maxNotes {
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has %d notes, and takes no more", k.label(), mostNotes),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has %d notes, and takes no more", k.label(), maxNotes),
 			Details: map[string]any{"taskId": k.view.ID, "reason": "too_many_notes"},
 		}
 	}

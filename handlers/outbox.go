@@ -167,12 +167,12 @@ func (s *sessionState) removeItems(st *State, task, kind string) {
 // The maximum number and size of the items that wait for a member, and the number of delivered
 // items that are kept.
 const (
-	mostParcels     = 1000
-	mostParcelBytes = 32 << 20
-	mostKept        = 1000
+	maxParcels     = 1000
+	maxParcelBytes = 32 << 20
+	maxKept        = 1000
 )
 
-// trim removes the oldest delivered item of a member, if there are more than mostKept. A run
+// trim removes the oldest delivered item of a member, if there are more than maxKept. A run
 // that received so many later ones has read it.
 func (s *State) trim(m *member) {
 	n := 0
@@ -181,7 +181,7 @@ func (s *State) trim(m *member) {
 			n++
 		}
 	}
-	if n > mostKept {
+	if n > maxKept {
 		s.removeItem(m.outbox[slices.IndexFunc(m.outbox, (*outboxItem).told)])
 	}
 }
@@ -209,7 +209,7 @@ func (m *member) checkBacklog() *wire.Error {
 			n, size = n+1, size+len(p.line)
 		}
 	}
-	if n < mostParcels && size < mostParcelBytes {
+	if n < maxParcels && size < maxParcelBytes {
 		return nil
 	}
 	return &wire.Error{

@@ -21,13 +21,13 @@ type question struct {
 	deadline time.Time
 }
 
-// mostQuestions is the maximum number of open questions of one agent. Each is kept until a
+// maxQuestions is the maximum number of open questions of one agent. Each is kept until a
 // person answers it.
-const mostQuestions = 1000
+const maxQuestions = 1000
 
 // tooMany refuses a question of an agent that has too many open ones.
 func (t *decision) tooMany() *wire.Error {
-	if len(t.state.questions.open) < mostQuestions {
+	if len(t.state.questions.open) < maxQuestions {
 		return nil
 	}
 	open := 0
@@ -36,7 +36,7 @@ func (t *decision) tooMany() *wire.Error {
 			open++
 		}
 	}
-	if open < mostQuestions {
+	if open < maxQuestions {
 		return nil
 	}
 	return &wire.Error{

@@ -20,9 +20,9 @@ func (t *decision) considerCompletion(x *messageContext, c *session.Completion) 
 		return err
 	}
 	files := c.Touched()
-	if len(files) > mostFiles {
+	if len(files) > maxFiles {
 		return &wire.Error{
-			Code: wire.CodeTooLarge, Message: fmt.Sprintf("it changes %d files, and %d is the most that a completion may", len(files), mostFiles),
+			Code: wire.CodeTooLarge, Message: fmt.Sprintf("it changes %d files, and %d is the most that a completion may", len(files), maxFiles),
 			Details: map[string]any{"pointer": "/payload/changes"},
 		}
 	}
@@ -63,25 +63,25 @@ func (t *decision) considerCompletion(x *messageContext, c *session.Completion) 
 
 // The maximum number of files in a completion, and in an error about them.
 const (
-	mostFiles   = 20_000
-	mostOutside = 10 // named in an error
+	maxFiles   = 20_000
+	maxOutside = 10 // named in an error
 )
 
 // outside returns the first files that are outside of a scope, and their number.
 func outside(patterns, files []string) (some []string, all int) {
-	some = scope.Outside(patterns, files[:min(len(files), mostFiles)])
-	return some[:min(len(some), mostOutside)], len(some)
+	some = scope.Outside(patterns, files[:min(len(files), maxFiles)])
+	return some[:min(len(some), maxOutside)], len(some)
 }
 
-// mostSaid is the maximum length of a text that the orchestrator quotes, in bytes.
-const mostSaid = 1000
+// maxSaid is the maximum length of a text that the orchestrator quotes, in bytes.
+const maxSaid = 1000
 
-// brief returns text, cut to mostSaid.
+// brief returns text, cut to maxSaid.
 func brief(text string) string {
-	if len(text) <= mostSaid {
+	if len(text) <= maxSaid {
 		return text
 	}
-	return strings.ToValidUTF8(text[:mostSaid], "") + "…"
+	return strings.ToValidUTF8(text[:maxSaid], "") + "…"
 }
 
 // completable returns the work that a completion ends. A work under review can be completed if

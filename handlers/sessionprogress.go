@@ -94,8 +94,8 @@ func (t *decision) passed(moment string) bool {
 	return ok && at.Before(t.at)
 }
 
-// mostOffered is the maximum size of a result in a notice, in bytes.
-const mostOffered = 4096
+// maxOffered is the maximum size of a result in a notice, in bytes.
+const maxOffered = 4096
 
 // offerSoft notifies the developer of a task with a soft dependency that the other task has
 // ended.
@@ -106,7 +106,7 @@ func (t *decision) offerSoft(up, down *task) {
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
 	e, depends := t.state.tasks.graph.Find(down.node, up.node, graph.Soft, "")
-	if result := up.view.Result; depends && !t.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= mostOffered && string(result) != "null" { // as a snapshot has none
+	if result := up.view.Result; depends && !t.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= maxOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
 	t.tell(t.state.agents.byID[w.developer], down, wire.NoticeUpdated, message)

@@ -105,7 +105,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	k := w.task
 	require.Same(t, w, k.work())
 	require.Equal(t, w.open != nil, w.phase == wire.PhaseReviewing, "%s is %s", k.view.ID, w.phase)
-	require.LessOrEqual(t, w.tries, mostTries)
+	require.LessOrEqual(t, w.tries, maxTries)
 	require.True(t, w.revises == nil || w.revises.revision == w)
 	require.True(t, w.revision == nil || w.revision.revises == w)
 	require.True(t, !w.of.closed() || w.over(), "%s goes on in a session that is closed", k.view.ID)

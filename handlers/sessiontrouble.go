@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// mostTries is the maximum number of attempts of a developer at a task.
-const mostTries = 2
+// maxTries is the maximum number of attempts of a developer at a task.
+const maxTries = 2
 
 // workTroubled records an error in the work on a task, and its consequence.
 type workTroubled struct {
@@ -59,7 +59,7 @@ func suggested(kind string) string {
 // mayRetry reports whether a work is retried after an error: once, after an exception or a
 // timeout.
 func (t *decision) mayRetry(w *work, e *session.ExecutionError) bool {
-	return (e.ErrorType == session.ExecutionException || e.ErrorType == session.ExecutionTimeout) && w.tries < mostTries && w.document != nil
+	return (e.ErrorType == session.ExecutionException || e.ErrorType == session.ExecutionTimeout) && w.tries < maxTries && w.document != nil
 }
 
 // retryWork restarts a work. Its developer gets the assignment again, with the error as a

@@ -196,8 +196,8 @@ func completeSession(answer *wire.SessionView, pages []Page, record Archive) (an
 	return &whole, nil
 }
 
-// mostScanned is the maximum number of log entries that one page reads, even if few match.
-const mostScanned = 20_000
+// maxScanned is the maximum number of log entries that one page reads, even if few match.
+const maxScanned = 20_000
 
 func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
 	entries, next = []wire.SessionEntry{}, page.After
@@ -211,7 +211,7 @@ func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEn
 		if err != nil {
 			return nil, 0, false, err
 		}
-		if scanned++; scanned > mostScanned {
+		if scanned++; scanned > maxScanned {
 			return entries, next, true, nil
 		}
 		if e, wanted := page.entry(f, &r); wanted {

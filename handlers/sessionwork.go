@@ -152,15 +152,15 @@ func (t *decision) startWorkTask(w *work) {
 	}
 }
 
-// mostName is the maximum length of a task name that is taken from its description, in
+// maxName is the maximum length of a task name that is taken from its description, in
 // characters.
-const mostName = 80
+const maxName = 80
 
-// firstWords returns the first line of a text, cut to mostName.
+// firstWords returns the first line of a text, cut to maxName.
 func firstWords(text, otherwise string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(line); len(runes) > mostName {
-		line = string(runes[:mostName-1]) + "…"
+	if runes := []rune(line); len(runes) > maxName {
+		line = string(runes[:maxName-1]) + "…"
 	}
 	if line == "" {
 		return otherwise

@@ -239,7 +239,7 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		}
 		from = from.after(last)
 	}
-	most := int64(wire.MostCounted)
+	most := int64(wire.MaxCounted)
 	if q.Uncounted {
 		most = 1
 	}

@@ -258,8 +258,8 @@ type taskRequeued struct {
 
 func (*taskRequeued) kind() string { return events.TaskRequeued }
 
-// longestHistory is the maximum number of former agents that the error of a task names.
-const longestHistory = 10
+// maxHistory is the maximum number of former agents that the error of a task names.
+const maxHistory = 10
 
 func (f *taskRequeued) apply(s *State, _ *wire.Record) {
 	k := s.tasks.byID[f.ID]
@@ -288,7 +288,7 @@ func (s *State) unassign(k *task, agent, why string) {
 	if k.way != dispatched {
 		m := k.needsMore()
 		m.history = append(m.history, agent+": "+why)
-		m.history = m.history[max(0, len(m.history)-longestHistory):]
+		m.history = m.history[max(0, len(m.history)-maxHistory):]
 	}
 	if d := k.delegation(); d != nil {
 		d.out, d.forwarded, d.said, d.returned = "", "", "", nil

@@ -54,13 +54,13 @@ func (f *dependencyGone) tell(e *wire.Event) {
 	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" does not depend on "+short(f.On)+" any more"
 }
 
-// mostTold is the maximum number of tasks that one text names.
-const mostTold = 5
+// maxTold is the maximum number of tasks that one text names.
+const maxTold = 5
 
 func (f *dependencyResolved) tell(e *wire.Event) {
 	var names []string
 	for i, w := range f.Waiting {
-		if i == mostTold {
+		if i == maxTold {
 			names = append(names, fmt.Sprintf("%d more", len(f.Waiting)-i))
 			break
 		}

@@ -109,7 +109,7 @@ func (p *postman) bringLine(o *delayedLines) {
 	p.mu.Unlock()
 	line, err := d.lineOf(&l)
 	if err != nil {
-		if o.tries++; o.tries < mostTries && d.record != nil {
+		if o.tries++; o.tries < maxTries && d.record != nil {
 			d.alarm.raise("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
 			time.AfterFunc(time.Second, again) // does nothing after the end
 			return
@@ -130,9 +130,9 @@ func (p *postman) bringLine(o *delayedLines) {
 	p.lineDone(o)
 }
 
-// mostTries is how often an unreadable line is tried, a second apart. The lines after it wait
+// maxTries is how often an unreadable line is tried, a second apart. The lines after it wait
 // meanwhile.
-const mostTries = 5
+const maxTries = 5
 
 // lineDone removes the first line of a load, which is in the mailbox or was given up.
 func (p *postman) lineDone(o *delayedLines) {

@@ -162,21 +162,21 @@ func (h *Home) Close() {
 	}
 }
 
-// longestSocket is the longest socket path in bytes, with room to spare. The kernel's limit is
+// maxSocketPath is the longest socket path in bytes, with room to spare. The kernel's limit is
 // 108 bytes, 104 on macOS.
-const longestSocket = 100
+const maxSocketPath = 100
 
 // SocketPath returns the path of the control socket of a state directory. The socket is in the
 // directory, or, if that path would be too long, in a folder of the user that is named after
 // it.
 func SocketPath(stateDir string) string {
 	path := filepath.Join(stateDir, "api.sock")
-	if len(path) <= longestSocket {
+	if len(path) <= maxSocketPath {
 		return path
 	}
 	sum := sha256.Sum256([]byte(stateDir))
 	name := hex.EncodeToString(sum[:8])
-	if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" && len(run) < longestSocket-40 {
+	if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" && len(run) < maxSocketPath-40 {
 		return filepath.Join(run, "orchestrator", name, "api.sock")
 	}
 	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), name, "api.sock")

@@ -18,7 +18,7 @@ func far(t *testing.T) (stateDir, runDir string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(runDir)) })
 	t.Setenv("XDG_RUNTIME_DIR", runDir)
-	return filepath.Join(t.TempDir(), strings.Repeat("x", longestSocket)), runDir
+	return filepath.Join(t.TempDir(), strings.Repeat("x", maxSocketPath)), runDir
 }
 
 func TestSocketDir(t *testing.T) {

@@ -80,7 +80,7 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 			require.Contains(t, said.String(), "a line cannot be read in the record; it is tried again")
 			record.tries()
 			<-time.After(after)
-			require.LessOrEqual(t, record.tries(), mostTries)
+			require.LessOrEqual(t, record.tries(), maxTries)
 			record.illness(false)
 			<-time.After(time.Minute)
 			require.Zero(t, record.tries()-map[bool]int{true: 1}[heals])

@@ -41,8 +41,8 @@ func (r *Reader) event(kind string) Message {
 	return &AgentEvent{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
 }
 
-// longestID is the maximum length of an id, in bytes.
-const longestID = 4096
+// maxIDLength is the maximum length of an id, in bytes.
+const maxIDLength = 4096
 
 // identity returns the id, which is any non-empty string.
 func (k *keys) identity() (string, *Error) {
@@ -53,8 +53,8 @@ func (k *keys) identity() (string, *Error) {
 		return "", object.Invalid("/id", "id must be a string")
 	case id == "":
 		return "", object.Invalid("/id", "id must not be empty")
-	case len(id) > longestID: // the id is stored with the outcome
-		return "", object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", longestID))
+	case len(id) > maxIDLength: // the id is stored with the outcome
+		return "", object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
 	default:
 		return id, nil
 	}

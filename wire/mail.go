@@ -160,9 +160,9 @@ func readTopic(o *object.Reader, key string) string {
 	return topic
 }
 
-// mostDigits is the maximum length of a number that is written as text. Such a number is exact
+// maxDigits is the maximum length of a number that is written as text. Such a number is exact
 // as a float64.
-const mostDigits = 15
+const maxDigits = 15
 
 // readReplyTo reads the number of a message, which may be written as text.
 func readReplyTo(o *object.Reader, key string) int64 {
@@ -171,7 +171,7 @@ func readReplyTo(o *object.Reader, key string) int64 {
 		return o.Whole(key, 1)
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || digits[0] == '0' || len(digits) > mostDigits {
+	if err != nil || digits[0] == '0' || len(digits) > maxDigits {
 		o.Refuse(key, "must be the number of a message, or null")
 		return 0
 	}

@@ -75,7 +75,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
 		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
 		"get-session": {
-			&GetSession{}, &GetSession{SessionID: "kitchen", After: 41, Limit: MostSessionPage, CorrelationID: "kettle", TaskID: "kettle-1", To: "coder"},
+			&GetSession{}, &GetSession{SessionID: "kitchen", After: 41, Limit: MaxSessionPage, CorrelationID: "kettle", TaskID: "kettle-1", To: "coder"},
 		},
 		"list-reviews": {&ListReviews{}, &ListReviews{SessionID: "kitchen", TaskID: "kettle-1", ReviewID: "kettle-1-a"}},
 		"create-session": {

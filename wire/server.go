@@ -92,12 +92,12 @@ func ServerID(agent string) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// longestName is the maximum length of an agent's name, in bytes.
-const longestName = 128
+// maxNameLength is the maximum length of an agent's name, in bytes.
+const maxNameLength = 128
 
 // CheckName returns why a server cannot have a name, or "" if it can.
 func CheckName(name string) string {
-	if len(name) > longestName {
+	if len(name) > maxNameLength {
 		return "is longer than 128 characters"
 	}
 	for _, c := range name {

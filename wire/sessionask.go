@@ -66,7 +66,7 @@ type SessionSaid struct {
 type GetSession struct {
 	SessionID     string `json:"session_id,omitzero"`     // "": the only one that the caller is in
 	After         int64  `json:"after,omitzero"`          // messages behind this number of the record
-	Limit         int64  `json:"limit,omitzero"`          // SessionPage when it is 0; at most MostSessionPage
+	Limit         int64  `json:"limit,omitzero"`          // SessionPage when it is 0; at most MaxSessionPage
 	CorrelationID string `json:"correlation_id,omitzero"` // only messages of this chain
 	TaskID        string `json:"task_id,omitzero"`        // only messages about this task
 	To            string `json:"to,omitzero"`             // only messages to this member
@@ -74,8 +74,8 @@ type GetSession struct {
 
 // How many messages a page of a session has.
 const (
-	SessionPage     = 100
-	MostSessionPage = 10_000
+	SessionPage    = 100
+	MaxSessionPage = 10_000
 )
 
 // ListReviews is the payload of list-reviews.

@@ -42,7 +42,7 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 func (g *GetSession) fields(f *fields) {
 	f.text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
 	f.whole(&g.After, "after", "Only messages after this number in the event log: the next of the previous page.", 0, object.MaxWhole)
-	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MostSessionPage)
+	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, MaxSessionPage)
 	f.text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
 	f.text(&g.TaskID, "task_id", "Only messages about this task.")
 	f.text(&g.To, "to", "Only messages for this member.")
@@ -59,7 +59,7 @@ func (s *SessionSpec) fields(f *fields) {
 		`"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"`, true) {
 		s.ID = f.in.NeedText("session_id")
 		if s.ID != "" && !IsSessionID(s.ID) {
-			f.in.Refuse("session_id", fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", longestSession, s.ID))
+			f.in.Refuse("session_id", fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", maxSessionLength, s.ID))
 		}
 	}
 	if !f.describe("members", "The members.", schemaMembers, true) {
@@ -84,14 +84,14 @@ const schemaMembers = `"type": "array", "items": {"type": "object", "properties"
 	`"agent_type": {"enum": ["architect", "developer", "reviewer"], "description": "What the agent does: it plans and assigns, works, or reviews."}}, ` +
 	`"required": ["agent_id", "agent_type"]}`
 
-// longestSession is the maximum length of a session id, in bytes.
-const longestSession = 64
+// maxSessionLength is the maximum length of a session id, in bytes.
+const maxSessionLength = 64
 
 // IsSessionID reports whether a text may be the id of a session. People type it, and it is part
 // of URLs.
 func IsSessionID(id string) bool {
 	plain := func(c byte) bool { return object.IsAlphanumeric(c) || c == '.' || c == '-' || c == '_' }
-	return len(id) <= longestSession && object.IsRun(id, plain) && object.IsAlphanumeric(id[0])
+	return len(id) <= maxSessionLength && object.IsRun(id, plain) && object.IsAlphanumeric(id[0])
 }
 
 // readSessionMembers reads a list of members without duplicates.

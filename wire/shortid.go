@@ -6,8 +6,8 @@ import (
 
 // How much of an id people see.
 const (
-	shortUUID  = 8
-	longestOwn = 24 // characters of an id that a person has chosen
+	shortUUID = 8
+	maxOwn    = 24 // characters of an id that a person has chosen
 )
 
 // ShortID returns an id for people. A UUID is cut to a prefix that identifies it. An id that a
@@ -18,7 +18,7 @@ func ShortID(id string) string {
 	}
 	n := 0
 	for i := range id {
-		if n++; n > longestOwn {
+		if n++; n > maxOwn {
 			return id[:i]
 		}
 	}

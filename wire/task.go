@@ -300,12 +300,12 @@ type TaskReply struct {
 // TaskList answers query-tasks, oldest first.
 type TaskList struct {
 	Tasks  []Task `json:"tasks"`
-	More   int64  `json:"more,omitzero"`   // how many tasks follow, counted up to MostCounted
+	More   int64  `json:"more,omitzero"`   // how many tasks follow, counted up to MaxCounted
 	Cursor string `json:"cursor,omitzero"` // the last task of the list, if others follow
 }
 
-// MostCounted is the maximum of TaskList.More.
-const MostCounted = 10_000
+// MaxCounted is the maximum of TaskList.More.
+const MaxCounted = 10_000
 
 // TaskNotice is the payload of notify:task-assigned and notify:task-cancelled.
 type TaskNotice struct {

@@ -305,13 +305,13 @@ func TestLongChains(t *testing.T) {
 		_, err := ReadTaskRequest(fmt.Appendf(nil, `{"id":"1","type":"weigh","payload":{},"routing":{"delegationChain":%s}}`, encoded(t, names)), 64)
 		return err
 	}
-	many := make([]string, delegation.LongestChain)
+	many := make([]string, delegation.MaxChain)
 	for i := range many {
 		many[i] = strconv.Itoa(i)
 	}
 	require.Nil(t, ask(many...))
 	require.Equal(t, "/routing/delegationChain", ask(append(many, "one")...).Details["pointer"])
-	long := strings.Repeat("n", longestID)
+	long := strings.Repeat("n", maxIDLength)
 	require.Nil(t, ask(long, long, long))
 	require.NotNil(t, ask(long, long, long, long, "n"))
 }

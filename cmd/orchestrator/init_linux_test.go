@@ -18,9 +18,9 @@ import (
 // command takes a few milliseconds, mostly for regular expressions and tables that it does not
 // use. The time depends on the machine; the memory does not.
 const (
-	mostOfOurs   = 38_000
-	mostOfOthers = 270_000
-	mostOfAll    = 950_000
+	maxOfOurs   = 38_000
+	maxOfOthers = 270_000
+	maxOfAll    = 950_000
 )
 
 // initialized is a package in the init trace of the runtime.
@@ -52,15 +52,15 @@ func TestInitIsSmall(t *testing.T) {
 	require.Greater(t, len(packages), 50, "the runtime told nothing to judge:\n%s", text)
 	slices.SortFunc(packages, func(a, b initialized) int { return cmp.Compare(b.bytes, a.bytes) })
 	for _, p := range packages {
-		most := mostOfOthers
+		most := maxOfOthers
 		if p.name == "main" || strings.HasPrefix(p.name, module+"/") {
-			most = mostOfOurs
+			most = maxOfOurs
 		}
 		if p.bytes > most {
 			t.Errorf("%s allocates %d bytes before main, and may %d", p.name, p.bytes, most)
 		}
 	}
-	if all > mostOfAll {
-		t.Errorf("all packages allocate %d bytes before main, and may %d; the largest: %s", all, mostOfAll, fmt.Sprint(packages[:8]))
+	if all > maxOfAll {
+		t.Errorf("all packages allocate %d bytes before main, and may %d; the largest: %s", all, maxOfAll, fmt.Sprint(packages[:8]))
 	}
 }

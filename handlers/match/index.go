@@ -38,7 +38,7 @@ type word struct {
 }
 
 const (
-	mostLoad  = 1<<31 - 1 // that is told apart
+	maxLoad   = 1<<31 - 1 // that is told apart
 	rankOfKey = 1<<32 - 1 // the bits of it
 	noKey     = 1<<64 - 1 // is less than this
 )
@@ -76,7 +76,7 @@ func (x *Index) stand(slot int32, s Standing) {
 	set(&w.room, bit, s.Running < s.Capacity)
 	set(&w.free, bit, s.Load < s.Capacity)
 	set(&w.online, bit, s.Online)
-	load := uint64(min(max(s.Load, 0), mostLoad))
+	load := uint64(min(max(s.Load, 0), maxLoad))
 	key := x.key(slot)
 	*key = load<<32 | *key&rankOfKey
 }

@@ -22,8 +22,8 @@ func (f *Finding) size() int {
 
 // Bounds of a ledger.
 const (
-	mostFindings = 2000
-	mostBytes    = 1 << 20 // of texts, if a finding is closed
+	maxFindings = 2000
+	maxBytes    = 1 << 20 // of texts, if a finding is closed
 )
 
 // Open returns the open findings, in the order in which they were found.
@@ -70,14 +70,14 @@ func (l *Loop) shorten() {
 		bytes += l.Findings[i].size()
 	}
 	l.Findings = slices.DeleteFunc(l.Findings, func(f Finding) bool {
-		if f.IsOpen() || count <= mostFindings && bytes <= mostBytes {
+		if f.IsOpen() || count <= maxFindings && bytes <= maxBytes {
 			return false
 		}
 		count--
 		bytes -= f.size()
 		return true
 	})
-	if count > mostFindings {
-		l.Findings = slices.Delete(l.Findings, mostFindings, count)
+	if count > maxFindings {
+		l.Findings = slices.Delete(l.Findings, maxFindings, count)
 	}
 }

@@ -113,25 +113,25 @@ func TestLedgerIsBounded(t *testing.T) {
 		return found
 	}
 	l := Loop{Max: 99}
-	l.Decide(ChangesRequested, many("a", mostFindings))
-	require.Len(t, l.Open(), mostFindings)
+	l.Decide(ChangesRequested, many("a", maxFindings))
+	require.Len(t, l.Open(), maxFindings)
 	l.Decide(ChangesRequested, append(many("b", 10), Finding{ID: "a0"}))
-	require.Len(t, l.Findings, mostFindings)
+	require.Len(t, l.Findings, maxFindings)
 	require.Equal(t, "a0:1- a11:1-2", shown(l.Findings[:2]), "the ten after the first, which is open")
-	require.Equal(t, "b9:2-", shown(l.Findings[mostFindings-1:]))
+	require.Equal(t, "b9:2-", shown(l.Findings[maxFindings-1:]))
 	require.Len(t, l.Open(), 11)
 
-	l.Decide(ChangesRequested, many("c", mostFindings+5))
-	require.Len(t, l.Findings, mostFindings)
+	l.Decide(ChangesRequested, many("c", maxFindings+5))
+	require.Len(t, l.Findings, maxFindings)
 	require.Equal(t, l.Findings, l.Open())
-	require.Equal(t, fmt.Sprintf("c%d:3-", mostFindings-1), shown(l.Findings[mostFindings-1:]))
+	require.Equal(t, fmt.Sprintf("c%d:3-", maxFindings-1), shown(l.Findings[maxFindings-1:]))
 
 	large := Loop{Max: 99}
-	text := strings.Repeat("x", mostBytes/4)
+	text := strings.Repeat("x", maxBytes/4)
 	for i := range 9 {
 		large.Decide(ChangesRequested, []Finding{{ID: fmt.Sprint(i), Text: text}})
 	}
 	require.Equal(t, "6:7-8 7:8-9 8:9-", shown(large.Findings), "four are with their IDs a little too large")
-	large.Decide(ChangesRequested, []Finding{{ID: "p", Text: strings.Repeat("x", 2*mostBytes)}, {ID: "q", Text: text}, {ID: "r", Fixed: 1}})
+	large.Decide(ChangesRequested, []Finding{{ID: "p", Text: strings.Repeat("x", 2*maxBytes)}, {ID: "q", Text: text}, {ID: "r", Fixed: 1}})
 	require.Equal(t, "p:10- q:10-", shown(large.Findings), "what is open stays whatever its size")
 }

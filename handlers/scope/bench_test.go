@@ -45,7 +45,7 @@ func BenchmarkHostile(b *testing.B) {
 			}
 			perStep := float64(b.Elapsed()) / float64(b.N) / float64(steps)
 			b.ReportMetric(perStep, "ns/step")
-			b.ReportMetric(perStep*float64(mostSteps)/1e6, "ms/question")
+			b.ReportMetric(perStep*float64(maxSteps)/1e6, "ms/question")
 		})
 	}
 }

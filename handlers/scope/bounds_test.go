@@ -16,22 +16,22 @@ func TestBoundsOfAPattern(t *testing.T) {
 		most int
 		file string
 	}{
-		"long":         {func(n int) string { return strings.Repeat("a", n-1) + "*" }, longestPattern, strings.Repeat("a", longestPattern)},
-		"stars":        {func(n int) string { return strings.Repeat("*", n) }, mostWildcards, "a"},
-		"questions":    {func(n int) string { return strings.Repeat("?", n-1) + "*" }, mostWildcards, strings.Repeat("a", mostWildcards)},
-		"classes":      {func(n int) string { return strings.Repeat("[a]", n-1) + "*" }, mostWildcards, strings.Repeat("a", mostWildcards)},
-		"braces":       {func(n int) string { return strings.Repeat("{a}", n) }, mostBraces, strings.Repeat("a", mostBraces)},
-		"nested":       {func(n int) string { return strings.Repeat("{", n) + "a" + strings.Repeat("}", n) }, mostBraces, "a"},
-		"alternatives": {func(n int) string { return "{" + strings.Repeat("b,", n-1) + "a}" }, mostAlternatives, "a"},
+		"long":         {func(n int) string { return strings.Repeat("a", n-1) + "*" }, maxPatternLength, strings.Repeat("a", maxPatternLength)},
+		"stars":        {func(n int) string { return strings.Repeat("*", n) }, maxWildcards, "a"},
+		"questions":    {func(n int) string { return strings.Repeat("?", n-1) + "*" }, maxWildcards, strings.Repeat("a", maxWildcards)},
+		"classes":      {func(n int) string { return strings.Repeat("[a]", n-1) + "*" }, maxWildcards, strings.Repeat("a", maxWildcards)},
+		"braces":       {func(n int) string { return strings.Repeat("{a}", n) }, maxBraces, strings.Repeat("a", maxBraces)},
+		"nested":       {func(n int) string { return strings.Repeat("{", n) + "a" + strings.Repeat("}", n) }, maxBraces, "a"},
+		"alternatives": {func(n int) string { return "{" + strings.Repeat("b,", n-1) + "a}" }, maxAlternatives, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, allows(New([]string{test.make(test.most)}), test.file))
 			require.False(t, allows(New([]string{test.make(test.most + 1)}), test.file))
 		})
 	}
-	escaped := strings.Repeat(`\*\?\[\{\}`, mostWildcards)
+	escaped := strings.Repeat(`\*\?\[\{\}`, maxWildcards)
 	require.True(t, allows(New([]string{escaped}), strings.ReplaceAll(escaped, `\`, "")), "what is escaped does not count")
-	require.False(t, allows(New([]string{strings.Repeat("{a,b}", mostBraces)}), strings.Repeat("a", mostBraces)), "2 to the power of 8")
+	require.False(t, allows(New([]string{strings.Repeat("{a,b}", maxBraces)}), strings.Repeat("a", maxBraces)), "2 to the power of 8")
 }
 
 // TestBoundsOfAScope checks that patterns beyond the bound allow nothing. Alternatives count,
@@ -54,15 +54,15 @@ func TestBoundsOfAScope(t *testing.T) {
 		"not well":  {"[", 1},
 		"absolute":  {"/a", 1},
 		"three":     {"{a,b,c}*", 3},
-		"too many":  {strings.Repeat("{a,b}", mostBraces), mostAlternatives},
-		"very many": {strings.Repeat("{a,b,c,d,e}", mostBraces), mostAlternatives},
+		"too many":  {strings.Repeat("{a,b}", maxBraces), maxAlternatives},
+		"very many": {strings.Repeat("{a,b,c,d,e}", maxBraces), maxAlternatives},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fit := (mostPatterns - 1) / test.each
+			fit := (maxPatterns - 1) / test.each
 			require.True(t, allows(New(of(fit, test.pattern)), "last"))
-			s := New(of(mostPatterns/test.each+1, test.pattern))
+			s := New(of(maxPatterns/test.each+1, test.pattern))
 			require.False(t, allows(s, "last"))
-			require.LessOrEqual(t, len(s.globs)+len(s.files), mostPatterns)
+			require.LessOrEqual(t, len(s.globs)+len(s.files), maxPatterns)
 		})
 	}
 }
@@ -79,12 +79,12 @@ func TestSteps(t *testing.T) {
 			require.True(t, allows(s, "x/a.go"))
 			require.False(t, allows(s, test.file))
 
-			steps, asked := mostSteps/16, 0
+			steps, asked := maxSteps/16, 0
 			for ; steps > 0; asked++ {
 				require.False(t, s.allows(test.file, &steps))
 			}
 			require.Zero(t, steps)
-			require.LessOrEqual(t, asked, mostSteps/16/look)
+			require.LessOrEqual(t, asked, maxSteps/16/look)
 			require.False(t, s.allows("x/a.go", &steps))
 			require.True(t, s.allows("a.go", &steps), "a file by its name is found without")
 			require.True(t, allows(s, "x/a.go"), "and the next question has its own")
@@ -96,10 +96,10 @@ func TestSteps(t *testing.T) {
 // bounds of the text also bound the matching.
 func TestPriceIsKept(t *testing.T) {
 	for _, pattern := range []string{
-		strings.Repeat("[!a]", mostWildcards), strings.Repeat("[^a-b]", mostWildcards-2) + "/**", strings.Repeat("**/", mostWildcards/2-1) + "**",
+		strings.Repeat("[!a]", maxWildcards), strings.Repeat("[^a-b]", maxWildcards-2) + "/**", strings.Repeat("**/", maxWildcards/2-1) + "**",
 	} {
 		s := New([]string{pattern})
 		require.Len(t, s.globs, 1, "%q", pattern)
-		require.LessOrEqual(t, len(s.globs[0].tail), len(pattern)+len("/-/")*mostWildcards+len("/*"))
+		require.LessOrEqual(t, len(s.globs[0].tail), len(pattern)+len("/-/")*maxWildcards+len("/*"))
 	}
 }

@@ -8,22 +8,22 @@ import (
 
 // Bounds of a pattern. A pattern beyond them allows nothing.
 const (
-	longestPattern   = 512 // bytes
-	mostWildcards    = 32  // * ? and [; ** counts as two
-	mostBraces       = 8
-	mostAlternatives = 64 // after all braces are expanded
+	maxPatternLength = 512 // bytes
+	maxWildcards     = 32  // * ? and [; ** counts as two
+	maxBraces        = 8
+	maxAlternatives  = 64 // after all braces are expanded
 )
 
 // alternatives expands the braces of a pattern. It also returns how many alternatives were
 // tried, so that a pattern with too many has its full cost.
 func alternatives(pattern string) (all []string, tried int) {
-	if len(pattern) > longestPattern || !utf8.ValidString(pattern) || !doublestar.ValidatePattern(pattern) || !modest(pattern) {
+	if len(pattern) > maxPatternLength || !utf8.ValidString(pattern) || !doublestar.ValidatePattern(pattern) || !modest(pattern) {
 		return nil, 1
 	}
 	open := []string{pattern}
 	for len(open) > 0 {
-		if tried = len(all) + len(open); tried > mostAlternatives {
-			return nil, mostAlternatives
+		if tried = len(all) + len(open); tried > maxAlternatives {
+			return nil, maxAlternatives
 		}
 		next := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -51,7 +51,7 @@ func modest(pattern string) bool {
 			braces++
 		}
 	}
-	return wildcards <= mostWildcards && braces <= mostBraces
+	return wildcards <= maxWildcards && braces <= maxBraces
 }
 
 // brace returns the positions of the first brace of a valid pattern: start, separators and end.

@@ -96,7 +96,7 @@ func TestModel(t *testing.T) {
 	allowed, refused := 0, 0
 	for range 20_000 {
 		text, all := m.pattern(2)
-		if len(all) > mostAlternatives || !modest(text) {
+		if len(all) > maxAlternatives || !modest(text) {
 			continue
 		}
 		s := New([]string{text})

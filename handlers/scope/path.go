@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// longestPath bounds a path; no system opens longer ones.
-const longestPath = 4096
+// maxPathLength bounds a path; no system opens longer ones.
+const maxPathLength = 4096
 
 // clean returns the normal form of a file. It returns false if the file is not below the top
 // folder.
 func clean(file string) (string, bool) {
-	if file == "" || len(file) > longestPath || strings.ContainsAny(file, "\\\x00") || !utf8.ValidString(file) {
+	if file == "" || len(file) > maxPathLength || strings.ContainsAny(file, "\\\x00") || !utf8.ValidString(file) {
 		return "", false
 	}
 	file = path.Clean(file)

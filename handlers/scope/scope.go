@@ -2,9 +2,9 @@ package scope
 
 import "strings"
 
-// mostPatterns bounds the patterns of a Scope after alternatives are expanded. Further patterns
+// maxPatterns bounds the patterns of a Scope after alternatives are expanded. Further patterns
 // allow nothing.
-const mostPatterns = 2000
+const maxPatterns = 2000
 
 // A Scope is an immutable set of patterns of files that may change.
 type Scope struct {
@@ -15,7 +15,7 @@ type Scope struct {
 // New returns the Scope of some patterns.
 func New(patterns []string) *Scope {
 	s := &Scope{files: make(map[string]struct{})}
-	for room := mostPatterns; len(patterns) > 0 && room > 0; patterns = patterns[1:] {
+	for room := maxPatterns; len(patterns) > 0 && room > 0; patterns = patterns[1:] {
 		all, tried := alternatives(patterns[0])
 		for _, text := range all[:min(len(all), room)] {
 			s.add(text)
@@ -39,7 +39,7 @@ func (s *Scope) add(text string) {
 
 // Outside returns the files that may not change, as they were given.
 func (s *Scope) Outside(files []string) (outside []string) {
-	steps := mostSteps
+	steps := maxSteps
 	for _, file := range files {
 		if !s.allows(file, &steps) {
 			outside = append(outside, file)
@@ -51,9 +51,9 @@ func (s *Scope) Outside(files []string) (outside []string) {
 // Outside returns the files that no pattern allows, as they were given.
 func Outside(patterns, files []string) []string { return New(patterns).Outside(files) }
 
-// mostSteps bounds the steps of one check of any number of files. The most expensive check
+// maxSteps bounds the steps of one check of any number of files. The most expensive check
 // found took a tenth of a second.
-const mostSteps = 1 << 25
+const maxSteps = 1 << 25
 
 // look is the number of steps to find that a file is not near a pattern.
 const look = 6

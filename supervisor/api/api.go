@@ -217,7 +217,7 @@ func (d *API) document(w http.ResponseWriter, r *http.Request, name string, oper
 func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := d.MaxBody
 	if CallerOf(r.Context()).Kind == Unknown {
-		most = min(most, mostOfStrangers)
+		most = min(most, maxOfStrangers)
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -229,8 +229,8 @@ func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, unhurried(w)
 }
 
-// mostOfStrangers bounds the body of a caller without a credential.
-const mostOfStrangers = 256 << 10
+// maxOfStrangers bounds the body of a caller without a credential.
+const maxOfStrangers = 256 << 10
 
 // unhurried removes the read deadline after a request is read. During the answer the server
 // reads on to detect a closed connection; a deadline would look like one.

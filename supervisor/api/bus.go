@@ -48,15 +48,15 @@ var busRoutes = []route{
 		summary: "Show the version of the bus", words: "It needs no credential."},
 }
 
-// mostSeq is the largest message number that every JSON parser reads exactly.
-const mostSeq = 1<<53 - 1
+// maxSeq is the largest message number that every JSON parser reads exactly.
+const maxSeq = 1<<53 - 1
 
 // The parameters of queries.
 var (
 	ofActor     = parameter{name: "actor", words: "Whose mail; the caller's own when it is missing."}
-	byCursor    = parameter{name: "cursor", most: mostSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
+	byCursor    = parameter{name: "cursor", most: maxSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
 	byLimit     = parameter{name: "limit", least: 1, most: mail.MaxPage, words: "At most so many. Without it the list is complete."}
-	byLastEvent = parameter{name: "Last-Event-ID", most: mostSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
+	byLastEvent = parameter{name: "Last-Event-ID", most: maxSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
 )
 
 // actor returns the actor whose mail is requested.

@@ -12,8 +12,8 @@ import (
 // tokens of operators.
 const KeyPrefix = wire.KeyPrefix
 
-// longestKey bounds the length of a key; real keys have a quarter of it.
-const longestKey = 256
+// maxKeyLength bounds the length of a key; real keys have a quarter of it.
+const maxKeyLength = 256
 
 // credentialOf returns the credential of a request, or "". It refuses an empty credential,
 // because a script with an unset variable must not become an operator. It also refuses a
@@ -49,7 +49,7 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 // isKey reports whether a text can be a key.
 func isKey(text string) bool {
 	rest, ok := strings.CutPrefix(text, KeyPrefix)
-	if !ok || rest == "" || len(text) > longestKey {
+	if !ok || rest == "" || len(text) > maxKeyLength {
 		return false
 	}
 	return !strings.ContainsFunc(rest, func(c rune) bool {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mostBuckets bounds the callers that are counted separately. Further callers share one limit,
+// maxBuckets bounds the callers that are counted separately. Further callers share one limit,
 // so that forged addresses cost no memory.
-const mostBuckets = 4096
+const maxBuckets = 4096
 
 // limits counts requests. Each caller may make as many a second as the rate says, and as many
 // in one burst.
@@ -44,10 +44,10 @@ func (l *limits) bucket(perSecond int, name string, now time.Time) *rate.Limiter
 	if l.buckets == nil {
 		l.buckets, l.rest = make(map[string]*rate.Limiter), rate.NewLimiter(rate.Limit(perSecond), perSecond)
 	}
-	if len(l.buckets) >= mostBuckets && now.Sub(l.swept) >= time.Second {
+	if len(l.buckets) >= maxBuckets && now.Sub(l.swept) >= time.Second {
 		l.sweep(now)
 	}
-	if len(l.buckets) >= mostBuckets {
+	if len(l.buckets) >= maxBuckets {
 		return l.rest
 	}
 	l.buckets[name] = fresh

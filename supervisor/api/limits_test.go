@@ -27,10 +27,10 @@ func TestLimits(t *testing.T) {
 // keep their buckets.
 func TestLimitsAreBounded(t *testing.T) {
 	var l limits
-	for i := range 2 * mostBuckets {
+	for i := range 2 * maxBuckets {
 		l.take(1, fmt.Sprint(i), noon)
 	}
-	require.Len(t, l.buckets, mostBuckets)
+	require.Len(t, l.buckets, maxBuckets)
 	require.NotZero(t, l.take(1, "0", noon))
 	require.NotZero(t, l.take(1, "one more", noon), "those beyond have one bucket")
 	require.Zero(t, l.take(1, "one more", noon.Add(time.Minute)))

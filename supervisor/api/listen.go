@@ -60,7 +60,7 @@ type Socket struct {
 }
 
 func newSocket(listener net.Listener, made os.FileInfo) *Socket {
-	return &Socket{Listener: listener, made: made, strangers: make(chan struct{}, mostStrangers)}
+	return &Socket{Listener: listener, made: made, strangers: make(chan struct{}, maxStrangers)}
 }
 
 // Remove removes the socket file, unless another program has replaced it.
@@ -96,8 +96,8 @@ func (o *Socket) Accept() (net.Conn, error) {
 	}
 }
 
-// mostStrangers bounds the other users that get an answer at once; more are cut off.
-const mostStrangers = 16
+// maxStrangers bounds the other users that get an answer at once; more are cut off.
+const maxStrangers = 16
 
 // turnAway sends a refusal to another user and closes the connection.
 func turnAway(conn net.Conn) {

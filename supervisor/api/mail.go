@@ -147,16 +147,16 @@ func frame(m *wire.Mail) ([]byte, error) {
 	return slices.Insert(append(data, "\n\n"...), 0, head...), nil
 }
 
-// mostAtOnce is the size of a write, in bytes. A slow client is cut off only if it does not
+// maxAtOnce is the size of a write, in bytes. A slow client is cut off only if it does not
 // accept that much in time.
-const mostAtOnce = 64 << 10
+const maxAtOnce = 64 << 10
 
 // say writes text unless the caller's credential was revoked.
 func (s *mailStream) say(text []byte) error {
 	if s.door.lapsed(s.caller) {
 		return errLapsed
 	}
-	for part := range slices.Chunk(text, mostAtOnce) {
+	for part := range slices.Chunk(text, maxAtOnce) {
 		if err := hurry(s.control); err != nil {
 			return err
 		}

@@ -202,13 +202,13 @@ func (o *oneByOne) Read(p []byte) (int, error) { return o.Reader.Read(p[:min(1, 
 func TestMailForOneWhoIsSlow(t *testing.T) {
 	p := newPost()
 	m := someMail(7)
-	m.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", 10*mostAtOnce) + `"}`)
+	m.Payload = wire.Raw(`{"x":"` + strings.Repeat("x", 10*maxAtOnce) + `"}`)
 	p.send(m)
 	visitAsOperator(t, mailDoor(p), func(t *testing.T, c *http.Client, _ *pipes) {
 		begun := time.Now()
 		stream := asks{client: c}.listen(t, "").begins(t)
 		for want := event("7", "task.assigned", strings.Replace(mailText, `{"n":1.50}`, string(m.Payload), 1)); want != ""; {
-			part := min(len(want), mostAtOnce)
+			part := min(len(want), maxAtOnce)
 			stream.hears(t, want[:part])
 			want = want[part:]
 			<-time.After(patience / 2)

@@ -160,7 +160,7 @@ func TestMailForTooManyReaders(t *testing.T) {
 			return asks{client: c, header: http.Header{"X-Api-Key": {KeyPrefix + actor}}}
 		}
 		var open []*listener
-		for range mostReaders {
+		for range maxReaders {
 			open = append(open, by("a").listen(t, "").begins(t))
 		}
 		p.taken()
@@ -190,7 +190,7 @@ func TestMailForTooManyReaders(t *testing.T) {
 func TestReadersAreCounted(t *testing.T) {
 	var s readers
 	full := func(c Caller) (leave func()) {
-		for range mostReaders {
+		for range maxReaders {
 			var refusal *wire.Error
 			leave, refusal = s.enter(c)
 			require.Nil(t, refusal)

@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire"
 )
 
-// mostReaders bounds the mail streams of a caller, so that one credential cannot exhaust the
+// maxReaders bounds the mail streams of a caller, so that one credential cannot exhaust the
 // process.
-const mostReaders = 16
+const maxReaders = 16
 
 // readers counts the open mail streams.
 type readers struct {
@@ -29,9 +29,9 @@ func (s *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
 	h := holder{kind: c.Kind, name: c.Name, run: c.Run}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[h] >= mostReaders {
+	if s.open[h] >= maxReaders {
 		return nil, &wire.Error{
-			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", c, mostReaders),
+			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", c, maxReaders),
 			Hint: "Close those that are not read",
 		}
 	}

@@ -144,12 +144,12 @@ func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *para
 	return a, body, nil
 }
 
-// longestID bounds an id; valid ids are shorter.
-const longestID = 256
+// maxIDLength bounds an id; valid ids are shorter.
+const maxIDLength = 256
 
 // mayBeID reports whether a text can be an id. Other texts are neither looked up nor logged.
 func mayBeID(id string) bool {
-	return len(id) <= longestID && utf8.ValidString(id) && !strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c == 0x7f })
+	return len(id) <= maxIDLength && utf8.ValidString(id) && !strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
 // rejectDotSegments refuses paths with empty or dot segments. net/http would redirect them,

@@ -15,9 +15,9 @@ import (
 
 // Constants of operators' tokens.
 const (
-	tokenIssuer   = "orchestrator"
-	tokenAudience = "orchestrator"
-	longestToken  = 8 << 10
+	tokenIssuer    = "orchestrator"
+	tokenAudience  = "orchestrator"
+	maxTokenLength = 8 << 10
 	// leeway is the tolerated difference between clocks.
 	leeway = 5 * time.Second
 )
@@ -73,8 +73,8 @@ func (s *Signer) Sign(c Claims) (string, error) {
 // Verify checks a token at a time and returns its claims. A *wire.Error describes a fault of
 // the token; any other error is internal.
 func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
-	if len(text) > longestToken {
-		return Claims{}, unauthenticated(fmt.Sprintf("the token is longer than %d bytes", longestToken), showToken)
+	if len(text) > maxTokenLength {
+		return Claims{}, unauthenticated(fmt.Sprintf("the token is longer than %d bytes", maxTokenLength), showToken)
 	}
 	key, err := s.open()
 	if err != nil {

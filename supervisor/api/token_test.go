@@ -137,7 +137,7 @@ func TestTokenThatIsWrong(t *testing.T) {
 		"sub is a number":          set("sub", 1),
 		"no role":                  drop("role"),
 		"other role":               set("role", "root"),
-		"huge":                     set("sub", strings.Repeat("x", longestToken)),
+		"huge":                     set("sub", strings.Repeat("x", maxTokenLength)),
 		"huge and garbage":         strings.Repeat("x", 1<<20),
 	} {
 		_, err := s.Verify(text, noon)

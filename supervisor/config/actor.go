@@ -42,12 +42,12 @@ func (r *reader) actor(a *Agent) func(value) {
 	}
 }
 
-// longestWord is the longest word that leaves room for the id of a run.
-const longestWord = 150
+// maxWordLength is the longest word that leaves room for the id of a run.
+const maxWordLength = 150
 
 // seen reports whether a word is printable and not too long.
 func seen(word string) bool {
-	return len(word) <= longestWord && !strings.ContainsFunc(word, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
+	return len(word) <= maxWordLength && !strings.ContainsFunc(word, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) })
 }
 
 // topics reads a list of topic names.

@@ -142,8 +142,8 @@ func longer(into *time.Duration) func(value) {
 // size reads a number of bytes that is not below least.
 func size(into *int64, least int64) func(value) { return sizeUpTo(into, least, math.MaxInt64) }
 
-// mostSaid is the largest message. It must fit into one fact of the record, which holds 32 MiB.
-const mostSaid = 28 << 20
+// maxSaid is the largest message. It must fit into one fact of the record, which holds 32 MiB.
+const maxSaid = 28 << 20
 
 // sizeUpTo is size with an upper limit.
 func sizeUpTo(into *int64, least, most int64) func(value) {

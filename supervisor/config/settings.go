@@ -57,7 +57,7 @@ func (r *reader) setting(b *hcl.Block) {
 
 func protocolAttributes(p *Protocol) []attribute {
 	return []attribute{
-		attr("max_line", sizeUpTo(&p.MaxLine, kib, mostSaid)),
+		attr("max_line", sizeUpTo(&p.MaxLine, kib, maxSaid)),
 		attr("max_depth", whole(&p.MaxDepth, 1, 10_000)),
 		attr("rate", whole(&p.Rate, 1, math.MaxInt32)),
 		attr("burst", whole(&p.Burst, 1, math.MaxInt32)),
@@ -93,7 +93,7 @@ func (r *reader) http(b *hcl.Block) {
 			}
 		}),
 		attr("hosts", words(&h.Hosts)),
-		attr("max_body", sizeUpTo(&h.MaxBody, kib, mostSaid)),
+		attr("max_body", sizeUpTo(&h.MaxBody, kib, maxSaid)),
 		attr("rate", whole(&h.Rate, 1, math.MaxInt32)),
 		attr("certificate", r.existingFile(&h.Certificate)),
 		attr("key", r.existingFile(&h.Key)),

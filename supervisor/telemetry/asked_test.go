@@ -74,11 +74,11 @@ func idOf(what string) []byte {
 func TestRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
-		for i := range mostAsks + 5 {
+		for i := range maxAsks + 5 {
 			w.work.asked(&Asked{At: time.Now(), Run: "r", ID: fmt.Sprint(i)})
 		}
 		require.Len(t, w.work.asks, 5)
-		require.Equal(t, fmt.Sprint(mostAsks), w.figure(`spans_total{outcome="dropped"}`))
+		require.Equal(t, fmt.Sprint(maxAsks), w.figure(`spans_total{outcome="dropped"}`))
 		w.Close()
 	})
 }

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// mostItems is the number of items that may wait in the queue, and mostBytes the size of
+	// maxItems is the number of items that may wait in the queue, and maxBytes the size of
 	// their facts.
-	mostItems = 1024
-	mostBytes = 16 << 20
+	maxItems = 1024
+	maxBytes = 16 << 20
 )
 
 // An item is a batch, the beginning of a request, or the end of a request. An empty item means
@@ -54,7 +54,7 @@ func (t *Telemetry) pass(facts []wire.Record, b batch) {
 			held += len(facts[i].Payload)
 		}
 	}
-	if t.held.Add(int64(held)) <= mostBytes && t.put(item{batch: &b}) {
+	if t.held.Add(int64(held)) <= maxBytes && t.put(item{batch: &b}) {
 		return
 	}
 	t.held.Add(-int64(held))

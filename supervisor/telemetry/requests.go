@@ -29,9 +29,9 @@ type Answered struct {
 // An askKey identifies a request that waits for its answer.
 type askKey struct{ run, id string }
 
-// mostAsks is the number of requests that are tracked at a time. When there are more, all
+// maxAsks is the number of requests that are tracked at a time. When there are more, all
 // earlier ones are forgotten, because some of them may never be answered.
-const mostAsks = 10_000
+const maxAsks = 10_000
 
 // asked begins the span of a request.
 func (w *openWork) asked(a *Asked) {
@@ -42,7 +42,7 @@ func (w *openWork) asked(a *Asked) {
 	if before := w.asks[key]; before != nil {
 		endAsk(before, a.At, "repeated", "") // the two answers could not be told apart
 	}
-	if len(w.asks) >= mostAsks {
+	if len(w.asks) >= maxAsks {
 		w.spans.drop(len(w.asks))
 		clear(w.asks)
 	}

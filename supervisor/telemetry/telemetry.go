@@ -53,7 +53,7 @@ type Telemetry struct {
 // spans.
 func New(o Options) *Telemetry {
 	t := &Telemetry{
-		options: o, registry: prometheus.NewRegistry(), queue: make(chan item, mostItems), missed: make(chan struct{}, 1),
+		options: o, registry: prometheus.NewRegistry(), queue: make(chan item, maxItems), missed: make(chan struct{}, 1),
 		caught: make(chan struct{}), enough: make(chan struct{}), ended: make(chan struct{}), giveUp: func() {},
 	}
 	t.counters.register(t.registry, o)

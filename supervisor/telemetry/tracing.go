@@ -134,7 +134,7 @@ func (s *tracing) begin(k *task) {
 	if k.session != "" {
 		attributes = append(attributes, attribute.String("task.session", k.session))
 	}
-	k.span = s.start(k.place, strings.TrimSpace("task "+cut(k.kind, mostName)), k.created, attributes...)
+	k.span = s.start(k.place, strings.TrimSpace("task "+cut(k.kind, maxName)), k.created, attributes...)
 }
 
 // end ends the span of a task.
@@ -193,14 +193,14 @@ func (s *tracing) batch(b *batch) {
 // finish ends a span, with an error if there is a reason.
 func finish(of span, at time.Time, why string) {
 	if why != "" {
-		of.SetStatus(codes.Error, cut(why, mostReason))
+		of.SetStatus(codes.Error, cut(why, maxReason))
 	}
 	of.End(trace.WithTimestamp(at))
 }
 
 const (
-	mostName   = 64
-	mostReason = 256
+	maxName   = 64
+	maxReason = 256
 )
 
 // cut returns the beginning of a text without splitting a character.

@@ -50,8 +50,8 @@ func readLabels(p *object.Decoder, key string) []string {
 	return all
 }
 
-// LongestChain is the maximum number of agents in a delegation chain.
-const LongestChain = 100
+// MaxChain is the maximum number of agents in a delegation chain.
+const MaxChain = 100
 
 // largestChain is the maximum total length of their names, in bytes.
 const largestChain = 16 << 10
@@ -64,8 +64,8 @@ func readChain(p *object.Decoder, key string) []string {
 	for _, name := range all {
 		size += len(name)
 	}
-	if len(all) > LongestChain || size > largestChain {
-		p.Refuse(key, fmt.Sprintf("must not have more than %d names in it, or %d KiB of them", LongestChain, largestChain>>10))
+	if len(all) > MaxChain || size > largestChain {
+		p.Refuse(key, fmt.Sprintf("must not have more than %d names in it, or %d KiB of them", MaxChain, largestChain>>10))
 		return nil
 	}
 	return all

@@ -46,8 +46,8 @@ type Trace struct {
 	Baggage object.Raw `json:"baggage,omitzero"` // an object, digit for digit
 }
 
-// mostBaggage is the maximum size of baggage, in bytes. All messages of a task carry it.
-const mostBaggage = 16 << 10
+// maxBaggage is the maximum size of baggage, in bytes. All messages of a task carry it.
+const maxBaggage = 16 << 10
 
 // The priorities that sessions do not have. The default is PriorityNormal.
 const (
@@ -101,8 +101,8 @@ func ReadTrace(p *object.Decoder) Trace {
 	t := Trace{
 		TraceID: readLabel(p, "traceId", object.Optional), SpanID: readLabel(p, "spanId", object.Optional), Baggage: readObject(p, "baggage", object.Optional),
 	}
-	if len(t.Baggage) > mostBaggage {
-		p.Refuse("baggage", fmt.Sprintf("must not be longer than %d bytes", mostBaggage))
+	if len(t.Baggage) > maxBaggage {
+		p.Refuse("baggage", fmt.Sprintf("must not be longer than %d bytes", maxBaggage))
 	}
 	return t
 }

@@ -127,14 +127,14 @@ func (t *checkRun) give(ctx context.Context, name string) (id string, err error)
 	return reply.Task.ID, err
 }
 
-// mostProgress is how often progress restarts a wait.
-const mostProgress = 10
+// maxProgress is how often progress restarts a wait.
+const maxProgress = 10
 
 // await waits until so returns true. Each progress message restarts the wait, up to
-// mostProgress times.
+// maxProgress times.
 func (t *checkRun) await(ctx context.Context, so func() bool) bool {
 	told := 0
-	for range mostProgress {
+	for range maxProgress {
 		soon, stop := context.WithTimeout(ctx, t.terms.Wait)
 		yes := t.run.Await(soon, func() bool { return so() || t.run.Told > told })
 		stop()

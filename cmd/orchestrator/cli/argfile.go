@@ -45,18 +45,18 @@ func (a *App) ReadArg(what, value string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-// mostGiven is the maximum size of an argument, which is also that of a request.
-const mostGiven = 16 << 20
+// maxGiven is the maximum size of an argument, which is also that of a request.
+const maxGiven = 16 << 20
 
 func readBounded(from io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, mostGiven+1))
-	if err == nil && len(text) > mostGiven {
+	text, err := io.ReadAll(io.LimitReader(from, maxGiven+1))
+	if err == nil && len(text) > maxGiven {
 		err = errors.New("it is larger than 16 MiB")
 	}
 	return text, err
 }
 
-// ReadFile reads a file of at most mostGiven bytes.
+// ReadFile reads a file of at most maxGiven bytes.
 func ReadFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {

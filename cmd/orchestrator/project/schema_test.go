@@ -40,7 +40,7 @@ func TestHugeInputIsChecked(t *testing.T) {
 	huge := io.MultiReader(
 		strings.NewReader(`{"type":"request:`), io.LimitReader(endless{}, 64<<20), strings.NewReader("\"}\n"),
 		strings.NewReader(`{"type":"request:`), io.LimitReader(endless{}, 8<<20), strings.NewReader("\",\"id\":\"1\",\"timestamp\":\"2026-01-01\"}\n"),
-		strings.NewReader(strings.Repeat("{\"type\":\"event:log\",\"id\":\"\"}\n", 3*mostFindings)),
+		strings.NewReader(strings.Repeat("{\"type\":\"event:log\",\"id\":\"\"}\n", 3*maxFindings)),
 	)
 	var said bytes.Buffer
 	a := &cli.App{Stdin: huge, Stdout: &said, Stderr: io.Discard, Root: schemaAlone}
@@ -49,8 +49,8 @@ func TestHugeInputIsChecked(t *testing.T) {
 	require.NoError(t, object.Decode(said.Bytes(), &answer))
 	require.EqualValues(t, 1, answer.DoubtfulCount)
 	require.Equal(t, "it is longer than 16M", answer.Doubtful[0].Message)
-	require.EqualValues(t, 3*mostFindings+1, answer.WrongCount)
-	require.Len(t, answer.Wrong, mostFindings)
+	require.EqualValues(t, 3*maxFindings+1, answer.WrongCount)
+	require.Len(t, answer.Wrong, maxFindings)
 	require.EqualValues(t, 2, answer.Wrong[0].Line)
 	require.Less(t, said.Len(), 1<<20)
 }

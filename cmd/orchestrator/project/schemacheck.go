@@ -20,11 +20,11 @@ const (
 )
 
 const (
-	// mostFindings is how many findings a document holds. All are counted, but there may be
+	// maxFindings is how many findings a document holds. All are counted, but there may be
 	// more than fit into memory.
-	mostFindings = 1000
-	// mostExcuse is how much of a message's own text is repeated.
-	mostExcuse = 400
+	maxFindings = 1000
+	// maxExcuse is how much of a message's own text is repeated.
+	maxExcuse = 400
 )
 
 // checked is the JSON answer of schema --check.
@@ -143,7 +143,7 @@ func (c *messageCheck) wrong(kind string, err *wire.Error) error {
 		Line: c.line, Type: excerpt(kind), Code: err.Code, Pointer: excerpt(pointer),
 		Message: excerpt(err.Message), Hint: err.Hint,
 	}
-	if len(r.Wrong) < mostFindings {
+	if len(r.Wrong) < maxFindings {
 		r.Wrong = append(r.Wrong, f)
 	}
 	return c.say(f)
@@ -155,7 +155,7 @@ func (c *messageCheck) doubt(why string) error {
 	r.LogLines++
 	r.DoubtfulCount++
 	f := finding{Line: c.line, Message: excerpt(why)}
-	if len(r.Doubtful) < mostFindings {
+	if len(r.Doubtful) < maxFindings {
 		r.Doubtful = append(r.Doubtful, f)
 	}
 	if !c.app.Flags.Verbose {
@@ -214,10 +214,10 @@ func (r *checked) sizes() string {
 
 // excerpt returns the beginning of a text.
 func excerpt(text string) string {
-	if len(text) <= mostExcuse {
+	if len(text) <= maxExcuse {
 		return text
 	}
-	end := mostExcuse
+	end := maxExcuse
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -16,9 +16,9 @@ import (
 const (
 	// lookAgain is the minimum time between two reads of the team's state.
 	lookAgain = 200 * time.Millisecond
-	// mostAtOnce is the maximum number of tasks, and of questions, that are read. No
+	// maxAtOnce is the maximum number of tasks, and of questions, that are read. No
 	// terminal shows more.
-	mostAtOnce = 40
+	maxAtOnce = 40
 )
 
 // liveRows are the rows at the bottom of the terminal of up: the work of every agent, and
@@ -91,7 +91,7 @@ func (p *liveRows) happened() {
 // follow reads the state of the team after events, at most once each lookAgain.
 func (p *liveRows) follow(ctx context.Context) {
 	for {
-		if scene, err := p.super.Scene(ctx, mostAtOnce, mostAtOnce); err == nil {
+		if scene, err := p.super.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
 			p.show(rowsData{Dashboard: scene, at: time.Now(), paint: p.paint})
 		}
 		select {

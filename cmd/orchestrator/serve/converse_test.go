@@ -30,7 +30,7 @@ func TestTypist(t *testing.T) {
 func TestDisplay(t *testing.T) {
 	var shown bytes.Buffer
 	echo := newEcho(&shown)
-	for _, piece := range []string{"one\nt", "wo\n", strings.Repeat("x", 2*longestEcho), "\nlast"} {
+	for _, piece := range []string{"one\nt", "wo\n", strings.Repeat("x", 2*maxEcho), "\nlast"} {
 		n, err := echo.Write([]byte(piece))
 		require.NoError(t, err)
 		require.Len(t, piece, n)

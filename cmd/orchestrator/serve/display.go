@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// longestShown is the maximum length of a line on a terminal.
-	longestShown = 1 << 20
-	// longestEcho is the maximum length of a sent line that is shown.
-	longestEcho = 8 << 10
+	// maxShown is the maximum length of a line on a terminal.
+	maxShown = 1 << 20
+	// maxEcho is the maximum length of a sent line that is shown.
+	maxEcho = 8 << 10
 )
 
 // A display writes lines for people: escaped for a terminal, with a mark, and cut to a
@@ -27,12 +27,12 @@ type display struct {
 
 // newDisplay returns a display for received lines.
 func newDisplay(terminal io.Writer) *display {
-	return &display{to: terminal, lines: line.NewSplitter(longestShown)}
+	return &display{to: terminal, lines: line.NewSplitter(maxShown)}
 }
 
 // newEcho returns a display for sent lines.
 func newEcho(to io.Writer) *display {
-	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: line.NewSplitter(longestEcho)}
+	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: line.NewSplitter(maxEcho)}
 }
 
 // Write shows the lines that text completes.

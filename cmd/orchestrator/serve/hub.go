@@ -62,10 +62,10 @@ func (t *Instance) messages(ctx context.Context, query url.Values, send func(any
 	if err != nil {
 		return err
 	}
-	q.Last = int(min(last, mostMessages))
+	q.Last = int(min(last, maxMessages))
 	return t.Super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
 }
 
-// mostMessages is the limit of n. The last messages are found from the end and are all kept
+// maxMessages is the limit of n. The last messages are found from the end and are all kept
 // in memory until the first one is found.
-const mostMessages = 100_000
+const maxMessages = 100_000

@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// mostNamed is how many agents the summary names.
-const mostNamed = 5
+// maxNamed is how many agents the summary names.
+const maxNamed = 5
 
 // text returns the summary of a run, or "" for an empty one.
 func (y *runSummary) text(p term.Paint) string {
@@ -56,7 +56,7 @@ func (y *runSummary) outcome(p term.Paint) string {
 func (y *runSummary) byWhom() string {
 	names := y.busiest()
 	var rows [][]term.Cell
-	for _, name := range names[:min(mostNamed, len(names))] {
+	for _, name := range names[:min(maxNamed, len(names))] {
 		d := y.deeds[name]
 		worked := ""
 		if d.worked >= 100*time.Millisecond {
@@ -65,7 +65,7 @@ func (y *runSummary) byWhom() string {
 		rows = append(rows, []term.Cell{term.Text("  " + term.OneLine(name)), term.Text(d.count()), term.Figure(worked), term.Text(strings.Join(d.remarks(), ", "))})
 	}
 	said := term.Table(rows)
-	if more := len(names) - mostNamed; more > 0 {
+	if more := len(names) - maxNamed; more > 0 {
 		said += fmt.Sprintf("  … %s\n", term.Count(more, "more agent"))
 	}
 	return said

@@ -203,8 +203,8 @@ func (th *thread) foot(p term.Paint) string {
 	return foot
 }
 
-// mostWrong is how many lines of errors of a message are shown.
-const mostWrong = 5
+// maxWrong is how many lines of errors of a message are shown.
+const maxWrong = 5
 
 // rows returns the rows of a message: time, members, type and text. Further lines of text
 // follow below.
@@ -252,8 +252,8 @@ func (s *said) wrong() []string {
 			lines = append(lines, term.OneLine(c))
 		}
 	}
-	if more := len(lines) - mostWrong; more > 1 {
-		lines = append(lines[:mostWrong], fmt.Sprintf("and %d more: --json", more))
+	if more := len(lines) - maxWrong; more > 1 {
+		lines = append(lines[:maxWrong], fmt.Sprintf("and %d more: --json", more))
 	}
 	return lines
 }

@@ -25,7 +25,7 @@ type sessionSeen struct {
 func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
 	var kept []wire.Raw
 	before := 0
-	want.Limit = wire.MostSessionPage
+	want.Limit = wire.MaxSessionPage
 	for n := 1; ; n++ {
 		text, err := a.Ask(ctx, d, "get-session", want)
 		if err != nil {

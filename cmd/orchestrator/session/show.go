@@ -60,7 +60,7 @@ Only the last 100 messages are shown. -v shows them in full; --json shows everyt
 // shownMessages is how many messages are shown by default.
 const shownMessages = 100
 
-// mostMessages returns the number of wanted messages, or 0 for all.
+// maxMessages returns the number of wanted messages, or 0 for all.
 func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":

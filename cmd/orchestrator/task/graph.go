@@ -57,8 +57,8 @@ Text output is limited to 200 tasks; -n changes the limit.`,
 	return verb
 }
 
-// mostDrawn is the default number of tasks in text output.
-const mostDrawn = 200
+// maxDrawn is the default number of tasks in text output.
+const maxDrawn = 200
 
 // most returns the maximum number of tasks to show.
 func (f *graphFlags) most(json bool) (int, error) {
@@ -66,7 +66,7 @@ func (f *graphFlags) most(json bool) (int, error) {
 	case f.last != "":
 		return mostOf(f.last)
 	case f.format.Value == "text" && !json:
-		return mostDrawn, nil
+		return maxDrawn, nil
 	}
 	return everyTask, nil
 }

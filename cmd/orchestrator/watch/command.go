@@ -102,7 +102,7 @@ func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 	} else {
 		g.ChooseOpen()
 	}
-	t := task.NewTree(g, mostWatched, false)
+	t := task.NewTree(g, maxWatched, false)
 	t.Grow()
 	texts := strings.Split(term.Table(t.Rows), "\n")
 	for i, n := range t.Of {
@@ -111,5 +111,5 @@ func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 	return rows, t.Left()
 }
 
-// mostWatched is the maximum number of tasks in a tree on the screen.
-const mostWatched = 2000
+// maxWatched is the maximum number of tasks in a tree on the screen.
+const maxWatched = 2000

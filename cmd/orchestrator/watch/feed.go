@@ -221,9 +221,9 @@ func (c *conversation) askQuestions(ctx context.Context) error {
 	return err
 }
 
-// mostTasks is how many tasks are listed at once. If there are more, only tasks that have
+// maxTasks is how many tasks are listed at once. If there are more, only tasks that have
 // not ended are listed, a limited number for each state.
-const mostTasks = 10_000
+const maxTasks = 10_000
 
 func (c *conversation) askTasks(ctx context.Context) error {
 	counts := counted(c.status.Tasks)
@@ -231,8 +231,8 @@ func (c *conversation) askTasks(ctx context.Context) error {
 	for _, count := range counts {
 		total += count.n
 	}
-	if total <= mostTasks {
-		list, err := answer[wire.TaskList](ctx, c.of, "query-tasks", wire.QueryTasks{Limit: mostTasks})
+	if total <= maxTasks {
+		list, err := answer[wire.TaskList](ctx, c.of, "query-tasks", wire.QueryTasks{Limit: maxTasks})
 		if err == nil {
 			c.tell(ctx, tasksNews{tasks: list.Tasks, left: max(0, total-len(list.Tasks))})
 		}
@@ -243,7 +243,7 @@ func (c *conversation) askTasks(ctx context.Context) error {
 		if count.n == 0 || count.state == wire.TaskDone || count.state == wire.TaskCancelled {
 			continue
 		}
-		list, err := answer[wire.TaskList](ctx, c.of, "query-tasks", wire.QueryTasks{Status: string(count.state), Limit: mostTasks / 10})
+		list, err := answer[wire.TaskList](ctx, c.of, "query-tasks", wire.QueryTasks{Status: string(count.state), Limit: maxTasks / 10})
 		if err != nil {
 			return err
 		}

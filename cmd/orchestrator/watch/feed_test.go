@@ -118,14 +118,14 @@ func TestFollowedIsShort(t *testing.T) {
 	f.logs("", 10, false)
 	line := (<-f.news).(logNews).lines[0]
 	require.Regexp(t, "^写+…$", line.Text)
-	require.Less(t, len(line.Text)+len(line.Context), 3*mostOfLine)
+	require.Less(t, len(line.Text)+len(line.Context), 3*maxOfLine)
 	cancel()
 	f.group.Wait()
 
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	f.mail()
-	require.Less(t, len((<-f.news).(mailNews).mail[0].Payload), 2*mostOfMail)
+	require.Less(t, len((<-f.news).(mailNews).mail[0].Payload), 2*maxOfMail)
 	cancel()
 	f.group.Wait()
 }

@@ -137,15 +137,15 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 // shortLine shortens a line to what is shown. Thousands are kept, and each may have
 // megabytes.
 func shortLine(l *control.LogLine) {
-	l.Text = inShort(l.Text, mostOfLine)
-	l.Context = []byte(inShort(string(l.Context), mostOfLine))
+	l.Text = inShort(l.Text, maxOfLine)
+	l.Context = []byte(inShort(string(l.Context), maxOfLine))
 }
 
-// shortMail shortens the payload of a message to mostOfMail.
-func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), mostOfMail)) }
+// shortMail shortens the payload of a message to maxOfMail.
+func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), maxOfMail)) }
 
-// mostOfLine and mostOfMail are how many bytes of a line and of a payload are kept.
-const mostOfLine, mostOfMail = 4 << 10, 16 << 10
+// maxOfLine and maxOfMail are how many bytes of a line and of a payload are kept.
+const maxOfLine, maxOfMail = 4 << 10, 16 << 10
 
 // inShort returns at most most bytes of a text. The result does not retain the rest.
 func inShort(text string, most int) string {

@@ -22,8 +22,8 @@ type line struct {
 	left     func()
 }
 
-// longestTyped is the maximum length of a line, which may be pasted.
-const longestTyped = 64 << 10
+// maxTyped is the maximum length of a line, which may be pasted.
+const maxTyped = 64 << 10
 
 // key handles a key, and reports whether the line is complete or cancelled.
 func (l *line) key(k tea.KeyPressMsg) (over bool) {
@@ -83,7 +83,7 @@ func (l *line) insert(text string) {
 			clean = append(clean, r)
 		}
 	}
-	clean = clean[:min(len(clean), max(0, longestTyped-len(l.text)))]
+	clean = clean[:min(len(clean), max(0, maxTyped-len(l.text)))]
 	l.text = append(l.text[:l.at:l.at], append(clean, l.text[l.at:]...)...)
 	l.at += len(clean)
 }

@@ -142,8 +142,8 @@ type pace struct {
 	past  []float64 // lines a second
 }
 
-// longestPast is how many rates are kept, one a second.
-const longestPast = 60
+// maxPast is how many rates are kept, one a second.
+const maxPast = 60
 
 func (p *pace) heard(lines int64, now time.Time) {
 	if !p.at.IsZero() {
@@ -152,7 +152,7 @@ func (p *pace) heard(lines int64, now time.Time) {
 			return // too short for a rate
 		}
 		p.past = append(p.past, max(0, float64(lines-p.lines)/took))
-		p.past = p.past[max(0, len(p.past)-longestPast):]
+		p.past = p.past[max(0, len(p.past)-maxPast):]
 	}
 	p.lines, p.at = lines, now
 }

@@ -101,8 +101,8 @@ func visible(line string) string {
 // oneLine returns untrusted text in one line, escaped for a row of the screen.
 func oneLine(text string) string { return steady(term.OneLine(text)) }
 
-// mostMarks is how many combining marks a character may have: more cover its neighbors.
-const mostMarks = 2
+// maxMarks is how many combining marks a character may have: more cover its neighbors.
+const maxMarks = 2
 
 // steady removes what makes the width of text depend on the terminal. Some terminals join
 // characters that others draw apart, and the border of a pane would move.
@@ -115,7 +115,7 @@ func steady(text string) string {
 		case r == 0x200c, r == 0x200d, r >= 0xfe00 && r <= 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff, r >= 0xe0000 && r <= 0xe0fff:
 			return -1
 		case unicode.In(r, unicode.Mn, unicode.Me):
-			if marks++; marks > mostMarks {
+			if marks++; marks > maxMarks {
 				return -1
 			}
 		default:

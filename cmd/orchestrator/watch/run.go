@@ -89,8 +89,8 @@ func shownIn(verb *cobra.Command) string {
 	return ", or see [" + tab + "]"
 }
 
-// mostKeptOutput is how many bytes of a command's output are kept.
-const mostKeptOutput = 1 << 20
+// maxKeptOutput is how many bytes of a command's output are kept.
+const maxKeptOutput = 1 << 20
 
 // keptOutput collects output for a terminal of a given width.
 type keptOutput struct {
@@ -106,7 +106,7 @@ func (k *keptOutput) Columns() int { return k.wide }
 func (k *keptOutput) Write(text []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	room := min(len(text), mostKeptOutput-k.text.Len())
+	room := min(len(text), maxKeptOutput-k.text.Len())
 	k.text.Write(text[:room])
 	k.more += int64(len(text) - room)
 	return len(text), nil

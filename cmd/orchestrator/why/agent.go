@@ -176,7 +176,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	}
 	card.Rows("last words", said)
 	var held []string
-	for _, t := range c.Tasks[:min(mostTold, len(c.Tasks))] {
+	for _, t := range c.Tasks[:min(maxTold, len(c.Tasks))] {
 		held = append(held, term.TaskLabel(t.ID, t.Name)+", "+task.FarWords(&wire.Task{State: t.State, Progress: t.Progress}))
 	}
 	card.Rows("has", held)

@@ -33,8 +33,8 @@ func reviewsOf(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) er
 // reviewLines returns the latest reviews of the task.
 func (c *taskCauses) reviewLines(now time.Time) []string {
 	var lines []string
-	for i := range c.Reviews[max(0, len(c.Reviews)-mostTried):] {
-		r := &c.Reviews[max(0, len(c.Reviews)-mostTried)+i]
+	for i := range c.Reviews[max(0, len(c.Reviews)-maxTried):] {
+		r := &c.Reviews[max(0, len(c.Reviews)-maxTried)+i]
 		line := fmt.Sprintf("round %d by %s: %s", r.Iteration, term.OneLine(r.Reviewer), term.VerdictWord(r))
 		if r.Verdict == "" {
 			line += agoWords(r.RequestedAt, now)

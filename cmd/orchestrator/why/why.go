@@ -125,8 +125,8 @@ func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values
 	return found, nil
 }
 
-// mostTried is how many attempts are shown, the latest ones.
-const mostTried = 5
+// maxTried is how many attempts are shown, the latest ones.
+const maxTried = 5
 
 func triedOf(found []wire.Event, kinds ...string) []tried {
 	var all []tried
@@ -141,7 +141,7 @@ func triedOf(found []wire.Event, kinds ...string) []tried {
 // addTried adds the latest attempts to a card.
 func addTried(c *term.Card, label string, all []tried, now time.Time) {
 	var lines []string
-	for _, t := range all[max(0, len(all)-mostTried):] {
+	for _, t := range all[max(0, len(all)-maxTried):] {
 		line := term.Clock(t.At, now, time.TimeOnly) + " " + term.OneLine(t.Text)
 		if t.Kind == events.TaskRequeued && t.Agent != "" {
 			line += " (" + term.OneLine(t.Agent) + " had it)"

@@ -44,16 +44,16 @@ func (c *taskCauses) behind() []whyTask {
 	return behind
 }
 
-// mostTold is how many tasks or agents are listed.
-const mostTold = 12
+// maxTold is how many tasks or agents are listed.
+const maxTold = 12
 
 func storyLines(tasks []whyTask) []string {
 	var lines []string
-	for _, t := range tasks[:min(mostTold, len(tasks))] {
+	for _, t := range tasks[:min(maxTold, len(tasks))] {
 		lines = append(lines, term.TaskLabel(t.ID, t.Name)+" ("+t.far()+")")
 	}
-	if len(tasks) > mostTold {
-		lines = append(lines, fmt.Sprintf("and %d more", len(tasks)-mostTold))
+	if len(tasks) > maxTold {
+		lines = append(lines, fmt.Sprintf("and %d more", len(tasks)-maxTold))
 	}
 	return lines
 }
@@ -67,10 +67,10 @@ func (c *taskCauses) agentRows(card *term.Card) {
 	if c.Asks == "" {
 		return // any agent fits, so none is listed
 	}
-	for _, f := range c.Agents[:min(mostTold, len(c.Agents))] {
+	for _, f := range c.Agents[:min(maxTold, len(c.Agents))] {
 		card.Row(term.OneLine(f.Agent), f.Words)
 	}
-	if len(c.Agents) > mostTold {
-		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", term.Count(len(c.Agents)-mostTold, "agent"), term.ID(c.Task.ID)))
+	if len(c.Agents) > maxTold {
+		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", term.Count(len(c.Agents)-maxTold, "agent"), term.ID(c.Task.ID)))
 	}
 }
