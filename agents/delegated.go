@@ -47,12 +47,12 @@ type question struct {
 
 // Progress reports that the job is running, with a message unless it is "". It sends nothing
 // while the job waits for input.
-func (j *Delegated) Progress(message string) error {
-	err := j.saying(func() ([]byte, error) {
-		if j.question.input != nil {
+func (d *Delegated) Progress(message string) error {
+	err := d.saying(func() ([]byte, error) {
+		if d.question.input != nil {
 			return nil, errAsking
 		}
-		line := delegation.AppendResponse(nil, &delegation.Response{ID: j.ID, Status: delegation.InProgress, Metadata: j.metadata()})
+		line := delegation.AppendResponse(nil, &delegation.Response{ID: d.ID, Status: delegation.InProgress, Metadata: d.metadata()})
 		if message != "" {
 			line = append(line[:len(line)-len("}\n")], `,"message":`...)
 			line = append(object.AppendText(line, message), "}\n"...)
@@ -72,24 +72,24 @@ var errAsking = errors.New("it asks for input")
 //
 // When ctx ends, Ask reports that the job goes on without the input. Input that arrives before
 // that report is returned all the same.
-func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option) (wire.Raw, error) {
+func (d *Delegated) Ask(ctx context.Context, text string, options ...wire.Option) (wire.Raw, error) {
 	select {
-	case j.asking <- struct{}{}:
+	case d.asking <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer func() { <-j.asking }()
+	defer func() { <-d.asking }()
 	input := make(chan reply, 1)
-	if err := j.ask(question{text: text, options: options, input: input}); err != nil {
+	if err := d.ask(question{text: text, options: options, input: input}); err != nil {
 		return nil, fmt.Errorf("asking for input: %w", err)
 	}
-	defer j.aside()(ctx)
+	defer d.aside()(ctx)
 	select {
 	case r := <-input:
 		return r.payload, r.err
 	case <-ctx.Done():
 	}
-	err := j.withdraw()
+	err := d.withdraw()
 	select {
 	case r := <-input:
 		return r.payload, r.err
@@ -99,16 +99,16 @@ func (j *Delegated) Ask(ctx context.Context, text string, options ...wire.Option
 }
 
 // ask sends a question.
-func (j *Delegated) ask(q question) error {
-	return j.saying(func() ([]byte, error) {
+func (d *Delegated) ask(q question) error {
+	return d.saying(func() ([]byte, error) {
 		line, err := checked(delegation.AppendResponse(nil, &delegation.Response{
-			ID: j.ID, Status: delegation.InputRequired, Question: q.text, Options: q.options, Metadata: j.metadata(),
+			ID: d.ID, Status: delegation.InputRequired, Question: q.text, Options: q.options, Metadata: d.metadata(),
 		}))
 		if read, wrong := wire.ReadTaskResponse(line, depth); err == nil && wrong == nil && (read.Question != q.text || len(read.Options) != len(q.options)) {
 			err = fmt.Errorf("%w: %w", errUnsaid, errNoQuestion)
 		}
 		if err == nil {
-			j.status, j.question = delegation.InputRequired, q
+			d.status, d.question = delegation.InputRequired, q
 		}
 		return line, err
 	})
@@ -117,18 +117,18 @@ func (j *Delegated) ask(q question) error {
 var errNoQuestion = errors.New("a question needs words, and options that differ")
 
 // withdraw reports that a job goes on without the input that it asked for.
-func (j *Delegated) withdraw() error {
+func (d *Delegated) withdraw() error {
 	select {
-	case <-j.leaving:
+	case <-d.leaving:
 		return nil // it does not go on
 	default:
 	}
-	err := j.serving.say(j, func() ([]byte, error) {
-		if j.question.input == nil {
+	err := d.serving.say(d, func() ([]byte, error) {
+		if d.question.input == nil {
 			return nil, errOver // the answer came all the same
 		}
-		j.status, j.question = delegation.InProgress, question{}
-		return j.standing()
+		d.status, d.question = delegation.InProgress, question{}
+		return d.standing()
 	})
 	if errors.Is(err, errOver) {
 		return nil
@@ -138,54 +138,54 @@ func (j *Delegated) withdraw() error {
 
 // answered passes input to the job's open question, if there is one, and spells the new status.
 // The caller holds the lock of serving, as for every function that spells.
-func (j *Delegated) answered(input wire.Raw) ([]byte, error) {
-	if j.question.input != nil {
-		j.question.input <- reply{payload: input}
-		j.status, j.question = delegation.InProgress, question{}
+func (d *Delegated) answered(input wire.Raw) ([]byte, error) {
+	if d.question.input != nil {
+		d.question.input <- reply{payload: input}
+		d.status, d.question = delegation.InProgress, question{}
 	}
-	return j.standing()
+	return d.standing()
 }
 
 // standing spells the current status of a job.
-func (j *Delegated) standing() ([]byte, error) {
+func (d *Delegated) standing() ([]byte, error) {
 	return checked(delegation.AppendResponse(nil, &delegation.Response{
-		ID: j.ID, Status: j.status, Question: j.question.text, Options: j.question.options, Metadata: j.metadata(),
+		ID: d.ID, Status: d.status, Question: d.question.text, Options: d.question.options, Metadata: d.metadata(),
 	}))
 }
 
 // saying sends a response of the skill about its job.
-func (j *Delegated) saying(spell func() ([]byte, error)) error { return j.serving.say(j, spell) }
+func (d *Delegated) saying(spell func() ([]byte, error)) error { return d.serving.say(d, spell) }
 
 // Artifact keeps a named text of a MIME type for the final response.
-func (j *Delegated) Artifact(name, kind, content string) error {
+func (d *Delegated) Artifact(name, kind, content string) error {
 	made := delegation.Artifact{Name: name, Type: kind, Content: content}
-	probe := delegation.Response{ID: j.ID, Status: delegation.InProgress, Artifacts: []delegation.Artifact{{Name: name, Type: kind}}}
+	probe := delegation.Response{ID: d.ID, Status: delegation.InProgress, Artifacts: []delegation.Artifact{{Name: name, Type: kind}}}
 	if _, err := checked(delegation.AppendResponse(nil, &probe)); err != nil {
 		return fmt.Errorf("artifact %s: %w", name, err)
 	}
-	j.serving.mu.Lock()
-	defer j.serving.mu.Unlock()
-	if j.closed {
+	d.serving.mu.Lock()
+	defer d.serving.mu.Unlock()
+	if d.closed {
 		return fmt.Errorf("artifact %s: %w", name, errOver)
 	}
-	j.artifacts = append(j.artifacts, made)
+	d.artifacts = append(d.artifacts, made)
 	return nil
 }
 
 // Delegate delegates a part of the job to another agent, as Conn.Delegate does. The request
 // takes over the job's trace, baggage, conversation, user and routing chain.
-func (j *Delegated) Delegate(ctx context.Context, request delegation.Request) (*Delegation, error) {
+func (d *Delegated) Delegate(ctx context.Context, request delegation.Request) (*Delegation, error) {
 	about, trace := &request.Context, &request.Observability
-	about.ParentTaskID = j.ID
-	about.ConversationID = cmp.Or(j.Context.ConversationID, about.ConversationID)
-	about.User = cmp.Or(j.Context.User, about.User)
-	request.Routing.Chain = j.Routing.Chain
-	trace.TraceID = cmp.Or(j.Observability.TraceID, trace.TraceID)
-	trace.SpanID = cmp.Or(j.Observability.SpanID, trace.SpanID)
-	if j.Observability.Baggage != nil {
-		trace.Baggage = j.Observability.Baggage
+	about.ParentTaskID = d.ID
+	about.ConversationID = cmp.Or(d.Context.ConversationID, about.ConversationID)
+	about.User = cmp.Or(d.Context.User, about.User)
+	request.Routing.Chain = d.Routing.Chain
+	trace.TraceID = cmp.Or(d.Observability.TraceID, trace.TraceID)
+	trace.SpanID = cmp.Or(d.Observability.SpanID, trace.SpanID)
+	if d.Observability.Baggage != nil {
+		trace.Baggage = d.Observability.Baggage
 	}
-	return j.serving.conn.delegate(ctx, request, j.aside)
+	return d.serving.conn.delegate(ctx, request, d.aside)
 }
 
 // outcome returns the final response for what a skill returned.
@@ -214,20 +214,20 @@ func outcome(result any, failed error) *delegation.Response {
 }
 
 // last spells the final response of a job.
-func (j *Delegated) last(r *delegation.Response, now time.Time) ([]byte, error) {
-	if j.started.IsZero() {
-		j.started = now
+func (d *Delegated) last(r *delegation.Response, now time.Time) ([]byte, error) {
+	if d.started.IsZero() {
+		d.started = now
 	}
-	took := now.Sub(j.started).Milliseconds()
-	r.ID, r.Artifacts, r.Metadata = j.ID, j.artifacts, j.metadata()
+	took := now.Sub(d.started).Milliseconds()
+	r.ID, r.Artifacts, r.Metadata = d.ID, d.artifacts, d.metadata()
 	r.Metadata.CompletedAt, r.Metadata.DurationMS = object.Timestamp(now), &took
 	return checked(delegation.AppendResponse(nil, r))
 }
 
-func (j *Delegated) metadata() delegation.Metadata {
-	m := delegation.Metadata{Agent: j.serving.Agent}
-	if !j.started.IsZero() {
-		m.StartedAt = object.Timestamp(j.started)
+func (d *Delegated) metadata() delegation.Metadata {
+	m := delegation.Metadata{Agent: d.serving.Agent}
+	if !d.started.IsZero() {
+		m.StartedAt = object.Timestamp(d.started)
 	}
 	return m
 }

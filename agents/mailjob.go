@@ -28,20 +28,20 @@ var errAgain = errors.New("the task was assigned again")
 
 // start begins an errand. An older errand with the same key is stopped: the last message
 // counts.
-func (d *inbox) start(ctx context.Context, e *errand) {
+func (i *inbox) start(ctx context.Context, e *errand) {
 	ctx, e.stop = context.WithCancelCause(ctx)
 	e.done = make(chan struct{})
-	d.mu.Lock()
-	e.before = d.errands[e.key]
-	d.errands[e.key] = e
-	d.mu.Unlock()
+	i.mu.Lock()
+	e.before = i.errands[e.key]
+	i.errands[e.key] = e
+	i.mu.Unlock()
 	if e.before != nil {
 		e.before.stop(errAgain)
 	}
-	d.running.Go(func() {
+	i.running.Go(func() {
 		defer close(e.done)
 		defer e.stop(nil)
-		d.finish(e, e.do(ctx, e))
+		i.finish(e, e.do(ctx, e))
 		if e.before != nil { // a caller that waits for this one waits for both
 			<-e.before.done
 		}
@@ -50,7 +50,7 @@ func (d *inbox) start(ctx context.Context, e *errand) {
 
 // turn waits until an errand may be done, and returns a function that releases its place.
 // Errands with the same key never run together, because they would change the same files.
-func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
+func (i *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 	if e.before != nil {
 		select {
 		case <-e.before.done:
@@ -60,8 +60,8 @@ func (d *inbox) turn(ctx context.Context, e *errand) (leave func(), err error) {
 		}
 	}
 	select {
-	case d.turns <- struct{}{}:
-		return func() { <-d.turns }, nil
+	case i.turns <- struct{}{}:
+		return func() { <-i.turns }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -74,47 +74,47 @@ func off(ctx context.Context) bool {
 }
 
 // finish removes an errand and reports its error.
-func (d *inbox) finish(e *errand, err error) {
-	d.mu.Lock()
-	if d.errands[e.key] == e {
-		delete(d.errands, e.key)
+func (i *inbox) finish(e *errand, err error) {
+	i.mu.Lock()
+	if i.errands[e.key] == e {
+		delete(i.errands, e.key)
 	}
 	if errors.Is(err, errUnfinished) {
-		d.unfinished++
+		i.unfinished++
 	}
-	d.mu.Unlock()
+	i.mu.Unlock()
 	if err != nil && !errors.Is(err, errUnfinished) {
-		d.troubled(fmt.Errorf("task %s: %w", e.task, err))
+		i.troubled(fmt.Errorf("task %s: %w", e.task, err))
 	}
 }
 
 // expects remembers the answer of an errand, because it may be refused. It handles a refusal
 // that has already arrived.
-func (d *inbox) expects(ctx context.Context, e *errand, answer *Sent) {
-	d.mu.Lock()
-	d.answered.add(answer.MessageID, e)
-	d.mu.Unlock()
+func (i *inbox) expects(ctx context.Context, e *errand, answer *Sent) {
+	i.mu.Lock()
+	i.answered.add(answer.MessageID, e)
+	i.mu.Unlock()
 	if answer.Err() != nil {
-		d.lost(ctx, answer)
+		i.lost(ctx, answer)
 	}
 }
 
 // lost handles a message of the agent that was not delivered.
-func (d *inbox) lost(ctx context.Context, sent *Sent) {
-	d.mu.Lock()
-	e, answer := d.answered.take(sent.MessageID)
-	d.mu.Unlock()
+func (i *inbox) lost(ctx context.Context, sent *Sent) {
+	i.mu.Lock()
+	e, answer := i.answered.take(sent.MessageID)
+	i.mu.Unlock()
 	why := sent.undelivered()
-	d.running.Go(func() {
+	i.running.Go(func() {
 		switch {
 		case !answer && (sent.kind == session.TypeTaskCompletion || sent.kind == session.TypeReviewResult): // expects comes yet
 		case !answer:
-			d.troubled(why)
+			i.troubled(why)
 		case e.mended >= mendings:
-			d.troubled(fmt.Errorf("task %s, given up: %w", e.task, why))
+			i.troubled(fmt.Errorf("task %s, given up: %w", e.task, why))
 		default:
 			e.mended++
-			d.finish(e, e.mend(ctx, e, why))
+			i.finish(e, e.mend(ctx, e, why))
 		}
 	})
 }

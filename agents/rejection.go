@@ -78,11 +78,11 @@ func (s *serving) later(task string, tries *int, spell func() ([]byte, error)) {
 }
 
 // asksAgain spells the question of a job once more.
-func (j *Delegated) asksAgain() ([]byte, error) {
-	if j.question.input == nil || j.closed {
+func (d *Delegated) asksAgain() ([]byte, error) {
+	if d.question.input == nil || d.closed {
 		return nil, errOver
 	}
-	return j.standing()
+	return d.standing()
 }
 
 // lastWord returns the final response of a task, unless the task is being done again.

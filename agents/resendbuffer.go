@@ -17,15 +17,15 @@ type written struct {
 }
 
 // add keeps the line of a message that is about to be written.
-func (l *resendBuffer) add(sent *Sent, line []byte) {
+func (r *resendBuffer) add(sent *Sent, line []byte) {
 	w := &written{sent: sent, line: line}
 	sent.written = w
-	l.order = append(l.order, w)
-	l.size += len(line)
-	for len(l.order) > 1 && (l.size > maxLately || len(l.order) > remembered) {
-		oldest := l.order[0]
-		l.order[0], l.order = nil, l.order[1:]
-		l.size -= len(oldest.line)
+	r.order = append(r.order, w)
+	r.size += len(line)
+	for len(r.order) > 1 && (r.size > maxLately || len(r.order) > remembered) {
+		oldest := r.order[0]
+		r.order[0], r.order = nil, r.order[1:]
+		r.size -= len(oldest.line)
 		if oldest.sent.written == oldest { // it was not written again since
 			oldest.sent.written = nil
 		}
@@ -33,7 +33,7 @@ func (l *resendBuffer) add(sent *Sent, line []byte) {
 }
 
 // take removes and returns the line of a message, or returns nil if it is gone.
-func (l *resendBuffer) take(sent *Sent) []byte {
+func (r *resendBuffer) take(sent *Sent) []byte {
 	w := sent.written
 	if w == nil {
 		return nil

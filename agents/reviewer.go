@@ -64,7 +64,7 @@ type review struct {
 }
 
 // asked is the errand of a request.
-func (r *judging) asked(said *Said) *errand {
+func (j *judging) asked(said *Said) *errand {
 	v := &review{said: said}
 	if said.MessageType != session.TypeReviewRequest || said.Read(&v.request) != nil {
 		return nil
@@ -73,41 +73,41 @@ func (r *judging) asked(said *Said) *errand {
 		key: v.request.ReviewID, task: v.request.TaskID,
 		status: func() TaskStatus { return TaskStatus{TaskID: v.request.TaskID, Step: "review " + v.request.ReviewID} },
 		do: func(ctx context.Context, e *errand) error {
-			leave, err := r.turn(ctx, e)
+			leave, err := j.turn(ctx, e)
 			if err != nil {
-				return r.tell(ctx, e, v, err)
+				return j.tell(ctx, e, v, err)
 			}
 			defer leave()
-			return r.judge(ctx, e, v, func() (ReviewResult, error) { return r.Reviewer.Do(ctx, v.request) })
+			return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Reviewer.Do(ctx, v.request) })
 		},
-		mend: func(ctx context.Context, e *errand, why *Undelivered) error { return r.mend(ctx, e, v, why) },
+		mend: func(ctx context.Context, e *errand, why *Undelivered) error { return j.mend(ctx, e, v, why) },
 	}
 }
 
 // judge calls a function of the reviewer and sends the result. A panic fails only this review.
-func (r *judging) judge(ctx context.Context, e *errand, v *review, do func() (ReviewResult, error)) error {
+func (j *judging) judge(ctx context.Context, e *errand, v *review, do func() (ReviewResult, error)) error {
 	err := func() (err error) {
 		defer func() {
 			if reason := recover(); reason != nil {
-				err = r.panicked(e.task, reason)
+				err = j.panicked(e.task, reason)
 			}
 		}()
 		v.result, err = do()
 		return err
 	}()
-	return r.tell(ctx, e, v, err)
+	return j.tell(ctx, e, v, err)
 }
 
 // mend makes a new review after the result was refused.
-func (r *judging) mend(ctx context.Context, e *errand, v *review, why *Undelivered) error {
-	if r.Mend == nil || e.mended >= mendings {
-		return errors.Join(why, r.tell(ctx, e, v, why))
+func (j *judging) mend(ctx context.Context, e *errand, v *review, why *Undelivered) error {
+	if j.Mend == nil || e.mended >= mendings {
+		return errors.Join(why, j.tell(ctx, e, v, why))
 	}
-	return r.judge(ctx, e, v, func() (ReviewResult, error) { return r.Mend(ctx, v.request, v.result, why) })
+	return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Mend(ctx, v.request, v.result, why) })
 }
 
 // tell sends a result, or feedback if there is none, unless the review was cancelled.
-func (r *judging) tell(ctx context.Context, e *errand, v *review, failed error) error {
+func (j *judging) tell(ctx context.Context, e *errand, v *review, failed error) error {
 	switch {
 	case off(ctx):
 		return nil
@@ -116,16 +116,16 @@ func (r *judging) tell(ctx context.Context, e *errand, v *review, failed error) 
 	}
 	ctx = context.WithoutCancel(ctx)
 	if failed == nil {
-		sent, err := r.Judge(ctx, v.said, v.result)
+		sent, err := j.Judge(ctx, v.said, v.result)
 		if err == nil {
-			r.expects(ctx, e, sent)
+			j.expects(ctx, e, sent)
 		}
 		if !errors.Is(err, errUnsaid) {
 			return err
 		}
 		failed = fmt.Errorf("its result cannot be told: %w", err)
 	}
-	_, err := r.Answer(ctx, v.said, Feedback{
+	_, err := j.Answer(ctx, v.said, Feedback{
 		Type: session.FeedbackClarification, Subject: "the review " + v.request.ReviewID + " cannot be made",
 		Content: failed.Error(), ActionRequired: true, TaskID: v.request.TaskID,
 	})

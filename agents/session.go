@@ -164,8 +164,8 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 }
 
 // spell encodes a message as a line and validates it as the orchestrator will.
-func (m *speech) spell() ([]byte, error) {
-	line, err := object.Encode(m)
+func (s *speech) spell() ([]byte, error) {
+	line, err := object.Encode(s)
 	var said *Said
 	if err == nil {
 		said, err = readSaid(line)

@@ -39,19 +39,19 @@ type spoken struct {
 }
 
 // line returns the message as the orchestrator delivers it.
-func (m spoken) line() string {
-	if m.id == "" {
-		m.id = uuid.NewString()
+func (s spoken) line() string {
+	if s.id == "" {
+		s.id = uuid.NewString()
 	}
 	text, err := object.Encode(map[string]any{
-		"message_id": m.id, "timestamp": "2026-02-04T14:30:00Z", "sequence_number": m.seq, "from_agent": m.from, "to_agent": m.to,
-		"message_type": m.kind, "payload": m.payload, "correlation_id": "chain" + m.chain,
+		"message_id": s.id, "timestamp": "2026-02-04T14:30:00Z", "sequence_number": s.seq, "from_agent": s.from, "to_agent": s.to,
+		"message_type": s.kind, "payload": s.payload, "correlation_id": "chain" + s.chain,
 	})
 	if err != nil {
 		panic(err)
 	}
-	if m.replyTo != "" {
-		text = fmt.Appendf(text[:len(text)-1], `,"reply_to":%q}`, m.replyTo)
+	if s.replyTo != "" {
+		text = fmt.Appendf(text[:len(text)-1], `,"reply_to":%q}`, s.replyTo)
 	}
 	return string(text)
 }

@@ -43,15 +43,15 @@ type update struct {
 }
 
 // kind returns the kind of an update. An update is dropped only for another of its kind.
-func (m *update) kind() string {
+func (u *update) kind() string {
 	switch {
-	case m.completion != nil:
+	case u.completion != nil:
 		return session.TypeTaskCompletion
-	case m.result != nil:
+	case u.result != nil:
 		return session.TypeReviewResult
-	case m.feedback != nil:
+	case u.feedback != nil:
 		return session.TypeFeedback
-	case m.cancelled:
+	case u.cancelled:
 		return TaskCancelled
 	}
 	return TaskUpdated

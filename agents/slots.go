@@ -30,10 +30,10 @@ func placesFor(capacity int) *slots {
 }
 
 // join takes a place or joins a line for one.
-func (p *slots) join(line *[]ticket) ticket {
+func (s *slots) join(line *[]ticket) ticket {
 	t := make(ticket)
-	if p.free > 0 {
-		p.free--
+	if s.free > 0 {
+		s.free--
 		close(t)
 	} else {
 		*line = append(*line, t)
@@ -42,40 +42,40 @@ func (p *slots) join(line *[]ticket) ticket {
 }
 
 // leave passes a place to the next in line, or leaves the line.
-func (p *slots) leave(t ticket) {
-	for _, line := range []*[]ticket{&p.back, &p.line} {
+func (s *slots) leave(t ticket) {
+	for _, line := range []*[]ticket{&s.back, &s.line} {
 		if at := slices.Index(*line, t); at >= 0 {
 			*line = slices.Delete(*line, at, at+1)
 			close(t)
 			return
 		}
 	}
-	for _, line := range []*[]ticket{&p.back, &p.line} {
+	for _, line := range []*[]ticket{&s.back, &s.line} {
 		if len(*line) > 0 {
 			close((*line)[0])
 			*line = slices.Delete(*line, 0, 1)
 			return
 		}
 	}
-	p.free++
+	s.free++
 }
 
 // begin waits for a place, and for the previous job of the same task, because both would change
 // the same things. It reports whether the job begins.
-func (j *Delegated) begin(ctx context.Context) bool {
-	s := j.serving
-	if j.before != nil {
+func (d *Delegated) begin(ctx context.Context) bool {
+	s := d.serving
+	if d.before != nil {
 		select {
-		case <-j.before.done:
+		case <-d.before.done:
 			s.mu.Lock()
-			j.place = s.places.join(&s.places.line)
+			d.place = s.places.join(&s.places.line)
 			s.mu.Unlock()
 		case <-ctx.Done():
 			return false
 		}
 	}
 	select {
-	case <-j.place:
+	case <-d.place:
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
@@ -83,41 +83,41 @@ func (j *Delegated) begin(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	j.status, j.started = delegation.InProgress, time.Now()
+	d.status, d.started = delegation.InProgress, time.Now()
 	return true
 }
 
 // leave gives back the place of a job whose skill has returned.
-func (j *Delegated) leave() {
-	j.serving.mu.Lock()
-	defer j.serving.mu.Unlock()
-	j.returned = true
-	j.makeRoom()
+func (d *Delegated) leave() {
+	d.serving.mu.Lock()
+	defer d.serving.mu.Unlock()
+	d.returned = true
+	d.makeRoom()
 }
 
 // makeRoom gives up a job's place or its position in line. The caller holds the lock.
-func (j *Delegated) makeRoom() {
-	if j.place != nil {
-		j.serving.places.leave(j.place)
-		j.place = nil
+func (d *Delegated) makeRoom() {
+	if d.place != nil {
+		d.serving.places.leave(d.place)
+		d.place = nil
 	}
 }
 
 // aside gives up the place of a job that waits. back waits for a place again; it returns
 // without one if the job or ctx ends.
-func (j *Delegated) aside() (back func(context.Context)) {
-	j.serving.mu.Lock()
-	defer j.serving.mu.Unlock()
-	j.waiting++
-	j.makeRoom()
+func (d *Delegated) aside() (back func(context.Context)) {
+	d.serving.mu.Lock()
+	defer d.serving.mu.Unlock()
+	d.waiting++
+	d.makeRoom()
 	return func(ctx context.Context) {
-		t := j.comeBack()
+		t := d.comeBack()
 		if t == nil {
 			return
 		}
 		select {
 		case <-t:
-		case <-j.leaving:
+		case <-d.leaving:
 		case <-ctx.Done():
 		}
 	}
@@ -125,16 +125,16 @@ func (j *Delegated) aside() (back func(context.Context)) {
 
 // comeBack requests a place for a job that has finished waiting. Concurrent waits of a job
 // share one place. It returns nil if the skill has returned or another wait goes on.
-func (j *Delegated) comeBack() ticket {
-	s := j.serving
+func (d *Delegated) comeBack() ticket {
+	s := d.serving
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j.waiting--
-	if j.returned || j.waiting > 0 {
+	d.waiting--
+	if d.returned || d.waiting > 0 {
 		return nil
 	}
-	if j.place == nil {
-		j.place = s.places.join(&s.places.back)
+	if d.place == nil {
+		d.place = s.places.join(&s.places.back)
 	}
-	return j.place
+	return d.place
 }

@@ -20,18 +20,18 @@ type TaskStatus struct {
 }
 
 // tellStatus answers a status query about one task, or about all if task is "".
-func (d *inbox) tellStatus(ctx context.Context, query *Said, task string) error {
+func (i *inbox) tellStatus(ctx context.Context, query *Said, task string) error {
 	status := Status{State: "idle", Tasks: []TaskStatus{}}
-	d.mu.Lock()
-	for _, e := range d.errands {
+	i.mu.Lock()
+	for _, e := range i.errands {
 		status.State = "busy"
 		if task == "" || task == e.task {
 			status.Tasks = append(status.Tasks, e.status())
 		}
 	}
-	d.mu.Unlock()
+	i.mu.Unlock()
 	slices.SortFunc(status.Tasks, func(a, b TaskStatus) int { return cmp.Compare(a.TaskID, b.TaskID) })
-	_, err := d.TellStatus(ctx, query, status)
+	_, err := i.TellStatus(ctx, query, status)
 	if gaveUp(ctx, err) {
 		return nil
 	}

@@ -12,27 +12,27 @@ type taskIndex struct {
 }
 
 // find returns the task with an id, or nil.
-func (b *taskIndex) find(id string) *SessionTask { return b.byID[id].Value() }
+func (ti *taskIndex) find(id string) *SessionTask { return ti.byID[id].Value() }
 
 // enter registers a task under an id. A task may have several ids.
-func (b *taskIndex) enter(id string, t *SessionTask) {
-	if b.byID == nil {
-		b.byID, b.sweep = make(map[string]weak.Pointer[SessionTask]), 2*remembered
+func (ti *taskIndex) enter(id string, t *SessionTask) {
+	if ti.byID == nil {
+		ti.byID, ti.sweep = make(map[string]weak.Pointer[SessionTask]), 2*remembered
 	}
-	b.byID[id] = weak.Make(t)
-	if len(b.latest) < remembered {
-		b.latest = append(b.latest, t)
+	ti.byID[id] = weak.Make(t)
+	if len(ti.latest) < remembered {
+		ti.latest = append(ti.latest, t)
 	} else {
-		b.latest[b.next] = t
-		b.next = (b.next + 1) % remembered
+		ti.latest[ti.next] = t
+		ti.next = (ti.next + 1) % remembered
 	}
-	if len(b.byID) < b.sweep {
+	if len(ti.byID) < ti.sweep {
 		return
 	}
-	for id, task := range b.byID {
+	for id, task := range ti.byID {
 		if task.Value() == nil {
-			delete(b.byID, id)
+			delete(ti.byID, id)
 		}
 	}
-	b.sweep = max(2*remembered, 2*len(b.byID))
+	ti.sweep = max(2*remembered, 2*len(ti.byID))
 }

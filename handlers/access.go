@@ -39,34 +39,34 @@ func newAccess() access {
 	return access{byHash: make(map[string]*credential), byID: make(map[string]*credential), keys: make(map[string]int)}
 }
 
-func (x *access) keep(c *credential) {
+func (a *access) keep(c *credential) {
 	c.until, _ = object.ParseTime(c.ExpiresAt)
-	x.order = append(x.order, c)
-	x.byID[c.ID] = c
+	a.order = append(a.order, c)
+	a.byID[c.ID] = c
 	if c.Kind == credentialKey {
-		x.keys[c.For]++
+		a.keys[c.For]++
 	}
 	if c.hash != "" {
-		x.byHash[c.hash] = c
+		a.byHash[c.hash] = c
 	}
 }
 
 // drop forgets a credential.
-func (x *access) drop(c *credential) {
+func (a *access) drop(c *credential) {
 	if c.Kind == credentialKey {
-		if x.keys[c.For]--; x.keys[c.For] == 0 {
-			delete(x.keys, c.For)
+		if a.keys[c.For]--; a.keys[c.For] == 0 {
+			delete(a.keys, c.For)
 		}
 	}
-	delete(x.byID, c.ID)
-	delete(x.byHash, c.hash)
-	x.order = slices.DeleteFunc(x.order, func(o *credential) bool { return o == c })
+	delete(a.byID, c.ID)
+	delete(a.byHash, c.hash)
+	a.order = slices.DeleteFunc(a.order, func(o *credential) bool { return o == c })
 }
 
 // find returns the valid credential with a hash, or nil. A map lookup is not constant-time, but
 // an attacker could use the time only by finding preimages.
-func (x *access) find(hash, kind string, at time.Time) *credential {
-	c := x.byHash[hash]
+func (a *access) find(hash, kind string, at time.Time) *credential {
+	c := a.byHash[hash]
 	if c == nil || c.Kind != kind || c.over(at) {
 		return nil
 	}
@@ -76,29 +76,29 @@ func (x *access) find(hash, kind string, at time.Time) *credential {
 func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
 
 // letsIn reports whether an agent has a key.
-func (x *access) letsIn(agent string) bool { return x.keys[agent] > 0 }
+func (a *access) letsIn(agent string) bool { return a.keys[agent] > 0 }
 
 // use spends a registration token.
-func (x *access) use(id string) {
-	if c := x.byID[id]; c != nil {
-		x.drop(c)
+func (a *access) use(id string) {
+	if c := a.byID[id]; c != nil {
+		a.drop(c)
 	}
 }
 
 // revokeOf forgets the keys of an agent.
-func (x *access) revokeOf(agent string) {
-	for _, c := range slices.Clone(x.order) {
+func (a *access) revokeOf(agent string) {
+	for _, c := range slices.Clone(a.order) {
 		if c.Kind == credentialKey && c.For == agent {
-			x.drop(c)
+			a.drop(c)
 		}
 	}
 }
 
 // revokeActor forgets the tokens of an actor.
-func (x *access) revokeActor(actor string) {
-	for _, c := range slices.Clone(x.order) {
+func (a *access) revokeActor(actor string) {
+	for _, c := range slices.Clone(a.order) {
 		if c.Kind == credentialActor && c.For == actor {
-			x.drop(c)
+			a.drop(c)
 		}
 	}
 }
@@ -118,9 +118,9 @@ func (s *State) sweep(at time.Time) {
 }
 
 // list returns the credentials of some kinds that have not expired.
-func (x *access) list(at time.Time, kinds ...string) *wire.CredentialList {
+func (a *access) list(at time.Time, kinds ...string) *wire.CredentialList {
 	answer := &wire.CredentialList{Credentials: []wire.Credential{}}
-	for _, c := range x.order {
+	for _, c := range a.order {
 		if slices.Contains(kinds, c.Kind) && !c.over(at) && !c.revoked {
 			answer.Credentials = append(answer.Credentials, c.Credential)
 		}
@@ -173,9 +173,9 @@ type keyRevoked struct {
 
 func (*keyRevoked) kind() string { return events.KeyRevoked }
 
-func (f *keyRevoked) apply(s *State, r *wire.Record) {
-	s.access.use(f.ID)
-	a := s.agents.byID[f.Agent]
+func (k *keyRevoked) apply(s *State, r *wire.Record) {
+	s.access.use(k.ID)
+	a := s.agents.byID[k.Agent]
 	s.updateStanding(a)
 	if a != nil && a.remote != nil && !s.access.letsIn(a.ID) {
 		a.remote.keyless = r.Seq
@@ -214,11 +214,11 @@ type registrationIssued struct {
 
 func (*registrationIssued) kind() string { return events.RegistrationIssued }
 
-func (f *registrationIssued) apply(s *State, r *wire.Record) {
+func (ri *registrationIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialRegistration, Name: f.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
-	}, hash: f.Hash})
+		ID: ri.ID, Kind: credentialRegistration, Name: ri.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: ri.ExpiresAt,
+	}, hash: ri.Hash})
 }
 
 // tokenLasts is the default validity of a person's token: a working day.
@@ -250,10 +250,10 @@ type tokenIssued struct {
 
 func (*tokenIssued) kind() string { return events.TokenIssued }
 
-func (f *tokenIssued) apply(s *State, r *wire.Record) {
+func (t *tokenIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialToken, For: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
+		ID: t.ID, Kind: credentialToken, For: t.Subject, Role: t.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: t.ExpiresAt,
 	}})
 }
 
@@ -277,8 +277,8 @@ type tokenRevoked struct {
 
 func (*tokenRevoked) kind() string { return events.TokenRevoked }
 
-func (f *tokenRevoked) apply(s *State, r *wire.Record) {
-	switch c := s.access.byID[f.ID]; {
+func (t *tokenRevoked) apply(s *State, r *wire.Record) {
+	switch c := s.access.byID[t.ID]; {
 	case c == nil:
 	case c.Kind == credentialToken:
 		c.revoked = true

@@ -52,22 +52,22 @@ type actorTokenIssued struct {
 
 func (*actorTokenIssued) kind() string { return events.ActorTokenIssued }
 
-func (f *actorTokenIssued) apply(s *State, r *wire.Record) {
+func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
 	for _, c := range s.access.order {
-		if c.Kind == credentialActor && c.For == f.Actor {
-			s.access.shorten(c, f.Until)
+		if c.Kind == credentialActor && c.For == a.Actor {
+			s.access.shorten(c, a.Until)
 		}
 	}
 	s.sweep(r.At)
 	s.access.keep(&credential{Credential: wire.Credential{
-		ID: f.ID, Kind: credentialActor, For: f.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: f.ExpiresAt,
-	}, hash: f.Hash})
-	s.bus.enter(f.Actor, r.Seq)
+		ID: a.ID, Kind: credentialActor, For: a.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: a.ExpiresAt,
+	}, hash: a.Hash})
+	s.bus.enter(a.Actor, r.Seq)
 }
 
 // admits reports whether an actor has a token.
-func (x *access) admits(actor string) bool {
-	for _, c := range x.order {
+func (a *access) admits(actor string) bool {
+	for _, c := range a.order {
 		if c.Kind == credentialActor && c.For == actor {
 			return true
 		}
@@ -76,8 +76,8 @@ func (x *access) admits(actor string) bool {
 }
 
 // admitsBeside reports whether the actor of a token has another valid one.
-func (x *access) admitsBeside(token *credential, at time.Time) bool {
-	for _, c := range x.order {
+func (a *access) admitsBeside(token *credential, at time.Time) bool {
+	for _, c := range a.order {
 		if c != token && c.Kind == credentialActor && c.For == token.For && !c.over(at) {
 			return true
 		}

@@ -109,10 +109,10 @@ type agentKnown struct{ wire.Member }
 
 func (*agentKnown) kind() string { return events.AgentKnown }
 
-func (f *agentKnown) apply(s *State, r *wire.Record) {
-	a := s.agents.byID[f.ID]
+func (ak *agentKnown) apply(s *State, r *wire.Record) {
+	a := s.agents.byID[ak.ID]
 	if a == nil {
-		a = newAgent(f.ID)
+		a = newAgent(ak.ID)
 		s.meet(a)
 	}
 	s.tasks.queue.removeIdle(a)
@@ -122,12 +122,12 @@ func (f *agentKnown) apply(s *State, r *wire.Record) {
 		a.remote, a.system, a.state = nil, nil, offline
 		s.detach(a)
 	}
-	a.Member, a.configured, a.said = f.Member, f.Member, nil
+	a.Member, a.configured, a.said = ak.Member, ak.Member, nil
 	s.attachAgent(a, r.Seq)
-	for _, w := range s.worksOf(f.ID) { // whether it polls for its messages may have changed
+	for _, w := range s.worksOf(ak.ID) { // whether it polls for its messages may have changed
 		s.watchWork(w)
 	}
-	s.indexCapabilities(a, hub.ReadCapabilities(f.Abilities))
+	s.indexCapabilities(a, hub.ReadCapabilities(ak.Abilities))
 	s.addIdle(a)
 	s.tasks.required.gain(a)
 	s.recheckCapacity(a)
@@ -166,12 +166,12 @@ type agentCapable struct {
 
 func (*agentCapable) kind() string { return events.AgentCapable }
 
-func (f *agentCapable) apply(s *State, r *wire.Record) {
-	a := s.agents.byID[f.Agent]
-	if f.System != nil {
-		a.noteSystem(f.System)
+func (ac *agentCapable) apply(s *State, r *wire.Record) {
+	a := s.agents.byID[ac.Agent]
+	if ac.System != nil {
+		a.noteSystem(ac.System)
 	}
-	if c := hub.ReadCapabilities(f.Capabilities); c != nil {
+	if c := hub.ReadCapabilities(ac.Capabilities); c != nil {
 		s.tasks.queue.removeIdle(a)
 		a.setCapabilities(c)
 		s.indexCapabilities(a, a.said)
@@ -179,7 +179,7 @@ func (f *agentCapable) apply(s *State, r *wire.Record) {
 		s.tasks.required.gain(a)
 		s.recheckCapacity(a)
 	}
-	s.saveReply(agentOf(r.From), f.Request, s.server(a), nil)
+	s.saveReply(agentOf(r.From), ac.Request, s.server(a), nil)
 }
 
 // setCapabilities replaces the configured capabilities of an agent with those that it reports.

@@ -38,22 +38,22 @@ func newBench(b testing.TB, workers int) *bench {
 	return z
 }
 
-func (z *bench) do(from Actor, m wire.Message) {
-	z.n++
-	in := Input{At: beginning.Add(z.since), From: from, Message: m}
-	binary.BigEndian.PutUint32(in.Random[:], uint32(z.n))
-	z.out = z.state.Handle(in)
+func (b *bench) do(from Actor, m wire.Message) {
+	b.n++
+	in := Input{At: beginning.Add(b.since), From: from, Message: m}
+	binary.BigEndian.PutUint32(in.Random[:], uint32(b.n))
+	b.out = b.state.Handle(in)
 }
 
 var planner = Actor{Kind: Agent, Name: "planner", Run: "r"}
 
 // ask handles a decoded request under a new id.
-func (z *bench) ask(from Actor, r *wire.Request) {
-	z.n++
-	r.ID = fmt.Sprint(z.n)
-	z.do(from, r)
-	if z.out.Refused != nil {
-		require.Nil(z.b, z.out.Refused)
+func (b *bench) ask(from Actor, r *wire.Request) {
+	b.n++
+	r.ID = fmt.Sprint(b.n)
+	b.do(from, r)
+	if b.out.Refused != nil {
+		require.Nil(b.b, b.out.Refused)
 	}
 }
 
@@ -64,9 +64,9 @@ func request(b testing.TB, operation, payload string) *wire.Request {
 }
 
 // submit submits a task and returns its id.
-func (z *bench) submit(payload string) string {
-	z.ask(planner, request(z.b, "submit-task", payload))
-	return z.state.tasks.list[len(z.state.tasks.list)-1].view.ID
+func (b *bench) submit(payload string) string {
+	b.ask(planner, request(b.b, "submit-task", payload))
+	return b.state.tasks.list[len(b.state.tasks.list)-1].view.ID
 }
 
 const (
@@ -128,12 +128,12 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-func (z *bench) cycle(submit *wire.Request) {
-	z.ask(planner, submit)
-	k := z.state.tasks.list[len(z.state.tasks.list)-1]
+func (b *bench) cycle(submit *wire.Request) {
+	b.ask(planner, submit)
+	k := b.state.tasks.list[len(b.state.tasks.list)-1]
 	worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
-	z.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.view.ID})
-	z.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
+	b.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.view.ID})
+	b.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
 }
 
 // BenchmarkCycleBesideWaiting runs a cycle while 10,000 tasks wait for an agent that does not
@@ -229,12 +229,12 @@ func BenchmarkGraph(b *testing.B) {
 }
 
 // finish has the workers complete their tasks until none is open.
-func (z *bench) finish() {
-	for z.state.Open() > 0 {
-		for _, a := range z.state.agents.order {
+func (b *bench) finish() {
+	for b.state.Open() > 0 {
+		for _, a := range b.state.agents.order {
 			if len(a.holds) > 0 {
-				z.ask(Actor{Kind: Agent, Name: a.ID, Run: "r"},
-					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
+				b.ask(Actor{Kind: Agent, Name: a.ID, Run: "r"},
+					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type busActor struct {
 }
 
 // date implements byTime. It returns the time of the last heartbeat.
-func (c *busActor) date() (time.Time, int64) { return c.beat, c.number }
+func (b *busActor) date() (time.Time, int64) { return b.beat, b.number }
 
 // bus holds the actors that have mail. The mail itself is in the log.
 type bus struct {

@@ -13,8 +13,8 @@ import (
 // panic.
 type checked interface{ check(s *State) error }
 
-func (f *agentKnown) check(*State) error {
-	if f.ID == "" {
+func (ak *agentKnown) check(*State) error {
+	if ak.ID == "" {
 		return errors.New("the agent has no name")
 	}
 	return nil
@@ -27,20 +27,20 @@ func (f *agentForgotten) check(s *State) error {
 	return nil
 }
 
-func (f *taskCreated) check(s *State) error {
+func (t *taskCreated) check(s *State) error {
 	switch {
-	case f.ID == "":
+	case t.ID == "":
 		return errors.New("the task has no id")
-	case s.tasks.byID[f.ID] != nil:
-		return fmt.Errorf("there is a task %s already", f.ID)
-	case f.Delegated != nil:
-		request, err := f.Delegated.read()
+	case s.tasks.byID[t.ID] != nil:
+		return fmt.Errorf("there is a task %s already", t.ID)
+	case t.Delegated != nil:
+		request, err := t.Delegated.read()
 		if err != nil {
 			return err
 		}
-		f.request = request
+		t.request = request
 	}
-	for _, d := range f.Dependencies {
+	for _, d := range t.Dependencies {
 		if s.tasks.byID[d.On] == nil {
 			return fmt.Errorf("there is no task %s to depend on", d.On)
 		}
@@ -48,14 +48,14 @@ func (f *taskCreated) check(s *State) error {
 	return nil
 }
 
-func (f *taskAssigned) check(s *State) error {
-	if s.agents.byID[f.Agent] == nil {
-		return fmt.Errorf("there is no agent %q", f.Agent)
+func (t *taskAssigned) check(s *State) error {
+	if s.agents.byID[t.Agent] == nil {
+		return fmt.Errorf("there is no agent %q", t.Agent)
 	}
-	if f.Way == inSession {
-		return s.checkTask(f.ID, openStates...)
+	if t.Way == inSession {
+		return s.checkTask(t.ID, openStates...)
 	}
-	return s.checkTask(f.ID, wire.TaskPending, wire.TaskAssigned)
+	return s.checkTask(t.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
 // heldStates are the states of a task that an agent holds; openStates are those of any open
@@ -67,13 +67,13 @@ var (
 	openStates = append([]wire.TaskState{wire.TaskPending}, heldStates...)
 )
 
-func (f *taskStarted) check(s *State) error {
-	return s.checkTask(f.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
+func (t *taskStarted) check(s *State) error {
+	return s.checkTask(t.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
 }
-func (f *taskProgress) check(s *State) error { return s.checkTask(f.ID, wire.TaskRunning) }
-func (f *taskRequeued) check(s *State) error { return s.checkTask(f.ID, heldStates...) }
-func (f *taskDone) check(s *State) error {
-	return s.checkTask(f.ID, heldStates...)
+func (t *taskProgress) check(s *State) error { return s.checkTask(t.ID, wire.TaskRunning) }
+func (t *taskRequeued) check(s *State) error { return s.checkTask(t.ID, heldStates...) }
+func (t *taskDone) check(s *State) error {
+	return s.checkTask(t.ID, heldStates...)
 }
 func (f *taskFailed) check(s *State) error {
 	if k := s.tasks.byID[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
@@ -81,38 +81,38 @@ func (f *taskFailed) check(s *State) error {
 	}
 	return s.checkTask(f.ID, heldStates...)
 }
-func (f *taskPlanned) check(s *State) error   { return s.checkTask(f.ID, wire.TaskPlanning) }
-func (f *taskRevise) check(s *State) error    { return s.checkTask(f.ID, wire.TaskPlanReview) }
-func (f *taskCancelled) check(s *State) error { return s.checkTask(f.ID, openStates...) }
-func (f *taskUpdated) check(s *State) error   { return s.checkTask(f.ID, openStates...) }
-func (f *taskNoted) check(s *State) error     { return s.checkTask(f.ID, wire.TaskStates...) }
+func (t *taskPlanned) check(s *State) error   { return s.checkTask(t.ID, wire.TaskPlanning) }
+func (t *taskRevise) check(s *State) error    { return s.checkTask(t.ID, wire.TaskPlanReview) }
+func (t *taskCancelled) check(s *State) error { return s.checkTask(t.ID, openStates...) }
+func (t *taskUpdated) check(s *State) error   { return s.checkTask(t.ID, openStates...) }
+func (t *taskNoted) check(s *State) error     { return s.checkTask(t.ID, wire.TaskStates...) }
 
-func (f *taskHelp) check(s *State) error {
-	if s.questions.byID[f.QuestionID] != nil {
-		return fmt.Errorf("there is a question %s already", f.QuestionID)
+func (t *taskHelp) check(s *State) error {
+	if s.questions.byID[t.QuestionID] != nil {
+		return fmt.Errorf("there is a question %s already", t.QuestionID)
 	}
-	return s.checkTask(f.ID, wire.TaskRunning)
+	return s.checkTask(t.ID, wire.TaskRunning)
 }
 
-func (f *dependencyAdded) check(s *State) error {
-	k, on := s.tasks.byID[f.ID], s.tasks.byID[f.Dependency.On]
+func (d *dependencyAdded) check(s *State) error {
+	k, on := s.tasks.byID[d.ID], s.tasks.byID[d.Dependency.On]
 	switch {
 	case k == nil || on == nil:
-		return fmt.Errorf("there are no tasks %s and %s", f.ID, f.Dependency.On)
-	case f.Shown:
-		if _, there := s.tasks.graph.Find(k.node, on.node, kindOf(f.Dependency.Type), f.Dependency.Contract); !there {
-			return fmt.Errorf("task %s does not depend on %s", f.ID, f.Dependency.On)
+		return fmt.Errorf("there are no tasks %s and %s", d.ID, d.Dependency.On)
+	case d.Shown:
+		if _, there := s.tasks.graph.Find(k.node, on.node, kindOf(d.Dependency.Type), d.Dependency.Contract); !there {
+			return fmt.Errorf("task %s does not depend on %s", d.ID, d.Dependency.On)
 		}
-	case gates(kindOf(f.Dependency.Type)) && s.tasks.graph.Circle(k.node, on.node) != nil:
-		return fmt.Errorf("task %s would wait for itself", f.ID)
+	case gates(kindOf(d.Dependency.Type)) && s.tasks.graph.Circle(k.node, on.node) != nil:
+		return fmt.Errorf("task %s would wait for itself", d.ID)
 	}
 	return nil
 }
 
-func (f *dependencyGone) check(s *State) error { return s.checkLink(f.ID, f.Number) }
+func (d *dependencyGone) check(s *State) error { return s.checkLink(d.ID, d.Number) }
 
-func (f *dependencyResolved) check(s *State) error {
-	for _, w := range f.Waiting {
+func (d *dependencyResolved) check(s *State) error {
+	for _, w := range d.Waiting {
 		if err := s.checkLink(w.ID, w.Number); err != nil {
 			return err
 		}
@@ -131,28 +131,28 @@ func (s *State) checkLink(id string, number int64) error {
 	return nil
 }
 
-func (f *questionWithdrawn) check(s *State) error { return s.checkQuestion(f.ID) }
+func (q *questionWithdrawn) check(s *State) error { return s.checkQuestion(q.ID) }
 
-func (f *agentCapable) check(s *State) error { return s.checkAgent(f.Agent) }
-func (f *serverRegistered) check(s *State) error {
-	switch a := s.agents.byID[f.Agent]; {
-	case f.Agent == "":
+func (ac *agentCapable) check(s *State) error { return s.checkAgent(ac.Agent) }
+func (sr *serverRegistered) check(s *State) error {
+	switch a := s.agents.byID[sr.Agent]; {
+	case sr.Agent == "":
 		return errors.New("the server has no name")
 	case a != nil && a.remote == nil:
-		return fmt.Errorf("%q is the name of an agent that is no server", f.Agent)
+		return fmt.Errorf("%q is the name of an agent that is no server", sr.Agent)
 	}
 	return nil
 }
 
-func (f *actorStale) check(s *State) error {
-	if s.bus.actors[f.Actor] == nil {
-		return fmt.Errorf("there is no actor %q", f.Actor)
+func (a *actorStale) check(s *State) error {
+	if s.bus.actors[a.Actor] == nil {
+		return fmt.Errorf("there is no actor %q", a.Actor)
 	}
 	return nil
 }
 
-func (f *serverSeen) check(s *State) error { return s.checkServer(f.Agent) }
-func (f *serverLost) check(s *State) error { return s.checkServer(f.Agent) }
+func (ss *serverSeen) check(s *State) error { return s.checkServer(ss.Agent) }
+func (sl *serverLost) check(s *State) error { return s.checkServer(sl.Agent) }
 
 func (s *State) checkAgent(name string) error {
 	if s.agents.byID[name] == nil {
@@ -180,22 +180,22 @@ func (s *State) checkTask(id string, states ...wire.TaskState) error {
 	return nil
 }
 
-func (f *questionAsked) check(s *State) error {
-	if s.questions.byID[f.ID] != nil {
-		return fmt.Errorf("there is a question %s already", f.ID)
+func (qa *questionAsked) check(s *State) error {
+	if s.questions.byID[qa.ID] != nil {
+		return fmt.Errorf("there is a question %s already", qa.ID)
 	}
 	return nil
 }
 
-func (f *questionRejoined) check(s *State) error {
-	if f.Request == nil {
+func (qr *questionRejoined) check(s *State) error {
+	if qr.Request == nil {
 		return errors.New("no caller waits for the question")
 	}
-	return s.checkQuestion(f.ID)
+	return s.checkQuestion(qr.ID)
 }
 
-func (f *questionAnswered) check(s *State) error { return s.checkQuestion(f.ID) }
-func (f *questionExpired) check(s *State) error  { return s.checkQuestion(f.ID) }
+func (qa *questionAnswered) check(s *State) error { return s.checkQuestion(qa.ID) }
+func (qe *questionExpired) check(s *State) error  { return s.checkQuestion(qe.ID) }
 
 func (s *State) checkQuestion(id string) error {
 	if s.questions.byID[id] == nil {

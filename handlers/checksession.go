@@ -9,66 +9,66 @@ import (
 
 // The checks of facts about sessions: see checked.
 
-func (f *sessionOpened) check(*State) error {
-	if f.ID == "" {
+func (so *sessionOpened) check(*State) error {
+	if so.ID == "" {
 		return errors.New("the session has no id")
 	}
 	return nil
 }
 
-func (f *sessionClosed) check(s *State) error  { return s.checkSession(f.ID) }
-func (f *sessionSaid) check(s *State) error    { return s.checkSession(f.Session) }
-func (f *sessionRefused) check(s *State) error { return s.checkSession(f.Session) }
+func (sc *sessionClosed) check(s *State) error  { return s.checkSession(sc.ID) }
+func (ss *sessionSaid) check(s *State) error    { return s.checkSession(ss.Session) }
+func (sr *sessionRefused) check(s *State) error { return s.checkSession(sr.Session) }
 
-func (f *workAssigned) check(s *State) error {
-	if err := s.checkSession(f.Session); err != nil {
+func (wa *workAssigned) check(s *State) error {
+	if err := s.checkSession(wa.Session); err != nil {
 		return err
 	}
-	if s.sessions.byID[f.Session].latest == nil {
+	if s.sessions.byID[wa.Session].latest == nil {
 		return errors.New("nothing was said in the session that could have assigned it")
 	}
-	return s.checkTask(f.ID, wire.TaskStates...)
+	return s.checkTask(wa.ID, wire.TaskStates...)
 }
 
-func (f *workMoved) check(s *State) error       { return s.checkWork(f.ID) }
-func (f *workCompleted) check(s *State) error   { return s.checkWork(f.ID) }
-func (f *workTroubled) check(s *State) error    { return s.checkWork(f.TaskID) }
-func (f *progressOverdue) check(s *State) error { return s.checkWork(f.ID) }
-func (f *deadlinePassed) check(s *State) error  { return s.checkWork(f.ID) }
-func (f *reviewExtended) check(s *State) error  { return s.checkWork(f.ID) }
+func (wm *workMoved) check(s *State) error      { return s.checkWork(wm.ID) }
+func (wc *workCompleted) check(s *State) error  { return s.checkWork(wc.ID) }
+func (wt *workTroubled) check(s *State) error   { return s.checkWork(wt.TaskID) }
+func (p *progressOverdue) check(s *State) error { return s.checkWork(p.ID) }
+func (d *deadlinePassed) check(s *State) error  { return s.checkWork(d.ID) }
+func (re *reviewExtended) check(s *State) error { return s.checkWork(re.ID) }
 
-func (f *workRepeated) check(s *State) error {
-	if err := s.checkWork(f.ID); err != nil {
+func (wr *workRepeated) check(s *State) error {
+	if err := s.checkWork(wr.ID); err != nil {
 		return err
 	}
-	if s.tasks.byID[f.ID].work().of.latest == nil {
+	if s.tasks.byID[wr.ID].work().of.latest == nil {
 		return errors.New("nothing was said in the session that could have assigned it again")
 	}
 	return nil
 }
 
-func (f *reviewRequested) check(s *State) error {
-	if err := s.checkSession(f.Session); err != nil {
+func (rr *reviewRequested) check(s *State) error {
+	if err := s.checkSession(rr.Session); err != nil {
 		return err
 	}
-	return s.checkWork(f.ID)
+	return s.checkWork(rr.ID)
 }
 
-func (f *reviewDecided) check(s *State) error {
-	if err := s.checkSession(f.Session); err != nil {
+func (rd *reviewDecided) check(s *State) error {
+	if err := s.checkSession(rd.Session); err != nil {
 		return err
 	}
-	if s.sessions.byID[f.Session].byReview[f.Review] == nil {
-		return fmt.Errorf("there is no request for a review %q", f.Review)
+	if s.sessions.byID[rd.Session].byReview[rd.Review] == nil {
+		return fmt.Errorf("there is no request for a review %q", rd.Review)
 	}
 	return nil
 }
 
-func (f *reviewEscalated) check(s *State) error {
-	if f.QuestionID != "" && s.questions.byID[f.QuestionID] != nil {
-		return fmt.Errorf("there is a question %s already", f.QuestionID)
+func (re *reviewEscalated) check(s *State) error {
+	if re.QuestionID != "" && s.questions.byID[re.QuestionID] != nil {
+		return fmt.Errorf("there is a question %s already", re.QuestionID)
 	}
-	return s.checkWork(f.ID)
+	return s.checkWork(re.ID)
 }
 
 func (s *State) checkSession(id string) error {

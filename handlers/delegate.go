@@ -132,9 +132,9 @@ func (t *decision) partOf(r *delegation.Request) (part *task, among int) {
 }
 
 // inHand reports whether the agent of a task is working on it, as far as is known.
-func (k *task) inHand() bool {
-	d := k.delegation()
-	return k.busy() || k.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && k.view.State == wire.TaskAssigned
+func (t *task) inHand() bool {
+	d := t.delegation()
+	return t.busy() || t.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && t.view.State == wire.TaskAssigned
 }
 
 // chainOf returns the agents that have had a task, without duplicates and with source at the
@@ -244,8 +244,8 @@ func (a *agent) rank(ended string) rank {
 	}
 }
 
-func (e rank) compare(o rank) int {
-	return cmp.Or(compareBool(e.lost, o.lost), compareBool(e.away, o.away), compareBool(e.full, o.full), cmp.Compare(e.load, o.load), cmp.Compare(e.given, o.given))
+func (r rank) compare(o rank) int {
+	return cmp.Or(compareBool(r.lost, o.lost), compareBool(r.away, o.away), compareBool(r.full, o.full), cmp.Compare(r.load, o.load), cmp.Compare(r.given, o.given))
 }
 
 // compareBool orders false before true.

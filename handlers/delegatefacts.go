@@ -20,8 +20,8 @@ type delegated struct {
 }
 
 // read reads the request, which has been read before.
-func (f *delegated) read() (*delegation.Request, error) {
-	request, err := wire.ReadTaskRequest(f.Document, deepest)
+func (d *delegated) read() (*delegation.Request, error) {
+	request, err := wire.ReadTaskRequest(d.Document, deepest)
 	if err != nil {
 		return nil, fmt.Errorf("its request makes no sense: %w", err)
 	}
@@ -61,14 +61,14 @@ type taskReturned struct {
 
 func (*taskReturned) kind() string { return events.TaskReturned }
 
-func (f *taskReturned) apply(s *State, _ *wire.Record) {
-	d := s.tasks.byID[f.ID].delegation()
-	if f.Acted != 0 {
-		d.returned = append(d.returned, f.Acted)
+func (t *taskReturned) apply(s *State, _ *wire.Record) {
+	d := s.tasks.byID[t.ID].delegation()
+	if t.Acted != 0 {
+		d.returned = append(d.returned, t.Acted)
 	} else {
 		d.out = ""
 	}
-	if a := s.agents.byID[f.Agent]; a != nil && a.runs(f.Run) {
+	if a := s.agents.byID[t.Agent]; a != nil && a.runs(t.Run) {
 		s.tasks.queue.removeIdle(a)
 		a.deaf = true
 		s.addIdle(a)
@@ -88,16 +88,16 @@ type taskResponded struct {
 
 func (*taskResponded) kind() string { return events.TaskResponded }
 
-func (f *taskResponded) apply(s *State, r *wire.Record) {
-	if !f.Own {
-		s.settleGiven(f.Agent, r.At)
+func (t *taskResponded) apply(s *State, r *wire.Record) {
+	if !t.Own {
+		s.settleGiven(t.Agent, r.At)
 	}
-	d := s.tasks.byID[f.ID].delegation()
-	if !f.Again {
-		d.said, d.latest = f.Status, r.Seq
+	d := s.tasks.byID[t.ID].delegation()
+	if !t.Again {
+		d.said, d.latest = t.Status, r.Seq
 	}
 	s.when(d, d.next, time.Time{})
-	s.keepResponse(d, f.Document)
+	s.keepResponse(d, t.Document)
 }
 
 // taskAnswered records that the source has received the latest response.
@@ -109,8 +109,8 @@ type taskAnswered struct {
 
 func (*taskAnswered) kind() string { return events.TaskAnswered }
 
-func (f *taskAnswered) apply(s *State, r *wire.Record) {
-	d := s.tasks.byID[f.ID].delegation()
+func (t *taskAnswered) apply(s *State, r *wire.Record) {
+	d := s.tasks.byID[t.ID].delegation()
 	d.given = r.At
 	if a := s.sourceAgent(d); a != nil && len(a.owed) > maxKept {
 		var oldest *delegatedWork // of those that were written to it
@@ -133,7 +133,7 @@ type taskUnanswered struct {
 
 func (*taskUnanswered) kind() string { return events.TaskUnanswered }
 
-func (f *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[f.ID].delegation().sent = "" }
+func (t *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[t.ID].delegation().sent = "" }
 
 // taskActed records an act that was sent to the agent of a task.
 type taskActed struct {
@@ -150,18 +150,18 @@ type taskActed struct {
 
 func (*taskActed) kind() string { return events.TaskActed }
 
-func (f *taskActed) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	if until, ok := object.ParseTime(f.Until); ok {
+func (t *taskActed) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	if until, ok := object.ParseTime(t.Until); ok {
 		d := k.delegation()
 		s.when(d, d.next, until)
 	}
-	s.saveReply(agentOf(r.From), f.Request, s.answerOf(k, nil), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.answerOf(k, nil), nil)
 }
 
 // line returns the act as it is sent to the agent.
-func (f *taskActed) line() wire.Raw {
-	return oneLine(delegation.AppendAct(nil, &delegation.Act{ID: f.ID, Type: f.Act, Input: f.Input, Payload: f.Payload, Reason: f.Reason}))
+func (t *taskActed) line() wire.Raw {
+	return oneLine(delegation.AppendAct(nil, &delegation.Act{ID: t.ID, Type: t.Act, Input: t.Input, Payload: t.Payload, Reason: t.Reason}))
 }
 
 // oneLine returns a line without its end.
@@ -179,26 +179,26 @@ type taskRetried struct {
 
 func (*taskRetried) kind() string { return events.TaskRetried }
 
-func (f *taskRetried) apply(s *State, _ *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	s.unassign(k, f.Agent, "it failed: "+f.Fault.Message)
+func (t *taskRetried) apply(s *State, _ *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message)
 	k.delegation().retries++
-	next, _ := object.ParseTime(f.Next)
+	next, _ := object.ParseTime(t.Next)
 	s.when(k.delegation(), next, k.delegation().asked)
 }
 
 func (f *taskForwarded) check(s *State) error  { return s.checkDelegated(f.ID, heldStates...) }
-func (f *taskReturned) check(s *State) error   { return s.checkDelegated(f.ID, heldStates...) }
-func (f *taskResponded) check(s *State) error  { return s.checkDelegated(f.ID, wire.TaskStates...) }
-func (f *taskAnswered) check(s *State) error   { return s.checkDelegated(f.ID, wire.TaskStates...) }
-func (f *taskUnanswered) check(s *State) error { return s.checkDelegated(f.ID, wire.TaskStates...) }
-func (f *taskActed) check(s *State) error      { return s.checkDelegated(f.ID, openStates...) }
+func (t *taskReturned) check(s *State) error   { return s.checkDelegated(t.ID, heldStates...) }
+func (t *taskResponded) check(s *State) error  { return s.checkDelegated(t.ID, wire.TaskStates...) }
+func (t *taskAnswered) check(s *State) error   { return s.checkDelegated(t.ID, wire.TaskStates...) }
+func (t *taskUnanswered) check(s *State) error { return s.checkDelegated(t.ID, wire.TaskStates...) }
+func (t *taskActed) check(s *State) error      { return s.checkDelegated(t.ID, openStates...) }
 
-func (f *taskRetried) check(s *State) error {
-	if f.Fault == nil {
+func (t *taskRetried) check(s *State) error {
+	if t.Fault == nil {
 		return errors.New("it does not say why")
 	}
-	return s.checkDelegated(f.ID, heldStates...)
+	return s.checkDelegated(t.ID, heldStates...)
 }
 
 // checkDelegated is checkTask for a delegated task.

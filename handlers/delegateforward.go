@@ -76,16 +76,16 @@ func (t *decision) inputAgain(a *agent) {
 // occupies reports whether a task counts against the capacity of its agent. A task that waits
 // for delegated parts does not. Otherwise two agents that wait for each other would wait
 // forever.
-func (k *task) occupies() bool {
-	if k.more != nil && len(k.more.handedOn) > 0 {
+func (t *task) occupies() bool {
+	if t.more != nil && len(t.more.handedOn) > 0 {
 		return false
 	}
-	switch k.view.State {
+	switch t.view.State {
 	case wire.TaskRunning, wire.TaskNeedsHuman:
 		return true
 	case wire.TaskAssigned:
-		d := k.delegation()
-		return d == nil && k.way == dispatched || d != nil && d.out != ""
+		d := t.delegation()
+		return d == nil && t.way == dispatched || d != nil && d.out != ""
 	}
 	return false
 }

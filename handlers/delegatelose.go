@@ -133,11 +133,11 @@ func (t *decision) tellStanding(d *delegatedWork) {
 }
 
 // parts returns the delegated parts of a task that its agent waits for.
-func (k *task) parts() []*delegatedWork {
-	if k.more == nil {
+func (t *task) parts() []*delegatedWork {
+	if t.more == nil {
 		return nil
 	}
-	return slices.Clone(k.more.handedOn)
+	return slices.Clone(t.more.handedOn)
 }
 
 // cancelParts cancels parts that no task waits for any more.

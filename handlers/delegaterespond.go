@@ -163,10 +163,10 @@ func (s *State) response(k *task, result wire.Raw) *delegation.Response {
 }
 
 // metadata returns the metadata of a task response.
-func (k *task) metadata() delegation.Metadata {
-	v := &k.view
+func (t *task) metadata() delegation.Metadata {
+	v := &t.view
 	m := delegation.Metadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
-	if d := k.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not reported its start
+	if d := t.delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not reported its start
 		m.StartedAt = d.forwarded
 	}
 	from, begun := object.ParseTime(m.StartedAt)

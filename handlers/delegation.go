@@ -55,11 +55,11 @@ type reply struct {
 }
 
 // delegation returns the delegation of a task, or nil.
-func (k *task) delegation() *delegatedWork {
-	if k.more == nil {
+func (t *task) delegation() *delegatedWork {
+	if t.more == nil {
 		return nil
 	}
-	return k.more.delegation
+	return t.more.delegation
 }
 
 // waits reports whether a task waits to be forwarded to its agent.
@@ -85,10 +85,10 @@ func (s *State) recheckCapacity(a *agent) {
 }
 
 // looked drops the pending work of a turn that was replayed.
-func (x *delegations) looked() {
-	clear(x.look)
-	clear(x.fresh)
-	x.look, x.fresh = x.look[:0], x.fresh[:0]
+func (d *delegations) looked() {
+	clear(d.look)
+	clear(d.fresh)
+	d.look, d.fresh = d.look[:0], d.fresh[:0]
 }
 
 // handOn adds the delegation of a new task.
@@ -154,14 +154,14 @@ func (s *State) closeDelegation(d *delegatedWork) {
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
-func (k *task) detachParts() {
-	if k.more == nil {
+func (t *task) detachParts() {
+	if t.more == nil {
 		return
 	}
-	for _, d := range k.more.handedOn {
+	for _, d := range t.more.handedOn {
 		d.awaited = nil
 	}
-	k.more.handedOn = nil
+	t.more.handedOn = nil
 }
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,

@@ -24,18 +24,18 @@ func (t *decision) dispatch() {
 
 // match returns the first task that some agent fits, and the agent. One of them is new in this
 // round.
-func (m *taskQueue) match() (first *task, to *agent) {
-	for _, d := range m.fresh {
+func (t *taskQueue) match() (first *task, to *agent) {
+	for _, d := range t.fresh {
 		if k := d.head(); k != nil && (first == nil || k.before(first)) {
-			if a := m.mostPatient(d); a != nil {
+			if a := t.mostPatient(d); a != nil {
 				first, to = k, a
 			}
 		}
 	}
-	for _, a := range m.freed {
-		first, to = m.better("", a, first, to)
+	for _, a := range t.freed {
+		first, to = t.better("", a, first, to)
 		for _, c := range a.Capabilities {
-			first, to = m.better(c, a, first, to)
+			first, to = t.better(c, a, first, to)
 		}
 	}
 	return first, to
@@ -43,9 +43,9 @@ func (m *taskQueue) match() (first *task, to *agent) {
 
 // better returns the first task that fits, and its agent: one under a capability of a, or the
 // best so far.
-func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
-	for _, d := range m.under[under] {
-		if k := d.head(); (first == nil || k.before(first)) && m.fits(d, a) {
+func (t *taskQueue) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
+	for _, d := range t.under[under] {
+		if k := d.head(); (first == nil || k.before(first)) && t.fits(d, a) {
 			first, to = k, a
 		}
 	}
@@ -53,17 +53,17 @@ func (m *taskQueue) better(under string, a *agent, first *task, to *agent) (*tas
 }
 
 // before reports whether a task is dispatched before another.
-func (k *task) before(o *task) bool {
-	if k.urgency != o.urgency {
-		return k.urgency < o.urgency
+func (t *task) before(o *task) bool {
+	if t.urgency != o.urgency {
+		return t.urgency < o.urgency
 	}
-	return k.created < o.created
+	return t.created < o.created
 }
 
 // mostPatient returns the first free agent that fits a bucket.
-func (m *taskQueue) mostPatient(d *bucket) *agent {
-	for _, a := range m.free {
-		if m.fits(d, a) {
+func (t *taskQueue) mostPatient(d *bucket) *agent {
+	for _, a := range t.free {
+		if t.fits(d, a) {
 			return a
 		}
 	}
@@ -72,17 +72,17 @@ func (m *taskQueue) mostPatient(d *bucket) *agent {
 
 // fits reports whether an agent can get the tasks of a bucket. It must receive notices, or be a
 // server that polls.
-func (m *taskQueue) fits(d *bucket, a *agent) bool {
+func (t *taskQueue) fits(d *bucket, a *agent) bool {
 	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&
-		(d.wants == nil || m.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
+		(d.wants == nil || t.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
 }
 
 // settled starts a new round after everything was dispatched.
-func (m *taskQueue) settled() {
-	clear(m.fresh)
-	clear(m.freed)
-	m.fresh, m.freed = m.fresh[:0], m.freed[:0]
-	m.round++
+func (t *taskQueue) settled() {
+	clear(t.fresh)
+	clear(t.freed)
+	t.fresh, t.freed = t.fresh[:0], t.freed[:0]
+	t.round++
 }
 
 // assign dispatches a task to an agent and notifies it.

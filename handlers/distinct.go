@@ -11,21 +11,21 @@ type orderedSet struct {
 
 const few = 16
 
-func (d *orderedSet) add(text string) {
-	if d.known == nil && len(d.texts) < few {
-		if !slices.Contains(d.texts, text) {
-			d.texts = append(d.texts, text)
+func (o *orderedSet) add(text string) {
+	if o.known == nil && len(o.texts) < few {
+		if !slices.Contains(o.texts, text) {
+			o.texts = append(o.texts, text)
 		}
 		return
 	}
-	if d.known == nil {
-		d.known = make(map[string]struct{})
-		for _, t := range d.texts {
-			d.known[t] = struct{}{}
+	if o.known == nil {
+		o.known = make(map[string]struct{})
+		for _, t := range o.texts {
+			o.known[t] = struct{}{}
 		}
 	}
-	if _, known := d.known[text]; !known {
-		d.known[text] = struct{}{}
-		d.texts = append(d.texts, text)
+	if _, known := o.known[text]; !known {
+		o.known[text] = struct{}{}
+		o.texts = append(o.texts, text)
 	}
 }

@@ -65,183 +65,183 @@ const fuzzAgents = 4
 
 func (*fuzzer) name(i int) string { return fmt.Sprintf("a%d", i%(fuzzAgents+1)) } // one too many
 
-func (z *fuzzer) next() int {
-	if len(z.rest) == 0 {
+func (f *fuzzer) next() int {
+	if len(f.rest) == 0 {
 		return 0
 	}
-	b := z.rest[0]
-	z.rest = z.rest[1:]
+	b := f.rest[0]
+	f.rest = f.rest[1:]
 	return int(b)
 }
 
 // text returns some of the bytes unchanged.
-func (z *fuzzer) text() string {
-	n := min(z.next(), len(z.rest))
-	text := string(z.rest[:n])
-	z.rest = z.rest[n:]
+func (f *fuzzer) text() string {
+	n := min(f.next(), len(f.rest))
+	text := string(f.rest[:n])
+	f.rest = f.rest[n:]
 	return text
 }
 
-func (z *fuzzer) do(from Actor, m wire.Message) {
-	z.inputs++
-	z.at = z.at.Add(time.Second)
-	in := Input{At: z.at, From: from, Message: m}
-	binary.BigEndian.PutUint64(in.Random[:], uint64(z.inputs))
-	out := z.decide(&in)
-	z.last = out
-	require.NoError(z.t, out.Fault)
-	z.records = append(z.records, out.Records...)
+func (f *fuzzer) do(from Actor, m wire.Message) {
+	f.inputs++
+	f.at = f.at.Add(time.Second)
+	in := Input{At: f.at, From: from, Message: m}
+	binary.BigEndian.PutUint64(in.Random[:], uint64(f.inputs))
+	out := f.decide(&in)
+	f.last = out
+	require.NoError(f.t, out.Fault)
+	f.records = append(f.records, out.Records...)
 	for _, l := range out.Letters {
 		if l.Pages != nil {
-			_, err := Complete(l.Payload, l.Pages, shelf(z.records))
-			require.NoError(z.t, err)
+			_, err := Complete(l.Payload, l.Pages, shelf(f.records))
+			require.NoError(f.t, err)
 		}
 		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
 	}
 }
 
-func (z *fuzzer) actor() Actor {
-	n := z.next()
+func (f *fuzzer) actor() Actor {
+	n := f.next()
 	switch {
 	case n%7 == 0:
 		return Actor{Kind: Operator}
 	case n%17 == 16:
-		return Actor{Kind: External, Name: z.mailName()}
+		return Actor{Kind: External, Name: f.mailName()}
 	case n%19 == 18:
-		return Actor{Kind: Operator, Name: strings.ToValidUTF8(z.text(), "?")} // tokens are JSON
+		return Actor{Kind: Operator, Name: strings.ToValidUTF8(f.text(), "?")} // tokens are JSON
 	}
-	return Actor{Kind: Agent, Name: z.name(n), Run: fmt.Sprint(n / 64)}
+	return Actor{Kind: Agent, Name: f.name(n), Run: fmt.Sprint(n / 64)}
 }
 
 // task returns the id of a task, or another text.
-func (z *fuzzer) task() string {
-	if n := z.next(); n < len(z.state.tasks.list) {
-		return z.state.tasks.list[n].view.ID
+func (f *fuzzer) task() string {
+	if n := f.next(); n < len(f.state.tasks.list) {
+		return f.state.tasks.list[n].view.ID
 	}
-	return z.text()
+	return f.text()
 }
 
-func (z *fuzzer) input() {
-	switch n := z.next() % 26; n {
+func (f *fuzzer) input() {
+	switch n := f.next() % 26; n {
 	case 0:
-		z.roster()
+		f.roster()
 	case 1:
-		code := z.next() % 3
-		e := &wire.Event{Kind: events.AgentEnded, Agent: z.name(z.next()), Run: "0", Text: z.text(), Figures: wire.Figures{ExitCode: &code, Ordered: z.next()%2 == 0}}
-		z.do(Actor{}, e)
+		code := f.next() % 3
+		e := &wire.Event{Kind: events.AgentEnded, Agent: f.name(f.next()), Run: "0", Text: f.text(), Figures: wire.Figures{ExitCode: &code, Ordered: f.next()%2 == 0}}
+		f.do(Actor{}, e)
 	case 2:
 		kinds := []string{events.OrchestratorStarted, events.OrchestratorStopping, events.AgentStarted, events.AgentExited, events.AgentStalled, events.AgentRecovered, events.AgentGaveUp}
-		z.do(Actor{}, &wire.Event{Kind: kinds[z.next()%len(kinds)], Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Text: z.text()})
+		f.do(Actor{}, &wire.Event{Kind: kinds[f.next()%len(kinds)], Agent: f.name(f.next()), Run: fmt.Sprint(f.next() % 3), Text: f.text()})
 	case 3:
-		z.do(Actor{}, &wire.Delivered{Agent: z.name(z.next()), Run: fmt.Sprint(z.next() % 3), Task: z.task(), Lost: z.next()%4 == 0})
+		f.do(Actor{}, &wire.Delivered{Agent: f.name(f.next()), Run: fmt.Sprint(f.next() % 3), Task: f.task(), Lost: f.next()%4 == 0})
 	case 4:
-		z.do(Actor{}, wire.Tick{})
+		f.do(Actor{}, wire.Tick{})
 	case 5:
-		z.report()
+		f.report()
 	case 6: // whatever the bytes are
-		z.request(operations[z.next()%len(operations)].Name, z.text())
+		f.request(operations[f.next()%len(operations)].Name, f.text())
 	case 20, 21, 22, 23, 24, 25:
-		z.mail(n)
+		f.mail(n)
 	default:
-		z.sensible(n)
+		f.sensible(n)
 	}
 }
 
-func (z *fuzzer) roster() {
+func (f *fuzzer) roster() {
 	roster := &wire.AgentSet{}
 	for i := range fuzzAgents {
-		n := z.next()
+		n := f.next()
 		if n%16 != 15 {
 			roster.Agents = append(roster.Agents, wire.Member{
-				ID: z.name(i), Role: wire.Roles[n%3], Capabilities: strings.Split("go,sql", ",")[:n%2], Capacity: n % 4,
+				ID: f.name(i), Role: wire.Roles[n%3], Capabilities: strings.Split("go,sql", ",")[:n%2], Capacity: n % 4,
 				OnExit: []string{"auto", "fail", "requeue"}[n%3], Deaf: n%11 == 10, Actor: []string{"", "S:db", "GO", "PO:a", "W"}[n/16%5],
 			})
 		}
 	}
-	z.do(Actor{}, roster)
+	f.do(Actor{}, roster)
 }
 
-func (z *fuzzer) report() {
+func (f *fuzzer) report() {
 	reports := []any{
-		&wire.Progress{TaskID: z.task(), Progress: float64(z.next()) / 255, Message: z.text()},
-		&wire.Trouble{TaskID: z.task(), Error: z.text(), Recoverable: z.next()%2 == 0},
-		&wire.OpenQuestion{Question: z.text()},
+		&wire.Progress{TaskID: f.task(), Progress: float64(f.next()) / 255, Message: f.text()},
+		&wire.Trouble{TaskID: f.task(), Error: f.text(), Recoverable: f.next()%2 == 0},
+		&wire.OpenQuestion{Question: f.text()},
 		nil,
 	}
-	z.do(z.actor(), &wire.AgentEvent{Name: "x", Body: reports[z.next()%len(reports)]})
+	f.do(f.actor(), &wire.AgentEvent{Name: "x", Body: reports[f.next()%len(reports)]})
 }
 
 // request sends a payload as it is, if it can be read.
-func (z *fuzzer) request(operation, payload string) {
-	r := &wire.Request{ID: fmt.Sprint(z.next() % 8), Operation: operation, Timestamp: "t", Payload: []byte(payload)}
+func (f *fuzzer) request(operation, payload string) {
+	r := &wire.Request{ID: fmt.Sprint(f.next() % 8), Operation: operation, Timestamp: "t", Payload: []byte(payload)}
 	if Prepare(r, 16) == nil {
-		z.do(z.actor(), r)
+		f.do(f.actor(), r)
 	}
 }
 
 // sensible makes a request that is likely to be granted.
-func (z *fuzzer) sensible(n int) {
-	id, err := object.Encode(z.task())
-	require.NoError(z.t, err)
+func (f *fuzzer) sensible(n int) {
+	id, err := object.Encode(f.task())
+	require.NoError(f.t, err)
 	switch n {
 	case 7, 8:
 		roles := []string{`"worker"`, `"planner"`, `null`}
 		needs := ""
-		if len(z.state.tasks.list) > 0 && z.next()%2 == 0 {
-			needs = `"` + z.state.tasks.list[z.next()%len(z.state.tasks.list)].view.ID + `"`
+		if len(f.state.tasks.list) > 0 && f.next()%2 == 0 {
+			needs = `"` + f.state.tasks.list[f.next()%len(f.state.tasks.list)].view.ID + `"`
 		}
-		z.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredRole":%s,"priority":%d,"dependencies":[%s],"payload":{"p":%q}}`,
-			roles[z.next()%3], z.next(), needs, fmt.Sprint(z.next())))
+		f.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredRole":%s,"priority":%d,"dependencies":[%s],"payload":{"p":%q}}`,
+			roles[f.next()%3], f.next(), needs, fmt.Sprint(f.next())))
 	case 9:
 		verbs := []string{"start-task", "complete-task", "cancel-task", "get-task"}
-		z.request(verbs[z.next()%len(verbs)], fmt.Sprintf(`{"taskId":%s}`, id))
+		f.request(verbs[f.next()%len(verbs)], fmt.Sprintf(`{"taskId":%s}`, id))
 	case 10:
-		z.request("ask-user", fmt.Sprintf(`{"question":"q%d","timeout":%d}`, z.next()%3, 1+1000*z.next()))
+		f.request("ask-user", fmt.Sprintf(`{"question":"q%d","timeout":%d}`, f.next()%3, 1+1000*f.next()))
 	case 11:
-		z.request("answer-question", fmt.Sprintf(`{"questionId":"q%d","answer":"a"}`, z.next()%8))
+		f.request("answer-question", fmt.Sprintf(`{"questionId":"q%d","answer":"a"}`, f.next()%8))
 	default:
-		z.work(n, string(id))
+		f.work(n, string(id))
 	}
 }
 
 // work makes a request about the work on a task that is likely to be granted.
-func (z *fuzzer) work(n int, id string) {
-	pick := func(of ...string) string { return of[z.next()%len(of)] }
+func (f *fuzzer) work(n int, id string) {
+	pick := func(of ...string) string { return of[f.next()%len(of)] }
 	able := func() string {
 		return pick(`{"languages":["go"]}`, `{"languages":["go"],"tags":["x"],"max_concurrent_tasks":3}`, `{}`)
 	}
-	other, err := object.Encode(z.task())
-	require.NoError(z.t, err)
+	other, err := object.Encode(f.task())
+	require.NoError(f.t, err)
 	switch n {
 	case 12:
-		z.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requirements":%s,"structured_spec":%s,"dependencies":[{"depends_on_task_id":%s,"dependency_type":"input","contract_key":"k"}]}`,
+		f.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requirements":%s,"structured_spec":%s,"dependencies":[{"depends_on_task_id":%s,"dependency_type":"input","contract_key":"k"}]}`,
 			able(), specWith("d"), other))
 	case 13:
-		z.request(pick("assign-task", "assign-task", "auto-assign", "match-agents"), fmt.Sprintf(`{"taskId":%s,"agent":%q,"requirePlan":%s}`, id, z.name(z.next()), pick("true", "false")))
+		f.request(pick("assign-task", "assign-task", "auto-assign", "match-agents"), fmt.Sprintf(`{"taskId":%s,"agent":%q,"requirePlan":%s}`, id, f.name(f.next()), pick("true", "false")))
 	case 14:
-		z.request(pick("submit-plan", "approve-plan", "revise-plan", "request-help", "fail-task"),
+		f.request(pick("submit-plan", "approve-plan", "revise-plan", "request-help", "fail-task"),
 			fmt.Sprintf(`{"taskId":%s,"plan":"p","feedback":"f","question":"q","error":"e"}`, id))
 	case 15:
-		z.request("add-dependency", fmt.Sprintf(`{"taskId":%s,"dependsOnTaskId":%s,%s}`, id, other,
+		f.request("add-dependency", fmt.Sprintf(`{"taskId":%s,"dependsOnTaskId":%s,%s}`, id, other,
 			pick(`"dependencyType":"blocks"`, `"dependencyType":"related"`, `"dependencyType":"input","contractKey":"k"`)))
 	case 16:
-		z.request("remove-dependency", fmt.Sprintf(`{"taskId":%s,"dependencyId":%s}`, id, pick(string(other), `"d1"`, `"d2"`, `"d3"`)))
+		f.request("remove-dependency", fmt.Sprintf(`{"taskId":%s,"dependencyId":%s}`, id, pick(string(other), `"d1"`, `"d2"`, `"d3"`)))
 	case 17:
-		z.request("complete-task", fmt.Sprintf(`{"taskId":%s,"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{%q:{"status":"fulfilled","data":%s}}}}`,
+		f.request("complete-task", fmt.Sprintf(`{"taskId":%s,"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{%q:{"status":"fulfilled","data":%s}}}}`,
 			id, pick("k", "k1"), pick(`{}`, `1`, `"`+strings.Repeat("x", heavy)+`"`)))
 	case 18:
-		z.request(pick("update-capabilities", "update-task", "add-note", "list-notes", "poll-tasks"),
-			fmt.Sprintf(`{"taskId":%s,"capabilities":%s,"requirements":%s,"content":"c","priority":%d}`, id, able(), able(), z.next()%5))
+		f.request(pick("update-capabilities", "update-task", "add-note", "list-notes", "poll-tasks"),
+			fmt.Sprintf(`{"taskId":%s,"capabilities":%s,"requirements":%s,"content":"c","priority":%d}`, id, able(), able(), f.next()%5))
 	case 19:
-		z.enroll()
+		f.enroll()
 	}
 }
 
 // enroll has a server register with a token that was issued for it.
-func (z *fuzzer) enroll() {
-	z.do(Actor{Kind: Operator}, &wire.Request{ID: "o", Operation: "issue-registration", Body: &wire.IssueRegistration{}})
-	issued := z.last.Letters[len(z.last.Letters)-1].Payload.(*wire.IssuedRegistration)
-	z.do(Actor{Kind: Anonymous}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: z.name(z.next()), Token: issued.Token}})
+func (f *fuzzer) enroll() {
+	f.do(Actor{Kind: Operator}, &wire.Request{ID: "o", Operation: "issue-registration", Body: &wire.IssueRegistration{}})
+	issued := f.last.Letters[len(f.last.Letters)-1].Payload.(*wire.IssuedRegistration)
+	f.do(Actor{Kind: Anonymous}, &wire.Request{ID: "s", Operation: "register-agent", Body: &wire.Register{Name: f.name(f.next()), Token: issued.Token}})
 }
 
 // FuzzApply makes records of every kind from bytes, with any payload. A record that does not
@@ -292,11 +292,11 @@ var fuzzKinds = func() []string {
 
 // payload returns a payload for a record: a document with the members of all kinds, or arbitrary
 // bytes.
-func (z *fuzzer) payload() string {
-	if z.next() > 250 {
-		return z.text()
+func (f *fuzzer) payload() string {
+	if f.next() > 250 {
+		return f.text()
 	}
-	pick := func(of ...string) string { return of[z.next()%len(of)] }
+	pick := func(of ...string) string { return of[f.next()%len(of)] }
 	task := func() string { return pick(`"t0"`, `"t1"`, `"t2"`, `"t3"`, `"t4"`, `""`) }
 	name := func() string { return pick(`"a0"`, `"a1"`, `"a2"`, `""`) }
 	able := func() string {
@@ -304,11 +304,11 @@ func (z *fuzzer) payload() string {
 	}
 	more := fmt.Sprintf(`"number":%d,"waiting":[{"task":%s,"number":%d}],"dependency":{"depends_on_task_id":%s,"dependency_type":%s,"contract_key":"k"},
 		"plan":%s,"way":%s,"requirements":%s,"structured_spec":%s,"abilities":%s,"without":%s,"key":%s,"until":%s,"expires_at":%s,"registration":"r","description":%s`,
-		z.next()%4, task(), z.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),
+		f.next()%4, task(), f.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),
 		able(), pick(`null`, specWith("d")), able(), pick(`[]`, `["requirements"]`), pick(`"k1"`, `"k2"`), pick(`"2026-11-21T14:00:01.000Z"`, `""`), pick(`"2026-11-21T16:00:01.000Z"`, `""`),
 		pick(`""`, `"`+strings.Repeat("x", heavy+1)+`"`))
-	more += fmt.Sprintf(`,"actor":%s,"seq":%d,"over":%s`, pick(`"W:r0"`, `"PO:a"`, `"GO"`, `""`), z.next()%9, pick(`true`, `false`))
-	if z.next()%2 == 0 { // other kinds have lists or texts under these names
+	more += fmt.Sprintf(`,"actor":%s,"seq":%d,"over":%s`, pick(`"W:r0"`, `"PO:a"`, `"GO"`, `""`), f.next()%9, pick(`true`, `false`))
+	if f.next()%2 == 0 { // other kinds have lists or texts under these names
 		return fmt.Sprintf(`{"task":%s,"agent":%s,"question_id":%s,"capabilities":%s,"result":%s,%s}`, task(), name(), pick(`"q1"`, `"q2"`), able(),
 			pick(`{}`, `{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{"k":{"status":"partial","data":1}}}`), more)
 	}
@@ -316,7 +316,7 @@ func (z *fuzzer) payload() string {
 		"question_id":%s,"request":%s,"deadline":%s,"death":%s,"deaf":%s,"priority":%s,"result":%s,
 		"required_role":%s,"required_capabilities":%s,"capabilities":%s,"hash":%s}`,
 		task(), pick(`[]`, `[`+task()+`]`, `[`+task()+`,`+task()+`]`, `null`), name(), name(), pick(`"r0"`, `"r1"`, `""`),
-		pick(`"worker"`, `"planner"`), z.next()%3, z.next()%3,
+		pick(`"worker"`, `"planner"`), f.next()%3, f.next()%3,
 		pick(`"q1"`, `"q2"`, `"q3"`), pick(`null`, `{"id":"1","run":"r0","timestamp":"t","sum":1}`, `{"id":"2","run":"r1","timestamp":"t","sum":1}`),
 		pick(`""`, `"2026-11-21T14:00:01.000Z"`, `"2026-11-21T16:00:01.000Z"`, `"soon"`), pick(`true`, `false`), pick(`true`, `false`),
 		pick(`1`, `1e9`, `-7.5`, `"high"`, `null`), pick(`{}`, `"x"`, `null`, `[1, 2]`),

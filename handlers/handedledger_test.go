@@ -70,9 +70,9 @@ func newHandovers(w *world) *handovers {
 
 // Record returns a record of delegated work. Record and Find make handovers an archive, from
 // which answers are completed.
-func (x *handovers) Record(seq int64) (wire.Record, error) {
-	r, there := x.words[seq]
-	x.w.must(there, "record %d is not there", seq)
+func (h *handovers) Record(seq int64) (wire.Record, error) {
+	r, there := h.words[seq]
+	h.w.must(there, "record %d is not there", seq)
 	return r, nil
 }
 
@@ -86,10 +86,10 @@ var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.
 
 // settle notes that a source has read a response: it sends something a while after the response
 // was written to it.
-func (x *handovers) settle(r *wire.Record) {
+func (h *handovers) settle(r *wire.Record) {
 	var from string
 	f, err := decode(r)
-	x.w.must(err == nil, "%v", err)
+	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *taskCreated:
 		from = agentOf(r.From)
@@ -106,7 +106,7 @@ func (x *handovers) settle(r *wire.Record) {
 			from = f.From
 		}
 	}
-	for _, e := range x.owing {
+	for _, e := range h.owing {
 		if from != "" && agentOf(e.source) == from && !e.given.IsZero() && r.At.Sub(e.given) >= time.Second {
 			e.owed, e.given = false, time.Time{}
 		}
@@ -114,116 +114,116 @@ func (x *handovers) settle(r *wire.Record) {
 }
 
 // hear follows one record. It reports whether it is about a handover.
-func (x *handovers) hear(r *wire.Record) bool {
-	x.settle(r)
+func (h *handovers) hear(r *wire.Record) bool {
+	h.settle(r)
 	if r.Kind == events.TaskCreated {
-		return x.hearCreated(r)
+		return h.hearCreated(r)
 	}
-	e := x.byID[r.Correlation]
+	e := h.byID[r.Correlation]
 	switch r.Kind {
 	case events.TaskAssigned, events.TaskRequeued, events.TaskRetried, events.TaskDone, events.TaskFailed, events.TaskCancelled:
-		x.losePart(r)
+		h.losePart(r)
 	case events.AgentStarted, events.AgentEnded, events.OrchestratorStarted, events.AgentRecovered, events.AgentForgotten:
-		x.hearLife(r)
+		h.hearLife(r)
 		return false
 	}
 	if e == nil {
 		return false
 	}
-	x.w.must(e.final == 0 || slices.Contains(afterwards, r.Kind) || slices.Contains(afterHandovers, r.Kind) || ofSessions(r.Kind), "%s after %+v", r.Kind, e)
+	h.w.must(e.final == 0 || slices.Contains(afterwards, r.Kind) || slices.Contains(afterHandovers, r.Kind) || ofSessions(r.Kind), "%s after %+v", r.Kind, e)
 	f, err := decode(r)
-	x.w.must(err == nil, "%v", err)
+	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *taskForwarded:
-		x.hearForwarded(e, f)
+		h.hearForwarded(e, f)
 	case *taskReturned:
-		x.hearReturned(e, f)
+		h.hearReturned(e, f)
 	case *taskResponded:
-		x.hearResponded(e, f, r)
+		h.hearResponded(e, f, r)
 	case *taskAnswered:
-		told := x.turn.told
-		x.w.must(e.owed && e.given.IsZero() && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
+		told := h.turn.told
+		h.w.must(e.owed && e.given.IsZero() && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
 		e.given = r.At
 	case *taskUnanswered:
-		told := x.turn.told
-		x.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
+		told := h.turn.told
+		h.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
 		e.sent, e.failed = "", told.Run
 	case *taskActed:
-		elsewhere := x.w.state.agents.byID[f.Agent]
-		x.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
+		elsewhere := h.w.state.agents.byID[f.Agent]
+		h.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
 		if f.Act == delegation.ActUpdate {
 			e.inputs = append(e.inputs, &input{seq: r.Seq})
 		}
-		x.turn.acts = append(x.turn.acts, act{e, f, r.Seq})
+		h.turn.acts = append(h.turn.acts, act{e, f, r.Seq})
 	case *taskAssigned:
-		x.hearAssigned(e, f, r)
+		h.hearAssigned(e, f, r)
 	case *taskRequeued:
-		x.w.must(f.Blameless != f.Death, "%+v is counted and not counted: %+v", e, f)
+		h.w.must(f.Blameless != f.Death, "%+v is counted and not counted: %+v", e, f)
 		if f.Blameless {
 			e.tries--
 		}
-		x.hearMove(e, f, r)
+		h.hearMove(e, f, r)
 	default:
-		x.hearMove(e, f, r)
+		h.hearMove(e, f, r)
 	}
 	return true
 }
 
-func (x *handovers) hearCreated(r *wire.Record) bool {
+func (h *handovers) hearCreated(r *wire.Record) bool {
 	if !bytes.Contains(r.Payload, []byte(`"delegated":`)) {
 		return false
 	}
 	f, err := decode(r)
-	x.w.must(err == nil, "%v", err)
+	h.w.must(err == nil, "%v", err)
 	made := f.(*taskCreated)
-	x.w.must(x.byID[made.ID] == nil && x.w.states[made.ID] == "", "%s is created twice", made.ID)
+	h.w.must(h.byID[made.ID] == nil && h.w.states[made.ID] == "", "%s is created twice", made.ID)
 	q, err := made.Delegated.read()
-	x.w.must(err == nil, "%v", err)
+	h.w.must(err == nil, "%v", err)
 	e := &handover{
 		id: made.ID, kind: q.Type, source: r.From, target: q.Routing.Target, chain: q.Routing.Chain, trace: q.Observability,
 		within: q.Context.ParentTaskID, state: wire.TaskPending,
 	}
-	x.byID[e.id] = e
-	x.order = append(x.order, e)
-	x.open = append(x.open, e)
-	x.turn.created = append(x.turn.created, e)
-	x.turn.requests = append(x.turn.requests, q)
-	if k := x.w.state.tasks.byID[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
-		x.parts[e.within] = append(x.parts[e.within], e)
-		x.w.saw["handed on: a part"]++
+	h.byID[e.id] = e
+	h.order = append(h.order, e)
+	h.open = append(h.open, e)
+	h.turn.created = append(h.turn.created, e)
+	h.turn.requests = append(h.turn.requests, q)
+	if k := h.w.state.tasks.byID[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
+		h.parts[e.within] = append(h.parts[e.within], e)
+		h.w.saw["handed on: a part"]++
 	}
 	return true
 }
 
 // losePart unlinks the parts of a task that ended or moved to another agent. Unless the task is
 // done, its parts must end with it.
-func (x *handovers) losePart(r *wire.Record) {
-	parts := x.parts[r.Correlation]
-	delete(x.parts, r.Correlation)
+func (h *handovers) losePart(r *wire.Record) {
+	parts := h.parts[r.Correlation]
+	delete(h.parts, r.Correlation)
 	if r.Kind != events.TaskDone {
-		x.turn.vain = append(x.turn.vain, parts...)
+		h.turn.vain = append(h.turn.vain, parts...)
 	}
 }
 
 // hearLife follows the runs. Letters on their way to a run are lost when it ends.
-func (x *handovers) hearLife(r *wire.Record) {
+func (h *handovers) hearLife(r *wire.Record) {
 	f, err := decode(r)
-	x.w.must(err == nil, "%v", err)
+	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *lifecycleEvent:
 		if f.what == events.OrchestratorStarted {
-			x.lines = nil // lost with all their readers
+			h.lines = nil // lost with all their readers
 		}
-		if v := x.w.state.agents.byID[f.Agent]; f.what == events.AgentRecovered && v != nil && v.runs(f.Run) && v.reachable() {
-			x.turn.reads = append(x.turn.reads, f.Agent)
+		if v := h.w.state.agents.byID[f.Agent]; f.what == events.AgentRecovered && v != nil && v.runs(f.Run) && v.reachable() {
+			h.turn.reads = append(h.turn.reads, f.Agent)
 		}
-		for _, e := range x.owing {
+		for _, e := range h.owing {
 			if f.what == events.OrchestratorStarted || agentOf(e.source) == f.Agent && f.what != events.AgentEnded {
 				e.failed = ""
 			}
 		}
 	case *agentForgotten:
-		for _, e := range x.owing {
+		for _, e := range h.owing {
 			if agentOf(e.source) == f.ID {
 				e.owed = false
 			}
@@ -231,41 +231,41 @@ func (x *handovers) hearLife(r *wire.Record) {
 	}
 }
 
-func (x *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
-	a := x.w.state.agents.byID[f.Agent]
-	x.move(e, wire.TaskAssigned, r.Kind)
-	x.w.must(e.out == "" && f.Way == assignedDelegated && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
-	x.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
-	x.w.must(e.target == "" || e.target == f.Agent, "%+v is given to %s", e, f.Agent)
-	x.w.must(a != nil && (!a.Deaf || a.remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)
-	x.w.must(!r.At.Before(e.next), "%+v is tried again at %v", e, r.At)
+func (h *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
+	a := h.w.state.agents.byID[f.Agent]
+	h.move(e, wire.TaskAssigned, r.Kind)
+	h.w.must(e.out == "" && f.Way == assignedDelegated && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
+	h.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
+	h.w.must(e.target == "" || e.target == f.Agent, "%+v is given to %s", e, f.Agent)
+	h.w.must(a != nil && (!a.Deaf || a.remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)
+	h.w.must(!r.At.Before(e.next), "%+v is tried again at %v", e, r.At)
 	e.holder, e.tries = f.Agent, f.Attempt
 }
 
-func (x *handovers) hearForwarded(e *handover, f *taskForwarded) {
-	v := x.w.bus.lives[f.Agent]
-	x.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is brought to %s", e, f.Run)
+func (h *handovers) hearForwarded(e *handover, f *taskForwarded) {
+	v := h.w.bus.lives[f.Agent]
+	h.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is brought to %s", e, f.Run)
 	if f.Acted != 0 {
 		at := slices.IndexFunc(e.inputs, func(i *input) bool { return i.seq == f.Acted })
-		x.w.must(e.out == f.Run && at >= 0 && e.inputs[at].lost, "%+v gets %d again", e, f.Acted)
+		h.w.must(e.out == f.Run && at >= 0 && e.inputs[at].lost, "%+v gets %d again", e, f.Acted)
 		e.inputs[at].lost = false
-		x.turn.acts = append(x.turn.acts, act{e, nil, f.Acted})
-		x.w.saw["handed on: an input is brought again"]++
+		h.turn.acts = append(h.turn.acts, act{e, nil, f.Acted})
+		h.w.saw["handed on: an input is brought again"]++
 		return
 	}
-	x.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
+	h.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
 	e.out, e.brought = f.Run, false
-	a := x.w.state.agents.byID[f.Agent]
-	x.turn.forwards = append(x.turn.forwards, e)
-	x.w.must(x.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
+	a := h.w.state.agents.byID[f.Agent]
+	h.turn.forwards = append(h.turn.forwards, e)
+	h.w.must(h.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
 }
 
 // used returns how much of an agent's capacity is taken.
-func (x *handovers) used(a *agent) (n int) {
+func (h *handovers) used(a *agent) (n int) {
 	for _, k := range a.holds {
-		e := x.byID[k.view.ID]
+		e := h.byID[k.view.ID]
 		switch {
-		case len(x.parts[k.view.ID]) > 0:
+		case len(h.parts[k.view.ID]) > 0:
 		case k.view.State == wire.TaskRunning, k.view.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.view.State == wire.TaskAssigned,
 			e == nil && k.way == dispatched && k.view.State == wire.TaskAssigned:
 			n++
@@ -274,10 +274,10 @@ func (x *handovers) used(a *agent) (n int) {
 	return n
 }
 
-func (x *handovers) hearReturned(e *handover, f *taskReturned) {
-	told := x.turn.told
-	if at := slices.IndexFunc(x.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // others wait before it
-		x.turn.acts = slices.Delete(x.turn.acts, at, at+1)
+func (h *handovers) hearReturned(e *handover, f *taskReturned) {
+	told := h.turn.told
+	if at := slices.IndexFunc(h.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // others wait before it
+		h.turn.acts = slices.Delete(h.turn.acts, at, at+1)
 		for _, o := range e.inputs {
 			if o.seq == f.Acted {
 				o.sent, o.lost = false, true
@@ -285,31 +285,31 @@ func (x *handovers) hearReturned(e *handover, f *taskReturned) {
 		}
 		return
 	}
-	x.w.must(told != nil && told.Lost && told.Task == e.id && told.Said == f.Acted && told.Run == f.Run && (f.Acted != 0 || e.out == f.Run), "%+v is returned: %+v", e, told)
+	h.w.must(told != nil && told.Lost && told.Task == e.id && told.Said == f.Acted && told.Run == f.Run && (f.Acted != 0 || e.out == f.Run), "%+v is returned: %+v", e, told)
 	if f.Acted == 0 {
-		x.w.must(e.state == wire.TaskAssigned, "%+v is brought back, and has been begun", e)
-		x.w.must(isRequest(&x.written), "%+v is brought back, and %s was lost", e, x.written.Line)
+		h.w.must(e.state == wire.TaskAssigned, "%+v is brought back, and has been begun", e)
+		h.w.must(isRequest(&h.written), "%+v is brought back, and %s was lost", e, h.written.Line)
 		e.out = ""
 	}
 }
 
-func (x *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record) {
-	x.w.must(e.final == 0, "%s is %s after the final response to %+v", e.id, f.Status, e)
+func (h *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record) {
+	h.w.must(e.final == 0, "%s is %s after the final response to %+v", e.id, f.Status, e)
 	if f.Again {
-		x.w.must(f.Own && f.Status == e.status && e.latest != 0, "%+v is %s again", e, f.Status)
+		h.w.must(f.Own && f.Status == e.status && e.latest != 0, "%+v is %s again", e, f.Status)
 	} else {
-		x.words[r.Seq] = *r
+		h.words[r.Seq] = *r
 		e.latest, e.status = r.Seq, f.Status
 	}
 	if isFinal(f.Status) {
 		e.final = r.Seq
-		x.turn.finals = append(x.turn.finals, e)
-		x.w.saw["handed on: "+f.Status]++
+		h.turn.finals = append(h.turn.finals, e)
+		h.w.saw["handed on: "+f.Status]++
 	}
-	v, a := x.w.bus.lives[agentOf(e.source)], x.w.state.agents.byID[agentOf(e.source)]
+	v, a := h.w.bus.lives[agentOf(e.source)], h.w.state.agents.byID[agentOf(e.source)]
 	e.owed, e.sent, e.failed, e.given = v != nil && !v.remote && (a == nil || !a.Deaf), "", "", time.Time{}
-	if e.owed && !slices.Contains(x.owing, e) {
-		x.owing = append(x.owing, e)
+	if e.owed && !slices.Contains(h.owing, e) {
+		h.owing = append(h.owing, e)
 	}
 }
 
@@ -318,29 +318,29 @@ func isFinal(status string) bool {
 }
 
 // hearMove follows the state of a handover.
-func (x *handovers) hearMove(e *handover, f fact, r *wire.Record) {
+func (h *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 	next, moves := moved(r)
 	if again, ok := f.(*taskRetried); ok {
 		next, moves = wire.TaskPending, true
 		wait := retryDelays[min(e.retries, len(retryDelays)-1)]
 		e.retries++
 		e.next = r.At.Add(wait)
-		x.w.must(again.Next == object.Timestamp(e.next) && e.retries <= x.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
+		h.w.must(again.Next == object.Timestamp(e.next) && e.retries <= h.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
 	}
 	if !moves {
 		return
 	}
-	x.move(e, next, r.Kind)
+	h.move(e, next, r.Kind)
 	if next == wire.TaskPending {
 		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // earlier messages do not count any more
 	}
 	if next.Final() {
-		x.words[r.Seq] = *r
-		x.turn.ended = append(x.turn.ended, e)
-		x.open = slices.DeleteFunc(x.open, func(o *handover) bool { return o == e })
-		for id, parts := range x.parts {
-			if x.parts[id] = slices.DeleteFunc(parts, func(o *handover) bool { return o == e }); len(x.parts[id]) == 0 {
-				delete(x.parts, id)
+		h.words[r.Seq] = *r
+		h.turn.ended = append(h.turn.ended, e)
+		h.open = slices.DeleteFunc(h.open, func(o *handover) bool { return o == e })
+		for id, parts := range h.parts {
+			if h.parts[id] = slices.DeleteFunc(parts, func(o *handover) bool { return o == e }); len(h.parts[id]) == 0 {
+				delete(h.parts, id)
 			}
 		}
 	}
@@ -354,9 +354,9 @@ var handoverMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskPending, wire.TaskCancelled},
 }
 
-func (x *handovers) move(e *handover, to wire.TaskState, by string) {
-	x.w.must(slices.Contains(handoverMoves[e.state], to), "%+v becomes %s by %s", e, to, by)
+func (h *handovers) move(e *handover, to wire.TaskState, by string) {
+	h.w.must(slices.Contains(handoverMoves[e.state], to), "%+v becomes %s by %s", e, to, by)
 	e.state = to
-	x.w.states[e.id] = to
-	x.w.saw["-> "+string(to)]++
+	h.w.states[e.id] = to
+	h.w.saw["-> "+string(to)]++
 }

@@ -28,10 +28,10 @@ type lifecycleEvent struct {
 	Figures wire.Figures `json:"figures,omitzero"`
 }
 
-func (f *lifecycleEvent) kind() string { return f.what }
+func (l *lifecycleEvent) kind() string { return l.what }
 
-func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
-	switch f.what {
+func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
+	switch l.what {
 	case events.OrchestratorStarted:
 		s.awake(r.At)
 		return
@@ -39,12 +39,12 @@ func (f *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.stopping = true
 		return
 	}
-	if a := s.agents.byID[f.Agent]; a != nil && a.remote == nil { // otherwise it was of an agent before the server took its name
+	if a := s.agents.byID[l.Agent]; a != nil && a.remote == nil { // otherwise it was of an agent before the server took its name
 		s.tasks.queue.removeIdle(a)
 		came := a.takes()
-		f.change(a)
-		s.follow(a, f, r)
-		s.carry(a, f, r)
+		l.change(a)
+		s.follow(a, l, r)
+		s.carry(a, l, r)
 		s.addIdle(a)
 		if !came && a.takes() {
 			s.tasks.required.gain(a)
@@ -73,26 +73,26 @@ func (s *State) awake(at time.Time) {
 }
 
 // change applies an event to the state of its agent.
-func (f *lifecycleEvent) change(a *agent) {
-	switch f.what {
+func (l *lifecycleEvent) change(a *agent) {
+	switch l.what {
 	case events.AgentStarting:
 		a.state, a.returns = starting, true
 	case events.AgentWaiting, events.AgentRestarting:
 		a.returns = true
 	case events.AgentStarted:
-		a.state, a.run, a.stale, a.deaf, a.ended = up, f.Run, false, false, false
+		a.state, a.run, a.stale, a.deaf, a.ended = up, l.Run, false, false, false
 		for _, k := range a.holds {
-			k.run = f.Run // its tasks belong to the new run
+			k.run = l.Run // its tasks belong to the new run
 		}
 	case events.AgentStalled, events.AgentRecovered, events.AgentStdinClosed:
-		if a.runs(f.Run) {
-			f.hearing(a)
+		if a.runs(l.Run) {
+			l.hearing(a)
 		}
 	case events.AgentStopping:
 		a.state, a.returns = leaving, false
 	case events.AgentExited:
 		a.state, a.returns = offline, false
-		if f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0 {
+		if l.Figures.ExitCode == nil || *l.Figures.ExitCode != 0 {
 			a.state, a.returns = crashed, true // another event follows if it is not restarted
 		}
 	case events.AgentStopped:
@@ -157,8 +157,8 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 
 // hearing applies an event about the responsiveness of an agent: whether it works, and whether
 // it can be notified.
-func (f *lifecycleEvent) hearing(a *agent) {
-	switch f.what {
+func (l *lifecycleEvent) hearing(a *agent) {
+	switch l.what {
 	case events.AgentStalled:
 		a.stale = true
 	case events.AgentRecovered:

@@ -23,28 +23,28 @@ type taskHelp struct {
 
 func (*taskHelp) kind() string { return events.TaskHelpWanted }
 
-func (f *taskHelp) help() *wire.Help {
-	return &wire.Help{QuestionID: f.QuestionID, Question: f.Question, Context: f.Context}
+func (t *taskHelp) help() *wire.Help {
+	return &wire.Help{QuestionID: t.QuestionID, Question: t.Question, Context: t.Context}
 }
 
-func (f *taskHelp) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (t *taskHelp) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
-	d.Help = f.help()
+	d.Help = t.help()
 	s.rewrite(k, r, func() { k.view.Details = d })
-	k.more.question = f.QuestionID
+	k.more.question = t.QuestionID
 	s.move(k, wire.TaskNeedsHuman)
-	s.updateStanding(s.agents.byID[f.Agent])
+	s.updateStanding(s.agents.byID[t.Agent])
 	s.questions.numbered++
 	q := &question{
 		number: s.questions.numbered,
 		view: wire.Question{
-			ID: f.QuestionID, Agent: f.Agent, Task: f.ID, Question: f.Question, Options: f.Options, Context: f.Context, AskedAt: object.Timestamp(r.At),
+			ID: t.QuestionID, Agent: t.Agent, Task: t.ID, Question: t.Question, Options: t.Options, Context: t.Context, AskedAt: object.Timestamp(r.At),
 		},
 	}
-	s.questions.byID[f.QuestionID] = q
+	s.questions.byID[t.QuestionID] = q
 	s.questions.open = append(s.questions.open, q)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
@@ -74,9 +74,9 @@ type questionWithdrawn struct {
 
 func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }
 
-func (f *questionWithdrawn) apply(s *State, _ *wire.Record) {
-	s.close(f.ID)
-	if k := s.tasks.byID[f.Task]; k != nil && k.more != nil {
+func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
+	s.close(q.ID)
+	if k := s.tasks.byID[q.Task]; k != nil && k.more != nil {
 		k.more.question = ""
 	}
 }

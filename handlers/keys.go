@@ -66,10 +66,10 @@ type keyIssued struct {
 
 func (*keyIssued) kind() string { return events.KeyIssued }
 
-func (f *keyIssued) apply(s *State, r *wire.Record) {
+func (k *keyIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
-	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.admit(s.agents.byID[f.Agent])
+	s.access.keep(keyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.admit(s.agents.byID[k.Agent])
 }
 
 // admit records that an agent has a key. A server that had none can be assigned tasks again.
@@ -94,19 +94,19 @@ type keysRotated struct {
 
 func (*keysRotated) kind() string { return events.KeyRotated }
 
-func (f *keysRotated) apply(s *State, r *wire.Record) {
+func (k *keysRotated) apply(s *State, r *wire.Record) {
 	for _, c := range s.access.order {
-		if c.Kind == credentialKey && c.For == f.Agent {
-			s.access.shorten(c, f.Until)
+		if c.Kind == credentialKey && c.For == k.Agent {
+			s.access.shorten(c, k.Until)
 		}
 	}
 	s.sweep(r.At)
-	s.access.keep(keyOf(f.Agent, f.ID, f.Hash, r.At))
-	s.admit(s.agents.byID[f.Agent])
+	s.access.keep(keyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.admit(s.agents.byID[k.Agent])
 }
 
 // shorten makes a credential expire at a time, unless it expires earlier.
-func (x *access) shorten(c *credential, until string) {
+func (a *access) shorten(c *credential, until string) {
 	at, _ := object.ParseTime(until)
 	if c.until.IsZero() || at.Before(c.until) {
 		c.until, c.ExpiresAt = at, until

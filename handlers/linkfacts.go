@@ -17,16 +17,16 @@ type dependencyAdded struct {
 
 func (*dependencyAdded) kind() string { return events.DependencyAdded }
 
-func (f *dependencyAdded) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	if f.Shown {
-		e, _ := s.tasks.graph.Find(k.node, s.tasks.byID[f.Dependency.On].node, kindOf(f.Dependency.Type), f.Dependency.Contract)
+func (d *dependencyAdded) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[d.ID]
+	if d.Shown {
+		e, _ := s.tasks.graph.Find(k.node, s.tasks.byID[d.Dependency.On].node, kindOf(d.Dependency.Type), d.Dependency.Contract)
 		s.tasks.graph.Show(e)
-		s.rememberLink(r, f.Request, k, f.Dependency)
+		s.rememberLink(r, d.Request, k, d.Dependency)
 		return
 	}
-	s.relink(k, func() { s.link(k, s.tasks.byID[f.Dependency.On], f.Dependency, r.At) })
-	s.rememberLink(r, f.Request, k, f.Dependency)
+	s.relink(k, func() { s.link(k, s.tasks.byID[d.Dependency.On], d.Dependency, r.At) })
+	s.rememberLink(r, d.Request, k, d.Dependency)
 }
 
 // relink changes the dependencies of a task and updates the counts and the queue.
@@ -60,15 +60,15 @@ type dependencyGone struct {
 
 func (*dependencyGone) kind() string { return events.DependencyRemoved }
 
-func (f *dependencyGone) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	e, there := s.tasks.graph.Numbered(k.node, f.Number)
+func (d *dependencyGone) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[d.ID]
+	e, there := s.tasks.graph.Numbered(k.node, d.Number)
 	if !there {
 		return
 	}
 	link := s.shownLink(e)
 	s.relink(k, func() { s.tasks.graph.Remove(e) })
-	s.saveReply(agentOf(r.From), f.Request, &wire.LinkReply{Dependency: link}, nil)
+	s.saveReply(agentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 
 // dependencyResolved records that tasks no longer wait for a task that is done or has ended.
@@ -86,8 +86,8 @@ type resolved struct {
 
 func (*dependencyResolved) kind() string { return events.DependencyResolved }
 
-func (f *dependencyResolved) apply(s *State, r *wire.Record) {
-	for _, w := range f.Waiting {
+func (d *dependencyResolved) apply(s *State, r *wire.Record) {
+	for _, w := range d.Waiting {
 		k := s.tasks.byID[w.ID]
 		e, there := s.tasks.graph.Numbered(k.node, w.Number)
 		if !there {
@@ -132,7 +132,7 @@ type contractSeen struct {
 	NeededBy string `json:"needed_by,omitzero"` // a task that came to depend on it later
 }
 
-func (f *contractSeen) kind() string             { return f.what }
+func (c *contractSeen) kind() string             { return c.what }
 func (*contractSeen) apply(*State, *wire.Record) {}
 
 // oddity records a warning about a document that was accepted.
@@ -145,7 +145,7 @@ type oddity struct {
 	Text    string `json:"text"`
 }
 
-func (f *oddity) kind() string             { return f.what }
+func (o *oddity) kind() string             { return o.what }
 func (*oddity) apply(*State, *wire.Record) {}
 
 // odd records a warning about a task.

@@ -155,24 +155,24 @@ func delivered(result *hub.Result) []delivery {
 
 // delivery returns the delivery of a finished task under a contract, or nil. The search is
 // binary, since there may be as many as fit into a line.
-func (k *task) delivery(key string) *delivery {
-	if k.more == nil {
+func (t *task) delivery(key string) *delivery {
+	if t.more == nil {
 		return nil
 	}
-	at, there := slices.BinarySearchFunc(k.more.delivered, key, func(d delivery, key string) int { return strings.Compare(d.key, key) })
+	at, there := slices.BinarySearchFunc(t.more.delivered, key, func(d delivery, key string) int { return strings.Compare(d.key, key) })
 	if !there {
 		return nil
 	}
-	return &k.more.delivered[at]
+	return &t.more.delivered[at]
 }
 
 // leaveDelivered drops the delivered data, which are in the log.
-func (k *task) leaveDelivered() {
-	if k.more == nil {
+func (t *task) leaveDelivered() {
+	if t.more == nil {
 		return
 	}
-	for i := range k.more.delivered {
-		k.more.delivered[i].data = nil
+	for i := range t.more.delivered {
+		t.more.delivered[i].data = nil
 	}
 }
 

@@ -70,8 +70,8 @@ func (t *decision) shares(up *task, d *wire.Details) bool {
 }
 
 // promises reports whether the spec of a task declares a contract.
-func (k *task) promises(key string) bool {
-	return k.more != nil && slices.ContainsFunc(k.more.promises, func(p hub.Promise) bool { return p.Key == key })
+func (t *task) promises(key string) bool {
+	return t.more != nil && slices.ContainsFunc(t.more.promises, func(p hub.Promise) bool { return p.Key == key })
 }
 
 // isVain reports whether a dependency would hold a task back forever, because the other task

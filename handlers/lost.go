@@ -102,10 +102,10 @@ func (t *decision) reassignLost() {
 }
 
 // fates returns how each agent that had a task ended, the given one last.
-func (k *task) fates(last *agent, how string) string {
+func (t *task) fates(last *agent, how string) string {
 	var all []string
-	if k.more != nil {
-		all = append(all, k.more.history...)
+	if t.more != nil {
+		all = append(all, t.more.history...)
 	}
 	return strings.Join(append(all, last.ID+": "+how), "; ")
 }

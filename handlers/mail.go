@@ -28,24 +28,24 @@ type cause struct {
 func (*mailed) kind() string { return events.MessageSent }
 
 // read makes the fact of its record.
-func (f *mailed) read(r *wire.Record) error {
-	f.Mail, f.key = wire.MailOf(r), r.Key
+func (m *mailed) read(r *wire.Record) error {
+	m.Mail, m.key = wire.MailOf(r), r.Key
 	if r.Correlation == "" {
 		return nil
 	}
-	f.cause = new(cause)
-	return object.DecodeOwn([]byte(r.Correlation), f.cause)
+	m.cause = new(cause)
+	return object.DecodeOwn([]byte(r.Correlation), m.cause)
 }
 
-func (f *mailed) apply(s *State, r *wire.Record) {
-	s.bus.keys.keep(r.From, f.key, keyed{seq: r.Seq})
+func (m *mailed) apply(s *State, r *wire.Record) {
+	s.bus.keys.keep(r.From, m.key, keyed{seq: r.Seq})
 	if r.From != mail.Bus {
 		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
 	}
-	if f.cause != nil {
-		answer := &wire.Sent{Mail: f.Mail, Warnings: f.cause.Warnings}
+	if m.cause != nil {
+		answer := &wire.Sent{Mail: m.Mail, Warnings: m.cause.Warnings}
 		answer.Payload = nil // the payload may be large and is in the record
-		s.saveReply(f.cause.Agent, f.cause.Request, answer, nil)
+		s.saveReply(m.cause.Agent, m.cause.Request, answer, nil)
 	}
 }
 

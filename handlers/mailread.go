@@ -127,11 +127,11 @@ type mailAcked struct {
 
 func (*mailAcked) kind() string { return events.MessageAcked }
 
-func (f *mailAcked) apply(s *State, r *wire.Record) {
-	c := s.bus.enter(f.Actor, r.Seq)
-	c.cursor = max(c.cursor, f.Seq)
-	if f.Actor != mail.Bus {
+func (m *mailAcked) apply(s *State, r *wire.Record) {
+	c := s.bus.enter(m.Actor, r.Seq)
+	c.cursor = max(c.cursor, m.Seq)
+	if m.Actor != mail.Bus {
 		c.seen = r.At
 	}
-	s.saveReply(f.Agent, f.Request, &wire.Acked{Actor: f.Actor, Cursor: c.cursor}, nil)
+	s.saveReply(m.Agent, m.Request, &wire.Acked{Actor: m.Actor, Cursor: c.cursor}, nil)
 }

@@ -127,12 +127,12 @@ type onBus interface {
 	mailTo(s *State) (actor, topic string)
 }
 
-func (f *taskAssigned) mailTo(s *State) (actor, topic string) {
-	return s.actorOf(f.Agent), mail.TopicTaskAssigned
+func (t *taskAssigned) mailTo(s *State) (actor, topic string) {
+	return s.actorOf(t.Agent), mail.TopicTaskAssigned
 }
 
-func (f *taskDone) mailTo(s *State) (actor, topic string) {
-	f.Actor = s.actorOf(f.Agent)
+func (t *taskDone) mailTo(s *State) (actor, topic string) {
+	t.Actor = s.actorOf(t.Agent)
 	return mail.Global, mail.TopicTaskCompleted
 }
 
@@ -141,8 +141,8 @@ func (f *taskFailed) mailTo(s *State) (actor, topic string) {
 	return mail.Global, mail.TopicTaskFailed
 }
 
-func (f *taskHelp) mailTo(s *State) (actor, topic string) {
-	f.Actor = s.actorOf(f.Agent)
+func (t *taskHelp) mailTo(s *State) (actor, topic string) {
+	t.Actor = s.actorOf(t.Agent)
 	return mail.Global, mail.TopicAlertFired
 }
 

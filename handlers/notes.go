@@ -22,15 +22,15 @@ type taskNoted struct {
 
 func (*taskNoted) kind() string { return events.TaskNoted }
 
-func (f *taskNoted) apply(s *State, r *wire.Record) {
-	m := s.tasks.byID[f.ID].needsMore()
+func (t *taskNoted) apply(s *State, r *wire.Record) {
+	m := s.tasks.byID[t.ID].needsMore()
 	m.notes = append(m.notes, r.Seq)
-	s.saveReply(agentOf(r.From), f.Request, &wire.NoteReply{Note: f.note(r)}, nil)
+	s.saveReply(agentOf(r.From), t.Request, &wire.NoteReply{Note: t.note(r)}, nil)
 }
 
-func (f *taskNoted) note(r *wire.Record) wire.Note {
+func (t *taskNoted) note(r *wire.Record) wire.Note {
 	return wire.Note{
-		ID: fmt.Sprintf("n%d", r.Seq), TaskID: f.ID, Author: r.From, Content: f.Content, Urgent: f.Urgent, CreatedAt: object.Timestamp(r.At),
+		ID: fmt.Sprintf("n%d", r.Seq), TaskID: t.ID, Author: r.From, Content: t.Content, Urgent: t.Urgent, CreatedAt: object.Timestamp(r.At),
 	}
 }
 

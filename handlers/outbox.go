@@ -32,16 +32,16 @@ type outboxItem struct {
 }
 
 // date implements byTime.
-func (p *outboxItem) date() (time.Time, int64) { return p.next, p.seq }
+func (oi *outboxItem) date() (time.Time, int64) { return oi.next, oi.seq }
 
 // lasting reports whether an item stays until its task or review is taken up.
-func (p *outboxItem) lasting() bool {
-	return p.kind == session.TypeTaskAssignment || p.kind == session.TypeReviewRequest
+func (oi *outboxItem) lasting() bool {
+	return oi.kind == session.TypeTaskAssignment || oi.kind == session.TypeReviewRequest
 }
 
 // told reports whether an item was written to a run that may not have read it. Its sender gets
 // no further report.
-func (p *outboxItem) told() bool { return p.repeat || p.taken && !p.lasting() }
+func (oi *outboxItem) told() bool { return oi.repeat || oi.taken && !oi.lasting() }
 
 // pulls reports whether an agent fetches its messages: it runs on another machine, has no stdin
 // for messages, or is not known yet.
@@ -74,19 +74,19 @@ func (s *State) post(p *outboxItem, at time.Time) {
 }
 
 // unread reports whether an item was sent to a run that has not read it.
-func (p *outboxItem) unread() bool { return p.out != "" && !p.taken && !p.repeat }
+func (oi *outboxItem) unread() bool { return oi.out != "" && !oi.taken && !oi.repeat }
 
 // timed reports whether an item has a deadline: for a retry, or for a report to its sender that
 // it was not read.
-func (p *outboxItem) timed() bool { return p.waits() || p.unread() }
+func (oi *outboxItem) timed() bool { return oi.waits() || oi.unread() }
 
 // waits reports whether a item is to be tried again.
-func (p *outboxItem) waits() bool { return p.out == "" && !p.held && !p.repeat }
+func (oi *outboxItem) waits() bool { return oi.out == "" && !oi.held && !oi.repeat }
 
 // turnOf returns when an item is retried that is due at a given time: not before earlier items.
-func (p *outboxItem) turnOf(at time.Time) time.Time {
-	for _, o := range p.to.outbox {
-		if o == p {
+func (oi *outboxItem) turnOf(at time.Time) time.Time {
+	for _, o := range oi.to.outbox {
+		if o == oi {
 			break
 		}
 		if o.waits() && o.next.After(at) {
@@ -124,8 +124,8 @@ func (s *State) sendItem(p *outboxItem, at time.Time) {
 }
 
 // patience returns the time until the next attempt to deliver an item.
-func (p *outboxItem) patience() time.Duration {
-	return deliveryRetries[min(p.retries, len(deliveryRetries)-1)]
+func (oi *outboxItem) patience() time.Duration {
+	return deliveryRetries[min(oi.retries, len(deliveryRetries)-1)]
 }
 
 // askLater sets the time at which an item that was sent is checked again.
@@ -221,17 +221,17 @@ func (m *member) checkBacklog() *wire.Error {
 // before returns the record of the previous item that was sent to the same run and has not been
 // written, or 0. Items that an earlier run received do not count, since a run without room never
 // gets them.
-func (p *outboxItem) before() int64 {
-	if p.repeat {
+func (oi *outboxItem) before() int64 {
+	if oi.repeat {
 		return 0
 	}
-	all := p.to.outbox
+	all := oi.to.outbox
 	at := len(all) - 1
-	for at >= 0 && all[at] != p {
+	for at >= 0 && all[at] != oi {
 		at--
 	}
 	for at--; at >= 0; at-- {
-		if o := all[at]; o.out == p.out && !o.taken && !o.repeat {
+		if o := all[at]; o.out == oi.out && !o.taken && !o.repeat {
 			return o.seq
 		}
 	}

@@ -17,8 +17,8 @@ type sessionDelivered struct {
 
 func (*sessionDelivered) kind() string { return events.SessionDelivered }
 
-func (f *sessionDelivered) apply(s *State, r *wire.Record) {
-	p := s.outboxItem(f.Agent, f.Message)
+func (sd *sessionDelivered) apply(s *State, r *wire.Record) {
+	p := s.outboxItem(sd.Agent, sd.Message)
 	s.sessions.posted.drop(p)
 	p.taken, p.given = true, r.At
 	if p.told() {
@@ -42,15 +42,15 @@ type sessionDeferred struct {
 
 func (*sessionDeferred) kind() string { return events.SessionDeferred }
 
-func (f *sessionDeferred) apply(s *State, r *wire.Record) {
-	p := s.outboxItem(f.Agent, f.Message)
-	p.retries = f.Retries
-	if f.Again {
+func (sd *sessionDeferred) apply(s *State, r *wire.Record) {
+	p := s.outboxItem(sd.Agent, sd.Message)
+	p.retries = sd.Retries
+	if sd.Again {
 		s.sendItem(p, r.At)
 		return
 	}
-	next, _ := object.ParseTime(f.Next)
-	if f.Unread {
+	next, _ := object.ParseTime(sd.Next)
+	if sd.Unread {
 		s.askLater(p, next)
 		return
 	}
@@ -69,13 +69,13 @@ type sessionUndelivered struct {
 
 func (*sessionUndelivered) kind() string { return events.SessionUndelivered }
 
-func (f *sessionUndelivered) apply(s *State, _ *wire.Record) {
-	s.removeItem(s.outboxItem(f.Agent, f.Message))
+func (su *sessionUndelivered) apply(s *State, _ *wire.Record) {
+	s.removeItem(s.outboxItem(su.Agent, su.Message))
 }
 
-func (f *sessionDelivered) check(s *State) error   { return s.checkParcel(f.Agent, f.Message) }
-func (f *sessionDeferred) check(s *State) error    { return s.checkParcel(f.Agent, f.Message) }
-func (f *sessionUndelivered) check(s *State) error { return s.checkParcel(f.Agent, f.Message) }
+func (sd *sessionDelivered) check(s *State) error   { return s.checkParcel(sd.Agent, sd.Message) }
+func (sd *sessionDeferred) check(s *State) error    { return s.checkParcel(sd.Agent, sd.Message) }
+func (su *sessionUndelivered) check(s *State) error { return s.checkParcel(su.Agent, su.Message) }
 
 func (s *State) checkParcel(agent string, message int64) error {
 	if s.outboxItem(agent, message) == nil {

@@ -47,27 +47,27 @@ type PageResult struct {
 }
 
 // lighten drops the large texts and documents of a task, which are in the log.
-func (k *task) lighten() {
-	d := k.view.Details
-	size := len(k.view.Description) + len(k.view.Payload)
+func (t *task) lighten() {
+	d := t.view.Details
+	size := len(t.view.Description) + len(t.view.Payload)
 	if d != nil {
 		size += len(d.StructuredSpec) + len(d.Requirements) + len(d.Plan)
 	}
-	if k.stub || size > heavy {
-		k.view.Description, k.view.Payload, k.stub = "", nil, true
-		k.view.Details = d.Brief()
+	if t.stub || size > heavy {
+		t.view.Description, t.view.Payload, t.stub = "", nil, true
+		t.view.Details = d.Brief()
 	}
 }
 
 // shrink turns a finished task into a stub.
-func (k *task) shrink() {
-	k.view.Description, k.view.Payload, k.view.Result, k.view.Error, k.view.Message = "", nil, nil, "", ""
-	k.view.Details = k.view.Details.Brief()
-	k.stub = true
-	k.leaveDelivered()
-	if k.more != nil {
-		k.more.wants, k.more.history = nil, nil
-		if d := k.delegation(); d != nil {
+func (t *task) shrink() {
+	t.view.Description, t.view.Payload, t.view.Result, t.view.Error, t.view.Message = "", nil, nil, "", ""
+	t.view.Details = t.view.Details.Brief()
+	t.stub = true
+	t.leaveDelivered()
+	if t.more != nil {
+		t.more.wants, t.more.history = nil, nil
+		if d := t.delegation(); d != nil {
 			d.chain, d.context = nil, delegation.Context{ConversationID: d.context.ConversationID}
 		}
 	}
@@ -75,13 +75,13 @@ func (k *task) shrink() {
 
 // page returns the records with the missing part of a task, up to a record. It reports false if
 // nothing is missing.
-func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
-	if !k.stub {
+func (t *task) page(shown wire.TaskState, until int64) (Page, bool) {
+	if !t.stub {
 		return Page{}, false
 	}
-	p := Page{Task: k.view.ID, Parts: []int64{k.created}}
-	if k.more != nil {
-		parts := k.more.parts
+	p := Page{Task: t.view.ID, Parts: []int64{t.created}}
+	if t.more != nil {
+		parts := t.more.parts
 		if until != 0 {
 			later, _ := slices.BinarySearch(parts, until+1)
 			parts = parts[:later]
@@ -89,7 +89,7 @@ func (k *task) page(shown wire.TaskState, until int64) (Page, bool) {
 		p.Parts = append(p.Parts, parts...)
 	}
 	if shown.Final() {
-		p.Ended = k.ended
+		p.Ended = t.ended
 	}
 	return p, true
 }

@@ -72,20 +72,20 @@ func newTwins(t *testing.T, seed uint64) *twins {
 }
 
 // play plays a line to both players, and compares the answers.
-func (w *twins) play(line string) {
-	said := w.short.play(line)
-	told := w.long.play(strings.ReplaceAll(line, filler, lengthy))
-	require.NoError(w.t, w.long.last.Fault)
-	require.Equal(w.t, plainly(said), plainly(told), "after %s", line)
-	w.saw["from the log"] += strings.Count(told, "(of records ")
-	for _, r := range w.long.last.Records {
-		w.saw[r.Kind]++
+func (t *twins) play(line string) {
+	said := t.short.play(line)
+	told := t.long.play(strings.ReplaceAll(line, filler, lengthy))
+	require.NoError(t.t, t.long.last.Fault)
+	require.Equal(t.t, plainly(said), plainly(told), "after %s", line)
+	t.saw["from the log"] += strings.Count(told, "(of records ")
+	for _, r := range t.long.last.Records {
+		t.saw[r.Kind]++
 	}
 	if strings.HasPrefix(line, "resend") && strings.Contains(told, "(of records ") {
-		w.saw["a repeat from the log"]++
+		t.saw["a repeat from the log"]++
 	}
-	w.saw["a help that was answered"] += strings.Count(said, `"answeredAt":`)
-	w.saw["inputs"] += strings.Count(said, `"resolved_inputs":`)
+	t.saw["a help that was answered"] += strings.Count(said, `"answeredAt":`)
+	t.saw["inputs"] += strings.Count(said, `"resolved_inputs":`)
 }
 
 // plainly returns the answers without the way in which they were completed. Lists leave out long
@@ -105,62 +105,62 @@ func plainly(told string) string {
 
 var errorForm = regexp.MustCompile(`,"error":"[^"]*"`)
 
-func (w *twins) pick(of ...string) string { return of[w.chance.IntN(len(of))] }
+func (t *twins) pick(of ...string) string { return of[t.chance.IntN(len(of))] }
 
-func (w *twins) task() string { return fmt.Sprintf("$n%d", w.chance.IntN(max(1, w.tasks))) }
+func (t *twins) task() string { return fmt.Sprintf("$n%d", t.chance.IntN(max(1, t.tasks))) }
 
 // line returns a random line.
-func (w *twins) line() string {
-	w.ids++
-	who := w.pick("planner", "planner", "operator", "coder", "other")
-	switch n := w.chance.IntN(24); {
+func (t *twins) line() string {
+	t.ids++
+	who := t.pick("planner", "planner", "operator", "coder", "other")
+	switch n := t.chance.IntN(24); {
 	case n < 3:
-		return w.submit()
+		return t.submit()
 	case n < 6:
-		return w.ask(who, "update-task", w.some(
+		return t.ask(who, "update-task", t.some(
 			`"name":"n%d `+filler+`"`, `"description":"d%d `+filler+`"`, `"payload":{"n":%d,"p":"`+filler+`"}`, `"type":"t%d"`, `"priority":%d`,
 			`"structured_spec":`+specWith(filler), `"structured_spec":null`, `"requirements":{"languages":["x%d `+filler+`"]}`,
 			`"requirements":null`, `"acceptanceCriteria":["a%d"]`, `"targetRepo":"r%d"`,
 		))
 	case n < 8:
-		return w.ask("operator", "assign-task", fmt.Sprintf(`"agent":%q,"requirePlan":%t`, w.pick("coder", "other"), w.chance.IntN(3) > 0))
+		return t.ask("operator", "assign-task", fmt.Sprintf(`"agent":%q,"requirePlan":%t`, t.pick("coder", "other"), t.chance.IntN(3) > 0))
 	case n < 12:
-		return w.plan()
+		return t.plan()
 	case n < 13:
-		return w.ask(w.pick("coder", "other"), "start-task")
+		return t.ask(t.pick("coder", "other"), "start-task")
 	case n < 16:
-		return w.help()
+		return t.help()
 	case n < 18:
-		return w.finish()
+		return t.finish()
 	case n < 19:
-		return w.ask(who, "add-note", fmt.Sprintf(`"content":"c%d `, w.ids)+filler+`"`)
+		return t.ask(who, "add-note", fmt.Sprintf(`"content":"c%d `, t.ids)+filler+`"`)
 	case n < 21:
-		return w.read(who)
-	case n < 22 && len(w.short.sent) > 0:
-		return w.repeat()
+		return t.read(who)
+	case n < 22 && len(t.short.sent) > 0:
+		return t.repeat()
 	}
-	return fmt.Sprintf(`> %s event:progress {"taskId":"%s","progress":0.5}`, w.pick("coder", "other"), w.task())
+	return fmt.Sprintf(`> %s event:progress {"taskId":"%s","progress":0.5}`, t.pick("coder", "other"), t.task())
 }
 
 // ask returns a request about some task.
-func (w *twins) ask(who, operation string, members ...string) string {
-	task := w.task()
-	if k := w.short.task(task[1:]); k != nil && k.view.AssignedTo != "" && w.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
+func (t *twins) ask(who, operation string, members ...string) string {
+	task := t.task()
+	if k := t.short.task(task[1:]); k != nil && k.view.AssignedTo != "" && t.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
 		who = k.view.AssignedTo
 	}
 	members = append([]string{fmt.Sprintf(`"taskId":"%s"`, task)}, members...)
-	return fmt.Sprintf("> %s r%d %s {%s}", who, w.ids, operation, strings.Join(members, ","))
+	return fmt.Sprintf("> %s r%d %s {%s}", who, t.ids, operation, strings.Join(members, ","))
 }
 
 // some returns a few of the possible members.
-func (w *twins) some(of ...string) string {
-	w.chance.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+func (t *twins) some(of ...string) string {
+	t.chance.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 	var members []string
 	known := make(map[string]bool)
-	for _, m := range of[:1+w.chance.IntN(3)] {
+	for _, m := range of[:1+t.chance.IntN(3)] {
 		if name, _, _ := strings.Cut(m, ":"); !known[name] {
 			known[name] = true
-			members = append(members, strings.ReplaceAll(m, "%d", fmt.Sprint(w.ids)))
+			members = append(members, strings.ReplaceAll(m, "%d", fmt.Sprint(t.ids)))
 		}
 	}
 	return strings.Join(members, ",")
@@ -172,72 +172,72 @@ func specWith(text string) string {
 		"output_expectations":{"contracts":{"k1":{"description":"d","required":true},"k2":{"description":"d"}}}}`
 }
 
-func (w *twins) submit() string {
-	line := fmt.Sprintf(`> planner r%d submit-task {"type":"t","name":"n%d",`, w.ids, w.tasks) +
-		w.some(`"description":"d`+filler+`"`, `"payload":{"p":"`+filler+`"}`, `"structured_spec":`+specWith(filler), `"requiredRole":"worker"`)
-	if w.tasks > 0 && w.chance.IntN(2) == 0 {
-		line += fmt.Sprintf(`,"dependencies":[{"depends_on_task_id":"%s","dependency_type":"input","contract_key":"k%d"}]`, w.task(), 1+w.chance.IntN(2))
+func (t *twins) submit() string {
+	line := fmt.Sprintf(`> planner r%d submit-task {"type":"t","name":"n%d",`, t.ids, t.tasks) +
+		t.some(`"description":"d`+filler+`"`, `"payload":{"p":"`+filler+`"}`, `"structured_spec":`+specWith(filler), `"requiredRole":"worker"`)
+	if t.tasks > 0 && t.chance.IntN(2) == 0 {
+		line += fmt.Sprintf(`,"dependencies":[{"depends_on_task_id":"%s","dependency_type":"input","contract_key":"k%d"}]`, t.task(), 1+t.chance.IntN(2))
 	}
-	w.tasks++
+	t.tasks++
 	return line + "}"
 }
 
-func (w *twins) plan() string {
-	switch w.chance.IntN(4) {
+func (t *twins) plan() string {
+	switch t.chance.IntN(4) {
 	case 0:
-		return w.ask("planner", "revise-plan", fmt.Sprintf(`"feedback":"f%d"`, w.ids))
+		return t.ask("planner", "revise-plan", fmt.Sprintf(`"feedback":"f%d"`, t.ids))
 	case 1:
-		return w.ask("planner", "approve-plan")
+		return t.ask("planner", "approve-plan")
 	case 2:
-		return w.ask(w.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":{"n":%d,"p":"`, w.ids)+filler+`"}`)
+		return t.ask(t.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":{"n":%d,"p":"`, t.ids)+filler+`"}`)
 	}
-	return w.ask(w.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":"p%d`, w.ids)+filler+`"`)
+	return t.ask(t.pick("coder", "other"), "submit-plan", fmt.Sprintf(`"plan":"p%d`, t.ids)+filler+`"`)
 }
 
-func (w *twins) help() string {
-	if len(w.short.state.questions.open) > 0 && w.chance.IntN(2) == 0 {
-		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, w.ids, w.short.state.questions.open[0].view.ID, w.ids)
+func (t *twins) help() string {
+	if len(t.short.state.questions.open) > 0 && t.chance.IntN(2) == 0 {
+		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, t.ids, t.short.state.questions.open[0].view.ID, t.ids)
 	}
-	return w.ask(w.pick("coder", "other"), "request-help", fmt.Sprintf(`"question":"q%d","context":{"c":"`, w.ids)+filler+`"}`)
+	return t.ask(t.pick("coder", "other"), "request-help", fmt.Sprintf(`"question":"q%d","context":{"c":"`, t.ids)+filler+`"}`)
 }
 
-func (w *twins) finish() string {
-	who := w.pick("coder", "other", "operator")
-	switch w.chance.IntN(8) {
+func (t *twins) finish() string {
+	who := t.pick("coder", "other", "operator")
+	switch t.chance.IntN(8) {
 	case 0:
-		return w.ask(who, "fail-task", fmt.Sprintf(`"error":"e%d`, w.ids)+filler+`"`)
+		return t.ask(who, "fail-task", fmt.Sprintf(`"error":"e%d`, t.ids)+filler+`"`)
 	case 1:
-		return w.ask("planner", "cancel-task", fmt.Sprintf(`"reason":"r%d"`, w.ids))
+		return t.ask("planner", "cancel-task", fmt.Sprintf(`"reason":"r%d"`, t.ids))
 	case 2:
-		return w.ask(who, "complete-task", `"result":"`+filler+`"`)
+		return t.ask(who, "complete-task", `"result":"`+filler+`"`)
 	}
-	result := fmt.Sprintf(`"result":{"$schema":"orchestratia/task-result/v1","summary":"s%d `, w.ids) + w.pick(filler, "") + `","contracts":{`
-	result += w.pick(`"k1":{"status":"fulfilled","data":{"d":"`+filler+`","n":12345678901234567890}}`, `"k1":{"status":"partial","data":[1]}`) +
-		w.pick(``, `,"k2":{"status":"fulfilled"}`, `,"k2":{"status":"skipped","data":{"reason":"none"}}`) + `}}`
-	return w.ask(who, "complete-task", result)
+	result := fmt.Sprintf(`"result":{"$schema":"orchestratia/task-result/v1","summary":"s%d `, t.ids) + t.pick(filler, "") + `","contracts":{`
+	result += t.pick(`"k1":{"status":"fulfilled","data":{"d":"`+filler+`","n":12345678901234567890}}`, `"k1":{"status":"partial","data":[1]}`) +
+		t.pick(``, `,"k2":{"status":"fulfilled"}`, `,"k2":{"status":"skipped","data":{"reason":"none"}}`) + `}}`
+	return t.ask(who, "complete-task", result)
 }
 
-func (w *twins) read(who string) string {
-	switch w.chance.IntN(4) {
+func (t *twins) read(who string) string {
+	switch t.chance.IntN(4) {
 	case 0:
-		return fmt.Sprintf("> %s r%d poll-tasks {}", w.pick("coder", "other"), w.ids)
+		return fmt.Sprintf("> %s r%d poll-tasks {}", t.pick("coder", "other"), t.ids)
 	case 1:
-		return w.ask(who, "list-notes")
+		return t.ask(who, "list-notes")
 	case 2:
-		return fmt.Sprintf(`> operator r%d query-tasks {}`, w.ids)
+		return fmt.Sprintf(`> operator r%d query-tasks {}`, t.ids)
 	}
-	return w.ask("operator", "get-task")
+	return t.ask("operator", "get-task")
 }
 
 // repeat sends a granted request again.
-func (w *twins) repeat() string {
-	id := 1 + w.chance.IntN(w.ids)
-	for ; id <= w.ids; id++ {
+func (t *twins) repeat() string {
+	id := 1 + t.chance.IntN(t.ids)
+	for ; id <= t.ids; id++ {
 		for _, who := range []string{"planner", "coder", "other"} {
-			if w.short.sent[fmt.Sprintf("%s r%d", who, id)] != nil {
+			if t.short.sent[fmt.Sprintf("%s r%d", who, id)] != nil {
 				return fmt.Sprintf("resend %s r%d", who, id)
 			}
 		}
 	}
-	return w.ask("operator", "get-task")
+	return t.ask("operator", "get-task")
 }

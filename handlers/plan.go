@@ -18,13 +18,13 @@ type taskPlanned struct {
 
 func (*taskPlanned) kind() string { return events.TaskPlanned }
 
-func (f *taskPlanned) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (t *taskPlanned) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
-	d.Plan, d.PlanFeedback = f.Plan, ""
+	d.Plan, d.PlanFeedback = t.Plan, ""
 	s.rewrite(k, r, func() { k.view.Details = d })
 	s.move(k, wire.TaskPlanReview)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // rewrite changes texts or documents of a task, and remembers the record.
@@ -46,13 +46,13 @@ type taskRevise struct {
 
 func (*taskRevise) kind() string { return events.TaskPlanReturned }
 
-func (f *taskRevise) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (t *taskRevise) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
-	d.PlanFeedback = f.Feedback
+	d.PlanFeedback = t.Feedback
 	k.view.Details = d
 	s.move(k, wire.TaskPlanning)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {

@@ -33,8 +33,8 @@ type actorSeen struct {
 
 func (*actorSeen) kind() string { return events.ActorSeen }
 
-func (f *actorSeen) apply(s *State, r *wire.Record) {
-	s.bus.beat(s.bus.enter(f.Actor, r.Seq), r.At)
+func (a *actorSeen) apply(s *State, r *wire.Record) {
+	s.bus.beat(s.bus.enter(a.Actor, r.Seq), r.At)
 }
 
 // actorStale records that the heartbeats of an actor have stopped, or, with Over set, that the
@@ -46,9 +46,9 @@ type actorStale struct {
 
 func (*actorStale) kind() string { return events.ActorStale }
 
-func (f *actorStale) apply(s *State, _ *wire.Record) {
-	c := s.bus.actors[f.Actor]
-	c.stale = !f.Over
+func (a *actorStale) apply(s *State, _ *wire.Record) {
+	c := s.bus.actors[a.Actor]
+	c.stale = !a.Over
 	if c.stale {
 		s.bus.unwatch(c)
 	}
@@ -144,23 +144,23 @@ func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
 }
 
 // view returns the actor as all callers see it.
-func (c *busActor) view() wire.ActorView {
-	v := wire.ActorView{Actor: c.id, Cursor: c.cursor, Latest: c.latest, Status: wire.ActorQuiet}
-	if c.agent != nil {
-		v.Agent = c.agent.ID
+func (b *busActor) view() wire.ActorView {
+	v := wire.ActorView{Actor: b.id, Cursor: b.cursor, Latest: b.latest, Status: wire.ActorQuiet}
+	if b.agent != nil {
+		v.Agent = b.agent.ID
 	}
-	if !c.seen.IsZero() {
-		v.LastSeen = object.Timestamp(c.seen)
+	if !b.seen.IsZero() {
+		v.LastSeen = object.Timestamp(b.seen)
 	}
-	if c.beats {
-		v.LastBeat = object.Timestamp(c.beat)
+	if b.beats {
+		v.LastBeat = object.Timestamp(b.beat)
 	}
 	switch {
-	case c.stale:
+	case b.stale:
 		v.Status = wire.ActorStale
-	case c.agent != nil && !c.agent.online():
+	case b.agent != nil && !b.agent.online():
 		v.Status = wire.ActorOffline
-	case c.agent != nil, c.due:
+	case b.agent != nil, b.due:
 		v.Status = wire.ActorActive
 	}
 	return v

@@ -95,18 +95,18 @@ type questionAsked struct {
 
 func (*questionAsked) kind() string { return events.QuestionAsked }
 
-func (f *questionAsked) apply(s *State, r *wire.Record) {
+func (qa *questionAsked) apply(s *State, r *wire.Record) {
 	s.questions.numbered++
 	q := &question{
 		number: s.questions.numbered,
 		view: wire.Question{
-			ID: f.ID, Agent: f.Agent, Question: f.Question, Options: f.Options, Context: f.Context,
-			Blocking: f.Request != nil, AskedAt: object.Timestamp(r.At),
+			ID: qa.ID, Agent: qa.Agent, Question: qa.Question, Options: qa.Options, Context: qa.Context,
+			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At),
 		},
 	}
-	s.questions.byID[f.ID] = q
+	s.questions.byID[qa.ID] = q
 	s.questions.open = append(s.questions.open, q)
-	s.await(q, f.Request, f.Deadline)
+	s.await(q, qa.Request, qa.Deadline)
 }
 
 // questionRejoined records that another run of the agent waits for the answer.
@@ -119,10 +119,10 @@ type questionRejoined struct {
 
 func (*questionRejoined) kind() string { return events.QuestionRejoined }
 
-func (f *questionRejoined) apply(s *State, _ *wire.Record) {
-	q := s.questions.byID[f.ID]
+func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
+	q := s.questions.byID[qr.ID]
 	s.questions.deadlines.drop(q)
-	s.await(q, f.Request, f.Deadline)
+	s.await(q, qr.Request, qr.Deadline)
 }
 
 // await sets the request that waits for the answer to a question, and its deadline.
@@ -212,11 +212,11 @@ type questionAnswered struct {
 
 func (*questionAnswered) kind() string { return events.QuestionAnswered }
 
-func (f *questionAnswered) apply(s *State, r *wire.Record) {
-	q := s.close(f.ID)
-	answer := &wire.UserAnswer{Answer: f.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(r.At)}}
-	s.settle(f.Agent, q.request, answer, nil)
-	s.help(q, f.Answer, r)
+func (qa *questionAnswered) apply(s *State, r *wire.Record) {
+	q := s.close(qa.ID)
+	answer := &wire.UserAnswer{Answer: qa.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(r.At)}}
+	s.settle(qa.Agent, q.request, answer, nil)
+	s.help(q, qa.Answer, r)
 }
 
 // help adds the answer of a person to the task of the question.
@@ -251,7 +251,7 @@ type questionExpired struct {
 
 func (*questionExpired) kind() string { return events.QuestionExpired }
 
-func (f *questionExpired) apply(s *State, _ *wire.Record) {
-	q := s.close(f.ID)
-	s.settle(f.Agent, q.request, nil, expired())
+func (qe *questionExpired) apply(s *State, _ *wire.Record) {
+	q := s.close(qe.ID)
+	s.settle(qe.Agent, q.request, nil, expired())
 }

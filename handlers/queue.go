@@ -84,24 +84,24 @@ func (s *State) unqueue(k *task) {
 }
 
 // demand finds the demand of a task.
-func (m *taskQueue) demand(k *task) *bucket {
+func (t *taskQueue) demand(k *task) *bucket {
 	capabilities := k.view.RequiredCapabilities
 	if !slices.IsSorted(capabilities) {
 		capabilities = slices.Sorted(slices.Values(capabilities))
 	}
-	m.key = appendPart(appendPart(m.key[:0], k.view.RequiredRole), k.view.SubmittedBy)
+	t.key = appendPart(appendPart(t.key[:0], k.view.RequiredRole), k.view.SubmittedBy)
 	for _, c := range capabilities {
-		m.key = appendPart(m.key, c)
+		t.key = appendPart(t.key, c)
 	}
 	if w := k.wants(); w != nil {
-		m.key = append(append(m.key, 0xff), w.key...) // no length begins like this
+		t.key = append(append(t.key, 0xff), w.key...) // no length begins like this
 	}
-	d := m.byKey[string(m.key)]
+	d := t.byKey[string(t.key)]
 	if d == nil {
 		d = &bucket{
-			role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(), key: string(m.key),
+			role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(), key: string(t.key),
 		}
-		m.byKey[d.key] = d
+		t.byKey[d.key] = d
 	}
 	return d
 }
@@ -112,51 +112,51 @@ func appendPart(key []byte, text string) []byte {
 }
 
 // file adds a bucket to the index.
-func (m *taskQueue) file(d *bucket) {
+func (t *taskQueue) file(d *bucket) {
 	d.filed = ""
 	for i, c := range d.capabilities {
-		if i == 0 || len(m.under[c]) < len(m.under[d.filed]) {
+		if i == 0 || len(t.under[c]) < len(t.under[d.filed]) {
 			d.filed = c
 		}
 	}
-	d.at = len(m.under[d.filed])
-	m.under[d.filed] = append(m.under[d.filed], d)
-	if d.round != m.round {
-		d.round = m.round
-		m.fresh = append(m.fresh, d)
+	d.at = len(t.under[d.filed])
+	t.under[d.filed] = append(t.under[d.filed], d)
+	if d.round != t.round {
+		d.round = t.round
+		t.fresh = append(t.fresh, d)
 	}
 }
 
 // unfile removes an empty bucket from the index.
-func (m *taskQueue) unfile(d *bucket) {
-	beside := m.under[d.filed]
+func (t *taskQueue) unfile(d *bucket) {
+	beside := t.under[d.filed]
 	last := len(beside) - 1
 	beside[d.at], beside[last].at = beside[last], d.at
 	beside[last] = nil
 	if last > 0 {
-		m.under[d.filed] = beside[:last]
+		t.under[d.filed] = beside[:last]
 	} else {
-		delete(m.under, d.filed)
+		delete(t.under, d.filed)
 	}
-	if len(m.byKey) > spareDemands {
-		delete(m.byKey, d.key)
+	if len(t.byKey) > spareDemands {
+		delete(t.byKey, d.key)
 	}
 }
 
 // drop takes a task out of its demand.
-func (m *taskQueue) drop(k *task) {
+func (t *taskQueue) drop(k *task) {
 	d := k.demand
 	k.demand = nil
 	d.waiting[k.urgency] = d.waiting[k.urgency].without(k)
 	d.size--
 	if d.size == 0 {
-		m.unfile(d)
+		t.unfile(d)
 	}
 }
 
 // head returns the next task of a bucket, or nil.
-func (d *bucket) head() *task {
-	for _, line := range d.waiting {
+func (b *bucket) head() *task {
+	for _, line := range b.waiting {
 		if len(line) > 0 {
 			return line[0]
 		}
@@ -166,13 +166,13 @@ func (d *bucket) head() *task {
 
 // removeIdle removes an agent from the free agents. It must be called before the agent changes,
 // and addIdle after that.
-func (m *taskQueue) removeIdle(a *agent) {
+func (t *taskQueue) removeIdle(a *agent) {
 	if !a.offered {
 		return
 	}
 	a.offered = false
-	m.free = without(m.free, a)
-	m.freed = without(m.freed, a)
+	t.free = without(t.free, a)
+	t.freed = without(t.freed, a)
 }
 
 // addIdle adds an agent to the free agents, if it can get a task, and updates its standing.

@@ -31,39 +31,39 @@ type replyCache struct {
 	next int
 }
 
-func (m *replyCache) keep(mk requestKey) *savedReply {
-	if m.byID == nil {
-		m.byID = make(map[string]*savedReply)
+func (r *replyCache) keep(mk requestKey) *savedReply {
+	if r.byID == nil {
+		r.byID = make(map[string]*savedReply)
 	}
 	kept := &savedReply{requestKey: mk}
-	if len(m.ring) < remembers {
-		m.ring = append(m.ring, kept)
+	if len(r.ring) < remembers {
+		r.ring = append(r.ring, kept)
 	} else {
-		if old := m.ring[m.next]; m.byID[old.ID] == old {
-			delete(m.byID, old.ID)
+		if old := r.ring[r.next]; r.byID[old.ID] == old {
+			delete(r.byID, old.ID)
 		}
-		m.ring[m.next] = kept
-		m.next = (m.next + 1) % remembers
+		r.ring[r.next] = kept
+		r.next = (r.next + 1) % remembers
 	}
-	m.byID[mk.ID] = kept
+	r.byID[mk.ID] = kept
 	return kept
 }
 
 // forget removes the answers that show a task as assigned to the agent. They do not apply if the
 // agent gets the task again.
-func (m *replyCache) forget(task string) {
-	ring := make([]*savedReply, 0, len(m.ring))
-	for i := range m.ring {
-		kept := m.ring[(m.next+i)%len(m.ring)] // oldest first
+func (r *replyCache) forget(task string) {
+	ring := make([]*savedReply, 0, len(r.ring))
+	for i := range r.ring {
+		kept := r.ring[(r.next+i)%len(r.ring)] // oldest first
 		reply, ok := kept.answer.(*wire.TaskReply)
 		if !ok || reply.Task.ID != task || reply.Task.AssignedTo == "" {
 			ring = append(ring, kept)
-		} else if m.byID[kept.ID] == kept {
-			delete(m.byID, kept.ID)
+		} else if r.byID[kept.ID] == kept {
+			delete(r.byID, kept.ID)
 		}
 	}
-	if len(ring) < len(m.ring) {
-		m.ring, m.next = ring, 0
+	if len(ring) < len(r.ring) {
+		r.ring, r.next = ring, 0
 	}
 }
 

@@ -69,18 +69,18 @@ func newRequirementQueue() requirementQueue {
 }
 
 // add lets a task wait.
-func (w *requirementQueue) add(k *task) {
-	h := w.byKey[k.wants().key]
+func (r *requirementQueue) add(k *task) {
+	h := r.byKey[k.wants().key]
 	if h == nil {
 		h = &requirementBucket{wants: k.wants()}
 		for i, u := range h.wants.under {
-			if i == 0 || len(w.under[u]) < len(w.under[h.filed]) {
+			if i == 0 || len(r.under[u]) < len(r.under[h.filed]) {
 				h.filed = u
 			}
 		}
-		h.at = len(w.under[h.filed])
-		w.under[h.filed] = append(w.under[h.filed], h)
-		w.byKey[h.wants.key] = h
+		h.at = len(r.under[h.filed])
+		r.under[h.filed] = append(r.under[h.filed], h)
+		r.byKey[h.wants.key] = h
 	}
 	h.waiting[k.urgency] = h.waiting[k.urgency].with(k)
 	h.size++
@@ -88,28 +88,28 @@ func (w *requirementQueue) add(k *task) {
 }
 
 // drop takes a task out.
-func (w *requirementQueue) drop(k *task) {
+func (r *requirementQueue) drop(k *task) {
 	h := k.more.bucket
 	k.more.bucket = nil
 	h.waiting[k.urgency] = h.waiting[k.urgency].without(k)
 	if h.size--; h.size > 0 {
 		return
 	}
-	delete(w.byKey, h.wants.key)
-	beside := w.under[h.filed]
+	delete(r.byKey, h.wants.key)
+	beside := r.under[h.filed]
 	last := len(beside) - 1
 	beside[h.at], beside[last].at = beside[last], h.at
 	beside[last] = nil
 	if last > 0 {
-		w.under[h.filed] = beside[:last]
+		r.under[h.filed] = beside[:last]
 	} else {
-		delete(w.under, h.filed)
+		delete(r.under, h.filed)
 	}
 }
 
 // head returns the next task of a bucket, or nil.
-func (h *requirementBucket) head() *task {
-	for _, line := range h.waiting {
+func (r *requirementBucket) head() *task {
+	for _, line := range r.waiting {
 		if len(line) > 0 {
 			return line[0]
 		}
@@ -118,16 +118,16 @@ func (h *requirementBucket) head() *task {
 }
 
 // gain marks an agent that has appeared, has room again or has new capabilities.
-func (w *requirementQueue) gain(a *agent) {
-	if len(w.byKey) > 0 && !slices.Contains(w.order, a) {
-		w.order = append(w.order, a)
+func (r *requirementQueue) gain(a *agent) {
+	if len(r.byKey) > 0 && !slices.Contains(r.order, a) {
+		r.order = append(r.order, a)
 	}
 }
 
 // looked clears the marks after everything was assigned.
-func (w *requirementQueue) looked() {
-	clear(w.order)
-	w.order = w.order[:0]
+func (r *requirementQueue) looked() {
+	clear(r.order)
+	r.order = r.order[:0]
 }
 
 // rematch assigns waiting tasks with requirements as long as an agent that was marked has room.
@@ -192,4 +192,4 @@ func (t *decision) free(k *task) bool {
 }
 
 // asks reports whether a task is dispatched by its role and its capabilities.
-func (k *task) asks() bool { return k.view.RequiredRole != "" || len(k.view.RequiredCapabilities) > 0 }
+func (t *task) asks() bool { return t.view.RequiredRole != "" || len(t.view.RequiredCapabilities) > 0 }

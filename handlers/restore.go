@@ -70,23 +70,23 @@ type restoring struct {
 
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
-func (s *restoring) task(id string) *task {
-	if k := s.tasks.byID[id]; k != nil {
+func (r *restoring) task(id string) *task {
+	if k := r.tasks.byID[id]; k != nil {
 		return k
 	}
-	s.broken = true
+	r.broken = true
 	return new(task)
 }
 
-func (s *restoring) named(ids []string) []*task {
+func (r *restoring) named(ids []string) []*task {
 	var tasks []*task
 	for _, id := range ids {
-		tasks = append(tasks, s.task(id))
+		tasks = append(tasks, r.task(id))
 	}
 	return tasks
 }
 
-func (s *restoring) restoreTask(kept *snapshotTask) {
+func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := &task{
 		view: kept.View, urgency: wire.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
 		created: kept.Created, ended: kept.Ended, result: kept.Result, stub: kept.Stub, way: kept.Way,
@@ -117,33 +117,33 @@ func (s *restoring) restoreTask(kept *snapshotTask) {
 	if !m.empty() {
 		k.more = &m
 	}
-	s.broken = s.broken || s.tasks.byID[k.view.ID] != nil
-	s.include(k)
+	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
+	r.include(k)
 	if d := k.delegation(); d != nil {
-		s.when(d, d.next, d.asked)
+		r.when(d, d.next, d.asked)
 	}
 }
 
-func (kept *snapshotHandedOn) restore(k *task) *delegatedWork {
+func (s *snapshotHandedOn) restore(k *task) *delegatedWork {
 	d := &delegatedWork{
-		task: k, request: kept.Request, target: kept.Target, chain: kept.Chain, sum: kept.Sum, number: kept.Number,
-		retries: kept.Retries, forwarded: kept.Forwarded, out: kept.Out, said: kept.Said, latest: kept.Latest, owed: kept.Owed, sent: kept.Sent, returned: kept.Returned,
-		context: kept.Context,
+		task: k, request: s.Request, target: s.Target, chain: s.Chain, sum: s.Sum, number: s.Number,
+		retries: s.Retries, forwarded: s.Forwarded, out: s.Out, said: s.Said, latest: s.Latest, owed: s.Owed, sent: s.Sent, returned: s.Returned,
+		context: s.Context,
 	}
-	d.given, _ = object.ParseTime(kept.Given)
-	d.next, _ = object.ParseTime(kept.Next)
-	d.asked, _ = object.ParseTime(kept.Asked)
+	d.given, _ = object.ParseTime(s.Given)
+	d.next, _ = object.ParseTime(s.Next)
+	d.asked, _ = object.ParseTime(s.Asked)
 	return d
 }
 
 // restoreAwaited links a delegated task to the task that waits for it.
-func (s *restoring) restoreAwaited(kept *snapshotTask) {
+func (r *restoring) restoreAwaited(kept *snapshotTask) {
 	if kept.Handed == nil || kept.Handed.Awaited == "" {
 		return
 	}
-	d, parent := s.task(kept.View.ID).delegation(), s.task(kept.Handed.Awaited)
-	if s.broken || d == nil {
-		s.broken = true
+	d, parent := r.task(kept.View.ID).delegation(), r.task(kept.Handed.Awaited)
+	if r.broken || d == nil {
+		r.broken = true
 		return
 	}
 	d.awaited = parent
@@ -152,39 +152,39 @@ func (s *restoring) restoreAwaited(kept *snapshotTask) {
 }
 
 // empty reports whether m has no members.
-func (m *taskExtra) empty() bool {
-	return !m.patient && m.promises == nil && m.maxFiles == 0 && m.wants == nil && m.parts == nil && m.notes == nil &&
-		m.delivered == nil && m.question == "" && m.history == nil && m.trace == nil && m.delegation == nil
+func (t *taskExtra) empty() bool {
+	return !t.patient && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
+		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil
 }
 
 // restoreLinks makes the graph.
-func (s *restoring) restoreLinks(kept *snapshot) {
+func (r *restoring) restoreLinks(kept *snapshot) {
 	for _, l := range kept.Links {
-		n := graph.Node(len(s.tasks.list))
-		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= s.tasks.graph.Last() || l.Number > kept.LastLink {
-			s.broken = true
+		n := graph.Node(len(r.tasks.list))
+		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= r.tasks.graph.Last() || l.Number > kept.LastLink {
+			r.broken = true
 			return
 		}
-		s.tasks.graph.Put(graph.View(l))
+		r.tasks.graph.Put(graph.View(l))
 	}
-	s.tasks.graph.Skip(kept.LastLink)
+	r.tasks.graph.Skip(kept.LastLink)
 }
 
-func (s *restoring) restoreAgent(kept *snapshotAgent) {
+func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	a := newAgent(kept.Member.ID)
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
 	a.ended, a.past = kept.Ended, kept.Past
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.returns = kept.Returns
-	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, s.named(kept.Holds)
+	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
 	a.said = hub.ReadCapabilities(kept.Said)
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
 		memory := a.memories.keep(m.requestKey)
 		memory.err, memory.answer, memory.seq = m.Err, m.reply(), m.Seq
 	}
-	s.broken = s.broken || s.agents.byID[a.ID] != nil
-	s.meet(a)
+	r.broken = r.broken || r.agents.byID[a.ID] != nil
+	r.meet(a)
 	abilities := a.said
 	if abilities == nil {
 		abilities = hub.ReadCapabilities(a.Abilities)
@@ -192,20 +192,20 @@ func (s *restoring) restoreAgent(kept *snapshotAgent) {
 	if m := kept.Remote; m != nil {
 		a.remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, keyless: m.Keyless}
 		seen, ok := object.ParseTime(m.Seen)
-		s.broken = s.broken || !ok
+		r.broken = r.broken || !ok
 		a.remote.seen = seen
 		if a.state == up {
-			s.hear(a, seen)
+			r.hear(a, seen)
 		}
 	}
-	s.indexCapabilities(a, abilities)
+	r.indexCapabilities(a, abilities)
 }
 
 // restoreBus restores the actors of the bus. The keys of their mail are only in the log, which
 // the caller searches.
-func (s *restoring) restoreBus(kept *snapshot) {
-	s.bus.actors, s.bus.order, s.bus.met = make(map[string]*busActor), nil, kept.Met
-	s.bus.keys.floor = kept.Seq
+func (r *restoring) restoreBus(kept *snapshot) {
+	r.bus.actors, r.bus.order, r.bus.met = make(map[string]*busActor), nil, kept.Met
+	r.bus.keys.floor = kept.Seq
 	for i := range kept.Actors {
 		k := &kept.Actors[i]
 		c := &busActor{
@@ -215,27 +215,27 @@ func (s *restoring) restoreBus(kept *snapshot) {
 		c.seen, _ = object.ParseTime(k.Seen)
 		c.beat, _ = object.ParseTime(k.Beat)
 		if k.Agent != "" {
-			if c.agent = s.agents.byID[k.Agent]; c.agent == nil || c.agent.mail != nil {
-				s.broken = true
+			if c.agent = r.agents.byID[k.Agent]; c.agent == nil || c.agent.mail != nil {
+				r.broken = true
 				return
 			}
 			c.agent.mail = c
 		}
-		s.broken = s.broken || s.bus.actors[c.id] != nil || c.number > kept.Met
-		s.bus.actors[c.id] = c
-		s.bus.order = append(s.bus.order, c)
+		r.broken = r.broken || r.bus.actors[c.id] != nil || c.number > kept.Met
+		r.bus.actors[c.id] = c
+		r.bus.order = append(r.bus.order, c)
 		if c.due {
-			s.bus.due.add(c)
+			r.bus.due.add(c)
 		}
 	}
-	s.broken = s.broken || s.bus.actors[mail.Global] == nil
+	r.broken = r.broken || r.bus.actors[mail.Global] == nil
 }
 
-func (s *restoring) restoreQuestion(kept *snapshotQuestion) {
+func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
 	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request}
 	q.deadline, _ = object.ParseTime(q.view.Deadline)
-	s.broken = s.broken || s.questions.byID[q.view.ID] != nil
-	s.questions.byID[q.view.ID] = q
-	s.questions.open = append(s.questions.open, q)
-	s.keepDeadline(q)
+	r.broken = r.broken || r.questions.byID[q.view.ID] != nil
+	r.questions.byID[q.view.ID] = q
+	r.questions.open = append(r.questions.open, q)
+	r.keepDeadline(q)
 }

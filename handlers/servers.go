@@ -40,22 +40,22 @@ type serverRegistered struct {
 
 func (*serverRegistered) kind() string { return events.ServerRegistered }
 
-func (f *serverRegistered) apply(s *State, r *wire.Record) {
-	a := s.agents.byID[f.Agent]
+func (sr *serverRegistered) apply(s *State, r *wire.Record) {
+	a := s.agents.byID[sr.Agent]
 	if a == nil {
-		a = newAgent(f.Agent)
+		a = newAgent(sr.Agent)
 		a.Role, a.OnExit, a.Capacity, a.Deaf = wire.RoleWorker, "requeue", 1, true
 		s.meet(a)
 	}
 	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
-	a.remote = &remote{hostname: f.Hostname, ip: f.IP, os: f.OS, repos: f.Repos}
-	if c := hub.ReadCapabilities(f.Capabilities); c != nil {
+	a.remote = &remote{hostname: sr.Hostname, ip: sr.IP, os: sr.OS, repos: sr.Repos}
+	if c := hub.ReadCapabilities(sr.Capabilities); c != nil {
 		a.setCapabilities(c)
 	}
-	s.access.use(f.Registration)
-	s.access.revokeOf(f.Agent)
-	s.access.keep(keyOf(f.Agent, f.KeyID, f.Hash, r.At))
+	s.access.use(sr.Registration)
+	s.access.revokeOf(sr.Agent)
+	s.access.keep(keyOf(sr.Agent, sr.KeyID, sr.Hash, r.At))
 	s.indexCapabilities(a, a.said)
 	s.attachAgent(a, r.Seq)
 	s.hear(a, r.At)
@@ -87,8 +87,8 @@ type serverSeen struct {
 
 func (*serverSeen) kind() string { return events.ServerSeen }
 
-func (f *serverSeen) apply(s *State, r *wire.Record) {
-	a := s.agents.byID[f.Agent]
+func (ss *serverSeen) apply(s *State, r *wire.Record) {
+	a := s.agents.byID[ss.Agent]
 	came := a.state != up
 	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
@@ -106,8 +106,8 @@ type serverLost struct {
 
 func (*serverLost) kind() string { return events.ServerLost }
 
-func (f *serverLost) apply(s *State, _ *wire.Record) {
-	a := s.agents.byID[f.Agent]
+func (sl *serverLost) apply(s *State, _ *wire.Record) {
+	a := s.agents.byID[sl.Agent]
 	s.tasks.queue.removeIdle(a)
 	s.unhear(a)
 	a.state = offline

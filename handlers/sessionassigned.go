@@ -29,35 +29,35 @@ type workAssigned struct {
 
 func (*workAssigned) kind() string { return events.SessionAssigned }
 
-func (f *workAssigned) apply(st *State, r *wire.Record) {
-	s, k := st.sessions.byID[f.Session], st.tasks.byID[f.ID]
+func (wa *workAssigned) apply(st *State, r *wire.Record) {
+	s, k := st.sessions.byID[wa.Session], st.tasks.byID[wa.ID]
 	w := k.work()
 	if w == nil {
 		w = &work{of: s, task: k, number: r.Seq}
 		w.loop.Max, w.loop.Policy = int(s.spec.MaxIterations), review.Policy(s.spec.OnMax)
 		k.needsMore().work = w
 		s.works = append(s.works, w)
-		if before := st.tasks.byID[f.Revises]; before != nil && before.work() != nil {
+		if before := st.tasks.byID[wa.Revises]; before != nil && before.work() != nil {
 			w.revises, before.work().revision, w.loop = before.work(), w, before.work().loop
 			if w.revises.phase == wire.PhaseRedesign {
 				w.planAnew()
 			}
 		}
 	}
-	if f.MaxIterations > 0 {
-		w.loop.Max = int(f.MaxIterations)
+	if wa.MaxIterations > 0 {
+		w.loop.Max = int(wa.MaxIterations)
 	}
-	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = f.Architect, f.Developer, f.Chain, f.Message, f.Scope, 1
-	w.tested = f.Tested
-	if w.wished != f.Deadline {
-		w.wished, w.expired = f.Deadline, false
+	w.architect, w.developer, w.chain, w.message, w.scope, w.tries = wa.Architect, wa.Developer, wa.Chain, wa.Message, wa.Scope, 1
+	w.tested = wa.Tested
+	if w.wished != wa.Deadline {
+		w.wished, w.expired = wa.Deadline, false
 	}
-	if wished, ok := object.ParseTime(f.Deadline); ok && wished.Before(r.At) {
+	if wished, ok := object.ParseTime(wa.Deadline); ok && wished.Before(r.At) {
 		w.expired = true // the answer to the assignment warns its architect
 	}
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
 	phase := wire.PhaseAssigned
-	if f.Held {
+	if wa.Held {
 		phase = wire.PhaseHeld
 	}
 	st.enter(w, phase, r.At)
@@ -72,11 +72,11 @@ type workMoved struct {
 
 func (*workMoved) kind() string { return events.SessionMoved }
 
-func (f *workMoved) apply(s *State, r *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
+func (wm *workMoved) apply(s *State, r *wire.Record) {
+	w := s.tasks.byID[wm.ID].work()
 	from := w.phase
-	s.enter(w, f.Phase, r.At)
-	if from == wire.PhaseHeld && f.Phase == wire.PhaseAssigned {
+	s.enter(w, wm.Phase, r.At)
+	if from == wire.PhaseHeld && wm.Phase == wire.PhaseAssigned {
 		s.letGo(w, r.At)
 	}
 }

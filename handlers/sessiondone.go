@@ -139,9 +139,9 @@ type workCompleted struct {
 
 func (*workCompleted) kind() string { return events.SessionCompleted }
 
-func (f *workCompleted) apply(s *State, r *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
-	w.result = f.Result
+func (wc *workCompleted) apply(s *State, r *wire.Record) {
+	w := s.tasks.byID[wc.ID].work()
+	w.result = wc.Result
 	if w.phase != wire.PhaseReviewing {
 		s.enter(w, wire.PhaseCompleted, r.At)
 	}

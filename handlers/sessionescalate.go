@@ -78,25 +78,25 @@ type reviewEscalated struct {
 
 func (*reviewEscalated) kind() string { return events.ReviewEscalated }
 
-func (f *reviewEscalated) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (re *reviewEscalated) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[re.ID]
 	w := k.work()
-	w.escalated = f.Policy
-	if f.QuestionID == "" {
+	w.escalated = re.Policy
+	if re.QuestionID == "" {
 		return
 	}
-	w.question = f.QuestionID
+	w.question = re.QuestionID
 	s.enter(w, wire.PhaseHuman, r.At)
 	s.questions.numbered++
 	q := &question{number: s.questions.numbered, view: wire.Question{
-		ID: f.QuestionID, Agent: w.architect, Task: f.ID, Question: f.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
+		ID: re.QuestionID, Agent: w.architect, Task: re.ID, Question: re.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
 	}}
-	s.questions.byID[f.QuestionID] = q
+	s.questions.byID[re.QuestionID] = q
 	s.questions.open = append(s.questions.open, q)
 	if !k.view.State.Final() {
 		s.move(k, wire.TaskNeedsHuman)
 		s.updateStanding(s.agents.byID[k.view.AssignedTo])
-		k.more.question = f.QuestionID
+		k.more.question = re.QuestionID
 	}
 }
 
@@ -129,8 +129,8 @@ type reviewExtended struct {
 
 func (*reviewExtended) kind() string { return events.ReviewExtended }
 
-func (f *reviewExtended) apply(s *State, r *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
+func (re *reviewExtended) apply(s *State, r *wire.Record) {
+	w := s.tasks.byID[re.ID].work()
 	w.loop.Extend()
 	s.enter(w, wire.PhaseRevise, r.At)
 }

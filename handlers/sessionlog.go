@@ -45,39 +45,39 @@ const (
 
 func (*sessionSaid) kind() string { return events.SessionMessage }
 
-func (f *sessionSaid) apply(st *State, r *wire.Record) {
-	s := st.sessions.byID[f.Session]
+func (ss *sessionSaid) apply(st *State, r *wire.Record) {
+	s := st.sessions.byID[ss.Session]
 	s.messages++
-	if f.Sequence <= s.last+farAhead {
-		s.last = max(s.last, f.Sequence)
+	if ss.Sequence <= s.last+farAhead {
+		s.last = max(s.last, ss.Sequence)
 	}
-	st.bus.keys.keep(s.key(), r.Key, keyed{seq: r.Seq, sum: f.Sum})
-	s.latest = f
-	if f.Request != nil {
-		st.saveReply(f.From, f.Request, f.answer(r.Seq), nil)
+	st.bus.keys.keep(s.key(), r.Key, keyed{seq: r.Seq, sum: ss.Sum})
+	s.latest = ss
+	if ss.Request != nil {
+		st.saveReply(ss.From, ss.Request, ss.answer(r.Seq), nil)
 	}
-	if from := s.member(f.From); from != nil && f.Given {
-		from.number = f.Sequence
+	if from := s.member(ss.From); from != nil && ss.Given {
+		from.number = ss.Sequence
 	}
-	if f.By == "" {
-		st.settleItems(f.From, s, f.ReplyTo, r.At)
-		st.settleGiven(f.From, r.At)
+	if ss.By == "" {
+		st.settleItems(ss.From, s, ss.ReplyTo, r.At)
+		st.settleGiven(ss.From, r.At)
 	}
-	to := s.member(f.To)
-	if to == nil || f.Fate == fateKept || f.Fate == fatePulled {
+	to := s.member(ss.To)
+	if to == nil || ss.Fate == fateKept || ss.Fate == fatePulled {
 		return
 	}
 	st.addItem(&outboxItem{
-		seq: r.Seq, to: to, from: f.From, id: f.ID, kind: f.Type, task: f.Task, by: f.By, held: f.Fate == fateHeld,
-		line: f.line(),
+		seq: r.Seq, to: to, from: ss.From, id: ss.ID, kind: ss.Type, task: ss.Task, by: ss.By, held: ss.Fate == fateHeld,
+		line: ss.line(),
 	}, r.At)
 }
 
 // answer returns the answer to a request to send the message.
-func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
+func (ss *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	return &wire.SessionSaid{
-		MessageID: f.ID, SessionID: f.Session, Seq: seq, SequenceNumber: f.Sequence, CorrelationID: f.Chain, Held: f.Fate == fateHeld,
-		Notes: f.Notes,
+		MessageID: ss.ID, SessionID: ss.Session, Seq: seq, SequenceNumber: ss.Sequence, CorrelationID: ss.Chain, Held: ss.Fate == fateHeld,
+		Notes: ss.Notes,
 	}
 }
 
@@ -86,12 +86,12 @@ func (f *sessionSaid) answer(seq int64) *wire.SessionSaid {
 const farAhead = 1 << 20
 
 // line returns the message as it is delivered.
-func (f *sessionSaid) line() wire.Raw {
-	m := session.Message{Document: f.Document, Sequenced: f.Given}
-	if f.Linked {
-		m.CorrelationID = f.Chain
+func (ss *sessionSaid) line() wire.Raw {
+	m := session.Message{Document: ss.Document, Sequenced: ss.Given}
+	if ss.Linked {
+		m.CorrelationID = ss.Chain
 	}
-	return m.Delivered(f.Sequence, f.Chain)
+	return m.Delivered(ss.Sequence, ss.Chain)
 }
 
 // sessionRefused records a message that was not delivered, with its errors.
@@ -111,8 +111,8 @@ type sessionRefused struct {
 
 func (*sessionRefused) kind() string { return events.SessionRefused }
 
-func (f *sessionRefused) apply(st *State, _ *wire.Record) {
-	s := st.sessions.byID[f.Session]
+func (sr *sessionRefused) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[sr.Session]
 	s.messages++
 	s.refused++
 }

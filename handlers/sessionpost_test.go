@@ -25,14 +25,14 @@ type missive struct {
 	again   bool // out of order
 }
 
-func (p *missive) lasting() bool {
-	return p.Type == session.TypeTaskAssignment || p.Type == session.TypeReviewRequest
+func (m *missive) lasting() bool {
+	return m.Type == session.TypeTaskAssignment || m.Type == session.TypeReviewRequest
 }
 
 // wait takes a message back from a run.
-func (p *missive) wait() {
-	p.repeat = p.repeat || p.taken && !p.lasting()
-	p.out, p.taken = "", false
+func (m *missive) wait() {
+	m.repeat = m.repeat || m.taken && !m.lasting()
+	m.out, m.taken = "", false
 }
 
 // settle drops messages that were written to an agent that sends something now.

@@ -68,14 +68,14 @@ type reviewRequested struct {
 
 func (*reviewRequested) kind() string { return events.ReviewRequested }
 
-func (f *reviewRequested) apply(st *State, r *wire.Record) {
-	s, w := st.sessions.byID[f.Session], st.tasks.byID[f.ID].work()
-	v := &reviewOf{work: w, named: f.Named, wanted: f.Wanted, view: wire.ReviewView{
-		ReviewID: f.Review, SessionID: f.Session, TaskID: f.ID, Reviewer: f.Reviewer, Iteration: w.loop.Iteration + 1,
+func (rr *reviewRequested) apply(st *State, r *wire.Record) {
+	s, w := st.sessions.byID[rr.Session], st.tasks.byID[rr.ID].work()
+	v := &reviewOf{work: w, named: rr.Named, wanted: rr.Wanted, view: wire.ReviewView{
+		ReviewID: rr.Review, SessionID: rr.Session, TaskID: rr.ID, Reviewer: rr.Reviewer, Iteration: w.loop.Iteration + 1,
 		RequestedAt: object.Timestamp(r.At),
 	}}
 	s.reviews = append(s.reviews, v)
-	s.byReview[f.Review] = v
+	s.byReview[rr.Review] = v
 	w.open = v
 	st.enter(w, wire.PhaseReviewing, r.At)
 }
@@ -167,21 +167,21 @@ type reviewDecided struct {
 
 func (*reviewDecided) kind() string { return events.ReviewDecided }
 
-func (f *reviewDecided) apply(st *State, r *wire.Record) {
-	v := st.sessions.byID[f.Session].byReview[f.Review]
+func (rd *reviewDecided) apply(st *State, r *wire.Record) {
+	v := st.sessions.byID[rd.Session].byReview[rd.Review]
 	w := v.work
-	v.view.DecidedAt, v.view.Verdict, w.open = object.Timestamp(r.At), f.Verdict, nil
-	for _, found := range f.Findings {
+	v.view.DecidedAt, v.view.Verdict, w.open = object.Timestamp(r.At), rd.Verdict, nil
+	for _, found := range rd.Findings {
 		v.view.Findings = append(v.view.Findings, found.ID)
 	}
-	w.of.removeItems(st, f.ID, session.TypeReviewRequest)
-	if f.Verdict == "" {
+	w.of.removeItems(st, rd.ID, session.TypeReviewRequest)
+	if rd.Verdict == "" {
 		v.view.Verdict = session.VerdictNone
 		st.enter(w, wire.PhaseCompleted, r.At)
 		return
 	}
-	f.step = w.loop.Decide(review.Verdict(f.Verdict), f.Findings)
-	switch f.step {
+	rd.step = w.loop.Decide(review.Verdict(rd.Verdict), rd.Findings)
+	switch rd.step {
 	case review.Revise:
 		st.enter(w, wire.PhaseRevise, r.At)
 	case review.Redesign:

@@ -95,16 +95,16 @@ func (s *sessionState) snapshot() snapshotSession {
 	return kept
 }
 
-func (p *outboxItem) snapshot() snapshotParcel {
+func (oi *outboxItem) snapshot() snapshotParcel {
 	kept := snapshotParcel{
-		Seq: p.seq, To: p.to.AgentID, From: p.from, ID: p.id, Kind: p.kind, Task: p.task, By: p.by, Line: p.line, Held: p.held, Out: p.out,
-		Taken: p.taken, Repeat: p.repeat, Retries: p.retries,
+		Seq: oi.seq, To: oi.to.AgentID, From: oi.from, ID: oi.id, Kind: oi.kind, Task: oi.task, By: oi.by, Line: oi.line, Held: oi.held, Out: oi.out,
+		Taken: oi.taken, Repeat: oi.repeat, Retries: oi.retries,
 	}
-	if p.taken {
-		kept.Given = object.Timestamp(p.given)
+	if oi.taken {
+		kept.Given = object.Timestamp(oi.given)
 	}
-	if p.timed() {
-		kept.Next = object.Timestamp(p.next)
+	if oi.timed() {
+		kept.Next = object.Timestamp(oi.next)
 	}
 	return kept
 }
@@ -133,25 +133,25 @@ func stamped(at time.Time) string {
 }
 
 // restoreSession restores a session. Tasks and agents must have been restored before.
-func (s *restoring) restoreSession(kept *snapshotSession) {
+func (r *restoring) restoreSession(kept *snapshotSession) {
 	x := &sessionState{
 		spec: kept.Spec, file: kept.File, closedAt: kept.ClosedAt, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
 		refused: kept.Refused, last: kept.Last, byReview: make(map[string]*reviewOf),
 	}
-	s.broken = s.broken || s.sessions.byID[x.spec.ID] != nil || len(kept.Numbers) != len(x.spec.Members)
-	if s.broken {
+	r.broken = r.broken || r.sessions.byID[x.spec.ID] != nil || len(kept.Numbers) != len(x.spec.Members)
+	if r.broken {
 		return
 	}
-	s.sessions.put(x)
-	s.sessions.seatIn(x)
+	r.sessions.put(x)
+	r.sessions.seatIn(x)
 	for i, m := range x.members {
 		m.number = kept.Numbers[i]
 	}
 	for i := range kept.Works {
-		s.restoreWork(x, &kept.Works[i])
+		r.restoreWork(x, &kept.Works[i])
 	}
 	for i := range kept.Reviews {
-		s.restoreReview(x, &kept.Reviews[i])
+		r.restoreReview(x, &kept.Reviews[i])
 	}
 	for i, k := range kept.Works {
 		if v := x.byReview[k.Open]; v != nil {
@@ -159,13 +159,13 @@ func (s *restoring) restoreSession(kept *snapshotSession) {
 		}
 	}
 	for i := range kept.Parcels {
-		s.restoreParcel(x, &kept.Parcels[i])
+		r.restoreParcel(x, &kept.Parcels[i])
 	}
 }
 
-func (s *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
+func (r *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
 	w := &work{
-		of: x, task: s.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
+		of: x, task: r.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
 		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tested: kept.Tested, tries: kept.Tries, loop: kept.Loop,
 		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
 		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue, wished: kept.Wished, expired: kept.Expired,
@@ -173,8 +173,8 @@ func (s *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
 	w.begun, _ = object.ParseTime(kept.Begun)
 	w.heard, _ = object.ParseTime(kept.Heard)
 	if kept.Revises != "" {
-		if w.revises = s.task(kept.Revises).work(); w.revises == nil {
-			s.broken = true
+		if w.revises = r.task(kept.Revises).work(); w.revises == nil {
+			r.broken = true
 			return
 		}
 		w.revises.revision = w
@@ -182,24 +182,24 @@ func (s *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
 	w.task.needsMore().work = w
 	x.works = append(x.works, w)
 	x.track(w)
-	s.watchWork(w)
+	r.watchWork(w)
 }
 
-func (s *restoring) restoreReview(x *sessionState, kept *snapshotReview) {
-	w := s.task(kept.View.TaskID).work()
-	s.broken = s.broken || w == nil
+func (r *restoring) restoreReview(x *sessionState, kept *snapshotReview) {
+	w := r.task(kept.View.TaskID).work()
+	r.broken = r.broken || w == nil
 	v := &reviewOf{named: kept.Named, wanted: kept.Wanted, view: kept.View, work: w}
 	x.reviews = append(x.reviews, v)
 	x.byReview[v.view.ReviewID] = v
 }
 
-func (s *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
+func (r *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
 	p := &outboxItem{
 		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
 		held: kept.Held, out: kept.Out, taken: kept.Taken, repeat: kept.Repeat, retries: kept.Retries,
 	}
 	if p.to == nil {
-		s.broken = true
+		r.broken = true
 		return
 	}
 	p.to.outbox = append(p.to.outbox, p)
@@ -208,6 +208,6 @@ func (s *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
 	}
 	if p.timed() {
 		p.next, _ = object.ParseTime(kept.Next)
-		s.sessions.posted.add(p)
+		r.sessions.posted.add(p)
 	}
 }

@@ -18,12 +18,12 @@ type sessionOpened struct {
 
 func (*sessionOpened) kind() string { return events.SessionOpened }
 
-func (f *sessionOpened) apply(st *State, _ *wire.Record) {
-	s := st.sessions.byID[f.ID]
+func (so *sessionOpened) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[so.ID]
 	if s == nil {
 		s = &sessionState{byReview: make(map[string]*reviewOf)}
 	}
-	s.spec, s.file, s.closedAt, s.reason, s.aborted = f.SessionSpec, f.File, 0, "", false
+	s.spec, s.file, s.closedAt, s.reason, s.aborted = so.SessionSpec, so.File, 0, "", false
 	st.sessions.put(s)
 	st.sessions.seatIn(s)
 	for _, w := range s.works {
@@ -41,9 +41,9 @@ type sessionClosed struct {
 
 func (*sessionClosed) kind() string { return events.SessionClosed }
 
-func (f *sessionClosed) apply(st *State, r *wire.Record) {
-	s := st.sessions.byID[f.ID]
-	s.closedAt, s.reason, s.aborted = r.Seq, f.Reason, f.By != ""
+func (sc *sessionClosed) apply(st *State, r *wire.Record) {
+	s := st.sessions.byID[sc.ID]
+	s.closedAt, s.reason, s.aborted = r.Seq, sc.Reason, sc.By != ""
 	for _, m := range s.members {
 		st.sessions.drop(m)
 	}

@@ -23,15 +23,15 @@ type workTroubled struct {
 
 func (*workTroubled) kind() string { return events.SessionTrouble }
 
-func (f *workTroubled) apply(s *State, r *wire.Record) {
-	w := s.tasks.byID[f.TaskID].work()
-	e := f.ExecutionError
+func (wt *workTroubled) apply(s *State, r *wire.Record) {
+	w := s.tasks.byID[wt.TaskID].work()
+	e := wt.ExecutionError
 	w.trouble = &e
-	if f.Tries > w.tries && w.active() {
+	if wt.Tries > w.tries && w.active() {
 		w.begun, w.heard, w.overdue = r.At, r.At, false
 	}
 	s.sessions.watched.drop(w)
-	w.tries, w.limit = f.Tries, time.Duration(f.Limit)*time.Millisecond
+	w.tries, w.limit = wt.Tries, time.Duration(wt.Limit)*time.Millisecond
 	s.watchWork(w)
 }
 
@@ -229,8 +229,8 @@ type deadlinePassed struct {
 
 func (*deadlinePassed) kind() string { return events.TaskDeadlinePassed }
 
-func (f *deadlinePassed) apply(s *State, _ *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
+func (d *deadlinePassed) apply(s *State, _ *wire.Record) {
+	w := s.tasks.byID[d.ID].work()
 	w.expired = true
 	s.watchWork(w)
 }
@@ -245,8 +245,8 @@ type progressOverdue struct {
 
 func (*progressOverdue) kind() string { return events.TaskProgressOverdue }
 
-func (f *progressOverdue) apply(s *State, _ *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
+func (p *progressOverdue) apply(s *State, _ *wire.Record) {
+	w := s.tasks.byID[p.ID].work()
 	w.overdue = true
 	s.watchWork(w)
 }
@@ -260,7 +260,7 @@ type workRepeated struct {
 
 func (*workRepeated) kind() string { return events.SessionReassigned }
 
-func (f *workRepeated) apply(s *State, _ *wire.Record) {
-	w := s.tasks.byID[f.ID].work()
-	w.message, w.document = f.Message, w.of.latest.Document
+func (wr *workRepeated) apply(s *State, _ *wire.Record) {
+	w := s.tasks.byID[wr.ID].work()
+	w.message, w.document = wr.Message, w.of.latest.Document
 }

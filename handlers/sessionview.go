@@ -155,8 +155,8 @@ func (w *work) view() wire.SessionTask {
 	return v
 }
 
-func (v *reviewOf) shown() wire.ReviewView {
-	shown := v.view
+func (r *reviewOf) shown() wire.ReviewView {
+	shown := r.view
 	if shown.Findings == nil {
 		shown.Findings = []string{}
 	}

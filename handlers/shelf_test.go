@@ -45,6 +45,6 @@ func (s shelf) lookUp(state *State, in *Input) {
 // read is an archive that a test observes.
 type read func(seq int64) (wire.Record, error)
 
-func (f read) Record(seq int64) (wire.Record, error) { return f(seq) }
+func (r read) Record(seq int64) (wire.Record, error) { return r(seq) }
 
-func (f read) Find(wire.Search) iter.Seq2[wire.Record, error] { panic("nothing is to be searched") }
+func (r read) Find(wire.Search) iter.Seq2[wire.Record, error] { panic("nothing is to be searched") }

@@ -236,9 +236,9 @@ func ids(tasks []*task) []string {
 	return list
 }
 
-func (k *task) snapshot() snapshotTask {
-	kept := snapshotTask{View: k.view, Run: k.run, Deaths: k.deaths, Created: k.created, Ended: k.ended, Stub: k.stub, Way: k.way, Result: k.result}
-	m := k.more
+func (t *task) snapshot() snapshotTask {
+	kept := snapshotTask{View: t.view, Run: t.run, Deaths: t.deaths, Created: t.created, Ended: t.ended, Stub: t.stub, Way: t.way, Result: t.result}
+	m := t.more
 	if m == nil {
 		return kept
 	}
@@ -295,25 +295,25 @@ func (a *agent) snapshot() snapshotAgent {
 	return kept
 }
 
-func (c *busActor) snapshot() snapshotActor {
+func (b *busActor) snapshot() snapshotActor {
 	kept := snapshotActor{
-		ID: c.id, Number: c.number, Since: c.since, OfRun: c.ofRun, Cursor: c.cursor, Latest: c.latest, Beats: c.beats, Due: c.due, Stale: c.stale,
+		ID: b.id, Number: b.number, Since: b.since, OfRun: b.ofRun, Cursor: b.cursor, Latest: b.latest, Beats: b.beats, Due: b.due, Stale: b.stale,
 	}
-	if c.agent != nil {
-		kept.Agent = c.agent.ID
+	if b.agent != nil {
+		kept.Agent = b.agent.ID
 	}
-	if !c.seen.IsZero() {
-		kept.Seen = object.Timestamp(c.seen)
+	if !b.seen.IsZero() {
+		kept.Seen = object.Timestamp(b.seen)
 	}
-	if !c.beat.IsZero() {
-		kept.Beat = object.Timestamp(c.beat)
+	if !b.beat.IsZero() {
+		kept.Beat = object.Timestamp(b.beat)
 	}
 	return kept
 }
 
-func (m *savedReply) snapshot() snapshotMemory {
-	kept := snapshotMemory{requestKey: m.requestKey, Err: m.err, Seq: m.seq}
-	switch answer := m.answer.(type) {
+func (s *savedReply) snapshot() snapshotMemory {
+	kept := snapshotMemory{requestKey: s.requestKey, Err: s.err, Seq: s.seq}
+	switch answer := s.answer.(type) {
 	case *wire.TaskReply:
 		kept.Task = answer
 	case *wire.UserAnswer:

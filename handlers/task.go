@@ -50,30 +50,30 @@ type taskExtra struct {
 }
 
 // needsMore returns the taskExtra of a task, and creates it if needed.
-func (k *task) needsMore() *taskExtra {
-	if k.more == nil {
-		k.more = new(taskExtra)
+func (t *task) needsMore() *taskExtra {
+	if t.more == nil {
+		t.more = new(taskExtra)
 	}
-	return k.more
+	return t.more
 }
 
 // wants returns the requirements of a task, or nil.
-func (k *task) wants() *requirements {
-	if k.more == nil {
+func (t *task) wants() *requirements {
+	if t.more == nil {
 		return nil
 	}
-	return k.more.wants
+	return t.more.wants
 }
 
 // work returns the work of a session on a task, or nil.
-func (k *task) work() *work {
-	if k.more == nil {
+func (t *task) work() *work {
+	if t.more == nil {
 		return nil
 	}
-	return k.more.work
+	return t.more.work
 }
 
-func (k *task) patient() bool { return k.more != nil && k.more.patient }
+func (t *task) patient() bool { return t.more != nil && t.more.patient }
 
 // A way is how a task was assigned.
 type way string
@@ -95,19 +95,19 @@ const urgencies = 4
 // label returns a task as shown to people: its short id and its name.
 func label(id, name string) string { return fmt.Sprintf("%s %q", short(id), wire.Visible(name)) }
 
-func (k *task) label() string { return label(k.view.ID, k.view.Name) }
+func (t *task) label() string { return label(t.view.ID, t.view.Name) }
 
 func short(id string) string { return wire.ShortID(id) }
 
 // submittedBy reports whether an actor submitted a task or holds it. Callers other than agents
 // count as submitters.
-func (k *task) submittedBy(from Actor) bool {
-	return from.Kind != Agent || agentOf(k.view.SubmittedBy) == from.Name || k.view.AssignedTo == from.Name
+func (t *task) submittedBy(from Actor) bool {
+	return from.Kind != Agent || agentOf(t.view.SubmittedBy) == from.Name || t.view.AssignedTo == from.Name
 }
 
 // heldBy reports whether an actor may end a task: the agent that holds it, or a caller other
 // than an agent.
-func (k *task) heldBy(from Actor) bool { return from.Kind != Agent || k.view.AssignedTo == from.Name }
+func (t *task) heldBy(from Actor) bool { return from.Kind != Agent || t.view.AssignedTo == from.Name }
 
 // maySteer reports whether the caller may start and end a task. This holds for its agent, for
 // operators, and for planners over protocol A.
@@ -272,12 +272,12 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	return answer, nil
 }
 
-func (k *task) inProject(id string) bool {
-	return id == "" || k.view.Details != nil && k.view.Details.ProjectID == id
+func (t *task) inProject(id string) bool {
+	return id == "" || t.view.Details != nil && t.view.Details.ProjectID == id
 }
 
-func (k *task) inConversation(id string) bool {
-	return id == "" || k.delegation() != nil && k.delegation().context.ConversationID == id
+func (t *task) inConversation(id string) bool {
+	return id == "" || t.delegation() != nil && t.delegation().context.ConversationID == id
 }
 
 // owns adds a task to those that an actor sees, in the order of creation.
@@ -312,8 +312,8 @@ func (s *State) count(k *task, by int) {
 }
 
 // busy reports whether a task is being worked on.
-func (k *task) busy() bool {
-	return k.view.State == wire.TaskRunning || k.view.State == wire.TaskInReview
+func (t *task) busy() bool {
+	return t.view.State == wire.TaskRunning || t.view.State == wire.TaskInReview
 }
 
 // end puts a task in a final state and releases its agent. If too many finished tasks are kept

@@ -43,62 +43,62 @@ type taskCreated struct {
 
 func (*taskCreated) kind() string { return events.TaskCreated }
 
-func (f *taskCreated) apply(s *State, r *wire.Record) {
+func (t *taskCreated) apply(s *State, r *wire.Record) {
 	s.settleGiven(agentOf(r.From), r.At)
-	f.read()
+	t.read()
 	k := &task{
 		view: wire.Task{
-			ID: f.ID, Name: f.Name, Type: f.Type, Description: f.Description, Payload: f.payload(),
-			RequiredRole: f.RequiredRole, RequiredCapabilities: f.RequiredCapabilities,
-			Priority: f.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: f.details(),
+			ID: t.ID, Name: t.Name, Type: t.Type, Description: t.Description, Payload: t.payload(),
+			RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities,
+			Priority: t.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: t.details(),
 			State: wire.TaskPending, Status: wire.TaskPending.Status(),
 		},
-		urgency: wire.Urgency(f.Priority),
+		urgency: wire.Urgency(t.Priority),
 		created: r.Seq,
 	}
-	if f.Patient {
+	if t.Patient {
 		k.needsMore().patient = true
 	}
 	k.readDocuments()
-	k.follow(f)
+	k.follow(t)
 	k.lighten()
 	s.include(k)
-	for _, d := range f.Dependencies {
+	for _, d := range t.Dependencies {
 		s.link(k, s.tasks.byID[d.On], d, r.At)
 	}
 	s.owns(r.From, k)
 	s.count(k, +1)
-	if f.request != nil {
-		s.handOn(k, f, r.Seq)
+	if t.request != nil {
+		s.handOn(k, t, r.Seq)
 	}
 	s.enqueue(k)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // follow sets the position of a task in its trace. It copies the texts, so that the rest of the
 // fact can be freed.
-func (k *task) follow(f *taskCreated) {
+func (t *task) follow(f *taskCreated) {
 	said := f.Observability
 	if f.request != nil {
 		said = &f.request.Observability
 	}
 	if said != nil {
-		k.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+		t.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
 // read decodes the request of a delegated task.
-func (f *taskCreated) read() {
-	if f.Delegated != nil && f.request == nil {
-		f.request, _ = f.Delegated.read() // see check
+func (t *taskCreated) read() {
+	if t.Delegated != nil && t.request == nil {
+		t.request, _ = t.Delegated.read() // see check
 	}
 }
 
-func (f *taskCreated) payload() wire.Raw {
-	if f.request != nil {
-		return f.request.Payload
+func (t *taskCreated) payload() wire.Raw {
+	if t.request != nil {
+		return t.request.Payload
 	}
-	return f.Payload
+	return t.Payload
 }
 
 // include adds a task. The graph numbers its nodes as the tasks are listed.
@@ -109,13 +109,13 @@ func (s *State) include(k *task) {
 }
 
 // details returns the parts of a task that few tasks have.
-func (f *taskCreated) details() *wire.Details {
+func (t *taskCreated) details() *wire.Details {
 	d := wire.Details{
-		StructuredSpec: f.StructuredSpec, Requirements: f.Requirements, TargetRepo: f.TargetRepo,
-		AcceptanceCriteria: f.AcceptanceCriteria, ProjectID: f.ProjectID, SessionID: f.SessionID, ParentTaskID: f.Parent,
-		Observability: f.Observability,
+		StructuredSpec: t.StructuredSpec, Requirements: t.Requirements, TargetRepo: t.TargetRepo,
+		AcceptanceCriteria: t.AcceptanceCriteria, ProjectID: t.ProjectID, SessionID: t.SessionID, ParentTaskID: t.Parent,
+		Observability: t.Observability,
 	}
-	if q := f.request; q != nil {
+	if q := t.request; q != nil {
 		if q.Context != (delegation.Context{}) {
 			d.Context = &q.Context
 		}
@@ -125,17 +125,17 @@ func (f *taskCreated) details() *wire.Details {
 }
 
 // readDocuments decodes the parts of a task's documents that decisions need.
-func (k *task) readDocuments() {
-	d := k.view.Details
+func (t *task) readDocuments() {
+	d := t.view.Details
 	if d == nil {
 		return
 	}
 	if spec := hub.ReadSpec(d.StructuredSpec); spec != nil {
-		m := k.needsMore()
+		m := t.needsMore()
 		m.promises, m.maxFiles = spec.Promises, spec.MaxFiles
 	}
 	if required := hub.ReadRequirements(d.Requirements); !required.Empty() {
-		k.needsMore().wants = newWants(required)
+		t.needsMore().wants = newWants(required)
 	}
 }
 
@@ -163,20 +163,20 @@ type taskAssigned struct {
 
 func (*taskAssigned) kind() string { return events.TaskAssigned }
 
-func (f *taskAssigned) apply(s *State, r *wire.Record) {
-	k, a := s.tasks.byID[f.ID], s.agents.byID[f.Agent]
-	if before := k.view.AssignedTo; before != "" && before != f.Agent {
+func (t *taskAssigned) apply(s *State, r *wire.Record) {
+	k, a := s.tasks.byID[t.ID], s.agents.byID[t.Agent]
+	if before := k.view.AssignedTo; before != "" && before != t.Agent {
 		defer s.updateStanding(s.agents.byID[before])
 		defer s.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
 	k.detachParts()
 	to := wire.TaskAssigned
-	if f.Plan {
+	if t.Plan {
 		to = wire.TaskPlanning
 	}
 	s.move(k, to)
-	k.view.AssignedTo, k.run, k.way, k.view.Attempts = f.Agent, f.Run, f.Way, f.Attempt
+	k.view.AssignedTo, k.run, k.way, k.view.Attempts = t.Agent, t.Run, t.Way, t.Attempt
 	k.view.AssignedAt = object.Timestamp(r.At)
 	s.tasks.queue.removeIdle(a)
 	a.holds = append(a.holds, k)
@@ -186,7 +186,7 @@ func (f *taskAssigned) apply(s *State, r *wire.Record) {
 	if d := k.delegation(); d != nil {
 		s.directed(d, a)
 	}
-	s.rememberAssigned(r, f, k)
+	s.rememberAssigned(r, t, k)
 }
 
 // taskStarted records that an agent works on its task.
@@ -199,8 +199,8 @@ type taskStarted struct {
 
 func (*taskStarted) kind() string { return events.TaskStarted }
 
-func (f *taskStarted) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (t *taskStarted) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
 	s.move(k, wire.TaskRunning)
 	if w := k.work(); w != nil {
 		s.takeUp(w, r.At)
@@ -209,7 +209,7 @@ func (f *taskStarted) apply(s *State, r *wire.Record) {
 		k.view.StartedAt = object.Timestamp(r.At)
 	}
 	s.updateStanding(s.agents.byID[k.view.AssignedTo])
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // taskProgress records the progress of a task.
@@ -223,9 +223,9 @@ type taskProgress struct {
 
 func (*taskProgress) kind() string { return events.TaskProgress }
 
-func (f *taskProgress) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	k.view.Progress, k.view.Message = f.Progress, f.Message
+func (t *taskProgress) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	k.view.Progress, k.view.Message = t.Progress, t.Message
 	if w := k.work(); w != nil && w.phase == wire.PhaseWorking {
 		s.enter(w, wire.PhaseWorking, r.At)
 	}
@@ -261,19 +261,19 @@ func (*taskRequeued) kind() string { return events.TaskRequeued }
 // maxHistory is the maximum number of former agents that the error of a task names.
 const maxHistory = 10
 
-func (f *taskRequeued) apply(s *State, _ *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	if f.Death {
+func (t *taskRequeued) apply(s *State, _ *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	if t.Death {
 		k.deaths++
 	}
-	if f.Blameless {
+	if t.Blameless {
 		k.view.Attempts = max(0, k.view.Attempts-1)
 	}
-	if a := s.agents.byID[f.Agent]; a != nil && f.Deaf {
+	if a := s.agents.byID[t.Agent]; a != nil && t.Deaf {
 		s.tasks.queue.removeIdle(a)
 		a.deaf = true
 	}
-	s.unassign(k, f.Agent, f.Why)
+	s.unassign(k, t.Agent, t.Why)
 }
 
 // unassign takes a task from its agent and lets it wait for another.
@@ -316,24 +316,24 @@ type taskDone struct {
 
 func (*taskDone) kind() string { return events.TaskDone }
 
-func (f *taskDone) apply(s *State, r *wire.Record) {
-	if f.Request != nil {
+func (t *taskDone) apply(s *State, r *wire.Record) {
+	if t.Request != nil {
 		s.settleGiven(agentOf(r.From), r.At)
 	}
-	k := s.tasks.byID[f.ID]
-	if f.read == nil && !f.Plain {
-		f.read = hub.ReadResult(f.Result)
+	k := s.tasks.byID[t.ID]
+	if t.read == nil && !t.Plain {
+		t.read = hub.ReadResult(t.Result)
 	}
-	if f.read != nil && f.read.Structured && len(f.read.Contracts) > 0 {
-		k.needsMore().delivered = delivered(f.read)
+	if t.read != nil && t.read.Structured && len(t.read.Contracts) > 0 {
+		k.needsMore().delivered = delivered(t.read)
 	}
-	k.result = len(f.Result)
-	if k.view.Result = f.Result; len(f.Result) > heavy {
+	k.result = len(t.Result)
+	if k.view.Result = t.Result; len(t.Result) > heavy {
 		k.view.Result, k.stub = nil, true
 		k.leaveDelivered()
 	}
 	s.end(k, wire.TaskDone, r)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // taskFailed records that a task has failed.
@@ -369,11 +369,11 @@ type taskCancelled struct {
 
 func (*taskCancelled) kind() string { return events.TaskCancelled }
 
-func (f *taskCancelled) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	k.view.Reason = f.Reason
+func (t *taskCancelled) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	k.view.Reason = t.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // taskBlocked records that a task waits for one that will never be done. It is a warning: only a

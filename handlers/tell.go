@@ -51,10 +51,10 @@ func About(r *wire.Record) string {
 // A teller is a fact that sets the text and the agent of its Event.
 type teller interface{ tell(e *wire.Event) }
 
-func (f *agentKnown) tell(e *wire.Event) {
-	e.Agent, e.Text = f.ID, "is a "+f.Role
-	if len(f.Capabilities) > 0 {
-		e.Text += ", can " + strings.Join(f.Capabilities, ", ")
+func (ak *agentKnown) tell(e *wire.Event) {
+	e.Agent, e.Text = ak.ID, "is a "+ak.Role
+	if len(ak.Capabilities) > 0 {
+		e.Text += ", can " + strings.Join(ak.Capabilities, ", ")
 	}
 }
 
@@ -62,58 +62,58 @@ func (f *agentForgotten) tell(e *wire.Event) {
 	e.Agent, e.Text = f.ID, "is no longer one of the agents"
 }
 
-func (f *taskCreated) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)
-	if len(f.Dependencies) > 0 {
+func (t *taskCreated) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)
+	if len(t.Dependencies) > 0 {
 		var waits []string
-		for _, d := range f.Dependencies {
+		for _, d := range t.Dependencies {
 			waits = append(waits, short(d.On))
 		}
 		e.Text += " after " + strings.Join(waits, ", ")
 	}
 }
 
-func (f *taskAssigned) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Run = f.ID, f.Agent, f.Run
-	e.Text = label(f.ID, f.Name) + " -> " + f.Agent
-	if f.Score != 0 {
-		e.Text += fmt.Sprintf(", score %d", f.Score)
+func (t *taskAssigned) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
+	e.Text = label(t.ID, t.Name) + " -> " + t.Agent
+	if t.Score != 0 {
+		e.Text += fmt.Sprintf(", score %d", t.Score)
 	}
-	if f.Plan {
+	if t.Plan {
 		e.Text += ", a plan first"
 	}
-	if f.Attempt > 1 {
-		e.Text += fmt.Sprintf(", attempt %d", f.Attempt)
+	if t.Attempt > 1 {
+		e.Text += fmt.Sprintf(", attempt %d", t.Attempt)
 	}
 }
 
-func (f *taskStarted) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" running"
+func (t *taskStarted) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" running"
 }
 
-func (f *taskProgress) tell(e *wire.Event) {
-	e.Task, e.Agent = f.ID, f.Agent
-	e.Text = fmt.Sprintf("%s %.0f%%", label(f.ID, f.Name), f.Progress*100)
-	if f.Message != "" {
-		e.Text += "  " + f.Message
+func (t *taskProgress) tell(e *wire.Event) {
+	e.Task, e.Agent = t.ID, t.Agent
+	e.Text = fmt.Sprintf("%s %.0f%%", label(t.ID, t.Name), t.Progress*100)
+	if t.Message != "" {
+		e.Text += "  " + t.Message
 	}
 }
 
-func (f *taskTrouble) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, f.Error
-	if f.ID != "" {
-		e.Text = short(f.ID) + ": " + f.Error
+func (t *taskTrouble) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, t.Error
+	if t.ID != "" {
+		e.Text = short(t.ID) + ": " + t.Error
 	}
 }
 
-func (f *taskRequeued) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" is back in the queue: "+f.Why
+func (t *taskRequeued) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is back in the queue: "+t.Why
 }
 
-func (f *taskDone) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" done"
-	if f.Agent != "" {
-		e.Agent = f.Agent
+func (t *taskDone) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" done"
+	if t.Agent != "" {
+		e.Agent = t.Agent
 	}
 }
 
@@ -124,32 +124,32 @@ func (f *taskFailed) tell(e *wire.Event) {
 	}
 }
 
-func (f *taskCancelled) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" cancelled: "+f.Reason
-	if f.Agent != "" {
-		e.Agent = f.Agent
+func (t *taskCancelled) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" cancelled: "+t.Reason
+	if t.Agent != "" {
+		e.Agent = t.Agent
 	}
 }
 
-func (f *taskBlocked) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" will not run: it waits for "+short(f.Upstream)+", which came to nothing"
+func (t *taskBlocked) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" will not run: it waits for "+short(t.Upstream)+", which came to nothing"
 }
 
-func (f *questionAsked) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, f.ID+" "+f.Question
-	for _, o := range f.Options {
+func (qa *questionAsked) tell(e *wire.Event) {
+	e.Agent, e.Text = qa.Agent, qa.ID+" "+qa.Question
+	for _, o := range qa.Options {
 		e.Text += " [" + o.Value + "]"
 	}
 }
 
-func (f *questionRejoined) tell(e *wire.Event) { e.Agent, e.Text = f.Agent, f.ID+" is asked again" }
+func (qr *questionRejoined) tell(e *wire.Event) { e.Agent, e.Text = qr.Agent, qr.ID+" is asked again" }
 
-func (f *questionAnswered) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, f.ID+" is answered: "+f.Answer
+func (qa *questionAnswered) tell(e *wire.Event) {
+	e.Agent, e.Text = qa.Agent, qa.ID+" is answered: "+qa.Answer
 }
 
-func (f *questionExpired) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, f.ID+" was not answered in time"
+func (qe *questionExpired) tell(e *wire.Event) {
+	e.Agent, e.Text = qe.Agent, qe.ID+" was not answered in time"
 }
 
-func (f *keyIssued) tell(e *wire.Event) { e.Agent, e.Text = f.Agent, "has a new key "+f.ID }
+func (k *keyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new key "+k.ID }

@@ -14,46 +14,46 @@ func (f *taskForwarded) tell(e *wire.Event) {
 	}
 }
 
-func (f *taskReturned) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Run = f.ID, f.Agent, f.Run
-	e.Text = f.Agent + " does not read: " + label(f.ID, f.Name) + " waits until it does"
-	if f.Acted != 0 {
-		e.Text = f.Agent + " does not read: the input to " + label(f.ID, f.Name) + " waits until it does"
+func (t *taskReturned) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
+	e.Text = t.Agent + " does not read: " + label(t.ID, t.Name) + " waits until it does"
+	if t.Acted != 0 {
+		e.Text = t.Agent + " does not read: the input to " + label(t.ID, t.Name) + " waits until it does"
 	}
 }
 
-func (f *taskResponded) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" is "+f.Status+", says "+f.Agent
+func (t *taskResponded) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is "+t.Status+", says "+t.Agent
 	switch {
-	case f.Again:
-		e.Text = label(f.ID, f.Name) + " is " + f.Status + ": its source is told so again"
-	case f.Own:
-		e.Text = label(f.ID, f.Name) + " is " + f.Status + ": its source is told so"
+	case t.Again:
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so again"
+	case t.Own:
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so"
 	}
 }
 
-func (f *taskAnswered) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, "the source of "+label(f.ID, f.Name)+" has the response"
+func (t *taskAnswered) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" has the response"
 }
 
-func (f *taskUnanswered) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, "the source of "+label(f.ID, f.Name)+" does not read: the response waits until it does"
+func (t *taskUnanswered) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" does not read: the response waits until it does"
 }
 
-func (f *taskActed) tell(e *wire.Event) {
-	e.Task, e.Agent = f.ID, f.Agent
-	switch f.Act {
+func (t *taskActed) tell(e *wire.Event) {
+	e.Task, e.Agent = t.ID, t.Agent
+	switch t.Act {
 	case delegation.ActStatus:
-		e.Text = f.Agent + " is asked how " + label(f.ID, f.Name) + " stands"
+		e.Text = t.Agent + " is asked how " + label(t.ID, t.Name) + " stands"
 	default:
-		e.Text = f.Agent + " is given input to " + label(f.ID, f.Name)
+		e.Text = t.Agent + " is given input to " + label(t.ID, t.Name)
 	}
 }
 
-func (f *taskRetried) tell(e *wire.Event) {
-	e.Task, e.Agent = f.ID, f.Agent
-	e.Text = label(f.ID, f.Name) + " is tried again"
-	if f.Fault != nil { // other records have no fault
-		e.Text += " after " + f.Fault.Code + ": " + wire.Visible(f.Fault.Message)
+func (t *taskRetried) tell(e *wire.Event) {
+	e.Task, e.Agent = t.ID, t.Agent
+	e.Text = label(t.ID, t.Name) + " is tried again"
+	if t.Fault != nil { // other records have no fault
+		e.Text += " after " + t.Fault.Code + ": " + wire.Visible(t.Fault.Message)
 	}
 }

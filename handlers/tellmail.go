@@ -6,27 +6,27 @@ import (
 	"orchestrator/wire"
 )
 
-func (f *mailed) tell(e *wire.Event) {
-	e.Text = fmt.Sprintf("%s -> %s  %s", f.From, f.To, f.Topic)
-	if f.ReplyTo != nil {
-		e.Text += fmt.Sprintf(", answers %d", *f.ReplyTo)
+func (m *mailed) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("%s -> %s  %s", m.From, m.To, m.Topic)
+	if m.ReplyTo != nil {
+		e.Text += fmt.Sprintf(", answers %d", *m.ReplyTo)
 	}
-	if f.cause != nil {
-		e.Agent = f.cause.Agent
-	}
-}
-
-func (f *mailAcked) tell(e *wire.Event) {
-	e.Text = fmt.Sprintf("%s has dealt with its mail up to %d", f.Actor, f.Seq)
-}
-
-func (f *actorSeen) tell(e *wire.Event) { e.Text = f.Actor + " is there" }
-
-func (f *actorStale) tell(e *wire.Event) {
-	e.Text = f.Actor + " sends no heartbeat any more"
-	if f.Over {
-		e.Text = f.Actor + " is not missed any more"
+	if m.cause != nil {
+		e.Agent = m.cause.Agent
 	}
 }
 
-func (f *actorTokenIssued) tell(e *wire.Event) { e.Text = f.Actor + " has a new token " + f.ID }
+func (m *mailAcked) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("%s has dealt with its mail up to %d", m.Actor, m.Seq)
+}
+
+func (a *actorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is there" }
+
+func (a *actorStale) tell(e *wire.Event) {
+	e.Text = a.Actor + " sends no heartbeat any more"
+	if a.Over {
+		e.Text = a.Actor + " is not missed any more"
+	}
+}
+
+func (a *actorTokenIssued) tell(e *wire.Event) { e.Text = a.Actor + " has a new token " + a.ID }

@@ -9,24 +9,24 @@ import (
 
 // What facts about sessions mean, for people.
 
-func (f *sessionOpened) tell(e *wire.Event) {
-	e.Text = fmt.Sprintf("session %s is open, with %s", f.ID, counted(len(f.Members), "member"))
+func (so *sessionOpened) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("session %s is open, with %s", so.ID, counted(len(so.Members), "member"))
 }
 
-func (f *sessionClosed) tell(e *wire.Event) {
-	e.Agent, e.Text = f.By, fmt.Sprintf("session %s is closed: %s", f.ID, f.Reason)
+func (sc *sessionClosed) tell(e *wire.Event) {
+	e.Agent, e.Text = sc.By, fmt.Sprintf("session %s is closed: %s", sc.ID, sc.Reason)
 }
 
-func (f *sessionSaid) tell(e *wire.Event) {
-	e.Agent, e.Task = f.From, f.Task
-	e.Text = fmt.Sprintf("%s  %s -> %s  %s", f.Session, f.From, f.To, f.Type)
-	if f.Task != "" {
-		e.Text += " " + short(f.Task)
+func (ss *sessionSaid) tell(e *wire.Event) {
+	e.Agent, e.Task = ss.From, ss.Task
+	e.Text = fmt.Sprintf("%s  %s -> %s  %s", ss.Session, ss.From, ss.To, ss.Type)
+	if ss.Task != "" {
+		e.Text += " " + short(ss.Task)
 	}
-	if f.By != "" {
-		e.Text += ", said by " + f.By
+	if ss.By != "" {
+		e.Text += ", said by " + ss.By
 	}
-	switch f.Fate {
+	switch ss.Fate {
 	case fateHeld:
 		e.Text += ", held back"
 	case fateKept:
@@ -34,73 +34,75 @@ func (f *sessionSaid) tell(e *wire.Event) {
 	}
 }
 
-func (f *sessionRefused) tell(e *wire.Event) {
-	e.Agent, e.Task = f.From, f.Task
-	e.Text = fmt.Sprintf("%s  a message of %s is refused: %s", f.Session, f.From, f.Why)
+func (sr *sessionRefused) tell(e *wire.Event) {
+	e.Agent, e.Task = sr.From, sr.Task
+	e.Text = fmt.Sprintf("%s  a message of %s is refused: %s", sr.Session, sr.From, sr.Why)
 }
 
-func (f *sessionDelivered) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, fmt.Sprintf("has message %d", f.Message)
+func (sd *sessionDelivered) tell(e *wire.Event) {
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has message %d", sd.Message)
 }
 
-func (f *sessionDeferred) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", f.ID, f.Next)
-	if f.Again {
-		e.Text = fmt.Sprintf("%s is tried again, retry %d", f.ID, f.Retries)
+func (sd *sessionDeferred) tell(e *wire.Event) {
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", sd.ID, sd.Next)
+	if sd.Again {
+		e.Text = fmt.Sprintf("%s is tried again, retry %d", sd.ID, sd.Retries)
 	}
-	if f.Unread {
-		e.Text = fmt.Sprintf("runs and has not read %s: its sender is told again at %s", f.ID, f.Next)
+	if sd.Unread {
+		e.Text = fmt.Sprintf("runs and has not read %s: its sender is told again at %s", sd.ID, sd.Next)
 	}
 }
 
-func (f *sessionUndelivered) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, fmt.Sprintf("%s is not delivered: %s", f.ID, f.Why)
+func (su *sessionUndelivered) tell(e *wire.Event) {
+	e.Agent, e.Text = su.Agent, fmt.Sprintf("%s is not delivered: %s", su.ID, su.Why)
 }
 
-func (f *workAssigned) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = f.Developer, f.ID, fmt.Sprintf("%s is assigned to %s by %s", short(f.ID), f.Developer, f.Architect)
-	if f.Revises != "" {
-		e.Text += ", a revision of " + short(f.Revises)
+func (wa *workAssigned) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = wa.Developer, wa.ID, fmt.Sprintf("%s is assigned to %s by %s", short(wa.ID), wa.Developer, wa.Architect)
+	if wa.Revises != "" {
+		e.Text += ", a revision of " + short(wa.Revises)
 	}
-	if f.Held {
+	if wa.Held {
 		e.Text += ", when it waits for nothing any more"
 	}
 }
 
-func (f *workMoved) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, fmt.Sprintf("%s is %s", short(f.ID), f.Phase)
-	if f.Why != "" {
-		e.Text += ": " + f.Why
+func (wm *workMoved) tell(e *wire.Event) {
+	e.Task, e.Text = wm.ID, fmt.Sprintf("%s is %s", short(wm.ID), wm.Phase)
+	if wm.Why != "" {
+		e.Text += ": " + wm.Why
 	}
 }
 
-func (f *workRepeated) tell(e *wire.Event) { e.Task, e.Text = f.ID, short(f.ID)+" is assigned again" }
-
-func (f *workCompleted) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, short(f.ID)+" is completed, as its developer says"
+func (wr *workRepeated) tell(e *wire.Event) {
+	e.Task, e.Text = wr.ID, short(wr.ID)+" is assigned again"
 }
 
-func (f *workTroubled) tell(e *wire.Event) {
-	e.Task, e.Text = f.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", short(f.TaskID), f.ErrorType, f.ErrorMessage, f.SuggestedAction)
+func (wc *workCompleted) tell(e *wire.Event) {
+	e.Task, e.Text = wc.ID, short(wc.ID)+" is completed, as its developer says"
 }
 
-func (f *deadlinePassed) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" is not completed, and its deadline has passed: "+f.Deadline
+func (wt *workTroubled) tell(e *wire.Event) {
+	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
 }
 
-func (f *progressOverdue) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = f.Agent, f.ID, label(f.ID, f.Name)+" has not been heard of since "+f.Since
+func (d *deadlinePassed) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = d.Agent, d.ID, label(d.ID, d.Name)+" is not completed, and its deadline has passed: "+d.Deadline
 }
 
-func (f *reviewRequested) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = f.Reviewer, f.ID, fmt.Sprintf("%s is asked to review %s", f.Reviewer, short(f.ID))
+func (p *progressOverdue) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = p.Agent, p.ID, label(p.ID, p.Name)+" has not been heard of since "+p.Since
 }
 
-func (f *reviewDecided) tell(e *wire.Event) {
-	e.Agent, e.Task = f.Reviewer, f.ID
-	e.Text = fmt.Sprintf("%s: %s%s", short(f.ID), f.Verdict, foundWords(f.Findings))
-	if f.Verdict == "" {
-		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(f.ID), f.Why)
+func (rr *reviewRequested) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = rr.Reviewer, rr.ID, fmt.Sprintf("%s is asked to review %s", rr.Reviewer, short(rr.ID))
+}
+
+func (rd *reviewDecided) tell(e *wire.Event) {
+	e.Agent, e.Task = rd.Reviewer, rd.ID
+	e.Text = fmt.Sprintf("%s: %s%s", short(rd.ID), rd.Verdict, foundWords(rd.Findings))
+	if rd.Verdict == "" {
+		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(rd.ID), rd.Why)
 	}
 }
 
@@ -122,10 +124,10 @@ func foundWords(found []review.Finding) string {
 	return said
 }
 
-func (f *reviewEscalated) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(f.ID, f.Name), counted(f.Iterations, "review"), counted(f.Open, "finding"), f.Policy)
+func (re *reviewEscalated) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(re.ID, re.Name), counted(re.Iterations, "review"), counted(re.Open, "finding"), re.Policy)
 }
 
-func (f *reviewExtended) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, short(f.ID)+" is to be revised once more, as a person wants"
+func (re *reviewExtended) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, short(re.ID)+" is to be revised once more, as a person wants"
 }

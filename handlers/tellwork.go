@@ -11,118 +11,118 @@ import (
 
 // What facts about the work on tasks mean, for people.
 
-func (f *taskUpdated) tell(e *wire.Event) { e.Task, e.Text = f.ID, label(f.ID, f.Name)+" changed" }
+func (t *taskUpdated) tell(e *wire.Event) { e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed" }
 
-func (f *taskNoted) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" noted: "+f.Content
+func (t *taskNoted) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" noted: "+t.Content
 }
 
-func (f *taskPlanned) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" has a plan: a person or a planner has to approve it"
+func (t *taskPlanned) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" has a plan: a person or a planner has to approve it"
 }
 
-func (f *taskRevise) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" wants another plan: "+f.Feedback
+func (t *taskRevise) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" wants another plan: "+t.Feedback
 }
 
-func (f *taskHelp) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, label(f.ID, f.Name)+" needs a person: "+f.QuestionID+" "+f.Question
+func (t *taskHelp) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" needs a person: "+t.QuestionID+" "+t.Question
 }
 
-func (f *taskUnblocked) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" waits for nothing any more"
+func (t *taskUnblocked) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" waits for nothing any more"
 }
 
-func (f *taskAnnounced) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, fmt.Sprintf("%s is %s", label(f.ID, f.Name), f.State)
-	if f.Unblocked > 0 {
-		e.Text += fmt.Sprintf(", %d unblocked", f.Unblocked)
+func (t *taskAnnounced) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, fmt.Sprintf("%s is %s", label(t.ID, t.Name), t.State)
+	if t.Unblocked > 0 {
+		e.Text += fmt.Sprintf(", %d unblocked", t.Unblocked)
 	}
 }
 
-func (f *dependencyAdded) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" depends on "+short(f.Dependency.On)
-	if f.Dependency.Type != hub.DependsBlocks && f.Dependency.Type != "" {
-		e.Text += ", " + f.Dependency.Type
+func (d *dependencyAdded) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" depends on "+short(d.Dependency.On)
+	if d.Dependency.Type != hub.DependsBlocks && d.Dependency.Type != "" {
+		e.Text += ", " + d.Dependency.Type
 	}
-	if f.Dependency.Contract != "" {
-		e.Text += " " + f.Dependency.Contract
+	if d.Dependency.Contract != "" {
+		e.Text += " " + d.Dependency.Contract
 	}
 }
 
-func (f *dependencyGone) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" does not depend on "+short(f.On)+" any more"
+func (d *dependencyGone) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" does not depend on "+short(d.On)+" any more"
 }
 
 // maxTold is the maximum number of tasks that one text names.
 const maxTold = 5
 
-func (f *dependencyResolved) tell(e *wire.Event) {
+func (d *dependencyResolved) tell(e *wire.Event) {
 	var names []string
-	for i, w := range f.Waiting {
+	for i, w := range d.Waiting {
 		if i == maxTold {
-			names = append(names, fmt.Sprintf("%d more", len(f.Waiting)-i))
+			names = append(names, fmt.Sprintf("%d more", len(d.Waiting)-i))
 			break
 		}
 		names = append(names, short(w.ID))
 	}
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" is there for "+strings.Join(names, ", ")
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" is there for "+strings.Join(names, ", ")
 }
 
-func (f *contractSeen) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, fmt.Sprintf("%s delivers %s", label(f.ID, f.Name), f.Key)
-	if f.what == events.ContractMissing {
-		e.Text = fmt.Sprintf("%s does not deliver %s", label(f.ID, f.Name), f.Key)
+func (c *contractSeen) tell(e *wire.Event) {
+	e.Task, e.Text = c.ID, fmt.Sprintf("%s delivers %s", label(c.ID, c.Name), c.Key)
+	if c.what == events.ContractMissing {
+		e.Text = fmt.Sprintf("%s does not deliver %s", label(c.ID, c.Name), c.Key)
 	}
 	switch {
-	case f.Reason != "":
-		e.Text += ": " + f.Reason
-	case f.Status == hub.ContractPartial:
+	case c.Reason != "":
+		e.Text += ": " + c.Reason
+	case c.Status == hub.ContractPartial:
 		e.Text += ", in part"
 	}
-	if f.NeededBy != "" {
-		e.Text += ", which " + short(f.NeededBy) + " wants"
+	if c.NeededBy != "" {
+		e.Text += ", which " + short(c.NeededBy) + " wants"
 	}
 }
 
-func (f *oddity) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.ID, f.Agent, f.Pointer+": "+f.Text
-	if f.ID != "" {
-		e.Text = label(f.ID, f.Name) + " " + e.Text
+func (o *oddity) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = o.ID, o.Agent, o.Pointer+": "+o.Text
+	if o.ID != "" {
+		e.Text = label(o.ID, o.Name) + " " + e.Text
 	}
 }
 
-func (f *questionWithdrawn) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = f.Task, f.Agent, f.ID+" needs no answer any more"
+func (q *questionWithdrawn) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = q.Task, q.Agent, q.ID+" needs no answer any more"
 }
 
-func (f *agentCapable) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, "says what it can do"
-	if f.Capabilities == nil {
+func (ac *agentCapable) tell(e *wire.Event) {
+	e.Agent, e.Text = ac.Agent, "says what it can do"
+	if ac.Capabilities == nil {
 		e.Text = "says how it is"
 	}
 }
 
-func (f *serverRegistered) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, "has registered"
-	if f.Hostname != "" {
-		e.Text += " from " + f.Hostname
+func (sr *serverRegistered) tell(e *wire.Event) {
+	e.Agent, e.Text = sr.Agent, "has registered"
+	if sr.Hostname != "" {
+		e.Text += " from " + sr.Hostname
 	}
 }
 
-func (f *serverSeen) tell(e *wire.Event) { e.Agent, e.Text = f.Agent, "is there" }
-func (f *serverLost) tell(e *wire.Event) { e.Agent, e.Text = f.Agent, "is not heard of any more" }
+func (ss *serverSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is there" }
+func (sl *serverLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is not heard of any more" }
 
-func (f *keysRotated) tell(e *wire.Event) {
-	e.Agent, e.Text = f.Agent, "has a new key "+f.ID+", the old ones hold until "+f.Until
+func (k *keysRotated) tell(e *wire.Event) {
+	e.Agent, e.Text = k.Agent, "has a new key "+k.ID+", the old ones hold until "+k.Until
 }
 
-func (f *keyRevoked) tell(e *wire.Event) { e.Agent, e.Text = f.Agent, f.ID+" is revoked" }
+func (k *keyRevoked) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, k.ID+" is revoked" }
 
-func (f *registrationIssued) tell(e *wire.Event) { e.Text = "a server may register with " + f.ID }
+func (ri *registrationIssued) tell(e *wire.Event) { e.Text = "a server may register with " + ri.ID }
 
-func (f *tokenIssued) tell(e *wire.Event) {
-	e.Text = f.Subject + " has a new token " + f.ID + " as " + f.Role
+func (t *tokenIssued) tell(e *wire.Event) {
+	e.Text = t.Subject + " has a new token " + t.ID + " as " + t.Role
 }
 
-func (f *tokenRevoked) tell(e *wire.Event) { e.Text = f.ID + " of " + f.Subject + " is revoked" }
+func (t *tokenRevoked) tell(e *wire.Event) { e.Text = t.ID + " of " + t.Subject + " is revoked" }

@@ -13,8 +13,8 @@ type byTime interface{ date() (time.Time, int64) }
 // change while it is in the list.
 type timeOrder[T byTime] []T
 
-func (l timeOrder[T]) find(x T) (place int, there bool) {
-	return slices.BinarySearchFunc(l, x, byDate[T])
+func (t timeOrder[T]) find(x T) (place int, there bool) {
+	return slices.BinarySearchFunc(t, x, byDate[T])
 }
 
 func byDate[T byTime](a, b T) int {
@@ -23,22 +23,22 @@ func byDate[T byTime](a, b T) int {
 	return cmp.Or(at.Compare(bt), cmp.Compare(n, m))
 }
 
-func (l *timeOrder[T]) add(x T) {
-	if place, there := l.find(x); !there {
-		*l = slices.Insert(*l, place, x)
+func (t *timeOrder[T]) add(x T) {
+	if place, there := t.find(x); !there {
+		*t = slices.Insert(*t, place, x)
 	}
 }
 
-func (l *timeOrder[T]) drop(x T) {
-	if place, there := l.find(x); there {
-		*l = slices.Delete(*l, place, place+1)
+func (t *timeOrder[T]) drop(x T) {
+	if place, there := t.find(x); there {
+		*t = slices.Delete(*t, place, place+1)
 	}
 }
 
 // first returns the earliest time, or since if that is later. Before since, the orchestrator was
 // down.
-func (l timeOrder[T]) first(since time.Time) time.Time {
-	at, _ := l[0].date()
+func (t timeOrder[T]) first(since time.Time) time.Time {
+	at, _ := t[0].date()
 	if at.Before(since) {
 		return since
 	}

@@ -6,11 +6,11 @@ import (
 )
 
 // trace returns the position of a task in a trace, or nil if it is unknown.
-func (k *task) trace() *delegation.Trace {
-	if k.more == nil {
+func (t *task) trace() *delegation.Trace {
+	if t.more == nil {
 		return nil
 	}
-	return k.more.trace
+	return t.more.trace
 }
 
 // traceBelow returns the trace of a new task. If that is the trace of the parent task, missing

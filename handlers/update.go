@@ -27,52 +27,52 @@ type taskUpdated struct {
 
 func (*taskUpdated) kind() string { return events.TaskUpdated }
 
-func (f *taskUpdated) apply(s *State, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
+func (t *taskUpdated) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
 	s.unqueue(k)
 	s.rewrite(k, r, func() {
-		f.change(&k.view)
-		if f.StructuredSpec != nil || f.Requirements != nil || len(f.Without) > 0 {
-			f.reread(k)
+		t.change(&k.view)
+		if t.StructuredSpec != nil || t.Requirements != nil || len(t.Without) > 0 {
+			t.reread(k)
 		}
 	})
 	k.urgency = wire.Urgency(k.view.Priority)
 	s.enqueue(k)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
 }
 
 // reread decodes the changed documents of a task again. The others may be only in the log.
-func (f *taskUpdated) reread(k *task) {
+func (t *taskUpdated) reread(k *task) {
 	m := k.needsMore()
-	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {
+	if t.StructuredSpec != nil || slices.Contains(t.Without, "structured_spec") {
 		m.promises, m.maxFiles = nil, 0
 	}
-	if f.Requirements != nil || slices.Contains(f.Without, "requirements") {
+	if t.Requirements != nil || slices.Contains(t.Without, "requirements") {
 		m.wants = nil
 	}
 	k.readDocuments()
 }
 
 // change applies the changes to a task.
-func (f *taskUpdated) change(v *wire.Task) {
-	v.Name = f.Name
-	set(&v.Description, f.Description)
-	set(&v.Type, f.Type)
-	if f.Priority != nil {
-		v.Priority = f.Priority
+func (t *taskUpdated) change(v *wire.Task) {
+	v.Name = t.Name
+	set(&v.Description, t.Description)
+	set(&v.Type, t.Type)
+	if t.Priority != nil {
+		v.Priority = t.Priority
 	}
-	if f.Payload != nil {
-		v.Payload = f.Payload
+	if t.Payload != nil {
+		v.Payload = t.Payload
 	}
 	d := v.Details.Copy()
-	set(&d.TargetRepo, f.TargetRepo)
-	set(&d.ProjectID, f.ProjectID)
-	set(&d.AcceptanceCriteria, f.AcceptanceCriteria)
-	if f.StructuredSpec != nil || slices.Contains(f.Without, "structured_spec") {
-		d.StructuredSpec = f.StructuredSpec
+	set(&d.TargetRepo, t.TargetRepo)
+	set(&d.ProjectID, t.ProjectID)
+	set(&d.AcceptanceCriteria, t.AcceptanceCriteria)
+	if t.StructuredSpec != nil || slices.Contains(t.Without, "structured_spec") {
+		d.StructuredSpec = t.StructuredSpec
 	}
-	if f.Requirements != nil || slices.Contains(f.Without, "requirements") {
-		d.Requirements = f.Requirements
+	if t.Requirements != nil || slices.Contains(t.Without, "requirements") {
+		d.Requirements = t.Requirements
 	}
 	v.Details = d.Filled()
 }

@@ -166,17 +166,17 @@ func conflict(a *agent, message, hint string) error {
 }
 
 // withdraw prevents a program that has gone from being accepted.
-func (j *connection) withdraw() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.accept = nil
+func (c *connection) withdraw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.accept = nil
 }
 
 var errGone = errors.New("the program that wanted to join has gone")
 
 // start creates the process of a run: a child, or a connection that has joined.
-func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
-	j := m.joined
+func (sr *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
+	j := sr.joined
 	if j == nil {
 		return s.options.Start(spec)
 	}
@@ -190,7 +190,7 @@ func (m *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process,
 		return nil, err
 	}
 	p := newPipe(conn, spec)
-	p.answers = func(over <-chan struct{}) { s.inputEnded(a, m, over) }
+	p.answers = func(over <-chan struct{}) { s.inputEnded(a, sr, over) }
 	p.parted = func() {
 		select {
 		case <-j.over:

@@ -45,20 +45,20 @@ type delayedLines struct {
 }
 
 // add appends a line. It returns false if too much is in memory already. p.mu must be held.
-func (o *delayedLines) add(l handlers.Letter) bool {
-	if l.Kept == 0 && len(o.lines) > 0 && !o.mail.AllowsBeside(o.fresh) {
+func (d *delayedLines) add(l handlers.Letter) bool {
+	if l.Kept == 0 && len(d.lines) > 0 && !d.mail.AllowsBeside(d.fresh) {
 		return false
 	}
-	o.lines = append(o.lines, l)
-	o.count(&l, 1)
-	o.mail.Reserve(1)
+	d.lines = append(d.lines, l)
+	d.count(&l, 1)
+	d.mail.Reserve(1)
 	return true
 }
 
-func (o *delayedLines) count(l *handlers.Letter, sign int) {
+func (d *delayedLines) count(l *handlers.Letter, sign int) {
 	if l.Kept == 0 {
-		o.fresh.Messages += sign
-		o.fresh.Bytes += int64(sign * len(l.Line))
+		d.fresh.Messages += sign
+		d.fresh.Bytes += int64(sign * len(l.Line))
 	}
 }
 

@@ -36,31 +36,31 @@ type recipient struct {
 	lost *complaints // undelivered messages that are not reported yet; guarded by recipients.mu
 }
 
-func (p *recipients) open(agent, run string, mail *stdin.Mailbox) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.agents == nil {
-		p.agents = make(map[string]recipient)
+func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agents == nil {
+		r.agents = make(map[string]recipient)
 	}
-	p.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
+	r.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
 }
 
 // close removes an agent and returns how many undelivered messages were not reported yet.
-func (p *recipients) close(agent string) (lost int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at, ok := p.agents[agent]; ok {
+func (r *recipients) close(agent string) (lost int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, ok := r.agents[agent]; ok {
 		lost = at.lost.count
 	}
-	delete(p.agents, agent)
+	delete(r.agents, agent)
 	return lost
 }
 
 // mail returns the mailbox of the run that a letter is for, or nil if that run has ended.
-func (p *recipients) mail(to handlers.Actor) *stdin.Mailbox {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	at := p.agents[to.Name]
+func (r *recipients) mail(to handlers.Actor) *stdin.Mailbox {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	at := r.agents[to.Name]
 	if at.run != to.Run {
 		return nil
 	}
@@ -72,27 +72,27 @@ func (p *recipients) mail(to handlers.Actor) *stdin.Mailbox {
 const doorPrefix = "door:"
 
 // wait returns a channel for one answer.
-func (p *recipients) wait(door string) <-chan handlers.Letter {
+func (r *recipients) wait(door string) <-chan handlers.Letter {
 	answer := make(chan handlers.Letter, 1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiters == nil {
-		p.waiters = make(map[string]chan<- handlers.Letter)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiters == nil {
+		r.waiters = make(map[string]chan<- handlers.Letter)
 	}
-	p.waiters[door] = answer
+	r.waiters[door] = answer
 	return answer
 }
 
-func (p *recipients) leave(door string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.waiters, door)
+func (r *recipients) leave(door string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiters, door)
 }
 
-func (p *recipients) door(name string) chan<- handlers.Letter {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.waiters[name]
+func (r *recipients) door(name string) chan<- handlers.Letter {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.waiters[name]
 }
 
 // deliver puts letters into mailboxes without blocking. Consecutive letters for one agent
@@ -245,10 +245,10 @@ func (d *dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
 
 // missed counts messages that an agent did not get. It returns the number to report now, at
 // most once a second.
-func (p *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := p.agents[to.Name]
+func (r *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.agents[to.Name]
 	if at.run != to.Run || at.lost == nil {
 		return 0
 	}

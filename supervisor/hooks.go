@@ -49,8 +49,8 @@ type Answered struct {
 }
 
 // asked reports the requests among inputs.
-func (w *Hooks) asked(inputs []handlers.Input) {
-	if w.Asked == nil {
+func (h *Hooks) asked(inputs []handlers.Input) {
+	if h.Asked == nil {
 		return
 	}
 	for i := range inputs {
@@ -63,13 +63,13 @@ func (w *Hooks) asked(inputs []handlers.Input) {
 		if in.From.Kind == handlers.Agent {
 			a.Agent = in.From.Name
 		}
-		w.Asked(a)
+		h.Asked(a)
 	}
 }
 
 // answered reports the answers among letters.
-func (w *Hooks) answered(letters []handlers.Letter) {
-	if w.Answered == nil {
+func (h *Hooks) answered(letters []handlers.Letter) {
+	if h.Answered == nil {
 		return
 	}
 	now := time.Now()
@@ -82,14 +82,14 @@ func (w *Hooks) answered(letters []handlers.Letter) {
 		if l.Refusal != nil {
 			a.Code = l.Refusal.Code
 		}
-		w.Answered(a)
+		h.Answered(a)
 	}
 }
 
 // judged reports the results of inputs. Consecutive inputs of one kind with the same result are
 // reported together.
-func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
-	if w.Judged == nil {
+func (h *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
+	if h.Judged == nil {
 		return
 	}
 	for i := 0; i < len(inputs); {
@@ -98,16 +98,16 @@ func (w *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 			n++
 		}
 		if first.class != "" {
-			w.Judged(doorOf(inputs[i].From), first.String(), codeOf(verdicts[i]), n)
+			h.Judged(doorOf(inputs[i].From), first.String(), codeOf(verdicts[i]), n)
 		}
 		i += n
 	}
 }
 
 // refused reports a message that was refused before a decision.
-func (w *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
-	if w.Judged != nil {
-		w.Judged(doorOf(from), kind, codeOf(verdict), 1)
+func (h *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
+	if h.Judged != nil {
+		h.Judged(doorOf(from), kind, codeOf(verdict), 1)
 	}
 }
 

@@ -33,29 +33,29 @@ type idleCounter struct {
 const linger = 10 * time.Second
 
 // count adds an event. It reports whether the event may have ended the work.
-func (y *idleCounter) count(n *output.Notice) (ended bool) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if y.workers == nil {
-		y.workers, y.submitters = make(map[string]bool), make(map[string]bool)
+func (i *idleCounter) count(n *output.Notice) (ended bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.workers == nil {
+		i.workers, i.submitters = make(map[string]bool), make(map[string]bool)
 	}
 	switch n.Record.Kind {
 	case events.AgentStarted:
 		return true // it may be the last agent to become idle
 	case events.TaskAssigned:
-		y.workers[n.Event().Agent] = true
+		i.workers[n.Event().Agent] = true
 	case events.TaskCreated:
-		y.tasks++
-		y.last = time.Now()
+		i.tasks++
+		i.last = time.Now()
 		if submitter := handlers.About(&n.Record); submitter != "" {
-			y.submitters[submitter] = true
+			i.submitters[submitter] = true
 		}
 	case events.TaskFailed, events.TaskCancelled:
-		y.undone++
-		y.last = time.Now()
+		i.undone++
+		i.last = time.Now()
 		return true
 	case events.TaskDone:
-		y.last = time.Now()
+		i.last = time.Now()
 		return true
 	case events.QuestionAnswered, events.QuestionExpired:
 		return true
@@ -65,13 +65,13 @@ func (y *idleCounter) count(n *output.Notice) (ended bool) {
 
 // lingers returns how long an agent may still submit a task by itself, or 0 if it only waits
 // for work. Tasks of an agent that was assigned tasks count as parts of those.
-func (y *idleCounter) lingers(agent string) time.Duration {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if !y.submitters[agent] || y.workers[agent] {
+func (i *idleCounter) lingers(agent string) time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.submitters[agent] || i.workers[agent] {
 		return 0
 	}
-	return max(0, time.Until(y.last.Add(linger)))
+	return max(0, time.Until(i.last.Add(linger)))
 }
 
 // awaited is an agent that ExitWhenIdle waits for although no task is open.
@@ -103,16 +103,16 @@ func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
 	return all, again
 }
 
-func (y *idleCounter) some() bool {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.tasks > 0
+func (i *idleCounter) some() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.tasks > 0
 }
 
-func (y *idleCounter) allDone() bool {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.undone == 0
+func (i *idleCounter) allDone() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.undone == 0
 }
 
 // workDone reports whether all work has ended. There must have been a task, or no agent must be

@@ -95,43 +95,43 @@ type startRequest struct {
 	told    chan struct{}
 }
 
-func (m *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
-	env, err := m.spec.Environ(ctx)
+func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
+	env, err := sr.spec.Environ(ctx)
 	if err == nil {
 		err = ctx.Err() // the start was cancelled meanwhile
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.speech = a.voice.Begin(m.run, m.spec.MaxLine)
-	if m.spec.Pty {
-		m.speech.Echoes = output.NewEchoFilter()
+	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)
+	if sr.spec.Pty {
+		sr.speech.Echoes = output.NewEchoFilter()
 	}
-	if !m.spec.Raw {
-		m.channel = s.channel(a, m)
-		m.speech.Messages = m.channel
+	if !sr.spec.Raw {
+		sr.channel = s.channel(a, sr)
+		sr.speech.Messages = sr.channel
 	}
-	env = append(without(env, m.session), m.session...)
-	env, shut := s.doorway(m, append(env, "ORC_AGENT_ID="+m.spec.Name, "ORC_ACTOR="+m.spec.actor(m.run)))
-	c, err := m.start(s, a, child.Spec{
-		Command: m.spec.Command,
-		Dir:     m.spec.Dir,
+	env = append(without(env, sr.session), sr.session...)
+	env, shut := s.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
+	c, err := sr.start(s, a, child.Spec{
+		Command: sr.spec.Command,
+		Dir:     sr.spec.Dir,
 		Env:     env,
-		Run:     m.run,
-		NoStdin: m.spec.NoStdin,
-		Pty:     m.spec.Pty,
-		Limits:  m.spec.Limits,
+		Run:     sr.run,
+		NoStdin: sr.spec.NoStdin,
+		Pty:     sr.spec.Pty,
+		Limits:  sr.spec.Limits,
 		Output: func(stream child.Stream, chunk []byte) {
-			<-m.told
-			m.speech.Write(stream, chunk)
+			<-sr.told
+			sr.speech.Write(stream, chunk)
 		},
 		Exited: func(exit child.Exit) {
-			<-m.told
+			<-sr.told
 			s.post(func() { s.exited(a, exit) })
 		},
-		Stopped: func(yes bool) { s.post(func() { s.frozen(a, m.run, yes) }) },
+		Stopped: func(yes bool) { s.post(func() { s.frozen(a, sr.run, yes) }) },
 		Ended: func(ending child.Ending) {
-			m.speech.End()
+			sr.speech.End()
 			shut()
 			s.post(func() { s.ended(a, ending) })
 		},

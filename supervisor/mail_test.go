@@ -26,9 +26,9 @@ func mailTo(id, to string, n int) string {
 }
 
 // brought returns the mail that a run got, as the n of each payload.
-func (a *talker) brought() (list []int) {
-	a.t.Helper()
-	for _, line := range a.told() {
+func (t *talker) brought() (list []int) {
+	t.t.Helper()
+	for _, line := range t.told() {
 		if line.Type != "notify:message" {
 			continue
 		}
@@ -36,8 +36,8 @@ func (a *talker) brought() (list []int) {
 			Payload struct{ N int }
 			Seq     int64
 		}
-		require.NoError(a.t, json.Unmarshal(line.Payload, &m))
-		require.Positive(a.t, m.Seq)
+		require.NoError(t.t, json.Unmarshal(line.Payload, &m))
+		require.Positive(t.t, m.Seq)
 		list = append(list, m.Payload.N)
 	}
 	return list
@@ -84,16 +84,16 @@ func TestMailIsBrought(t *testing.T) {
 }
 
 // answer decodes the reply to a request.
-func (a *talker) answer(id string, v any) {
-	a.t.Helper()
-	for _, line := range a.told() {
+func (t *talker) answer(id string, v any) {
+	t.t.Helper()
+	for _, line := range t.told() {
 		if line.CorrelationID == id {
-			require.Nil(a.t, line.Error)
-			require.NoError(a.t, json.Unmarshal(line.Payload, v))
+			require.Nil(t.t, line.Error)
+			require.NoError(t.t, json.Unmarshal(line.Payload, v))
 			return
 		}
 	}
-	require.Fail(a.t, "there is no answer to "+id)
+	require.Fail(t.t, "there is no answer to "+id)
 }
 
 // TestMailWaitsForSlowAgents checks that the mail of an agent that does not read waits in the

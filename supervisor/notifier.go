@@ -19,50 +19,50 @@ type mailWaiter struct{ rung chan struct{} }
 
 // hang registers a waiter for the mail of an actor, or of all actors if actor is "". The
 // returned func removes it.
-func (b *notifier) hang(actor string) (*mailWaiter, func()) {
+func (n *notifier) hang(actor string) (*mailWaiter, func()) {
 	fresh := &mailWaiter{rung: make(chan struct{}, 1)}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.hung == nil {
-		b.hung = make(map[string]map[*mailWaiter]bool)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.hung == nil {
+		n.hung = make(map[string]map[*mailWaiter]bool)
 	}
-	if b.hung[actor] == nil {
-		b.hung[actor] = make(map[*mailWaiter]bool)
+	if n.hung[actor] == nil {
+		n.hung[actor] = make(map[*mailWaiter]bool)
 	}
-	b.hung[actor][fresh] = true
+	n.hung[actor][fresh] = true
 	return fresh, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if delete(b.hung[actor], fresh); len(b.hung[actor]) == 0 {
-			delete(b.hung, actor)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if delete(n.hung[actor], fresh); len(n.hung[actor]) == 0 {
+			delete(n.hung, actor)
 		}
 	}
 }
 
 // ring wakes the waiters for the mail among records.
-func (b *notifier) ring(records []wire.Record) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.hung) == 0 {
+func (n *notifier) ring(records []wire.Record) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.hung) == 0 {
 		return
 	}
 	for i := range records {
 		switch r := &records[i]; {
 		case !r.IsMail():
 		case r.To == mail.Broadcast:
-			for actor := range b.hung {
-				b.ringAll(actor)
+			for actor := range n.hung {
+				n.ringAll(actor)
 			}
 		default:
-			b.ringAll(r.To)
-			b.ringAll("")
+			n.ringAll(r.To)
+			n.ringAll("")
 		}
 	}
 }
 
 // ringAll wakes the waiters of one actor. b.mu must be held.
-func (b *notifier) ringAll(actor string) {
-	for one := range b.hung[actor] {
+func (n *notifier) ringAll(actor string) {
+	for one := range n.hung[actor] {
 		select {
 		case one.rung <- struct{}{}:
 		default: // already signalled

@@ -42,10 +42,10 @@ func (s *Supervisor) begin(p *orderedStop, agents []*agent) {
 }
 
 // ask asks an agent to stop, once.
-func (p *orderedStop) ask(a *agent) {
-	if p.left[a] && !p.asked[a] {
-		p.asked[a] = true
-		p.stop(a)
+func (o *orderedStop) ask(a *agent) {
+	if o.left[a] && !o.asked[a] {
+		o.asked[a] = true
+		o.stop(a)
 	}
 }
 

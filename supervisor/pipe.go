@@ -86,8 +86,8 @@ func (p *pipe) CloseStdin() bool {
 // stdin.
 type pipeStdin struct{ child.Stdin }
 
-func (in pipeStdin) Write(text []byte) (int, error) {
-	n, err := in.Stdin.Write(text)
+func (p pipeStdin) Write(text []byte) (int, error) {
+	n, err := p.Stdin.Write(text)
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
 		err = os.ErrClosed
 	}

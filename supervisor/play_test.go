@@ -266,15 +266,15 @@ func (p *play) pend(do func(context.Context) ([]control.AgentOutcome, error)) pe
 }
 
 // outcomes returns the outcomes of a request, which must have ended.
-func (r pending) outcomes() []control.AgentOutcome {
-	r.t.Helper()
+func (p pending) outcomes() []control.AgentOutcome {
+	p.t.Helper()
 	synctest.Wait()
 	select {
-	case a := <-r.done:
-		require.NoError(r.t, a.err)
+	case a := <-p.done:
+		require.NoError(p.t, a.err)
 		return a.outcomes
 	default:
-		require.Fail(r.t, "still waiting")
+		require.Fail(p.t, "still waiting")
 		return nil
 	}
 }

@@ -67,18 +67,18 @@ func aborted(id string) string {
 }
 
 // lines returns the lines written to the agent's run so far.
-func (a *talker) lines() []string {
+func (t *talker) lines() []string {
 	synctest.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.heard)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.heard)
 }
 
 // undelivered returns the details of the refusals written to the agent's run, each after the id
 // of its message.
-func (a *talker) undelivered() (all []string) {
-	a.t.Helper()
-	for _, line := range a.told() {
+func (t *talker) undelivered() (all []string) {
+	t.t.Helper()
+	for _, line := range t.told() {
 		if line.Error != nil {
 			d := line.Error.Details
 			all = append(all, fmt.Sprint(line.CorrelationID, " ", d["original_message_id"], " ", d["error_type"], " ", d["retry_count"], "/", d["max_retries"]))

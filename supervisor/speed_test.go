@@ -57,11 +57,11 @@ func newMouth(b *testing.B, record Record) *mouth {
 const perChunk = 64
 
 // end reports the cost of one request, and requires that none was refused.
-func (o *mouth) end(b *testing.B) {
+func (m *mouth) end(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perChunk, "ns/request")
-	_, _, refused := o.mail.Waiting()
+	_, _, refused := m.mail.Waiting()
 	require.Zero(b, refused)
-	o.dispatcher.close()
+	m.dispatcher.close()
 }
 
 // BenchmarkAsks measures a chunk of 64 requests in one agent's goroutine: split, parsed,

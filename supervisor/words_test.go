@@ -133,17 +133,17 @@ func talkers(t *testing.T, agents ...Agent) (list []Agent, parts map[string]part
 	return agents, parts, all
 }
 
-func (a *talker) play(r *player) int {
-	a.mu.Lock()
-	a.run, a.heard = r, nil
-	a.mu.Unlock()
+func (t *talker) play(r *player) int {
+	t.mu.Lock()
+	t.run, t.heard = r, nil
+	t.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
-			a.mu.Lock()
-			stop := a.stop
-			a.mu.Unlock()
+			t.mu.Lock()
+			stop := t.stop
+			t.mu.Unlock()
 			if stop != nil {
 				<-stop
 			}
@@ -151,13 +151,13 @@ func (a *talker) play(r *player) int {
 			if line == "" {
 				return
 			}
-			a.mu.Lock()
-			a.heard = append(a.heard, line)
-			a.mu.Unlock()
+			t.mu.Lock()
+			t.heard = append(t.heard, line)
+			t.mu.Unlock()
 		}
 	}()
 	select {
-	case code := <-a.exit:
+	case code := <-t.exit:
 		return code
 	case <-ended:
 		return 0
@@ -178,35 +178,35 @@ func (p *play) deafen(a *talker) (again func()) {
 }
 
 // readsNothing stops the reading of an agent that does not run yet.
-func (a *talker) readsNothing() (again func()) {
+func (t *talker) readsNothing() (again func()) {
 	stop := make(chan struct{})
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stop = stop
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop = stop
 	return func() {
-		a.mu.Lock()
-		a.stop = nil
-		a.mu.Unlock()
+		t.mu.Lock()
+		t.stop = nil
+		t.mu.Unlock()
 		close(stop)
 		synctest.Wait()
 	}
 }
 
 // says prints lines in one write.
-func (a *talker) says(lines ...string) {
-	a.mu.Lock()
-	r := a.run
-	a.mu.Unlock()
+func (t *talker) says(lines ...string) {
+	t.mu.Lock()
+	r := t.run
+	t.mu.Unlock()
 	r.say(strings.Join(lines, "\n"))
 }
 
 // goesOn prints many lines, one after the other, and does not wait. said returns how many it has
 // printed so far.
-func (a *talker) goesOn(many int, line func(n int) string) (said func() int) {
+func (t *talker) goesOn(many int, line func(n int) string) (said func() int) {
 	var done atomic.Int64
 	go func() {
 		for n := range many {
-			a.says(line(n))
+			t.says(line(n))
 			done.Add(1)
 		}
 	}()
@@ -238,23 +238,23 @@ type heardLine struct {
 }
 
 // told returns the lines written to the agent's run so far.
-func (a *talker) told() (lines []heardLine) {
-	a.t.Helper()
+func (t *talker) told() (lines []heardLine) {
+	t.t.Helper()
 	synctest.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, text := range a.heard {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, text := range t.heard {
 		var line heardLine
-		require.NoError(a.t, json.Unmarshal([]byte(text), &line), text)
+		require.NoError(t.t, json.Unmarshal([]byte(text), &line), text)
 		lines = append(lines, line)
 	}
 	return lines
 }
 
 // gist returns told in short: the outcome of each reply, or the notice.
-func (a *talker) gist() (words []string) {
-	a.t.Helper()
-	for _, line := range a.told() {
+func (t *talker) gist() (words []string) {
+	t.t.Helper()
+	for _, line := range t.told() {
 		switch {
 		case line.Error != nil:
 			words = append(words, line.CorrelationID+" "+line.Error.Code)
@@ -268,12 +268,12 @@ func (a *talker) gist() (words []string) {
 }
 
 // task returns the task in the reply to a request.
-func (a *talker) task(id string) (task struct{ ID, Status, AssignedTo, Error string }) {
-	a.t.Helper()
-	for _, line := range a.told() {
+func (t *talker) task(id string) (task struct{ ID, Status, AssignedTo, Error string }) {
+	t.t.Helper()
+	for _, line := range t.told() {
 		if line.CorrelationID == id {
 			reply := struct{ Task any }{&task}
-			require.NoError(a.t, json.Unmarshal(line.Payload, &reply))
+			require.NoError(t.t, json.Unmarshal(line.Payload, &reply))
 		}
 	}
 	return task

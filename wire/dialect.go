@@ -38,8 +38,8 @@ func rawID(form Dialect, id string) []byte {
 }
 
 // payload returns the pointer to the payload in a line of this form.
-func (f Dialect) payload() string {
-	switch f {
+func (d Dialect) payload() string {
+	switch d {
 	case DialectMail:
 		return ""
 	case DialectToolCall:
@@ -51,15 +51,15 @@ func (f Dialect) payload() string {
 // place returns an error that points into a line of this form. Readers of payloads report errors
 // as if the request were native, so that they need not know its form. Errors in session messages
 // and delegated work already point into the line.
-func (f Dialect) place(e *Error) *Error {
+func (d Dialect) place(e *Error) *Error {
 	pointer, _ := e.Details["pointer"].(string)
 	below, found := strings.CutPrefix(pointer, DialectNative.payload())
-	if f != DialectMail && f != DialectToolCall || !found || below != "" && below[0] != '/' {
+	if d != DialectMail && d != DialectToolCall || !found || below != "" && below[0] != '/' {
 		return e
 	}
 	there := *e // the same error may be sent again, in another form
 	there.Details = maps.Clone(e.Details)
-	there.Details["pointer"] = f.payload() + below
+	there.Details["pointer"] = d.payload() + below
 	return &there
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // without returns the logged events except those of some kinds.
-func (t *visit) without(kinds ...string) []string {
-	return slices.DeleteFunc(t.told(""), func(line string) bool {
+func (v *visit) without(kinds ...string) []string {
+	return slices.DeleteFunc(v.told(""), func(line string) bool {
 		return slices.ContainsFunc(kinds, func(kind string) bool { return strings.Contains(line, " "+kind) })
 	})
 }

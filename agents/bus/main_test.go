@@ -46,19 +46,19 @@ func visiting(t *testing.T, about func(t *visit)) {
 }
 
 // newClient returns a fresh client, for example after a crash.
-func (t *visit) newClient(over *http.Client) *bus.Client {
+func (v *visit) newClient(over *http.Client) *bus.Client {
 	return &bus.Client{
 		Actor: "HO:h1", URL: "http://localhost", Token: "secret", HTTP: over, PollOnly: true,
-		Incidents: filepath.Join(t.TempDir(), "incidents.jsonl"),
-		Trouble:   func(err error) { t.say("trouble: %v", err) },
+		Incidents: filepath.Join(v.TempDir(), "incidents.jsonl"),
+		Trouble:   func(err error) { v.say("trouble: %v", err) },
 	}
 }
 
 // sending calls Send in the background and returns the channel of its outcome.
-func (t *visit) sending(ctx context.Context, mail wire.SendMessage) <-chan outcome {
+func (v *visit) sending(ctx context.Context, mail wire.SendMessage) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
-		sent, err := t.client.Send(ctx, mail)
+		sent, err := v.client.Send(ctx, mail)
 		done <- outcome{sent, err}
 	}()
 	return done
@@ -70,11 +70,11 @@ type outcome struct {
 }
 
 // receiving calls Receive for a while and waits for its end.
-func (t *visit) receiving(long time.Duration, handlers bus.Handlers) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), long)
+func (v *visit) receiving(long time.Duration, handlers bus.Handlers) {
+	v.Helper()
+	ctx, stop := context.WithTimeout(v.Context(), long)
 	defer stop()
-	require.ErrorIs(t, t.client.Receive(ctx, handlers), context.DeadlineExceeded)
+	require.ErrorIs(v, v.client.Receive(ctx, handlers), context.DeadlineExceeded)
 }
 
 // onUnix serves a bus on a unix socket, with real time.

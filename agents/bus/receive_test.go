@@ -19,9 +19,9 @@ import (
 )
 
 // noting returns a handler that logs each message and returns the error of result.
-func (t *visit) noting(result func(wire.Mail) error) bus.Handler {
+func (v *visit) noting(result func(wire.Mail) error) bus.Handler {
 	return func(_ context.Context, received wire.Mail) error {
-		t.say("handled %d", received.Seq)
+		v.say("handled %d", received.Seq)
 		if result == nil {
 			return nil
 		}
@@ -48,8 +48,8 @@ func TestReceive(t *testing.T) {
 
 // sorted returns the logged events with heartbeats first, because heartbeats are sent
 // concurrently.
-func (t *visit) sorted() []string {
-	story := t.told("")
+func (v *visit) sorted() []string {
+	story := v.told("")
 	slices.SortStableFunc(story, func(a, b string) int {
 		return strings.Count(b, "heartbeat") - strings.Count(a, "heartbeat")
 	})

@@ -213,21 +213,21 @@ func (b *bureau) joins(name string) *newcomer {
 }
 
 // hears reads the next line, which is a notice of mail.
-func (j *newcomer) hears() letter {
-	j.t.Helper()
-	line, err := j.out.ReadString('\n')
-	require.NoError(j.t, err)
-	m := heardAs(j.t, line)
-	require.Equal(j.t, "notify:message", m.Type, line)
-	return readLetter(j.t, string(m.Payload))
+func (n *newcomer) hears() letter {
+	n.t.Helper()
+	line, err := n.out.ReadString('\n')
+	require.NoError(n.t, err)
+	m := heardAs(n.t, line)
+	require.Equal(n.t, "notify:message", m.Type, line)
+	return readLetter(n.t, string(m.Payload))
 }
 
 // leaves closes the pipe and waits until the program has noticed.
-func (j *newcomer) leaves() {
-	j.t.Helper()
-	require.NoError(j.t, j.in.Close())
-	_, _ = io.Copy(io.Discard, j.out)
-	require.NoError(j.t, j.wait())
+func (n *newcomer) leaves() {
+	n.t.Helper()
+	require.NoError(n.t, n.in.Close())
+	_, _ = io.Copy(io.Discard, n.out)
+	require.NoError(n.t, n.wait())
 }
 
 // A program that joins by a pipe is the actor of its agent. A guest is a worker while it is

@@ -282,10 +282,10 @@ func TestSpansAfterARestart(t *testing.T) {
 
 // atWork waits until a puppet is known to work on a task. Only then its submissions are children
 // of the task.
-func (h *theatre) atWork(a *actor, id string) {
-	h.t.Helper()
+func (t *theatre) atWork(a *actor, id string) {
+	t.t.Helper()
 	a.assigned(id)
-	waitForThat(h.t, "task at work", func() bool { return h.taskState(id) == wire.TaskRunning })
+	waitForThat(t.t, "task at work", func() bool { return t.taskState(id) == wire.TaskRunning })
 }
 
 func (s *stage) taskState(id string) wire.TaskState {

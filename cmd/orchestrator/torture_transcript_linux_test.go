@@ -25,46 +25,46 @@ type transcript struct {
 }
 
 // Write stores output of the program.
-func (w *transcript) Write(chunk []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (t *transcript) Write(chunk []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	size := len(chunk)
 	for {
 		line, rest, ended := bytes.Cut(chunk, []byte("\n"))
 		if !ended {
-			w.open = append(w.open, line...)
+			t.open = append(t.open, line...)
 			return size, nil
 		}
-		if len(w.open) > 0 {
-			line = append(w.open, line...)
-			w.open = w.open[:0]
+		if len(t.open) > 0 {
+			line = append(t.open, line...)
+			t.open = t.open[:0]
 		}
-		w.add(line)
+		t.add(line)
 		chunk = rest
 	}
 }
 
-func (w *transcript) add(line []byte) {
-	if w.flood != nil && bytes.Contains(line, w.flood) {
-		w.flooded++
+func (t *transcript) add(line []byte) {
+	if t.flood != nil && bytes.Contains(line, t.flood) {
+		t.flooded++
 		return
 	}
-	w.text = append(w.text, string(line))
-	w.before = append(w.before, w.flooded)
+	t.text = append(t.text, string(line))
+	t.before = append(t.before, t.flooded)
 	var event wire.Event
 	var said control.LogLine
 	switch {
 	case !bytes.HasPrefix(line, []byte("{")):
 	case json.Unmarshal(line, &event) == nil && event.Kind != "":
-		w.events = append(w.events, event)
+		t.events = append(t.events, event)
 	case json.Unmarshal(line, &said) == nil && said.Stream != "":
-		w.lines = append(w.lines, said)
+		t.lines = append(t.lines, said)
 	}
 }
 
 // all returns the output so far.
-func (w *transcript) all() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Join(append(slices.Clone(w.text), string(w.open)), "\n")
+func (t *transcript) all() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(append(slices.Clone(t.text), string(t.open)), "\n")
 }

@@ -114,64 +114,64 @@ func TestWordsKilled(t *testing.T) {
 }
 
 // begin starts a new life of the orchestrator.
-func (k *siege) begin() {
-	k.t.Helper()
-	k.actors = make(map[string]*actor)
-	k.up("--json")
+func (s *siege) begin() {
+	s.t.Helper()
+	s.actors = make(map[string]*actor)
+	s.up("--json")
 	for _, name := range cast {
-		k.actors[name] = k.enter(name)
+		s.actors[name] = s.enter(name)
 	}
-	k.waitForEvents(1, events.AgentStarted, "stubborn")
+	s.waitForEvents(1, events.AgentStarted, "stubborn")
 }
 
 // check compares the state with all confirmations.
-func (k *siege) check() {
-	k.t.Helper()
-	k.seen = requireNoHolesAfter(k.t, k.stage, k.seen)
+func (s *siege) check() {
+	s.t.Helper()
+	s.seen = requireNoHolesAfter(s.t, s.stage, s.seen)
 	var list struct{ Tasks []aTask }
-	k.operated(&list, "query-tasks", `{"limit":1000000}`)
+	s.operated(&list, "query-tasks", `{"limit":1000000}`)
 	byName, byID := make(map[string]aTask), make(map[string]aTask)
 	for _, task := range list.Tasks {
 		_, twice := byName[task.Name]
-		require.False(k.t, twice, "%s is there twice", task.Name)
+		require.False(s.t, twice, "%s is there twice", task.Name)
 		byName[task.Name], byID[task.ID] = task, task
 	}
-	for name, id := range k.answered {
-		require.Equal(k.t, id, byName[name].ID, "%s is not there", name)
+	for name, id := range s.answered {
+		require.Equal(s.t, id, byName[name].ID, "%s is not there", name)
 	}
-	for id, status := range k.finished {
-		require.Equal(k.t, status, byID[id].Status)
+	for id, status := range s.finished {
+		require.Equal(s.t, status, byID[id].Status)
 	}
-	for id := range k.given {
-		k.checkGiven(byID[id])
+	for id := range s.given {
+		s.checkGiven(byID[id])
 	}
-	k.checkPayloads(list.Tasks)
-	k.checkQuestions()
+	s.checkPayloads(list.Tasks)
+	s.checkQuestions()
 	live := 0
-	for _, view := range k.status().Agents {
-		require.Equal(k.t, control.StateRunning, view.State)
+	for _, view := range s.status().Agents {
+		require.Equal(s.t, control.StateRunning, view.State)
 		live++
 	}
-	waitForThat(k.t, "end of what was left over", func() bool { return len(k.processes()) == live+2 }) // two sleep
+	waitForThat(s.t, "end of what was left over", func() bool { return len(s.processes()) == live+2 }) // two sleep
 }
 
 // checkGiven checks that a kill of the orchestrator fails no task of an agent and counts no
 // attempt.
-func (k *siege) checkGiven(task aTask) {
-	k.t.Helper()
-	require.NotEmpty(k.t, task.ID, "an agent works on a task that does not exist")
-	require.NotEqual(k.t, "failed", task.Status, task.Error)
-	require.LessOrEqual(k.t, task.Attempts, 1)
+func (s *siege) checkGiven(task aTask) {
+	s.t.Helper()
+	require.NotEmpty(s.t, task.ID, "an agent works on a task that does not exist")
+	require.NotEqual(s.t, "failed", task.Status, task.Error)
+	require.LessOrEqual(s.t, task.Attempts, 1)
 }
 
 // checkPayloads compares the complete payloads of a few tasks.
-func (k *siege) checkPayloads(tasks []aTask) {
-	k.t.Helper()
+func (s *siege) checkPayloads(tasks []aTask) {
+	s.t.Helper()
 	for range min(5, len(tasks)) {
-		one := tasks[k.random.IntN(len(tasks))]
+		one := tasks[s.random.IntN(len(tasks))]
 		var reply struct{ Task aTask }
-		k.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, one.ID))
-		require.JSONEq(k.t, payloadOf(one.Name), string(reply.Task.Payload))
+		s.operated(&reply, "get-task", fmt.Sprintf(`{"taskId":%q}`, one.ID))
+		require.JSONEq(s.t, payloadOf(one.Name), string(reply.Task.Payload))
 	}
 }
 
@@ -179,15 +179,15 @@ func payloadOf(name string) string {
 	return fmt.Sprintf(`{"key":%q,"n":12345678901234567890,"filler":%q}`, name, strings.Repeat("<&>", 50))
 }
 
-func (k *siege) checkQuestions() {
-	k.t.Helper()
+func (s *siege) checkQuestions() {
+	s.t.Helper()
 	open, texts := make(map[string]bool), make(map[string]bool)
-	for _, q := range k.questions() {
-		require.False(k.t, texts[q.Question], "somebody is asked twice: %s", q.Question)
+	for _, q := range s.questions() {
+		require.False(s.t, texts[q.Question], "somebody is asked twice: %s", q.Question)
 		open[q.ID], texts[q.Question] = true, true
 	}
-	for _, id := range k.asked {
-		require.True(k.t, open[id], "question %s is gone", id)
+	for _, id := range s.asked {
+		require.True(s.t, open[id], "question %s is gone", id)
 	}
 }
 
@@ -197,39 +197,39 @@ func question(n int) string {
 }
 
 // fight runs all agents, and kills the orchestrator in the middle.
-func (k *siege) fight() {
-	k.t.Helper()
+func (s *siege) fight() {
+	s.t.Helper()
 	var group sync.WaitGroup
 	for _, boss := range []string{"boss0", "boss1"} {
-		group.Go(func() { k.submitAll(k.actors[boss]) })
+		group.Go(func() { s.submitAll(s.actors[boss]) })
 	}
 	var worked atomic.Int64
 	for _, name := range []string{"auto", "requeue"} {
-		group.Go(func() { work(k.actors[name], &worked) })
+		group.Go(func() { work(s.actors[name], &worked) })
 	}
-	for n := range k.round + 1 {
-		_, _ = io.WriteString(k.actors["asker"].conn, question(n))
+	for n := range s.round + 1 {
+		_, _ = io.WriteString(s.actors["asker"].conn, question(n))
 	}
-	if k.random.IntN(3) > 0 { // otherwise the kill may come before the questions
-		k.asked = nil
-		for _, q := range k.waitForQuestions(k.round + 1) {
-			k.asked = append(k.asked, q.ID)
+	if s.random.IntN(3) > 0 { // otherwise the kill may come before the questions
+		s.asked = nil
+		for _, q := range s.waitForQuestions(s.round + 1) {
+			s.asked = append(s.asked, q.ID)
 		}
 	}
-	goal := 1 + k.random.IntN(500)
-	waitForThat(k.t, "some talk", func() bool {
-		return len(k.actors["boss0"].heardSoFar())+len(k.actors["boss1"].heardSoFar()) >= goal && worked.Load() > 0
+	goal := 1 + s.random.IntN(500)
+	waitForThat(s.t, "some talk", func() bool {
+		return len(s.actors["boss0"].heardSoFar())+len(s.actors["boss1"].heardSoFar()) >= goal && worked.Load() > 0
 	})
-	<-time.After(time.Duration(k.random.IntN(5000)) * time.Microsecond)
-	k.signal(syscall.SIGKILL)
-	<-k.ended
+	<-time.After(time.Duration(s.random.IntN(5000)) * time.Microsecond)
+	s.signal(syscall.SIGKILL)
+	<-s.ended
 	group.Wait()
 }
 
 // submitAll submits tasks until the connection ends.
-func (k *siege) submitAll(a *actor) {
+func (s *siege) submitAll(a *actor) {
 	for n := range 500 {
-		name := fmt.Sprintf("%d-%s-%d", k.round, a.name, n)
+		name := fmt.Sprintf("%d-%s-%d", s.round, a.name, n)
 		capability := []string{"auto", "requeue"}[n%2]
 		line := asking(name, "submit-task", fmt.Sprintf(`{"type":"t","name":%q,"requiredCapabilities":[%q],"payload":%s}`, name, capability, payloadOf(name)))
 		if _, err := io.WriteString(a.conn, line+"\n"); err != nil {
@@ -266,25 +266,25 @@ func work(a *actor, worked *atomic.Int64) {
 }
 
 // hear collects what all agents received in the last life.
-func (k *siege) hear() {
-	k.t.Helper()
-	for _, a := range k.actors {
-		waitForThat(k.t, "end of "+a.name, func() bool {
+func (s *siege) hear() {
+	s.t.Helper()
+	for _, a := range s.actors {
+		waitForThat(s.t, "end of "+a.name, func() bool {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			return a.ended
 		})
 		for _, line := range a.heardSoFar() {
 			if json.Valid([]byte(line)) { // the last one may have been cut off
-				k.heed(heardAs(k.t, line))
+				s.heed(heardAs(s.t, line))
 			}
 		}
 	}
 }
 
 // heed records what one message confirms.
-func (k *siege) heed(m message) {
-	k.t.Helper()
+func (s *siege) heed(m message) {
+	s.t.Helper()
 	var id string
 	_ = json.Unmarshal(m.CorrelationID, &id)
 	var said struct {
@@ -294,51 +294,51 @@ func (k *siege) heed(m message) {
 	_ = json.Unmarshal(m.Payload, &said)
 	switch {
 	case m.Type == "notify:task-assigned":
-		k.given[said.TaskID] = true
+		s.given[said.TaskID] = true
 	case m.Error != nil:
-		require.NotEqual(k.t, "INTERNAL_ERROR", m.Error.Code, m.line)
+		require.NotEqual(s.t, "INTERNAL_ERROR", m.Error.Code, m.line)
 	case strings.HasPrefix(id, "done-"):
-		k.finished[said.Task.ID] = said.Task.Status
+		s.finished[said.Task.ID] = said.Task.Status
 	case said.Task.ID != "":
-		k.answered[id] = said.Task.ID
+		s.answered[id] = said.Task.ID
 	}
 }
 
 // askAgain makes the last run of the asker repeat all questions of earlier runs. They are the
 // same questions, and it gets the answers.
-func (k *siege) askAgain() {
-	k.t.Helper()
-	a, open := k.actors["asker"], k.questions()
+func (s *siege) askAgain() {
+	s.t.Helper()
+	a, open := s.actors["asker"], s.questions()
 	known := make(map[string]bool)
 	for _, q := range open {
 		known[q.Question] = true
 	}
-	for n := range k.round {
+	for n := range s.round {
 		if known[fmt.Sprintf("why %d?", n)] {
 			a.say(question(n))
 		}
 	}
 	a.quiet()
-	require.Equal(k.t, len(open), len(k.questions()), "somebody is asked twice")
+	require.Equal(s.t, len(open), len(s.questions()), "somebody is asked twice")
 	for _, q := range open {
-		k.ask("inbox", "answer", q.ID, "because of "+q.Question)
+		s.ask("inbox", "answer", q.ID, "because of "+q.Question)
 		m := a.answer("why-" + strings.TrimSuffix(strings.TrimPrefix(q.Question, "why "), "?"))
-		require.Contains(k.t, string(m.Payload), "because of "+q.Question)
+		require.Contains(s.t, string(m.Payload), "because of "+q.Question)
 	}
-	require.Empty(k.t, k.questions())
+	require.Empty(s.t, s.questions())
 }
 
 // reopen reads the record from outside.
-func (k *siege) reopen() {
-	k.t.Helper()
-	log, err := eventlog.Open(k.t.Context(), eventlog.Options{Path: filepath.Join(k.state(), "events.db"), ReadOnly: true})
-	require.NoError(k.t, err)
-	defer func() { require.NoError(k.t, log.Close()) }()
+func (s *siege) reopen() {
+	s.t.Helper()
+	log, err := eventlog.Open(s.t.Context(), eventlog.Options{Path: filepath.Join(s.state(), "events.db"), ReadOnly: true})
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, log.Close()) }()
 	var last int64
-	for r, err := range log.Records(k.t.Context(), 0) {
-		require.NoError(k.t, err)
-		require.Equal(k.t, last+1, r.Seq)
+	for r, err := range log.Records(s.t.Context(), 0) {
+		require.NoError(s.t, err)
+		require.Equal(s.t, last+1, r.Seq)
 		last = r.Seq
 	}
-	require.Equal(k.t, log.Last(), last)
+	require.Equal(s.t, log.Last(), last)
 }

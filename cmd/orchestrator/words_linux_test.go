@@ -71,24 +71,24 @@ type actor struct {
 }
 
 // enter waits for the next run of a puppet.
-func (h *theatre) enter(name string) *actor {
-	h.t.Helper()
-	a := &actor{t: h.t, name: name, changed: make(chan struct{})}
-	door := h.doors[name]
-	require.NoError(h.t, door.SetDeadline(time.Now().Add(patience)))
+func (t *theatre) enter(name string) *actor {
+	t.t.Helper()
+	a := &actor{t: t.t, name: name, changed: make(chan struct{})}
+	door := t.doors[name]
+	require.NoError(t.t, door.SetDeadline(time.Now().Add(patience)))
 	var err error
 	a.conn, err = door.AcceptUnix()
-	require.NoError(h.t, err, "%s does not enter", name)
+	require.NoError(t.t, err, "%s does not enter", name)
 	a.code, err = door.AcceptUnix()
-	require.NoError(h.t, err)
+	require.NoError(t.t, err)
 	_, err = fmt.Fscan(a.code, &a.pid, &a.run)
-	require.NoError(h.t, err)
+	require.NoError(t.t, err)
 	listened := make(chan struct{})
 	go func() { // ends with the puppet
 		defer close(listened)
 		a.listen()
 	}()
-	h.t.Cleanup(func() {
+	t.t.Cleanup(func() {
 		_, _ = a.conn.Close(), a.code.Close()
 		<-listened
 	})
@@ -96,12 +96,12 @@ func (h *theatre) enter(name string) *actor {
 }
 
 // cast starts the orchestrator and waits for its puppets, in their order.
-func (h *theatre) cast(names ...string) []*actor {
-	h.t.Helper()
-	h.up("--json")
+func (t *theatre) cast(names ...string) []*actor {
+	t.t.Helper()
+	t.up("--json")
 	var all []*actor
 	for _, name := range names {
-		all = append(all, h.enter(name))
+		all = append(all, t.enter(name))
 	}
 	return all
 }

@@ -39,7 +39,7 @@ func (l *ledger) strike(stamps []stamp) {
 
 // stands reports whether a dependency still exists. Another one may have its edge, but not its
 // number.
-func (y entry) stands(stamps []stamp) bool { return stamps[y.edge].number == y.number }
+func (e entry) stands(stamps []stamp) bool { return stamps[e.edge].number == e.number }
 
 // Numbered returns the dependency of a node with a number.
 func (g *Graph) Numbered(down Node, number int64) (Edge, bool) {

@@ -22,113 +22,113 @@ func newTwins(t *testing.T, names int, below func(n int) int) *twins {
 }
 
 // name returns the name of an agent, or an unknown one. The names do not sort by their numbers.
-func (z *twins) name() string { return fmt.Sprintf("a%d", z.below(z.names)) }
+func (t *twins) name() string { return fmt.Sprintf("a%d", t.below(t.names)) }
 
 // some returns up to most of a few values, sometimes one twice. Tools and tags, languages and
 // repos share their texts.
-func (z *twins) some(most, of int) (values []string) {
-	for range z.below(most + 1) {
-		values = append(values, string(rune('p'+z.below(of))))
+func (t *twins) some(most, of int) (values []string) {
+	for range t.below(most + 1) {
+		values = append(values, string(rune('p'+t.below(of))))
 	}
 	return values
 }
 
-func (z *twins) one(of int) string { return string(rune('p' + z.below(of))) }
+func (t *twins) one(of int) string { return string(rune('p' + t.below(of))) }
 
-func (z *twins) offer() (o Offer) {
-	if z.below(8) == 0 {
+func (t *twins) offer() (o Offer) {
+	if t.below(8) == 0 {
 		return Offer{}
 	}
-	for _, name := range both([]string{"p", "q", "r"}, z.some(3, 4)) {
-		o.Repos = append(o.Repos, Repo{Name: name, Languages: z.some(2, 4), Tools: z.some(3, 6)})
+	for _, name := range both([]string{"p", "q", "r"}, t.some(3, 4)) {
+		o.Repos = append(o.Repos, Repo{Name: name, Languages: t.some(2, 4), Tools: t.some(3, 6)})
 	}
-	o.Languages, o.Environments, o.Tools, o.Tags = z.some(4, 4), z.some(2, 3), z.some(4, 6), z.some(5, 6)
+	o.Languages, o.Environments, o.Tools, o.Tags = t.some(4, 4), t.some(2, 3), t.some(4, 6), t.some(5, 6)
 	return o
 }
 
-func (z *twins) standing() Standing {
-	return Standing{Online: z.below(2) == 0, Running: z.below(3), Capacity: z.below(4), Load: z.below(4)}
+func (t *twins) standing() Standing {
+	return Standing{Online: t.below(2) == 0, Running: t.below(3), Capacity: t.below(4), Load: t.below(4)}
 }
 
-func (z *twins) demand() *Demand {
-	d := &Demand{Environments: z.some(2, 4), Tools: z.some(6, 7), Tags: z.some(9, 7)}
-	if z.below(2) == 0 {
-		d.Languages = z.some(3, 5)
+func (t *twins) demand() *Demand {
+	d := &Demand{Environments: t.some(2, 4), Tools: t.some(6, 7), Tags: t.some(9, 7)}
+	if t.below(2) == 0 {
+		d.Languages = t.some(3, 5)
 	}
-	if z.below(3) == 0 {
-		d.Repo = z.one(4)
+	if t.below(3) == 0 {
+		d.Repo = t.one(4)
 	}
-	if z.below(3) == 0 {
-		d.Prefer = z.name()
+	if t.below(3) == 0 {
+		d.Prefer = t.name()
 	}
 	return d
 }
 
-func (z *twins) conditions() Conditions {
-	c := Conditions{Online: z.below(3) == 0, Free: z.below(3) == 0}
-	if z.below(3) == 0 {
-		c.Not = z.name()
+func (t *twins) conditions() Conditions {
+	c := Conditions{Online: t.below(3) == 0, Free: t.below(3) == 0}
+	if t.below(3) == 0 {
+		c.Not = t.name()
 	}
 	return c
 }
 
 // change makes one change to both.
-func (z *twins) change() {
-	name := z.name()
-	switch z.below(6) {
+func (t *twins) change() {
+	name := t.name()
+	switch t.below(6) {
 	case 0:
-		z.index.Remove(name)
-		delete(z.naive, name)
+		t.index.Remove(name)
+		delete(t.naive, name)
 	case 1, 2:
-		a := naiveAgent{offer: z.offer(), standing: z.standing()}
-		z.index.Put(name, a.offer, a.standing)
-		z.naive[name] = a
+		a := naiveAgent{offer: t.offer(), standing: t.standing()}
+		t.index.Put(name, a.offer, a.standing)
+		t.naive[name] = a
 	default:
-		s := z.standing()
-		z.index.Stand(name, s)
-		if a, known := z.naive[name]; known {
+		s := t.standing()
+		t.index.Stand(name, s)
+		if a, known := t.naive[name]; known {
 			a.standing = s
-			z.naive[name] = a
+			t.naive[name] = a
 		}
 	}
 }
 
 // agree compares the answers of both.
-func (z *twins) agree() {
-	d, c := z.demand(), z.conditions()
-	wantName, wantScore, wantOK := z.naive.best(d, c)
-	name, score, ok := z.index.Best(d, c)
-	require.Equal(z.t, wantName, name, "%+v %+v", d, c)
-	require.Equal(z.t, wantScore, score, "%+v %+v", d, c)
-	require.Equal(z.t, wantOK, ok, "%+v %+v", d, c)
-	require.Equal(z.t, z.naive.verdicts(d), z.index.Verdicts(d), "%+v", d)
-	one := z.name()
-	require.Equal(z.t, z.naive.verdict(d, one), z.index.Verdict(d, one), "%+v", d)
-	require.Equal(z.t, z.naive.fits(d, one, c), z.index.Fits(d, one, c), "%+v %+v", d, c)
+func (t *twins) agree() {
+	d, c := t.demand(), t.conditions()
+	wantName, wantScore, wantOK := t.naive.best(d, c)
+	name, score, ok := t.index.Best(d, c)
+	require.Equal(t.t, wantName, name, "%+v %+v", d, c)
+	require.Equal(t.t, wantScore, score, "%+v %+v", d, c)
+	require.Equal(t.t, wantOK, ok, "%+v %+v", d, c)
+	require.Equal(t.t, t.naive.verdicts(d), t.index.Verdicts(d), "%+v", d)
+	one := t.name()
+	require.Equal(t.t, t.naive.verdict(d, one), t.index.Verdict(d, one), "%+v", d)
+	require.Equal(t.t, t.naive.fits(d, one, c), t.index.Fits(d, one, c), "%+v %+v", d, c)
 	if ok {
-		require.True(z.t, z.index.Fits(d, name, c))
-		require.Equal(z.t, score, z.index.Verdict(d, name).Score)
+		require.True(t.t, t.index.Fits(d, name, c))
+		require.Equal(t.t, score, t.index.Verdict(d, name).Score)
 	}
 }
 
 // sound checks that nothing is left behind: slots without an agent, and values that no agent
 // offers.
-func (z *twins) sound() {
-	x := z.index
-	require.Len(z.t, x.slots, len(z.naive))
-	require.Len(z.t, x.order, len(z.naive))
-	require.Len(z.t, x.agents, len(z.naive)+len(x.spare))
-	require.LessOrEqual(z.t, len(x.agents), z.names)
+func (t *twins) sound() {
+	x := t.index
+	require.Len(t.t, x.slots, len(t.naive))
+	require.Len(t.t, x.order, len(t.naive))
+	require.Len(t.t, x.agents, len(t.naive)+len(x.spare))
+	require.LessOrEqual(t.t, len(x.agents), t.names)
 	offered := make(map[value]int)
 	for _, a := range x.agents {
 		for _, h := range a.offers {
 			offered[h.of]++
 		}
 	}
-	require.Len(z.t, x.by, len(offered))
+	require.Len(t.t, x.by, len(offered))
 	for v, h := range x.by {
-		require.Equal(z.t, v, h.of)
-		require.NotEmpty(z.t, h.cells)
+		require.Equal(t.t, v, h.of)
+		require.NotEmpty(t.t, h.cells)
 	}
 }
 

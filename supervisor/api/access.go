@@ -89,18 +89,18 @@ func known(c Caller) *wire.Error {
 }
 
 // toOperation admits agents and external actors only to the operations open to them.
-func (d *API) toOperation(name string) admission {
+func (api *API) toOperation(name string) admission {
 	return func(c Caller, _ *http.Request) *wire.Error {
 		if err := known(c); err != nil {
 			return err
 		}
-		if c.Kind == Agent && (d.WithKey == nil || !d.WithKey(name)) {
+		if c.Kind == Agent && (api.WithKey == nil || !api.WithKey(name)) {
 			return denied(name + " is for operators, and this is " + c.String())
 		}
-		if c.Kind == Outsider && (d.WithActor == nil || !d.WithActor(name)) {
+		if c.Kind == Outsider && (api.WithActor == nil || !api.WithActor(name)) {
 			return denied(name + " is not for actors from elsewhere, and this is " + c.String())
 		}
-		return looks(c, d.Writes != nil && !d.Writes(name))
+		return looks(c, api.Writes != nil && !api.Writes(name))
 	}
 }
 

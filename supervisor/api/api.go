@@ -131,91 +131,91 @@ type API struct {
 }
 
 // Handler returns the handler of the API. It must be called only once.
-func (d *API) Handler() http.Handler {
+func (api *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	d.mount(mux.HandleFunc)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.notFound(mux, w, r) })
-	return whole(d.outside(d.rejectDotSegments(mux)))
+	api.mount(mux.HandleFunc)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { api.notFound(mux, w, r) })
+	return whole(api.outside(api.rejectDotSegments(mux)))
 }
 
 // mount registers all handlers.
-func (d *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
-	for name, operation := range d.Operations {
-		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
-			d.document(w, r, name, operation)
+func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
+	for name, operation := range api.Operations {
+		at("POST "+operationsPath+name, api.behind(name, api.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+			api.document(w, r, name, operation)
 		}))
 	}
-	for name, stream := range d.Streams {
-		at("POST "+operationsPath+name, d.behind(name, d.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
-			d.stream(w, r, stream)
+	for name, stream := range api.Streams {
+		at("POST "+operationsPath+name, api.behind(name, api.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+			api.stream(w, r, stream)
 		}))
 	}
-	for name, list := range d.Lists {
-		at("GET "+apiPath+name, d.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
-			d.list(w, r, list)
+	for name, list := range api.Lists {
+		at("GET "+apiPath+name, api.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
+			api.list(w, r, list)
 		}))
 	}
-	for name, pipe := range d.Pipes {
-		at("POST "+apiPath+name, d.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { d.pipe(w, r, pipe) }))
+	for name, pipe := range api.Pipes {
+		at("POST "+apiPath+name, api.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { api.pipe(w, r, pipe) }))
 	}
-	for _, route := range d.Routes {
-		at(route.Pattern, d.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
+	for _, route := range api.Routes {
+		at(route.Pattern, api.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
 			if err := route.Do(w, r); err != nil {
-				d.refuse(w, r, err)
+				api.refuse(w, r, err)
 			}
 		}))
 	}
-	for _, t := range d.passages() {
-		at(t.pattern, d.pass(t))
+	for _, t := range api.passages() {
+		at(t.pattern, api.pass(t))
 	}
-	if d.Metrics != nil {
-		at("GET "+metricsPath, d.behind("metrics", toLook, d.metrics))
+	if api.Metrics != nil {
+		at("GET "+metricsPath, api.behind("metrics", toLook, api.metrics))
 	}
-	at("GET "+openAPIPath, d.openAPI())
+	at("GET "+openAPIPath, api.openAPI())
 }
 
 // stream answers an operation with lines.
-func (d *API) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
-	body, err := d.body(w, r)
+func (api *API) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
+	body, err := api.body(w, r)
 	if err != nil {
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 		return
 	}
-	d.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
+	api.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
 }
 
-func (d *API) list(w http.ResponseWriter, r *http.Request, list List) {
+func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
 	if err := unhurried(w); err != nil {
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 		return
 	}
-	d.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
+	api.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
 }
 
 // document answers one operation.
-func (d *API) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
-	body, err := d.body(w, r)
+func (api *API) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
+	body, err := api.body(w, r)
 	if err != nil {
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 		return
 	}
 	if opensTask(name) {
-		body = inTrace(body, r.Header, d.depth())
+		body = inTrace(body, r.Header, api.depth())
 	}
 	answer, err := operation(r.Context(), body)
 	if err != nil {
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 		return
 	}
 	if place := placeOf(answer); place != "" {
 		w.Header().Set(traceparent, place)
 	}
-	d.write(w, http.StatusOK, answer)
+	api.write(w, http.StatusOK, answer)
 }
 
 // body reads the body of a request, up to a limit.
-func (d *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	most := d.MaxBody
+func (api *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	most := api.MaxBody
 	if CallerOf(r.Context()).Kind == Unknown {
 		most = min(most, maxOfStrangers)
 	}
@@ -258,7 +258,7 @@ func sent(control *http.ResponseController) error {
 // lines answers with a stream and sends each line at once. An error before the first line is an
 // ordinary refusal. A later error cuts the connection, so that a part is not taken for the
 // whole.
-func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
+func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	begun := false
 	begin := func() {
@@ -269,7 +269,7 @@ func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) e
 		}
 	}
 	send := func(document any) error {
-		if d.lapsed(CallerOf(r.Context())) {
+		if api.lapsed(CallerOf(r.Context())) {
 			return errLapsed
 		}
 		text, err := object.Encode(document)
@@ -288,11 +288,11 @@ func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) e
 	err := run(send)
 	switch {
 	case err != nil && !begun:
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 	case err != nil:
 		_, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself
 		if r.Context().Err() == nil && !over {
-			d.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+			api.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
 		}
 		panic(http.ErrAbortHandler)
 	default:
@@ -303,13 +303,13 @@ func (d *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) e
 
 // refuse answers with an error. An internal error is logged here, once; the caller gets only a
 // general message.
-func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
 	if !known {
 		if r.Context().Err() != nil {
 			panic(http.ErrAbortHandler) // the client is gone, or may not hear it
 		}
-		d.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+		api.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
 	}
 	if unread(r) { // nothing else can follow on this connection
@@ -320,22 +320,22 @@ func (d *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch path := r.URL.Path; {
 	case ofHub(path):
-		d.write(w, hubStatus(refusal.Code), toHub(refusal))
+		api.write(w, hubStatus(refusal.Code), toHub(refusal))
 		return
 	case ofBus(path):
 		if refusal.Code == wire.CodeLimited && w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", busPause)
 		}
-		d.write(w, busStatus(refusal.Code), toHub(refusal))
+		api.write(w, busStatus(refusal.Code), toHub(refusal))
 		return
 	}
-	d.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
+	api.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
 }
 
-func (d *API) write(w http.ResponseWriter, status int, document any) {
+func (api *API) write(w http.ResponseWriter, status int, document any) {
 	text, err := object.Encode(document)
 	if err != nil {
-		d.Log.Error("an answer could not be encoded", "error", err)
+		api.Log.Error("an answer could not be encoded", "error", err)
 		http.Error(w, "", http.StatusInternalServerError)
 		return
 	}

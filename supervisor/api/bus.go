@@ -124,7 +124,7 @@ type healthReply struct {
 }
 
 // health answers with the version of the bus.
-func (d *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
-	d.write(w, http.StatusOK, healthReply{Version: busVersion})
+func (api *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
+	api.write(w, http.StatusOK, healthReply{Version: busVersion})
 	return nil
 }

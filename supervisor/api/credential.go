@@ -61,21 +61,21 @@ var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
 
 // bearer returns the caller of a credential. For a run it also returns the runSocket, because
 // its requests end with the run.
-func (d *API) bearer(credential string) (Caller, *runSocket, error) {
+func (api *API) bearer(credential string) (Caller, *runSocket, error) {
 	if strings.HasPrefix(credential, KeyPrefix) {
-		if v := d.Runs.visit(credential); v != nil {
+		if v := api.Runs.visit(credential); v != nil {
 			return v.caller, v, nil
 		}
-		c, ok := d.holder(credential)
+		c, ok := api.holder(credential)
 		if !ok {
 			return Caller{}, nil, unauthenticated("the key or token is not known, or holds no more", showOne)
 		}
 		return c, nil, nil
 	}
-	if d.Signer == nil {
+	if api.Signer == nil {
 		return Caller{}, nil, errNoTokens
 	}
-	claims, err := d.Signer.Verify(credential, time.Now())
+	claims, err := api.Signer.Verify(credential, time.Now())
 	if err != nil {
 		return Caller{}, nil, err
 	}
@@ -85,14 +85,14 @@ func (d *API) bearer(credential string) (Caller, *runSocket, error) {
 }
 
 // holder returns the agent or external actor that has a key.
-func (d *API) holder(key string) (Caller, bool) {
-	if d.Agent != nil {
-		if name, run, ok := d.Agent(key); ok {
+func (api *API) holder(key string) (Caller, bool) {
+	if api.Agent != nil {
+		if name, run, ok := api.Agent(key); ok {
 			return Caller{Kind: Agent, Name: name, Run: run, key: &key}, true
 		}
 	}
-	if d.Actor != nil {
-		if id, ok := d.Actor(key); ok {
+	if api.Actor != nil {
+		if id, ok := api.Actor(key); ok {
 			return Caller{Kind: Outsider, Name: id, key: &key}, true
 		}
 	}
@@ -103,12 +103,12 @@ var errLapsed = unauthenticated("the credential does not hold any more", "")
 
 // lapsed reports whether a caller's credential was revoked. Other ends need no check: runs end
 // with their socket, and expired tokens with the context of the request.
-func (d *API) lapsed(c Caller) bool {
+func (api *API) lapsed(c Caller) bool {
 	switch {
 	case c.token != "":
-		return d.Signer.Revoked != nil && d.Signer.Revoked(c.token)
+		return api.Signer.Revoked != nil && api.Signer.Revoked(c.token)
 	case c.key != nil:
-		now, ok := d.holder(*c.key)
+		now, ok := api.holder(*c.key)
 		return !ok || now.Kind != c.Kind || now.Name != c.Name || now.Run != c.Run
 	}
 	return false
@@ -116,7 +116,7 @@ func (d *API) lapsed(c Caller) bool {
 
 // identify returns the caller of a request, by its credential or else by its listener. A
 // credential replaces the listener's caller; rights are not combined.
-func (d *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
+func (api *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {
 		return Caller{}, nil, refusal
@@ -124,7 +124,7 @@ func (d *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, er
 	if credential == "" {
 		return e.caller, e.visit, nil
 	}
-	caller, v, err := d.bearer(credential)
+	caller, v, err := api.bearer(credential)
 	if err != nil || e.visit == nil {
 		return caller, v, err
 	}

@@ -16,14 +16,14 @@ import (
 
 // behind wraps a handler in the checks for all callers. Of a refused request only the headers
 // have been read. The refusal is recorded.
-func (d *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
+func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		caller, v, err := d.examine(may, w, r)
+		caller, v, err := api.examine(may, w, r)
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
-				d.noteRefused(caller, what, refusal)
+				api.noteRefused(caller, what, refusal)
 			}
-			d.refuse(w, r, err)
+			api.refuse(w, r, err)
 			return
 		}
 		ctx := withCaller(r.Context(), caller)
@@ -35,7 +35,7 @@ func (d *API) behind(what string, may admission, do http.HandlerFunc) http.Handl
 		if v != nil {
 			var leave func()
 			if ctx, leave = v.ask(ctx); leave == nil {
-				d.refuse(w, r, errRunEnded)
+				api.refuse(w, r, errRunEnded)
 				return
 			}
 			defer leave()
@@ -46,16 +46,16 @@ func (d *API) behind(what string, may admission, do http.HandlerFunc) http.Handl
 
 // examine identifies the caller and checks the rate limit, the right and the content type. On a
 // Public route may is nil, and the caller is not identified.
-func (d *API) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *runSocket, err error) {
+func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *runSocket, err error) {
 	e := entranceOf(r.Context())
 	if may != nil {
-		caller, v, err = d.identify(e, r)
+		caller, v, err = api.identify(e, r)
 	}
-	if late := d.tooOften(e, caller, r); late > 0 {
+	if late := api.tooOften(e, caller, r); late > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(late.Seconds()))))
 		return caller, nil, &wire.Error{
 			Code:    wire.CodeLimited,
-			Message: fmt.Sprintf("more than %d requests a second", d.Rate),
+			Message: fmt.Sprintf("more than %d requests a second", api.Rate),
 			Hint:    "Try again when the header Retry-After says",
 		}
 	}
@@ -102,22 +102,22 @@ func mediaType(format, value string) *wire.Error {
 // tooOften returns how long a caller has to wait because of the rate limit, or 0. Unknown
 // callers and those with invalid credentials are counted by address. Operators at their own
 // socket have no limit.
-func (d *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
+func (api *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
 	if c.Kind == Unknown {
 		c = e.caller
 	}
 	local := e.caller.Kind != Unknown
-	if d.Rate <= 0 || local && c.Kind == Operator {
+	if api.Rate <= 0 || local && c.Kind == Operator {
 		return 0
 	}
-	return d.limits.take(d.Rate, bucketName(c, r.RemoteAddr), time.Now())
+	return api.limits.take(api.Rate, bucketName(c, r.RemoteAddr), time.Now())
 }
 
 // outside refuses requests for other host names.
-func (d *API) outside(next http.Handler) http.Handler {
+func (api *API) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !entranceOf(r.Context()).answersTo(r) {
-			d.refuse(w, r, &wire.Error{
+			api.refuse(w, r, &wire.Error{
 				Code:    wire.CodeDenied,
 				Message: fmt.Sprintf("%.80q is no name of this host", r.Host),
 				Hint:    "Ask for it by its address, or add the name to http.hosts",

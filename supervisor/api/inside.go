@@ -19,12 +19,12 @@ func NewInside() *Inside {
 }
 
 // Dial opens a connection to the listener.
-func (l *Inside) Dial(ctx context.Context) (net.Conn, error) {
+func (i *Inside) Dial(ctx context.Context) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
-	case l.conns <- there:
+	case i.conns <- there:
 		return here, nil
-	case <-l.over:
+	case <-i.over:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -32,24 +32,24 @@ func (l *Inside) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // Accept waits for a connection.
-func (l *Inside) Accept() (net.Conn, error) {
+func (i *Inside) Accept() (net.Conn, error) {
 	select {
-	case conn := <-l.conns:
+	case conn := <-i.conns:
 		return conn, nil
-	case <-l.over:
+	case <-i.over:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close closes the listener; Dial and Accept then return net.ErrClosed.
-func (l *Inside) Close() error {
-	l.once.Do(func() { close(l.over) })
+func (i *Inside) Close() error {
+	i.once.Do(func() { close(i.over) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (l *Inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
+func (i *Inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-func (l *Inside) entrance() *listenerInfo {
+func (i *Inside) entrance() *listenerInfo {
 	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
 }

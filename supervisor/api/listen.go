@@ -64,20 +64,20 @@ func newSocket(listener net.Listener, made os.FileInfo) *Socket {
 }
 
 // Remove removes the socket file, unless another program has replaced it.
-func (o *Socket) Remove() {
-	if now, err := os.Lstat(o.Addr().String()); err == nil && os.SameFile(o.made, now) {
-		_ = os.Remove(o.Addr().String())
+func (s *Socket) Remove() {
+	if now, err := os.Lstat(s.Addr().String()); err == nil && os.SameFile(s.made, now) {
+		_ = os.Remove(s.Addr().String())
 	}
 }
 
-func (o *Socket) entrance() *listenerInfo {
+func (s *Socket) entrance() *listenerInfo {
 	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
 }
 
 // Accept waits for a connection of this user or root.
-func (o *Socket) Accept() (net.Conn, error) {
+func (s *Socket) Accept() (net.Conn, error) {
 	for {
-		conn, err := o.Listener.Accept()
+		conn, err := s.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -85,9 +85,9 @@ func (o *Socket) Accept() (net.Conn, error) {
 			return linger(conn), nil
 		}
 		select {
-		case o.strangers <- struct{}{}:
+		case s.strangers <- struct{}{}:
 			go func() {
-				defer func() { <-o.strangers }()
+				defer func() { <-s.strangers }()
 				turnAway(linger(conn))
 			}()
 		default:

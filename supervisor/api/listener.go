@@ -57,15 +57,15 @@ func hostName(host string) string {
 
 // answersTo reports whether the Host of a request is a name of this listener. The check stops
 // DNS rebinding: a web page whose name resolves to this address is refused.
-func (e *listenerInfo) answersTo(r *http.Request) bool {
-	if e.hosts == nil {
+func (l *listenerInfo) answersTo(r *http.Request) bool {
+	if l.hosts == nil {
 		return true
 	}
 	name := r.Host
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
 		name = host
 	}
-	if e.hosts[hostName(name)] || e.hosts[hostName(r.Host)] {
+	if l.hosts[hostName(name)] || l.hosts[hostName(r.Host)] {
 		return true
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)

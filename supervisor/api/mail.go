@@ -49,22 +49,22 @@ type follower struct {
 
 // mail streams mail to an actor until the client leaves, its credential is revoked, or the
 // server shuts down.
-func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
+func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	asked, ok := body.(*follower)
 	if !ok {
 		return fmt.Errorf("a reader of mail asked with a %T", body)
 	}
 	from := CallerOf(r.Context())
-	leave, refusal := d.readers.enter(from)
+	leave, refusal := api.readers.enter(from)
 	if refusal != nil {
-		d.noteRefused(from, "follow-messages", refusal)
+		api.noteRefused(from, "follow-messages", refusal)
 		return refusal
 	}
 	defer leave()
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
 	defer context.AfterFunc(closing(ctx), end)()
-	reader, err := d.OpenMail(ctx, from, asked.actor, asked.cursor)
+	reader, err := api.OpenMail(ctx, from, asked.actor, asked.cursor)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (d *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s := &mailStream{door: d, w: w, control: http.NewResponseController(w), caller: from, actor: asked.actor, reader: reader}
+	s := &mailStream{door: api, w: w, control: http.NewResponseController(w), caller: from, actor: asked.actor, reader: reader}
 	if asked.cursor != nil {
 		s.last = *asked.cursor
 	}

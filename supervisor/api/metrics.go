@@ -16,10 +16,10 @@ const inFigures = "text/plain; version=0.0.4; charset=utf-8"
 
 // metrics answers with all figures or an error. The figures name the agents, so callers need
 // the same right as for the status.
-func (d *API) metrics(w http.ResponseWriter, r *http.Request) {
+func (api *API) metrics(w http.ResponseWriter, r *http.Request) {
 	var text bytes.Buffer
-	if err := d.Metrics(r.Context(), &text); err != nil {
-		d.refuse(w, r, err)
+	if err := api.Metrics(r.Context(), &text); err != nil {
+		api.refuse(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", inFigures)
@@ -31,10 +31,10 @@ func (d *API) metrics(w http.ResponseWriter, r *http.Request) {
 }
 
 // metricsEndpoint describes the route of the metrics.
-func (d *API) metricsEndpoint() *endpoint {
+func (api *API) metricsEndpoint() *endpoint {
 	return &endpoint{
 		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
-		Responses: d.responses(openResponse{
+		Responses: api.responses(openResponse{
 			Description: "Agents, tasks, messages and the record, in figures.",
 			Content:     map[string]openContent{inFigures: {Schema: wire.Raw(`{"type":"string"}`)}},
 		}, 400, 401, 403, 409),

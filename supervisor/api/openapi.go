@@ -89,7 +89,7 @@ type openContent struct {
 }
 
 // describe returns the OpenAPI document of the API.
-func (d *API) describe() (wire.Raw, error) {
+func (api *API) describe() (wire.Raw, error) {
 	schemas, err := allSchemas()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (d *API) describe() (wire.Raw, error) {
 	doc := &openAPI{
 		OpenAPI: "3.1.0",
 		Info: openInfo{
-			Title: "Orchestrator", Version: orElse(d.Version, "0"),
+			Title: "Orchestrator", Version: orElse(api.Version, "0"),
 			Description: "The API of an orchestrator of agents. Its unix socket needs no credential: " +
 				"the kernel says who comes. A caller that asks too often is told with 429 and Retry-After when to come again.",
 		},
@@ -115,7 +115,7 @@ func (d *API) describe() (wire.Raw, error) {
 			byActor: wire.Raw(`{"type":"http","scheme":"bearer","description":"The token of an actor that is no agent."}`),
 		}},
 	}
-	for pattern, e := range d.endpoints(schemas) {
+	for pattern, e := range api.endpoints(schemas) {
 		method, path, _ := strings.Cut(pattern, " ")
 		if doc.Paths[path] == nil {
 			doc.Paths[path] = make(map[string]*endpoint)
@@ -133,16 +133,16 @@ func orElse(text, otherwise string) string {
 }
 
 // openAPI serves the document, which is built once.
-func (d *API) openAPI() http.HandlerFunc {
-	text, err := d.describe()
-	return d.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
+func (api *API) openAPI() http.HandlerFunc {
+	text, err := api.describe()
+	return api.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
 		switch hurried := unhurried(w); {
 		case err != nil:
-			d.refuse(w, r, err)
+			api.refuse(w, r, err)
 		case hurried != nil:
-			d.refuse(w, r, hurried)
+			api.refuse(w, r, hurried)
 		default:
-			d.write(w, http.StatusOK, text)
+			api.write(w, http.StatusOK, text)
 		}
 	})
 }

@@ -24,31 +24,31 @@ const (
 )
 
 // endpoints describes everything that the API serves, by method and path.
-func (d *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
+func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
-		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: d.responses(inSchema("This document.", anyObject)),
+		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: api.responses(inSchema("This document.", anyObject)),
 	}}
-	for name := range d.Operations {
-		found["POST "+operationsPath+name] = d.operationEndpoint(declared(name), schemas)
+	for name := range api.Operations {
+		found["POST "+operationsPath+name] = api.operationEndpoint(declared(name), schemas)
 	}
-	for name := range d.Streams {
-		e := d.operationEndpoint(declared(name), schemas)
+	for name := range api.Streams {
+		e := api.operationEndpoint(declared(name), schemas)
 		e.Responses["200"] = asLines("event")
 		found["POST "+operationsPath+name] = e
 	}
-	for name := range d.Lists {
-		found["GET "+apiPath+name] = d.listEndpoint(name)
+	for name := range api.Lists {
+		found["GET "+apiPath+name] = api.listEndpoint(name)
 	}
-	if d.Metrics != nil {
-		found["GET "+metricsPath] = d.metricsEndpoint()
+	if api.Metrics != nil {
+		found["GET "+metricsPath] = api.metricsEndpoint()
 	}
-	for name := range d.Pipes {
-		found["POST "+apiPath+name] = d.pipeEndpoint(name)
+	for name := range api.Pipes {
+		found["POST "+apiPath+name] = api.pipeEndpoint(name)
 	}
-	for _, route := range d.Routes {
-		found[route.Pattern] = d.routeEndpoint(&route)
+	for _, route := range api.Routes {
+		found[route.Pattern] = api.routeEndpoint(&route)
 	}
-	for _, t := range d.passages() {
+	for _, t := range api.passages() {
 		found[t.pattern] = passageEndpoint(t)
 	}
 	return found
@@ -68,7 +68,7 @@ func declared(name string) *wire.Operation {
 }
 
 // operationEndpoint describes an operation.
-func (d *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
+func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
 	name := o.Name
 	payload, answer := anyObject, anyObject
 	if message := component("request:" + name); schemas[message] != nil {
@@ -80,9 +80,9 @@ func (d *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) 
 	}
 	e := &endpoint{
 		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
-		Security:  d.operationSecurity(o),
+		Security:  api.operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
-		Responses: d.responses(done, 400, 401, 403, 404, 409, 413, 415),
+		Responses: api.responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
 	if opensTask(name) {
 		e.Parameters = inQuery([]parameter{byTrace})
@@ -108,15 +108,15 @@ func operationWords(o *wire.Operation) string {
 	return strings.Join(words, " ")
 }
 
-func (d *API) operationSecurity(o *wire.Operation) []map[string][]string {
+func (api *API) operationSecurity(o *wire.Operation) []map[string][]string {
 	var schemes []string
 	if o.Audience != wire.ForAgents {
 		schemes = append(schemes, byToken)
 	}
-	if o.Audience == wire.ForAgents || d.WithKey != nil && d.WithKey(o.Name) {
+	if o.Audience == wire.ForAgents || api.WithKey != nil && api.WithKey(o.Name) {
 		schemes = append(schemes, byKey)
 	}
-	if d.WithActor != nil && d.WithActor(o.Name) {
+	if api.WithActor != nil && api.WithActor(o.Name) {
 		schemes = append(schemes, byActor)
 	}
 	return security(schemes...)
@@ -174,16 +174,16 @@ var listWords = map[string]struct {
 	}},
 }
 
-func (d *API) listEndpoint(name string) *endpoint {
+func (api *API) listEndpoint(name string) *endpoint {
 	words := listWords[name]
 	return &endpoint{
 		ID: name, Summary: orElse(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
-		Parameters: inQuery(words.query), Responses: d.responses(asLines(words.line), 400, 401, 403),
+		Parameters: inQuery(words.query), Responses: api.responses(asLines(words.line), 400, 401, 403),
 	}
 }
 
-func (d *API) pipeEndpoint(name string) *endpoint {
-	responses := d.responses(openResponse{}, 400, 401, 403, 404, 409)
+func (api *API) pipeEndpoint(name string) *endpoint {
+	responses := api.responses(openResponse{}, 400, 401, 403, 404, 409)
 	delete(responses, "200")
 	responses["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
 	return &endpoint{
@@ -193,12 +193,12 @@ func (d *API) pipeEndpoint(name string) *endpoint {
 }
 
 // routeEndpoint describes a published route.
-func (d *API) routeEndpoint(t *Route) *endpoint {
+func (api *API) routeEndpoint(t *Route) *endpoint {
 	method, path, _ := strings.Cut(t.Pattern, " ")
 	return &endpoint{
 		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
 		Tags: []string{tagDoor}, Security: t.Access.security(), Parameters: inPath(path),
-		Responses: d.responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
+		Responses: api.responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
 	}
 }
 
@@ -255,7 +255,7 @@ func asLines(line string) openResponse {
 }
 
 // responses returns a success and refusals, with those that every route may have.
-func (d *API) responses(success openResponse, refusals ...int) map[string]openResponse {
+func (api *API) responses(success openResponse, refusals ...int) map[string]openResponse {
 	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
 	all["200"] = success
 	return all
@@ -303,14 +303,14 @@ func passageEndpoint(t *route) *endpoint {
 }
 
 // response describes a success.
-func (g *writing) response() openResponse {
-	if g.schema == "" {
+func (w *writing) response() openResponse {
+	if w.schema == "" {
 		words := "Events without an end, each as soon as it is there: its id is the number of a message, its name the topic, " +
 			"its data the message as components/schemas/bus.message says."
 		return openResponse{Description: words, Content: map[string]openContent{inEvents: {Schema: wire.Raw(`{"type":"string"}`)}}}
 	}
-	done := inSchema("It is done.", refer(g.schema))
-	done.Headers = described(g.headings...)
+	done := inSchema("It is done.", refer(w.schema))
+	done.Headers = described(w.headings...)
 	return done
 }
 

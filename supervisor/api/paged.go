@@ -20,20 +20,20 @@ const pageTasks = 1000
 var nextPage = heading{name: "Link", words: `The next page, with rel="next", if a limit was given and more follows.`}
 
 // tasks answers with the tasks that a query selects.
-func (d *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
+func (api *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
 	query := *body.(*wire.QueryTasks)
 	if query.Limit != 0 {
-		list, err := get[wire.TaskList](d, r, "query-tasks", &query)
+		list, err := get[wire.TaskList](api, r, "query-tasks", &query)
 		if err != nil {
 			return err
 		}
 		linkNext(w, r, list.Cursor)
-		d.write(w, http.StatusOK, taskLines(list))
+		api.write(w, http.StatusOK, taskLines(list))
 		return nil
 	}
 	query.Limit, query.Uncounted = pageTasks, true
-	return d.writeAll(w, r, `{"tasks":[`, `]}`, func() ([]any, bool, error) {
-		list, err := get[wire.TaskList](d, r, "query-tasks", &query)
+	return api.writeAll(w, r, `{"tasks":[`, `]}`, func() ([]any, bool, error) {
+		list, err := get[wire.TaskList](api, r, "query-tasks", &query)
 		if err != nil {
 			return nil, false, err
 		}
@@ -48,10 +48,10 @@ func (d *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
 }
 
 // mailbox answers with the messages to an actor.
-func (d *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
+func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
 	poll := *body.(*wire.PollMessages)
 	limited := poll.Limit != 0
-	first, err := get[wire.MailList](d, r, "poll-messages", &poll)
+	first, err := get[wire.MailList](api, r, "poll-messages", &poll)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (d *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
 			w.Header().Set(mailMore, "true")
 			linkNext(w, r, lastSeq(first))
 		}
-		d.write(w, http.StatusOK, first.Messages)
+		api.write(w, http.StatusOK, first.Messages)
 		return nil
 	}
 	list := first
-	return d.writeAll(w, r, "[", "]", func() ([]any, bool, error) {
+	return api.writeAll(w, r, "[", "]", func() ([]any, bool, error) {
 		if list == nil {
 			var err error
-			if list, err = get[wire.MailList](d, r, "poll-messages", &poll); err != nil {
+			if list, err = get[wire.MailList](api, r, "poll-messages", &poll); err != nil {
 				return nil, false, err
 			}
 		}
@@ -116,7 +116,7 @@ func linkNext(w http.ResponseWriter, r *http.Request, cursor string) {
 // writeAll writes all pages as one document. A refusal of the first page is returned, and
 // nothing is written then. A later error cuts the connection, so that a part of the list
 // is never taken for the whole.
-func (d *API) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
+func (api *API) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
 	items, more, err := page()
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *API) writeAll(w http.ResponseWriter, r *http.Request, open, end string,
 			text, err = appendItems(text, items, first)
 		}
 		if err != nil {
-			d.Log.Error("a list is cut off", "error", err)
+			api.Log.Error("a list is cut off", "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		if !more {

@@ -38,7 +38,7 @@ func (a *params) open(depth int) error {
 }
 
 // depth returns the maximal nesting of a body.
-func (d *API) depth() int { return cmp.Or(d.Depth, 64) }
+func (api *API) depth() int { return cmp.Or(api.Depth, 64) }
 
 // refusal returns the first error of the request, or nil.
 func (a *params) refusal() *wire.Error {
@@ -124,8 +124,8 @@ type reading struct {
 }
 
 // body reads a request for its operation.
-func (g *reading) body(a *params) any {
-	a.said = g.read(a)
+func (r *reading) body(a *params) any {
+	a.said = r.read(a)
 	return a.said
 }
 

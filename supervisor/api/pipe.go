@@ -35,9 +35,9 @@ type Conn struct {
 var errNoSocket = errors.New("a pipe needs a socket")
 
 // pipe serves a request for a pipe.
-func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
+func (api *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	if err := wantsPipe(r); err != nil {
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 		return
 	}
 	var taken net.Conn
@@ -54,9 +54,9 @@ func (d *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 	}
 	switch {
 	case err != nil && taken == nil:
-		d.refuse(w, r, err)
+		api.refuse(w, r, err)
 	case err != nil:
-		d.Log.Warn("a pipe broke off", "path", r.URL.Path, "error", err)
+		api.Log.Warn("a pipe broke off", "path", r.URL.Path, "error", err)
 	}
 }
 

@@ -25,27 +25,27 @@ type holder struct {
 }
 
 // enter counts a stream until leave is called.
-func (s *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
+func (r *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
 	h := holder{kind: c.Kind, name: c.Name, run: c.Run}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[h] >= maxReaders {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open[h] >= maxReaders {
 		return nil, &wire.Error{
 			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", c, maxReaders),
 			Hint: "Close those that are not read",
 		}
 	}
-	if s.open == nil {
-		s.open = make(map[holder]int)
+	if r.open == nil {
+		r.open = make(map[holder]int)
 	}
-	s.open[h]++
-	return func() { s.leave(h) }, nil
+	r.open[h]++
+	return func() { r.leave(h) }, nil
 }
 
-func (s *readers) leave(h holder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[h]--; s.open[h] == 0 {
-		delete(s.open, h)
+func (r *readers) leave(h holder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open[h]--; r.open[h] == 0 {
+		delete(r.open, h)
 	}
 }

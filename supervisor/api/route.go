@@ -29,25 +29,25 @@ type route struct {
 }
 
 // method and path return the parts of the pattern.
-func (t *route) method() string { method, _, _ := strings.Cut(t.pattern, " "); return method }
-func (t *route) path() string   { _, path, _ := strings.Cut(t.pattern, " "); return path }
+func (r *route) method() string { method, _, _ := strings.Cut(r.pattern, " "); return method }
+func (r *route) path() string   { _, path, _ := strings.Cut(r.pattern, " "); return path }
 
 // takesBody reports whether the body of a request is read.
-func (t *route) takesBody() bool { return t.method() != http.MethodGet }
+func (r *route) takesBody() bool { return r.method() != http.MethodGet }
 
 // admission returns the check of the route's Access.
-func (t *route) admission() admission { return (&Route{Access: t.access}).admission() }
+func (r *route) admission() admission { return (&Route{Access: r.access}).admission() }
 
 // passages returns all routes of the hub and the bus.
-func (d *API) passages() (there []*route) {
-	if d.Do == nil {
+func (api *API) passages() (there []*route) {
+	if api.Do == nil {
 		return nil
 	}
 	for i := range hubRoutes {
 		there = append(there, &hubRoutes[i])
 	}
 	for i := range busRoutes {
-		if t := &busRoutes[i]; t.read != readFollower || d.OpenMail != nil {
+		if t := &busRoutes[i]; t.read != readFollower || api.OpenMail != nil {
 			there = append(there, t)
 		}
 	}
@@ -69,39 +69,39 @@ func below(path string, trees []string) bool {
 }
 
 // noteRefused records a refusal that the handlers do not see.
-func (d *API) noteRefused(from Caller, operation string, err *wire.Error) {
-	if d.Refused != nil {
-		d.Refused(from, operation, err)
+func (api *API) noteRefused(from Caller, operation string, err *wire.Error) {
+	if api.Refused != nil {
+		api.Refused(from, operation, err)
 	}
 }
 
 // pass returns the handler of a route.
-func (d *API) pass(t *route) http.HandlerFunc {
-	return d.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
+func (api *API) pass(t *route) http.HandlerFunc {
+	return api.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
 		from := CallerOf(r.Context())
 		if from.Kind == Agent {
 			from.Wide = t.wide
 			r = r.WithContext(withCaller(r.Context(), from))
 		}
-		if err := d.through(w, r, t, from); err != nil {
-			d.refuse(w, r, err)
+		if err := api.through(w, r, t, from); err != nil {
+			api.refuse(w, r, err)
 		}
 	})
 }
 
 // through reads a request, performs its operation and writes the answer.
-func (d *API) through(w http.ResponseWriter, r *http.Request, t *route, from Caller) error {
-	a, body, err := d.request(w, r, t)
+func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from Caller) error {
+	a, body, err := api.request(w, r, t)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
-		d.noteRefused(from, t.operation, refusal)
+		api.noteRefused(from, t.operation, refusal)
 	}
 	if err != nil {
 		return err
 	}
 	if t.answer != nil {
-		return a.aimed(t.answer(d, w, r, body))
+		return a.aimed(t.answer(api, w, r, body))
 	}
-	answer, err := d.Do(r.Context(), from, t.operation, body)
+	answer, err := api.Do(r.Context(), from, t.operation, body)
 	if err != nil {
 		return a.aimed(err)
 	}
@@ -114,12 +114,12 @@ func (d *API) through(w http.ResponseWriter, r *http.Request, t *route, from Cal
 			w.Header().Set(h.name, text)
 		}
 	}
-	d.write(w, t.write.status, document)
+	api.write(w, t.write.status, document)
 	return nil
 }
 
 // request reads a request. An empty body counts as an empty object.
-func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *params, body any, err error) {
+func (api *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *params, body any, err error) {
 	a = &params{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
 	for _, id := range []string{a.task, a.dependency} {
 		if !mayBeID(id) {
@@ -131,8 +131,8 @@ func (d *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *para
 	}
 	if !t.takesBody() {
 		err = unhurried(w)
-	} else if a.text, err = d.body(w, r); err == nil {
-		err = a.open(d.depth())
+	} else if a.text, err = api.body(w, r); err == nil {
+		err = a.open(api.depth())
 	}
 	if err != nil {
 		return nil, nil, err
@@ -154,12 +154,12 @@ func mayBeID(id string) bool {
 
 // rejectDotSegments refuses paths with empty or dot segments. net/http would redirect them,
 // perhaps to another task.
-func (d *API) rejectDotSegments(next http.Handler) http.Handler {
+func (api *API) rejectDotSegments(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.EscapedPath(); ofPassages(r.URL.Path) {
 			for part := range strings.SplitSeq(strings.TrimSuffix(path[1:], "/"), "/") {
 				if part == "" || part == "." || part == ".." {
-					d.refuse(w, r, nothingAt(r))
+					api.refuse(w, r, nothingAt(r))
 					return
 				}
 			}
@@ -169,15 +169,15 @@ func (d *API) rejectDotSegments(next http.Handler) http.Handler {
 }
 
 // notFound replies 404, or 405 with Allow if the path exists for other methods.
-func (d *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+func (api *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	methods := methodsAt(mux, r)
 	if len(methods) == 0 {
-		d.refuse(w, r, nothingAt(r))
+		api.refuse(w, r, nothingAt(r))
 		return
 	}
 	list := strings.Join(methods, ", ")
 	w.Header().Set("Allow", list)
-	d.refuse(w, r, &wire.Error{
+	api.refuse(w, r, &wire.Error{
 		Code: codeMethod, Message: fmt.Sprintf("there is no %.20s of %s", r.Method, r.URL.Path), Hint: "There is " + list,
 	})
 }

@@ -20,55 +20,55 @@ type runSocket struct {
 type opened struct{ close func() }
 
 // is reports whether a caller is this run, or its agent with a key for any run.
-func (v *runSocket) is(c Caller) bool {
-	return c.Kind == v.caller.Kind && c.Name == v.caller.Name && (c.Run == "" || c.Run == v.caller.Run)
+func (r *runSocket) is(c Caller) bool {
+	return c.Kind == r.caller.Kind && c.Name == r.caller.Name && (c.Run == "" || c.Run == r.caller.Run)
 }
 
 // keep registers a function to call at the end of the run. It returns false if the run has
 // ended.
-func (v *runSocket) keep(shut func()) (*opened, bool) {
+func (r *runSocket) keep(shut func()) (*opened, bool) {
 	o := &opened{close: shut}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.over {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
 		return nil, false
 	}
-	if v.open == nil {
-		v.open = make(map[*opened]bool, 1)
+	if r.open == nil {
+		r.open = make(map[*opened]bool, 1)
 	}
-	v.open[o] = true
+	r.open[o] = true
 	return o, true
 }
 
 // drop unregisters what was closed earlier.
-func (v *runSocket) drop(o *opened) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.open, o)
+func (r *runSocket) drop(o *opened) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, o)
 }
 
 // ask returns a context for a request that ends with the run, and a function to call after the
 // request. The function is nil if the run has ended.
-func (v *runSocket) ask(ctx context.Context) (context.Context, func()) {
+func (r *runSocket) ask(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	request, ok := v.keep(cancel)
+	request, ok := r.keep(cancel)
 	if !ok {
 		cancel()
 		return ctx, nil
 	}
 	return ctx, func() {
-		v.drop(request)
+		r.drop(request)
 		cancel()
 	}
 }
 
 // end closes everything that is open.
-func (v *runSocket) end() {
-	v.mu.Lock()
-	v.over = true
-	open := v.open
-	v.open = nil
-	v.mu.Unlock()
+func (r *runSocket) end() {
+	r.mu.Lock()
+	r.over = true
+	open := r.open
+	r.open = nil
+	r.mu.Unlock()
 	for o := range open {
 		o.close()
 	}

@@ -59,13 +59,13 @@ func ListenTCP(address string, o TCP) (*TCPListener, error) {
 }
 
 // config returns the TLS configuration, or nil without a certificate. Only TLS 1.3 is accepted.
-func (o *TCP) config() (*tls.Config, error) {
-	if o.Certificate == "" && o.Key == "" {
+func (t *TCP) config() (*tls.Config, error) {
+	if t.Certificate == "" && t.Key == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
+	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading http.certificate (%s) and http.key (%s): %w", o.Certificate, o.Key, err)
+		return nil, fmt.Errorf("reading http.certificate (%s) and http.key (%s): %w", t.Certificate, t.Key, err)
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
@@ -75,9 +75,9 @@ func (o *TCP) config() (*tls.Config, error) {
 
 // guard wraps an open listener. An unspecified host, such as 0.0.0.0, is not an accepted host
 // name.
-func (o *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) *TCPListener {
+func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) *TCPListener {
 	at, _ := listener.Addr().(*net.TCPAddr)
-	names := o.Hosts
+	names := t.Hosts
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	} else {

@@ -25,10 +25,10 @@ type rest struct {
 	over atomic.Bool
 }
 
-func (b *rest) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+func (r *rest) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
 	if err == io.EOF {
-		b.over.Store(true)
+		r.over.Store(true)
 	}
 	return n, err
 }
@@ -116,12 +116,12 @@ func linger(conn net.Conn) net.Conn {
 	return conn
 }
 
-func (c *lingering) Close() error {
-	if !c.calm.Swap(true) && c.CloseWrite() == nil {
-		_ = c.SetReadDeadline(time.Now().Add(restTime))
-		_, _ = io.CopyN(io.Discard, c.stream, restBytes)
+func (l *lingering) Close() error {
+	if !l.calm.Swap(true) && l.CloseWrite() == nil {
+		_ = l.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.CopyN(io.Discard, l.stream, restBytes)
 	}
-	return c.stream.Close()
+	return l.stream.Close()
 }
 
 // follow follows the state of a connection: one that is idle or new is closed at once.

@@ -68,9 +68,9 @@ func (r *reader) resolve(waits []dependency) {
 
 // declared returns a hint with a similar name. It also lists the declared agents if they are
 // few.
-func (w dependency) declared(known []string) string {
+func (d dependency) declared(known []string) string {
 	const few = 8
-	hint := w.value.suggest(w.name, known)
+	hint := d.value.suggest(d.name, known)
 	if len(known) > few {
 		return hint
 	}

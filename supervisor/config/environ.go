@@ -144,17 +144,17 @@ type secretReader struct {
 // text returns a variable's value, or nil to remove the variable. It does not evaluate a secret
 // that stands alone, because the expression library normalizes text and would change the bytes
 // of a key.
-func (l *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
+func (sr *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope) (*string, error) {
 	if t, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok && len(t.Traversal) == 2 && t.Traversal.RootName() == "secret" {
 		if name, ok := step(t.Traversal); ok {
-			if err := l.lend(ctx, name); err != nil {
+			if err := sr.lend(ctx, name); err != nil {
 				return nil, err
 			}
-			s := l.lent[name]
+			s := sr.lent[name]
 			return &s, nil
 		}
 	}
-	v, err := l.work(ctx, expr, sc)
+	v, err := sr.work(ctx, expr, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -162,37 +162,37 @@ func (l *secretReader) text(ctx context.Context, expr hcl.Expression, sc *scope)
 }
 
 // lend reads a secret unless this start has read it already.
-func (l *secretReader) lend(ctx context.Context, name string) error {
-	if _, ok := l.lent[name]; ok {
+func (sr *secretReader) lend(ctx context.Context, name string) error {
+	if _, ok := sr.lent[name]; ok {
 		return nil
 	}
-	s, err := l.config.secrets[name].read(ctx, l.config, l.base)
+	s, err := sr.config.secrets[name].read(ctx, sr.config, sr.base)
 	if err != nil {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
-	l.lent[name] = s
+	sr.lent[name] = s
 	return nil
 }
 
 // work evaluates an expression with the secrets that it mentions. Only the summary of an error
 // is passed on, because the detail may quote a value.
-func (l *secretReader) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
+func (sr *secretReader) work(ctx context.Context, expr hcl.Expression, sc *scope) (cty.Value, error) {
 	names, all := mentioned(expr, "secret")
 	if all {
-		for name := range l.config.secrets {
+		for name := range sr.config.secrets {
 			names = append(names, name)
 		}
 		slices.Sort(names)
 	}
 	object := map[string]cty.Value{}
 	for _, name := range names {
-		if err := l.lend(ctx, name); err != nil {
+		if err := sr.lend(ctx, name); err != nil {
 			return cty.NilVal, err
 		}
-		if !utf8.ValidString(l.lent[name]) {
+		if !utf8.ValidString(sr.lent[name]) {
 			return cty.NilVal, fmt.Errorf("secret %q: %w", name, errNotUTF8)
 		}
-		object[name] = cty.StringVal(l.lent[name]).Mark(sensitive)
+		object[name] = cty.StringVal(sr.lent[name]).Mark(sensitive)
 	}
 	v, diags := work(expr, sc.with("secret", cty.ObjectVal(object)))
 	for _, d := range diags {

@@ -15,12 +15,12 @@ type NotFound struct {
 	Looked []string // the folders searched, nearest first
 }
 
-func (e *NotFound) Error() string {
+func (nf *NotFound) Error() string {
 	where := "nowhere"
-	if n := len(e.Looked); n > 0 {
-		where = e.Looked[0]
+	if n := len(nf.Looked); n > 0 {
+		where = nf.Looked[0]
 		if n > 1 {
-			where += " or its parents up to " + e.Looked[n-1]
+			where += " or its parents up to " + nf.Looked[n-1]
 		}
 	}
 	return fmt.Sprintf("no %s in %s", fileNames[0], where)

@@ -83,7 +83,7 @@ func (ps Problems) Err() error {
 
 type invalid struct{ text string }
 
-func (e *invalid) Error() string { return e.text }
+func (i *invalid) Error() string { return i.text }
 
 // line returns the problem in one line, without its source.
 func (p Problem) line() string {

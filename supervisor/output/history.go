@@ -62,10 +62,10 @@ func (q *LogQuery) wants(line *control.LogLine) bool {
 }
 
 // wanted returns the lines of the tail that a query selects.
-func (p *AgentLog) wanted(q *LogQuery) []control.LogLine {
+func (a *AgentLog) wanted(q *LogQuery) []control.LogLine {
 	var lines []control.LogLine
-	for i := range p.Tail {
-		if l := &p.Tail[i]; q.wants(l) && (q.Past == "" || l.At <= q.Past) {
+	for i := range a.Tail {
+		if l := &a.Tail[i]; q.wants(l) && (q.Past == "" || l.At <= q.Past) {
 			lines = append(lines, *l)
 		}
 	}
@@ -73,13 +73,13 @@ func (p *AgentLog) wanted(q *LogQuery) []control.LogLine {
 }
 
 // Lines returns the last lines of the agent that a query selects.
-func (p *AgentLog) Lines(q *LogQuery) iter.Seq2[control.LogLine, error] {
-	tail := p.wanted(q)
+func (a *AgentLog) Lines(q *LogQuery) iter.Seq2[control.LogLine, error] {
+	tail := a.wanted(q)
 	if q.Last >= 0 && q.After == "" && q.Until == "" && len(tail) >= q.Last {
 		return sequence(tail[max(0, len(tail)-q.Last):])
 	}
 	own := slices.DeleteFunc(tail, func(l control.LogLine) bool { return l.Stream != control.StreamOwn })
-	all := Merged([]iter.Seq2[control.LogLine, error]{p.read(".out", q), p.read(".err", q), sequence(own)})
+	all := Merged([]iter.Seq2[control.LogLine, error]{a.read(".out", q), a.read(".err", q), sequence(own)})
 	if q.Last == AllLines {
 		return all
 	}
@@ -115,7 +115,7 @@ func last(n int, lines iter.Seq2[control.LogLine, error]) iter.Seq2[control.LogL
 }
 
 // read returns the lines of one stream from its files.
-func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[control.LogLine, error] {
+func (a *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[control.LogLine, error] {
 	stream := control.StreamOut
 	if suffix == ".err" {
 		stream = control.StreamErr
@@ -124,9 +124,9 @@ func (p *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[control.LogLine, e
 		if q.Stream != "" && q.Stream != stream {
 			return
 		}
-		for _, name := range FileNames(p.Dir, suffix) {
-			for line, err := range readLog(filepath.Join(p.Dir, name)) {
-				line.Agent, line.Stream = p.Agent, stream
+		for _, name := range FileNames(a.Dir, suffix) {
+			for line, err := range readLog(filepath.Join(a.Dir, name)) {
+				line.Agent, line.Stream = a.Agent, stream
 				line = withEntry(line, []byte(line.Text))
 				if err == nil && (!q.wants(&line) || q.Past != "" && line.At > q.Past) {
 					continue

@@ -75,14 +75,14 @@ type Messages interface {
 }
 
 // Begin starts the output of a new run.
-func (v *Agent) Begin(run string, maxLine int) *Run {
-	v.mu.Lock()
-	output := v.Limits
-	v.mu.Unlock()
-	dir := filepath.Join(output.Dir, v.agent)
+func (a *Agent) Begin(run string, maxLine int) *Run {
+	a.mu.Lock()
+	output := a.Limits
+	a.mu.Unlock()
+	dir := filepath.Join(output.Dir, a.agent)
 	prefix := RunPrefix(NextRun(dir)) // reads the disk, so not under the lock
-	v.Spoke.Store(false)
-	s := &Run{Agent: v, run: run}
+	a.Spoke.Store(false)
+	s := &Run{Agent: a, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
 			name:  []string{control.StreamOut, control.StreamErr}[i],
@@ -90,42 +90,42 @@ func (v *Agent) Begin(run string, maxLine int) *Run {
 			file:  File{Dir: dir, Prefix: prefix, Suffix: suffix, Limits: output},
 		}
 	}
-	v.mu.Lock()
-	v.file = s.streams[0].file.name()
-	v.mu.Unlock()
-	v.heardAt.Store(int64(time.Since(v.epoch)))
+	a.mu.Lock()
+	a.file = s.streams[0].file.name()
+	a.mu.Unlock()
+	a.heardAt.Store(int64(time.Since(a.epoch)))
 	return s
 }
 
 // Adopt applies changed limits. A new folder is used from the next run on.
-func (v *Agent) Adopt(output Limits) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.Limits = output
-	v.tail.limit = output.Tail
+func (a *Agent) Adopt(output Limits) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Limits = output
+	a.tail.limit = output.Tail
 }
 
 // pages holds pages for the chunks being handled.
 var pages = sync.Pool{New: func() any { return new(Page) }}
 
 // Write handles a chunk of one stream.
-func (s *Run) Write(stream child.Stream, chunk []byte) {
+func (r *Run) Write(stream child.Stream, chunk []byte) {
 	now := time.Now()
-	s.sound()
-	s.bytes.Add(int64(len(chunk)))
-	t := &s.streams[stream]
+	r.sound()
+	r.bytes.Add(int64(len(chunk)))
+	t := &r.streams[stream]
 	p := pages.Get().(*Page)
 	defer pages.Put(p)
 	p.clear()
 	front := front(now)
 	t.lines.Feed(chunk)
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
-		s.line(p, t, line, now, front)
+		r.line(p, t, line, now, front)
 	}
-	if s.Messages != nil && stream == child.Stdout {
-		s.Messages.Send(now)
+	if r.Messages != nil && stream == child.Stdout {
+		r.Messages.Send(now)
 	}
-	s.pass(p, t, now)
+	r.pass(p, t, now)
 }
 
 // front returns the beginning of a line in a log file.
@@ -133,35 +133,35 @@ func front(now time.Time) []byte { return append([]byte(Stamp(now)), ' ') }
 
 // End handles the unfinished last lines of the streams and closes the files. Write must not be
 // called during it or after it.
-func (s *Run) End() {
+func (r *Run) End() {
 	now := time.Now()
-	for i := range s.streams {
-		t := &s.streams[i]
+	for i := range r.streams {
+		t := &r.streams[i]
 		var p Page
 		if line, ok := t.lines.Rest(); ok {
-			s.line(&p, t, line, now, front(now))
+			r.line(&p, t, line, now, front(now))
 		}
-		if s.Messages != nil && i == 0 {
-			s.Messages.End(now)
+		if r.Messages != nil && i == 0 {
+			r.Messages.End(now)
 		}
-		s.pass(&p, t, now)
+		r.pass(&p, t, now)
 		t.file.Close()
 	}
 }
 
 // line handles one line. A line of log is added to the page in the format of the log file, so
 // that file, tail and followers share one copy. An oversized line is cut.
-func (s *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, front []byte) {
-	if s.Echoes.drop(line.Text, now) {
+func (r *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, front []byte) {
+	if r.Echoes.drop(line.Text, now) {
 		return
 	}
-	if s.Messages != nil && t == &s.streams[0] && s.Messages.Take(line, now) {
-		s.Spoke.Store(true)
+	if r.Messages != nil && t == &r.streams[0] && r.Messages.Take(line, now) {
+		r.Spoke.Store(true)
 		return
 	}
 	p.text = append(p.text, front...)
 	if line.Cut {
-		s.lineCut(t, line, now)
+		r.lineCut(t, line, now)
 		p.Add(Mark{At: now, Stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", Size(line.Size)))
 	} else {
 		p.Add(Mark{At: now, Stream: t.name}, line.Text)
@@ -170,57 +170,57 @@ func (s *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, fron
 }
 
 // lineCut counts an oversized line, and reports it at most once a second.
-func (s *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
-	s.cut.Add(1)
+func (r *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
+	r.cut.Add(1)
 	if now.Sub(t.cutTold) < time.Second {
 		return
 	}
 	t.cutTold = now
-	s.Tell(wire.Event{
+	r.Tell(wire.Event{
 		Kind:    events.AgentLineCut,
-		Run:     s.run,
+		Run:     r.run,
 		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", Size(line.Size), t.name, len(line.Text)),
 		Figures: wire.Figures{Count: line.Size},
 	})
 }
 
 // pass passes a page on to the log file, the tail and the followers.
-func (s *Run) pass(p *Page, t *speechStream, now time.Time) {
+func (r *Run) pass(p *Page, t *speechStream, now time.Time) {
 	if len(p.lines) == 0 {
 		return
 	}
-	s.lines.Add(int64(len(p.lines)))
-	s.log(p, t, now)
-	s.mu.Lock()
-	s.tail.keep(p)
-	followers := s.followers
-	s.mu.Unlock()
+	r.lines.Add(int64(len(p.lines)))
+	r.log(p, t, now)
+	r.mu.Lock()
+	r.tail.keep(p)
+	followers := r.followers
+	r.mu.Unlock()
 	for _, f := range followers {
-		f.push(s.agent, p)
+		f.push(r.agent, p)
 	}
 }
 
 // log writes a page to the stream's file.
-func (s *Run) log(p *Page, t *speechStream, now time.Time) {
+func (r *Run) log(p *Page, t *speechStream, now time.Time) {
 	lost, part := t.file.Lost, t.file.Part
 	err := t.file.Write(p.text, int64(len(p.lines)), now)
 	if t.file.Part != part && t.name == control.StreamOut {
-		s.mu.Lock()
-		s.Agent.file = t.file.name()
-		s.mu.Unlock()
+		r.mu.Lock()
+		r.Agent.file = t.file.name()
+		r.mu.Unlock()
 	}
-	s.unlogged.Add(max(0, t.file.Lost-lost))
+	r.unlogged.Add(max(0, t.file.Lost-lost))
 	switch {
 	case err != nil:
-		s.Tell(wire.Event{
+		r.Tell(wire.Event{
 			Kind: events.AgentUnlogged,
-			Run:  s.run,
+			Run:  r.run,
 			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
 		})
 	case lost > 0 && t.file.Lost == 0:
-		s.Tell(wire.Event{
+		r.Tell(wire.Event{
 			Kind:    events.AgentUnlogged,
-			Run:     s.run,
+			Run:     r.run,
 			Text:    fmt.Sprintf("its %s is written again, %d lines are missing", t.name, lost),
 			Figures: wire.Figures{Count: lost},
 		})
@@ -228,41 +228,41 @@ func (s *Run) log(p *Page, t *speechStream, now time.Time) {
 }
 
 // sound records that there was output.
-func (v *Agent) sound() {
-	v.heardAt.Store(int64(time.Since(v.epoch)))
-	if woken := v.OnSound.Load(); woken != nil && v.OnSound.CompareAndSwap(woken, nil) {
+func (a *Agent) sound() {
+	a.heardAt.Store(int64(time.Since(a.epoch)))
+	if woken := a.OnSound.Load(); woken != nil && a.OnSound.CompareAndSwap(woken, nil) {
 		(*woken)()
 	}
 }
 
 // Silence returns the time since the last output.
-func (v *Agent) Silence() time.Duration {
-	return time.Since(v.epoch) - time.Duration(v.heardAt.Load())
+func (a *Agent) Silence() time.Duration {
+	return time.Since(a.epoch) - time.Duration(a.heardAt.Load())
 }
 
 // say adds a notice of the orchestrator to the agent's output. It never blocks.
-func (v *Agent) say(n *Notice) {
+func (a *Agent) say(n *Notice) {
 	p := sentence(n, true)
-	v.mu.Lock()
-	v.tail.keep(p)
-	followers := v.followers
-	v.mu.Unlock()
+	a.mu.Lock()
+	a.tail.keep(p)
+	followers := a.followers
+	a.mu.Unlock()
 	for _, f := range followers {
-		f.PushNow(v.agent, p)
+		f.PushNow(a.agent, p)
 	}
 }
 
 // mention is say for followers only.
-func (v *Agent) mention(n *Notice) {
-	v.mu.Lock()
-	followers := v.followers
-	v.mu.Unlock()
+func (a *Agent) mention(n *Notice) {
+	a.mu.Lock()
+	followers := a.followers
+	a.mu.Unlock()
 	if len(followers) == 0 {
 		return
 	}
 	p := sentence(n, false)
 	for _, f := range followers {
-		f.PushNow(v.agent, p)
+		f.PushNow(a.agent, p)
 	}
 }
 
@@ -278,40 +278,40 @@ func sentence(n *Notice, spelled bool) *Page {
 }
 
 // Follow adds a follower.
-func (v *Agent) Follow(f *Follower) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.followers = append(slices.Clone(v.followers), f)
+func (a *Agent) Follow(f *Follower) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.followers = append(slices.Clone(a.followers), f)
 	f.joined()
 }
 
 // Unfollow removes a follower.
-func (v *Agent) Unfollow(f *Follower) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	i := slices.Index(v.followers, f)
+func (a *Agent) Unfollow(f *Follower) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.followers, f)
 	if i >= 0 {
-		v.followers = slices.Delete(slices.Clone(v.followers), i, i+1)
+		a.followers = slices.Delete(slices.Clone(a.followers), i, i+1)
 		f.parted()
 	}
 }
 
 // Close removes all followers, because the agent has no further output.
-func (v *Agent) Close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, f := range v.followers {
+func (a *Agent) Close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.followers {
 		f.parted()
 	}
-	v.followers = nil
+	a.followers = nil
 }
 
 // Last returns the last n lines as they are in memory.
-func (v *Agent) Last(n int) []control.LogLine {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (a *Agent) Last(n int) []control.LogLine {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var lines []control.LogLine
-	v.tail.each(n, func(m Mark, text []byte) { lines = append(lines, logLine(v.agent, m, text)) })
+	a.tail.each(n, func(m Mark, text []byte) { lines = append(lines, logLine(a.agent, m, text)) })
 	return lines
 }
 
@@ -340,14 +340,14 @@ type Limits struct {
 }
 
 // View returns the output in its form for documents.
-func (v *Agent) View() control.OutputView {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (a *Agent) View() control.OutputView {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return control.OutputView{
-		Lines:    v.lines.Load(),
-		Bytes:    v.bytes.Load(),
-		Cut:      v.cut.Load(),
-		Unlogged: v.unlogged.Load(),
-		File:     v.file,
+		Lines:    a.lines.Load(),
+		Bytes:    a.bytes.Load(),
+		Cut:      a.cut.Load(),
+		Unlogged: a.unlogged.Load(),
+		File:     a.file,
 	}
 }

@@ -33,73 +33,73 @@ func NewRecentEvents(count bool) *RecentEvents {
 }
 
 // add adds events and drops the oldest.
-func (j *RecentEvents) add(found []*Notice) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+func (r *RecentEvents) add(found []*Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, n := range found {
-		if j.count {
-			n.Record.Seq = j.last + 1
+		if r.count {
+			n.Record.Seq = r.last + 1
 		}
 		if n.Record.Seq != 0 { // an event that could not be recorded has no number
-			j.last = n.Record.Seq
+			r.last = n.Record.Seq
 		}
-		j.events = append(j.events, n)
-		j.bytes += len(n.Record.Payload)
+		r.events = append(r.events, n)
+		r.bytes += len(n.Record.Payload)
 	}
 	drop := 0
-	for len(j.events)-drop > remembered || j.bytes > rememberedBytes && drop < len(j.events)-1 {
-		j.bytes -= len(j.events[drop].Record.Payload)
-		j.events[drop] = nil
+	for len(r.events)-drop > remembered || r.bytes > rememberedBytes && drop < len(r.events)-1 {
+		r.bytes -= len(r.events[drop].Record.Payload)
+		r.events[drop] = nil
 		drop++
 	}
-	j.events = j.events[drop:]
-	close(j.grown)
-	j.grown = make(chan struct{})
+	r.events = r.events[drop:]
+	close(r.grown)
+	r.grown = make(chan struct{})
 }
 
 // Begin sets the number of the last fact before the first event.
-func (j *RecentEvents) Begin(last int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.last = last
+func (r *RecentEvents) Begin(last int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = last
 }
 
 // After returns the events after number seq that are in memory, and the number after which they
 // begin. It also returns a channel that is closed when there are more, or nil if there will be
 // none.
-func (j *RecentEvents) After(seq int64) (found []*Notice, from int64, grown <-chan struct{}) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	from = j.last
-	if len(j.events) > 0 && j.events[0].Record.Seq != 0 {
-		from = j.events[0].Record.Seq - 1
+func (r *RecentEvents) After(seq int64) (found []*Notice, from int64, grown <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from = r.last
+	if len(r.events) > 0 && r.events[0].Record.Seq != 0 {
+		from = r.events[0].Record.Seq - 1
 	}
-	start := len(j.events)
-	for start > 0 && (j.events[start-1].Record.Seq > seq || j.events[start-1].Record.Seq == 0) {
+	start := len(r.events)
+	for start > 0 && (r.events[start-1].Record.Seq > seq || r.events[start-1].Record.Seq == 0) {
 		start--
 	}
-	found = slices.Clone(j.events[start:])
-	if !j.closed {
-		grown = j.grown
+	found = slices.Clone(r.events[start:])
+	if !r.closed {
+		grown = r.grown
 	}
 	return found, from, grown
 }
 
 // Close marks the list as complete.
-func (j *RecentEvents) Close() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.closed {
-		j.closed = true
-		close(j.grown)
+func (r *RecentEvents) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.closed = true
+		close(r.grown)
 	}
 }
 
 // Latest returns the number of the latest event.
-func (j *RecentEvents) Latest() int64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.last
+func (r *RecentEvents) Latest() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 // An EventQuery selects events.

@@ -94,11 +94,11 @@ type receipts struct {
 	receipts []wire.Delivered
 }
 
-func (c *receipts) join(e *Entry) {
+func (r *receipts) join(e *Entry) {
 	if e.Told != nil {
-		c.told = append(c.told, e.Told)
+		r.told = append(r.told, e.Told)
 	}
-	c.receipts = append(c.receipts, e.Receipts...)
+	r.receipts = append(r.receipts, e.Receipts...)
 }
 
 func (m *Mailbox) tell(those receipts, written bool) {

@@ -47,33 +47,33 @@ func newTracing(where *destination, o Options) (*tracing, error) {
 	return &tracing{provider: p, tracer: p.Tracer(namespace, trace.WithInstrumentationVersion(o.Version)), gate: g, sender: s}, nil
 }
 
-func (s *tracing) register(r *prometheus.Registry) { r.MustRegister(s.gate.spans) }
+func (t *tracing) register(r *prometheus.Registry) { r.MustRegister(t.gate.spans) }
 
 // close sends the ended spans, for at most the given time.
-func (s *tracing) close(most time.Duration) {
-	s.sender.hurry()
+func (t *tracing) close(most time.Duration) {
+	t.sender.hurry()
 	ctx, enough := context.WithTimeout(context.Background(), most)
 	defer enough()
-	if err := s.provider.Shutdown(ctx); err != nil {
-		s.gate.warn("the last spans were not sent in time", "error", err)
+	if err := t.provider.Shutdown(ctx); err != nil {
+		t.gate.warn("the last spans were not sent in time", "error", err)
 	}
-	s.sender.giveUp()
+	t.sender.giveUp()
 }
 
 // drop counts spans that did not fit.
-func (s *tracing) drop(n int) {
-	if s != nil {
-		s.gate.drop(n)
+func (t *tracing) drop(n int) {
+	if t != nil {
+		t.gate.drop(n)
 	}
 }
 
 // full reports whether a span that begins now would probably be dropped.
-func (s *tracing) full() bool { return s != nil && s.gate.full() }
+func (t *tracing) full() bool { return t != nil && t.gate.full() }
 
 // complain logs the dropped spans.
-func (s *tracing) complain() {
-	if s != nil {
-		s.gate.complainOfDrops()
+func (t *tracing) complain() {
+	if t != nil {
+		t.gate.complainOfDrops()
 	}
 }
 
@@ -102,7 +102,7 @@ func (p place) ids() (trace.TraceID, trace.SpanID) {
 }
 
 // start begins a span at its place.
-func (s *tracing) start(p place, name string, at time.Time, attributes ...attribute.KeyValue) span {
+func (t *tracing) start(p place, name string, at time.Time, attributes ...attribute.KeyValue) span {
 	ctx := context.WithValue(context.Background(), givenKey{}, p)
 	if p.parent != "" {
 		of, _ := p.ids()
@@ -112,19 +112,19 @@ func (s *tracing) start(p place, name string, at time.Time, attributes ...attrib
 			TraceID: of, SpanID: above, TraceFlags: flags, Remote: true,
 		}))
 	}
-	_, started := s.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+	_, started := t.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
 	return started
 }
 
 // samples reports whether a trace that begins here is sent. The result is that of sampling its
 // first span, and the same after a restart.
-func (s *tracing) samples(of string) bool {
-	return s.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()
+func (t *tracing) samples(of string) bool {
+	return t.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()
 }
 
 // begin begins the span of a task.
-func (s *tracing) begin(k *task) {
-	if s == nil {
+func (t *tracing) begin(k *task) {
+	if t == nil {
 		return
 	}
 	attributes := []attribute.KeyValue{
@@ -134,11 +134,11 @@ func (s *tracing) begin(k *task) {
 	if k.session != "" {
 		attributes = append(attributes, attribute.String("task.session", k.session))
 	}
-	k.span = s.start(k.place, strings.TrimSpace("task "+cut(k.kind, maxName)), k.created, attributes...)
+	k.span = t.start(k.place, strings.TrimSpace("task "+cut(k.kind, maxName)), k.created, attributes...)
 }
 
 // end ends the span of a task.
-func (s *tracing) end(k *task, agent string, state wire.TaskState, at time.Time, why string) {
+func (t *tracing) end(k *task, agent string, state wire.TaskState, at time.Time, why string) {
 	k.span.SetAttributes(attribute.String("task.state", string(state)))
 	if agent != "" {
 		k.span.SetAttributes(attribute.String("task.agent", agent))
@@ -147,44 +147,44 @@ func (s *tracing) end(k *task, agent string, state wire.TaskState, at time.Time,
 }
 
 // hop begins the span of a task's assignment, if the task is assigned.
-func (s *tracing) hop(k *task) {
-	if s == nil || k.hop == nil {
+func (t *tracing) hop(k *task) {
+	if t == nil || k.hop == nil {
 		return
 	}
 	h := k.hop
 	h.place = place{
 		trace: k.place.trace, parent: k.place.span, sampled: k.place.sampled, span: spanOf(k.id + " " + strconv.Itoa(h.attempt)),
 	}
-	h.span = s.start(h.place, "assignment", h.began,
+	h.span = t.start(h.place, "assignment", h.began,
 		attribute.String("task.id", k.id), attribute.Int("task.attempt", h.attempt), attribute.Int("task.retries", h.retries),
 		attribute.String("agent.name", h.agent), attribute.String("agent.run", h.run))
 	for _, at := range h.forwarded {
-		s.forwarded(h, at)
+		t.forwarded(h, at)
 	}
 }
 
 // forwarded adds the time at which an assignment was delivered to its agent.
-func (s *tracing) forwarded(h *hop, at time.Time) {
-	if s != nil {
+func (t *tracing) forwarded(h *hop, at time.Time) {
+	if t != nil {
 		h.span.SetAttributes(attribute.String("agent.run", h.run))
 		h.span.AddEvent("forwarded", trace.WithTimestamp(at))
 	}
 }
 
 // endHop ends the span of an assignment. why is "" if the work is done.
-func (s *tracing) endHop(h *hop, at time.Time, why string) {
-	if s != nil {
+func (t *tracing) endHop(h *hop, at time.Time, why string) {
+	if t != nil {
 		finish(h.span, at, why)
 	}
 }
 
 // batch creates the complete span of a batch.
-func (s *tracing) batch(b *batch) {
-	if s == nil {
+func (t *tracing) batch(b *batch) {
+	if t == nil {
 		return
 	}
 	what := "batch " + strconv.FormatInt(b.first, 10)
-	recorded := s.start(place{trace: traceOf(what), span: spanOf(what)}, "record", b.began,
+	recorded := t.start(place{trace: traceOf(what), span: spanOf(what)}, "record", b.began,
 		attribute.Int("record.facts", b.facts), attribute.Int("record.bytes", b.bytes),
 		attribute.Int64("record.first", b.first), attribute.Int64("record.last", b.last))
 	finish(recorded, b.began.Add(b.took), "")

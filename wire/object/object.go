@@ -27,9 +27,9 @@ type Reader struct {
 
 // Read takes a JSON object apart. It may nest depth levels deep; pointer is its place in the
 // message.
-func (o *Reader) Read(text []byte, depth int, pointer string) *Error {
+func (r *Reader) Read(text []byte, depth int, pointer string) *Error {
 	found, err := Open(text, depth, pointer, nil)
-	*o = found
+	*r = found
 	return err
 }
 
@@ -46,36 +46,36 @@ func Open(text []byte, depth int, pointer string, room []Member) (Reader, *Error
 }
 
 // Err returns the first error, or nil.
-func (o *Reader) Err() *Error { return o.err }
+func (r *Reader) Err() *Error { return r.err }
 
 // Refuse records that a member is wrong, unless there is an error already.
-func (o *Reader) Refuse(key, message string) {
-	if o.err == nil {
-		o.err = Invalid(o.Below(key), o.Named(key)+" "+message)
+func (r *Reader) Refuse(key, message string) {
+	if r.err == nil {
+		r.err = Invalid(r.Below(key), r.Named(key)+" "+message)
 	}
 }
 
 // Fail records err, for example that of a nested object, unless there is an error already.
-func (o *Reader) Fail(err *Error) {
-	if o.err == nil {
-		o.err = err
+func (r *Reader) Fail(err *Error) {
+	if r.err == nil {
+		r.err = err
 	}
 }
 
 // Find returns the text of a member, or nil if it is missing or null. A member that occurs
 // twice is refused, and counts as missing so that no later reader takes either value.
-func (o *Reader) Find(key string) []byte {
+func (r *Reader) Find(key string) []byte {
 	var found []byte
 	twice := false
-	for i := range o.Members {
-		if string(o.Members[i].Key) != key {
+	for i := range r.Members {
+		if string(r.Members[i].Key) != key {
 			continue
 		}
 		if found != nil {
-			o.Refuse(key, "stands twice")
+			r.Refuse(key, "stands twice")
 			twice = true
 		}
-		found = o.Members[i].Value
+		found = r.Members[i].Value
 	}
 	if twice || IsNull(found) {
 		return nil
@@ -88,18 +88,18 @@ func IsNull(value []byte) bool { return len(value) == 4 && value[0] == 'n' }
 
 // Each calls read for every member that is not null, in the order of the keys. A key that
 // occurs twice is refused and not read.
-func (o *Reader) Each(read func(key string, value []byte)) {
+func (r *Reader) Each(read func(key string, value []byte)) {
 	byKey := func(a, b Member) int { return bytes.Compare(a.Key, b.Key) }
-	slices.SortStableFunc(o.Members, byKey) // no other reader minds their order
-	for i := 0; i < len(o.Members); i++ {
-		m := o.Members[i]
+	slices.SortStableFunc(r.Members, byKey) // no other reader minds their order
+	for i := 0; i < len(r.Members); i++ {
+		m := r.Members[i]
 		twice := false
-		for ; i+1 < len(o.Members) && bytes.Equal(o.Members[i+1].Key, m.Key); i++ {
+		for ; i+1 < len(r.Members) && bytes.Equal(r.Members[i+1].Key, m.Key); i++ {
 			twice = true
 		}
 		switch {
 		case twice:
-			o.Refuse(string(m.Key), "stands twice")
+			r.Refuse(string(m.Key), "stands twice")
 		case !IsNull(m.Value):
 			read(string(m.Key), m.Value)
 		}
@@ -107,27 +107,27 @@ func (o *Reader) Each(read func(key string, value []byte)) {
 }
 
 // Text returns an optional string.
-func (o *Reader) Text(key string) string {
-	value := o.Find(key)
+func (r *Reader) Text(key string) string {
+	value := r.Find(key)
 	if value == nil {
 		return ""
 	}
 	s, ok := Text(value)
 	if !ok {
-		o.Refuse(key, "must be a string")
+		r.Refuse(key, "must be a string")
 	}
 	return s
 }
 
 // NeedText returns a string that must be there and must not be blank.
-func (o *Reader) NeedText(key string) string {
-	if o.Find(key) == nil {
-		o.Refuse(key, "is missing")
+func (r *Reader) NeedText(key string) string {
+	if r.Find(key) == nil {
+		r.Refuse(key, "is missing")
 		return ""
 	}
-	s := o.Text(key)
+	s := r.Text(key)
 	if IsBlank(s) {
-		o.Refuse(key, "must not be empty")
+		r.Refuse(key, "must not be empty")
 	}
 	return s
 }
@@ -144,31 +144,31 @@ func IsBlank(s string) bool {
 
 // NoControls refuses text with control characters. It is for text that is stored in a column
 // of the record.
-func (o *Reader) NoControls(key, text string) {
+func (r *Reader) NoControls(key, text string) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		o.Refuse(key, "must not have control characters in it")
+		r.Refuse(key, "must not have control characters in it")
 	}
 }
 
 // OneOf returns an optional string, which must be one of a few.
-func (o *Reader) OneOf(key string, of ...string) string {
-	s := o.Text(key)
-	if s == "" && o.Find(key) == nil {
+func (r *Reader) OneOf(key string, of ...string) string {
+	s := r.Text(key)
+	if s == "" && r.Find(key) == nil {
 		return ""
 	}
 	if !slices.Contains(of, s) {
-		o.Refuse(key, fmt.Sprintf("must be one of %s, not %q", Choices(of), s))
+		r.Refuse(key, fmt.Sprintf("must be one of %s, not %q", Choices(of), s))
 	}
 	return s
 }
 
 // NeedOneOf is OneOf for a string that must be there.
-func (o *Reader) NeedOneOf(key string, of ...string) string {
-	if o.Find(key) == nil {
-		o.Refuse(key, "is missing")
+func (r *Reader) NeedOneOf(key string, of ...string) string {
+	if r.Find(key) == nil {
+		r.Refuse(key, "is missing")
 		return ""
 	}
-	return o.OneOf(key, of...)
+	return r.OneOf(key, of...)
 }
 
 // Choices lists words for a message: a, b or c.
@@ -188,14 +188,14 @@ func Choices(words []string) string {
 }
 
 // Texts returns an optional list of strings, each once. None may be empty.
-func (o *Reader) Texts(key string) []string {
-	items, ok := o.Items(key)
+func (r *Reader) Texts(key string) []string {
+	items, ok := r.Items(key)
 	if !ok {
 		return nil
 	}
 	texts := make([]string, 0, len(items))
 	known := make(map[string]bool, len(items)) // a list may be as long as a line: it is not searched
-	o.EachText(key, items, func(s string) {
+	r.EachText(key, items, func(s string) {
 		if !known[s] {
 			known[s] = true
 			texts = append(texts, s)
@@ -205,14 +205,14 @@ func (o *Reader) Texts(key string) []string {
 }
 
 // EachText calls read for each item of a list of strings. None may be empty.
-func (o *Reader) EachText(key string, items [][]byte, read func(string)) {
+func (r *Reader) EachText(key string, items [][]byte, read func(string)) {
 	for i, item := range items {
 		s, ok := Text(item)
 		switch {
 		case !ok:
-			o.RefuseItem(key, i, "must be a string")
+			r.RefuseItem(key, i, "must be a string")
 		case IsBlank(s):
-			o.RefuseItem(key, i, "must not be empty")
+			r.RefuseItem(key, i, "must not be empty")
 		default:
 			read(s)
 		}
@@ -223,34 +223,34 @@ func (o *Reader) EachText(key string, items [][]byte, read func(string)) {
 const AnyDepth = 1 << 20
 
 // Objects calls read for each item of an optional list of objects.
-func (o *Reader) Objects(key string, read func(*Reader)) {
-	items, _ := o.Items(key)
+func (r *Reader) Objects(key string, read func(*Reader)) {
+	items, _ := r.Items(key)
 	for i, item := range items {
 		var inner Reader
-		err := inner.Read(item, AnyDepth, o.BelowItem(key, i))
+		err := inner.Read(item, AnyDepth, r.BelowItem(key, i))
 		if err == nil {
 			read(&inner)
 			err = inner.Err()
 		}
-		o.Fail(err)
+		r.Fail(err)
 	}
 }
 
 // RefuseItem records that an item of a list is wrong, unless there is an error already.
-func (o *Reader) RefuseItem(key string, i int, message string) {
-	if o.err == nil {
-		o.err = Invalid(o.BelowItem(key, i), o.Named(key)+"["+strconv.Itoa(i)+"] "+message)
+func (r *Reader) RefuseItem(key string, i int, message string) {
+	if r.err == nil {
+		r.err = Invalid(r.BelowItem(key, i), r.Named(key)+"["+strconv.Itoa(i)+"] "+message)
 	}
 }
 
 // Items splits an optional list into its items.
-func (o *Reader) Items(key string) (items [][]byte, ok bool) {
-	value := o.Find(key)
+func (r *Reader) Items(key string) (items [][]byte, ok bool) {
+	value := r.Find(key)
 	if value == nil {
 		return nil, false
 	}
 	if value[0] != '[' {
-		o.Refuse(key, "must be a list")
+		r.Refuse(key, "must be a list")
 		return nil, false
 	}
 	s := Scanner{Text: value, At: 1, room: AnyDepth}
@@ -269,21 +269,21 @@ func (o *Reader) Items(key string) (items [][]byte, ok bool) {
 }
 
 // Document returns a copy of an optional object.
-func (o *Reader) Document(key string) Raw {
-	value := o.Find(key)
+func (r *Reader) Document(key string) Raw {
+	value := r.Find(key)
 	if value == nil {
 		return nil
 	}
 	if !IsObject(value) {
-		o.Refuse(key, "must be an object")
+		r.Refuse(key, "must be an object")
 		return nil
 	}
 	return Clone(value)
 }
 
 // Value returns a copy of an optional value of any kind.
-func (o *Reader) Value(key string) Raw {
-	value := o.Find(key)
+func (r *Reader) Value(key string) Raw {
+	value := r.Find(key)
 	if value == nil {
 		return nil
 	}
@@ -301,14 +301,14 @@ func Clone(value []byte) Raw {
 }
 
 // Number returns an optional number, and how it was written.
-func (o *Reader) Number(key string) (value float64, raw Raw) {
-	digits := o.Find(key)
+func (r *Reader) Number(key string) (value float64, raw Raw) {
+	digits := r.Find(key)
 	if digits == nil {
 		return 0, nil
 	}
 	value, err := strconv.ParseFloat(string(digits), 64)
 	if err != nil {
-		o.Refuse(key, "must be a number")
+		r.Refuse(key, "must be a number")
 		return 0, nil
 	}
 	return value, Raw(bytes.Clone(digits))
@@ -318,7 +318,7 @@ func (o *Reader) Number(key string) (value float64, raw Raw) {
 const MaxWhole = 1<<53 - 1
 
 // Whole returns an optional integer that is at least least, or 0 if it is missing.
-func (o *Reader) Whole(key string, least int64) int64 { return ReadWhole(o, key, least, MaxWhole) }
+func (r *Reader) Whole(key string, least int64) int64 { return ReadWhole(r, key, least, MaxWhole) }
 
 // ReadWhole is Whole with a maximum.
 func ReadWhole(o *Reader, key string, least, most int64) int64 {
@@ -337,58 +337,58 @@ func ReadWhole(o *Reader, key string, least, most int64) int64 {
 const MaxMilliseconds = 365 * 24 * 3600 * 1000
 
 // Milliseconds returns an optional duration of at most a year, or 0 if it is missing.
-func (o *Reader) Milliseconds(key string, least int64) int64 {
-	time := o.Whole(key, least)
+func (r *Reader) Milliseconds(key string, least int64) int64 {
+	time := r.Whole(key, least)
 	if time > MaxMilliseconds {
-		o.Refuse(key, "is longer than a year, in milliseconds")
+		r.Refuse(key, "is longer than a year, in milliseconds")
 	}
 	return time
 }
 
 // Bool returns an optional boolean, and whether it is there.
-func (o *Reader) Bool(key string) (value, there bool) {
-	switch word := o.Find(key); string(word) {
+func (r *Reader) Bool(key string) (value, there bool) {
+	switch word := r.Find(key); string(word) {
 	case "":
 		return false, false
 	case "true", "false":
 		return word[0] == 't', true
 	}
-	o.Refuse(key, "must be true or false")
+	r.Refuse(key, "must be true or false")
 	return false, false
 }
 
 // OptionalName returns an optional string that must not be blank, or nil if it is missing.
-func (o *Reader) OptionalName(key string) *string {
-	if o.Find(key) == nil {
+func (r *Reader) OptionalName(key string) *string {
+	if r.Find(key) == nil {
 		return nil
 	}
-	text := o.NeedText(key)
+	text := r.NeedText(key)
 	return &text
 }
 
 // OptionalText returns an optional string, or nil if it is missing.
-func (o *Reader) OptionalText(key string) *string {
-	if o.Find(key) == nil {
+func (r *Reader) OptionalText(key string) *string {
+	if r.Find(key) == nil {
 		return nil
 	}
-	text := o.Text(key)
+	text := r.Text(key)
 	return &text
 }
 
 // RefuseNulls refuses members that are null, for objects where null does not mean missing.
-func (o *Reader) RefuseNulls(why string) {
-	for i := range o.Members {
-		if IsNull(o.Members[i].Value) {
-			o.Refuse(string(o.Members[i].Key), why)
+func (r *Reader) RefuseNulls(why string) {
+	for i := range r.Members {
+		if IsNull(r.Members[i].Value) {
+			r.Refuse(string(r.Members[i].Key), why)
 		}
 	}
 }
 
 // HasNull reports whether a member is there, and null.
-func (o *Reader) HasNull(key string) bool {
-	for i := range o.Members {
-		if string(o.Members[i].Key) == key {
-			return IsNull(o.Members[i].Value)
+func (r *Reader) HasNull(key string) bool {
+	for i := range r.Members {
+		if string(r.Members[i].Key) == key {
+			return IsNull(r.Members[i].Value)
 		}
 	}
 	return false

@@ -6,10 +6,10 @@ import (
 )
 
 // Below returns the pointer to a member.
-func (o *Reader) Below(key string) string { return o.Pointer + "/" + escapes.Replace(key) }
+func (r *Reader) Below(key string) string { return r.Pointer + "/" + escapes.Replace(key) }
 
 // BelowItem returns the pointer to an item of a list.
-func (o *Reader) BelowItem(key string, i int) string { return o.Below(key) + "/" + strconv.Itoa(i) }
+func (r *Reader) BelowItem(key string, i int) string { return r.Below(key) + "/" + strconv.Itoa(i) }
 
 // escapes escapes keys in a pointer, see RFC 6901.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
@@ -73,8 +73,8 @@ func isIndex(part string) bool {
 }
 
 // Named returns the path of a member as messages show it.
-func (o *Reader) Named(key string) string {
-	if path := pathOf(o.Pointer); path != "" {
+func (r *Reader) Named(key string) string {
+	if path := pathOf(r.Pointer); path != "" {
 		return path + "." + clipped(key)
 	}
 	return clipped(key)

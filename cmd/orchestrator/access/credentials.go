@@ -102,7 +102,7 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 }
 
 // named returns the credential whose id is word, or the only one whose id begins with it.
-func (of *credentials) named(list []wire.Credential, word string) (*wire.Credential, error) {
+func (c *credentials) named(list []wire.Credential, word string) (*wire.Credential, error) {
 	var fits []string
 	var found *wire.Credential
 	for i := range list {
@@ -117,11 +117,11 @@ func (of *credentials) named(list []wire.Credential, word string) (*wire.Credent
 		return found, nil
 	}
 	f := &cli.Failure{
-		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s has an id that begins with %q", of.noun, word),
-		Hint: "See which there are: " + of.where, Details: map[string]any{"id": word},
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s has an id that begins with %q", c.noun, word),
+		Hint: "See which there are: " + c.where, Details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {
-		f.Message = fmt.Sprintf("%q fits %s: %s", word, term.Count(len(fits), of.noun), strings.Join(fits[:min(5, len(fits))], ", "))
+		f.Message = fmt.Sprintf("%q fits %s: %s", word, term.Count(len(fits), c.noun), strings.Join(fits[:min(5, len(fits))], ", "))
 		f.Hint = "Write more of the id"
 	}
 	return nil, f

@@ -77,23 +77,23 @@ func beginTrial(a *cli.App, command []string, terms checkup.Terms, again bool) (
 
 // end stops the program, waits for the end of its processes, and reads the audit of its
 // requests. When ctx is done, it kills the program.
-func (t *checkRun) end(ctx context.Context) error {
-	t.run.Ends()
-	t.Super.Stop("the check is over")
-	unless := context.AfterFunc(ctx, func() { t.Super.Kill("the check was stopped") })
+func (c *checkRun) end(ctx context.Context) error {
+	c.run.Ends()
+	c.Super.Stop("the check is over")
+	unless := context.AfterFunc(ctx, func() { c.Super.Kill("the check was stopped") })
 	defer unless()
-	<-t.over
-	<-t.heard
-	t.shut()
-	err := t.run.ReadTrail(t.Home.Dir)
-	t.Release()
-	_ = os.RemoveAll(t.state)
+	<-c.over
+	<-c.heard
+	c.shut()
+	err := c.run.ReadTrail(c.Home.Dir)
+	c.Release()
+	_ = os.RemoveAll(c.state)
 	return err
 }
 
 // look returns the state of the program.
-func (t *checkRun) look(ctx context.Context) (control.AgentView, bool) {
-	status, err := t.Super.Status(ctx)
+func (c *checkRun) look(ctx context.Context) (control.AgentView, bool) {
+	status, err := c.Super.Status(ctx)
 	if err != nil || len(status.Agents) == 0 {
 		return control.AgentView{}, false
 	}
@@ -101,14 +101,14 @@ func (t *checkRun) look(ctx context.Context) (control.AgentView, bool) {
 }
 
 // started waits until the program runs or could not be started. It reports whether it runs.
-func (t *checkRun) started(ctx context.Context) bool {
-	return t.run.Await(ctx, func() bool { return t.run.Starts > 0 || t.run.Refused != nil }) && t.run.Refused == nil
+func (c *checkRun) started(ctx context.Context) bool {
+	return c.run.Await(ctx, func() bool { return c.run.Starts > 0 || c.run.Refused != nil }) && c.run.Refused == nil
 }
 
 // give submits a task that only this program can get.
-func (t *checkRun) give(ctx context.Context, name string) (id string, err error) {
-	answer, err := t.ask.Ask(ctx, "submit-task", map[string]any{
-		"type": "check", "name": name, "requiredRole": t.terms.Role,
+func (c *checkRun) give(ctx context.Context, name string) (id string, err error) {
+	answer, err := c.ask.Ask(ctx, "submit-task", map[string]any{
+		"type": "check", "name": name, "requiredRole": c.terms.Role,
 		"description": "A task of orchestrator check: say hello, and that it is done.",
 	})
 	if err != nil {
@@ -132,17 +132,17 @@ const maxProgress = 10
 
 // await waits until so returns true. Each progress message restarts the wait, up to
 // maxProgress times.
-func (t *checkRun) await(ctx context.Context, so func() bool) bool {
+func (c *checkRun) await(ctx context.Context, so func() bool) bool {
 	told := 0
 	for range maxProgress {
-		soon, stop := context.WithTimeout(ctx, t.terms.Wait)
-		yes := t.run.Await(soon, func() bool { return so() || t.run.Told > told })
+		soon, stop := context.WithTimeout(ctx, c.terms.Wait)
+		yes := c.run.Await(soon, func() bool { return so() || c.run.Told > told })
 		stop()
 		if !yes {
 			return false
 		}
 		done := false
-		t.run.Await(ctx, func() bool { done, told = so(), t.run.Told; return true })
+		c.run.Await(ctx, func() bool { done, told = so(), c.run.Told; return true })
 		if done {
 			return true
 		}
@@ -151,18 +151,18 @@ func (t *checkRun) await(ctx context.Context, so func() bool) bool {
 }
 
 // finish waits for the end of a task, or of the program.
-func (t *checkRun) finish(ctx context.Context, task string) {
-	t.await(ctx, func() bool { return t.run.Over(task) || t.run.Gone() && t.run.Ended })
+func (c *checkRun) finish(ctx context.Context, task string) {
+	c.await(ctx, func() bool { return c.run.Over(task) || c.run.Gone() && c.run.Ended })
 }
 
 // answering answers the program's questions with any valid answer, until stop is called.
-func (t *checkRun) answering(ctx context.Context) (stop func()) {
+func (c *checkRun) answering(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for answered := 0; t.run.Await(ctx, func() bool { return len(t.run.Asks) > answered }); answered++ {
-			t.answerAll(ctx)
+		for answered := 0; c.run.Await(ctx, func() bool { return len(c.run.Asks) > answered }); answered++ {
+			c.answerAll(ctx)
 		}
 	}()
 	return func() {
@@ -171,14 +171,14 @@ func (t *checkRun) answering(ctx context.Context) (stop func()) {
 	}
 }
 
-func (t *checkRun) answerAll(ctx context.Context) {
-	questions, _ := t.ask.Open(ctx) // after an error there is nothing to answer
+func (c *checkRun) answerAll(ctx context.Context) {
+	questions, _ := c.ask.Open(ctx) // after an error there is nothing to answer
 	for _, q := range questions {
 		text := "yes"
 		if len(q.Options) > 0 {
 			text = q.Options[0].Value
 		}
-		t.ask.Answer(ctx, q, text)
+		c.ask.Answer(ctx, q, text)
 	}
 }
 
@@ -186,13 +186,13 @@ func (t *checkRun) answerAll(ctx context.Context) {
 const readEvery = 20 * time.Millisecond
 
 // read waits until the program has read all its input. It reports whether it has.
-func (t *checkRun) read(ctx context.Context) bool {
-	soon, stop := context.WithTimeout(ctx, t.terms.Wait)
+func (c *checkRun) read(ctx context.Context) bool {
+	soon, stop := context.WithTimeout(ctx, c.terms.Wait)
 	defer stop()
 	ticker := time.NewTicker(readEvery)
 	defer ticker.Stop()
 	for {
-		view, ok := t.look(soon)
+		view, ok := c.look(soon)
 		switch {
 		case !ok, view.State != control.StateRunning && view.State != control.StateStalled:
 			return false

@@ -87,15 +87,15 @@ func (c *checking) life(ctx context.Context, steps []checkup.Step, works bool, f
 }
 
 // take makes one step and returns its outcome.
-func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
-	if err := t.do(ctx, step); err != nil {
-		return t.fallen()
+func (c *checkRun) take(ctx context.Context, step checkup.Step, works bool) checkup.Outcome {
+	if err := c.do(ctx, step); err != nil {
+		return c.fallen()
 	}
 	if works {
-		return t.next(ctx)
+		return c.next(ctx)
 	}
-	if !t.read(ctx) {
-		if o := t.fallen(); o == checkup.Died {
+	if !c.read(ctx) {
+		if o := c.fallen(); o == checkup.Died {
 			return o
 		}
 		return checkup.Unread
@@ -104,38 +104,38 @@ func (t *checkRun) take(ctx context.Context, step checkup.Step, works bool) chec
 }
 
 // next gives the program a task and returns whether it does it.
-func (t *checkRun) next(ctx context.Context) checkup.Outcome {
-	task, err := t.give(ctx, "Say hello again")
+func (c *checkRun) next(ctx context.Context) checkup.Outcome {
+	task, err := c.give(ctx, "Say hello again")
 	if err == nil {
-		t.finish(ctx, task)
+		c.finish(ctx, task)
 	}
-	t.clear(ctx, task)
+	c.clear(ctx, task)
 	answered := false
-	t.run.Await(ctx, func() bool {
-		answered = err == nil && t.run.Over(task) && !t.run.Tasks[task].ByExit
+	c.run.Await(ctx, func() bool {
+		answered = err == nil && c.run.Over(task) && !c.run.Tasks[task].ByExit
 		return true
 	})
 	if answered {
 		return checkup.WentOn
 	}
-	return t.fallen()
+	return c.fallen()
 }
 
 // heardBy is how long clear waits for the end of the program.
 const heardBy = 2 * time.Second
 
 // clear waits for the end of the program if that may have ended the task.
-func (t *checkRun) clear(ctx context.Context, task string) {
+func (c *checkRun) clear(ctx context.Context, task string) {
 	ctx, stop := context.WithTimeout(ctx, heardBy)
 	defer stop()
-	t.run.Await(ctx, func() bool { return !t.run.Unclear(task) || t.run.Gone() })
+	c.run.Await(ctx, func() bool { return !c.run.Unclear(task) || c.run.Gone() })
 }
 
 // fallen returns the outcome for a program that did not continue.
-func (t *checkRun) fallen() (o checkup.Outcome) {
+func (c *checkRun) fallen() (o checkup.Outcome) {
 	o = checkup.Fell
-	t.run.Await(context.Background(), func() bool {
-		if t.run.Gone() {
+	c.run.Await(context.Background(), func() bool {
+		if c.run.Gone() {
 			o = checkup.Died
 		}
 		return true
@@ -144,35 +144,35 @@ func (t *checkRun) fallen() (o checkup.Outcome) {
 }
 
 // do performs a step.
-func (t *checkRun) do(ctx context.Context, step checkup.Step) error {
+func (c *checkRun) do(ctx context.Context, step checkup.Step) error {
 	switch step.Check {
 	case checkup.Again.Check:
-		task, err := t.give(ctx, "Say hello once")
-		t.finish(ctx, task)
+		task, err := c.give(ctx, "Say hello once")
+		c.finish(ctx, task)
 		return err
 	case checkup.Unknown.Check:
-		return t.tell(ctx, strangeNotice("blue"))
+		return c.tell(ctx, strangeNotice("blue"))
 	case checkup.Long.Check:
-		return t.tell(ctx, strangeNotice(strings.Repeat("blue ", 1<<20/len("blue "))))
+		return c.tell(ctx, strangeNotice(strings.Repeat("blue ", 1<<20/len("blue "))))
 	case checkup.Pieces.Check:
 		line := strangeNotice("blue and then grey")
 		for _, piece := range []string{line[:1], line[1:40], line[40 : len(line)-1], line[len(line)-1:]} {
-			if err := t.tell(ctx, piece); err != nil {
+			if err := c.tell(ctx, piece); err != nil {
 				return err
 			}
-			t.read(ctx)
+			c.read(ctx)
 		}
 		return nil
 	case checkup.Cancelled.Check:
-		return t.cancelled(ctx)
+		return c.cancelled(ctx)
 	case checkup.Many.Check:
-		return t.many(ctx)
+		return c.many(ctx)
 	}
 	return fmt.Errorf("there is no step %q", step.Check)
 }
 
-func (t *checkRun) tell(ctx context.Context, text string) error {
-	return t.Super.TellWaiting(ctx, t.run.Agent, []byte(text))
+func (c *checkRun) tell(ctx context.Context, text string) error {
+	return c.Super.TellWaiting(ctx, c.run.Agent, []byte(text))
 }
 
 // strangeNotice returns a notification of an unknown type.
@@ -182,53 +182,53 @@ func strangeNotice(sky string) string {
 
 // cancelled gives the program a task, cancels it, and gives it another one. When that is
 // done, the program has received the messages about the first.
-func (t *checkRun) cancelled(ctx context.Context) error {
-	err := t.takeAway(ctx)
-	t.signal(syscall.SIGCONT)
+func (c *checkRun) cancelled(ctx context.Context) error {
+	err := c.takeAway(ctx)
+	c.signal(syscall.SIGCONT)
 	if err != nil {
 		return err
 	}
-	task, err := t.give(ctx, "Say hello after all")
-	t.finish(ctx, task)
-	t.finish(ctx, task) // it may have worked on the cancelled one first
+	task, err := c.give(ctx, "Say hello after all")
+	c.finish(ctx, task)
+	c.finish(ctx, task) // it may have worked on the cancelled one first
 	return err
 }
 
 // takeAway cancels a task while the program is stopped. The program cannot have done the
 // task by then, and its later messages about it are rejected.
-func (t *checkRun) takeAway(ctx context.Context) error {
-	t.signal(syscall.SIGSTOP)
-	task, err := t.give(ctx, "Say hello, or rather not")
+func (c *checkRun) takeAway(ctx context.Context) error {
+	c.signal(syscall.SIGSTOP)
+	task, err := c.give(ctx, "Say hello, or rather not")
 	if err != nil {
 		return err
 	}
-	t.await(ctx, func() bool { return t.run.Begun(task) })
-	_, err = t.ask.Ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
+	c.await(ctx, func() bool { return c.run.Begun(task) })
+	_, err = c.ask.Ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
 	return err
 }
 
 // signal sends a signal to the process group of the program.
-func (t *checkRun) signal(sig syscall.Signal) {
-	t.run.Await(context.Background(), func() bool {
-		if !t.run.Gone() && t.run.PID > 0 {
-			_ = syscall.Kill(-t.run.PID, sig) // it may have exited
+func (c *checkRun) signal(sig syscall.Signal) {
+	c.run.Await(context.Background(), func() bool {
+		if !c.run.Gone() && c.run.PID > 0 {
+			_ = syscall.Kill(-c.run.PID, sig) // it may have exited
 		}
 		return true
 	})
 }
 
 // many gives ten tasks and waits for their ends.
-func (t *checkRun) many(ctx context.Context) error {
+func (c *checkRun) many(ctx context.Context) error {
 	var tasks []string
 	for i := range 10 {
-		task, err := t.give(ctx, fmt.Sprintf("Say hello %d", i+1))
+		task, err := c.give(ctx, fmt.Sprintf("Say hello %d", i+1))
 		if err != nil {
 			return err
 		}
 		tasks = append(tasks, task)
 	}
 	for _, task := range tasks {
-		t.finish(ctx, task)
+		c.finish(ctx, task)
 	}
 	return nil
 }

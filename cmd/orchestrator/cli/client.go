@@ -64,35 +64,35 @@ func (a *App) NewClient(t Target) *Client {
 
 // Ask calls an operation and returns its unchanged answer. With --json this text is
 // printed, so that keys unknown to this version are kept.
-func (d *Client) Ask(ctx context.Context, operation string, request any) ([]byte, error) {
-	body, err := d.Call(ctx, operation, request)
+func (c *Client) Ask(ctx context.Context, operation string, request any) ([]byte, error) {
+	body, err := c.Call(ctx, operation, request)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return nil, d.Failed(ctx, err)
+		return nil, c.Failed(ctx, err)
 	}
 	return bytes.TrimSpace(text), nil
 }
 
 // Call calls an operation and returns the body of its answer.
-func (d *Client) Call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
+func (c *Client) Call(ctx context.Context, operation string, request any) (io.ReadCloser, error) {
 	text, err := object.Encode(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	return d.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, bytes.NewReader(text))
+	return c.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, bytes.NewReader(text))
 }
 
 // Get returns the body of a list or a stream.
-func (d *Client) Get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
-	return d.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
+func (c *Client) Get(ctx context.Context, what string, query url.Values) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
 }
 
-func (d *Client) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
-	base := d.Target.URL
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+	base := c.Target.URL
 	if base == "" {
 		base = "http://localhost"
 	}
@@ -100,19 +100,19 @@ func (d *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
 	}
-	if d.Target.token != "" {
-		request.Header.Set("Authorization", "Bearer "+d.Target.token)
+	if c.Target.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Target.token)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := d.HTTP.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
-		return nil, d.Failed(ctx, err)
+		return nil, c.Failed(ctx, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, d.refused(response)
+		return nil, c.refused(response)
 	}
 	return response.Body, nil
 }
@@ -120,7 +120,7 @@ func (d *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 // Lines yields the lines of a JSON stream and closes the body. It sets no limit to a line:
 // the orchestrator limits the lines of agents. A last line without a line end is incomplete
 // and is dropped.
-func (d *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
+func (c *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		defer body.Close()
 		reader := bufio.NewReader(body)
@@ -135,7 +135,7 @@ func (d *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 				return
 			}
 			if err != nil {
-				yield(nil, d.Failed(ctx, err))
+				yield(nil, c.Failed(ctx, err))
 				return
 			}
 		}
@@ -148,33 +148,33 @@ const refusing = 10 * time.Second
 
 // WaitGone waits until the orchestrator has removed its socket, the last step of its
 // shutdown.
-func (d *Client) WaitGone(ctx context.Context) error {
+func (c *Client) WaitGone(ctx context.Context) error {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	heard := time.Now()
 	for {
-		conn, err := d.Dial()
+		conn, err := c.Dial()
 		switch {
 		case err == nil:
 			_ = conn.Close()
 			heard = time.Now()
-		case !errors.Is(err, syscall.ECONNREFUSED), d.Target.URL != "", time.Since(heard) > refusing:
+		case !errors.Is(err, syscall.ECONNREFUSED), c.Target.URL != "", time.Since(heard) > refusing:
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return d.ended(ctx)
+			return c.ended(ctx)
 		case <-again.C:
 		}
 	}
 }
 
 // Dial opens a connection without sending a request.
-func (d *Client) Dial() (net.Conn, error) {
-	if d.Target.URL == "" {
-		return net.Dial("unix", d.Target.Socket)
+func (c *Client) Dial() (net.Conn, error) {
+	if c.Target.URL == "" {
+		return net.Dial("unix", c.Target.Socket)
 	}
-	_, host, _ := strings.Cut(d.Target.URL, "://")
+	_, host, _ := strings.Cut(c.Target.URL, "://")
 	if !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
 		host += ":443"
 	}

@@ -21,14 +21,14 @@ import (
 )
 
 // Failed returns the failure for an error of the connection.
-func (d *Client) Failed(ctx context.Context, err error) error {
-	if over := d.ended(ctx); over != nil {
+func (c *Client) Failed(ctx context.Context, err error) error {
+	if over := c.ended(ctx); over != nil {
 		return over
 	}
 	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", d.Target.where(), stranger.UID),
+			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", c.Target.where(), stranger.UID),
 			Hint:    "Speak to an orchestrator as the user who started it",
 		}
 	}
@@ -36,17 +36,17 @@ func (d *Client) Failed(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: "not allowed to speak to the orchestrator at " + d.Target.where(),
+			Message: "not allowed to speak to the orchestrator at " + c.Target.where(),
 			Hint:    "It belongs to another user: only the one who started it may",
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return d.notRunning()
-	case d.Target.URL != "":
-		return d.unreachable(err)
+		return c.notRunning()
+	case c.Target.URL != "":
+		return c.unreachable(err)
 	}
 	return &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: "the orchestrator for " + d.Target.Subject + " does not answer",
+		Message: "the orchestrator for " + c.Target.Subject + " does not answer",
 		Because: []string{rootCause(err).Error()},
 		Hint:    "Look whether it still runs: orchestrator status",
 	}
@@ -54,20 +54,20 @@ func (d *Client) Failed(ctx context.Context, err error) error {
 
 // notRunning returns the failure for a target without an orchestrator. Its hint is a start
 // command for the same target.
-func (d *Client) notRunning() *Failure {
+func (c *Client) notRunning() *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: "no orchestrator is running for " + d.Target.Subject,
-		Hint:    "Start it: orchestrator up" + d.Target.Named,
-		Details: map[string]any{"socket": d.Target.where()},
+		Message: "no orchestrator is running for " + c.Target.Subject,
+		Hint:    "Start it: orchestrator up" + c.Target.Named,
+		Details: map[string]any{"socket": c.Target.where()},
 	}
-	if d.Target.URL != "" {
-		f.Message = "no orchestrator is running at " + d.Target.URL
+	if c.Target.URL != "" {
+		f.Message = "no orchestrator is running at " + c.Target.URL
 		f.Hint = elsewhereHint
 		return f
 	}
-	if info, err := os.Stat(d.Target.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
-		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", d.Target.Socket)
+	if info, err := os.Stat(c.Target.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
+		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", c.Target.Socket)
 		f.Hint = "Name its configuration: -c FILE     or its state directory: --state-dir DIR"
 	}
 	return f
@@ -76,26 +76,26 @@ func (d *Client) notRunning() *Failure {
 const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
 
 // unreachable returns the failure for a URL that cannot be reached.
-func (d *Client) unreachable(err error) *Failure {
+func (c *Client) unreachable(err error) *Failure {
 	f := &Failure{
-		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + d.Target.URL + " does not answer",
+		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + c.Target.URL + " does not answer",
 		Because: []string{rootCause(err).Error()}, Hint: elsewhereHint,
-		Details: map[string]any{"socket": d.Target.where()},
+		Details: map[string]any{"socket": c.Target.where()},
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		f.Because = []string{fmt.Sprintf("No host is called %q.", unknown.Name)}
 		return f
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		f.Message = "the orchestrator at " + d.Target.URL + " was not spoken to: its certificate is not trusted"
+		f.Message = "the orchestrator at " + c.Target.URL + " was not spoken to: its certificate is not trusted"
 		f.Because = []string{wrong.Err.Error(), "Nothing was sent to it, and no token."}
 		f.Hint = "Trust it: export SSL_CERT_FILE=CERTIFICATE.pem, which its owner has (http.certificate)"
 		return f
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		f.Message = "what listens at " + d.Target.URL + " speaks http, not https"
+		f.Message = "what listens at " + c.Target.URL + " speaks http, not https"
 		f.Because = nil
-		f.Hint = "Write it so: --host http" + strings.TrimPrefix(d.Target.URL, "https")
+		f.Hint = "Write it so: --host http" + strings.TrimPrefix(c.Target.URL, "https")
 	}
 	return f
 }
@@ -110,19 +110,19 @@ func rootCause(err error) error {
 }
 
 // refused returns the failure for an error response of the API.
-func (d *Client) refused(response *http.Response) *Failure {
+func (c *Client) refused(response *http.Response) *Failure {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	var refusal wire.Refusal
 	if err := object.Decode(text, &refusal); err != nil || refusal.Error == nil {
-		return d.stranger(response, string(text))
+		return c.stranger(response, string(text))
 	}
 	e := refusal.Error
 	f := &Failure{Exit: exitOf(e.Code), Code: e.Code, Message: e.Message, Hint: e.Hint, Details: e.Details}
 	switch {
-	case e.Code == wire.CodeDenied && e.Hint == "" && d.Target.Inside:
+	case e.Code == wire.CodeDenied && e.Hint == "" && c.Target.Inside:
 		f.Hint = "This command runs as an agent, which may not do this. Ask a person: request:ask-user"
-	case e.Code == wire.CodeUnauthenticated && d.Target.URL != "":
-		f.wantsToken(&d.Target)
+	case e.Code == wire.CodeUnauthenticated && c.Target.URL != "":
+		f.wantsToken(&c.Target)
 	case e.Code == wire.CodeNotFound && e.Details["agents"] != nil:
 		f.wantsAgent(e.Details)
 	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "wrong_state":
@@ -158,17 +158,17 @@ func (f *Failure) wantsAgent(details map[string]any) {
 }
 
 // stranger returns the failure for a server that is not an orchestrator.
-func (d *Client) stranger(response *http.Response, said string) *Failure {
+func (c *Client) stranger(response *http.Response, said string) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", d.Target.where(), response.Status),
+		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", c.Target.where(), response.Status),
 	}
-	if d.Target.URL != "" {
+	if c.Target.URL != "" {
 		f.Hint = elsewhereHint
 	}
-	if response.StatusCode == http.StatusBadRequest && strings.Contains(said, "HTTPS server") && d.Target.URL != "" {
-		f.Message = "what listens at " + d.Target.URL + " speaks https, not http"
-		f.Hint = "Write it so: --host https" + strings.TrimPrefix(d.Target.URL, "http")
+	if response.StatusCode == http.StatusBadRequest && strings.Contains(said, "HTTPS server") && c.Target.URL != "" {
+		f.Message = "what listens at " + c.Target.URL + " speaks https, not http"
+		f.Hint = "Write it so: --host https" + strings.TrimPrefix(c.Target.URL, "http")
 	}
 	return f
 }

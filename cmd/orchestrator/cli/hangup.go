@@ -35,19 +35,19 @@ func (a *App) Hangups() *Hangups {
 }
 
 // Happened reports whether a terminal is hung up now.
-func (g *Hangups) Happened() bool {
-	if g == nil {
+func (h *Hangups) Happened() bool {
+	if h == nil {
 		return false
 	}
-	now := append([]unix.PollFd(nil), g.terminals...)
+	now := append([]unix.PollFd(nil), h.terminals...)
 	n, err := unix.Poll(now, 0)
 	return err == nil && n > 0 && hungUp(now)
 }
 
 // Watch waits for a hangup or for Close, and reports whether a terminal was hung up. It
 // reads no input.
-func (g *Hangups) Watch() bool {
-	of := append([]unix.PollFd{{Fd: int32(g.Wake[0].Fd()), Events: unix.POLLIN}}, g.terminals...)
+func (h *Hangups) Watch() bool {
+	of := append([]unix.PollFd{{Fd: int32(h.Wake[0].Fd()), Events: unix.POLLIN}}, h.terminals...)
 	for {
 		_, err := unix.Poll(of, -1)
 		switch {
@@ -69,8 +69,8 @@ func hungUp(terminals []unix.PollFd) bool {
 	return false
 }
 
-func (g *Hangups) Close() {
-	if g != nil {
-		_ = g.Wake[1].Close()
+func (h *Hangups) Close() {
+	if h != nil {
+		_ = h.Wake[1].Close()
 	}
 }

@@ -28,16 +28,16 @@ func (l *Link) Leave() {
 
 // Join opens a pipe. Its error is a Failure if the orchestrator has refused the pipe, else
 // that of the connection.
-func (d *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
-	if d.Target.URL != "" {
-		return nil, UsageError("a pipe goes through a socket, and "+d.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
+func (c *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
+	if c.Target.URL != "" {
+		return nil, UsageError("a pipe goes through a socket, and "+c.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
 	}
-	conn, err := api.Dial(ctx, d.Target.Socket)
+	conn, err := api.Dial(ctx, c.Target.Socket)
 	if err != nil {
 		return nil, err
 	}
 	unhand := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	l, err := d.upgrade(conn, query)
+	l, err := c.upgrade(conn, query)
 	if !unhand() && err == nil { // closed meanwhile
 		err = context.Cause(ctx)
 	}
@@ -49,7 +49,7 @@ func (d *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
 }
 
 // upgrade sends the request for the pipe and reads the response.
-func (d *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
+func (c *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/v1/pipe?"+query.Encode(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
@@ -66,7 +66,7 @@ func (d *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()
-		return nil, d.refused(response)
+		return nil, c.refused(response)
 	}
 	return &Link{Conn: conn, in: in}, nil
 }

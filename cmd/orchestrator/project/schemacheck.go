@@ -201,13 +201,13 @@ func (c *messageCheck) conclude() error {
 }
 
 // sizes returns the number of messages and log lines.
-func (r *checked) sizes() string {
-	said := term.Count(int(r.Messages), "message") + ", " + term.Count(int(r.LogLines), "log line")
+func (c *checked) sizes() string {
+	said := term.Count(int(c.Messages), "message") + ", " + term.Count(int(c.LogLines), "log line")
 	switch {
-	case r.DoubtfulCount == 1:
+	case c.DoubtfulCount == 1:
 		said += " (one looks like a message: see it with -v)"
-	case r.DoubtfulCount > 1:
-		said += fmt.Sprintf(" (%d look like messages: see them with -v)", r.DoubtfulCount)
+	case c.DoubtfulCount > 1:
+		said += fmt.Sprintf(" (%d look like messages: see them with -v)", c.DoubtfulCount)
 	}
 	return said
 }

@@ -64,35 +64,35 @@ func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
 }
 
 // close erases the rows and restores the terminal. It has no effect on nil.
-func (p *liveRows) close() {
-	if p == nil {
+func (l *liveRows) close() {
+	if l == nil {
 		return
 	}
-	p.cancel()
-	taken := p.region.Close()
-	if p.beside != nil {
-		p.beside.lost.Store(!taken)
-		p.beside.region.Store(nil)
+	l.cancel()
+	taken := l.region.Close()
+	if l.beside != nil {
+		l.beside.lost.Store(!taken)
+		l.beside.region.Store(nil)
 	}
-	p.group.Wait()
+	l.group.Wait()
 }
 
 // happened notes that the state may have changed. It never blocks.
-func (p *liveRows) happened() {
-	if p == nil {
+func (l *liveRows) happened() {
+	if l == nil {
 		return
 	}
 	select {
-	case p.news <- struct{}{}:
+	case l.news <- struct{}{}:
 	default:
 	}
 }
 
 // follow reads the state of the team after events, at most once each lookAgain.
-func (p *liveRows) follow(ctx context.Context) {
+func (l *liveRows) follow(ctx context.Context) {
 	for {
-		if scene, err := p.super.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
-			p.show(rowsData{Dashboard: scene, at: time.Now(), paint: p.paint})
+		if scene, err := l.super.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
+			l.show(rowsData{Dashboard: scene, at: time.Now(), paint: l.paint})
 		}
 		select {
 		case <-ctx.Done():
@@ -102,13 +102,13 @@ func (p *liveRows) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.news:
+		case <-l.news:
 		}
 	}
 }
 
-func (p *liveRows) show(v rowsData) {
-	p.region.Show(live.Picture{
+func (l *liveRows) show(v rowsData) {
+	l.region.Show(live.Picture{
 		Rows:  func(columns, most int) []string { return v.rows(columns, most, time.Now()) },
 		Asked: len(v.Questions) > 0,
 		Hint:  v.hint(),

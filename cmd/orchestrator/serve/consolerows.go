@@ -31,47 +31,47 @@ const (
 
 // rows returns the rows: the number of tasks by state, then questions, open tasks and
 // agents.
-func (v *rowsData) rows(columns, most int, now time.Time) []string {
-	if most < 1 || len(v.Status.Agents) == 0 {
+func (r *rowsData) rows(columns, most int, now time.Time) []string {
+	if most < 1 || len(r.Status.Agents) == 0 {
 		return nil
 	}
-	rows, room := []string{v.rule(columns)}, most-1
-	asking := min(len(v.Questions), max(1, room/3), room)
+	rows, room := []string{r.rule(columns)}, most-1
+	asking := min(len(r.Questions), max(1, room/3), room)
 	room -= asking
-	open, agents := v.open(), len(v.Status.Agents)
+	open, agents := r.open(), len(r.Status.Agents)
 	tasks := min(open, room-min(agents, room/2))
 	agents = min(agents, room-tasks)
 	for i := range asking {
 		spare := room - min(open, 1) - min(agents, 1) // tasks and agents keep a row each
-		asked := v.question(&v.Questions[i], columns, spare, now)
+		asked := r.question(&r.Questions[i], columns, spare, now)
 		room -= len(asked) - 1
 		rows = append(rows, asked...)
 	}
 	tasks = max(0, min(tasks, room-min(agents, room/2)))
 	agents = max(0, min(agents, room-tasks))
-	rows = append(rows, v.tasks(tasks, columns)...)
-	return append(rows, v.agents(agents, columns, now)...)
+	rows = append(rows, r.tasks(tasks, columns)...)
+	return append(rows, r.agents(agents, columns, now)...)
 }
 
 // open returns the number of tasks that have not ended.
-func (v *rowsData) open() int {
-	n := &v.Status.Tasks
+func (r *rowsData) open() int {
+	n := &r.Status.Tasks
 	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview
 }
 
 // rule returns the first row, with the number of tasks in each state.
-func (v *rowsData) rule(columns int) string {
+func (r *rowsData) rule(columns int) string {
 	counts := []struct {
 		n     int
 		state wire.TaskState
 	}{
-		{v.Status.Tasks.Running, wire.TaskRunning}, {v.Status.Tasks.Assigned, wire.TaskAssigned},
-		{v.Status.Tasks.Planning, wire.TaskPlanning}, {v.Status.Tasks.PlanReview, wire.TaskPlanReview},
-		{v.Status.Tasks.NeedsHuman, wire.TaskNeedsHuman}, {v.Status.Tasks.InReview, wire.TaskInReview},
-		{v.Status.Tasks.Pending, wire.TaskPending}, {v.Status.Tasks.Done, wire.TaskDone},
-		{v.Status.Tasks.Failed, wire.TaskFailed}, {v.Status.Tasks.Cancelled, wire.TaskCancelled},
+		{r.Status.Tasks.Running, wire.TaskRunning}, {r.Status.Tasks.Assigned, wire.TaskAssigned},
+		{r.Status.Tasks.Planning, wire.TaskPlanning}, {r.Status.Tasks.PlanReview, wire.TaskPlanReview},
+		{r.Status.Tasks.NeedsHuman, wire.TaskNeedsHuman}, {r.Status.Tasks.InReview, wire.TaskInReview},
+		{r.Status.Tasks.Pending, wire.TaskPending}, {r.Status.Tasks.Done, wire.TaskDone},
+		{r.Status.Tasks.Failed, wire.TaskFailed}, {r.Status.Tasks.Cancelled, wire.TaskCancelled},
 	}
-	said, used := v.paint.Dim("──"), 2
+	said, used := r.paint.Dim("──"), 2
 	add := func(text, painted string) {
 		if used+1+term.Width(text) <= columns {
 			said, used = said+" "+painted, used+1+term.Width(text)
@@ -80,26 +80,26 @@ func (v *rowsData) rule(columns int) string {
 	for _, c := range counts {
 		if c.n > 0 {
 			text := fmt.Sprintf("%d %s", c.n, c.state)
-			add(text, v.paint.Task(c.state, text))
+			add(text, r.paint.Task(c.state, text))
 		}
 	}
 	if used == 2 {
-		text := term.Count(len(v.Status.Agents), "agent")
+		text := term.Count(len(r.Status.Agents), "agent")
 		add(text, text)
 	}
-	if more := len(v.Questions) - 1; more > 0 {
-		text := term.Count(v.Status.Questions, "question")
-		add(text, v.paint.Warn(text))
+	if more := len(r.Questions) - 1; more > 0 {
+		text := term.Count(r.Status.Questions, "question")
+		add(text, r.paint.Warn(text))
 	}
 	if rest := columns - used - 1; rest > 0 {
-		said += " " + v.paint.Dim(strings.Repeat("─", rest))
+		said += " " + r.paint.Dim(strings.Repeat("─", rest))
 	}
 	return said
 }
 
 // question returns the rows of a question, with the time left and its numbered options. The
 // options have rows of their own if spare rows suffice.
-func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
+func (r *rowsData) question(q *wire.Question, columns, spare int, now time.Time) []string {
 	left := ""
 	if rest, ok := term.Between(object.Timestamp(now), q.Deadline); ok {
 		left = "  " + term.Duration(max(0, rest).Round(time.Second)) + " left"
@@ -124,29 +124,29 @@ func (v *rowsData) question(q *wire.Question, columns, spare int, now time.Time)
 	}
 	whole := term.Clip(head+text, max(room/2, room-term.Width(options.String())))
 	whole = term.Pad(term.Clip(whole+options.String(), room), room)
-	return append([]string{v.paint.Warn(whole[:1]) + v.paint.Strong(whole[1:]) + v.paint.Dim(left)}, below...)
+	return append([]string{r.paint.Warn(whole[:1]) + r.paint.Strong(whole[1:]) + r.paint.Dim(left)}, below...)
 }
 
 // hint returns how to answer, for the input row.
-func (v *rowsData) hint() string {
+func (r *rowsData) hint() string {
 	switch {
-	case len(v.Questions) == 0:
+	case len(r.Questions) == 0:
 		return ""
-	case len(v.Questions) > 1:
-		return "answer here: " + wire.Visible(v.Questions[0].ID) + " ANSWER"
-	case len(v.Questions[0].Options) > 0:
+	case len(r.Questions) > 1:
+		return "answer here: " + wire.Visible(r.Questions[0].ID) + " ANSWER"
+	case len(r.Questions[0].Options) > 0:
 		return "answer here: a number, or the word"
 	}
 	return "answer here"
 }
 
 // tasks returns the rows of open tasks. If not all fit, the last row counts the others.
-func (v *rowsData) tasks(n, columns int) []string {
+func (r *rowsData) tasks(n, columns int) []string {
 	hidden := 0
-	if open := v.open(); open > n && n > 1 {
+	if open := r.open(); open > n && n > 1 {
 		hidden, n = open-n+1, n-1
 	}
-	shown := v.Tasks[:min(n, len(v.Tasks))]
+	shown := r.Tasks[:min(n, len(r.Tasks))]
 	label, who := 0, 0
 	for i := range shown {
 		label = max(label, term.Width(labelCell(&shown[i])))
@@ -155,12 +155,12 @@ func (v *rowsData) tasks(n, columns int) []string {
 	label = min(label, columns-stateWidth-who-progressSize(columns)-7)
 	var rows []string
 	for i := range shown {
-		rows = append(rows, v.task(&shown[i], label, who, columns))
+		rows = append(rows, r.task(&shown[i], label, who, columns))
 	}
-	return v.andMore(rows, hidden, "task", columns)
+	return r.andMore(rows, hidden, "task", columns)
 }
 
-func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) []string {
+func (r *rowsData) andMore(rows []string, hidden int, noun string, columns int) []string {
 	if hidden == 0 {
 		return rows
 	}
@@ -168,17 +168,17 @@ func (v *rowsData) andMore(rows []string, hidden int, noun string, columns int) 
 	if hidden == 1 {
 		more = ""
 	}
-	return append(rows, v.paint.Dim(term.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
+	return append(rows, r.paint.Dim(term.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
 }
 
 // task returns the row of a task, with columns of the given widths for its name and agent.
-func (v *rowsData) task(t *wire.Task, label, who, columns int) string {
+func (r *rowsData) task(t *wire.Task, label, who, columns int) string {
 	mark, state := term.Pad(term.Mark(t.State), 3), term.Pad(wire.Visible(string(t.State)), stateWidth+2)
 	if label < term.Width(term.ID(t.ID)) { // too narrow for columns
 		return term.Clip(mark+state+labelCell(t), columns)
 	}
-	return mark + term.Pad(term.Clip(labelCell(t), label), label+2) + v.paint.Task(t.State, state) +
-		v.paint.Good(progress(t, columns)) + term.Clip(whoCell(t), who)
+	return mark + term.Pad(term.Clip(labelCell(t), label), label+2) + r.paint.Task(t.State, state) +
+		r.paint.Good(progress(t, columns)) + term.Clip(whoCell(t), who)
 }
 
 func labelCell(t *wire.Task) string { return term.ID(t.ID) + " " + term.OneLine(t.Name) }
@@ -223,8 +223,8 @@ func articled(noun string) string {
 
 // agents returns the rows of agents, in their order. If not all fit, those at work or in
 // need of attention are shown.
-func (v *rowsData) agents(n, columns int, now time.Time) []string {
-	all, hidden := v.Status.Agents, 0
+func (r *rowsData) agents(n, columns int, now time.Time) []string {
+	all, hidden := r.Status.Agents, 0
 	if len(all) > n && n > 1 {
 		hidden, n = len(all)-n+1, n-1
 	}
@@ -241,9 +241,9 @@ func (v *rowsData) agents(n, columns int, now time.Time) []string {
 	}
 	var rows []string
 	for _, i := range order {
-		rows = append(rows, v.agent(&all[i], name, columns, now))
+		rows = append(rows, r.agent(&all[i], name, columns, now))
 	}
-	return v.andMore(rows, hidden, "agent", columns)
+	return r.andMore(rows, hidden, "agent", columns)
 }
 
 // calmness orders agents. Those in trouble come first.
@@ -261,13 +261,13 @@ func calmness(a *control.AgentView) int {
 	return 4
 }
 
-func (v *rowsData) agent(a *control.AgentView, name, columns int, now time.Time) string {
+func (r *rowsData) agent(a *control.AgentView, name, columns int, now time.Time) string {
 	does := ""
 	if len(a.Tasks) > 0 {
 		does = agent.TaskCell(a.Tasks)
 	}
 	seen := *a
-	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(v.at).Milliseconds())
+	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(r.at).Milliseconds())
 	if seen.State == control.StateBackoff { // whole seconds, because rows are redrawn once a second
 		seen.NextStartMS = (seen.NextStartMS + 999) / 1000 * 1000
 	}
@@ -277,7 +277,7 @@ func (v *rowsData) agent(a *control.AgentView, name, columns int, now time.Time)
 	called := "   " + term.Pad(term.Clip(term.OneLine(a.Name), name), name) + "  "
 	state := term.Pad(wire.Visible(string(a.State)), len("stopping")) + "  "
 	if room := columns - term.Width(called+state); room > 0 {
-		return v.paint.Agent(a.Name, called) + v.paint.State(a.State, state) + term.Clip(does, room)
+		return r.paint.Agent(a.Name, called) + r.paint.State(a.State, state) + term.Clip(does, room)
 	}
 	return term.Clip(called+state, columns)
 }

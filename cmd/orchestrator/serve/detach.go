@@ -194,19 +194,19 @@ type startForecast struct {
 
 // hope reports whether an agent may still start by itself. It may not if one of its direct
 // or indirect dependencies will not start.
-func (o *startForecast) hope(name string) bool {
-	hopeful, known := o.hopeful[name]
+func (s *startForecast) hope(name string) bool {
+	hopeful, known := s.hopeful[name]
 	if known {
 		return hopeful
 	}
 	hopeful = true
-	switch agent := o.agents[name]; agent.State {
+	switch agent := s.agents[name]; agent.State {
 	case control.StateFailed, control.StateStopped:
 		hopeful = false
 	case control.StateWaiting:
-		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !o.hope(on) })
+		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !s.hope(on) })
 	}
-	o.hopeful[name] = hopeful
+	s.hopeful[name] = hopeful
 	return hopeful
 }
 

@@ -32,34 +32,34 @@ func newFate(name string, follower *output.Follower) *exitWatch {
 }
 
 // hear follows the events until the team has ended.
-func (f *exitWatch) hear() {
-	defer close(f.heard)
+func (ew *exitWatch) hear() {
+	defer close(ew.heard)
 	var spare output.Backlog
-	for f.follower.Next(context.Background(), &spare, func(l output.Line) {
+	for ew.follower.Next(context.Background(), &spare, func(l output.Line) {
 		if l.Event != nil {
-			f.event(l.Event)
+			ew.event(l.Event)
 		}
 	}) {
 	}
 }
 
-func (f *exitWatch) event(e *wire.Event) {
+func (ew *exitWatch) event(e *wire.Event) {
 	switch e.Kind {
 	case events.AgentStarted:
-		if !f.ran { // it may be started again by an operator
-			f.ran = true
-			close(f.started)
+		if !ew.ran { // it may be started again by an operator
+			ew.ran = true
+			close(ew.started)
 		}
 	case events.AgentExited:
-		f.exit = cli.ExitNo
+		ew.exit = cli.ExitNo
 		if e.Figures.ExitCode != nil {
-			f.exit = *e.Figures.ExitCode
+			ew.exit = *e.Figures.ExitCode
 		} else if sig := signalOf(e.Figures.Signal); sig != 0 {
-			f.exit = 128 + sig
+			ew.exit = 128 + sig
 		}
 	case events.AgentGaveUp:
-		if !f.ran {
-			f.refused = &cli.Failure{Exit: *e.Figures.ExitCode, Code: cli.CodeFailed, Message: "cannot run " + f.name + ": " + e.Text}
+		if !ew.ran {
+			ew.refused = &cli.Failure{Exit: *e.Figures.ExitCode, Code: cli.CodeFailed, Message: "cannot run " + ew.name + ": " + e.Text}
 		}
 	}
 }

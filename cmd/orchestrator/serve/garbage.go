@@ -41,11 +41,11 @@ func tendGarbage() {
 	runtime.SetFinalizer(c, (*tender).look)
 }
 
-func (c *tender) look() {
-	metrics.Read(c.sample)
-	if percent := garbageFor(c.sample[0].Value.Uint64()); percent != c.percent {
+func (t *tender) look() {
+	metrics.Read(t.sample)
+	if percent := garbageFor(t.sample[0].Value.Uint64()); percent != t.percent {
 		debug.SetGCPercent(percent)
-		c.percent = percent
+		t.percent = percent
 	}
-	runtime.SetFinalizer(c, (*tender).look)
+	runtime.SetFinalizer(t, (*tender).look)
 }

@@ -153,9 +153,9 @@ func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 func seconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
 // outcome returns done, failed, cancelled or not_done.
-func (x *reported) outcome() string {
-	if state := wire.TaskState(x.State); state.Final() {
-		return x.State
+func (r *reported) outcome() string {
+	if state := wire.TaskState(r.State); state.Final() {
+		return r.State
 	}
 	return "not_done"
 }
@@ -250,7 +250,7 @@ code { opacity: .7; }
 `
 
 // Outcome is outcome, for the template.
-func (x reported) Outcome() string { return x.outcome() }
+func (r reported) Outcome() string { return r.outcome() }
 
 func (r *report) html() ([]byte, error) {
 	words := template.FuncMap{

@@ -46,24 +46,24 @@ func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, p *
 }
 
 // begin starts to give the scripted answers.
-func (r *Answerer) begin(ctx context.Context) {
-	if len(r.scripted) > 0 {
-		go r.recite(ctx)
+func (a *Answerer) begin(ctx context.Context) {
+	if len(a.scripted) > 0 {
+		go a.recite(ctx)
 	}
 }
 
 // Ask makes a request of the instance as its operator.
-func (r *Answerer) Ask(ctx context.Context, operation string, request any) (any, error) {
+func (a *Answerer) Ask(ctx context.Context, operation string, request any) (any, error) {
 	payload, err := object.Encode(request)
 	if err != nil {
 		return nil, err
 	}
-	return r.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
+	return a.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
 }
 
 // Open returns the open questions.
-func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
-	answer, err := r.Ask(ctx, "list-questions", struct{}{})
+func (a *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
+	answer, err := a.Ask(ctx, "list-questions", struct{}{})
 	if err != nil {
 		return nil, err
 	}
@@ -75,24 +75,24 @@ func (r *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 }
 
 // recite gives scripted answers to open questions and to later ones.
-func (r *Answerer) recite(ctx context.Context) {
-	q := output.EventQuery{Since: r.Team.Super.Seq(), Follow: true}
-	r.reciteOpen(ctx)
-	_ = r.Team.Super.Events(ctx, q, func(e wire.Event) error {
+func (a *Answerer) recite(ctx context.Context) {
+	q := output.EventQuery{Since: a.Team.Super.Seq(), Follow: true}
+	a.reciteOpen(ctx)
+	_ = a.Team.Super.Events(ctx, q, func(e wire.Event) error {
 		switch e.Kind {
 		case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
-			r.reciteOpen(ctx)
+			a.reciteOpen(ctx)
 		}
 		return nil
 	})
 }
 
-func (r *Answerer) reciteOpen(ctx context.Context) {
-	questions, _ := r.Open(ctx) // after an error there is nothing to answer
+func (a *Answerer) reciteOpen(ctx context.Context) {
+	questions, _ := a.Open(ctx) // after an error there is nothing to answer
 	for _, q := range questions {
-		for _, s := range r.scripted {
+		for _, s := range a.scripted {
 			if s.fits(q.Question) {
-				r.Answer(ctx, q, s.answer)
+				a.Answer(ctx, q, s.answer)
 				break
 			}
 		}
@@ -100,17 +100,17 @@ func (r *Answerer) reciteOpen(ctx context.Context) {
 }
 
 // Answer answers a question.
-func (r *Answerer) Answer(ctx context.Context, q wire.Question, answer string) {
-	_, err := r.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
+func (a *Answerer) Answer(ctx context.Context, q wire.Question, answer string) {
+	_, err := a.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: q.ID, Answer: answer})
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if ok && refusal.Code != wire.CodeNotFound { // not found: it was answered already
-		r.App.Note("%s: %s", q.ID, refusal.Message)
+		a.App.Note("%s: %s", q.ID, refusal.Message)
 	}
 }
 
 // listen reads answers from the terminal: "q1 oauth", or only "oauth" if one question is
 // open. The number of an option is also accepted.
-func (r *Answerer) listen(ctx context.Context, terminal *os.File) {
+func (a *Answerer) listen(ctx context.Context, terminal *os.File) {
 	in := bufio.NewReader(&patientReader{ctx: ctx, file: terminal})
 	for {
 		line, err := in.ReadString('\n')
@@ -118,16 +118,16 @@ func (r *Answerer) listen(ctx context.Context, terminal *os.File) {
 			return
 		}
 		if line = strings.TrimSpace(line); line != "" {
-			r.heard(ctx, line)
+			a.heard(ctx, line)
 		}
 	}
 }
 
 // take is listen for lines that are typed in the rows at the bottom.
-func (r *Answerer) take(ctx context.Context, typed <-chan string) {
+func (a *Answerer) take(ctx context.Context, typed <-chan string) {
 	for line := range typed {
 		if line = strings.TrimSpace(line); line != "" {
-			r.heard(ctx, line)
+			a.heard(ctx, line)
 		}
 	}
 }
@@ -137,27 +137,27 @@ var questionID = regexp.MustCompile(`^q[0-9]+$`)
 
 // heard handles a typed line: an answer to the question that it names, or else to the only
 // one.
-func (r *Answerer) heard(ctx context.Context, line string) {
-	questions, err := r.Open(ctx)
+func (a *Answerer) heard(ctx context.Context, line string) {
+	questions, err := a.Open(ctx)
 	if err != nil {
 		return
 	}
 	first, rest, _ := strings.Cut(line, " ")
 	for _, q := range questions {
 		if q.ID == first {
-			r.Answer(ctx, q, chosen(q, strings.TrimSpace(rest)))
+			a.Answer(ctx, q, chosen(q, strings.TrimSpace(rest)))
 			return
 		}
 	}
 	switch {
 	case questionID.MatchString(first) && rest != "": // not an answer to another question
-		r.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
+		a.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
-		r.App.Note("No open questions: %q is dropped.", wire.Visible(line))
+		a.App.Note("No open questions: %q is dropped.", wire.Visible(line))
 	case len(questions) == 1:
-		r.Answer(ctx, questions[0], chosen(questions[0], line))
+		a.Answer(ctx, questions[0], chosen(questions[0], line))
 	default:
-		r.App.Note("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
+		a.App.Note("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
 	}
 }
 

@@ -68,39 +68,39 @@ func newAccount(t *Instance) *runSummary {
 }
 
 // of returns the statistics of an agent.
-func (y *runSummary) of(agent string) *agentStats {
-	d := y.deeds[agent]
+func (r *runSummary) of(agent string) *agentStats {
+	d := r.deeds[agent]
 	if d == nil {
 		d = new(agentStats)
-		y.deeds[agent], y.names = d, append(y.names, agent)
+		r.deeds[agent], r.names = d, append(r.names, agent)
 	}
 	return d
 }
 
 // see counts a line. It has no effect on nil.
-func (y *runSummary) see(l output.Line) {
-	if y == nil {
+func (r *runSummary) see(l output.Line) {
+	if r == nil {
 		return
 	}
-	y.missed += l.Missed
+	r.missed += l.Missed
 	if e := l.Event; e != nil {
-		y.agent(e)
-		y.work(e, l.At)
-		y.question(e, l.At)
+		r.agent(e)
+		r.work(e, l.At)
+		r.question(e, l.At)
 	}
 }
 
 // agent counts events of agents and their messages.
-func (y *runSummary) agent(e *wire.Event) {
+func (r *runSummary) agent(e *wire.Event) {
 	switch e.Kind {
 	case events.AgentExited:
 		if code := e.Figures.ExitCode; code == nil || *code != 0 {
-			y.of(e.Agent).crashes++
+			r.of(e.Agent).crashes++
 		}
 	case events.AgentGaveUp:
-		y.of(e.Agent).gaveUp = true
+		r.of(e.Agent).gaveUp = true
 	case events.AgentStarted:
-		if d := y.deeds[e.Agent]; d != nil {
+		if d := r.deeds[e.Agent]; d != nil {
 			d.gaveUp = false
 		}
 	case events.ReviewDecided:
@@ -110,88 +110,88 @@ func (y *runSummary) agent(e *wire.Event) {
 		switch {
 		case err != nil || decided.Verdict == "":
 		case decided.Verdict == session.VerdictApproved:
-			y.of(e.Agent).approved++
+			r.of(e.Agent).approved++
 		case decided.Verdict == session.VerdictRejected:
-			y.of(e.Agent).rejected++
+			r.of(e.Agent).rejected++
 		default:
-			y.of(e.Agent).changes++
+			r.of(e.Agent).changes++
 		}
 	case events.AgentUndelivered:
-		y.undelivered += e.Figures.Count
+		r.undelivered += e.Figures.Count
 	case events.SessionUndelivered:
-		y.undelivered++
+		r.undelivered++
 	case events.AgentLineCut, events.AgentUnlogged:
-		y.trouble = true
+		r.trouble = true
 	}
 }
 
 // work counts events of tasks.
-func (y *runSummary) work(e *wire.Event, at time.Time) {
+func (r *runSummary) work(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case events.TaskCreated:
-		y.created++
+		r.created++
 	case events.TaskStarted:
-		y.put(e.Task, at)
-		y.take(e.Task, e.Agent, at)
+		r.put(e.Task, at)
+		r.take(e.Task, e.Agent, at)
 	case events.TaskRequeued:
-		y.put(e.Task, at)
-		y.of(e.Agent).returned++
+		r.put(e.Task, at)
+		r.of(e.Agent).returned++
 	case events.TaskDone:
-		y.put(e.Task, at)
-		y.done++
+		r.put(e.Task, at)
+		r.done++
 		if e.Agent != "" {
-			y.of(e.Agent).done++
+			r.of(e.Agent).done++
 		}
 	case events.TaskFailed, events.TaskCancelled:
-		y.put(e.Task, at)
-		if len(y.wrong) < wrongNamed {
-			y.wrong = append(y.wrong, e.Text)
+		r.put(e.Task, at)
+		if len(r.wrong) < wrongNamed {
+			r.wrong = append(r.wrong, e.Text)
 		}
 		if e.Kind == events.TaskCancelled {
-			y.cancelled++
+			r.cancelled++
 			return
 		}
-		y.failed++
+		r.failed++
 		if e.Agent != "" {
-			y.of(e.Agent).failed++
+			r.of(e.Agent).failed++
 		}
 	}
 }
 
 // take records that an agent begins to work on a task, and put that it has stopped. Time
 // with several tasks counts once.
-func (y *runSummary) take(task, agent string, at time.Time) {
-	y.jobs[task] = job{agent: agent, since: at}
-	d := y.of(agent)
+func (r *runSummary) take(task, agent string, at time.Time) {
+	r.jobs[task] = job{agent: agent, since: at}
+	d := r.of(agent)
 	if d.holds++; d.holds == 1 {
 		d.since = at
 	}
 }
 
-func (y *runSummary) put(task string, at time.Time) {
-	j, there := y.jobs[task]
+func (r *runSummary) put(task string, at time.Time) {
+	j, there := r.jobs[task]
 	if !there {
 		return
 	}
-	delete(y.jobs, task)
+	delete(r.jobs, task)
 	j.until = at
-	y.ended, y.task = j, task
-	d := y.of(j.agent)
+	r.ended, r.task = j, task
+	d := r.of(j.agent)
 	if d.holds--; d.holds == 0 {
 		d.worked += at.Sub(d.since)
 	}
 }
 
 // took returns how long a task took if it is the last that ended, or else -1.
-func (y *runSummary) took(task string) time.Duration {
-	if y == nil || y.task != task {
+func (r *runSummary) took(task string) time.Duration {
+	if r == nil || r.task != task {
 		return -1
 	}
-	return y.ended.until.Sub(y.ended.since)
+	return r.ended.until.Sub(r.ended.since)
 }
 
 // question counts questions and the time they waited.
-func (y *runSummary) question(e *wire.Event, at time.Time) {
+func (r *runSummary) question(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated, events.QuestionAnswered, events.QuestionExpired,
 		events.QuestionWithdrawn:
@@ -204,38 +204,38 @@ func (y *runSummary) question(e *wire.Event, at time.Time) {
 	if err != nil || about.ID == "" {
 		return
 	}
-	since, open := y.asked[about.ID]
-	delete(y.asked, about.ID)
+	since, open := r.asked[about.ID]
+	delete(r.asked, about.ID)
 	switch e.Kind {
 	case events.QuestionAnswered:
-		y.said++
+		r.said++
 	case events.QuestionExpired:
-		if y.vain++; open {
-			y.waited = max(y.waited, at.Sub(since))
+		if r.vain++; open {
+			r.waited = max(r.waited, at.Sub(since))
 		}
 	case events.QuestionWithdrawn:
 	default:
-		y.asks++
-		y.asked[about.ID] = at
+		r.asks++
+		r.asked[about.ID] = at
 	}
 }
 
 // busiest returns the agents with the most results, in that order.
-func (y *runSummary) busiest() []string {
+func (r *runSummary) busiest() []string {
 	var names []string
-	for _, name := range y.names {
-		if d := y.deeds[name]; d.weight() > 0 {
+	for _, name := range r.names {
+		if d := r.deeds[name]; d.weight() > 0 {
 			names = append(names, name)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return y.deeds[b].weight() - y.deeds[a].weight() })
+	slices.SortStableFunc(names, func(a, b string) int { return r.deeds[b].weight() - r.deeds[a].weight() })
 	return names
 }
 
 // weight returns the number of results of an agent.
-func (d *agentStats) weight() int {
-	n := d.done + d.failed + d.approved + d.changes + d.rejected + d.crashes + d.returned
-	if d.gaveUp {
+func (a *agentStats) weight() int {
+	n := a.done + a.failed + a.approved + a.changes + a.rejected + a.crashes + a.returned
+	if a.gaveUp {
 		n++
 	}
 	return n

@@ -18,9 +18,9 @@ type stdinAnswers struct {
 	typed int // messages that were given an id
 }
 
-func (t *stdinAnswers) Write(text []byte) (int, error) {
+func (s *stdinAnswers) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
-		if _, err := t.to.Write(t.complete(line, time.Now())); err != nil {
+		if _, err := s.to.Write(s.complete(line, time.Now())); err != nil {
 			return 0, err
 		}
 	}
@@ -28,7 +28,7 @@ func (t *stdinAnswers) Write(text []byte) (int, error) {
 }
 
 // complete adds the fields that a message lacks. It returns other lines unchanged.
-func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
+func (s *stdinAnswers) complete(line []byte, now time.Time) []byte {
 	trimmed := bytes.TrimSpace(line)
 	var given struct {
 		Type      string   `json:"type"`
@@ -40,8 +40,8 @@ func (t *stdinAnswers) complete(line []byte, now time.Time) []byte {
 	}
 	var more []byte
 	if given.ID == nil {
-		t.typed++
-		more = fmt.Appendf(more, `"id":"%d",`, t.typed)
+		s.typed++
+		more = fmt.Appendf(more, `"id":"%d",`, s.typed)
 	}
 	if given.Timestamp == nil {
 		more = fmt.Appendf(more, `"timestamp":%q,`, object.Timestamp(now))

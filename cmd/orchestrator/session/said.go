@@ -129,10 +129,10 @@ type assignmentSaid struct {
 }
 
 // after returns the tasks that an assignment waits for.
-func (b *assignmentSaid) after() string {
+func (a *assignmentSaid) after() string {
 	var ids []string
-	for _, d := range b.Dependencies {
-		if d.Type == session.DependsHard && (d.TaskID == "" || d.TaskID == b.Task.ID) {
+	for _, d := range a.Dependencies {
+		if d.Type == session.DependsHard && (d.TaskID == "" || d.TaskID == a.Task.ID) {
 			ids = append(ids, d.DependsOn...)
 		}
 	}
@@ -167,27 +167,27 @@ type fileSaid struct {
 	Path string `json:"path"`
 }
 
-func (b *completionSaid) files() string {
+func (c *completionSaid) files() string {
 	var paths []string
-	for _, f := range b.Changes.Created {
+	for _, f := range c.Changes.Created {
 		paths = append(paths, "+"+f.Path)
 	}
-	for _, f := range b.Changes.Modified {
+	for _, f := range c.Changes.Modified {
 		paths = append(paths, f.Path)
 	}
-	for _, path := range b.Changes.Deleted {
+	for _, path := range c.Changes.Deleted {
 		paths = append(paths, "-"+path)
 	}
 	return fewFiles(paths)
 }
 
-func (b *completionSaid) tests() string {
+func (c *completionSaid) tests() string {
 	switch {
-	case b.Status != session.OutcomeCompleted:
+	case c.Status != session.OutcomeCompleted:
 		return ""
-	case !b.Review.Run:
+	case !c.Review.Run:
 		return "tests not run"
-	case !b.Review.Passed:
+	case !c.Review.Passed:
 		return "tests failed"
 	}
 	return "tests passed"
@@ -239,14 +239,14 @@ type findingSaid struct {
 var severities = []string{session.SeverityCritical, session.SeverityMajor, session.SeverityMinor, session.SeveritySuggestion}
 
 // counts returns the number of open findings by severity, and of fixed ones.
-func (b *resultSaid) counts() string {
+func (r *resultSaid) counts() string {
 	number := make(map[string]int)
 	fixed := 0
-	for i := range b.Findings {
-		if b.Findings[i].Fixed > 0 {
+	for i := range r.Findings {
+		if r.Findings[i].Fixed > 0 {
 			fixed++
 		} else {
-			number[b.Findings[i].Severity]++
+			number[r.Findings[i].Severity]++
 		}
 	}
 	var said []string
@@ -262,12 +262,12 @@ func (b *resultSaid) counts() string {
 }
 
 // first returns the worst open findings, a line each.
-func (b *resultSaid) first() (lines []string) {
+func (r *resultSaid) first() (lines []string) {
 	const few = 3
 	open := 0
 	for _, severity := range severities {
-		for i := range b.Findings {
-			f := &b.Findings[i]
+		for i := range r.Findings {
+			f := &r.Findings[i]
 			if f.Fixed > 0 || f.Severity != severity {
 				continue
 			}

@@ -80,34 +80,34 @@ func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
 
 // keep waits. It reads the number of the last event first, then the tasks, and then follows
 // the events after that number, so that it misses none.
-func (v *waiter) keep(ctx context.Context) error {
-	since, err := v.latest(ctx)
+func (w *waiter) keep(ctx context.Context) error {
+	since, err := w.latest(ctx)
 	if err != nil {
-		return v.explained(err)
+		return w.explained(err)
 	}
-	for i := range v.tasks {
-		if err := v.look(ctx, i); err != nil {
-			return v.explained(err)
+	for i := range w.tasks {
+		if err := w.look(ctx, i); err != nil {
+			return w.explained(err)
 		}
 	}
-	if v.over() {
+	if w.over() {
 		return nil
 	}
-	return v.explained(v.follow(ctx, since))
+	return w.explained(w.follow(ctx, since))
 }
 
 // query returns the query for the events: by id for one task, else for all tasks.
-func (v *waiter) query() url.Values {
-	if len(v.tasks) == 1 {
-		return url.Values{"task": {v.tasks[0].ID}}
+func (w *waiter) query() url.Values {
+	if len(w.tasks) == 1 {
+		return url.Values{"task": {w.tasks[0].ID}}
 	}
 	return url.Values{"type": {"task.*"}}
 }
 
 // latest returns the number of the last event, or 0 from an orchestrator without that
 // field. From 0 all past events are read again, which is slower but correct.
-func (v *waiter) latest(ctx context.Context) (int64, error) {
-	text, err := v.app.Ask(ctx, v.door, "status", struct{}{})
+func (w *waiter) latest(ctx context.Context) (int64, error) {
+	text, err := w.app.Ask(ctx, w.door, "status", struct{}{})
 	if err != nil {
 		return 0, err
 	}
@@ -118,17 +118,17 @@ func (v *waiter) latest(ctx context.Context) (int64, error) {
 }
 
 // follow reads a task again after each event about it, until the wait is over.
-func (v *waiter) follow(ctx context.Context, since int64) error {
-	query := v.query()
+func (w *waiter) follow(ctx context.Context, since int64) error {
+	query := w.query()
 	query.Set("follow", "true")
 	query.Set("since", strconv.FormatInt(since, 10))
-	v.await()
-	defer func() { v.hush() }()
-	body, err := v.door.Get(ctx, "events", query)
+	w.await()
+	defer func() { w.hush() }()
+	body, err := w.door.Get(ctx, "events", query)
 	if err != nil {
 		return err
 	}
-	for line, err := range v.door.Lines(ctx, body) {
+	for line, err := range w.door.Lines(ctx, body) {
 		if err != nil {
 			return err
 		}
@@ -136,11 +136,11 @@ func (v *waiter) follow(ctx context.Context, since int64) error {
 		if err != nil {
 			return err
 		}
-		if err := v.hear(ctx, &event); err != nil || v.over() {
+		if err := w.hear(ctx, &event); err != nil || w.over() {
 			return err
 		}
 	}
-	if err := v.app.Ended(ctx); err != nil {
+	if err := w.app.Ended(ctx); err != nil {
 		return err
 	}
 	return &cli.Failure{
@@ -150,97 +150,97 @@ func (v *waiter) follow(ctx context.Context, since int64) error {
 }
 
 // hear reads the tasks again that an event may be about.
-func (v *waiter) hear(ctx context.Context, e *wire.Event) error {
+func (w *waiter) hear(ctx context.Context, e *wire.Event) error {
 	if e.Kind == events.TaskProgress {
 		return nil
 	}
-	for i := range v.tasks {
-		if t := &v.tasks[i]; t.State.Final() || e.Kind != events.OrchestratorGap && e.Task != t.ID {
+	for i := range w.tasks {
+		if t := &w.tasks[i]; t.State.Final() || e.Kind != events.OrchestratorGap && e.Task != t.ID {
 			continue
 		}
-		v.quiet()
-		if err := v.look(ctx, i); err != nil {
+		w.quiet()
+		if err := w.look(ctx, i); err != nil {
 			return err
 		}
-		if v.over() {
+		if w.over() {
 			return nil
 		}
-		v.await()
+		w.await()
 	}
 	return nil
 }
 
 // look reads a task and prints a change of its state.
-func (v *waiter) look(ctx context.Context, i int) error {
-	a := v.app
-	t, _, err := GetTask(ctx, a, v.door, v.tasks[i].ID)
+func (w *waiter) look(ctx context.Context, i int) error {
+	a := w.app
+	t, _, err := GetTask(ctx, a, w.door, w.tasks[i].ID)
 	if err != nil {
 		return err
 	}
-	v.tasks[i] = t
+	w.tasks[i] = t
 	if a.Flags.JSON || a.Flags.Quiet {
 		return nil
 	}
-	words := stateOf(ctx, a, v.door, &t)
-	if words == v.told[i] {
+	words := stateOf(ctx, a, w.door, &t)
+	if words == w.told[i] {
 		return nil
 	}
-	v.told[i] = words
+	w.told[i] = words
 	p := a.Paint(a.Stdout)
 	return a.Print("%s %s\n", p.Strong(term.ID(t.ID)), p.Task(t.State, words))
 }
 
 // over reports whether there is nothing more to wait for.
-func (v *waiter) over() bool {
-	for i := range v.tasks {
-		if state := v.tasks[i].State; state.Final() && state != wire.TaskDone && !v.anyEnd {
+func (w *waiter) over() bool {
+	for i := range w.tasks {
+		if state := w.tasks[i].State; state.Final() && state != wire.TaskDone && !w.anyEnd {
 			return true
 		}
 	}
-	return len(v.open()) == 0
+	return len(w.open()) == 0
 }
 
 // open returns the ids of the tasks that have not ended.
-func (v *waiter) open() []string {
+func (w *waiter) open() []string {
 	var ids []string
-	for i := range v.tasks {
-		if !v.tasks[i].State.Final() {
-			ids = append(ids, v.tasks[i].ID)
+	for i := range w.tasks {
+		if !w.tasks[i].State.Final() {
+			ids = append(ids, w.tasks[i].ID)
 		}
 	}
 	return ids
 }
 
 // verdict returns the exit code of a finished wait, as an error.
-func (v *waiter) verdict() error {
+func (w *waiter) verdict() error {
 	bad := func(t Seen) bool { return t.State != wire.TaskDone }
-	if !v.anyEnd && slices.ContainsFunc(v.tasks, bad) {
+	if !w.anyEnd && slices.ContainsFunc(w.tasks, bad) {
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return nil
 }
 
 // await starts to show what is awaited.
-func (v *waiter) await() {
-	v.quiet()
-	labels := v.labels()
+func (w *waiter) await() {
+	w.quiet()
+	labels := w.labels()
 	what := labels[0]
 	if len(labels) > 1 {
 		what = term.Count(len(labels), "task")
 	}
-	v.hush = v.app.ShowWait(what)
+	w.hush = w.app.ShowWait(what)
 }
 
-func (v *waiter) quiet() {
-	v.hush()
-	v.hush = func() {}
+func (w *waiter) quiet() {
+	w.hush()
+	w.hush = func() {}
 }
 
 // labels returns the names and states of the tasks that have not ended.
-func (v *waiter) labels() []string {
+func (w *waiter) labels() []string {
 	var labels []string
-	for i := range v.tasks {
-		switch t := &v.tasks[i].Task; {
+	for i := range w.tasks {
+		switch t := &w.tasks[i].Task; {
 		case t.State.Final():
 		case t.State == "": // not read yet
 			labels = append(labels, term.ID(t.ID))
@@ -252,24 +252,24 @@ func (v *waiter) labels() []string {
 }
 
 // explained adds the tasks that continue to the error of an aborted wait.
-func (v *waiter) explained(err error) error {
+func (w *waiter) explained(err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
-	if !ok || len(v.open()) == 0 {
+	if !ok || len(w.open()) == 0 {
 		return err
 	}
 	switch f.Exit {
 	case cli.ExitTimeout, cli.ExitInterrupted, cli.ExitTerminated, cli.ExitHungUp:
-		f.Hint = "Nothing was stopped. Wait again: orchestrator task wait " + ShortIDs(v.open())
+		f.Hint = "Nothing was stopped. Wait again: orchestrator task wait " + ShortIDs(w.open())
 	case cli.ExitNotRunning:
 	default:
 		return err
 	}
 	const few = 3
-	labels := v.labels()
+	labels := w.labels()
 	if more := len(labels) - few; more > 0 {
 		labels = append(labels[:few], fmt.Sprintf("%d more", more))
 	}
 	f.Because = append(f.Because, "Still open: "+strings.Join(labels, ", "))
-	f.Details = map[string]any{"open": v.open()}
+	f.Details = map[string]any{"open": w.open()}
 	return f
 }

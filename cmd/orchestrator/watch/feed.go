@@ -104,12 +104,12 @@ type inquiry struct {
 }
 
 // due returns when to ask next.
-func (q *inquiry) due() time.Time {
-	wait := q.every
-	if q.stale {
+func (i *inquiry) due() time.Time {
+	wait := i.every
+	if i.stale {
 		wait = soonest
 	}
-	return q.asked.Add(max(wait, min(longest, share*q.took)))
+	return i.asked.Add(max(wait, min(longest, share*i.took)))
 }
 
 // A conversation is a connection to one orchestrator, until that is lost.
