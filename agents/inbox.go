@@ -1,8 +1,10 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"orchestrator/wire"
@@ -120,3 +122,73 @@ func (i *inbox) troubled(err error) { i.conn.troubled(i.stop, err) }
 // panicked logs where a function of the agent's author panicked, and returns the error to
 // report.
 func (i *inbox) panicked(task string, reason any) error { return i.conn.panicked("it", task, reason) }
+
+// remembered is how many session messages a connection remembers. Duplicates arrive soon,
+// because only messages that may not have arrived are repeated.
+const remembered = 4096
+
+// recent holds the latest values by key.
+type recent[V any] struct {
+	byKey map[string]V
+	order []string // keys; a ring buffer once full
+	next  int      // index of the oldest key, once full
+}
+
+// add adds a value and drops the oldest one if full. It reports whether the key is new; the
+// value of a known key stays.
+func (r *recent[V]) add(key string, value V) bool {
+	if _, there := r.byKey[key]; there {
+		return false
+	}
+	if r.byKey == nil {
+		r.byKey = make(map[string]V)
+	}
+	r.byKey[key] = value
+	if len(r.order) < remembered {
+		r.order = append(r.order, key)
+		return true
+	}
+	delete(r.byKey, r.order[r.next])
+	r.order[r.next] = key
+	r.next = (r.next + 1) % remembered
+	return true
+}
+
+// take removes and returns the value of a key.
+func (r *recent[V]) take(key string) (V, bool) {
+	value, there := r.byKey[key]
+	delete(r.byKey, key)
+	return value, there
+}
+
+// Status is the answer of a developer or reviewer to a status query.
+type Status struct {
+	State string       `json:"status"` // idle or busy
+	Tasks []TaskStatus `json:"tasks"`
+}
+
+// TaskStatus is the status of one task.
+type TaskStatus struct {
+	TaskID  string  `json:"task_id"`
+	Percent float64 `json:"progress_percent"` // from 0 to 100
+	Step    string  `json:"current_step"`
+}
+
+// tellStatus answers a status query about one task, or about all if task is "".
+func (i *inbox) tellStatus(ctx context.Context, query *Said, task string) error {
+	status := Status{State: "idle", Tasks: []TaskStatus{}}
+	i.mu.Lock()
+	for _, e := range i.errands {
+		status.State = "busy"
+		if task == "" || task == e.task {
+			status.Tasks = append(status.Tasks, e.status())
+		}
+	}
+	i.mu.Unlock()
+	slices.SortFunc(status.Tasks, func(a, b TaskStatus) int { return cmp.Compare(a.TaskID, b.TaskID) })
+	_, err := i.TellStatus(ctx, query, status)
+	if gaveUp(ctx, err) {
+		return nil
+	}
+	return err
+}

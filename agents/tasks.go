@@ -75,3 +75,87 @@ func (c *Conn) askLink(ctx context.Context, operation string, payload any) (wire
 	err := c.Ask(ctx, operation, payload, &answer)
 	return answer.Dependency, err
 }
+
+// RequestHelp reports that the agent needs a person to go on with a task, and returns without
+// waiting. TaskUpdated announces the answer; Job.Help waits for it. The context about may be
+// any value, or nil.
+func (c *Conn) RequestHelp(ctx context.Context, id, question string, about any) (wire.Task, error) {
+	text, err := value(about)
+	if err != nil {
+		return wire.Task{}, err
+	}
+	return c.askTask(ctx, "request-help", wire.RequestHelp{TaskID: id, Question: question, Context: text})
+}
+
+// SubmitPlan submits the agent's plan for a task: an object or a text.
+func (c *Conn) SubmitPlan(ctx context.Context, id string, plan any) (wire.Task, error) {
+	text, err := value(plan)
+	if err != nil {
+		return wire.Task{}, err
+	}
+	return c.askTask(ctx, "submit-plan", wire.SubmitPlan{TaskID: id, Plan: text})
+}
+
+// ApprovePlan approves the plan of another agent.
+func (c *Conn) ApprovePlan(ctx context.Context, id string) (wire.Task, error) {
+	return c.askTask(ctx, "approve-plan", wire.TaskID{TaskID: id})
+}
+
+// RevisePlan sends the plan of another agent back, with feedback.
+func (c *Conn) RevisePlan(ctx context.Context, id, feedback string) (wire.Task, error) {
+	return c.askTask(ctx, "revise-plan", wire.RevisePlan{TaskID: id, Feedback: feedback})
+}
+
+// SendMessage sends mail from the agent's actor and returns the stored message. Mail with a key
+// is stored once, however often it is sent.
+func (c *Conn) SendMessage(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
+	var answer wire.Sent
+	err := c.Ask(ctx, "send-message", mail, &answer)
+	return answer, err
+}
+
+// PollMessages lists the agent's mail, oldest first: the unacknowledged messages, or all after
+// a given number. It changes nothing; only AckMessages does.
+func (c *Conn) PollMessages(ctx context.Context, query wire.PollMessages) (wire.MailList, error) {
+	var answer wire.MailList
+	err := c.Ask(ctx, "poll-messages", query, &answer)
+	return answer, err
+}
+
+// AckMessages acknowledges all mail up to a number.
+func (c *Conn) AckMessages(ctx context.Context, seq int64) (wire.Acked, error) {
+	var answer wire.Acked
+	err := c.Ask(ctx, "ack-messages", wire.AckMessages{Seq: seq}, &answer)
+	return answer, err
+}
+
+// Heartbeat reports that the agent's actor is present.
+func (c *Conn) Heartbeat(ctx context.Context) (wire.Beat, error) {
+	var answer wire.Beat
+	err := c.Ask(ctx, "heartbeat", nil, &answer)
+	return answer, err
+}
+
+// UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
+// agent is assigned nothing.
+func (c *Conn) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
+	var answer wire.Server
+	err := c.Ask(ctx, "update-capabilities", now, &answer)
+	return *tidyServer(&answer), err
+}
+
+// Servers lists all agents with what they can do, and whether they are online.
+func (c *Conn) Servers(ctx context.Context) ([]wire.Server, error) {
+	var answer wire.ServerList
+	err := c.Ask(ctx, "query-servers", nil, &answer)
+	for i := range answer.Servers {
+		tidyServer(&answer.Servers[i])
+	}
+	return answer.Servers, err
+}
+
+// tidyServer sets capabilities that are the JSON value null to nil.
+func tidyServer(server *wire.Server) *wire.Server {
+	server.Capabilities = some(server.Capabilities)
+	return server
+}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/object"
 )
 
 // heavy is the size above which the texts of a task, or of its end, are kept only in the log, in
@@ -295,4 +297,24 @@ func completeNotes(pages []Page, record Archive) (*wire.NoteList, error) {
 		}
 	}
 	return list, nil
+}
+
+// Since returns the tasks that had not ended at a time, in the order of their creation and
+// without large members. The pages name the errors that are only in the log; Complete reads
+// them.
+func (s *State) Since(at time.Time) (*wire.TaskList, []Page) {
+	list, pages := &wire.TaskList{Tasks: []wire.Task{}}, []Page(nil)
+	for _, k := range s.tasks.list {
+		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
+			continue
+		}
+		v := k.view
+		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
+		v.WaitsFor = s.waitsFor(k)
+		list.Tasks = append(list.Tasks, v)
+		if k.stub && k.view.State == wire.TaskFailed {
+			pages = append(pages, Page{Task: v.ID, Ended: k.ended})
+		}
+	}
+	return list, pages
 }

@@ -104,3 +104,14 @@ func (*Request) message()    {}
 func (*AgentEvent) message() {}
 func (*Refused) message()    {}
 func (*Answered) message()   {}
+
+// ShutdownNotice is the payload of notify:shutdown.
+type ShutdownNotice struct {
+	GracePeriod int64  `json:"gracePeriod"` // milliseconds
+	Reason      string `json:"reason"`
+}
+
+// Farewell is the last line that the orchestrator sends to an agent on a connection. It is the
+// control character EOT, which begins no message. A connection that ends without it was
+// interrupted, and messages may be missing.
+const Farewell = "\x04\n"

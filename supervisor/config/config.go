@@ -2,6 +2,8 @@ package config
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -111,3 +113,41 @@ type Member struct {
 // Place returns the position, as file:line, at which an attribute such as "http.listen" or
 // "agent.coder.command" was set. It returns "" for a default.
 func (c *Config) Place(attribute string) string { return c.places[attribute] }
+
+// Alone returns the configuration of a single command without a file. It has the default
+// settings, its state in stateDir, and no restarts.
+func Alone(dir, stateDir, name string, command []string) *Config {
+	c := standard(filepath.Join(dir, "orchestrator.hcl"))
+	c.Orchestrator.Name, c.Orchestrator.StateDir = name, stateDir
+	c.Store.Path = within(stateDir, c.Store.Path)
+	a := standardAgent()
+	a.Name, a.Block, a.Place = name, name, "the command line"
+	a.Command, a.Dir = command, dir
+	a.Restart.Policy = "never"
+	a.Output.Dir = within(stateDir, a.Output.Dir)
+	c.Agents = []Agent{a}
+	return c
+}
+
+// NameRule describes the valid names of agents.
+const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or digit"
+
+// IsRole reports whether word is a valid role. The word none means no role.
+func IsRole(word string) bool { return IsName(word) && word != "none" }
+
+// IsName reports whether name is a valid name of an agent.
+func IsName(name string) bool { return agentName().MatchString(name) }
+
+// Guest returns an agent that is in no file, because a program joins over a connection. It has
+// default settings and no command. It gets tasks only if works is true.
+func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
+	a := standardAgent()
+	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"
+	a.Role, a.Capabilities.Names = role, slices.Clone(capabilities)
+	if !works {
+		a.Capabilities.MaxConcurrentTasks = 0
+	}
+	a.Autostart = false
+	a.Output.Dir = within(c.Orchestrator.StateDir, a.Output.Dir)
+	return a
+}

@@ -3,7 +3,9 @@ package config
 import (
 	"context"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -135,4 +137,10 @@ func within(dir, p string) string {
 		return filepath.Clean(p)
 	}
 	return filepath.Join(dir, p)
+}
+
+// expression returns a func that compiles a regular expression at its first call. Every command
+// links this package, but most read no file.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/config"
 )
 
 // ShowHelp prints the help of a command: its description, usage, flags and examples.
@@ -159,4 +160,23 @@ func argumentOf(verb *cobra.Command) string {
 	_, arguments, _ := strings.Cut(verb.Use, " ")
 	first, _, _ := strings.Cut(arguments, " ")
 	return strings.Trim(first, "[]")
+}
+
+// Nearest returns the word closest to wrong, or "" if none is close.
+func Nearest(wrong string, words []string) string {
+	best, distance := "", max(1, min(3, len(wrong)/2))+1
+	for _, word := range words {
+		if d := config.EditDistance(wrong, word); d < distance {
+			best, distance = word, d
+		}
+	}
+	return best
+}
+
+// DidYouMean returns the nearest word as the end of a message.
+func DidYouMean(wrong string, words []string) string {
+	if word := Nearest(wrong, words); word != "" {
+		return fmt.Sprintf(".  Did you mean %q?", word)
+	}
+	return ""
 }

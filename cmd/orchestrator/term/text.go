@@ -3,6 +3,7 @@ package term
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 
@@ -64,4 +65,19 @@ func Width(s string) int {
 		}
 	}
 	return n
+}
+
+// FirstLine returns text up to its first line end.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Sentence returns the text of an event as a sentence, with a capital and a full stop.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".") + "."
 }

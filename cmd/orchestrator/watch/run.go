@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
@@ -119,4 +121,15 @@ func (k *keptOutput) String() string {
 		return k.text.String() + "\n… " + term.Bytes(k.more) + " more"
 	}
 	return k.text.String()
+}
+
+// shellBehind reports whether a shell with job control would continue this process after a
+// stop. Such a shell is the parent, in the same session and in another process group.
+// Without one, the process would not stop, and would wait forever to be continued.
+func shellBehind() bool {
+	parent := os.Getppid()
+	theirs, err := unix.Getsid(parent)
+	ours, failed := unix.Getsid(0)
+	group, gone := unix.Getpgid(parent)
+	return err == nil && failed == nil && gone == nil && theirs == ours && group != unix.Getpgrp()
 }
