@@ -155,6 +155,30 @@ func TestQuestionsAreBounded(t *testing.T) {
 	require.Equal(t, "too_many_questions", handle(a, ask).Refused.Details["reason"])
 }
 
+// TestRefusalsQuoteShortIDs checks that a refusal does not repeat the whole of a long id.
+//
+// Rows: B-77.
+func TestRefusalsQuoteShortIDs(t *testing.T) {
+	s := New(Rules{})
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	s.Handle(Input{At: at, Message: &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: "planner", Capacity: 1}}}})
+	long := strings.Repeat("x", 1<<20)
+	for operation, payload := range map[string]string{
+		"cancel-task":    `{"taskId":"` + long + `"}`,
+		"submit-task":    `{"type":"t","name":"n","requiredRole":"worker","dependencies":["` + long + `"]}`,
+		"add-dependency": `{"taskId":"` + long + `","dependsOnTaskId":"` + long + `"}`,
+	} {
+		r := &wire.Request{ID: "1", Operation: operation, Timestamp: "2026-11-21T10:00:00Z", Payload: []byte(payload)}
+		require.Nil(t, Prepare(r, 8))
+		refused := s.Handle(Input{At: at, From: Actor{Kind: Agent, Name: "a", Run: "1"}, Message: r, Random: [16]byte{1}}).Refused
+		require.NotNil(t, refused, operation)
+		text, err := object.Encode(refused)
+		require.NoError(t, err)
+		require.Less(t, len(text), 4*maxSaid, operation)
+		require.Contains(t, string(text), "…", operation)
+	}
+}
+
 // TestHeavyTasksAreNotKept checks that large texts are in the log once, and not in the State,
 // its snapshots and the remembered answers. An answer names the record that holds the rest.
 //
