@@ -143,8 +143,8 @@ func (s *State) TokenRevoked(id string) bool {
 }
 
 // credentialNamed finds a credential to revoke.
-func (t *decision) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
-	if c := t.state.access.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
+func (a *access) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
+	if c := a.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
 		return c, nil
 	}
 	return nil, &wire.Error{
@@ -153,7 +153,7 @@ func (t *decision) credentialNamed(id string, kinds ...string) (*credential, *wi
 }
 
 func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := t.credentialNamed(r.ID, credentialKey, credentialRegistration)
+	c, err := t.state.access.credentialNamed(r.ID, credentialKey, credentialRegistration)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (t *tokenIssued) apply(s *State, r *wire.Record) {
 }
 
 func revokeToken(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := t.credentialNamed(r.ID, credentialToken, credentialActor)
+	c, err := t.state.access.credentialNamed(r.ID, credentialToken, credentialActor)
 	if err != nil {
 		return nil, err
 	}

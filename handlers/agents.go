@@ -117,21 +117,21 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 	}
 	s.tasks.queue.removeIdle(a)
 	if a.remote != nil { // a configured agent has taken its name
-		s.unhear(a)
+		s.agents.unhear(a)
 		s.access.revokeOf(a.ID)
 		a.remote, a.system, a.state = nil, nil, offline
 		s.detach(a)
 	}
 	a.Member, a.configured, a.said = ak.Member, ak.Member, nil
 	s.attachAgent(a, r.Seq)
-	for _, w := range s.worksOf(ak.ID) { // whether it polls for its messages may have changed
+	for _, w := range s.sessions.worksOf(ak.ID) { // whether it polls for its messages may have changed
 		s.watchWork(w)
 	}
 	s.indexCapabilities(a, hub.ReadCapabilities(ak.Abilities))
 	s.addIdle(a)
 	s.tasks.required.gain(a)
-	s.recheckCapacity(a)
-	s.sendKeptResponses(a) // it may be able to receive messages now
+	s.delegations.recheckCapacity(a)
+	s.delegations.sendKeptResponses(a) // it may be able to receive messages now
 }
 
 // indexCapabilities adds the capabilities of an agent to the index.
@@ -177,7 +177,7 @@ func (ac *agentCapable) apply(s *State, r *wire.Record) {
 		s.indexCapabilities(a, a.said)
 		s.addIdle(a)
 		s.tasks.required.gain(a)
-		s.recheckCapacity(a)
+		s.delegations.recheckCapacity(a)
 	}
 	s.saveReply(agentOf(r.From), ac.Request, s.server(a), nil)
 }
@@ -261,7 +261,7 @@ func (s *State) meet(a *agent) {
 	s.agents.order = append(s.agents.order, a)
 	for _, k := range s.tasks.owned[a.actor] { // an agent of that name was here before
 		if k.delegation() != nil && k.view.SubmittedBy == a.actor && !k.view.State.Final() {
-			s.handsOn(k, +1)
+			s.agents.handsOn(k, +1)
 		}
 	}
 }
@@ -276,10 +276,10 @@ func (*agentForgotten) kind() string { return events.AgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[f.ID]
 	for _, d := range slices.Clone(a.owed) {
-		s.dropKeptResponse(d) // no agent is left to receive it
+		s.agents.dropKeptResponse(d) // no agent is left to receive it
 	}
 	s.tasks.queue.removeIdle(a)
-	s.unhear(a)
+	s.agents.unhear(a)
 	s.detach(a)
 	for _, m := range s.sessions.seats[f.ID] {
 		m.outbox = slices.DeleteFunc(m.outbox, (*outboxItem).told)

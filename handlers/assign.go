@@ -33,7 +33,7 @@ func (t *decision) tell(a *agent, k *task, notice, message string) {
 	if notice == wire.NoticeAssigned {
 		receipt = k.view.ID
 	}
-	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
+	t.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
 }
 
 // remind notifies an agent that has started of its tasks that it has not begun. Its previous run
@@ -57,7 +57,7 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 	if err := assignedInSession(k); err != nil {
 		return nil, err
 	}
-	a := t.state.agentNamed(r.Agent)
+	a := t.state.agents.agentNamed(r.Agent)
 	switch {
 	case a == nil:
 		return nil, noAgent(r.Agent)
@@ -70,7 +70,7 @@ func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) 
 		return nil, wrongState(k, "assigned")
 	}
 	t.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // assignedInSession refuses to assign a task that belongs to a session or was delegated.
@@ -101,11 +101,11 @@ func (t *decision) mayManage(k *task, verb string) *wire.Error {
 }
 
 // agentNamed returns the agent with a name, a server id or a run id, or nil.
-func (s *State) agentNamed(name string) *agent {
-	if a := s.agents.byID[name]; a != nil {
+func (as *agents) agentNamed(name string) *agent {
+	if a := as.byID[name]; a != nil {
 		return a
 	}
-	for _, a := range s.agents.order {
+	for _, a := range as.order {
 		if a.serverID == name || a.run == name && name != "" {
 			return a
 		}
@@ -150,7 +150,7 @@ func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 		}, nil)
 		return
 	}
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)
 }
 
 func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
@@ -180,21 +180,21 @@ func onlineWord(online bool) string {
 }
 
 func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
-	return t.given(t.state.agents.byID[t.from.Name]), nil
+	return t.state.tasks.given(t.state.agents.byID[t.from.Name]), nil
 }
 
 // given returns the tasks that an agent has been assigned and has not begun.
-func (t *decision) given(a *agent) *wire.TaskList {
+func (t *tasks) given(a *agent) *wire.TaskList {
 	answer := &wire.TaskList{Tasks: []wire.Task{}}
 	if a == nil {
 		return answer
 	}
 	for _, k := range a.holds {
 		if k.view.State == wire.TaskAssigned || k.view.State == wire.TaskPlanning {
-			v := t.state.shown(k)
-			v.WaitsFor = t.state.waitsFor(k)
-			t.state.showInputs(k, &v)
-			t.state.showResults(k, &v)
+			v := t.shown(k)
+			v.WaitsFor = t.waitsFor(k)
+			t.showInputs(k, &v)
+			t.showResults(k, &v)
 			answer.Tasks = append(answer.Tasks, v)
 		}
 	}
@@ -204,7 +204,7 @@ func (t *decision) given(a *agent) *wire.TaskList {
 func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 	a := t.state.agents.byID[t.from.Name]
 	if r.SessionID != "" {
-		a = t.state.agentNamed(r.SessionID)
+		a = t.state.agents.agentNamed(r.SessionID)
 	}
 	if r.SessionID == "" && t.from.Kind != Agent {
 		return nil, &wire.Error{
@@ -222,5 +222,5 @@ func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}
-	return t.given(a), nil
+	return t.state.tasks.given(a), nil
 }

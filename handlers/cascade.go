@@ -178,10 +178,10 @@ func (t *decision) unblock(tasks []*task) {
 		case k.work() != nil:
 			t.release(k.work())
 		case k.delegation() != nil:
-			t.state.recheckCapacity(t.state.agents.byID[k.view.AssignedTo])
+			t.state.delegations.recheckCapacity(t.state.agents.byID[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
 			t.tellAssigned(t.state.agents.byID[k.view.AssignedTo], k)
-		case t.free(k):
+		case t.state.free(k):
 			t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
 		}
 	}

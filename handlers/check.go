@@ -53,9 +53,9 @@ func (t *taskAssigned) check(s *State) error {
 		return fmt.Errorf("there is no agent %q", t.Agent)
 	}
 	if t.Way == inSession {
-		return s.checkTask(t.ID, openStates...)
+		return s.tasks.checkTask(t.ID, openStates...)
 	}
-	return s.checkTask(t.ID, wire.TaskPending, wire.TaskAssigned)
+	return s.tasks.checkTask(t.ID, wire.TaskPending, wire.TaskAssigned)
 }
 
 // heldStates are the states of a task that an agent holds; openStates are those of any open
@@ -68,30 +68,30 @@ var (
 )
 
 func (t *taskStarted) check(s *State) error {
-	return s.checkTask(t.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
+	return s.tasks.checkTask(t.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
 }
-func (t *taskProgress) check(s *State) error { return s.checkTask(t.ID, wire.TaskRunning) }
-func (t *taskRequeued) check(s *State) error { return s.checkTask(t.ID, heldStates...) }
+func (t *taskProgress) check(s *State) error { return s.tasks.checkTask(t.ID, wire.TaskRunning) }
+func (t *taskRequeued) check(s *State) error { return s.tasks.checkTask(t.ID, heldStates...) }
 func (t *taskDone) check(s *State) error {
-	return s.checkTask(t.ID, heldStates...)
+	return s.tasks.checkTask(t.ID, heldStates...)
 }
 func (f *taskFailed) check(s *State) error {
 	if k := s.tasks.byID[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
-		return s.checkTask(f.ID, openStates...)
+		return s.tasks.checkTask(f.ID, openStates...)
 	}
-	return s.checkTask(f.ID, heldStates...)
+	return s.tasks.checkTask(f.ID, heldStates...)
 }
-func (t *taskPlanned) check(s *State) error   { return s.checkTask(t.ID, wire.TaskPlanning) }
-func (t *taskRevise) check(s *State) error    { return s.checkTask(t.ID, wire.TaskPlanReview) }
-func (t *taskCancelled) check(s *State) error { return s.checkTask(t.ID, openStates...) }
-func (t *taskUpdated) check(s *State) error   { return s.checkTask(t.ID, openStates...) }
-func (t *taskNoted) check(s *State) error     { return s.checkTask(t.ID, wire.TaskStates...) }
+func (t *taskPlanned) check(s *State) error   { return s.tasks.checkTask(t.ID, wire.TaskPlanning) }
+func (t *taskRevise) check(s *State) error    { return s.tasks.checkTask(t.ID, wire.TaskPlanReview) }
+func (t *taskCancelled) check(s *State) error { return s.tasks.checkTask(t.ID, openStates...) }
+func (t *taskUpdated) check(s *State) error   { return s.tasks.checkTask(t.ID, openStates...) }
+func (t *taskNoted) check(s *State) error     { return s.tasks.checkTask(t.ID, wire.TaskStates...) }
 
 func (t *taskHelp) check(s *State) error {
 	if s.questions.byID[t.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", t.QuestionID)
 	}
-	return s.checkTask(t.ID, wire.TaskRunning)
+	return s.tasks.checkTask(t.ID, wire.TaskRunning)
 }
 
 func (d *dependencyAdded) check(s *State) error {
@@ -109,31 +109,31 @@ func (d *dependencyAdded) check(s *State) error {
 	return nil
 }
 
-func (d *dependencyGone) check(s *State) error { return s.checkLink(d.ID, d.Number) }
+func (d *dependencyGone) check(s *State) error { return s.tasks.checkLink(d.ID, d.Number) }
 
 func (d *dependencyResolved) check(s *State) error {
 	for _, w := range d.Waiting {
-		if err := s.checkLink(w.ID, w.Number); err != nil {
+		if err := s.tasks.checkLink(w.ID, w.Number); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *State) checkLink(id string, number int64) error {
-	k := s.tasks.byID[id]
+func (t *tasks) checkLink(id string, number int64) error {
+	k := t.byID[id]
 	if k == nil {
 		return fmt.Errorf("there is no task %s", id)
 	}
-	if _, there := s.tasks.graph.Numbered(k.node, number); !there {
+	if _, there := t.graph.Numbered(k.node, number); !there {
 		return fmt.Errorf("task %s has no dependency %d", id, number)
 	}
 	return nil
 }
 
-func (q *questionWithdrawn) check(s *State) error { return s.checkQuestion(q.ID) }
+func (q *questionWithdrawn) check(s *State) error { return s.questions.checkQuestion(q.ID) }
 
-func (ac *agentCapable) check(s *State) error { return s.checkAgent(ac.Agent) }
+func (ac *agentCapable) check(s *State) error { return s.agents.checkAgent(ac.Agent) }
 func (sr *serverRegistered) check(s *State) error {
 	switch a := s.agents.byID[sr.Agent]; {
 	case sr.Agent == "":
@@ -151,26 +151,26 @@ func (a *actorStale) check(s *State) error {
 	return nil
 }
 
-func (ss *serverSeen) check(s *State) error { return s.checkServer(ss.Agent) }
-func (sl *serverLost) check(s *State) error { return s.checkServer(sl.Agent) }
+func (ss *serverSeen) check(s *State) error { return s.agents.checkServer(ss.Agent) }
+func (sl *serverLost) check(s *State) error { return s.agents.checkServer(sl.Agent) }
 
-func (s *State) checkAgent(name string) error {
-	if s.agents.byID[name] == nil {
+func (as *agents) checkAgent(name string) error {
+	if as.byID[name] == nil {
 		return fmt.Errorf("there is no agent %q", name)
 	}
 	return nil
 }
 
-func (s *State) checkServer(name string) error {
-	if a := s.agents.byID[name]; a == nil || a.remote == nil {
+func (as *agents) checkServer(name string) error {
+	if a := as.byID[name]; a == nil || a.remote == nil {
 		return fmt.Errorf("there is no server %q", name)
 	}
 	return nil
 }
 
 // checkTask returns an error unless a task exists and is in one of some states.
-func (s *State) checkTask(id string, states ...wire.TaskState) error {
-	k := s.tasks.byID[id]
+func (t *tasks) checkTask(id string, states ...wire.TaskState) error {
+	k := t.byID[id]
 	switch {
 	case k == nil:
 		return fmt.Errorf("there is no task %s", id)
@@ -191,14 +191,14 @@ func (qr *questionRejoined) check(s *State) error {
 	if qr.Request == nil {
 		return errors.New("no caller waits for the question")
 	}
-	return s.checkQuestion(qr.ID)
+	return s.questions.checkQuestion(qr.ID)
 }
 
-func (qa *questionAnswered) check(s *State) error { return s.checkQuestion(qa.ID) }
-func (qe *questionExpired) check(s *State) error  { return s.checkQuestion(qe.ID) }
+func (qa *questionAnswered) check(s *State) error { return s.questions.checkQuestion(qa.ID) }
+func (qe *questionExpired) check(s *State) error  { return s.questions.checkQuestion(qe.ID) }
 
-func (s *State) checkQuestion(id string) error {
-	if s.questions.byID[id] == nil {
+func (qs *questions) checkQuestion(id string) error {
+	if qs.byID[id] == nil {
 		return fmt.Errorf("there is no question %s", id)
 	}
 	return nil

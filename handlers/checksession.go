@@ -16,29 +16,29 @@ func (so *sessionOpened) check(*State) error {
 	return nil
 }
 
-func (sc *sessionClosed) check(s *State) error  { return s.checkSession(sc.ID) }
-func (ss *sessionSaid) check(s *State) error    { return s.checkSession(ss.Session) }
-func (sr *sessionRefused) check(s *State) error { return s.checkSession(sr.Session) }
+func (sc *sessionClosed) check(s *State) error  { return s.sessions.checkSession(sc.ID) }
+func (ss *sessionSaid) check(s *State) error    { return s.sessions.checkSession(ss.Session) }
+func (sr *sessionRefused) check(s *State) error { return s.sessions.checkSession(sr.Session) }
 
 func (wa *workAssigned) check(s *State) error {
-	if err := s.checkSession(wa.Session); err != nil {
+	if err := s.sessions.checkSession(wa.Session); err != nil {
 		return err
 	}
 	if s.sessions.byID[wa.Session].latest == nil {
 		return errors.New("nothing was said in the session that could have assigned it")
 	}
-	return s.checkTask(wa.ID, wire.TaskStates...)
+	return s.tasks.checkTask(wa.ID, wire.TaskStates...)
 }
 
-func (wm *workMoved) check(s *State) error      { return s.checkWork(wm.ID) }
-func (wc *workCompleted) check(s *State) error  { return s.checkWork(wc.ID) }
-func (wt *workTroubled) check(s *State) error   { return s.checkWork(wt.TaskID) }
-func (p *progressOverdue) check(s *State) error { return s.checkWork(p.ID) }
-func (d *deadlinePassed) check(s *State) error  { return s.checkWork(d.ID) }
-func (re *reviewExtended) check(s *State) error { return s.checkWork(re.ID) }
+func (wm *workMoved) check(s *State) error      { return s.tasks.checkWork(wm.ID) }
+func (wc *workCompleted) check(s *State) error  { return s.tasks.checkWork(wc.ID) }
+func (wt *workTroubled) check(s *State) error   { return s.tasks.checkWork(wt.TaskID) }
+func (p *progressOverdue) check(s *State) error { return s.tasks.checkWork(p.ID) }
+func (d *deadlinePassed) check(s *State) error  { return s.tasks.checkWork(d.ID) }
+func (re *reviewExtended) check(s *State) error { return s.tasks.checkWork(re.ID) }
 
 func (wr *workRepeated) check(s *State) error {
-	if err := s.checkWork(wr.ID); err != nil {
+	if err := s.tasks.checkWork(wr.ID); err != nil {
 		return err
 	}
 	if s.tasks.byID[wr.ID].work().of.latest == nil {
@@ -48,14 +48,14 @@ func (wr *workRepeated) check(s *State) error {
 }
 
 func (rr *reviewRequested) check(s *State) error {
-	if err := s.checkSession(rr.Session); err != nil {
+	if err := s.sessions.checkSession(rr.Session); err != nil {
 		return err
 	}
-	return s.checkWork(rr.ID)
+	return s.tasks.checkWork(rr.ID)
 }
 
 func (rd *reviewDecided) check(s *State) error {
-	if err := s.checkSession(rd.Session); err != nil {
+	if err := s.sessions.checkSession(rd.Session); err != nil {
 		return err
 	}
 	if s.sessions.byID[rd.Session].byReview[rd.Review] == nil {
@@ -68,18 +68,18 @@ func (re *reviewEscalated) check(s *State) error {
 	if re.QuestionID != "" && s.questions.byID[re.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", re.QuestionID)
 	}
-	return s.checkWork(re.ID)
+	return s.tasks.checkWork(re.ID)
 }
 
-func (s *State) checkSession(id string) error {
-	if s.sessions.byID[id] == nil {
+func (x *sessions) checkSession(id string) error {
+	if x.byID[id] == nil {
 		return fmt.Errorf("there is no session %q", id)
 	}
 	return nil
 }
 
-func (s *State) checkWork(id string) error {
-	if k := s.tasks.byID[id]; k == nil || k.work() == nil {
+func (t *tasks) checkWork(id string) error {
+	if k := t.byID[id]; k == nil || k.work() == nil {
 		return fmt.Errorf("no session has a task %s", id)
 	}
 	return nil

@@ -43,9 +43,9 @@ func (s *State) lostAt() time.Time { return s.agents.online.first(s.since).Add(s
 func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
 
 // keepDeadline adds a question to the deadlines, if it has one.
-func (s *State) keepDeadline(q *question) {
+func (qs *questions) keepDeadline(q *question) {
 	if !q.deadline.IsZero() {
-		s.questions.deadlines.add(q)
+		qs.deadlines.add(q)
 	}
 }
 

@@ -188,7 +188,7 @@ func (w *world) unlink(from Actor, id string) {
 		return
 	}
 	for e := range w.state.tasks.graph.Needs(k.node) {
-		l := w.state.shownLink(e)
+		l := w.state.tasks.shownLink(e)
 		w.request(from, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, id, w.one(l.ID, l.On)))
 		return
 	}

@@ -288,7 +288,7 @@ func (a *agent) checkBacklog() *wire.Error {
 func (t *decision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
 	trace, above := t.traceBelow(parent, r.Observability)
 	if trace.TraceID == "" {
-		trace.TraceID = t.traceIDOf(parent, r.ID)
+		trace.TraceID = t.state.tasks.traceIDOf(parent, r.ID)
 	}
 	if trace.SpanID == "" {
 		trace.SpanID = wire.SpanIDOf([]byte(r.ID))

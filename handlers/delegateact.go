@@ -34,8 +34,8 @@ func notForwarded(k *task) *wire.Error {
 
 // unbrought reports whether a task waits to be forwarded to its agent. Until then no response is
 // accepted. A server fetches its tasks itself.
-func (t *decision) unbrought(k *task) bool {
-	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
+func (as *agents) unbrought(k *task) bool {
+	d, a := k.delegation(), as.byID[k.view.AssignedTo]
 	return d != nil && d.waits() && a != nil && a.remote == nil
 }
 
@@ -79,7 +79,7 @@ func (t *decision) repeatResponse(k *task) {
 		m := k.metadata()
 		l.Kept, l.Metadata = d.latest, &m
 	} else {
-		l.Line = t.state.answerOf(k, nil).Document
+		l.Line = t.state.questions.answerOf(k, nil).Document
 	}
 	t.out.Letters = append(t.out.Letters, l)
 }
@@ -114,7 +114,7 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
-	answer := t.state.answerOf(k, nil) // a repeat gets the same answer
+	answer := t.state.questions.answerOf(k, nil) // a repeat gets the same answer
 	answer.Trace = k.trace()
 	return answer, nil
 }

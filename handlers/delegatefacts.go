@@ -90,13 +90,13 @@ func (*taskResponded) kind() string { return events.TaskResponded }
 
 func (t *taskResponded) apply(s *State, r *wire.Record) {
 	if !t.Own {
-		s.settleGiven(t.Agent, r.At)
+		s.agents.settleGiven(t.Agent, r.At)
 	}
 	d := s.tasks.byID[t.ID].delegation()
 	if !t.Again {
 		d.said, d.latest = t.Status, r.Seq
 	}
-	s.when(d, d.next, time.Time{})
+	s.delegations.when(d, d.next, time.Time{})
 	s.keepResponse(d, t.Document)
 }
 
@@ -112,14 +112,14 @@ func (*taskAnswered) kind() string { return events.TaskAnswered }
 func (t *taskAnswered) apply(s *State, r *wire.Record) {
 	d := s.tasks.byID[t.ID].delegation()
 	d.given = r.At
-	if a := s.sourceAgent(d); a != nil && len(a.owed) > maxKept {
+	if a := s.agents.sourceAgent(d); a != nil && len(a.owed) > maxKept {
 		var oldest *delegatedWork // of those that were written to it
 		for _, o := range a.owed {
 			if !o.given.IsZero() && (oldest == nil || o.latest < oldest.latest) {
 				oldest = o
 			}
 		}
-		s.dropKeptResponse(oldest)
+		s.agents.dropKeptResponse(oldest)
 	}
 }
 
@@ -154,9 +154,9 @@ func (t *taskActed) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	if until, ok := object.ParseTime(t.Until); ok {
 		d := k.delegation()
-		s.when(d, d.next, until)
+		s.delegations.when(d, d.next, until)
 	}
-	s.saveReply(agentOf(r.From), t.Request, s.answerOf(k, nil), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.questions.answerOf(k, nil), nil)
 }
 
 // line returns the act as it is sent to the agent.
@@ -184,29 +184,33 @@ func (t *taskRetried) apply(s *State, _ *wire.Record) {
 	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message)
 	k.delegation().retries++
 	next, _ := object.ParseTime(t.Next)
-	s.when(k.delegation(), next, k.delegation().asked)
+	s.delegations.when(k.delegation(), next, k.delegation().asked)
 }
 
-func (f *taskForwarded) check(s *State) error  { return s.checkDelegated(f.ID, heldStates...) }
-func (t *taskReturned) check(s *State) error   { return s.checkDelegated(t.ID, heldStates...) }
-func (t *taskResponded) check(s *State) error  { return s.checkDelegated(t.ID, wire.TaskStates...) }
-func (t *taskAnswered) check(s *State) error   { return s.checkDelegated(t.ID, wire.TaskStates...) }
-func (t *taskUnanswered) check(s *State) error { return s.checkDelegated(t.ID, wire.TaskStates...) }
-func (t *taskActed) check(s *State) error      { return s.checkDelegated(t.ID, openStates...) }
+func (f *taskForwarded) check(s *State) error { return s.tasks.checkDelegated(f.ID, heldStates...) }
+func (t *taskReturned) check(s *State) error  { return s.tasks.checkDelegated(t.ID, heldStates...) }
+func (t *taskResponded) check(s *State) error {
+	return s.tasks.checkDelegated(t.ID, wire.TaskStates...)
+}
+func (t *taskAnswered) check(s *State) error { return s.tasks.checkDelegated(t.ID, wire.TaskStates...) }
+func (t *taskUnanswered) check(s *State) error {
+	return s.tasks.checkDelegated(t.ID, wire.TaskStates...)
+}
+func (t *taskActed) check(s *State) error { return s.tasks.checkDelegated(t.ID, openStates...) }
 
 func (t *taskRetried) check(s *State) error {
 	if t.Fault == nil {
 		return errors.New("it does not say why")
 	}
-	return s.checkDelegated(t.ID, heldStates...)
+	return s.tasks.checkDelegated(t.ID, heldStates...)
 }
 
 // checkDelegated is checkTask for a delegated task.
-func (s *State) checkDelegated(id string, states ...wire.TaskState) error {
-	if err := s.checkTask(id, states...); err != nil {
+func (t *tasks) checkDelegated(id string, states ...wire.TaskState) error {
+	if err := t.checkTask(id, states...); err != nil {
 		return err
 	}
-	if s.tasks.byID[id].delegation() == nil {
+	if t.byID[id].delegation() == nil {
 		return fmt.Errorf("task %s was not handed on", id)
 	}
 	return nil

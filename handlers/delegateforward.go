@@ -13,7 +13,7 @@ import (
 func (t *decision) forward() {
 	for i := 0; i < len(t.state.delegations.look); i++ { // the loop may append to the list
 		a := t.state.delegations.look[i]
-		for d := t.nextHanded(a); d != nil; d = t.nextHanded(a) {
+		for d := t.state.nextHanded(a); d != nil; d = t.state.nextHanded(a) {
 			t.forwardTo(d, a)
 		}
 		t.inputAgain(a)
@@ -24,8 +24,8 @@ func (t *decision) forward() {
 
 // nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
 // agent has no room.
-func (t *decision) nextHanded(a *agent) (first *delegatedWork) {
-	if t.state.stopping || a.state != up || a.stale || !a.listens() {
+func (S *State) nextHanded(a *agent) (first *delegatedWork) {
+	if S.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
 	}
 	used := 0
@@ -33,7 +33,7 @@ func (t *decision) nextHanded(a *agent) (first *delegatedWork) {
 		if k.occupies() {
 			used++
 		}
-		if d := k.delegation(); d != nil && d.waits() && t.state.tasks.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
+		if d := k.delegation(); d != nil && d.waits() && S.tasks.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
 			first = d
 		}
 	}
@@ -105,7 +105,7 @@ func (t *decision) forwardTo(d *delegatedWork, a *agent) {
 // bringResponses sends the responses of this turn to the sources of their tasks.
 func (t *decision) bringResponses() {
 	for _, b := range t.state.delegations.fresh {
-		a := t.state.sourceAgent(b.of)
+		a := t.state.agents.sourceAgent(b.of)
 		if a == nil || a.run == "" || a.run != b.of.sent {
 			continue // that run has ended; the next one gets it
 		}

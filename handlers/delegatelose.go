@@ -126,7 +126,7 @@ func (t *decision) tryAgain() {
 func (t *decision) tellStanding(d *delegatedWork) {
 	k := d.task
 	if d.said != k.view.State.Response() {
-		t.speakFor(k, t.state.response(k, nil))
+		t.speakFor(k, t.state.questions.response(k, nil))
 		return
 	}
 	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})

@@ -26,7 +26,7 @@ func (t *decision) respond(r *delegation.Response) *wire.Error {
 		return nil // it confirms the cancellation
 	case k.view.State.Final():
 		return wrongState(k, "responded to")
-	case t.unbrought(k):
+	case t.state.agents.unbrought(k):
 		return notForwarded(k)
 	case d != nil && d.out != "" && d.out != t.from.Run:
 		return &wire.Error{
@@ -88,7 +88,7 @@ func (t *decision) heedResponse(k *task, r *delegation.Response) (again bool, er
 		t.fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
 	case delegation.InputRequired:
 		t.fact("", k.view.ID, &taskHelp{
-			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(), Question: r.Question, Options: r.Options,
+			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.state.questions.questionID(), Question: r.Question, Options: r.Options,
 		})
 	}
 	return false, nil
@@ -125,7 +125,7 @@ func (t *decision) respondFor(k *task, fault *delegation.Fault, result wire.Raw)
 	if k.delegation() == nil || t.responded == k {
 		return
 	}
-	r := t.state.response(k, result)
+	r := t.state.questions.response(k, result)
 	r.Fault = fault
 	t.speakFor(k, r)
 }
@@ -140,7 +140,7 @@ func (t *decision) speakFor(k *task, r *delegation.Response) {
 }
 
 // response returns the status of a task as a task response.
-func (s *State) response(k *task, result wire.Raw) *delegation.Response {
+func (qs *questions) response(k *task, result wire.Raw) *delegation.Response {
 	r := &delegation.Response{ID: k.view.ID, Status: k.view.State.Response(), Metadata: k.metadata(), Result: result}
 	switch r.Status {
 	case delegation.Completed:
@@ -155,7 +155,7 @@ func (s *State) response(k *task, result wire.Raw) *delegation.Response {
 		if k.more == nil {
 			break
 		}
-		if q := s.questions.byID[k.more.question]; q != nil {
+		if q := qs.byID[k.more.question]; q != nil {
 			r.Question, r.Options = q.view.Question, q.view.Options
 		}
 	}
@@ -183,8 +183,8 @@ func (t *task) metadata() delegation.Metadata {
 }
 
 // answerOf returns an answer with the status of a task.
-func (s *State) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
-	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, s.response(k, result)))}
+func (qs *questions) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
+	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, qs.response(k, result)))}
 }
 
 // standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
@@ -199,7 +199,7 @@ func (t *decision) standingAnswer(k *task) *wire.TaskAnswer {
 	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
 		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
 	}
-	answer := t.state.answerOf(k, nil)
+	answer := t.state.questions.answerOf(k, nil)
 	answer.Trace = k.trace()
 	return answer
 }

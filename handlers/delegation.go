@@ -66,21 +66,21 @@ func (t *task) delegation() *delegatedWork {
 func (d *delegatedWork) waits() bool { return d.out == "" && d.task.view.State == wire.TaskAssigned }
 
 // when sets the times at which a delegation is due. A zero time means never.
-func (s *State) when(d *delegatedWork, next, asked time.Time) {
-	s.delegations.due.drop(d)
+func (ds *delegations) when(d *delegatedWork, next, asked time.Time) {
+	ds.due.drop(d)
 	d.next, d.asked, d.due = next, asked, next
 	if next.IsZero() || !asked.IsZero() && asked.Before(next) {
 		d.due = asked
 	}
 	if !d.due.IsZero() {
-		s.delegations.due.add(d)
+		ds.due.add(d)
 	}
 }
 
 // recheckCapacity marks an agent that may have room for waiting tasks.
-func (s *State) recheckCapacity(a *agent) {
-	if a != nil && !slices.Contains(s.delegations.look, a) {
-		s.delegations.look = append(s.delegations.look, a)
+func (ds *delegations) recheckCapacity(a *agent) {
+	if a != nil && !slices.Contains(ds.look, a) {
+		ds.look = append(ds.look, a)
 	}
 }
 
@@ -99,24 +99,24 @@ func (s *State) handOn(k *task, f *taskCreated, seq int64) {
 		sum: f.Delegated.Sum, number: seq, context: q.Context,
 	}
 	k.needsMore().delegation = d
-	s.handsOn(k, +1)
+	s.agents.handsOn(k, +1)
 	if parent := s.tasks.byID[q.Context.ParentTaskID]; parent != nil {
 		s.awaitEnd(d, parent)
 	}
 }
 
 // handsOn updates the number of open tasks that an agent has delegated.
-func (s *State) handsOn(k *task, by int) {
-	if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil {
+func (as *agents) handsOn(k *task, by int) {
+	if a := as.byID[agentOf(k.view.SubmittedBy)]; a != nil {
 		a.handsOn += by
 	}
 }
 
 // directed records that a delegated task is assigned to an agent.
-func (s *State) directed(d *delegatedWork, a *agent) {
+func (ds *delegations) directed(d *delegatedWork, a *agent) {
 	direct(&d.task.view)
-	s.when(d, time.Time{}, d.asked)
-	s.recheckCapacity(a)
+	ds.when(d, time.Time{}, d.asked)
+	ds.recheckCapacity(a)
 }
 
 // direct sets the target in the routing of a task to its agent.
@@ -137,19 +137,19 @@ func (s *State) awaitEnd(d *delegatedWork, parent *task) {
 		d.awaited = parent
 		m := parent.needsMore()
 		m.handedOn = append(m.handedOn, d)
-		s.recheckCapacity(s.agents.byID[parent.view.AssignedTo])
+		s.delegations.recheckCapacity(s.agents.byID[parent.view.AssignedTo])
 	}
 }
 
 // closeDelegation drops the parts of a delegation that only an open task needs.
 func (s *State) closeDelegation(d *delegatedWork) {
 	d.request = nil
-	s.handsOn(d.task, -1)
-	s.when(d, time.Time{}, time.Time{})
+	s.agents.handsOn(d.task, -1)
+	s.delegations.when(d, time.Time{}, time.Time{})
 	if p := d.awaited; p != nil {
 		d.awaited = nil
 		p.more.handedOn = slices.DeleteFunc(p.more.handedOn, func(o *delegatedWork) bool { return o == d })
-		s.recheckCapacity(s.agents.byID[p.view.AssignedTo])
+		s.delegations.recheckCapacity(s.agents.byID[p.view.AssignedTo])
 	}
 }
 
@@ -167,7 +167,7 @@ func (t *task) detachParts() {
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
 // or when it has a run that reads.
 func (s *State) keepResponse(d *delegatedWork, line wire.Raw) {
-	a := s.sourceAgent(d)
+	a := s.agents.sourceAgent(d)
 	if a == nil {
 		return
 	}
@@ -176,14 +176,14 @@ func (s *State) keepResponse(d *delegatedWork, line wire.Raw) {
 		a.owed = append(a.owed, d)
 	}
 	if a.reachable() && !a.deaf {
-		s.bringTo(a, d, line)
+		s.delegations.bringTo(a, d, line)
 	}
 }
 
 // sourceAgent returns the agent that receives the responses of a task. It returns nil if they
 // are not sent but fetched.
-func (s *State) sourceAgent(d *delegatedWork) *agent {
-	a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]
+func (as *agents) sourceAgent(d *delegatedWork) *agent {
+	a := as.byID[agentOf(d.task.view.SubmittedBy)]
 	if a == nil || a.remote != nil || a.Deaf {
 		return nil
 	}
@@ -192,45 +192,45 @@ func (s *State) sourceAgent(d *delegatedWork) *agent {
 
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
-func (s *State) bringTo(a *agent, d *delegatedWork, line wire.Raw) {
+func (ds *delegations) bringTo(a *agent, d *delegatedWork, line wire.Raw) {
 	d.sent, d.given = a.run, time.Time{}
-	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
+	ds.fresh = append(ds.fresh, reply{of: d, said: d.latest, line: line})
 }
 
 // sendKeptResponses queues the responses that an agent has not received, when it reads again.
-func (s *State) sendKeptResponses(a *agent) {
+func (ds *delegations) sendKeptResponses(a *agent) {
 	if !a.listens() {
 		return
 	}
 	slices.SortFunc(a.owed, func(d, o *delegatedWork) int { return cmp.Compare(d.latest, o.latest) })
 	for _, d := range a.owed {
 		if d.sent != a.run {
-			s.bringTo(a, d, nil)
+			ds.bringTo(a, d, nil)
 		}
 	}
 }
 
 // settleGiven drops responses that an agent must have read: it has written something well after
 // they were written to it.
-func (s *State) settleGiven(agent string, at time.Time) {
-	a := s.agents.byID[agent]
+func (as *agents) settleGiven(agent string, at time.Time) {
+	a := as.byID[agent]
 	if a == nil {
 		return
 	}
 	for _, d := range slices.Clone(a.owed) {
 		if !d.given.IsZero() && !d.given.Add(readWithin).After(at) {
-			s.dropKeptResponse(d)
+			as.dropKeptResponse(d)
 		}
 	}
 }
 
 // dropKeptResponse records that the source needs no response any more.
-func (s *State) dropKeptResponse(d *delegatedWork) {
+func (as *agents) dropKeptResponse(d *delegatedWork) {
 	if !d.owed {
 		return
 	}
 	d.owed, d.sent, d.given = false, "", time.Time{}
-	if a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
+	if a := as.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
 		a.owed = slices.DeleteFunc(a.owed, func(o *delegatedWork) bool { return o == d })
 	}
 }

@@ -39,7 +39,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 		v := &k.view
 		tasks = append(tasks, wire.Task{
 			ID: v.ID, Name: v.Name, State: v.State, Status: v.Status, RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
-			Progress: v.Progress, WaitsFor: s.waitsFor(k),
+			Progress: v.Progress, WaitsFor: s.tasks.waitsFor(k),
 		})
 	}
 	return tasks

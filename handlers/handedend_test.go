@@ -81,7 +81,7 @@ func (w *world) cutLoose(e *handover) {
 	k := w.state.tasks.byID[e.id]
 	for edge := range w.state.tasks.graph.Needs(k.node) {
 		if v := w.state.tasks.graph.Edge(edge); !v.Resolved && gates(v.Kind) {
-			l := w.state.shownLink(edge)
+			l := w.state.tasks.shownLink(edge)
 			out := w.request(Actor{Kind: Operator}, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, e.id, l.ID))
 			w.must(out.Refused == nil, "%v", out.Refused)
 			return

@@ -201,7 +201,7 @@ func (t *decision) look(v *wire.Task) {
 		return
 	}
 	p, missing := k.page(v.State, t.until)
-	p.Inputs, p.Results = t.state.inputPages(v), t.state.resultPages(v)
+	p.Inputs, p.Results = t.state.tasks.inputPages(v), t.state.tasks.resultPages(v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		t.pages = append(t.pages, p)
@@ -214,8 +214,8 @@ func (t *decision) refuse(err *wire.Error) {
 }
 
 // notice sends an agent a notification.
-func (t *decision) notice(to Actor, name, receipt string, payload any) {
-	t.out.Letters = append(t.out.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
+func (o *Outcome) notice(to Actor, name, receipt string, payload any) {
+	o.Letters = append(o.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
 }
 
 // fact records a fact and applies it.
@@ -240,6 +240,6 @@ func (t *decision) factOf(from, to, correlation string, f fact) {
 		Seq: t.state.seq, At: t.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
 	t.out.Records = append(t.out.Records, r)
-	t.state.arrived(&r)
+	t.state.bus.arrived(&r)
 	f.apply(t.state, &r)
 }

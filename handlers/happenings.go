@@ -62,9 +62,9 @@ func (s *State) awake(at time.Time) {
 		}
 		s.tasks.queue.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
-		s.endLife(a)
+		s.bus.endLife(a)
 		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
-		s.waitAgain(a, at)
+		s.sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
 	for _, q := range s.questions.open {
@@ -107,7 +107,7 @@ func (l *lifecycleEvent) change(a *agent) {
 const maxPast = 16
 
 // endLife records that a run has ended and its output was read.
-func (s *State) endLife(a *agent) {
+func (b *bus) endLife(a *agent) {
 	if !a.ended && a.run != "" {
 		if a.past = append(a.past, a.run); len(a.past) > maxPast {
 			a.past = a.past[1:]
@@ -115,7 +115,7 @@ func (s *State) endLife(a *agent) {
 	}
 	a.ended = true
 	if a.mail != nil {
-		s.bus.unwatch(a.mail)
+		b.unwatch(a.mail)
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 		if !a.runs(f.Run) {
 			return
 		}
-		s.endLife(a)
+		s.bus.endLife(a)
 		a.wrecked = !f.Figures.Ordered && (f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0)
 	}
 }
@@ -140,8 +140,8 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 	case events.AgentStarted, events.AgentRecovered:
 		if a.runs(f.Run) && a.reachable() {
 			s.meetRun(a, r.At)
-			s.sendKeptResponses(a)
-			s.recheckCapacity(a)
+			s.delegations.sendKeptResponses(a)
+			s.delegations.recheckCapacity(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {
 			if f.what == events.AgentStarted {
@@ -150,7 +150,7 @@ func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
 		}
 	case events.AgentEnded:
 		if a.runs(f.Run) {
-			s.loseRun(a, r.At)
+			s.sessions.loseRun(a, r.At)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (t *decision) happen(e *wire.Event) {
 	if e.Kind == events.OrchestratorStarted {
 		t.lose() // before the agents' runs are forgotten
 	}
-	wrecked := t.wrecked(e.Agent)
+	wrecked := t.state.agents.wrecked(e.Agent)
 	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := t.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
 		t.remind(a)
@@ -213,8 +213,8 @@ func (t *decision) happen(e *wire.Event) {
 }
 
 // wrecked reports whether the last run of an agent ended with an error.
-func (t *decision) wrecked(name string) bool {
-	a := t.state.agents.byID[name]
+func (as *agents) wrecked(name string) bool {
+	a := as.byID[name]
 	return a != nil && a.wrecked
 }
 

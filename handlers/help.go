@@ -44,7 +44,7 @@ func (t *taskHelp) apply(s *State, r *wire.Record) {
 	}
 	s.questions.byID[t.QuestionID] = q
 	s.questions.open = append(s.questions.open, q)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
@@ -59,10 +59,10 @@ func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error
 		return nil, err
 	}
 	t.fact("", k.view.ID, &taskHelp{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.questionID(),
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.state.questions.questionID(),
 		Question: r.Question, Context: r.Context, Request: t.mark(),
 	})
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // questionWithdrawn records that a question needs no answer any more.
@@ -75,7 +75,7 @@ type questionWithdrawn struct {
 func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }
 
 func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
-	s.close(q.ID)
+	s.questions.close(q.ID)
 	if k := s.tasks.byID[q.Task]; k != nil && k.more != nil {
 		k.more.question = ""
 	}

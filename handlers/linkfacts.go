@@ -25,7 +25,7 @@ func (d *dependencyAdded) apply(s *State, r *wire.Record) {
 		s.rememberLink(r, d.Request, k, d.Dependency)
 		return
 	}
-	s.relink(k, func() { s.link(k, s.tasks.byID[d.Dependency.On], d.Dependency, r.At) })
+	s.relink(k, func() { s.tasks.link(k, s.tasks.byID[d.Dependency.On], d.Dependency, r.At) })
 	s.rememberLink(r, d.Request, k, d.Dependency)
 }
 
@@ -35,9 +35,9 @@ func (s *State) relink(k *task, change func()) {
 	change()
 	s.count(k, +1)
 	if s.tasks.graph.Open(k.node) > 0 {
-		s.unqueue(k)
+		s.tasks.unqueue(k)
 	}
-	s.enqueue(k)
+	s.tasks.enqueue(k)
 }
 
 func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d hub.Dependency) {
@@ -45,7 +45,7 @@ func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d hub.Depe
 		return
 	}
 	if e, there := s.tasks.graph.Find(k.node, s.tasks.byID[d.On].node, kindOf(d.Type), d.Contract); there {
-		s.saveReply(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.shownLink(e)}, nil)
+		s.saveReply(agentOf(r.From), mk, &wire.LinkReply{Dependency: s.tasks.shownLink(e)}, nil)
 	}
 }
 
@@ -66,7 +66,7 @@ func (d *dependencyGone) apply(s *State, r *wire.Record) {
 	if !there {
 		return
 	}
-	link := s.shownLink(e)
+	link := s.tasks.shownLink(e)
 	s.relink(k, func() { s.tasks.graph.Remove(e) })
 	s.saveReply(agentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
@@ -96,7 +96,7 @@ func (d *dependencyResolved) apply(s *State, r *wire.Record) {
 		s.count(k, -1)
 		s.tasks.graph.Resolve(e, r.At.UnixMilli())
 		s.count(k, +1)
-		s.enqueue(k)
+		s.tasks.enqueue(k)
 	}
 }
 

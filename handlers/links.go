@@ -30,23 +30,23 @@ func gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.
 
 // link makes a task depend on another. A dependency that is already satisfied is resolved at
 // once.
-func (s *State) link(k, on *task, d hub.Dependency, at time.Time) graph.Edge {
+func (t *tasks) link(k, on *task, d hub.Dependency, at time.Time) graph.Edge {
 	kind := kindOf(d.Type)
-	e, _ := s.tasks.graph.Depend(k.node, on.node, kind, d.Contract)
+	e, _ := t.graph.Depend(k.node, on.node, kind, d.Contract)
 	if d.Private {
-		s.tasks.graph.Hide(e)
+		t.graph.Hide(e)
 	}
 	done := on.view.State == wire.TaskDone
 	if kind == graph.Related || done || kind == graph.Soft && on.view.State.Final() {
-		s.tasks.graph.Resolve(e, at.UnixMilli())
+		t.graph.Resolve(e, at.UnixMilli())
 	}
 	return e
 }
 
 // shownLink returns a dependency as callers see it.
-func (s *State) shownLink(e graph.Edge) wire.Link {
-	v := s.tasks.graph.Edge(e)
-	l := wire.Link{ID: linkID(v.Number), On: s.tasks.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
+func (t *tasks) shownLink(e graph.Edge) wire.Link {
+	v := t.graph.Edge(e)
+	l := wire.Link{ID: linkID(v.Number), On: t.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
 	switch v.Kind {
 	case graph.Blocks:
 		l.Type = hub.DependsBlocks
@@ -64,10 +64,10 @@ func (s *State) shownLink(e graph.Edge) wire.Link {
 func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 
 // showLinks adds the dependencies of a task to its view.
-func (s *State) showLinks(k *task, v *wire.Task) {
+func (t *tasks) showLinks(k *task, v *wire.Task) {
 	var needs orderedSet
-	for e := range s.tasks.graph.Needs(k.node) {
-		l := s.shownLink(e)
+	for e := range t.graph.Needs(k.node) {
+		l := t.shownLink(e)
 		if l.Type != hub.DependsRelated {
 			needs.add(l.On)
 		}
@@ -78,10 +78,10 @@ func (s *State) showLinks(k *task, v *wire.Task) {
 
 // showInputs adds the delivered inputs to the view of a task. Data that are only in the log are
 // listed by inputPages.
-func (s *State) showInputs(k *task, v *wire.Task) {
-	for e := range s.tasks.graph.Needs(k.node) {
-		edge := s.tasks.graph.Edge(e)
-		up := s.tasks.list[edge.Up]
+func (t *tasks) showInputs(k *task, v *wire.Task) {
+	for e := range t.graph.Needs(k.node) {
+		edge := t.graph.Edge(e)
+		up := t.list[edge.Up]
 		if edge.Kind != graph.Input || !edge.Resolved {
 			continue
 		}
@@ -94,11 +94,11 @@ func (s *State) showInputs(k *task, v *wire.Task) {
 // showResults adds the results of the dependencies of a task to its view, except private ones.
 // It adds as many as fit, in the order of the dependencies. Results that are only in the log are
 // listed by resultPages.
-func (s *State) showResults(k *task, v *wire.Task) {
+func (t *tasks) showResults(k *task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
-	for e := range s.tasks.graph.Needs(k.node) {
-		edge, l := s.tasks.graph.Edge(e), &v.Links[at]
-		up := s.tasks.list[edge.Up]
+	for e := range t.graph.Needs(k.node) {
+		edge, l := t.graph.Edge(e), &v.Links[at]
+		up := t.list[edge.Up]
 		at++
 		switch {
 		case edge.Private || up.view.State != wire.TaskDone || up.result == 0:
@@ -112,11 +112,11 @@ func (s *State) showResults(k *task, v *wire.Task) {
 }
 
 // resultPages returns the results that a task shows and that are only in the log.
-func (s *State) resultPages(v *wire.Task) []PageResult {
+func (t *tasks) resultPages(v *wire.Task) []PageResult {
 	var pages []PageResult
 	room := wire.MaxLinkResults
 	for i := range v.Links {
-		l, up := &v.Links[i], s.tasks.byID[v.Links[i].On]
+		l, up := &v.Links[i], t.byID[v.Links[i].On]
 		if l.Result == nil && !l.LeftOut || up.result > room {
 			continue
 		}
@@ -177,10 +177,10 @@ func (t *task) leaveDelivered() {
 }
 
 // inputPages returns the inputs of a task whose data are only in the log.
-func (s *State) inputPages(v *wire.Task) []PageInput {
+func (t *tasks) inputPages(v *wire.Task) []PageInput {
 	var pages []PageInput
 	for _, in := range v.ResolvedInputs {
-		up := s.tasks.byID[in.From]
+		up := t.byID[in.From]
 		if d := up.delivery(in.Key); d != nil && d.data == nil && d.logged {
 			pages = append(pages, PageInput{Key: in.Key, Ended: up.ended})
 		}

@@ -23,7 +23,7 @@ func (t *decision) dependencies(needs []hub.Dependency, of *wire.Details, patien
 		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if t.state.isVain(*d) {
+		if t.state.tasks.isVain(*d) {
 			vain = append(vain, d.On)
 		}
 	}
@@ -76,8 +76,8 @@ func (t *task) promises(key string) bool {
 
 // isVain reports whether a dependency would hold a task back forever, because the other task
 // failed or was cancelled.
-func (s *State) isVain(d hub.Dependency) bool {
-	on := s.tasks.byID[d.On].view.State
+func (t *tasks) isVain(d hub.Dependency) bool {
+	on := t.byID[d.On].view.State
 	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
@@ -90,7 +90,7 @@ func (t *decision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, 
 			Details: map[string]any{"taskId": brief(d.On), "pointer": pointer},
 		}
 	}
-	if t.state.isVain(*d) && !t.state.staysBlocked(patient) {
+	if t.state.tasks.isVain(*d) && !t.state.rules.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
@@ -119,8 +119,8 @@ func collides(taken map[string]string, d hub.Dependency, pointer string) *wire.E
 
 // staysBlocked reports whether a task stays pending after a dependency has failed, and waits for
 // a person. The configuration decides, or else the protocol by which the task was submitted.
-func (s *State) staysBlocked(patient bool) bool {
-	switch s.rules.OnDependencyFailure {
+func (r *Rules) staysBlocked(patient bool) bool {
+	switch r.OnDependencyFailure {
 	case "block":
 		return true
 	case "cancel":
@@ -144,7 +144,7 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 		if t.state.tasks.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
 			t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: t.mark()})
 		}
-		return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
+		return &wire.LinkReply{Dependency: t.state.tasks.shownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {
 		t.odd(k, o)
@@ -153,7 +153,7 @@ func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.E
 	e, _ := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
 	t.missLate(k, []hub.Dependency{r.Dependency})
 	t.warnVain(k, r.Dependency)
-	return &wire.LinkReply{Dependency: t.state.shownLink(e)}, nil
+	return &wire.LinkReply{Dependency: t.state.tasks.shownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
@@ -226,7 +226,7 @@ func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 
 // warnVain records that a task waits for one that has failed.
 func (t *decision) warnVain(k *task, d hub.Dependency) {
-	if t.state.isVain(d) {
+	if t.state.tasks.isVain(d) {
 		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}
 }
@@ -236,7 +236,7 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 	if err != nil {
 		return nil, err
 	}
-	e, found := t.findLink(k, r.DependencyID)
+	e, found := t.state.tasks.findLink(k, r.DependencyID)
 	if !found {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("task %s has no dependency %q", k.label(), r.DependencyID),
@@ -247,7 +247,7 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 	if err := t.mayRelink(k, v.Kind); err != nil {
 		return nil, err
 	}
-	link := t.state.shownLink(e)
+	link := t.state.tasks.shownLink(e)
 	waited := t.state.tasks.graph.Open(k.node) > 0
 	t.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: t.mark()})
 	if waited && t.state.tasks.graph.Open(k.node) == 0 {
@@ -258,13 +258,13 @@ func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *
 
 // findLink returns a dependency of a task, given by its id or by the id of the other task. Of
 // several it prefers an unresolved one.
-func (t *decision) findLink(k *task, id string) (found graph.Edge, ok bool) {
-	for e := range t.state.tasks.graph.Needs(k.node) {
-		v := t.state.tasks.graph.Edge(e)
+func (t *tasks) findLink(k *task, id string) (found graph.Edge, ok bool) {
+	for e := range t.graph.Needs(k.node) {
+		v := t.graph.Edge(e)
 		if linkID(v.Number) == id {
 			return e, true
 		}
-		if t.state.tasks.list[v.Up].view.ID == id && (!ok || t.state.tasks.graph.Edge(found).Resolved && !v.Resolved) {
+		if t.list[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
 			found, ok = e, true
 		}
 	}

@@ -95,7 +95,7 @@ func (t *decision) reassignLost() {
 	for _, o := range t.lostTasks {
 		if o.task.delegation() != nil {
 			t.handOver(o.task, o.of)
-		} else if t.free(o.task) {
+		} else if t.state.free(o.task) {
 			t.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}
 	}

@@ -50,8 +50,8 @@ func (m *mailed) apply(s *State, r *wire.Record) {
 }
 
 // arrived records that an actor has new mail.
-func (s *State) arrived(r *wire.Record) {
-	if to := s.bus.actors[r.To]; to != nil && r.IsMail() {
+func (b *bus) arrived(r *wire.Record) {
+	if to := b.actors[r.To]; to != nil && r.IsMail() {
 		to.latest = r.Seq
 	}
 }
@@ -93,7 +93,7 @@ func (t *decision) mail(f *mailed) {
 	t.state.seq++
 	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(t.at)
 	t.out.Records = append(t.out.Records, r)
-	t.state.arrived(&r)
+	t.state.bus.arrived(&r)
 	f.apply(t.state, &r)
 }
 
@@ -121,7 +121,7 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := t.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
+	if before, _ := t.state.bus.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
 		return &wire.Sent{Mail: wire.Mail{Seq: before.seq}, Duplicate: true}, nil
 	}
 	return t.send(from, m), nil
@@ -150,7 +150,7 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 
 // before returns what an actor has sent with a key. sure is false if the Lookup does not
 // suffice.
-func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
+func (b *bus) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
 	if key == "" {
 		return keyed{}, true
 	}
@@ -160,7 +160,7 @@ func (t *decision) before(l *wire.Lookup, from, key string) (what keyed, sure bo
 	if l.Before != 0 {
 		return keyed{seq: l.Before, sum: l.Sum}, true
 	}
-	return t.state.bus.keys.find(from, key, l.Looked)
+	return b.keys.find(from, key, l.Looked)
 }
 
 // SumOf returns the checksum of a record with a key, if the same key with other content is
@@ -182,7 +182,7 @@ func (t *decision) outdated(r *wire.Request) bool {
 	if l == nil {
 		return false
 	}
-	_, sure := t.before(l, from, key)
+	_, sure := t.state.bus.before(l, from, key)
 	return !sure
 }
 
@@ -193,7 +193,7 @@ func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
 		f.ReplyTo = &m.ReplyTo
 	}
 	about, warnings := t.linked(m)
-	given, odd := t.handsOut(from, m)
+	given, odd := t.state.handsOut(from, m)
 	warnings = append(warnings, odd...)
 	warnings = append(warnings, t.oddMail(from, m)...)
 	if t.from.Kind == Agent {

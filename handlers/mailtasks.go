@@ -46,7 +46,7 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		e.progress = &at
 	}
 	if result := hub.ResultIn(&said, "result"); result != nil {
-		e.result = t.wrapped(result)
+		e.result = t.from.wrapped(result)
 	}
 	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
@@ -98,16 +98,16 @@ func (t *decision) deadLetter(m *mailed) {
 }
 
 // handsOut returns the pending task that a message of GO gives to an agent.
-func (t *decision) handsOut(from string, m *wire.SendMessage) (*task, []string) {
-	c := t.state.bus.actors[m.To]
+func (S *State) handsOut(from string, m *wire.SendMessage) (*task, []string) {
+	c := S.bus.actors[m.To]
 	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.agent == nil {
 		return nil, nil
 	}
 	var said object.Reader
-	if said.Read(m.Payload, t.state.rules.Depth, "") != nil {
+	if said.Read(m.Payload, S.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := t.state.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := S.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
@@ -128,27 +128,27 @@ type onBus interface {
 }
 
 func (t *taskAssigned) mailTo(s *State) (actor, topic string) {
-	return s.actorOf(t.Agent), mail.TopicTaskAssigned
+	return s.agents.actorOf(t.Agent), mail.TopicTaskAssigned
 }
 
 func (t *taskDone) mailTo(s *State) (actor, topic string) {
-	t.Actor = s.actorOf(t.Agent)
+	t.Actor = s.agents.actorOf(t.Agent)
 	return mail.Global, mail.TopicTaskCompleted
 }
 
 func (f *taskFailed) mailTo(s *State) (actor, topic string) {
-	f.Actor = s.actorOf(f.Agent)
+	f.Actor = s.agents.actorOf(f.Agent)
 	return mail.Global, mail.TopicTaskFailed
 }
 
 func (t *taskHelp) mailTo(s *State) (actor, topic string) {
-	t.Actor = s.actorOf(t.Agent)
+	t.Actor = s.agents.actorOf(t.Agent)
 	return mail.Global, mail.TopicAlertFired
 }
 
 // actorOf returns the actor id of an agent, or "" if it has none.
-func (s *State) actorOf(agent string) string {
-	if a := s.agents.byID[agent]; a != nil && a.mail != nil {
+func (as *agents) actorOf(agent string) string {
+	if a := as.byID[agent]; a != nil && a.mail != nil {
 		return a.mail.id
 	}
 	return ""

@@ -45,8 +45,8 @@ func (oi *outboxItem) told() bool { return oi.repeat || oi.taken && !oi.lasting(
 
 // pulls reports whether an agent fetches its messages: it runs on another machine, has no stdin
 // for messages, or is not known yet.
-func (s *State) pulls(name string) bool {
-	a := s.agents.byID[name]
+func (as *agents) pulls(name string) bool {
+	a := as.byID[name]
 	return a == nil || a.remote != nil || a.Deaf
 }
 
@@ -69,7 +69,7 @@ func (s *State) post(p *outboxItem, at time.Time) {
 	case a != nil && a.reachable() && !waits:
 		s.sendItem(p, at)
 	default:
-		s.deferUntil(p, at.Add(deliveryRetries[0]))
+		s.sessions.deferUntil(p, at.Add(deliveryRetries[0]))
 	}
 }
 
@@ -98,16 +98,16 @@ func (oi *outboxItem) turnOf(at time.Time) time.Time {
 
 // deferUntil makes an item and those after it wait until a time. If this turn has sent the item,
 // it is not sent.
-func (s *State) deferUntil(p *outboxItem, until time.Time) {
-	s.sessions.fresh = slices.DeleteFunc(s.sessions.fresh, func(o *outboxItem) bool { return o == p })
-	s.sessions.posted.drop(p)
+func (x *sessions) deferUntil(p *outboxItem, until time.Time) {
+	x.fresh = slices.DeleteFunc(x.fresh, func(o *outboxItem) bool { return o == p })
+	x.posted.drop(p)
 	p.out, p.taken, p.next = "", false, p.turnOf(until)
-	s.sessions.posted.add(p)
+	x.posted.add(p)
 	for _, o := range p.to.outbox[slices.Index(p.to.outbox, p)+1:] {
 		if o.waits() && o.next.Before(p.next) {
-			s.sessions.posted.drop(o)
+			x.posted.drop(o)
 			o.next = p.next
-			s.sessions.posted.add(o)
+			x.posted.add(o)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *State) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.drop(p)
 	p.out, p.taken = s.agents.byID[p.to.AgentID].run, false
 	if p.unread() {
-		s.askLater(p, at.Add(p.patience()))
+		s.sessions.askLater(p, at.Add(p.patience()))
 	}
 	s.sessions.fresh = append(s.sessions.fresh, p)
 }
@@ -129,21 +129,21 @@ func (oi *outboxItem) patience() time.Duration {
 }
 
 // askLater sets the time at which an item that was sent is checked again.
-func (s *State) askLater(p *outboxItem, at time.Time) {
-	s.sessions.posted.drop(p)
+func (x *sessions) askLater(p *outboxItem, at time.Time) {
+	x.posted.drop(p)
 	p.next = at
-	s.sessions.posted.add(p)
+	x.posted.add(p)
 }
 
 // removeItem removes an item.
-func (s *State) removeItem(p *outboxItem) {
-	s.sessions.posted.drop(p)
+func (x *sessions) removeItem(p *outboxItem) {
+	x.posted.drop(p)
 	p.to.outbox = slices.DeleteFunc(p.to.outbox, func(o *outboxItem) bool { return o == p })
 }
 
 // outboxItem returns the item for an agent with a record number, or nil.
-func (s *State) outboxItem(agent string, seq int64) *outboxItem {
-	for _, m := range s.sessions.seats[agent] {
+func (x *sessions) outboxItem(agent string, seq int64) *outboxItem {
+	for _, m := range x.seats[agent] {
 		for _, p := range m.outbox {
 			if p.seq == seq {
 				return p
@@ -158,7 +158,7 @@ func (s *sessionState) removeItems(st *State, task, kind string) {
 	for _, m := range s.members {
 		for _, p := range slices.Clone(m.outbox) {
 			if p.task == task && p.kind == kind {
-				st.removeItem(p)
+				st.sessions.removeItem(p)
 			}
 		}
 	}
@@ -182,15 +182,15 @@ func (s *State) trim(m *member) {
 		}
 	}
 	if n > maxKept {
-		s.removeItem(m.outbox[slices.IndexFunc(m.outbox, (*outboxItem).told)])
+		s.sessions.removeItem(m.outbox[slices.IndexFunc(m.outbox, (*outboxItem).told)])
 	}
 }
 
 // settleItems removes the delivered items that the run of an agent must have read: the agent
 // answers one, or writes something a while after it. Output from before that may be handled
 // after the item was written.
-func (s *State) settleItems(agent string, in *sessionState, reply string, at time.Time) {
-	for _, m := range s.sessions.seats[agent] {
+func (x *sessions) settleItems(agent string, in *sessionState, reply string, at time.Time) {
+	for _, m := range x.seats[agent] {
 		m.outbox = slices.DeleteFunc(m.outbox, func(p *outboxItem) bool {
 			read := m.of == in && reply != "" && p.id == reply || !p.given.Add(readWithin).After(at)
 			return p.taken && p.told() && read
@@ -263,28 +263,28 @@ func (s *State) meetRun(a *agent, at time.Time) {
 }
 
 // loseRun keeps the items that an ended run may not have read for the next one.
-func (s *State) loseRun(a *agent, at time.Time) {
-	for _, m := range s.sessions.seats[a.ID] {
+func (x *sessions) loseRun(a *agent, at time.Time) {
+	for _, m := range x.seats[a.ID] {
 		for _, p := range m.outbox {
 			switch {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case p.out != "":
-				s.deferUntil(p, at.Add(p.patience()))
+				x.deferUntil(p, at.Add(p.patience()))
 			}
 		}
 	}
 }
 
 // waitAgain restarts the delivery times of an agent's items, since the orchestrator was down.
-func (s *State) waitAgain(a *agent, at time.Time) {
-	for _, m := range s.sessions.seats[a.ID] {
+func (x *sessions) waitAgain(a *agent, at time.Time) {
+	for _, m := range x.seats[a.ID] {
 		for _, p := range m.outbox {
 			switch {
 			case p.told():
 				p.out, p.taken, p.repeat = "", false, true
 			case !p.held:
-				s.deferUntil(p, at.Add(p.patience()))
+				x.deferUntil(p, at.Add(p.patience()))
 			}
 		}
 	}

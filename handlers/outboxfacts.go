@@ -18,7 +18,7 @@ type sessionDelivered struct {
 func (*sessionDelivered) kind() string { return events.SessionDelivered }
 
 func (sd *sessionDelivered) apply(s *State, r *wire.Record) {
-	p := s.outboxItem(sd.Agent, sd.Message)
+	p := s.sessions.outboxItem(sd.Agent, sd.Message)
 	s.sessions.posted.drop(p)
 	p.taken, p.given = true, r.At
 	if p.told() {
@@ -43,7 +43,7 @@ type sessionDeferred struct {
 func (*sessionDeferred) kind() string { return events.SessionDeferred }
 
 func (sd *sessionDeferred) apply(s *State, r *wire.Record) {
-	p := s.outboxItem(sd.Agent, sd.Message)
+	p := s.sessions.outboxItem(sd.Agent, sd.Message)
 	p.retries = sd.Retries
 	if sd.Again {
 		s.sendItem(p, r.At)
@@ -51,10 +51,10 @@ func (sd *sessionDeferred) apply(s *State, r *wire.Record) {
 	}
 	next, _ := object.ParseTime(sd.Next)
 	if sd.Unread {
-		s.askLater(p, next)
+		s.sessions.askLater(p, next)
 		return
 	}
-	s.deferUntil(p, next)
+	s.sessions.deferUntil(p, next)
 }
 
 // sessionUndelivered records that the delivery of a message was given up.
@@ -70,15 +70,19 @@ type sessionUndelivered struct {
 func (*sessionUndelivered) kind() string { return events.SessionUndelivered }
 
 func (su *sessionUndelivered) apply(s *State, _ *wire.Record) {
-	s.removeItem(s.outboxItem(su.Agent, su.Message))
+	s.sessions.removeItem(s.sessions.outboxItem(su.Agent, su.Message))
 }
 
-func (sd *sessionDelivered) check(s *State) error   { return s.checkParcel(sd.Agent, sd.Message) }
-func (sd *sessionDeferred) check(s *State) error    { return s.checkParcel(sd.Agent, sd.Message) }
-func (su *sessionUndelivered) check(s *State) error { return s.checkParcel(su.Agent, su.Message) }
+func (sd *sessionDelivered) check(s *State) error {
+	return s.sessions.checkParcel(sd.Agent, sd.Message)
+}
+func (sd *sessionDeferred) check(s *State) error { return s.sessions.checkParcel(sd.Agent, sd.Message) }
+func (su *sessionUndelivered) check(s *State) error {
+	return s.sessions.checkParcel(su.Agent, su.Message)
+}
 
-func (s *State) checkParcel(agent string, message int64) error {
-	if s.outboxItem(agent, message) == nil {
+func (x *sessions) checkParcel(agent string, message int64) error {
+	if x.outboxItem(agent, message) == nil {
 		return fmt.Errorf("no message %d is on its way to %q", message, agent)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // handed handles the delivery of a session message: written, or lost.
 func (t *decision) handed(m *wire.Delivered) {
-	p := t.state.outboxItem(m.Agent, m.Said)
+	p := t.state.sessions.outboxItem(m.Agent, m.Said)
 	if p == nil || p.out != m.Run || p.taken {
 		return // its task is over, or that run is
 	}
@@ -122,7 +122,7 @@ func (t *decision) abandonItem(p *outboxItem, retries int, why string) {
 		Session: s.spec.ID, Agent: p.to.AgentID, Message: p.seq, ID: p.id, Retries: retries, Why: why,
 	})
 	t.tellUndelivered(p, retries, "", why)
-	w := t.state.workOn(s, p.task)
+	w := t.state.tasks.workOn(s, p.task)
 	switch {
 	case w == nil:
 	case p.kind == session.TypeTaskAssignment && w.phase == wire.PhaseAssigned:

@@ -310,7 +310,7 @@ func (s *State) Since(at time.Time) (*wire.TaskList, []Page) {
 		}
 		v := k.view
 		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
-		v.WaitsFor = s.waitsFor(k)
+		v.WaitsFor = s.tasks.waitsFor(k)
 		list.Tasks = append(list.Tasks, v)
 		if k.stub && k.view.State == wire.TaskFailed {
 			pages = append(pages, Page{Task: v.ID, Ended: k.ended})

@@ -24,7 +24,7 @@ func (t *taskPlanned) apply(s *State, r *wire.Record) {
 	d.Plan, d.PlanFeedback = t.Plan, ""
 	s.rewrite(k, r, func() { k.view.Details = d })
 	s.move(k, wire.TaskPlanReview)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // rewrite changes texts or documents of a task, and remembers the record.
@@ -52,7 +52,7 @@ func (t *taskRevise) apply(s *State, r *wire.Record) {
 	d.PlanFeedback = t.Feedback
 	k.view.Details = d
 	s.move(k, wire.TaskPlanning)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
@@ -64,7 +64,7 @@ func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) 
 		return nil, wrongState(k, "planned")
 	}
 	t.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: t.mark()})
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // review returns a task whose plan the caller may approve or return.
@@ -89,11 +89,11 @@ func approvePlan(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	case err != nil:
 		return nil, err
 	case t.state.tasks.graph.Open(k.node) > 0:
-		return nil, t.waits(k)
+		return nil, t.state.tasks.waits(k)
 	}
 	t.start(k, t.mark())
 	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
@@ -105,5 +105,5 @@ func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) 
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: t.mark(),
 	})
 	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }

@@ -58,7 +58,7 @@ func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 			return nil, err
 		}
 		t.fact("", "", &questionAsked{
-			ID: t.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
+			ID: t.state.questions.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
 			Deadline: deadline, Request: t.mark(),
 		})
 	case q.waited(t.state): // a repeat of an earlier question
@@ -80,7 +80,7 @@ func (t *decision) askedBefore() *question {
 	return nil
 }
 
-func (t *decision) questionID() string { return fmt.Sprintf("q%d", t.state.questions.numbered+1) }
+func (qs *questions) questionID() string { return fmt.Sprintf("q%d", qs.numbered+1) }
 
 // questionAsked records a new question.
 type questionAsked struct {
@@ -129,7 +129,7 @@ func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
 func (s *State) await(q *question, mk *requestKey, deadline string) {
 	q.request, q.view.Deadline = mk, deadline
 	q.deadline, _ = object.ParseTime(deadline)
-	s.keepDeadline(q)
+	s.questions.keepDeadline(q)
 	if mk == nil {
 		return
 	}
@@ -193,12 +193,12 @@ func (q *question) waited(s *State) bool {
 func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent, Run: q.run} }
 
 // close removes an open question and returns it.
-func (s *State) close(id string) *question {
-	q := s.questions.byID[id]
-	delete(s.questions.byID, id)
-	s.questions.deadlines.drop(q)
-	at, _ := slices.BinarySearchFunc(s.questions.open, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
-	s.questions.open = slices.Delete(s.questions.open, at, at+1)
+func (qs *questions) close(id string) *question {
+	q := qs.byID[id]
+	delete(qs.byID, id)
+	qs.deadlines.drop(q)
+	at, _ := slices.BinarySearchFunc(qs.open, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
+	qs.open = slices.Delete(qs.open, at, at+1)
 	return q
 }
 
@@ -213,15 +213,15 @@ type questionAnswered struct {
 func (*questionAnswered) kind() string { return events.QuestionAnswered }
 
 func (qa *questionAnswered) apply(s *State, r *wire.Record) {
-	q := s.close(qa.ID)
+	q := s.questions.close(qa.ID)
 	answer := &wire.UserAnswer{Answer: qa.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(r.At)}}
 	s.settle(qa.Agent, q.request, answer, nil)
-	s.help(q, qa.Answer, r)
+	s.tasks.help(q, qa.Answer, r)
 }
 
 // help adds the answer of a person to the task of the question.
-func (s *State) help(q *question, answer string, r *wire.Record) {
-	k := s.tasks.byID[q.view.Task]
+func (t *tasks) help(q *question, answer string, r *wire.Record) {
+	k := t.byID[q.view.Task]
 	if k == nil || k.more == nil {
 		return
 	}
@@ -252,6 +252,6 @@ type questionExpired struct {
 func (*questionExpired) kind() string { return events.QuestionExpired }
 
 func (qe *questionExpired) apply(s *State, _ *wire.Record) {
-	q := s.close(qe.ID)
+	q := s.questions.close(qe.ID)
 	s.settle(qe.Agent, q.request, nil, expired())
 }

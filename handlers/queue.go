@@ -54,19 +54,19 @@ func newTaskQueue(index *match.Index) taskQueue {
 // enqueue adds a task to those that wait for an agent, unless something holds it back. A task
 // with a role or capabilities goes to the queue; one with only requirements goes to the
 // requirement queue.
-func (s *State) enqueue(k *task) {
-	if k.view.State != wire.TaskPending || s.tasks.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
+func (t *tasks) enqueue(k *task) {
+	if k.view.State != wire.TaskPending || t.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
 		return
 	}
 	if !k.asks() {
 		if k.wants() != nil && k.more.bucket == nil {
-			s.tasks.required.add(k)
+			t.required.add(k)
 		}
 		return
 	}
-	d := s.tasks.queue.demand(k)
+	d := t.queue.demand(k)
 	if d.size == 0 {
-		s.tasks.queue.file(d)
+		t.queue.file(d)
 	}
 	d.waiting[k.urgency] = d.waiting[k.urgency].with(k)
 	d.size++
@@ -74,12 +74,12 @@ func (s *State) enqueue(k *task) {
 }
 
 // unqueue removes a waiting task from its queue.
-func (s *State) unqueue(k *task) {
+func (t *tasks) unqueue(k *task) {
 	if k.demand != nil {
-		s.tasks.queue.drop(k)
+		t.queue.drop(k)
 	}
 	if k.more != nil && k.more.bucket != nil {
-		s.tasks.required.drop(k)
+		t.required.drop(k)
 	}
 }
 

@@ -19,7 +19,7 @@ func (t *decision) report(r *wire.AgentEvent) *wire.Error {
 		if err := t.tooMany(); err != nil {
 			return err
 		}
-		t.fact("", "", &questionAsked{ID: t.questionID(), Agent: t.from.Name, Question: body.Question, Context: body.Context})
+		t.fact("", "", &questionAsked{ID: t.state.questions.questionID(), Agent: t.from.Name, Question: body.Question, Context: body.Context})
 		return nil
 	}
 	return &wire.Error{Code: wire.CodeUnknownType, Message: "there is no event:" + r.Name}

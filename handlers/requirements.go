@@ -143,7 +143,7 @@ func (t *decision) rematch() {
 	t.from = Actor{}
 	for i := 0; i < len(w.order); i++ { // assigning one may free another
 		for a := w.order[i]; t.state.agents.byID[a.ID] == a; {
-			k := t.nextFor(a)
+			k := t.state.nextFor(a)
 			if k == nil || !t.place(k, match.Conditions{Online: true, Free: true}) {
 				break
 			}
@@ -152,15 +152,15 @@ func (t *decision) rematch() {
 }
 
 // nextFor returns the first waiting task that an agent fits.
-func (t *decision) nextFor(a *agent) *task {
+func (S *State) nextFor(a *agent) *task {
 	if len(a.holds) >= a.Capacity || a.stale {
 		return nil
 	}
 	var first *task
 	look := func(under string) {
-		for _, h := range t.state.tasks.required.under[under] {
+		for _, h := range S.tasks.required.under[under] {
 			if k := h.head(); (first == nil || k.before(first)) &&
-				t.state.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+				S.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				first = k
 			}
 		}
@@ -187,8 +187,8 @@ func (t *decision) place(k *task, c match.Conditions) bool {
 }
 
 // free reports whether a task with requirements can be assigned now.
-func (t *decision) free(k *task) bool {
-	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && t.state.tasks.graph.Open(k.node) == 0 && !t.state.stopping
+func (S *State) free(k *task) bool {
+	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && S.tasks.graph.Open(k.node) == 0 && !S.stopping
 }
 
 // asks reports whether a task is dispatched by its role and its capabilities.

@@ -33,13 +33,13 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	}
 	for _, k := range s.tasks.list {
 		s.count(k, +1)
-		s.enqueue(k)
+		s.tasks.enqueue(k)
 		d := k.delegation()
 		if d == nil {
 			continue
 		}
 		if !k.view.State.Final() {
-			s.handsOn(k, +1)
+			s.agents.handsOn(k, +1)
 		}
 		if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
 			a.owed = append(a.owed, d)
@@ -118,9 +118,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 		k.more = &m
 	}
 	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
-	r.include(k)
+	r.tasks.include(k)
 	if d := k.delegation(); d != nil {
-		r.when(d, d.next, d.asked)
+		r.delegations.when(d, d.next, d.asked)
 	}
 }
 
@@ -195,7 +195,7 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 		r.broken = r.broken || !ok
 		a.remote.seen = seen
 		if a.state == up {
-			r.hear(a, seen)
+			r.agents.hear(a, seen)
 		}
 	}
 	r.indexCapabilities(a, abilities)
@@ -237,5 +237,5 @@ func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
 	r.broken = r.broken || r.questions.byID[q.view.ID] != nil
 	r.questions.byID[q.view.ID] = q
 	r.questions.open = append(r.questions.open, q)
-	r.keepDeadline(q)
+	r.questions.keepDeadline(q)
 }

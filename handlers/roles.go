@@ -7,7 +7,7 @@ import (
 )
 
 func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
-	if roles := t.state.rolesWithout(q.Role); roles != nil {
+	if roles := t.state.agents.rolesWithout(q.Role); roles != nil {
 		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)
 	}
 	wanted := func(a *agent) bool {
@@ -30,12 +30,12 @@ func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error
 
 // rolesWithout returns the roles of the team, or nil if a role is one of them: it is a role
 // of every team, or that of an agent.
-func (s *State) rolesWithout(role string) []string {
+func (as *agents) rolesWithout(role string) []string {
 	if role == "" || slices.Contains(wire.Roles, role) {
 		return nil
 	}
 	roles := slices.Clone(wire.Roles)
-	for _, a := range s.agents.order {
+	for _, a := range as.order {
 		if a.Role == role {
 			return nil
 		}

@@ -48,7 +48,7 @@ func (sr *serverRegistered) apply(s *State, r *wire.Record) {
 		s.meet(a)
 	}
 	s.tasks.queue.removeIdle(a)
-	s.unhear(a)
+	s.agents.unhear(a)
 	a.remote = &remote{hostname: sr.Hostname, ip: sr.IP, os: sr.OS, repos: sr.Repos}
 	if c := hub.ReadCapabilities(sr.Capabilities); c != nil {
 		a.setCapabilities(c)
@@ -58,22 +58,22 @@ func (sr *serverRegistered) apply(s *State, r *wire.Record) {
 	s.access.keep(keyOf(sr.Agent, sr.KeyID, sr.Hash, r.At))
 	s.indexCapabilities(a, a.said)
 	s.attachAgent(a, r.Seq)
-	s.hear(a, r.At)
+	s.agents.hear(a, r.At)
 	s.addIdle(a)
 	s.tasks.required.gain(a)
 }
 
 // hear marks a server as online.
-func (s *State) hear(a *agent, at time.Time) {
+func (as *agents) hear(a *agent, at time.Time) {
 	a.state, a.stale = up, false
 	a.remote.seen = at
-	s.agents.online.add(a)
+	as.online.add(a)
 }
 
 // unhear removes a server from the online agents.
-func (s *State) unhear(a *agent) {
+func (as *agents) unhear(a *agent) {
 	if a.remote != nil {
-		s.agents.online.drop(a)
+		as.online.drop(a)
 	}
 }
 
@@ -91,8 +91,8 @@ func (ss *serverSeen) apply(s *State, r *wire.Record) {
 	a := s.agents.byID[ss.Agent]
 	came := a.state != up
 	s.tasks.queue.removeIdle(a)
-	s.unhear(a)
-	s.hear(a, r.At)
+	s.agents.unhear(a)
+	s.agents.hear(a, r.At)
 	s.addIdle(a)
 	if came {
 		s.tasks.required.gain(a)
@@ -109,7 +109,7 @@ func (*serverLost) kind() string { return events.ServerLost }
 func (sl *serverLost) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[sl.Agent]
 	s.tasks.queue.removeIdle(a)
-	s.unhear(a)
+	s.agents.unhear(a)
 	a.state = offline
 	s.addIdle(a)
 }

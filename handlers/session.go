@@ -66,8 +66,8 @@ func (s *sessionState) member(name string) *member {
 }
 
 // workOn returns the work of a session on a task, or nil.
-func (s *State) workOn(x *sessionState, id string) *work {
-	if k := s.tasks.byID[id]; k != nil && k.work() != nil && k.work().of == x {
+func (t *tasks) workOn(x *sessionState, id string) *work {
+	if k := t.byID[id]; k != nil && k.work() != nil && k.work().of == x {
 		return k.work()
 	}
 	return nil

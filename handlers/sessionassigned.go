@@ -90,8 +90,8 @@ func (s *State) letGo(w *work, at time.Time) {
 	for _, p := range slices.Clone(m.outbox) {
 		switch {
 		case !p.held || p.task != w.task.view.ID:
-		case s.pulls(w.developer):
-			s.removeItem(p)
+		case s.agents.pulls(w.developer):
+			s.sessions.removeItem(p)
 		default:
 			p.held = false
 			s.post(p, at)

@@ -22,7 +22,7 @@ func BenchmarkSay(b *testing.B) {
 	}
 	for _, m := range p.state.sessions.byID["shop"].members {
 		for len(m.outbox) > 0 {
-			p.state.removeItem(m.outbox[0])
+			p.state.sessions.removeItem(m.outbox[0])
 		}
 	}
 	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", session.TypeTaskProgress, nil))

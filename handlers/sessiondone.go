@@ -15,7 +15,7 @@ import (
 // considerCompletion decides about a completion. A completion that changes files outside of the
 // scope is refused.
 func (t *decision) considerCompletion(x *messageContext, c *session.Completion) *wire.Error {
-	w, err := t.completable(x, c.TaskID)
+	w, err := t.state.tasks.completable(x, c.TaskID)
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func brief(text string) string {
 
 // completable returns the work that a completion ends. A work under review can be completed if
 // its review was requested early.
-func (t *decision) completable(x *messageContext, id string) (*work, *wire.Error) {
-	if w := t.state.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
+func (t *tasks) completable(x *messageContext, id string) (*work, *wire.Error) {
+	if w := t.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
 		return w, nil
 	}

@@ -38,7 +38,7 @@ func (w *work) escalation() *reviewEscalated {
 func (t *decision) askPerson(w *work, why string) {
 	t.cancelQuestions(w.task)
 	f := w.escalation()
-	f.Policy, f.QuestionID = session.EscalateHumanReview, t.questionID()
+	f.Policy, f.QuestionID = session.EscalateHumanReview, t.state.questions.questionID()
 	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
 	t.fact(agentPrefix+w.architect, f.ID, f)
 	t.tellArchitect(w, "A person is asked: "+why)

@@ -195,7 +195,7 @@ func (m *minutes) hearMoved(j *job, f *workMoved) {
 		if !p.held || p.Task != j.id {
 			continue
 		}
-		if p.held, p.again = false, true; m.w.state.pulls(p.To) {
+		if p.held, p.again = false, true; m.w.state.agents.pulls(p.To) {
 			m.forget(p)
 		}
 	}

@@ -60,8 +60,8 @@ func (ss *sessionSaid) apply(st *State, r *wire.Record) {
 		from.number = ss.Sequence
 	}
 	if ss.By == "" {
-		st.settleItems(ss.From, s, ss.ReplyTo, r.At)
-		st.settleGiven(ss.From, r.At)
+		st.sessions.settleItems(ss.From, s, ss.ReplyTo, r.At)
+		st.agents.settleGiven(ss.From, r.At)
 	}
 	to := s.member(ss.To)
 	if to == nil || ss.Fate == fateKept || ss.Fate == fatePulled {
@@ -141,7 +141,7 @@ func (t *decision) logRefused(s *sessionState, said *wire.SaySession, task strin
 		return
 	}
 	f := &sessionRefused{
-		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.speaker(),
+		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.from.speaker(),
 		Document: said.Document, From: t.from.Name,
 	}
 	if f.From == "" { // an operator that did not name a sender
@@ -179,9 +179,9 @@ func complaints(s *sessionState, said *wire.SaySession, err *wire.Error) []strin
 func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker returns the actor that sends a message for another, or "" if the sender does.
-func (t *decision) speaker() string {
-	if t.from.Kind == Agent {
+func (a *Actor) speaker() string {
+	if a.Kind == Agent {
 		return ""
 	}
-	return t.from.String()
+	return a.String()
 }

@@ -52,7 +52,7 @@ func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
 	case fateKept:
 		return
 	case fatePulled:
-		m.w.must(m.w.state.pulls(f.To), "%s does not ask for its messages", f.To)
+		m.w.must(m.w.state.agents.pulls(f.To), "%s does not ask for its messages", f.To)
 		return
 	}
 	m.posts = append(m.posts, &missive{sessionSaid: f, seq: r.Seq, held: f.Fate == fateHeld})

@@ -11,7 +11,7 @@ import (
 
 // considerAck handles an acknowledgment of a developer, which starts its task.
 func (t *decision) considerAck(x *messageContext) {
-	for _, w := range t.state.worksOf(x.from.AgentID) {
+	for _, w := range t.state.sessions.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
 			x.after = func() { t.beginWork(w) }
@@ -43,8 +43,8 @@ func (t *decision) beginWork(w *work) {
 }
 
 // activeWork returns the work that a message of a developer is about.
-func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error) {
-	w := t.state.workOn(x.of, id)
+func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
+	w := t.workOn(x.of, id)
 	switch {
 	case w == nil:
 		return nil, &wire.Error{
@@ -64,7 +64,7 @@ func (t *decision) activeWork(x *messageContext, id string) (*work, *wire.Error)
 }
 
 func (t *decision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
-	w, err := t.activeWork(x, p.TaskID)
+	w, err := t.state.tasks.activeWork(x, p.TaskID)
 	if err != nil {
 		return err
 	}

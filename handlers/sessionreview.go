@@ -18,7 +18,7 @@ func (t *decision) considerRequest(x *messageContext, r *session.ReviewRequest) 
 			Details: map[string]any{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
 		}
 	}
-	w := t.state.workOn(x.of, r.TaskID)
+	w := t.state.tasks.workOn(x.of, r.TaskID)
 	if w == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", r.TaskID),

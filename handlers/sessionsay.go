@@ -39,7 +39,7 @@ func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, 
 		}
 		return nil, err
 	}
-	if before, _ := t.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
+	if before, _ := t.state.bus.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
 		return t.saidBefore(x, before)
 	}
 	if err := t.consider(x); err != nil {
@@ -82,7 +82,7 @@ func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) 
 	if t.from.Kind == Agent && m.From.AgentID != t.from.Name {
 		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, t.from.Name))
 	}
-	s, err := t.sessionOf(said)
+	s, err := t.state.sessionOf(said)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +117,14 @@ func (s *sessionState) addressed(to session.Agent) *member {
 }
 
 // hasEnded reports whether an instance names an ended run of an agent.
-func (s *State) hasEnded(agent, instance string) bool {
-	a := s.agents.byID[agent]
+func (as *agents) hasEnded(agent, instance string) bool {
+	a := as.byID[agent]
 	return a != nil && instance != "" && (instance != a.run || a.ended) && slices.Contains(a.past, instance)
 }
 
 // sessionOf returns the session of a message: the one that it names, or the only one that both
 // members share.
-func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
+func (S *State) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
 		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
@@ -133,7 +133,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 		if id == "" {
 			continue
 		}
-		if s := t.state.sessions.byID[id]; s != nil {
+		if s := S.sessions.byID[id]; s != nil {
 			return s, nil
 		}
 		return nil, &wire.Error{
@@ -141,7 +141,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 		}
 	}
 	var both, one []*sessionState
-	for _, seat := range t.state.sessions.seats[m.From.AgentID] {
+	for _, seat := range S.sessions.seats[m.From.AgentID] {
 		one = append(one, seat.of)
 		if seat.of.addressed(m.To) != nil {
 			both = append(both, seat.of)
@@ -149,7 +149,7 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 	}
 	open := slices.DeleteFunc(slices.Clone(both), func(s *sessionState) bool { return s.closed() })
 	if len(open) > 1 {
-		if s := t.belongsTo(m, open); s != nil {
+		if s := S.tasks.belongsTo(m, open); s != nil {
 			return s, nil
 		}
 	}
@@ -172,11 +172,11 @@ func (t *decision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error)
 // belongsTo returns the session among open that a message belongs to: by the task or the review
 // in its payload, or by the message that it answers. It returns nil if that does not identify
 // one.
-func (t *decision) belongsTo(m *session.Message, open []*sessionState) *sessionState {
+func (t *tasks) belongsTo(m *session.Message, open []*sessionState) *sessionState {
 	payload := object.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := object.TextOf(payload, key)
-		if k := t.state.tasks.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
+		if k := t.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
 			return k.work().of
 		}
 		if i := slices.IndexFunc(open, func(s *sessionState) bool { return s.spec.ID == id }); i >= 0 {
@@ -204,7 +204,7 @@ func (t *decision) belongsTo(m *session.Message, open []*sessionState) *sessionS
 func (t *decision) refusing(said *wire.SaySession) *sessionState {
 	name := t.from.Name
 	if m := said.Message; m != nil {
-		if s, err := t.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {
+		if s, err := t.state.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {
 			return s
 		}
 		if t.from.Kind != Agent {
@@ -231,7 +231,7 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	if err := x.Misdirected(); err != nil {
 		return err
 	}
-	if run := x.Message.To.InstanceID; t.state.hasEnded(x.to.AgentID, run) {
+	if run := x.Message.To.InstanceID; t.state.agents.hasEnded(x.to.AgentID, run) {
 		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
 	if x.Sequenced && x.SequenceNumber < x.from.number {
@@ -271,20 +271,20 @@ func (t *decision) considerBody(x *messageContext) *wire.Error {
 	case *session.Abort:
 		return t.considerAbort(x, body)
 	case *session.Feedback:
-		t.about(x, body.TaskID, "related_task_id")
+		t.state.tasks.about(x, body.TaskID, "related_task_id")
 	case *session.StatusQuery:
-		t.about(x, body.TaskID, "task_id")
+		t.state.tasks.about(x, body.TaskID, "task_id")
 		t.considerQuery(x, body)
 	}
 	return nil
 }
 
 // about sets the task of a message that may name any task.
-func (t *decision) about(x *messageContext, task, key string) {
+func (t *tasks) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
 	}
-	if w := t.state.workOn(x.of, task); w != nil {
+	if w := t.workOn(x.of, task); w != nil {
 		x.task, x.chain = task, w.chain
 		return
 	}
@@ -296,7 +296,7 @@ func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
 	}
-	if x.fate == fateDelivered && t.state.pulls(x.to.AgentID) {
+	if x.fate == fateDelivered && t.state.agents.pulls(x.to.AgentID) {
 		x.fate = fatePulled
 	}
 	f := &sessionSaid{
@@ -305,7 +305,7 @@ func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}
 	if f.By = (Actor{}).String(); x.said != nil {
-		f.By = t.speaker()
+		f.By = t.from.speaker()
 	}
 	key := x.MessageID
 	if x.said == nil {

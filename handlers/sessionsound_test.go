@@ -63,7 +63,7 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 		require.Greater(t, p.seq, seq)
 		require.LessOrEqual(t, p.retries, len(deliveryRetries))
 		seq = p.seq
-		w := s.workOn(m.of, p.task)
+		w := s.tasks.workOn(m.of, p.task)
 		switch p.kind {
 		case session.TypeTaskAssignment:
 			require.True(t, w.phase == wire.PhaseAssigned || w.phase == wire.PhaseHeld, "%+v is of a task that is %s", p, w.phase)
@@ -122,7 +122,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 	}
 	due := time.Time{}
 	if w.active() {
-		if !w.overdue && !s.pulls(w.developer) {
+		if !w.overdue && !s.agents.pulls(w.developer) {
 			due = w.silentAt()
 		}
 		if at, ok := w.deadlineAt(); ok && (due.IsZero() || at.Before(due)) {

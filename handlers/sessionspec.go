@@ -176,5 +176,5 @@ func createSession(t *decision, spec *wire.SessionSpec) (*wire.SessionView, *wir
 		}
 	}
 	t.fact("", "", &sessionOpened{SessionSpec: *spec})
-	return t.sessionView(t.state.sessions.byID[spec.ID]), nil
+	return t.state.agents.sessionView(t.state.sessions.byID[spec.ID]), nil
 }

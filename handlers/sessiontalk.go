@@ -17,11 +17,11 @@ func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Erro
 			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
 		}
 		x.after = func() {
-			t.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.leaving(x.of)})
+			t.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.state.leaving(x.of)})
 		}
 		return nil
 	}
-	w := t.state.workOn(x.of, a.TargetID)
+	w := t.state.tasks.workOn(x.of, a.TargetID)
 	if w != nil {
 		w = w.last() // its latest revision is the active one
 	}
@@ -54,14 +54,14 @@ func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Erro
 
 // leaving returns the agents of a session that can stop when it ends: those that run here and
 // are in no other open session.
-func (t *decision) leaving(s *sessionState) (names []string) {
+func (S *State) leaving(s *sessionState) (names []string) {
 	for _, m := range s.members {
-		a := t.state.agents.byID[m.AgentID]
+		a := S.agents.byID[m.AgentID]
 		if a == nil || a.remote != nil {
 			continue
 		}
 		busy := false
-		for _, seat := range t.state.sessions.seats[m.AgentID] {
+		for _, seat := range S.sessions.seats[m.AgentID] {
 			busy = busy || seat.of != s && !seat.of.closed()
 		}
 		if !busy {

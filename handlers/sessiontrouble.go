@@ -130,7 +130,7 @@ func (t *decision) breakWork(w *work, why string) {
 // begun wait for its next run. Others are retried once if the run ended by itself. An ordered
 // stop, or the loss of the orchestrator, is not counted.
 func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
-	for _, w := range t.state.worksOf(a.ID) {
+	for _, w := range t.state.sessions.worksOf(a.ID) {
 		if w.phase != wire.PhaseWorking {
 			continue
 		}
@@ -157,7 +157,7 @@ func (t *decision) gone(name string) {
 	why := name + " does not run any more"
 	t.takeBack(t.state.agents.byID[name], why)
 	t.abandonItems(name, why)
-	for _, w := range t.state.worksOf(name) {
+	for _, w := range t.state.sessions.worksOf(name) {
 		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 	}
 	for _, m := range t.state.sessions.seats[name] {

@@ -73,7 +73,7 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 		page.Limit = wire.SessionPage
 	}
 	t.pages = append(t.pages, Page{Session: page})
-	view := t.sessionView(s)
+	view := t.state.agents.sessionView(s)
 	if r.TaskID != "" {
 		view.Tasks = slices.DeleteFunc(view.Tasks, func(k wire.SessionTask) bool { return k.TaskID != r.TaskID && k.Revises != r.TaskID })
 		view.Reviews = slices.DeleteFunc(view.Reviews, func(v wire.ReviewView) bool { return v.TaskID != r.TaskID })
@@ -106,7 +106,7 @@ func (t *decision) sessionNamed(id string) (*sessionState, *wire.Error) {
 }
 
 // sessionView returns a session without its messages.
-func (t *decision) sessionView(s *sessionState) *wire.SessionView {
+func (as *agents) sessionView(s *sessionState) *wire.SessionView {
 	v := &wire.SessionView{
 		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
 		Standing: []wire.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []wire.ReviewView{}, Messages: []wire.SessionEntry{},
@@ -125,7 +125,7 @@ func (t *decision) sessionView(s *sessionState) *wire.SessionView {
 				shown.Waiting++
 			}
 		}
-		if a := t.state.agents.byID[m.AgentID]; a != nil {
+		if a := as.byID[m.AgentID]; a != nil {
 			shown.Status = a.status()
 		}
 		v.Standing = append(v.Standing, shown)

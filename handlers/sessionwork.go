@@ -29,7 +29,7 @@ func (t *decision) considerAssignment(x *messageContext, a *session.Assignment) 
 	if err != nil {
 		return err
 	}
-	vain, err := t.dependencies(needs, &wire.Details{SessionID: x.of.spec.ID, ParentTaskID: t.parentOf(x.from.AgentID)}, true)
+	vain, err := t.dependencies(needs, &wire.Details{SessionID: x.of.spec.ID, ParentTaskID: t.state.agents.parentOf(x.from.AgentID)}, true)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 
 // considerRevision decides about an assignment of an existing task.
 func (t *decision) considerRevision(x *messageContext, a *session.Assignment, k *task) *wire.Error {
-	w := t.state.workOn(x.of, k.view.ID)
+	w := t.state.tasks.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
 		how := state
@@ -113,7 +113,7 @@ func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []h
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
 		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
-		SessionID: x.of.spec.ID, Parent: t.parentOf(x.from.AgentID), Patient: true,
+		SessionID: x.of.spec.ID, Parent: t.state.agents.parentOf(x.from.AgentID), Patient: true,
 	}
 	t.traced(created, nil)
 	t.factOf(architect, "", a.Task.TaskID, created)

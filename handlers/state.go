@@ -248,7 +248,7 @@ func (s *State) Apply(r wire.Record) error {
 		}
 	}
 	s.seq = r.Seq
-	s.arrived(&r)
+	s.bus.arrived(&r)
 	f.apply(s, &r)
 	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()

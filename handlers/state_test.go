@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one","payload":{"a":1}}`)
 	p.play(`> planner 2 submit-task {"type":"t","name":"two","payload":{"b":1}}`)
-	answer := p.state.reply(p.task("one"))
+	answer := p.state.tasks.reply(p.task("one"))
 	answer.Task.Payload = nil
 	one, two := p.task("one"), p.task("two")
 	whole, err := Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{one.created}}}, shelf(p.records))

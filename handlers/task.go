@@ -182,12 +182,12 @@ func wrongState(k *task, verb string) *wire.Error {
 }
 
 // reply returns an answer with the current state of a task.
-func (s *State) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: s.shown(k)} }
+func (t *tasks) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: t.shown(k)} }
 
 // shown returns a task as callers see it, with its dependencies.
-func (s *State) shown(k *task) wire.Task {
+func (t *tasks) shown(k *task) wire.Task {
 	v := k.view
-	s.showLinks(k, &v)
+	t.showLinks(k, &v)
 	return v
 }
 
@@ -196,22 +196,22 @@ func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := t.state.reply(k)
-	answer.Task.WaitsFor = t.state.waitsFor(k)
-	t.state.showInputs(k, &answer.Task)
-	t.state.showResults(k, &answer.Task)
+	answer := t.state.tasks.reply(k)
+	answer.Task.WaitsFor = t.state.tasks.waitsFor(k)
+	t.state.tasks.showInputs(k, &answer.Task)
+	t.state.tasks.showResults(k, &answer.Task)
 	return answer, nil
 }
 
 // waitsFor returns the tasks that must be done before this one.
-func (s *State) waitsFor(k *task) []string {
-	if s.tasks.graph.Open(k.node) == 0 || k.view.State.Final() {
+func (t *tasks) waitsFor(k *task) []string {
+	if t.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
 	}
 	var ids orderedSet
-	for e := range s.tasks.graph.Needs(k.node) {
-		if v := s.tasks.graph.Edge(e); !v.Resolved && gates(v.Kind) {
-			ids.add(s.tasks.list[v.Up].view.ID)
+	for e := range t.graph.Needs(k.node) {
+		if v := t.graph.Edge(e); !v.Resolved && gates(v.Kind) {
+			ids.add(t.list[v.Up].view.ID)
 		}
 	}
 	return ids.texts
@@ -265,9 +265,9 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	}
 	for i, k := range found {
 		brief := &answer.Tasks[i]
-		*brief = t.state.shown(k)
+		*brief = t.state.tasks.shown(k)
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
-		brief.WaitsFor = t.state.waitsFor(k)
+		brief.WaitsFor = t.state.tasks.waitsFor(k)
 	}
 	return answer, nil
 }
@@ -281,15 +281,15 @@ func (t *task) inConversation(id string) bool {
 }
 
 // owns adds a task to those that an actor sees, in the order of creation.
-func (s *State) owns(actor string, k *task) {
-	s.tasks.owned[actor] = s.tasks.owned[actor].with(k)
+func (t *tasks) owns(actor string, k *task) {
+	t.owned[actor] = t.owned[actor].with(k)
 }
 
 // disowns removes a task that an agent has lost from those that it sees, unless the agent
 // submitted it.
-func (s *State) disowns(actor string, k *task) {
+func (t *tasks) disowns(actor string, k *task) {
 	if k.view.SubmittedBy != actor {
-		s.tasks.owned[actor] = s.tasks.owned[actor].without(k)
+		t.owned[actor] = t.owned[actor].without(k)
 	}
 }
 
@@ -298,7 +298,7 @@ func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
 	k.view.State, k.view.Status = to, to.Status()
 	s.count(k, +1)
-	s.recheckCapacity(s.agents.byID[k.view.AssignedTo])
+	s.delegations.recheckCapacity(s.agents.byID[k.view.AssignedTo])
 }
 
 func (s *State) count(k *task, by int) {
@@ -342,7 +342,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 
 // release removes a task from the queue and from its agent.
 func (s *State) release(k *task) {
-	s.unqueue(k)
+	s.tasks.unqueue(k)
 	a := s.agents.byID[k.view.AssignedTo]
 	if a == nil {
 		return
@@ -352,6 +352,6 @@ func (s *State) release(k *task) {
 		a.holds = slices.Delete(a.holds, i, i+1)
 		s.addIdle(a)
 		s.tasks.required.gain(a)
-		s.recheckCapacity(a)
+		s.delegations.recheckCapacity(a)
 	}
 }

@@ -29,7 +29,7 @@ func cancelTask(t *decision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) 
 	if t.request.Form == wire.DialectTaskAct {
 		return nil, nil // the response notifies the caller
 	}
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // cancel cancels a task and notifies its agent. abandon handles its dependents.
@@ -61,7 +61,7 @@ func (t *decision) tellSubmitter(k *task, reason string) {
 	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == t.hushed || k.delegation() != nil || k.work() != nil || t.lost {
 		return
 	}
-	t.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+	t.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
 }
 
 // recall notifies an agent that a task was ended. The notice is sent once. If the agent misses
@@ -77,7 +77,7 @@ func (t *decision) recall(k *task, holder, run, reason string) {
 		}
 		return
 	}
-	t.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
+	t.out.notice(Actor{Kind: Agent, Name: holder, Run: run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
 }
 
 // abandon handles the tasks that depend on one that will never be done. They are cancelled with
@@ -88,8 +88,8 @@ func (t *decision) abandon(ended *task) {
 	t.from, t.bySession = Actor{}, false
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
 		t.resolve(queue[0]) // soft dependencies
-		for _, k := range t.waiting(queue[0]) {
-			if t.state.staysBlocked(k.patient()) {
+		for _, k := range t.state.tasks.waiting(queue[0]) {
+			if t.state.rules.staysBlocked(k.patient()) {
 				t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: queue[0].view.ID})
 				if w := k.work(); w != nil {
 					t.tellArchitect(w, "It will not run: it waits for "+queue[0].label()+", which came to nothing")
@@ -104,11 +104,11 @@ func (t *decision) abandon(ended *task) {
 }
 
 // waiting returns the open tasks that wait for a task, without duplicates.
-func (t *decision) waiting(k *task) []*task {
+func (t *tasks) waiting(k *task) []*task {
 	var waiting []*task
-	for e := range t.state.tasks.graph.Waiting(k.node) {
-		v := t.state.tasks.graph.Edge(e)
-		if down := t.state.tasks.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
+	for e := range t.graph.Waiting(k.node) {
+		v := t.graph.Edge(e)
+		if down := t.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
 			down.freed = true
 			waiting = append(waiting, down)
 		}

@@ -44,7 +44,7 @@ type taskCreated struct {
 func (*taskCreated) kind() string { return events.TaskCreated }
 
 func (t *taskCreated) apply(s *State, r *wire.Record) {
-	s.settleGiven(agentOf(r.From), r.At)
+	s.agents.settleGiven(agentOf(r.From), r.At)
 	t.read()
 	k := &task{
 		view: wire.Task{
@@ -62,17 +62,17 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	k.readDocuments()
 	k.follow(t)
 	k.lighten()
-	s.include(k)
+	s.tasks.include(k)
 	for _, d := range t.Dependencies {
-		s.link(k, s.tasks.byID[d.On], d, r.At)
+		s.tasks.link(k, s.tasks.byID[d.On], d, r.At)
 	}
-	s.owns(r.From, k)
+	s.tasks.owns(r.From, k)
 	s.count(k, +1)
 	if t.request != nil {
 		s.handOn(k, t, r.Seq)
 	}
-	s.enqueue(k)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.tasks.enqueue(k)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // follow sets the position of a task in its trace. It copies the texts, so that the rest of the
@@ -102,10 +102,10 @@ func (t *taskCreated) payload() wire.Raw {
 }
 
 // include adds a task. The graph numbers its nodes as the tasks are listed.
-func (s *State) include(k *task) {
-	k.node = s.tasks.graph.Add()
-	s.tasks.byID[k.view.ID] = k
-	s.tasks.list = append(s.tasks.list, k)
+func (t *tasks) include(k *task) {
+	k.node = t.graph.Add()
+	t.byID[k.view.ID] = k
+	t.list = append(t.list, k)
 }
 
 // details returns the parts of a task that few tasks have.
@@ -167,7 +167,7 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 	k, a := s.tasks.byID[t.ID], s.agents.byID[t.Agent]
 	if before := k.view.AssignedTo; before != "" && before != t.Agent {
 		defer s.updateStanding(s.agents.byID[before])
-		defer s.disowns(agentPrefix+before, k)
+		defer s.tasks.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
 	k.detachParts()
@@ -182,9 +182,9 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 	a.holds = append(a.holds, k)
 	a.given = r.Seq
 	s.addIdle(a)
-	s.owns(a.actor, k)
+	s.tasks.owns(a.actor, k)
 	if d := k.delegation(); d != nil {
-		s.directed(d, a)
+		s.delegations.directed(d, a)
 	}
 	s.rememberAssigned(r, t, k)
 }
@@ -209,7 +209,7 @@ func (t *taskStarted) apply(s *State, r *wire.Record) {
 		k.view.StartedAt = object.Timestamp(r.At)
 	}
 	s.updateStanding(s.agents.byID[k.view.AssignedTo])
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // taskProgress records the progress of a task.
@@ -280,7 +280,7 @@ func (t *taskRequeued) apply(s *State, _ *wire.Record) {
 func (s *State) unassign(k *task, agent, why string) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
-	s.disowns(agentPrefix+agent, k)
+	s.tasks.disowns(agentPrefix+agent, k)
 	if a := s.agents.byID[agent]; a != nil {
 		a.memories.forget(k.view.ID)
 		s.addIdle(a)
@@ -292,13 +292,13 @@ func (s *State) unassign(k *task, agent, why string) {
 	}
 	if d := k.delegation(); d != nil {
 		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
-		s.dropKeptResponse(d) // its last response is outdated
+		s.agents.dropKeptResponse(d) // its last response is outdated
 	}
 	k.detachParts()
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
-	s.enqueue(k)
+	s.tasks.enqueue(k)
 }
 
 // taskDone records the result of a task.
@@ -318,7 +318,7 @@ func (*taskDone) kind() string { return events.TaskDone }
 
 func (t *taskDone) apply(s *State, r *wire.Record) {
 	if t.Request != nil {
-		s.settleGiven(agentOf(r.From), r.At)
+		s.agents.settleGiven(agentOf(r.From), r.At)
 	}
 	k := s.tasks.byID[t.ID]
 	if t.read == nil && !t.Plain {
@@ -333,7 +333,7 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 		k.leaveDelivered()
 	}
 	s.end(k, wire.TaskDone, r)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // taskFailed records that a task has failed.
@@ -355,7 +355,7 @@ func (f *taskFailed) apply(s *State, r *wire.Record) {
 		k.view.Error, k.stub = "", true
 	}
 	s.end(k, wire.TaskFailed, r)
-	s.saveReply(agentOf(r.From), f.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)
 }
 
 // taskCancelled records that a task is not wanted any more.
@@ -373,7 +373,7 @@ func (t *taskCancelled) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Reason = t.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // taskBlocked records that a task waits for one that will never be done. It is a warning: only a

@@ -15,7 +15,7 @@ import (
 )
 
 func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	if roles := t.state.rolesWithout(r.RequiredRole); roles != nil {
+	if roles := t.state.agents.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, &wire.Error{
 			Code:    wire.CodeInvalid,
 			Message: fmt.Sprintf("requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole),
@@ -48,8 +48,8 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
 	t.missLate(k, r.Dependencies)
-	answer := t.state.reply(k) // with the state pending, as a repeat gets it
-	if t.state.rules.MatchOnCreate && t.free(k) {
+	answer := t.state.tasks.reply(k) // with the state pending, as a repeat gets it
+	if t.state.rules.MatchOnCreate && t.state.free(k) {
 		t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
 	}
 	return answer, nil
@@ -60,11 +60,11 @@ func (t *decision) parent() string {
 	if t.from.Kind != Agent {
 		return ""
 	}
-	return t.parentOf(t.from.Name)
+	return t.state.agents.parentOf(t.from.Name)
 }
 
-func (t *decision) parentOf(agent string) string {
-	a := t.state.agents.byID[agent]
+func (as *agents) parentOf(agent string) string {
+	a := as.byID[agent]
 	if a == nil {
 		return ""
 	}
@@ -128,11 +128,11 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	waits := t.state.tasks.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it started when its agent was notified
-		return t.state.reply(k), nil
-	case t.unbrought(k):
+		return t.state.tasks.reply(k), nil
+	case t.state.agents.unbrought(k):
 		return nil, notForwarded(k)
 	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
-		return nil, t.waits(k)
+		return nil, t.state.tasks.waits(k)
 	case state == wire.TaskPending && k.delegation() != nil:
 		return nil, errDelegated(k)
 	case state == wire.TaskPending && t.from.Kind == Agent:
@@ -153,7 +153,7 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	t.cancelQuestions(k)
 	t.start(k, t.mark())
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must
@@ -169,11 +169,11 @@ func (t *decision) ownWay(k *task) way {
 func (t *decision) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
 
 // waits returns the refusal to start a task that waits for others.
-func (t *decision) waits(k *task) *wire.Error {
+func (t *tasks) waits(k *task) *wire.Error {
 	return &wire.Error{
 		Code:    wire.CodeConflict,
 		Message: fmt.Sprintf("task %s waits for others", k.label()),
-		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.state.waitsFor(k)},
+		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.waitsFor(k)},
 	}
 }
 
@@ -209,10 +209,10 @@ func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
 	case t.from.Kind == Agent && k.work() != nil && (verb == "completed" || !k.work().active()):
 		return nil, inItsSession(k, verb)
 	case k.view.State == wire.TaskRunning:
-	case t.unbrought(k):
+	case t.state.agents.unbrought(k):
 		return nil, notForwarded(k)
 	case k.view.State == wire.TaskAssigned && t.state.tasks.graph.Open(k.node) > 0:
-		return nil, t.waits(k)
+		return nil, t.state.tasks.waits(k)
 	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.ExplicitSteps):
 	case k.view.State == wire.TaskNeedsHuman && !t.from.ExplicitSteps:
 	default:
@@ -271,7 +271,7 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 	}
 	result := &succeeded
 	if r.Result != nil {
-		result = t.wrapped(r.Result)
+		result = t.from.wrapped(r.Result)
 	}
 	if result.Breach != nil && !t.state.rules.LenientResults {
 		return nil, result.Breach
@@ -282,17 +282,17 @@ func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Err
 		t.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
 	t.relieve(k, "Completed by ")
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // wrapped returns a result as it is stored. A text becomes a document with its author.
-func (t *decision) wrapped(r *hub.Result) *hub.Result {
+func (a *Actor) wrapped(r *hub.Result) *hub.Result {
 	if r.Document[0] != '"' {
 		return r
 	}
 	document := append([]byte(`{"summary":`), r.Document...)
 	document = append(document, `,"completed_by":`...)
-	return &hub.Result{Document: append(object.AppendText(document, t.from.String()), '}')}
+	return &hub.Result{Document: append(object.AppendText(document, a.String()), '}')}
 }
 
 func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
@@ -303,7 +303,7 @@ func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	t.begin(k)
 	t.fail(k, failure{why: r.Error, mark: t.mark()})
 	t.relieve(k, "Failed by ")
-	return t.state.reply(k), nil
+	return t.state.tasks.reply(k), nil
 }
 
 // A failure describes how a task fails.

@@ -40,8 +40,8 @@ func (t *decision) traceBelow(parent *task, said delegation.Trace) (carried dele
 
 // traceIDOf returns the trace id of a task without a given trace. It is derived from the first
 // task that leads to this one.
-func (t *decision) traceIDOf(parent *task, id string) string {
-	for seen := 0; parent != nil && seen < len(t.state.tasks.list); seen++ {
+func (t *tasks) traceIDOf(parent *task, id string) string {
+	for seen := 0; parent != nil && seen < len(t.list); seen++ {
 		if up := parent.trace(); up != nil && up.TraceID != "" {
 			return up.TraceID
 		}
@@ -49,7 +49,7 @@ func (t *decision) traceIDOf(parent *task, id string) string {
 		if parent.view.Details == nil {
 			break
 		}
-		parent = t.state.tasks.byID[parent.view.Details.ParentTaskID]
+		parent = t.byID[parent.view.Details.ParentTaskID]
 	}
 	return wire.TraceIDOf([]byte(id))
 }

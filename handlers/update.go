@@ -29,7 +29,7 @@ func (*taskUpdated) kind() string { return events.TaskUpdated }
 
 func (t *taskUpdated) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
-	s.unqueue(k)
+	s.tasks.unqueue(k)
 	s.rewrite(k, r, func() {
 		t.change(&k.view)
 		if t.StructuredSpec != nil || t.Requirements != nil || len(t.Without) > 0 {
@@ -37,8 +37,8 @@ func (t *taskUpdated) apply(s *State, r *wire.Record) {
 		}
 	})
 	k.urgency = wire.Urgency(k.view.Priority)
-	s.enqueue(k)
-	s.saveReply(agentOf(r.From), t.Request, s.reply(k), nil)
+	s.tasks.enqueue(k)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // reread decodes the changed documents of a task again. The others may be only in the log.
@@ -114,11 +114,11 @@ func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) 
 	for _, o := range oddities {
 		t.odd(k, o)
 	}
-	answer := t.state.reply(k)
+	answer := t.state.tasks.reply(k)
 	if f.Request == nil { // a stored answer must not contain the inputs
-		answer.Task.WaitsFor = t.state.waitsFor(k)
-		t.state.showInputs(k, &answer.Task)
-		t.state.showResults(k, &answer.Task)
+		answer.Task.WaitsFor = t.state.tasks.waitsFor(k)
+		t.state.tasks.showInputs(k, &answer.Task)
+		t.state.tasks.showResults(k, &answer.Task)
 	}
 	return answer, nil
 }

@@ -196,7 +196,7 @@ func (s *State) watchWork(w *work) {
 	if !w.active() {
 		return
 	}
-	if !w.overdue && !s.pulls(w.developer) {
+	if !w.overdue && !s.agents.pulls(w.developer) {
 		w.due = w.silentAt()
 	}
 	if at, ok := w.deadlineAt(); ok && (w.due.IsZero() || at.Before(w.due)) {
@@ -246,8 +246,8 @@ func (s *sessionState) every() time.Duration {
 }
 
 // worksOf returns the works that an agent is assigned or works on.
-func (s *State) worksOf(agent string) (all []*work) {
-	for _, m := range s.sessions.seats[agent] {
+func (x *sessions) worksOf(agent string) (all []*work) {
+	for _, m := range x.seats[agent] {
 		for _, w := range m.of.open {
 			if w.developer == agent && w.active() {
 				all = append(all, w)

@@ -224,7 +224,7 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 		}
 		s.deadlines.drop(a.watch)
 		a.set(control.StateStopping, "its input has ended")
-		s.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
+		s.dispatcher.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
 	mail := m.channel.mail
 	s.dispatcher.answered(m.run, mail, over)
@@ -242,7 +242,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		s.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
+		s.dispatcher.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil

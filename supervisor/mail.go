@@ -88,10 +88,10 @@ func (s *Supervisor) Messages(ctx context.Context, q MailQuery, send func(wire.M
 	s.dispatcher.settle()
 	bell, down := s.dispatcher.bells.hang("")
 	defer down()
-	after, err := s.past(ctx, q, send)
+	after, err := s.dispatcher.past(ctx, q, send)
 	for err == nil && q.Follow {
 		if _, err = await(ctx, s, bell.rung); err == nil {
-			after, err = s.messages(ctx, wire.Search{After: after}, q, send)
+			after, err = s.dispatcher.messages(ctx, wire.Search{After: after}, q, send)
 		}
 	}
 	return err
@@ -102,17 +102,17 @@ var errEnough = errors.New("enough")
 
 // past sends the recorded messages and returns the number after which new ones begin. For
 // q.Last it first counts from the end, so that no messages are held in memory.
-func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	search := wire.Search{After: q.Since}
 	if q.Last == 0 {
-		return s.messages(ctx, search, q, send)
+		return d.messages(ctx, search, q, send)
 	}
-	if search.Until = s.dispatcher.last.Load(); search.Until <= q.Since {
+	if search.Until = d.last.Load(); search.Until <= q.Since {
 		return q.Since, nil
 	}
 	from, n := search, 0
 	from.Backward = true
-	_, err := s.messages(ctx, from, q, func(m wire.Mail) error {
+	_, err := d.messages(ctx, from, q, func(m wire.Mail) error {
 		search.After = m.Seq - 1
 		if n++; n == q.Last {
 			return errEnough
@@ -122,17 +122,17 @@ func (s *Supervisor) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 	if err != nil && !errors.Is(err, errEnough) || n == 0 {
 		return search.Until, err
 	}
-	_, err = s.messages(ctx, search, q, send)
+	_, err = d.messages(ctx, search, q, send)
 	return search.Until, err
 }
 
 // messages sends the messages that match a search and a query. It returns the number of the
 // last one that it saw.
-func (s *Supervisor) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	last := search.After
-	for r, err := range s.dispatcher.record.Find(ctx, search) {
+	for r, err := range d.record.Find(ctx, search) {
 		if err != nil {
-			return last, s.dispatcher.unreadable(err)
+			return last, d.unreadable(err)
 		}
 		last = r.Seq
 		if m := wire.MailOf(&r); q.wants(&m) {

@@ -158,14 +158,14 @@ func (s *Supervisor) ActorOf(token string) (actor string, known bool) {
 
 // bringMail starts the delivery of mail to a started agent, from the first message that it has
 // not acked.
-func (s *Supervisor) bringMail(a *agent) {
-	if a.Raw || a.NoStdin || s.dispatcher.record == nil {
+func (d *dispatcher) bringMail(a *agent) {
+	if a.Raw || a.NoStdin || d.record == nil {
 		return
 	}
 	r := &round{to: handlers.Actor{Kind: handlers.Agent, Name: a.Name, Run: a.run}, mail: a.mail}
-	s.dispatcher.look(func(state *handlers.State) { r.actor, r.after = state.Reads(a.Name) })
+	d.look(func(state *handlers.State) { r.actor, r.after = state.Reads(a.Name) })
 	if r.actor != "" {
-		s.dispatcher.mail.begin(r)
+		d.mail.begin(r)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, e
 	if err != nil || oldest == "" {
 		return h, err
 	}
-	h.Behind = s.behind(oldest)
+	h.Behind = s.dispatcher.behind(oldest)
 	return h, nil
 }
 
@@ -54,7 +54,7 @@ func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, e
 // one. It returns "" if no task is open.
 func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
 	known := make(map[string]bool)
-	others, err := s.endedBehind(ctx, since)
+	others, err := s.dispatcher.endedBehind(ctx, since)
 	if err != nil {
 		return "", err
 	}
@@ -95,10 +95,10 @@ func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string
 }
 
 // endedBehind returns the ids of the tasks that ended after a fact.
-func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
-	for r, err := range s.dispatcher.record.Records(ctx, since) {
+func (d *dispatcher) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
+	for r, err := range d.record.Records(ctx, since) {
 		if err != nil {
-			return nil, s.dispatcher.unreadable(err)
+			return nil, d.unreadable(err)
 		}
 		switch r.Kind {
 		case events.TaskDone, events.TaskFailed, events.TaskCancelled:
@@ -111,14 +111,14 @@ func (s *Supervisor) endedBehind(ctx context.Context, since int64) (ids []string
 // behind returns the number of the last fact before a time. It uses binary search, because a
 // record may be long. If the clock was set back, the result may be too late and an old task is
 // missed.
-func (s *Supervisor) behind(when string) int64 {
+func (d *dispatcher) behind(when string) int64 {
 	at, err := time.Parse(time.RFC3339Nano, when)
-	last := s.dispatcher.last.Load()
+	last := d.last.Load()
 	if err != nil {
 		return last
 	}
 	before := sort.Search(int(last), func(n int) bool {
-		r, err := s.dispatcher.Record(int64(n) + 1)
+		r, err := d.Record(int64(n) + 1)
 		return err != nil || !r.At.Before(at)
 	})
 	return int64(before)

@@ -41,7 +41,7 @@ func newMouth(b *testing.B, record Record) *mouth {
 	}
 	s.enlist()
 	a := s.agents["a"]
-	s.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
+	s.dispatcher.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
 	a.voice.Limits = output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.Begin("r", 1<<20),

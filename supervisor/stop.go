@@ -64,7 +64,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
 	a.set(control.StateStopping, a.halt.reason)
-	s.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
+	s.dispatcher.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
 	if a.NoStdin || s.stopping != nil && s.stopping.killed {
 		s.signalRung(a)
 		return
@@ -125,7 +125,7 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	}
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)
-		s.event(a, wire.Event{
+		s.dispatcher.event(a, wire.Event{
 			Kind: events.AgentStopped,
 			Text: a.lastStop,
 			Figures: wire.Figures{
@@ -212,7 +212,7 @@ func (s *Supervisor) stop(reason string) {
 		s.failed = s.failed || a.state == control.StateFailed || a.state == control.StateWaiting && s.hopeless(a)
 	}
 	s.stopping = t
-	s.event(nil, wire.Event{
+	s.dispatcher.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopping,
 		Text:    fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
 		Figures: wire.Figures{DelayMS: s.options.Shutdown.Milliseconds()},
@@ -282,7 +282,7 @@ func (t *stopping) summary(s *Supervisor) {
 	} else {
 		text += ", nothing left running"
 	}
-	s.event(nil, wire.Event{
+	s.dispatcher.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopped,
 		Text:    text,
 		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},

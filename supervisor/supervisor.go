@@ -161,7 +161,7 @@ func New(o Options, agents []Agent) *Supervisor {
 func (s *Supervisor) enter(spec Agent) *agent {
 	a := &agent{Agent: spec, state: control.StateStopped}
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
-		s.post(func() { s.event(a, e) })
+		s.post(func() { s.dispatcher.event(a, e) })
 	})
 	s.audience.AddAgent(a.voice)
 	s.agents[spec.Name] = a
@@ -177,7 +177,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if s.options.Record != nil {
 		go s.dispatcher.keepRecording() // end waits for it
 	}
-	s.event(nil, wire.Event{
+	s.dispatcher.event(nil, wire.Event{
 		Kind:    events.OrchestratorStarted,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
@@ -324,14 +324,14 @@ func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error
 }
 
 // event records an event, which is then also shown to followers.
-func (s *Supervisor) event(a *agent, e wire.Event) {
+func (d *dispatcher) event(a *agent, e wire.Event) {
 	if a != nil {
 		e.Agent = a.Name
 		if e.Run == "" {
 			e.Run = a.run
 		}
 	}
-	s.dispatcher.note(&e)
+	d.note(&e)
 }
 
 // heard checks each recorded event, because it may have ended the last task.

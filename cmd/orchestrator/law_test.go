@@ -305,12 +305,12 @@ func TestLawSizes(t *testing.T) {
 var (
 	largePackages = map[string]packageSize{
 		"agents":     {lines: 6120, exported: 200},
-		"handlers":   {lines: 14_210, exported: 200},
+		"handlers":   {lines: 14_220, exported: 200},
 		"supervisor": {lines: 6950, exported: 200},
-		"wire":       {lines: 6_000, exported: 283},
+		"wire":       {lines: 6_000, exported: 252},
 	}
 	largeTypes = map[string]int{
-		"agents.Conn": 104, "cmd/orchestrator/watch.model": 70, "handlers.State": 123, "handlers.decision": 240, "supervisor.Supervisor": 133,
+		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69, "handlers.State": 71, "handlers.decision": 215, "supervisor.Supervisor": 125,
 		"supervisor/config.reader": 73,
 	}
 )

@@ -256,10 +256,10 @@ var helpLines = []string{
 	"ok done  x failed  - cancelled",
 }
 
-func (m *model) drawHelp(width, height int) []string {
+func (p *pen) drawHelp(width, height int) []string {
 	var lines []string
 	for _, text := range helpLines {
 		lines = append(lines, " "+text)
 	}
-	return m.pen.draw(pane{title: "Keys", focused: true}, width, height, lines)
+	return p.draw(pane{title: "Keys", focused: true}, width, height, lines)
 }

@@ -70,7 +70,7 @@ func (m *model) faded(draw func(width, height int) []string) []string {
 func (m *model) body(width, height int) []string {
 	switch {
 	case m.help:
-		return m.drawHelp(width, height)
+		return m.pen.drawHelp(width, height)
 	case m.paper != nil:
 		return m.paper.draw(m.pen, width, height)
 	}
