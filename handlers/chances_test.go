@@ -40,9 +40,9 @@ func (w *world) step() {
 	case n < 670:
 		w.read(m)
 	case n < 695:
-		w.request(w.anybody(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+		w.request(w.anyCaller(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
 	case n < 715:
-		w.request(w.anybody(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+		w.request(w.anyCaller(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
 	case n < 770:
 		w.repeat()
 	case n < 790:
@@ -62,8 +62,8 @@ func (w *world) step() {
 	}
 }
 
-// anybody returns an agent, a caller with its key, or a person.
-func (w *world) anybody(m *inhabitant) Actor {
+// anyCaller returns an agent, a caller with its key, or a person.
+func (w *world) anyCaller(m *inhabitant) Actor {
 	switch w.chance.IntN(12) {
 	case 0:
 		return Actor{Kind: Operator}
@@ -115,7 +115,7 @@ func (w *world) submit(m *inhabitant) {
 	}
 	task += w.documents() + `,"dependencies":[` + strings.Join(needs, ",") + `]}`
 	if w.chance.IntN(3) > 0 {
-		w.request(w.anybody(m), "submit-task", task)
+		w.request(w.anyCaller(m), "submit-task", task)
 		return
 	}
 	task = strings.ReplaceAll(task, `"name":`, `"spec":"s","title":`)
@@ -161,7 +161,7 @@ func (w *world) work() {
 	case n < 13:
 		w.request(Actor{Kind: Operator}, "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
 	case n < 14:
-		w.request(w.anybody(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
+		w.request(w.anyCaller(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
 	case n < 18:
 		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
 	default:
@@ -187,7 +187,7 @@ func (w *world) deliver() {
 }
 
 func (w *world) read(m *inhabitant) {
-	from := w.anybody(m)
+	from := w.anyCaller(m)
 	var out Outcome
 	switch w.chance.IntN(10) {
 	case 8:
@@ -261,7 +261,7 @@ func (w *world) question(m *inhabitant) {
 		w.answer()
 		return
 	}
-	from := w.anybody(m)
+	from := w.anyCaller(m)
 	switch {
 	case from.Kind != Agent || m.far && m.says(from):
 	case w.chance.IntN(4) == 0:

@@ -116,7 +116,7 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 		if w.chance.IntN(3) == 0 {
 			w.request(person, "revise-plan", fmt.Sprintf(`{%s,"feedback":"no"}`, task))
 		} else {
-			w.request(w.anybody(w.members[w.chance.IntN(len(w.members))]), "approve-plan", "{"+task+"}")
+			w.request(w.anyCaller(w.members[w.chance.IntN(len(w.members))]), "approve-plan", "{"+task+"}")
 			w.request(person, "approve-plan", "{"+task+"}")
 		}
 	case wire.TaskNeedsHuman:
@@ -136,14 +136,14 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 
 // deed makes a random request about a random task.
 func (w *world) deed(m *inhabitant) {
-	from, id := w.anybody(m), w.someTask()
+	from, id := w.anyCaller(m), w.someTask()
 	task := fmt.Sprintf(`"taskId":%q`, id)
 	switch n := w.chance.IntN(20); {
 	case n < 3:
 		agent := w.members[w.chance.IntN(len(w.members))].ID
 		w.request(Actor{Kind: Operator}, "assign-task", fmt.Sprintf(`{%s,"agent":%q,"requirePlan":%t}`, task, agent, w.chance.IntN(2) == 0))
 	case n < 5:
-		out := w.request(w.anybody(m), "auto-assign", "{"+task+"}")
+		out := w.request(w.anyCaller(m), "auto-assign", "{"+task+"}")
 		if len(out.Letters) > 0 {
 			if a, ok := out.Letters[len(out.Letters)-1].Payload.(*wire.Assignment); ok {
 				w.saw[a.Status]++

@@ -81,7 +81,7 @@ func (w *world) handoverLine(m *inhabitant) string {
 		routing += fmt.Sprintf(`,"delegationChain":[%q,"stranger"]`, w.members[w.chance.IntN(len(w.members))].ID)
 	}
 	if w.chance.IntN(30) == 0 {
-		routing += fmt.Sprintf(`,"source":%q`, w.one(m.ID, "a1", "somebody"))
+		routing += fmt.Sprintf(`,"source":%q`, w.one(m.ID, "a1", "anyRecipient"))
 	}
 	line += `,"routing":{` + routing + `}`
 	switch w.chance.IntN(5) {
@@ -201,7 +201,7 @@ func (w *world) responseLine(id string) string {
 	case n < 14:
 		return line + `"cancelled","error":{"code":"X","message":"no"}}`
 	case n < 15:
-		return line + `"completed","result":"é","metadata":{"agent":"somebody"}}`
+		return line + `"completed","result":"é","metadata":{"agent":"anyRecipient"}}`
 	}
 	return line + fmt.Sprintf(`"completed","result":%s}`, w.result())
 }
@@ -222,7 +222,7 @@ func (w *world) prod() {
 		)))
 		return
 	}
-	from := w.anybody(w.members[w.chance.IntN(len(w.members))])
+	from := w.anyCaller(w.members[w.chance.IntN(len(w.members))])
 	var out Outcome
 	switch w.chance.IntN(3) {
 	case 0:

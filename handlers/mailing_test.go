@@ -57,7 +57,7 @@ func (w *world) yield(m *inhabitant) {
 
 // post makes one random request about mail.
 func (w *world) post(m *inhabitant) {
-	from := w.anybody(m)
+	from := w.anyCaller(m)
 	switch w.chance.IntN(8) {
 	case 0:
 		from = Actor{Kind: External, Name: w.one(elsewhere...)}
@@ -115,8 +115,8 @@ func (w *world) claim(from Actor, key string) string {
 	return fmt.Sprintf("%q:%q,", key, id)
 }
 
-// somebody returns a recipient of mail, which may not exist.
-func (w *world) somebody() string {
+// anyRecipient returns a recipient of mail, which may not exist.
+func (w *world) anyRecipient() string {
 	switch w.chance.IntN(10) {
 	case 0:
 		return w.one("broadcast", "broadcast", "Bus", "Governor")
@@ -145,7 +145,7 @@ func (w *world) send(from Actor) {
 	if w.chance.IntN(4) == 0 {
 		payload = fmt.Sprintf(`{ "n" : 12345678901234567890, "text":"<é\u00e9>", "idempotency_key":"k", "ticket_id":%q }`, w.someTask())
 	}
-	text := w.claim(from, "from_actor") + fmt.Sprintf(`"to_actor":%q,"topic":%q,"payload":%s`, w.somebody(), w.one(topics...), payload)
+	text := w.claim(from, "from_actor") + fmt.Sprintf(`"to_actor":%q,"topic":%q,"payload":%s`, w.anyRecipient(), w.one(topics...), payload)
 	switch w.chance.IntN(6) {
 	case 0:
 		text += fmt.Sprintf(`,"reply_to":%d`, 1+w.someSeq())

@@ -190,7 +190,7 @@ func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
 	switch {
 	case ours && f.Type == session.TypeTaskCompletion:
 		m.turn.spoken[f.Task]++
-		m.w.saw["a completion is said for somebody"]++
+		m.w.saw["a completion is said for anyRecipient"]++
 	case ours:
 	case f.Type == session.TypeTaskProgress:
 		m.hearDone(f)

@@ -45,7 +45,7 @@ func requireSoundSessions(t testing.TB, s *State) {
 		require.NotEmpty(t, theirs, name)
 		seats -= len(theirs)
 	}
-	require.Zero(t, seats, "somebody has a seat in no session")
+	require.Zero(t, seats, "anyRecipient has a seat in no session")
 	require.Equal(t, posted, len(x.posted))
 	require.Equal(t, watched, len(x.watched))
 	require.True(t, slices.IsSortedFunc(x.posted, byDate[*outboxItem]))

@@ -132,7 +132,7 @@ func seenSomewhere() []string {
 		events.MessageSent, "a key again", "a message again", "a look that is too old", "a name moves", "messages read",
 		"alert.fired: agent.stale", "alert.resolved: agent.stale", "alert.fired: agent.crashed", "alert.resolved: agent.crashed",
 		"alert.fired: message.failed", "by mail: task.done", "by mail: task.failed", "by mail: task.progress",
-		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for somebody", "a session is forgotten",
+		"a line", "said again", "fate ", "fate held", "fate kept", "fate pulled", "a sender hears of a retry", "a completion is said for anyRecipient", "a session is forgotten",
 		"escalated: abort", "escalated: force_approve", "escalated: human_review", "escalated at the last: false", "judged: approve", "judged: revise", "judged: abort",
 		"revised by the same name", "revised by another name, revise", "revised by another name, redesign",
 		"verdict ", "verdict approved", "verdict changes_requested", "verdict rejected",

@@ -211,7 +211,7 @@ func (w *world) lookAtCreation(records []wire.Record) {
 			created = r.Correlation
 			w.saw["created with requirements"]++
 		case r.Kind == events.TaskAssigned && r.Correlation == created:
-			w.must(w.rules.MatchOnCreate, "%s was given to somebody when it was created", created)
+			w.must(w.rules.MatchOnCreate, "%s was given to anyRecipient when it was created", created)
 			w.saw["matched on creation"]++
 		}
 	}

@@ -127,7 +127,7 @@ func TestCallers(t *testing.T) {
 			switch {
 			case response.StatusCode != http.StatusOK:
 			case way.path == "/api/v1/servers/register":
-				require.Equal(t, `"0////false"`, text, "nobody is asked who, and so is nobody")
+				require.Equal(t, `"0////false"`, text, "no caller: no question was asked")
 			default:
 				require.Equal(t, fmt.Sprintf("%q", test.as), text, "%s: %s %s", test.name, way.method, way.path)
 			}

@@ -231,9 +231,9 @@ class Session:
 
     # Parts of messages.
 
-    def _to(self, whom: AgentID, kind: str) -> Dict[str, Any]:
+    def _to(self, recipient: AgentID, kind: str) -> Dict[str, Any]:
         """Returns a message that answers no other."""
-        message: Dict[str, Any] = {"to_agent": whom, "message_type": kind}
+        message: Dict[str, Any] = {"to_agent": recipient, "message_type": kind}
         if self._chain:
             message["correlation_id"] = self._chain
         if self.identity.session:
