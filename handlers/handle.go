@@ -52,7 +52,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 		return err
 	}
 	r.Body = body
-	if Writes(r.Operation) {
+	if wire.OperationNamed(r.Operation).IsWrite() {
 		sum := fnv.New64a()
 		_, _ = sum.Write([]byte(r.Operation))
 		_, _ = sum.Write(r.Payload)

@@ -111,7 +111,7 @@ func TestForeignInput(t *testing.T) {
 // Rows: B-27, B-28.
 func TestUnprepared(t *testing.T) {
 	p := atWork(t)
-	for _, o := range Operations() {
+	for _, o := range operations {
 		out := p.do(p.actor("planner"), &wire.Request{ID: "1", Operation: o.Name, Body: 7})
 		require.NoError(t, out.Fault)
 		require.Contains(t, []wire.Code{wire.CodeInvalid, wire.CodeDenied}, out.Refused.Code, o.Name)

@@ -99,27 +99,8 @@ var byName = func() map[string]*Operation {
 	return found
 }()
 
-// Operations returns all operations, in the order of the protocol.
+// Operations returns all operations with the types of their answers, which the manual lists.
 func Operations() []Operation { return slices.Clone(operations) }
-
-// Writes reports whether an operation can change something. Only then is Input.Random used.
-func Writes(name string) bool {
-	o := byName[name]
-	return o != nil && o.Writes
-}
-
-// MayAgents reports whether agents may request an operation.
-func MayAgents(name string) bool {
-	o := byName[name]
-	return o != nil && (o.Audience <= wire.ForAgents || o.Audience == wire.ForActors)
-}
-
-// MayOutsiders reports whether external actors, which have only mail here, may request an
-// operation.
-func MayOutsiders(name string) bool {
-	o := byName[name]
-	return o != nil && o.Audience == wire.ForActors
-}
 
 // mayAsk returns an error if an actor may not request the operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {

@@ -15,8 +15,8 @@ import (
 // Rows: B-17, B-57.
 func TestOperations(t *testing.T) {
 	var standard []string
-	require.Equal(t, operationNames(wire.Operations), operationNames(operationsOf(Operations())), "the rows of operations.go are not those of wire, in their order")
-	for _, o := range Operations() {
+	require.Equal(t, operationNames(wire.Operations), operationNames(operationsOf(operations)), "the rows of operations.go are not those of wire, in their order")
+	for _, o := range operations {
 		require.NotEmpty(t, o.Examples)
 		for _, example := range o.Examples {
 			r := &wire.Request{Operation: o.Name, Payload: []byte(cmp.Or(example, "{}"))}
@@ -24,9 +24,9 @@ func TestOperations(t *testing.T) {
 			require.IsType(t, o.Request, r.Body, o.Name)
 			require.Equal(t, o.Writes, r.Sum != 0, "%s is recognised when it comes again", o.Name)
 		}
-		require.Equal(t, o.Writes, Writes(o.Name))
-		require.Equal(t, o.Audience <= wire.ForAgents || o.Audience == wire.ForActors, MayAgents(o.Name))
-		require.Equal(t, o.Audience == wire.ForActors, MayOutsiders(o.Name))
+		require.Equal(t, o.Writes, wire.OperationNamed(o.Name).IsWrite())
+		require.Equal(t, o.Audience <= wire.ForAgents || o.Audience == wire.ForActors, wire.OperationNamed(o.Name).OpenToAgents())
+		require.Equal(t, o.Audience == wire.ForActors, wire.OperationNamed(o.Name).OpenToActors())
 		require.NotEmpty(t, o.Summary)
 		require.NotEmpty(t, o.Audience.String())
 		require.NotNil(t, o.Answer)
@@ -35,8 +35,8 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"query-agents", "query-tasks", "submit-task", "get-task", "ask-user"}, standard)
-	require.False(t, Writes("no-such-thing"))
-	require.False(t, MayAgents("no-such-thing"))
+	require.False(t, wire.OperationNamed("no-such-thing").IsWrite())
+	require.False(t, wire.OperationNamed("no-such-thing").OpenToAgents())
 }
 
 func operationsOf(bound []Operation) (all []*wire.Operation) {

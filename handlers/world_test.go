@@ -315,7 +315,7 @@ func (w *world) remembers(from Actor, r *wire.Request) bool {
 		return false
 	}
 	kept := a.memories.byID[r.ID]
-	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && Writes(r.Operation)
+	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && wire.OperationNamed(r.Operation).IsWrite()
 }
 
 // hears reports whether a caller can still receive its answer.

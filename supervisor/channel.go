@@ -124,7 +124,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
 	if err == nil && r.Body == nil {
 		err = handlers.PrepareIn(&c.payloads, r)
-		c.takes = c.takes || handlers.Writes(r.Operation)
+		c.takes = c.takes || wire.OperationNamed(r.Operation).IsWrite()
 	}
 	if err != nil {
 		c.refuse(true, r.Form, r.RawID(), calledOf(r).String(), err, now)
@@ -132,7 +132,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 	}
 	r.Payload = nil // it is valid only as long as the line
 	in := handlers.Input{At: now, From: c.actor, Message: r}
-	if handlers.Writes(r.Operation) {
+	if wire.OperationNamed(r.Operation).IsWrite() {
 		in.Random = chance()
 	}
 	c.inputs = append(c.inputs, in)

@@ -1,21 +1,29 @@
-// Package wire is the language that agents, operators and the orchestrator share.
+// Package wire is the vocabulary that agents, operators and the orchestrator share: messages,
+// tasks, records, and the table of operations.
 //
-//	Lines                    a stream of bytes as lines
 //	Reader                   a line as a message of one of the dialects, or as log
+//	Operations               all requests: names, audiences, payloads, schemas
 //	Payloads                 the payload of a request or an event
-//	ReadHubTask ...          bodies of protocol A
-//	ReadSessionMessage       messages of protocol C
-//	ReadTaskRequest, ReadTaskAct, ReadTaskResponse   delegated work, protocol D
-//	Spec, Result, Requirements, Capabilities         documents, as far as decisions need them
-//	Detach, Attach           content that is too large for the record
+//	ReadTaskRequest, ReadTaskAct, ReadTaskResponse   lines of delegated work
+//	ReadHubTask, …           bodies of protocol A as requests
 //	Envelope                 answers and notices as lines, in the Dialect of the request
-//	Encode                   every other document as JSON
-//	Record                   one fact, as it is stored
+//	Record, Event            one fact as it is stored, and as people see it
 //	AppendVisible            text of others, safe to show
 //	Schemas                  JSON Schemas of all messages
 //
-// Documents are stored unchanged, digit for digit.
+// The packages below it have what it is made of:
 //
-// The package is pure: it opens nothing, waits for nothing, and has no clock and no randomness.
-// Callers pass streams, times and ids as values.
+//	object      strict reading and writing of JSON objects
+//	line        bytes as lines
+//	events      the kinds of events
+//	mail        actors and topics of the bus
+//	session     messages of protocol C
+//	delegation  messages of protocol D
+//	hub         documents of protocol A
+//
+// The package control is above it: status, and requests that start and stop agents.
+//
+// Documents are stored unchanged, digit for digit. All these packages are pure: they open
+// nothing, wait for nothing, and have no clock and no randomness. Callers pass streams, times
+// and ids as values.
 package wire

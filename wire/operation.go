@@ -37,7 +37,7 @@ const (
 
 // String returns the audience as the manual shows it.
 func (a Audience) String() string {
-	return [...]string{"all", "agents", "operators", "strangers", "actors"}[a]
+	return [...]string{"all", "agents", "operators", "unregistered", "actors"}[a]
 }
 
 // request completes the declaration of an operation whose payload is a T.
@@ -82,6 +82,22 @@ var operationsByName = func() map[string]*Operation {
 
 // OperationNamed returns the operation with a name, or nil if there is none.
 func OperationNamed(name string) *Operation { return operationsByName[name] }
+
+// IsWrite reports whether the operation can change something. A nil Operation cannot.
+func (o *Operation) IsWrite() bool {
+	return o != nil && o.Writes
+}
+
+// OpenToAgents reports whether agents may request the operation.
+func (o *Operation) OpenToAgents() bool {
+	return o != nil && (o.Audience <= ForAgents || o.Audience == ForActors)
+}
+
+// OpenToActors reports whether external actors, which have only mail here, may request the
+// operation.
+func (o *Operation) OpenToActors() bool {
+	return o != nil && o.Audience == ForActors
+}
 
 // Schema returns the JSON Schema of the request.
 func (o *Operation) Schema() []byte {

@@ -19,7 +19,7 @@ func AppendVisible(dst, text []byte) []byte {
 			i++
 			continue
 		}
-		if n := colour(text[i:]); n > 0 {
+		if n := colorLength(text[i:]); n > 0 {
 			i += n
 			continue
 		}
@@ -48,9 +48,9 @@ func Visible(text string) string {
 	return text
 }
 
-// colour returns the length of an SGR sequence (ESC [ digits and semicolons m) at the start of
+// colorLength returns the length of an SGR sequence (ESC [ digits and semicolons m) at the start of
 // text, or 0 if there is none.
-func colour(text []byte) int {
+func colorLength(text []byte) int {
 	if len(text) < 3 || text[0] != 0x1b || text[1] != '[' {
 		return 0
 	}

@@ -3,12 +3,11 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"orchestrator/wire"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"orchestrator/handlers"
 )
 
 // requireDescribed checks a line against a schema.
@@ -127,7 +126,7 @@ func TestHubOverStdio(t *testing.T) {
 			names[reply.Task.Name] = reply.Task.ID
 		}
 	}
-	for _, o := range handlers.Operations() {
+	for _, o := range wire.Operations {
 		require.True(t, asked[o.Name], "%s is not asked: give it a row above", o.Name)
 	}
 	cast["dev"].told("task-cancelled", names["y"], "enough")

@@ -12,7 +12,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/help"
-	"orchestrator/handlers"
+	"orchestrator/wire"
 )
 
 // The manual has an entry for everything that a user may look up. The tests read the list of
@@ -167,7 +167,7 @@ func TestEveryOperationHasAnEntry(t *testing.T) {
 	require.NoError(t, err)
 	routes, err := help.ReadTopic("routes")
 	require.NoError(t, err)
-	for _, o := range handlers.Operations() {
+	for _, o := range wire.Operations {
 		require.Contains(t, protocol, "\n### request:"+o.Name+"\n")
 		require.Contains(t, protocol, "\n| `"+o.Name+"` |")
 		require.Contains(t, routes, "\n| `POST /api/v1/operations/"+o.Name+"` |")

@@ -20,7 +20,7 @@ const wrapAt = 78
 // A paint holds the escape sequences of one rendering, all empty without color.
 type paint struct{ red, yellow, dim, bold, reset string }
 
-var colours = paint{red: "\x1b[1;31m", yellow: "\x1b[1;33m", dim: "\x1b[2m", bold: "\x1b[1m", reset: "\x1b[0m"}
+var colors = paint{red: "\x1b[1;31m", yellow: "\x1b[1;33m", dim: "\x1b[2m", bold: "\x1b[1m", reset: "\x1b[0m"}
 
 // Render writes every problem with its source, and then the number of problems. The last line
 // has no newline, so that the caller can complete it, as in "4 errors. Nothing was started."
@@ -30,7 +30,7 @@ func (ps Problems) Render(w io.Writer, color bool) error {
 	}
 	ink := paint{}
 	if color {
-		ink = colours
+		ink = colors
 	}
 	var b strings.Builder
 	for _, p := range ps {

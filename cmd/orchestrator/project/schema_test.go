@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/handlers"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -20,7 +19,7 @@ import (
 
 // Every operation has a schema.
 func TestEveryOperationHasASchema(t *testing.T) {
-	for _, o := range handlers.Operations() {
+	for _, o := range wire.Operations {
 		require.Contains(t, wire.Schemas(), "request:"+o.Name)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
@@ -55,7 +54,7 @@ func (t *Instance) hindsight(ctx context.Context, since int64) (behind int64, se
 // operationNames returns the operations that package handlers decides.
 func operationNames() []string {
 	var names []string
-	for _, o := range handlers.Operations() {
+	for _, o := range wire.Operations {
 		names = append(names, o.Name)
 	}
 	return names

@@ -171,7 +171,7 @@ func abilities(c *config.Capabilities) wire.Raw {
 // decided returns the operations of package handlers in the form of the API.
 func (t *Instance) decided() map[string]api.Operation {
 	found := make(map[string]api.Operation)
-	for _, o := range handlers.Operations() {
+	for _, o := range wire.Operations {
 		found[o.Name] = func(ctx context.Context, request []byte) (any, error) {
 			from, err := actorOf(ctx)
 			if err != nil {
@@ -204,6 +204,6 @@ func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
 
 // writes reports whether an operation of the API changes anything.
 func writes(operation string) bool {
-	known := slices.ContainsFunc(handlers.Operations(), func(o handlers.Operation) bool { return o.Name == operation })
-	return operation != "status" && (!known || handlers.Writes(operation))
+	known := slices.ContainsFunc(wire.Operations, func(o *wire.Operation) bool { return o.Name == operation })
+	return operation != "status" && (!known || wire.OperationNamed(operation).IsWrite())
 }

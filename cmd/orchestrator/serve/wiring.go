@@ -25,7 +25,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/handlers"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
@@ -267,8 +266,8 @@ func (t *Instance) door() *api.API {
 		Agent:      t.keyHolder,
 		Actor:      t.Super.ActorOf,
 		Signer:     t.signer,
-		WithKey:    handlers.MayAgents,
-		WithActor:  handlers.MayOutsiders,
+		WithKey:    func(name string) bool { return wire.OperationNamed(name).OpenToAgents() },
+		WithActor:  func(name string) bool { return wire.OperationNamed(name).OpenToActors() },
 		Writes:     writes,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
