@@ -26,8 +26,12 @@ func TestLeavesOfEarlierLifeAreCleared(t *testing.T) {
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err, line)
+	leader, err := readStat(pid)
+	require.NoError(t, err)
 	require.NoError(t, earlier.Process.Kill())
 	_ = earlier.Wait()
+	// The leader dies with its host. Until then its child may become an orphan of the next host.
+	waitForThat(t, func() bool { return !alive(leader.parent) })
 	require.True(t, alive(pid))
 
 	other, err := NewHost(Options{Home: home + "-other"})
