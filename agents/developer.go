@@ -77,8 +77,8 @@ func (d *developing) assigned(said *Said) *errand {
 	}
 	return &errand{
 		key: a.Task.TaskID, task: a.Task.TaskID, status: a.status,
-		do:   func(ctx context.Context, e *errand) error { return d.do(ctx, e, a) },
-		mend: func(ctx context.Context, e *errand, why *Undelivered) error { return d.mend(ctx, e, a, why) },
+		do:      func(ctx context.Context, e *errand) error { return d.do(ctx, e, a) },
+		correct: func(ctx context.Context, e *errand, why *Undelivered) error { return d.correct(ctx, e, a, why) },
 	}
 }
 
@@ -134,12 +134,12 @@ func (d *developing) complete(ctx context.Context, e *errand, a *Assigned, what 
 	return err
 }
 
-// mend sends another completion after one was refused. It returns the refusal if no other
+// correct sends another completion after one was refused. It returns the refusal if no other
 // completion can help, for example because the task has ended.
-func (d *developing) mend(ctx context.Context, e *errand, a *Assigned, why *Undelivered) error {
+func (d *developing) correct(ctx context.Context, e *errand, a *Assigned, why *Undelivered) error {
 	scope, outside := why.Scope()
 	switch {
-	case outside && d.Rescope != nil && e.mended < mendings:
+	case outside && d.Rescope != nil && e.corrected < corrections:
 		completion, err := d.rescoped(ctx, e, a, why)
 		return d.complete(ctx, e, a, completion, err)
 	case outside:

@@ -120,7 +120,7 @@ func (p *player) act(word, rest string) {
 	case "work", "develop", "review", "lead", "order":
 		w := words(rest, 2)
 		p.role(word, w[0], w[1])
-	case "task", "plan", "mail", "assignment", "rescope", "request", "mend", "job":
+	case "task", "plan", "mail", "assignment", "rescope", "request", "correct", "job":
 		w := words(rest, 2)
 		p.hand(word, w[0], w[1])
 	case "do":

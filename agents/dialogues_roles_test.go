@@ -20,7 +20,7 @@ func (p *player) role(word, number, options string) {
 		Plan          bool                 `json:"plan"`
 		Mail          bool                 `json:"mail"`
 		Rescope       bool                 `json:"rescope"`
-		Mend          bool                 `json:"mend"`
+		Correct       bool                 `json:"correct"`
 		Capacity      int                  `json:"capacity"`
 		ProgressAfter int64                `json:"progressAfter"`
 		ProgressEvery int64                `json:"progressEvery"`
@@ -53,8 +53,8 @@ func (p *player) role(word, number, options string) {
 		p.start(number, func() (any, error) { return nil, p.session.DevelopAs(p.ctx, developer) })
 	case "review":
 		reviewer := agents.Reviewer{Do: p.reviewer, Capacity: o.Capacity}
-		if o.Mend {
-			reviewer.Mend = p.mender
+		if o.Correct {
+			reviewer.Correct = p.corrector
 		}
 		p.start(number, func() (any, error) { return nil, p.session.ReviewAs(p.ctx, reviewer) })
 	case "lead":
@@ -266,8 +266,8 @@ func (p *player) reviewer(ctx context.Context, request agents.ReviewRequest) (re
 	return result, err
 }
 
-func (p *player) mender(ctx context.Context, request agents.ReviewRequest, _ agents.ReviewResult, why *agents.Undelivered) (result agents.ReviewResult, err error) {
-	returned, err := p.called(&handed{ctx: ctx, kind: "mend", who: request.ReviewID, with: why.Refusal})
+func (p *player) corrector(ctx context.Context, request agents.ReviewRequest, _ agents.ReviewResult, why *agents.Undelivered) (result agents.ReviewResult, err error) {
+	returned, err := p.called(&handed{ctx: ctx, kind: "correct", who: request.ReviewID, with: why.Refusal})
 	if returned != "" {
 		p.read(returned, &result)
 	}

@@ -12,17 +12,17 @@ import (
 type errand struct {
 	key, task string
 	do        func(ctx context.Context, e *errand) error // until it is answered
-	mend      func(ctx context.Context, e *errand, why *Undelivered) error
+	correct   func(ctx context.Context, e *errand, why *Undelivered) error
 	status    func() TaskStatus
 
-	stop   context.CancelCauseFunc
-	before *errand       // the errand that it replaces
-	done   chan struct{} // closed when do has returned
-	mended int
+	stop      context.CancelCauseFunc
+	before    *errand       // the errand that it replaces
+	done      chan struct{} // closed when do has returned
+	corrected int
 }
 
-// mendings is how often a refused answer is corrected.
-const mendings = 3
+// corrections is how often a refused answer is corrected.
+const corrections = 3
 
 var errAgain = errors.New("the task was assigned again")
 
@@ -110,11 +110,11 @@ func (i *inbox) lost(ctx context.Context, sent *Sent) {
 		case !answer && (sent.kind == session.TypeTaskCompletion || sent.kind == session.TypeReviewResult): // expects comes yet
 		case !answer:
 			i.troubled(why)
-		case e.mended >= mendings:
+		case e.corrected >= corrections:
 			i.troubled(fmt.Errorf("task %s, given up: %w", e.task, why))
 		default:
-			e.mended++
-			i.finish(e, e.mend(ctx, e, why))
+			e.corrected++
+			i.finish(e, e.correct(ctx, e, why))
 		}
 	})
 }

@@ -15,9 +15,9 @@ type Reviewer struct {
 	// custom checks are text of the architect: only Do can decide whether to run them. If Do
 	// panics or returns an error, there is no result, and the architect is told why.
 	Do func(ctx context.Context, request ReviewRequest) (ReviewResult, error)
-	// Mend returns a new result after one was refused, for example because it approves despite
-	// an open critical finding. If Mend is nil or fails, there is no result.
-	Mend func(ctx context.Context, request ReviewRequest, result ReviewResult, refused *Undelivered) (ReviewResult, error)
+	// Correct returns a new result after one was refused, for example because it approves despite
+	// an open critical finding. If Correct is nil or fails, there is no result.
+	Correct func(ctx context.Context, request ReviewRequest, result ReviewResult, refused *Undelivered) (ReviewResult, error)
 	// Capacity is the number of reviews done at a time; 0 means 1.
 	Capacity int
 	// Hear is called with every message, in order, before it is processed. It must not block.
@@ -80,7 +80,7 @@ func (j *judging) asked(said *Said) *errand {
 			defer leave()
 			return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Reviewer.Do(ctx, v.request) })
 		},
-		mend: func(ctx context.Context, e *errand, why *Undelivered) error { return j.mend(ctx, e, v, why) },
+		correct: func(ctx context.Context, e *errand, why *Undelivered) error { return j.correct(ctx, e, v, why) },
 	}
 }
 
@@ -98,12 +98,12 @@ func (j *judging) judge(ctx context.Context, e *errand, v *review, do func() (Re
 	return j.tell(ctx, e, v, err)
 }
 
-// mend makes a new review after the result was refused.
-func (j *judging) mend(ctx context.Context, e *errand, v *review, why *Undelivered) error {
-	if j.Mend == nil || e.mended >= mendings {
+// correct makes a new review after the result was refused.
+func (j *judging) correct(ctx context.Context, e *errand, v *review, why *Undelivered) error {
+	if j.Correct == nil || e.corrected >= corrections {
 		return errors.Join(why, j.tell(ctx, e, v, why))
 	}
-	return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Mend(ctx, v.request, v.result, why) })
+	return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Correct(ctx, v.request, v.result, why) })
 }
 
 // tell sends a result, or feedback if there is none, unless the review was cancelled.

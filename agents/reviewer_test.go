@@ -83,7 +83,7 @@ func TestResultsOfReviewsThatAreRefused(t *testing.T) {
 				Do: func(context.Context, agents.ReviewRequest) (agents.ReviewResult, error) {
 					return agents.ReviewResult{Verdict: session.VerdictApproved}, nil
 				},
-				Mend: func(_ context.Context, r agents.ReviewRequest, result agents.ReviewResult, why *agents.Undelivered) (agents.ReviewResult, error) {
+				Correct: func(_ context.Context, r agents.ReviewRequest, result agents.ReviewResult, why *agents.Undelivered) (agents.ReviewResult, error) {
 					require.Equal(t, session.VerdictApproved, result.Verdict)
 					result.Verdict, result.Summary = session.VerdictApproved, why.Message
 					return result, nil

@@ -30,7 +30,7 @@ func pageIs(t *testing.T, file, fresh, test string) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	has, should := strings.Split(string(text), "\n"), strings.Split(fresh, "\n")
-	hint := fmt.Sprintf("mend it with: go test ./cmd/orchestrator -run %s -update", test)
+	hint := fmt.Sprintf("update it with: go test ./cmd/orchestrator -run %s -update", test)
 	for i := range min(len(has), len(should)) {
 		require.Equal(t, should[i], has[i], "%s:%d\n%s", file, i+1, hint)
 	}

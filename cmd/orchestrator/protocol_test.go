@@ -63,7 +63,7 @@ func TestProtocolPage(t *testing.T) {
 	require.Equal(t, len(should), len(has), mend)
 }
 
-const mend = "mend it with: go test ./cmd/orchestrator -run TestProtocolPage -update"
+const mend = "update it with: go test ./cmd/orchestrator -run TestProtocolPage -update"
 
 // operationsPart returns a table of all operations, and then each in detail.
 func operationsPart(t *testing.T) string {

@@ -270,7 +270,7 @@ agent "only" {
 		require.NoError(t, err, "the other program's socket was taken away")
 		require.NoError(t, conn.Close())
 	})
-	t.Run("nobody", func(t *testing.T) { // the socket of a killed orchestrator is replaced
+	t.Run("nothing listens", func(t *testing.T) { // the socket of a killed orchestrator is replaced
 		t.Parallel()
 		s := newStage(t, hcl)
 		require.NoError(t, os.Mkdir(s.state(), 0o700))

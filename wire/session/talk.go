@@ -10,7 +10,7 @@ type Feedback struct {
 	Subject        string
 	Content        string
 	ActionRequired bool
-	TaskID         string // what it is about; "" by default
+	TaskID         string // the task of the message; "" by default
 }
 
 func readFeedback(p *object.Decoder) *Feedback {

@@ -83,7 +83,7 @@ var FocusAreas = []string{FocusSecurity, FocusPerformance, FocusStyle, FocusLogi
 // The verdicts of a review.
 const (
 	VerdictApproved         = "approved"
-	VerdictChangesRequested = "changes_requested" // it can be mended
+	VerdictChangesRequested = "changes_requested" // it can be corrected
 	VerdictRejected         = "rejected"          // it must be planned again
 )
 

@@ -16,7 +16,7 @@ from ._stop import Stop
 __all__ = ["Desk", "Errand"]
 
 #: How often a refused answer is corrected.
-MENDINGS = 3
+CORRECTIONS = 3
 
 
 class Errand:
@@ -29,7 +29,7 @@ class Errand:
         self.stop = Stop()
         self.before: Optional[Errand] = None  # the errand that it replaces
         self.done = threading.Event()  # set when do has returned
-        self.mended = 0
+        self.corrected = 0
 
     def status(self) -> Dict[str, Any]:
         """Returns the status of the errand, for a status query."""
@@ -39,7 +39,7 @@ class Errand:
         """Does the work until the message is answered."""
         raise NotImplementedError
 
-    def mend(self, why: Undelivered) -> None:
+    def correct(self, why: Undelivered) -> None:
         """Sends another answer after one was refused."""
         raise NotImplementedError
 
@@ -215,8 +215,8 @@ class Desk(Role):
             return  # expects has yet to be called, and handles it
         if errand is None:
             self._troubled(why)
-        elif errand.mended >= MENDINGS:
+        elif errand.corrected >= CORRECTIONS:
             self._troubled(AgentError(f"task {errand.task}, given up: {why}"))
         else:
-            errand.mended += 1
-            self._go(lambda: self._finish(errand, lambda: errand.mend(why)), "mend " + errand.task)
+            errand.corrected += 1
+            self._go(lambda: self._finish(errand, lambda: errand.correct(why)), "correct " + errand.task)

@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, cast
 
 from ._crew import GivenUp, gave_up, off, shown, spoken
-from ._desk import MENDINGS, Desk, Errand
+from ._desk import CORRECTIONS, Desk, Errand
 from ._errors import Failed, Undelivered, Unsaid
 from ._said import Said
 from ._session import Session
@@ -161,11 +161,11 @@ class _Task(Errand):
             sent = session.complete(self.said, failing({}, self.task, why))
         self._desk.expects(self, sent)
 
-    def mend(self, why: Undelivered) -> None:
+    def correct(self, why: Undelivered) -> None:
         """Sends another completion after one was refused. Raises the refusal if no other completion
         can help, for example because the task has ended."""
         scope = why.scope
-        if scope is not None and self._desk.rescope and self.mended < MENDINGS and self._assigned:
+        if scope is not None and self._desk.rescope and self.corrected < CORRECTIONS and self._assigned:
             completion: Optional[Completion] = None
             error: Optional[BaseException] = None
             try:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Optional, cast
 
 from ._crew import GivenUp, gave_up, off, shown, spoken
-from ._desk import MENDINGS, Desk, Errand
+from ._desk import CORRECTIONS, Desk, Errand
 from ._errors import AgentError, Undelivered, Unsaid
 from ._said import Said
 from ._session import Session
 from ._sessiondocuments import ReviewRequest, ReviewResult
 from ._stop import Stop, stopping
 
-__all__ = ["Mend", "Review", "Reviewer"]
+__all__ = ["Correct", "Review", "Reviewer"]
 
 Review = Callable[[ReviewRequest, Stop], ReviewResult]
-Mend = Callable[[ReviewRequest, ReviewResult, Undelivered, Stop], ReviewResult]
+Correct = Callable[[ReviewRequest, ReviewResult, Undelivered, Stop], ReviewResult]
 
 
 class Reviewer(Desk):
     """Answers the review requests of a session."""
 
     def __init__(
-        self, session: Session, do: Review, mend: Optional[Mend], capacity: int, hear: Optional[Callable[[Said], None]]
+        self, session: Session, do: Review, correct: Optional[Correct], capacity: int, hear: Optional[Callable[[Said], None]]
     ) -> None:
         super().__init__(session, self._asked, capacity, hear)
         self.judge = do
-        self.mend = mend
+        self.correct = correct
 
     def _asked(self, said: Said) -> Optional[Errand]:
         """Returns the errand for a review request, or None for any other message."""
@@ -62,13 +62,13 @@ class _Judging(Errand):
             shown(error)
         self._tell(error)
 
-    def mend(self, why: Undelivered) -> None:
+    def correct(self, why: Undelivered) -> None:
         """Makes a new review after the result was refused."""
-        mend = self._desk.mend
-        if mend is None or self.mended >= MENDINGS:
+        correct = self._desk.correct
+        if correct is None or self.corrected >= CORRECTIONS:
             self._tell(why)
             raise why
-        self._judge(lambda: mend(self._request, self._result, why, self.stop))
+        self._judge(lambda: correct(self._request, self._result, why, self.stop))
 
     def _tell(self, failed: Optional[BaseException]) -> None:
         """Sends a result, or feedback if there is none, unless the review was cancelled or

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._architect import Architect
     from ._connection import Connection
     from ._developer import Develop, Rescope
-    from ._reviewer import Mend, Review
+    from ._reviewer import Correct, Review
 
 __all__ = ["Identity", "Session", "architect_id", "developer_id", "reviewer_id"]
 
@@ -200,21 +200,21 @@ class Session:
         self,
         do: "Review",
         *,
-        mend: Optional["Mend"] = None,
+        correct: Optional["Correct"] = None,
         capacity: int = 1,
         hear: Optional[Callable[[Said], None]] = None,
     ) -> None:
         """Answers review requests until the agent is told to shut down or the stream ends. Then it
         waits for running reviews and returns. A repeated request is answered once.
 
-        If a review fails, there is no result, and the architect gets feedback instead. mend returns
+        If a review fails, there is no result, and the architect gets feedback instead. correct returns
         a new result after one was refused, for example because it approves despite an open critical
         finding.
         """
         from ._reviewer import Reviewer
 
         self._opened("reviewer")
-        Reviewer(self, do, mend, capacity, hear).run()
+        Reviewer(self, do, correct, capacity, hear).run()
 
     def lead(self, do: "Callable[[Architect], Any]", *, hear: Optional[Callable[[Said], None]] = None) -> Any:
         """Calls do, which gives out the work of a session, and returns its result. While do runs,

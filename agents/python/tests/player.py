@@ -112,7 +112,7 @@ class Player:
             self.start(first, lambda: self._speak(second, json.loads(third)))
         elif word in ("work", "develop", "review", "lead", "order", "serve"):
             self._role(word, first, json.loads(others or "{}"))
-        elif word in ("task", "plan", "mail", "assignment", "rescope", "request", "mend", "job"):
+        elif word in ("task", "plan", "mail", "assignment", "rescope", "request", "correct", "job"):
             self._hand(word, first, others)
         elif word == "do":
             if second == "delegate":
@@ -283,9 +283,9 @@ class Player:
         elif word == "review":
             self.start(number, lambda: self.session.review(
                 lambda request, stop: called("request", request["review_id"], request, stop),
-                mend=(lambda request, result, why, stop: called(
-                    "mend", request["review_id"], {"code": why.code, "message": why.message}, stop,
-                )) if options.get("mend") else None,
+                correct=(lambda request, result, why, stop: called(
+                    "correct", request["review_id"], {"code": why.code, "message": why.message}, stop,
+                )) if options.get("correct") else None,
                 capacity=options.get("capacity", 1),
             ))
         elif word == "serve":

@@ -9,7 +9,7 @@ import { parting, troubled } from "./trouble.js";
 import { Bell, Linked, Recent, Running, Turns, unless } from "./waiting.js";
 
 /** How often a refused answer is corrected. */
-const mendings = 3;
+const corrections = 3;
 
 /** The outcome of an errand that was given up because the agent has to shut down. */
 export const unfinished = Symbol("unfinished");
@@ -22,7 +22,7 @@ export abstract class Errand {
   before: Errand | undefined;
   /** Settled when do has returned. */
   over: Promise<void> = Promise.resolve();
-  mended = 0;
+  corrected = 0;
   #stop = new Linked();
 
   constructor(key: string, task: string) {
@@ -33,7 +33,7 @@ export abstract class Errand {
   /** Does the work until the message is answered. */
   abstract do(): Promise<typeof unfinished | void>;
   /** Sends another answer after one was refused. */
-  abstract mend(why: Undelivered): Promise<typeof unfinished | void>;
+  abstract correct(why: Undelivered): Promise<typeof unfinished | void>;
   abstract status(): TaskProgress;
 
   get signal(): AbortSignal {
@@ -46,8 +46,8 @@ export abstract class Errand {
   }
 
   /** Whether the answer may be corrected again. */
-  get mendable(): boolean {
-    return this.mended < mendings;
+  get correctable(): boolean {
+    return this.corrected < corrections;
   }
 
   begin(within: AbortSignal): void {
@@ -201,11 +201,11 @@ export abstract class Desk {
     if (e === undefined) {
       const answer = sent.type === "task_completion" || sent.type === "review_result";
       if (!answer) this.#go(() => Promise.reject(why)); // expects has yet to be called for answers, and handles them
-    } else if (!e.mendable) {
+    } else if (!e.correctable) {
       this.#go(() => Promise.reject(new Error(`task ${e.task}, given up: ${spoken(why)}`)));
     } else {
-      e.mended++;
-      void this.#running.go(() => this.#finish(e, () => e.mend(why)));
+      e.corrected++;
+      void this.#running.go(() => this.#finish(e, () => e.correct(why)));
     }
   }
 

@@ -202,10 +202,10 @@ class Doing extends Errand {
    * Sends another completion after one was refused. Throws the refusal if no other completion can
    * help.
    */
-  async mend(why: Undelivered): Promise<typeof unfinished | void> {
+  async correct(why: Undelivered): Promise<typeof unfinished | void> {
     const { developer } = this.#desk;
     if (this.off) return;
-    if (why.scope !== undefined && developer.rescope && this.mendable) {
+    if (why.scope !== undefined && developer.rescope && this.correctable) {
       return this.#complete(async () => developer.rescope?.(this.#assigned, why));
     }
     if (why.scope !== undefined) {

@@ -27,7 +27,7 @@ function each<T>(list: T[] | undefined, complete: (item: T) => T): T[] | undefin
 }
 
 /** Sets a member that is present, in an object that fill has made. */
-function mend<T extends object, K extends keyof T>(of: T, key: K, value: T[K] | undefined): void {
+function correct<T extends object, K extends keyof T>(of: T, key: K, value: T[K] | undefined): void {
   if (of[key] !== undefined && value !== undefined) of[key] = value;
 }
 
@@ -46,9 +46,9 @@ export function assignment(given: Loose<Assignment>): Assignment {
     given,
   );
   const context = a.task.context;
-  for (const key of ["specs", "reference_files"] as const) mend(context, key, each(context[key], (f) => fill({ path: "", reason: "" }, f)));
-  mend(context, "previous_attempts", each(context.previous_attempts, (t) => fill({ attempt_number: 0, outcome: "", feedback: "" }, t)));
-  mend(a, "dependencies", each(a.dependencies, (d) => fill({ depends_on: [], dependency_type: "hard" }, d)));
+  for (const key of ["specs", "reference_files"] as const) correct(context, key, each(context[key], (f) => fill({ path: "", reason: "" }, f)));
+  correct(context, "previous_attempts", each(context.previous_attempts, (t) => fill({ attempt_number: 0, outcome: "", feedback: "" }, t)));
+  correct(a, "dependencies", each(a.dependencies, (d) => fill({ depends_on: [], dependency_type: "hard" }, d)));
   return a;
 }
 
@@ -69,8 +69,8 @@ export function completion(given: Loose<Completion>): Completion {
     given,
   );
   const typed = (change_type: string) => (f: FileChange) => fill<FileChange>({ path: "", change_type }, f);
-  mend(c.changes, "files_created", each(c.changes.files_created, typed("created")));
-  mend(c.changes, "files_modified", each(c.changes.files_modified, typed("modified")));
+  correct(c.changes, "files_created", each(c.changes.files_created, typed("created")));
+  correct(c.changes, "files_modified", each(c.changes.files_modified, typed("modified")));
   return c;
 }
 
@@ -85,7 +85,7 @@ export function reviewRequest(given: Loose<ReviewRequest>): ReviewRequest {
     },
     given,
   );
-  mend(r.criteria, "custom_checks", each(r.criteria.custom_checks, (c) => fill({ name: "", command: "", expected_exit_code: 0 }, c)));
+  correct(r.criteria, "custom_checks", each(r.criteria.custom_checks, (c) => fill({ name: "", command: "", expected_exit_code: 0 }, c)));
   return r;
 }
 
@@ -101,8 +101,8 @@ export function reviewResult(given: Loose<ReviewResult>): ReviewResult {
     },
     given,
   );
-  mend(r, "findings", each(r.findings, finding));
-  mend(r, "required_changes", each(r.required_changes, (c) => fill({ change_id: "", priority: "", related_findings: [], description: "" }, c)));
+  correct(r, "findings", each(r.findings, finding));
+  correct(r, "required_changes", each(r.required_changes, (c) => fill({ change_id: "", priority: "", related_findings: [], description: "" }, c)));
   return r;
 }
 

@@ -17,9 +17,9 @@ export interface Reviewer {
   do(request: Heard<ReviewRequest>, signal: AbortSignal): Promise<Loose<ReviewResult>>;
   /**
    * Returns a new result after one was refused, for example because it approves despite an open
-   * critical finding. If mend is missing or throws, there is no result.
+   * critical finding. If correct is missing or throws, there is no result.
    */
-  mend?(request: Heard<ReviewRequest>, result: Loose<ReviewResult>, refused: Undelivered, signal: AbortSignal): Promise<Loose<ReviewResult>>;
+  correct?(request: Heard<ReviewRequest>, result: Loose<ReviewResult>, refused: Undelivered, signal: AbortSignal): Promise<Loose<ReviewResult>>;
   /** The number of reviews done at a time, 1 by default. */
   capacity?: number | undefined;
   /** Called with every message, in order, before it is processed. */
@@ -68,11 +68,11 @@ class Reviewing extends Errand {
   }
 
   /** Makes a new review after the result was refused. */
-  async mend(why: Undelivered): Promise<typeof unfinished | void> {
+  async correct(why: Undelivered): Promise<typeof unfinished | void> {
     const { reviewer } = this.#desk;
     if (this.off) return;
-    if (reviewer.mend && this.mendable) {
-      return this.#judge(async () => reviewer.mend!(this.#said.payload, this.#result, why, this.signal));
+    if (reviewer.correct && this.correctable) {
+      return this.#judge(async () => reviewer.correct!(this.#said.payload, this.#result, why, this.signal));
     }
     await this.#cannot(why);
     throw why;

@@ -101,7 +101,7 @@ class Player {
     };
     const step = steps[word];
     if (step) return step(rest);
-    if (["task", "plan", "mail", "assignment", "rescope", "request", "mend", "job"].includes(word)) return this.#calledFor(word, rest);
+    if (["task", "plan", "mail", "assignment", "rescope", "request", "correct", "job"].includes(word)) return this.#calledFor(word, rest);
     return this.#outcome(word, rest);
   }
 
@@ -183,9 +183,9 @@ class Player {
   #review(how: any): Promise<void> {
     return this.#session!.review({
       do: (r, signal) => this.#calls.call(new Called("request", r.review_id, r, signal)),
-      ...(how.mend && {
-        mend: (r: any, _: any, why: Undelivered, signal: AbortSignal) =>
-          this.#calls.call(new Called("mend", r.review_id, { code: why.code, message: why.message }, signal)),
+      ...(how.correct && {
+        correct: (r: any, _: any, why: Undelivered, signal: AbortSignal) =>
+          this.#calls.call(new Called("correct", r.review_id, { code: why.code, message: why.message }, signal)),
       }),
       capacity: how.capacity,
     });

@@ -193,7 +193,7 @@ func (c *agentCauses) next() []string {
 	case control.StateBackoff:
 		next = []string{"It starts again in " + term.MS(c.NextStartMS) + ". At once: " + start, logs}
 	case control.StateFailed:
-		next = []string{"It is not tried again. When the cause is mended: " + start}
+		next = []string{"It is not tried again. When the cause is fixed: " + start}
 		if c.Starts > 0 {
 			next = append(next, logs)
 		}
