@@ -147,7 +147,9 @@ agent "flooder" {
 	lines := s.logged("flooder", ".out")
 	require.Len(t, lines, 2)
 	require.Equal(t, "after", lines[1])
-	require.Less(t, grown, int64(32<<20), "bytes that the orchestrator's memory grew by")
+	// The line is held up to the limit, 16 MiB, beside the smaller buffer that it outgrew, and the
+	// collector lets garbage grow to the size of what lives.
+	require.Less(t, grown, int64(4*16<<20), "bytes that the orchestrator's memory grew by")
 }
 
 // peak returns the peak memory of the orchestrator in bytes.
