@@ -128,12 +128,12 @@ func (a *access) list(at time.Time, kinds ...string) *wire.CredentialList {
 	return answer
 }
 
-func listKeys(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return t.state.access.list(t.at, credentialKey, credentialRegistration), nil
+func listKeys(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+	return ad.state.access.list(ad.at, credentialKey, credentialRegistration), nil
 }
 
-func listTokens(t *decision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return t.state.access.list(t.at, credentialToken, credentialActor), nil
+func listTokens(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
+	return ad.state.access.list(ad.at, credentialToken, credentialActor), nil
 }
 
 // TokenRevoked reports whether a person's token was revoked before it expires.
@@ -152,16 +152,16 @@ func (a *access) credentialNamed(id string, kinds ...string) (*credential, *wire
 	}
 }
 
-func revokeKey(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := t.state.access.credentialNamed(r.ID, credentialKey, credentialRegistration)
+func revokeKey(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+	c, err := ad.state.access.credentialNamed(r.ID, credentialKey, credentialRegistration)
 	if err != nil {
 		return nil, err
 	}
-	t.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
-	if a := t.state.agents.byID[c.For]; a != nil && a.remote != nil && a.state == up && !t.state.access.letsIn(a.ID) {
-		t.part(a, "its key was revoked")
+	ad.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
+	if a := ad.state.agents.byID[c.For]; a != nil && a.remote != nil && a.state == up && !ad.state.access.letsIn(a.ID) {
+		ad.agents().part(a, "its key was revoked")
 	}
-	t.trimServers()
+	ad.agents().trimServers()
 	return &c.Credential, nil
 }
 
@@ -188,20 +188,20 @@ const registrationLasts = 24 * time.Hour
 // registrationPrefix begins every registration token.
 const registrationPrefix = "orcreg_"
 
-func issueRegistration(t *decision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
-	token := registrationPrefix + t.secret()
+func issueRegistration(ad accessDecision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
+	token := registrationPrefix + ad.secret()
 	hash := HashKey(token)
-	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: t.expiry(r.TTL, registrationLasts)}
-	t.fact("", "", f)
+	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: ad.expiry(r.TTL, registrationLasts)}
+	ad.fact("", "", f)
 	return &wire.IssuedRegistration{ID: f.ID, Token: token, ExpiresAt: f.ExpiresAt}, nil
 }
 
 // expiry returns the end of a validity of ttl milliseconds, or of the default if ttl is 0.
-func (t *decision) expiry(ttl int64, otherwise time.Duration) string {
+func (ad accessDecision) expiry(ttl int64, otherwise time.Duration) string {
 	if ttl == 0 {
-		return object.Timestamp(t.at.Add(otherwise))
+		return object.Timestamp(ad.at.Add(otherwise))
 	}
-	return object.Timestamp(t.at.Add(time.Duration(ttl) * time.Millisecond))
+	return object.Timestamp(ad.at.Add(time.Duration(ttl) * time.Millisecond))
 }
 
 // registrationIssued records that a server may register with a token.
@@ -224,20 +224,20 @@ func (ri *registrationIssued) apply(s *State, r *wire.Record) {
 // tokenLasts is the default validity of a person's token: a working day.
 const tokenLasts = 8 * time.Hour
 
-func issueToken(t *decision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+func issueToken(ad accessDecision, r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if r.Actor != "" {
-		return t.issueActorToken(r)
+		return ad.issueActorToken(r)
 	}
-	if t.from.Kind != Operator {
+	if ad.from.Kind != Operator {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "people's tokens are for operators to issue"}
 	}
 	role := r.Role
 	if role == "" {
 		role = wire.PersonOperator
 	}
-	f := &tokenIssued{ID: "t" + t.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: t.expiry(r.TTL, tokenLasts)}
-	t.fact("", "", f)
-	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(t.at), ExpiresAt: f.ExpiresAt}, nil
+	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: ad.expiry(r.TTL, tokenLasts)}
+	ad.fact("", "", f)
+	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt}, nil
 }
 
 // tokenIssued records that a person has a token.
@@ -257,15 +257,15 @@ func (t *tokenIssued) apply(s *State, r *wire.Record) {
 	}})
 }
 
-func revokeToken(t *decision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := t.state.access.credentialNamed(r.ID, credentialToken, credentialActor)
+func revokeToken(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
+	c, err := ad.state.access.credentialNamed(r.ID, credentialToken, credentialActor)
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind == credentialActor && !t.state.access.admitsBeside(c, t.at) && t.state.bus.remote(c.For) {
-		t.resolveStale(t.state.bus.actors[c.For], "its token was revoked")
+	if c.Kind == credentialActor && !ad.state.access.admitsBeside(c, ad.at) && ad.state.bus.remote(c.For) {
+		ad.mail().resolveStale(ad.state.bus.actors[c.For], "its token was revoked")
 	}
-	t.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
+	ad.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
 	return &c.Credential, nil
 }
 

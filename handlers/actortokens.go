@@ -13,9 +13,9 @@ import (
 // issueActorToken creates a token for an actor on another machine. The existing tokens of the
 // actor stay valid for the overlap. The actor of an agent gets no token: the agent receives one
 // at its start, and tokens issued before then are void.
-func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
-	if t.from.Kind != Operator {
-		if from, err := t.writer("", "actor"); err != nil {
+func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+	if ad.from.Kind != Operator {
+		if from, err := ad.mail().writer("", "actor"); err != nil {
 			return nil, err
 		} else if from != mail.Global {
 			return nil, &wire.Error{
@@ -24,21 +24,21 @@ func (t *decision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire
 			}
 		}
 	}
-	if c := t.state.bus.actors[r.Actor]; c != nil && c.agent != nil {
+	if c := ad.state.bus.actors[r.Actor]; c != nil && c.agent != nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.agent.ID),
 			Details: map[string]any{"actor": r.Actor, "agent": c.agent.ID, "reason": "actor_taken"},
 		}
 	}
-	token, _, hash := t.newKey()
+	token, _, hash := ad.newKey()
 	f := &actorTokenIssued{
-		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: object.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
+		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
 	}
 	if r.TTL != 0 {
-		f.ExpiresAt = t.expiry(r.TTL, 0)
+		f.ExpiresAt = ad.expiry(r.TTL, 0)
 	}
-	t.fact("", "", f)
-	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: object.Timestamp(t.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
+	ad.fact("", "", f)
+	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
 }
 
 // actorTokenIssued records that an actor has a new token, and when its old ones expire.

@@ -195,10 +195,10 @@ func (a *agent) setCapabilities(c *hub.Capabilities) {
 	a.Capabilities = all.texts
 }
 
-func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
-	a := t.state.agents.byID[t.from.Name]
-	t.seen(a)
-	f := &agentCapable{Agent: a.ID, Request: t.mark()}
+func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
+	a := ad.state.agents.byID[ad.from.Name]
+	ad.seen(a)
+	f := &agentCapable{Agent: a.ID, Request: ad.mark()}
 	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
 		f.Capabilities = c.Document
 	}
@@ -212,12 +212,12 @@ func updateCapabilities(t *decision, r *wire.UpdateCapabilities) (*wire.Server, 
 		f.System = r.System
 	}
 	if f.Capabilities != nil || f.System != nil { // a heartbeat without changes needs no record
-		t.fact(a.actor, "", f)
+		ad.fact(a.actor, "", f)
 	}
 	if f.Capabilities != nil {
-		t.oddCapabilities(a, r.Capabilities)
+		ad.oddCapabilities(a, r.Capabilities)
 	}
-	return t.state.server(a), nil
+	return ad.state.server(a), nil
 }
 
 // maxSystem is the maximum size of what an agent reports about its machine, in bytes.
@@ -241,9 +241,9 @@ func (a *agent) noteSystem(said wire.Raw) {
 }
 
 // oddCapabilities records the warnings about capabilities that an agent reports.
-func (t *decision) oddCapabilities(a *agent, c *hub.Capabilities) {
+func (ad agentDecision) oddCapabilities(a *agent, c *hub.Capabilities) {
 	for _, o := range c.Oddities {
-		t.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
+		ad.fact(a.actor, "", &oddity{what: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
 	}
 }
 
@@ -291,41 +291,41 @@ func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 
 // syncAgents applies the configured agents: it adds new ones, updates changed ones and removes
 // the others.
-func (t *decision) syncAgents(r *wire.AgentSet) {
+func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {
 		there[m.ID] = true
-		switch a := t.state.agents.byID[m.ID]; {
+		switch a := ad.state.agents.byID[m.ID]; {
 		case a != nil && a.remote != nil:
-			t.strip(a, "its server has given its name to an agent that runs here")
+			ad.tasks().strip(a, "its server has given its name to an agent that runs here")
 		case a != nil && same(a.configured, m):
 			continue
 		}
-		t.fact(agentPrefix+m.ID, "", &agentKnown{m})
+		ad.fact(agentPrefix+m.ID, "", &agentKnown{m})
 		if m.Deaf {
-			t.takeBack(t.state.agents.byID[m.ID], m.ID+" takes no messages any more")
+			ad.delegations().takeBack(ad.state.agents.byID[m.ID], m.ID+" takes no messages any more")
 		}
 	}
-	for _, a := range slices.Clone(t.state.agents.order) {
+	for _, a := range slices.Clone(ad.state.agents.order) {
 		if there[a.ID] || a.remote != nil {
 			continue
 		}
-		t.forgetAgent(a)
+		ad.forgetAgent(a)
 	}
 }
 
 // forgetAgent removes an agent.
-func (t *decision) forgetAgent(a *agent) {
-	t.strip(a, "its agent is no longer one of the agents")
-	t.resolveStale(a.mail, "it is no longer one of the agents")
-	t.fact(a.actor, "", &agentForgotten{ID: a.ID})
+func (ad agentDecision) forgetAgent(a *agent) {
+	ad.tasks().strip(a, "its agent is no longer one of the agents")
+	ad.mail().resolveStale(a.mail, "it is no longer one of the agents")
+	ad.fact(a.actor, "", &agentForgotten{ID: a.ID})
 }
 
 // strip takes all its tasks from an agent.
-func (t *decision) strip(a *agent, why string) {
+func (td taskDecision) strip(a *agent, why string) {
 	for _, k := range slices.Clone(a.holds) {
 		if !k.view.State.Final() { // it may have failed together with another task of the agent
-			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
+			td.requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
@@ -336,42 +336,42 @@ func same(a, b wire.Member) bool {
 }
 
 // requeue lets a task wait for another agent.
-func (t *decision) requeue(k *task, f *taskRequeued) {
+func (td taskDecision) requeue(k *task, f *taskRequeued) {
 	if w := k.work(); w != nil {
-		t.loseWork(w, &session.ExecutionError{
+		td.works().loseWork(w, &session.ExecutionError{
 			ErrorType: session.ExecutionException, ErrorMessage: f.Why, SuggestedAction: session.SuggestReassign,
 		})
 		return
 	}
 	parts := k.parts()
-	t.cancelQuestions(k)
+	td.questions().cancelQuestions(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
-	t.fact("", k.view.ID, f)
-	t.cancelParts(parts)
-	t.lostTasks = append(t.lostTasks, lostTask{task: k, of: f.Agent})
+	td.fact("", k.view.ID, f)
+	td.delegations().cancelParts(parts)
+	td.lostTasks = append(td.lostTasks, lostTask{task: k, of: f.Agent})
 }
 
 // told handles the delivery of a notice about a task. If the task was dispatched, it starts when
 // the notice was written, and is requeued when it was lost. Any other task waits until its agent
 // starts it.
-func (t *decision) told(m *wire.Delivered) {
+func (td taskDecision) told(m *wire.Delivered) {
 	if m.Said != 0 && m.Task == "" {
-		t.handed(m)
+		td.sessions().handed(m)
 		return
 	}
-	k := t.state.tasks.byID[m.Task]
+	k := td.state.tasks.byID[m.Task]
 	if k != nil && k.delegation() != nil {
-		t.carried(k.delegation(), m)
+		td.delegations().carried(k.delegation(), m)
 		return
 	}
 	if k == nil || k.view.State != wire.TaskAssigned || k.view.AssignedTo != m.Agent || k.run != m.Run || k.way != dispatched {
 		return // it was faster, or is gone
 	}
 	if m.Lost {
-		t.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
+		td.requeue(k, &taskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
 		return
 	}
-	if t.state.tasks.graph.Open(k.node) == 0 {
-		t.start(k, nil)
+	if td.state.tasks.graph.Open(k.node) == 0 {
+		td.start(k, nil)
 	}
 }

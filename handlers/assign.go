@@ -9,23 +9,23 @@ import (
 
 // assignBy assigns a task to an agent. The agent is notified when no dependency holds the task
 // back, and starts the task itself.
-func (t *decision) assignBy(k *task, a *agent, f *taskAssigned) {
-	t.take(k, a, f)
-	t.tellAssigned(a, k)
+func (td taskDecision) assignBy(k *task, a *agent, f *taskAssigned) {
+	td.take(k, a, f)
+	td.tellAssigned(a, k)
 }
 
 // tellAssigned notifies an agent of an assigned task that it can begin.
-func (t *decision) tellAssigned(a *agent, k *task) {
+func (td taskDecision) tellAssigned(a *agent, k *task) {
 	switch {
 	case k.view.State == wire.TaskPlanning:
-		t.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
-	case k.view.State == wire.TaskAssigned && t.state.tasks.graph.Open(k.node) == 0:
-		t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
+		td.tell(a, k, wire.NoticeAssigned, wire.PlanFirstMessage)
+	case k.view.State == wire.TaskAssigned && td.state.tasks.graph.Open(k.node) == 0:
+		td.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 	}
 }
 
 // tell sends a notice about a task to an agent that has a stdin.
-func (t *decision) tell(a *agent, k *task, notice, message string) {
+func (td taskDecision) tell(a *agent, k *task, notice, message string) {
 	if a == nil || a.remote != nil || a.run == "" {
 		return // it polls, or is notified when it starts
 	}
@@ -33,44 +33,44 @@ func (t *decision) tell(a *agent, k *task, notice, message string) {
 	if notice == wire.NoticeAssigned {
 		receipt = k.view.ID
 	}
-	t.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
+	td.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, notice, receipt, &wire.TaskNotice{TaskID: k.view.ID, Message: message})
 }
 
 // remind notifies an agent that has started of its tasks that it has not begun. Its previous run
 // may have ended before it read the notices.
-func (t *decision) remind(a *agent) {
+func (td taskDecision) remind(a *agent) {
 	for _, k := range a.holds {
 		if k.way == matched || k.way == byHand {
-			t.tellAssigned(a, k)
+			td.tellAssigned(a, k)
 		}
 	}
 }
 
-func assignTask(t *decision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func assignTask(td taskDecision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.mayManage(k, "assign"); err != nil {
+	if err := td.mayManage(k, "assign"); err != nil {
 		return nil, err
 	}
 	if err := assignedInSession(k); err != nil {
 		return nil, err
 	}
-	a := t.state.agents.agentNamed(r.Agent)
+	a := td.state.agents.agentNamed(r.Agent)
 	switch {
 	case a == nil:
 		return nil, noAgent(r.Agent)
 	case k.view.State == wire.TaskPending:
 	case k.view.State == wire.TaskAssigned && r.RequirePlan:
-		if before := t.state.agents.byID[k.view.AssignedTo]; before != a {
-			t.recall(k, k.view.AssignedTo, k.run, "Assigned to another agent")
+		if before := td.state.agents.byID[k.view.AssignedTo]; before != a {
+			td.recall(k, k.view.AssignedTo, k.run, "Assigned to another agent")
 		}
 	default:
 		return nil, wrongState(k, "assigned")
 	}
-	t.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: t.mark()})
-	return t.state.tasks.reply(k), nil
+	td.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: td.mark()})
+	return td.state.tasks.reply(k), nil
 }
 
 // assignedInSession refuses to assign a task that belongs to a session or was delegated.
@@ -90,8 +90,8 @@ func assignedInSession(k *task) *wire.Error {
 
 // mayManage returns an error if the caller is an agent that may not decide about a task: it has
 // neither submitted it nor manages tasks of others.
-func (t *decision) mayManage(k *task, verb string) *wire.Error {
-	if t.from.Kind != Agent || k.view.SubmittedBy == t.from.String() || t.manages(k) {
+func (td taskDecision) mayManage(k *task, verb string) *wire.Error {
+	if td.from.Kind != Agent || k.view.SubmittedBy == td.from.String() || td.manages(k) {
 		return nil
 	}
 	return &wire.Error{
@@ -113,8 +113,8 @@ func (as *agents) agentNamed(name string) *agent {
 	return nil
 }
 
-func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +130,12 @@ func autoAssign(t *decision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
 		}
 	}
-	name, score, ok := t.state.agents.index.Best(&k.wants().Demand, match.Conditions{Online: t.state.rules.OnlineOnly})
+	name, score, ok := td.state.agents.index.Best(&k.wants().Demand, match.Conditions{Online: td.state.rules.OnlineOnly})
 	if !ok {
 		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
-	answer := &wire.Assignment{Status: wire.Assigned, ServerID: t.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
-	t.assignBy(k, t.state.agents.byID[name], &taskAssigned{Way: matched, Score: score, Request: t.mark()})
+	answer := &wire.Assignment{Status: wire.Assigned, ServerID: td.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
+	td.assignBy(k, td.state.agents.byID[name], &taskAssigned{Way: matched, Score: score, Request: td.mark()})
 	return answer, nil
 }
 
@@ -153,8 +153,8 @@ func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
 	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)
 }
 
-func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func matchAgents(td taskDecision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +162,11 @@ func matchAgents(t *decision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 	if k.wants() != nil {
 		demand = &k.wants().Demand
 	}
-	verdicts := t.state.agents.index.Verdicts(demand)
+	verdicts := td.state.agents.index.Verdicts(demand)
 	answer := &wire.Matches{Servers: make([]wire.Match, 0, len(verdicts)), Total: len(verdicts)}
 	for _, v := range verdicts {
 		answer.Servers = append(answer.Servers, wire.Match{
-			ServerID: t.state.agents.byID[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
+			ServerID: td.state.agents.byID[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
 		})
 	}
 	return answer, nil
@@ -179,8 +179,8 @@ func onlineWord(online bool) string {
 	return wire.ServerOffline
 }
 
-func pollTasks(t *decision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
-	return t.state.tasks.given(t.state.agents.byID[t.from.Name]), nil
+func pollTasks(td taskDecision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
+	return td.state.tasks.given(td.state.agents.byID[td.from.Name]), nil
 }
 
 // given returns the tasks that an agent has been assigned and has not begun.
@@ -201,26 +201,26 @@ func (t *tasks) given(a *agent) *wire.TaskList {
 	return answer
 }
 
-func checkTasks(t *decision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
-	a := t.state.agents.byID[t.from.Name]
+func checkTasks(td taskDecision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
+	a := td.state.agents.byID[td.from.Name]
 	if r.SessionID != "" {
-		a = t.state.agents.agentNamed(r.SessionID)
+		a = td.state.agents.agentNamed(r.SessionID)
 	}
-	if r.SessionID == "" && t.from.Kind != Agent {
+	if r.SessionID == "" && td.from.Kind != Agent {
 		return nil, &wire.Error{
 			Code: wire.CodeInvalid, Message: "sessionId is missing", Details: map[string]any{"pointer": "/payload/sessionId"},
 		}
 	}
-	if a == nil && t.from.Kind != Agent {
+	if a == nil && td.from.Kind != Agent {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.SessionID),
 			Details: map[string]any{"sessionId": r.SessionID, "pointer": "/payload/sessionId"},
 		}
 	}
-	if t.from.Kind == Agent && (a == nil || a.ID != t.from.Name) {
-		if me := t.state.agents.byID[t.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !t.from.ActsForOthers {
+	if td.from.Kind == Agent && (a == nil || a.ID != td.from.Name) {
+		if me := td.state.agents.byID[td.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !td.from.ActsForOthers {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}
-	return t.state.tasks.given(a), nil
+	return td.state.tasks.given(a), nil
 }

@@ -180,7 +180,7 @@ const fromActor = "from_actor"
 
 // writer returns the actor of the caller, as its connection or credential determines it. A
 // claimed actor must be the same. Only operators on the local socket may act as another one.
-func (t *decision) writer(claimed, where string) (string, *wire.Error) {
+func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == mail.Broadcast && where != fromActor {
 		return "", &wire.Error{
 			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is all of them", where, mail.Broadcast),
@@ -188,13 +188,13 @@ func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 		}
 	}
 	id := ""
-	switch t.from.Kind {
+	switch md.from.Kind {
 	case Orchestrator:
 		return mail.Bus, nil
 	case External:
-		id = t.from.Name
+		id = md.from.Name
 	case Operator:
-		if t.from.Name == "" {
+		if md.from.Name == "" {
 			if claimed != "" && where == fromActor && mail.CheckActor(claimed) != "" {
 				return "", wrongActor(mail.Global, claimed, where)
 			}
@@ -203,16 +203,16 @@ func (t *decision) writer(claimed, where string) (string, *wire.Error) {
 			}
 			return mail.Global, nil
 		}
-		id = "IO:" + t.from.Name
+		id = "IO:" + md.from.Name
 		if mail.CheckActor(id) != "" {
-			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", t.from.Name)}
+			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", md.from.Name)}
 		}
 	case Agent:
-		a := t.state.agents.byID[t.from.Name]
+		a := md.state.agents.byID[md.from.Name]
 		if a == nil || a.mail == nil {
 			return "", &wire.Error{
-				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", t.from.Name),
-				Details: map[string]any{"agent": t.from.Name, "reason": "no_actor"},
+				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", md.from.Name),
+				Details: map[string]any{"agent": md.from.Name, "reason": "no_actor"},
 			}
 		}
 		id = a.mail.id

@@ -15,46 +15,46 @@ import (
 // cannot be decided twice. In this order: its contracts are checked, its dependents are
 // resolved, and those that are free are unblocked. Unblocked tasks with requirements are
 // assigned, and the end is announced.
-func (t *decision) complete(k *task, result *hub.Result, mk *requestKey) {
-	before := len(t.out.Records)
-	t.fact("", k.view.ID, &taskDone{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: t.responded == k, Request: mk, read: result,
+func (td taskDecision) complete(k *task, result *hub.Result, mk *requestKey) {
+	before := len(td.out.Records)
+	td.fact("", k.view.ID, &taskDone{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: td.responded == k, Request: mk, read: result,
 	})
-	t.tellEnd(k, session.OutcomeCompleted, "Completed by "+t.from.String())
+	td.works().tellEnd(k, session.OutcomeCompleted, "Completed by "+td.from.String())
 	for _, o := range result.Oddities {
-		t.odd(k, o)
+		td.odd(k, o)
 	}
-	t.checkScope(k, result)
-	t.checkContracts(k, result)
-	resolved, unblocked := t.resolve(k)
-	t.unblock(unblocked)
-	if len(t.out.Records) > before+1 {
-		t.announcements = append(t.announcements, &taskAnnounced{
+	td.checkScope(k, result)
+	td.links().checkContracts(k, result)
+	resolved, unblocked := td.links().resolve(k)
+	td.links().unblock(unblocked)
+	if len(td.out.Records) > before+1 {
+		td.announcements = append(td.announcements, &taskAnnounced{
 			ID: k.view.ID, Name: k.view.Name, State: k.view.State, Resolved: resolved, Unblocked: len(unblocked),
 		})
 	}
-	t.respondFor(k, nil, result.Document)
+	td.delegations().respondFor(k, nil, result.Document)
 }
 
 // announce ends a turn by recording that the consequences of each ended task are complete.
-func (t *decision) announce() {
-	if len(t.announcements) == 0 {
+func (td taskDecision) announce() {
+	if len(td.announcements) == 0 {
 		return
 	}
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
-	for _, f := range t.announcements {
-		t.fact("", f.ID, f)
+	defer func(from Actor) { td.from = from }(td.from)
+	td.from = Actor{}
+	for _, f := range td.announcements {
+		td.fact("", f.ID, f)
 	}
-	t.announcements = t.announcements[:0]
+	td.announcements = td.announcements[:0]
 }
 
 // checkScope warns if a result touches more files than the spec allows.
-func (t *decision) checkScope(k *task, result *hub.Result) {
+func (td taskDecision) checkScope(k *task, result *hub.Result) {
 	if k.more == nil || k.more.maxFiles == 0 || int64(result.Files) <= k.more.maxFiles {
 		return
 	}
-	t.odd(k, hub.Oddity{
+	td.odd(k, hub.Oddity{
 		Kind: events.DocumentOdd, Pointer: "/result/changes",
 		Text: "more files are touched than constraints.max_files_changed allows; it is accepted",
 	})
@@ -65,12 +65,12 @@ func (t *decision) checkScope(k *task, result *hub.Result) {
 //
 // A skipped contract counts as missing if it was required, although its data are delivered. A
 // missing optional contract is recorded only if a task needs it.
-func (t *decision) checkContracts(k *task, result *hub.Result) {
+func (ld linkDecision) checkContracts(k *task, result *hub.Result) {
 	said := make(map[string]bool)
 	miss := func(key, status, reason string) {
 		if !said[key] {
 			said[key] = true
-			t.fact("", k.view.ID, &contractSeen{what: events.ContractMissing, ID: k.view.ID, Name: k.view.Name, Key: key, Status: status, Reason: reason})
+			ld.fact("", k.view.ID, &contractSeen{what: events.ContractMissing, ID: k.view.ID, Name: k.view.Name, Key: key, Status: status, Reason: reason})
 		}
 	}
 	required := make(map[string]bool)
@@ -84,7 +84,7 @@ func (t *decision) checkContracts(k *task, result *hub.Result) {
 		delivered[c.Key] = true
 		switch {
 		case c.Status != hub.ContractSkipped:
-			t.fact("", k.view.ID, &contractSeen{what: events.ContractFulfilled, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
+			ld.fact("", k.view.ID, &contractSeen{what: events.ContractFulfilled, ID: k.view.ID, Name: k.view.Name, Key: c.Key, Status: c.Status})
 		case required[c.Key]:
 			miss(c.Key, c.Status, c.Reason)
 		}
@@ -96,8 +96,8 @@ func (t *decision) checkContracts(k *task, result *hub.Result) {
 			}
 		}
 	}
-	for e := range t.state.tasks.graph.Waiting(k.node) {
-		if v := t.state.tasks.graph.Edge(e); v.Kind == graph.Input && !v.Resolved && !delivered[v.Key] {
+	for e := range ld.state.tasks.graph.Waiting(k.node) {
+		if v := ld.state.tasks.graph.Edge(e); v.Kind == graph.Input && !v.Resolved && !delivered[v.Key] {
 			miss(v.Key, "", "")
 		}
 	}
@@ -105,11 +105,11 @@ func (t *decision) checkContracts(k *task, result *hub.Result) {
 
 // missLate records the contracts that a task needs and that tasks which are already done did not
 // deliver.
-func (t *decision) missLate(k *task, needs []hub.Dependency) {
+func (ld linkDecision) missLate(k *task, needs []hub.Dependency) {
 	for _, d := range needs {
-		on := t.state.tasks.byID[d.On]
+		on := ld.state.tasks.byID[d.On]
 		if d.Type == hub.DependsInput && on.view.State == wire.TaskDone && on.delivery(d.Contract) == nil {
-			t.fact("", on.view.ID, &contractSeen{
+			ld.fact("", on.view.ID, &contractSeen{
 				what: events.ContractMissing, ID: on.view.ID, Name: on.view.Name, Key: d.Contract, NeededBy: k.view.ID,
 			})
 		}
@@ -121,24 +121,24 @@ const maxResolved = 1000
 
 // resolve resolves the dependencies on a task that is done. It returns their number, and the
 // tasks that wait for nothing else.
-func (t *decision) resolve(k *task) (count int, unblocked []*task) {
+func (ld linkDecision) resolve(k *task) (count int, unblocked []*task) {
 	var waiting []resolved
 	record := func() {
 		if len(waiting) > 0 {
-			t.fact("", k.view.ID, &dependencyResolved{ID: k.view.ID, Name: k.view.Name, Waiting: waiting})
+			ld.fact("", k.view.ID, &dependencyResolved{ID: k.view.ID, Name: k.view.Name, Waiting: waiting})
 			count += len(waiting)
 			waiting = nil
 		}
 	}
 	var held []*task // that were held back until now, each once
-	for e := range t.state.tasks.graph.Waiting(k.node) {
-		v := t.state.tasks.graph.Edge(e)
+	for e := range ld.state.tasks.graph.Waiting(k.node) {
+		v := ld.state.tasks.graph.Edge(e)
 		if v.Resolved || k.view.State != wire.TaskDone && v.Kind != graph.Soft {
 			continue
 		}
-		down := t.state.tasks.list[v.Down]
+		down := ld.state.tasks.list[v.Down]
 		if v.Kind == graph.Soft {
-			t.offerSoft(k, down)
+			ld.works().offerSoft(k, down)
 		}
 		waiting = append(waiting, resolved{ID: down.view.ID, Number: v.Number})
 		if gates(v.Kind) && !down.view.State.Final() && (len(held) == 0 || held[len(held)-1] != down) {
@@ -150,7 +150,7 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 	}
 	record()
 	for _, down := range held {
-		if t.state.tasks.graph.Open(down.node) == 0 && !down.freed {
+		if ld.state.tasks.graph.Open(down.node) == 0 && !down.freed {
 			down.freed = true
 			unblocked = append(unblocked, down)
 		}
@@ -162,27 +162,27 @@ func (t *decision) resolve(k *task) (count int, unblocked []*task) {
 }
 
 // unblock records that tasks wait for nothing any more, and assigns those with requirements.
-func (t *decision) unblock(tasks []*task) {
+func (ld linkDecision) unblock(tasks []*task) {
 	if len(tasks) == 0 {
 		return
 	}
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{} // the orchestrator decides, not the caller
+	defer func(from Actor) { ld.from = from }(ld.from)
+	ld.from = Actor{} // the orchestrator decides, not the caller
 	for _, k := range tasks {
-		t.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
+		ld.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
 	}
 	tasks = slices.Clone(tasks)
 	slices.SortStableFunc(tasks, inTurn)
 	for _, k := range tasks {
 		switch {
 		case k.work() != nil:
-			t.release(k.work())
+			ld.works().release(k.work())
 		case k.delegation() != nil:
-			t.state.delegations.recheckCapacity(t.state.agents.byID[k.view.AssignedTo])
+			ld.state.delegations.recheckCapacity(ld.state.agents.byID[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
-			t.tellAssigned(t.state.agents.byID[k.view.AssignedTo], k)
-		case t.state.free(k):
-			t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
+			ld.tasks().tellAssigned(ld.state.agents.byID[k.view.AssignedTo], k)
+		case ld.state.free(k):
+			ld.tasks().place(k, match.Conditions{Online: ld.state.rules.OnlineOnly})
 		}
 	}
 }

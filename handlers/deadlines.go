@@ -51,21 +51,21 @@ func (qs *questions) keepDeadline(q *question) {
 
 // expire handles everything that is due: questions that expire, silent servers, actors and
 // developers, session messages to be retried, and delegated tasks to be retried or reported.
-func (t *decision) expire(due wire.Tick) {
+func (d *decision) expire(due wire.Tick) {
 	if due.Late {
-		t.fact("", "", new(stoodStill)) // all servers and actors get their time again
+		d.fact("", "", new(stoodStill)) // all servers and actors get their time again
 	}
-	t.silence()
-	t.missBeats()
-	t.retryItems(due.Blocked || due.Late)
-	t.watch()
-	t.tryAgain()
-	for len(t.state.questions.deadlines) > 0 && !t.state.questions.deadlines[0].deadline.After(t.at) {
-		q := t.state.questions.deadlines[0]
-		waited := q.waited(t.state)
-		t.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
+	d.agents().silence()
+	d.mail().missBeats()
+	d.sessions().retryItems(due.Blocked || due.Late)
+	d.works().watch()
+	d.delegations().tryAgain()
+	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].deadline.After(d.at) {
+		q := d.state.questions.deadlines[0]
+		waited := q.waited(d.state)
+		d.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
 		if waited {
-			t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
+			d.out.Letters = append(d.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
 		}
 	}
 }

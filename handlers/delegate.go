@@ -18,80 +18,80 @@ const orchestratorName = "orchestrator"
 
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
-func submitTaskRequest(t *decision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if k := t.state.tasks.byID[r.ID]; k != nil {
-		return t.handedOnBefore(k, r)
+func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
+	if k := dd.state.tasks.byID[r.ID]; k != nil {
+		return dd.handedOnBefore(k, r)
 	}
-	source, err := t.source(r)
+	source, err := dd.source(r)
 	if err != nil {
 		return nil, err
 	}
-	parent, among := t.partOf(r)
+	parent, among := dd.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
 	if len(chain) > delegation.MaxChain {
 		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
 	}
-	to, err := t.chooseTarget(r.Type, r.Routing.Target, chain, "")
+	to, err := dd.chooseTarget(r.Type, r.Routing.Target, chain, "")
 	if err != nil {
 		return nil, err
 	}
 	if err := to.checkBacklog(); err != nil {
 		return nil, err
 	}
-	f := t.handingOn(r, parent, source, chain)
-	t.fact("", r.ID, f)
-	k := t.state.tasks.byID[r.ID]
-	t.notes(k, r.Notes)
+	f := dd.handingOn(r, parent, source, chain)
+	dd.fact("", r.ID, f)
+	k := dd.state.tasks.byID[r.ID]
+	dd.notes(k, r.Notes)
 	if parent == nil && among > 1 {
-		t.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
+		dd.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
 	}
-	t.assignDelegated(k, to)
-	return t.standingAnswer(k), nil
+	dd.assignDelegated(k, to)
+	return dd.standingAnswer(k), nil
 }
 
 // notes records the warnings about a task request, each with its place.
-func (t *decision) notes(k *task, notes []string) {
+func (dd delegationDecision) notes(k *task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
-		t.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
+		dd.tasks().odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
 	}
 }
 
 // handedOnBefore answers a request whose id is that of a task. A repeat of the same request has
 // no second effect.
-func (t *decision) handedOnBefore(k *task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != t.from.String() {
+func (dd delegationDecision) handedOnBefore(k *task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
+	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != dd.from.String() {
 		return nil, &wire.Error{
 			Code: wire.CodeInvalid, Message: "this id is that of another task: take a new one for each",
-			Details: map[string]any{"pointer": t.pointer("/id"), "reason": wire.ReasonReused},
+			Details: map[string]any{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
 		}
 	}
-	if t.request.Form == wire.DialectTaskRequest {
-		t.repeatResponse(k)
+	if dd.request.Form == wire.DialectTaskRequest {
+		dd.repeatResponse(k)
 	}
-	return t.standingAnswer(k), nil
+	return dd.standingAnswer(k), nil
 }
 
 // source returns the delegating party, which receives the responses. For agents it comes from
 // the connection; other callers may name any source except an agent.
-func (t *decision) source(r *delegation.Request) (string, *wire.Error) {
+func (dd delegationDecision) source(r *delegation.Request) (string, *wire.Error) {
 	said := r.Routing.Source
 	switch {
-	case t.from.Kind == Agent && (said == "" || said == t.from.Name):
-		return t.from.Name, nil
-	case t.from.Kind == Agent:
-		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, t.from.Name))
+	case dd.from.Kind == Agent && (said == "" || said == dd.from.Name):
+		return dd.from.Name, nil
+	case dd.from.Kind == Agent:
+		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, dd.from.Name))
 	case said == "":
 		return orchestratorName, nil
-	case t.state.agents.byID[said] != nil:
-		return "", denied(t.pointer("/routing/source"), fmt.Sprintf("%q is an agent, and does not ask for this itself", said))
+	case dd.state.agents.byID[said] != nil:
+		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("%q is an agent, and does not ask for this itself", said))
 	}
 	return said, nil
 }
 
 // pointer returns a pointer into a task request as its sender sees it.
-func (t *decision) pointer(pointer string) string {
-	if t.request.Form == wire.DialectTaskRequest {
+func (dd delegationDecision) pointer(pointer string) string {
+	if dd.request.Form == wire.DialectTaskRequest {
 		return pointer
 	}
 	return "/payload" + pointer
@@ -104,13 +104,13 @@ func denied(pointer, message string) *wire.Error {
 // partOf returns the task of which a new delegated task is a part. It is the one that the
 // request names, one in the same trace, or the only one that the agent works on. among is the
 // number of candidates.
-func (t *decision) partOf(r *delegation.Request) (part *task, among int) {
-	named := t.state.tasks.byID[r.Context.ParentTaskID]
-	a := t.state.agents.byID[t.from.Name]
+func (dd delegationDecision) partOf(r *delegation.Request) (part *task, among int) {
+	named := dd.state.tasks.byID[r.Context.ParentTaskID]
+	a := dd.state.agents.byID[dd.from.Name]
 	switch {
-	case named != nil && named.submittedBy(t.from):
+	case named != nil && named.submittedBy(dd.from):
 		return named, 1
-	case named != nil || t.from.Kind != Agent || a == nil:
+	case named != nil || dd.from.Kind != Agent || a == nil:
 		return nil, 0
 	}
 	var held []*task
@@ -157,11 +157,11 @@ func chainOf(parent *task, said []string, source string) []string {
 
 // chooseTarget returns the agent for a task: the named one, or the capable one that is likely to
 // begin first. The agent that has just ended with the task comes last.
-func (t *decision) chooseTarget(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
+func (dd delegationDecision) chooseTarget(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
 	if named == "" {
-		return t.bestCapable(kind, chain, ended)
+		return dd.bestCapable(kind, chain, ended)
 	}
-	a := t.state.agents.byID[named]
+	a := dd.state.agents.byID[named]
 	switch {
 	case a == nil:
 		return nil, delegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
@@ -170,7 +170,7 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
 		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
-	if why := t.unavailable(a, ended); why != "" {
+	if why := dd.unavailable(a, ended); why != "" {
 		return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
 	}
 	return a, nil
@@ -179,13 +179,13 @@ func (t *decision) chooseTarget(kind, named string, chain []string, ended string
 // unavailable returns why nothing can be delegated to an agent, or "". An agent that has just
 // ended counts as available, since it may be restarted. While the orchestrator stops, tasks wait
 // for the next start.
-func (t *decision) unavailable(a *agent, ended string) string {
+func (dd delegationDecision) unavailable(a *agent, ended string) string {
 	switch {
 	case a.Deaf && a.remote == nil:
 		return fmt.Sprintf("%q takes no messages", a.ID)
-	case t.departed[a] != "":
-		return t.departed[a]
-	case a.comes(), t.state.stopping, a.ID == ended:
+	case dd.departed[a] != "":
+		return dd.departed[a]
+	case a.comes(), dd.state.stopping, a.ID == ended:
 		return ""
 	}
 	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
@@ -204,9 +204,9 @@ var reasons = map[string]string{
 }
 
 // bestCapable returns the agent for a task that names none.
-func (t *decision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
+func (dd delegationDecision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
 	can, had := false, false
-	for _, a := range t.state.agents.order {
+	for _, a := range dd.state.agents.order {
 		if !slices.Contains(a.Capabilities, kind) {
 			continue
 		}
@@ -214,7 +214,7 @@ func (t *decision) bestCapable(kind string, chain []string, ended string) (best 
 		switch {
 		case slices.Contains(chain, a.ID):
 			had = true
-		case t.unavailable(a, ended) != "":
+		case dd.unavailable(a, ended) != "":
 		case best == nil || a.rank(ended).compare(best.rank(ended)) < 0:
 			best = a
 		}
@@ -285,10 +285,10 @@ func (a *agent) checkBacklog() *wire.Error {
 }
 
 // handingOn returns the fact that creates a delegated task.
-func (t *decision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
-	trace, above := t.traceBelow(parent, r.Observability)
+func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
+	trace, above := dd.tasks().traceBelow(parent, r.Observability)
 	if trace.TraceID == "" {
-		trace.TraceID = t.state.tasks.traceIDOf(parent, r.ID)
+		trace.TraceID = dd.state.tasks.traceIDOf(parent, r.ID)
 	}
 	if trace.SpanID == "" {
 		trace.SpanID = wire.SpanIDOf([]byte(r.ID))
@@ -325,8 +325,8 @@ func contextBelow(parent *task) (c delegation.Context) {
 }
 
 // assignDelegated assigns a delegated task to an agent. It is forwarded when the agent has room.
-func (t *decision) assignDelegated(k *task, a *agent) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
-	t.take(k, a, &taskAssigned{Way: assignedDelegated})
+func (dd delegationDecision) assignDelegated(k *task, a *agent) {
+	defer func(from Actor) { dd.from = from }(dd.from)
+	dd.from = Actor{}
+	dd.tasks().take(k, a, &taskAssigned{Way: assignedDelegated})
 }

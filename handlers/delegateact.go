@@ -41,58 +41,58 @@ func (as *agents) unbrought(k *task) bool {
 
 // act records an act on a task and sends it to its agent. Input that cannot be sent waits until
 // the agent reads.
-func (t *decision) act(k *task, f *taskActed) {
-	a := t.state.agents.byID[k.view.AssignedTo]
+func (dd delegationDecision) act(k *task, f *taskActed) {
+	a := dd.state.agents.byID[k.view.AssignedTo]
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, a.ID
-	t.fact(a.actor, k.view.ID, f)
+	dd.fact(a.actor, k.view.ID, f)
 	if !a.reachable() || a.run != k.delegation().out {
 		return // that run has ended, and the next gets the whole task
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.line()}
 	if f.Act == delegation.ActUpdate { // a lost status request is answered with what is known
-		l.Task, l.Said = k.view.ID, t.state.seq
+		l.Task, l.Said = k.view.ID, dd.state.seq
 		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // after the inputs that wait
-			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: t.state.seq})
+			dd.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: dd.state.seq})
 			return
 		}
 	}
-	t.out.Letters = append(t.out.Letters, l)
+	dd.out.Letters = append(dd.out.Letters, l)
 }
 
 // checkOn requests the status of a task from its agent. If the agent cannot be asked or does not
 // answer, the source gets the known status.
-func (t *decision) checkOn(k *task) {
-	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
-	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || t.state.stopping {
-		t.repeatResponse(k)
+func (dd delegationDecision) checkOn(k *task) {
+	d, a := k.delegation(), dd.state.agents.byID[k.view.AssignedTo]
+	if d == nil || k.view.State.Final() || a == nil || d.out == "" || d.out != a.run || !a.listens() || dd.state.stopping {
+		dd.repeatResponse(k)
 		return
 	}
 	if d.asked.IsZero() { // otherwise the pending request serves both
-		t.act(k, &taskActed{Act: delegation.ActStatus, Until: object.Timestamp(t.at.Add(statusPatience))})
+		dd.act(k, &taskActed{Act: delegation.ActStatus, Until: object.Timestamp(dd.at.Add(statusPatience))})
 	}
 }
 
 // repeatResponse sends the latest response of a task to its source again.
-func (t *decision) repeatResponse(k *task) {
-	l := Letter{To: t.from}
+func (dd delegationDecision) repeatResponse(k *task) {
+	l := Letter{To: dd.from}
 	if d := k.delegation(); d != nil && d.said == k.view.State.Response() {
 		m := k.metadata()
 		l.Kept, l.Metadata = d.latest, &m
 	} else {
-		l.Line = t.state.questions.answerOf(k, nil).Document
+		l.Line = dd.state.questions.answerOf(k, nil).Document
 	}
-	t.out.Letters = append(t.out.Letters, l)
+	dd.out.Letters = append(dd.out.Letters, l)
 }
 
-func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func updateTaskRequest(dd delegationDecision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
+	k, err := dd.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.mayManage(k, "give input to"); err != nil {
+	if err := dd.tasks().mayManage(k, "give input to"); err != nil {
 		return nil, err
 	}
-	d, a := k.delegation(), t.state.agents.byID[k.view.AssignedTo]
+	d, a := k.delegation(), dd.state.agents.byID[k.view.AssignedTo]
 	switch {
 	case d == nil:
 		return nil, errNotDelegated(k)
@@ -106,15 +106,15 @@ func updateTaskRequest(t *decision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer
 	case d.out == "":
 		return nil, notForwarded(k)
 	}
-	t.cancelQuestions(k)
+	dd.questions().cancelQuestions(k)
 	if k.view.State == wire.TaskNeedsHuman {
-		t.start(k, nil)
+		dd.tasks().start(k, nil)
 	}
-	t.act(k, &taskActed{Act: delegation.ActUpdate, Input: r.Input, Payload: r.Payload, Request: t.mark()})
-	if t.request.Form == wire.DialectTaskAct {
+	dd.act(k, &taskActed{Act: delegation.ActUpdate, Input: r.Input, Payload: r.Payload, Request: dd.mark()})
+	if dd.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
-	answer := t.state.questions.answerOf(k, nil) // a repeat gets the same answer
+	answer := dd.state.questions.answerOf(k, nil) // a repeat gets the same answer
 	answer.Trace = k.trace()
 	return answer, nil
 }

@@ -10,16 +10,16 @@ import (
 
 // forward sends delegated tasks to agents that have room for them: the most urgent first, then
 // the oldest.
-func (t *decision) forward() {
-	for i := 0; i < len(t.state.delegations.look); i++ { // the loop may append to the list
-		a := t.state.delegations.look[i]
-		for d := t.state.nextHanded(a); d != nil; d = t.state.nextHanded(a) {
-			t.forwardTo(d, a)
+func (dd delegationDecision) forward() {
+	for i := 0; i < len(dd.state.delegations.look); i++ { // the loop may append to the list
+		a := dd.state.delegations.look[i]
+		for d := dd.state.nextHanded(a); d != nil; d = dd.state.nextHanded(a) {
+			dd.forwardTo(d, a)
 		}
-		t.inputAgain(a)
+		dd.inputAgain(a)
 	}
-	clear(t.state.delegations.look)
-	t.state.delegations.look = t.state.delegations.look[:0]
+	clear(dd.state.delegations.look)
+	dd.state.delegations.look = dd.state.delegations.look[:0]
 }
 
 // nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
@@ -58,15 +58,15 @@ func (a *agent) load() int {
 }
 
 // inputAgain sends an agent the inputs that could not be sent before, in order.
-func (t *decision) inputAgain(a *agent) {
+func (dd delegationDecision) inputAgain(a *agent) {
 	for _, k := range a.holds {
 		d := k.delegation()
 		if d == nil || d.out == "" || !a.listens() {
 			continue
 		}
 		for _, kept := range slices.Clone(d.returned) {
-			t.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: kept})
-			t.out.Letters = append(t.out.Letters, Letter{
+			dd.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: kept})
+			dd.out.Letters = append(dd.out.Letters, Letter{
 				To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Kept: kept, Task: k.view.ID, Said: kept,
 			})
 		}
@@ -91,21 +91,21 @@ func (t *task) occupies() bool {
 }
 
 // forwardTo sends a task to an agent.
-func (t *decision) forwardTo(d *delegatedWork, a *agent) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
+func (dd delegationDecision) forwardTo(d *delegatedWork, a *agent) {
+	defer func(from Actor) { dd.from = from }(dd.from)
+	dd.from = Actor{}
 	k := d.task
-	t.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
+	dd.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
 	request := delegation.Request{Document: d.request}
-	t.out.Letters = append(t.out.Letters, Letter{
+	dd.out.Letters = append(dd.out.Letters, Letter{
 		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: k.view.ID,
 	})
 }
 
 // bringResponses sends the responses of this turn to the sources of their tasks.
-func (t *decision) bringResponses() {
-	for _, b := range t.state.delegations.fresh {
-		a := t.state.agents.sourceAgent(b.of)
+func (dd delegationDecision) bringResponses() {
+	for _, b := range dd.state.delegations.fresh {
+		a := dd.state.agents.sourceAgent(b.of)
 		if a == nil || a.run == "" || a.run != b.of.sent {
 			continue // that run has ended; the next one gets it
 		}
@@ -113,29 +113,29 @@ func (t *decision) bringResponses() {
 		if b.line == nil {
 			l.Kept = b.said
 		}
-		t.out.Letters = append(t.out.Letters, l)
+		dd.out.Letters = append(dd.out.Letters, l)
 	}
-	clear(t.state.delegations.fresh)
-	t.state.delegations.fresh = t.state.delegations.fresh[:0]
+	clear(dd.state.delegations.fresh)
+	dd.state.delegations.fresh = dd.state.delegations.fresh[:0]
 }
 
 // carried handles the delivery of a line about a delegated task. A lost line is sent again when
 // its agent reads.
-func (t *decision) carried(d *delegatedWork, m *wire.Delivered) {
+func (dd delegationDecision) carried(d *delegatedWork, m *wire.Delivered) {
 	k := d.task
-	a := t.state.agents.byID[m.Agent]
+	a := dd.state.agents.byID[m.Agent]
 	current := a != nil && a.runs(m.Run) && a.state == up // otherwise the next run gets it
 	held := k.view.AssignedTo == m.Agent && !k.view.State.Final()
 	switch {
 	case held && (m.Said != 0 || k.view.State == wire.TaskAssigned && d.out == m.Run):
 		if m.Lost && current {
-			t.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
+			dd.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
 		}
 	case m.Said == 0 || !d.owed || !d.given.IsZero() || d.latest != m.Said || d.sent != m.Run:
 	case !m.Lost:
-		t.fact(agentPrefix+m.Agent, k.view.ID, &taskAnswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
+		dd.fact(agentPrefix+m.Agent, k.view.ID, &taskAnswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
 	case current:
-		t.fact(agentPrefix+m.Agent, k.view.ID, &taskUnanswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
+		dd.fact(agentPrefix+m.Agent, k.view.ID, &taskUnanswered{ID: k.view.ID, Name: k.view.Name, Said: m.Said})
 	}
 }
 

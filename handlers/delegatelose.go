@@ -14,13 +14,13 @@ import (
 // forwarded waits for the next run of the agent. Any other is requeued, unless on_exit is "fail"
 // or too many agents crashed with it. An ordered stop, or the loss of the orchestrator, is not
 // counted.
-func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
+func (dd delegationDecision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	begun := k.view.State != wire.TaskAssigned
 	d := k.delegation()
 	switch {
 	case begun || a.remote == nil && d.out != "" && d.out == a.run:
 	case a.remote != nil && d.target == "": // it does not come for it
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		dd.tasks().requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
 		return
 	default:
 		return
@@ -28,7 +28,7 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 	fault := &delegation.Fault{Code: delegation.FaultAgentUnavailable, Recoverable: true}
 	switch {
 	case ordered:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		dd.tasks().requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
 		return
 	case a.OnExit == "fail":
 		fault.Message = fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how)
@@ -36,58 +36,58 @@ func (t *decision) loseHolder(k *task, a *agent, how string, ordered bool) {
 		fault.Message = fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how))
 		fault.Recoverable = false // the next agent would die with it, too
 	default:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
+		dd.tasks().requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
 		return
 	}
-	t.failHanded(k, fault)
+	dd.failHanded(k, fault)
 }
 
 // failHanded fails a delegated task that no agent can do.
-func (t *decision) failHanded(k *task, fault *delegation.Fault) {
-	t.resume(k)
-	t.fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
+func (dd delegationDecision) failHanded(k *task, fault *delegation.Fault) {
+	dd.tasks().resume(k)
+	dd.tasks().fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
 }
 
 // handOver assigns a task that has lost its agent or is retried: to the agent that the request
 // named, or to another capable one.
-func (t *decision) handOver(k *task, last string) {
+func (dd delegationDecision) handOver(k *task, last string) {
 	d := k.delegation()
-	if k.view.State != wire.TaskPending || d.next.After(t.at) {
+	if k.view.State != wire.TaskPending || d.next.After(dd.at) {
 		return // it has ended meanwhile, or its retry is not due
 	}
-	a, err := t.chooseTarget(k.view.Type, d.target, d.chain, last)
+	a, err := dd.chooseTarget(k.view.Type, d.target, d.chain, last)
 	if err != nil {
-		t.failHanded(k, delegation.FaultOf(err))
+		dd.failHanded(k, delegation.FaultOf(err))
 		return
 	}
-	t.assignDelegated(k, a)
+	dd.assignDelegated(k, a)
 }
 
 // takeBack requeues the delegated tasks of an agent that is not restarted automatically.
-func (t *decision) takeBack(a *agent, why string) {
-	if t.departed == nil {
-		t.departed = make(map[*agent]string)
+func (dd delegationDecision) takeBack(a *agent, why string) {
+	if dd.departed == nil {
+		dd.departed = make(map[*agent]string)
 	}
-	t.departed[a] = why
+	dd.departed[a] = why
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == assignedDelegated && !k.view.State.Final() {
-			t.requeue(k, &taskRequeued{Why: why, Blameless: true})
+			dd.tasks().requeue(k, &taskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
 
 // retries schedules a retry of a failed task, if its agent reported that this may succeed and
 // the limit is not reached. It reports whether it did.
-func (t *decision) retries(k *task, fault *delegation.Fault) bool {
+func (dd delegationDecision) retries(k *task, fault *delegation.Fault) bool {
 	d := k.delegation()
-	if d == nil || !fault.Recoverable || d.retries >= t.state.rules.DelegationRetries {
+	if d == nil || !fault.Recoverable || d.retries >= dd.state.rules.DelegationRetries {
 		return false
 	}
 	parts := k.parts()
-	t.cancelQuestions(k)
-	next := t.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
-	t.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
-	t.cancelParts(parts)
+	dd.questions().cancelQuestions(k)
+	next := dd.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
+	dd.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
+	dd.cancelParts(parts)
 	return true
 }
 
@@ -96,40 +96,40 @@ var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Seco
 
 // shift requeues tasks that a stopped agent has not begun, if another agent can do them and the
 // request named none.
-func (t *decision) shift(a *agent) {
+func (dd delegationDecision) shift(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		d := k.delegation()
 		if d == nil || !d.waits() || d.target != "" {
 			continue
 		}
-		if _, err := t.bestCapable(k.view.Type, d.chain, ""); err == nil {
-			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
+		if _, err := dd.bestCapable(k.view.Type, d.chain, ""); err == nil {
+			dd.tasks().requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
 }
 
 // tryAgain handles delegated tasks that are due: it retries them, or answers a status request
 // that their agent did not.
-func (t *decision) tryAgain() {
-	for len(t.state.delegations.due) > 0 && !t.state.delegations.due[0].due.After(t.at) && !t.state.stopping {
-		d := t.state.delegations.due[0]
-		if !d.asked.IsZero() && !d.asked.After(t.at) {
-			t.tellStanding(d)
+func (dd delegationDecision) tryAgain() {
+	for len(dd.state.delegations.due) > 0 && !dd.state.delegations.due[0].due.After(dd.at) && !dd.state.stopping {
+		d := dd.state.delegations.due[0]
+		if !d.asked.IsZero() && !d.asked.After(dd.at) {
+			dd.tellStanding(d)
 			continue
 		}
-		t.handOver(d.task, "")
+		dd.handOver(d.task, "")
 	}
 }
 
 // tellStanding sends the known status of a task to its source, because its agent does not
 // answer. It repeats the latest response of the agent if that is current.
-func (t *decision) tellStanding(d *delegatedWork) {
+func (dd delegationDecision) tellStanding(d *delegatedWork) {
 	k := d.task
 	if d.said != k.view.State.Response() {
-		t.speakFor(k, t.state.questions.response(k, nil))
+		dd.speakFor(k, dd.state.questions.response(k, nil))
 		return
 	}
-	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})
+	dd.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: d.said, Own: true, Again: true})
 }
 
 // parts returns the delegated parts of a task that its agent waits for.
@@ -141,13 +141,13 @@ func (t *task) parts() []*delegatedWork {
 }
 
 // cancelParts cancels parts that no task waits for any more.
-func (t *decision) cancelParts(parts []*delegatedWork) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
+func (dd delegationDecision) cancelParts(parts []*delegatedWork) {
+	defer func(from Actor) { dd.from = from }(dd.from)
+	dd.from = Actor{}
 	for _, d := range parts {
 		if !d.task.view.State.Final() {
-			t.cancel(d.task, "The task that it was part of has ended", nil)
-			t.abandon(d.task)
+			dd.tasks().cancel(d.task, "The task that it was part of has ended", nil)
+			dd.links().abandon(d.task)
 		}
 	}
 }

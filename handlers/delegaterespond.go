@@ -13,9 +13,9 @@ import (
 // respond decides about a response of an agent to one of its tasks. It is passed on to the
 // source of the task, word for word. A response to a task that was not delegated counts as the
 // corresponding operation.
-func (t *decision) respond(r *delegation.Response) *wire.Error {
-	k := t.state.tasks.byID[r.ID]
-	if k == nil || k.view.AssignedTo != t.from.Name {
+func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
+	k := dd.state.tasks.byID[r.ID]
+	if k == nil || k.view.AssignedTo != dd.from.Name {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", r.ID), Details: map[string]any{"taskId": r.ID},
 		}
@@ -26,9 +26,9 @@ func (t *decision) respond(r *delegation.Response) *wire.Error {
 		return nil // it confirms the cancellation
 	case k.view.State.Final():
 		return wrongState(k, "responded to")
-	case t.state.agents.unbrought(k):
+	case dd.state.agents.unbrought(k):
 		return notForwarded(k)
-	case d != nil && d.out != "" && d.out != t.from.Run:
+	case d != nil && d.out != "" && d.out != dd.from.Run:
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is another run's of you now", k.label()),
 			Details: map[string]any{"taskId": r.ID, "reason": "other_run"},
@@ -36,21 +36,21 @@ func (t *decision) respond(r *delegation.Response) *wire.Error {
 	case r.Status == delegation.Cancelled && k.work() != nil:
 		return inItsSession(k, "cancelled")
 	}
-	t.responded = k
-	again, err := t.heedResponse(k, r)
+	dd.responded = k
+	again, err := dd.heedResponse(k, r)
 	if err != nil {
 		return err
 	}
-	t.notes(k, r.Notes)
+	dd.notes(k, r.Notes)
 	if d == nil && len(r.Artifacts) > 0 {
-		t.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and not sent on"})
+		dd.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and not sent on"})
 	}
-	if by := r.Metadata.Agent; by != "" && by != t.from.Name {
-		t.notes(k, []string{fmt.Sprintf("/metadata/agent: says %.80q, and it is %s that responds", by, t.from.Name)})
+	if by := r.Metadata.Agent; by != "" && by != dd.from.Name {
+		dd.notes(k, []string{fmt.Sprintf("/metadata/agent: says %.80q, and it is %s that responds", by, dd.from.Name)})
 	}
 	if d != nil && !again {
-		t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
-			ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Status: r.Status, Document: r.Document,
+		dd.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
+			ID: k.view.ID, Name: k.view.Name, Agent: dd.from.Name, Status: r.Status, Document: r.Document,
 		})
 	}
 	return nil
@@ -58,7 +58,7 @@ func (t *decision) respond(r *delegation.Response) *wire.Error {
 
 // heedResponse applies a response to its task. again reports whether the task is retried, so
 // that the response need not be passed on.
-func (t *decision) heedResponse(k *task, r *delegation.Response) (again bool, err *wire.Error) {
+func (dd delegationDecision) heedResponse(k *task, r *delegation.Response) (again bool, err *wire.Error) {
 	if r.Status == delegation.Pending {
 		if k.view.State != wire.TaskAssigned {
 			return false, wrongState(k, "pending again")
@@ -66,29 +66,29 @@ func (t *decision) heedResponse(k *task, r *delegation.Response) (again bool, er
 		return false, nil
 	}
 	if r.Status == delegation.Cancelled {
-		t.giveUpItself(k, r)
+		dd.giveUpItself(k, r)
 		return false, nil
 	}
-	if _, err := t.reportableTask(k.view.ID, meant[r.Status]); err != nil {
+	if _, err := dd.tasks().reportableTask(k.view.ID, meant[r.Status]); err != nil {
 		return false, err
 	}
 	if r.Status == delegation.InputRequired {
-		if err := t.tooMany(); err != nil {
+		if err := dd.questions().tooMany(); err != nil {
 			return false, err
 		}
 	}
-	if r.Status == delegation.Failed && t.retries(k, r.Fault) {
+	if r.Status == delegation.Failed && dd.retries(k, r.Fault) {
 		return true, nil
 	}
-	t.begin(k)
+	dd.tasks().begin(k)
 	switch r.Status {
 	case delegation.Completed:
-		t.complete(k, resultOf(r.Result), nil)
+		dd.tasks().complete(k, resultOf(r.Result), nil)
 	case delegation.Failed:
-		t.fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
+		dd.tasks().fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
 	case delegation.InputRequired:
-		t.fact("", k.view.ID, &taskHelp{
-			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.state.questions.questionID(), Question: r.Question, Options: r.Options,
+		dd.fact("", k.view.ID, &taskHelp{
+			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: dd.state.questions.questionID(), Question: r.Question, Options: r.Options,
 		})
 	}
 	return false, nil
@@ -101,15 +101,15 @@ var meant = map[string]string{
 }
 
 // giveUpItself cancels a task at the request of its agent.
-func (t *decision) giveUpItself(k *task, r *delegation.Response) {
-	reason := "Cancelled by " + t.from.String()
+func (dd delegationDecision) giveUpItself(k *task, r *delegation.Response) {
+	reason := "Cancelled by " + dd.from.String()
 	if r.Question != "" { // the message of the response
 		reason = r.Question
 	}
-	t.hushed = t.from.Name
-	t.cancel(k, reason, nil)
-	t.hushed = ""
-	t.abandon(k)
+	dd.hushed = dd.from.Name
+	dd.tasks().cancel(k, reason, nil)
+	dd.hushed = ""
+	dd.links().abandon(k)
 }
 
 // resultOf returns the result of a response, which may be any value. It delivers no contracts.
@@ -121,20 +121,20 @@ func resultOf(document wire.Raw) *hub.Result {
 }
 
 // respondFor sends the final response of a delegated task in place of its agent.
-func (t *decision) respondFor(k *task, fault *delegation.Fault, result wire.Raw) {
-	if k.delegation() == nil || t.responded == k {
+func (dd delegationDecision) respondFor(k *task, fault *delegation.Fault, result wire.Raw) {
+	if k.delegation() == nil || dd.responded == k {
 		return
 	}
-	r := t.state.questions.response(k, result)
+	r := dd.state.questions.response(k, result)
 	r.Fault = fault
-	t.speakFor(k, r)
+	dd.speakFor(k, r)
 }
 
 // speakFor sends a response to the source of a task in place of its agent.
-func (t *decision) speakFor(k *task, r *delegation.Response) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
-	t.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
+func (dd delegationDecision) speakFor(k *task, r *delegation.Response) {
+	defer func(from Actor) { dd.from = from }(dd.from)
+	dd.from = Actor{}
+	dd.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: r.Status, Document: oneLine(delegation.AppendResponse(nil, r)), Own: true,
 	})
 }
@@ -189,23 +189,23 @@ func (qs *questions) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
 
 // standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
 // nil for bare lines, which have no answer.
-func (t *decision) standingAnswer(k *task) *wire.TaskAnswer {
-	if t.request.Form == wire.DialectTaskRequest || t.request.Form == wire.DialectTaskAct {
+func (dd delegationDecision) standingAnswer(k *task) *wire.TaskAnswer {
+	if dd.request.Form == wire.DialectTaskRequest || dd.request.Form == wire.DialectTaskAct {
 		return nil
 	}
 	switch d := k.delegation(); {
 	case d != nil && d.said == k.view.State.Response():
-		t.pages = append(t.pages, Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
+		dd.pages = append(dd.pages, Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
 	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
-		t.pages = append(t.pages, Page{Task: k.view.ID, Ended: k.ended})
+		dd.pages = append(dd.pages, Page{Task: k.view.ID, Ended: k.ended})
 	}
-	answer := t.state.questions.answerOf(k, nil)
+	answer := dd.state.questions.answerOf(k, nil)
 	answer.Trace = k.trace()
 	return answer
 }
 
-func getTaskResponse(t *decision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func getTaskResponse(dd delegationDecision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
+	k, err := dd.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +213,9 @@ func getTaskResponse(t *decision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *w
 		return nil, errNotDelegated(k)
 	}
 	if r.Check {
-		t.checkOn(k)
+		dd.checkOn(k)
 	}
-	return t.standingAnswer(k), nil
+	return dd.standingAnswer(k), nil
 }
 
 // completeResponse completes an answer with a response from the log.

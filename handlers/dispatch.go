@@ -6,10 +6,10 @@ import (
 )
 
 // dispatch assigns waiting tasks to free agents until none match.
-func (t *decision) dispatch() {
-	t.rematch()
-	m := &t.state.tasks.queue
-	if t.state.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
+func (td taskDecision) dispatch() {
+	td.rematch()
+	m := &td.state.tasks.queue
+	if td.state.stopping || len(m.fresh) == 0 && len(m.freed) == 0 {
 		return
 	}
 	for {
@@ -18,7 +18,7 @@ func (t *decision) dispatch() {
 			m.settled()
 			return
 		}
-		t.assign(k, a)
+		td.assign(k, a)
 	}
 }
 
@@ -86,17 +86,17 @@ func (t *taskQueue) settled() {
 }
 
 // assign dispatches a task to an agent and notifies it.
-func (t *decision) assign(k *task, a *agent) {
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{} // the orchestrator decides this
-	t.take(k, a, &taskAssigned{})
-	t.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
+func (td taskDecision) assign(k *task, a *agent) {
+	defer func(from Actor) { td.from = from }(td.from)
+	td.from = Actor{} // the orchestrator decides this
+	td.take(k, a, &taskAssigned{})
+	td.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 }
 
 // take assigns a task to an agent.
-func (t *decision) take(k *task, a *agent, f *taskAssigned) {
+func (td taskDecision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
-	t.fact(a.actor, k.view.ID, f)
-	t.cancelParts(parts) // the new agent starts from the beginning
+	td.fact(a.actor, k.view.ID, f)
+	td.delegations().cancelParts(parts) // the new agent starts from the beginning
 }

@@ -14,6 +14,7 @@
 // the latest finished tasks whole and older ones as stubs. The rest is in the log: an answer
 // that needs it names the records (Page), and Complete fills them in.
 //
+//	decision.go      the decision about one input, and its domains
 //	operations.go    every request, with its audience; all transports use this table
 //	task*.go         tasks: facts, requests, what agents report
 //	queue.go         waiting tasks and idle agents; requirements.go: tasks with requirements

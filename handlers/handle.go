@@ -10,29 +10,6 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A decision is the handling of one input.
-type decision struct {
-	state     *State
-	at        time.Time
-	from      Actor
-	random    [16]byte
-	request   *wire.Request // nil unless it is one
-	settled   bool          // the request is answered, or will be later
-	pages     []Page        // of the log, that the answer needs
-	until     int64         // the last record to use, for a repeated answer; 0: all
-	out       *Outcome
-	took      time.Duration     // since the input came
-	byMail    string            // a task whose change the bus already has as a message
-	bySession bool              // a session ends the task, so no agent is notified
-	hushed    string            // an agent that need not be notified
-	responded *task             // the task whose own agent reports its end
-	departed  map[*agent]string // that do not come back by themselves
-	lost      bool              // all runs are lost, although the State has them
-
-	lostTasks     []lostTask       // of this turn
-	announcements []*taskAnnounced // that end the turn
-}
-
 // Prepare decodes the payload of a request. It may run outside of the goroutine that calls
 // Handle.
 func Prepare(r *wire.Request, depth int) *wire.Error {
@@ -73,144 +50,144 @@ func (s *State) Handle(in Input) Outcome {
 	return s.outcome
 }
 
-func (t *decision) handle(message wire.Message, refusal *wire.Error) {
+func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
-			if t.request != nil && !t.settled {
-				t.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
+			d.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
+			if d.request != nil && !d.settled {
+				d.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
 			}
 		}
 	}()
 	switch m := message.(type) {
 	case *wire.Request:
-		t.request = m
+		d.request = m
 		if refusal != nil {
-			t.refuse(refusal)
+			d.refuse(refusal)
 			return
 		}
-		t.ask(m)
+		d.ask(m)
 	case *wire.AgentEvent:
-		t.out.Refused = t.report(m)
+		d.out.Refused = d.tasks().report(m)
 	case *wire.Event:
-		t.happen(m)
+		d.agents().happen(m)
 	case *wire.Delivered:
-		t.told(m)
+		d.tasks().told(m)
 	case *wire.AgentGone:
-		t.gone(m.Agent)
+		d.agents().gone(m.Agent)
 	case *wire.AgentSet:
-		t.syncAgents(m)
-		t.syncSessions(m.Sessions)
+		d.agents().syncAgents(m)
+		d.sessions().syncSessions(m.Sessions)
 	case wire.Tick:
-		t.expire(m)
+		d.expire(m)
 	default:
 		panic("there is no decision for it")
 	}
-	if t.out.Again {
+	if d.out.Again {
 		return // nothing has been decided
 	}
-	t.reassignLost()
-	t.dispatch()
-	t.forward()
-	t.announce()
-	t.bring()
-	t.bringResponses()
+	d.tasks().reassignLost()
+	d.tasks().dispatch()
+	d.delegations().forward()
+	d.tasks().announce()
+	d.sessions().bring()
+	d.delegations().bringResponses()
 }
 
 // ask handles a request.
-func (t *decision) ask(r *wire.Request) {
+func (d *decision) ask(r *wire.Request) {
 	o := byName[r.Operation]
 	if o == nil {
-		t.refuse(&wire.Error{
+		d.refuse(&wire.Error{
 			Code:    wire.CodeUnknownType,
 			Message: fmt.Sprintf("there is no operation %q", r.Operation),
 			Details: map[string]any{"type": "request:" + r.Operation},
 		})
 		return
 	}
-	if err := o.mayAsk(t.from); err != nil {
-		t.refuse(err)
+	if err := o.mayAsk(d.from); err != nil {
+		d.refuse(err)
 		return
 	}
-	if a := t.state.agents.byID[t.from.Name]; t.from.Only != "" && (a == nil || a.run != t.from.Only) {
-		t.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
+	if a := d.state.agents.byID[d.from.Name]; d.from.Only != "" && (a == nil || a.run != d.from.Only) {
+		d.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
 		return
 	}
-	if o.Writes && (t.unknown() || t.repeated(r)) {
+	if o.Writes && (d.unknown() || d.repeated(r)) {
 		return
 	}
-	if t.outdated(r) {
-		t.out.Again, t.settled = true, true
+	if d.outdated(r) {
+		d.out.Again, d.settled = true, true
 		return
 	}
-	if a := t.state.agents.byID[t.from.Name]; t.from.Kind == Agent && a != nil && a.remote != nil {
-		t.seen(a)
+	if a := d.state.agents.byID[d.from.Name]; d.from.Kind == Agent && a != nil && a.remote != nil {
+		d.agents().seen(a)
 	}
-	answer, err := o.do(t, r.Body)
+	answer, err := o.do(d, r.Body)
 	switch {
 	case err != nil:
-		t.refuse(err)
-	case t.out.Again:
+		d.refuse(err)
+	case d.out.Again:
 	case answer == nil:
-		t.wait()
+		d.wait()
 	default:
-		t.answer(answer)
+		d.answer(answer)
 	}
 }
 
 // unknown refuses a request of an unknown agent and reports whether it did. Without the agent a
 // repeat could not be recognized.
-func (t *decision) unknown() bool {
-	if t.from.Kind != Agent || t.state.agents.byID[t.from.Name] != nil {
+func (d *decision) unknown() bool {
+	if d.from.Kind != Agent || d.state.agents.byID[d.from.Name] != nil {
 		return false
 	}
-	t.refuse(&wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("%q is not one of the agents", t.from.Name),
-		Details: map[string]any{"agent": t.from.Name},
+	d.refuse(&wire.Error{
+		Code: wire.CodeDenied, Message: fmt.Sprintf("%q is not one of the agents", d.from.Name),
+		Details: map[string]any{"agent": d.from.Name},
 	})
 	return true
 }
 
 // wait defers the answer to a later turn.
-func (t *decision) wait() { t.out.Waits, t.settled = true, true }
+func (d *decision) wait() { d.out.Waits, d.settled = true, true }
 
 // answer grants the request.
-func (t *decision) answer(payload any) {
+func (d *decision) answer(payload any) {
 	switch answer := payload.(type) {
 	case *wire.TaskReply:
-		t.look(&answer.Task)
+		d.look(&answer.Task)
 	case *wire.Sent:
 		if answer.Payload == nil {
-			t.pages = append(t.pages, Page{Sent: answer.Seq})
+			d.pages = append(d.pages, Page{Sent: answer.Seq})
 		}
 	case *wire.TaskList:
-		if t.request.Operation != "query-tasks" { // its tasks are in short form
+		if d.request.Operation != "query-tasks" { // its tasks are in short form
 			for i := range answer.Tasks {
-				t.look(&answer.Tasks[i])
+				d.look(&answer.Tasks[i])
 			}
 		}
 	}
-	t.settled = true
-	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Payload: payload, Pages: t.pages})
+	d.settled = true
+	d.out.Letters = append(d.out.Letters, Letter{To: d.from, Request: d.request.ID, Form: d.request.Form, Payload: payload, Pages: d.pages})
 }
 
 // look adds the pages that a task in the answer needs.
-func (t *decision) look(v *wire.Task) {
-	k := t.state.tasks.byID[v.ID]
+func (d *decision) look(v *wire.Task) {
+	k := d.state.tasks.byID[v.ID]
 	if k == nil {
 		return
 	}
-	p, missing := k.page(v.State, t.until)
-	p.Inputs, p.Results = t.state.tasks.inputPages(v), t.state.tasks.resultPages(v)
+	p, missing := k.page(v.State, d.until)
+	p.Inputs, p.Results = d.state.tasks.inputPages(v), d.state.tasks.resultPages(v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
-		t.pages = append(t.pages, p)
+		d.pages = append(d.pages, p)
 	}
 }
 
-func (t *decision) refuse(err *wire.Error) {
-	t.out.Refused, t.settled = err, true
-	t.out.Letters = append(t.out.Letters, Letter{To: t.from, Request: t.request.ID, Form: t.request.Form, Refusal: err})
+func (d *decision) refuse(err *wire.Error) {
+	d.out.Refused, d.settled = err, true
+	d.out.Letters = append(d.out.Letters, Letter{To: d.from, Request: d.request.ID, Form: d.request.Form, Refusal: err})
 }
 
 // notice sends an agent a notification.
@@ -219,15 +196,15 @@ func (o *Outcome) notice(to Actor, name, receipt string, payload any) {
 }
 
 // fact records a fact and applies it.
-func (t *decision) fact(to, correlation string, f fact) {
-	t.factOf(t.from.String(), to, correlation, f)
+func (d *decision) fact(to, correlation string, f fact) {
+	d.factOf(d.from.String(), to, correlation, f)
 }
 
 // factOf is fact with a cause other than the caller.
-func (t *decision) factOf(from, to, correlation string, f fact) {
+func (d *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
-	if m, ok := f.(onBus); ok && (correlation == "" || correlation != t.byMail) {
-		if actor, about := m.mailTo(t.state); actor != "" {
+	if m, ok := f.(onBus); ok && (correlation == "" || correlation != d.byMail) {
+		if actor, about := m.mailTo(d.state); actor != "" {
 			to, topic = actor, about
 		}
 	}
@@ -235,11 +212,11 @@ func (t *decision) factOf(from, to, correlation string, f fact) {
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
 	}
-	t.state.seq++
+	d.state.seq++
 	r := wire.Record{
-		Seq: t.state.seq, At: t.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
+		Seq: d.state.seq, At: d.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
-	t.out.Records = append(t.out.Records, r)
-	t.state.bus.arrived(&r)
-	f.apply(t.state, &r)
+	d.out.Records = append(d.out.Records, r)
+	d.state.bus.arrived(&r)
+	f.apply(d.state, &r)
 }

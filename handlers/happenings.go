@@ -170,7 +170,7 @@ func (l *lifecycleEvent) hearing(a *agent) {
 
 // happen records an event of the supervisor, and decides about the tasks of agents that have
 // ended.
-func (t *decision) happen(e *wire.Event) {
+func (ad agentDecision) happen(e *wire.Event) {
 	if !happenings[e.Kind] {
 		panic("no kind of happening: " + e.Kind)
 	}
@@ -179,36 +179,36 @@ func (t *decision) happen(e *wire.Event) {
 		to = agentPrefix + e.Agent
 	}
 	if e.Kind == events.OrchestratorStarted {
-		t.lose() // before the agents' runs are forgotten
+		ad.lose() // before the agents' runs are forgotten
 	}
-	wrecked := t.state.agents.wrecked(e.Agent)
-	t.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
-	if a := t.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
-		t.remind(a)
+	wrecked := ad.state.agents.wrecked(e.Agent)
+	ad.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
+	if a := ad.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
+		ad.tasks().remind(a)
 		if a.remote == nil {
-			t.spawn(a, e, wrecked)
+			ad.mail().spawn(a, e, wrecked)
 		}
 	}
-	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == events.AgentGaveUp || e.Kind == events.AgentStopped) && !t.state.stopping {
-		t.giveBack(a)
+	if a := ad.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == events.AgentGaveUp || e.Kind == events.AgentStopped) && !ad.state.stopping {
+		ad.tasks().giveBack(a)
 	}
-	if a := t.state.agents.byID[e.Agent]; a != nil && a.remote == nil && e.Kind == events.AgentEnded && a.runs(e.Run) {
+	if a := ad.state.agents.byID[e.Agent]; a != nil && a.remote == nil && e.Kind == events.AgentEnded && a.runs(e.Run) {
 		code := -1
 		if e.Figures.ExitCode != nil {
 			code = *e.Figures.ExitCode
 		}
-		t.terminate(a, e)
+		ad.mail().terminate(a, e)
 		for _, k := range slices.Clone(a.holds) {
-			t.requeueLost(k, a, e.Text, code, e.Figures.Ordered)
+			ad.tasks().requeueLost(k, a, e.Text, code, e.Figures.Ordered)
 		}
-		t.bereaveWorks(a, e.Text, e.Figures.Ordered)
+		ad.works().bereaveWorks(a, e.Text, e.Figures.Ordered)
 	}
 	if e.Kind == events.AgentGaveUp {
-		t.gone(e.Agent)
+		ad.gone(e.Agent)
 	}
 	if e.Kind == events.OrchestratorStarted {
-		t.reconvene()
-		t.trimServers()
+		ad.sessions().reconvene()
+		ad.trimServers()
 	}
 }
 
@@ -223,18 +223,18 @@ const lostWithUs = "lost when the orchestrator was killed"
 
 // lose decides about the tasks of agents that were killed together with the previous
 // orchestrator.
-func (t *decision) lose() {
-	t.lost = true
-	for _, a := range t.state.agents.order {
+func (ad agentDecision) lose() {
+	ad.lost = true
+	for _, a := range ad.state.agents.order {
 		if a.remote != nil {
 			continue
 		}
 		if a.alive() {
-			t.crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
+			ad.mail().crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
 		}
 		for _, k := range slices.Clone(a.holds) {
-			t.requeueLost(k, a, lostWithUs, -1, true)
+			ad.tasks().requeueLost(k, a, lostWithUs, -1, true)
 		}
-		t.bereaveWorks(a, lostWithUs, true)
+		ad.works().bereaveWorks(a, lostWithUs, true)
 	}
 }

@@ -47,22 +47,22 @@ func (t *taskHelp) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
-func requestHelp(t *decision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
-	k, err := t.held(r.TaskID, "helped with")
+func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
+	k, err := qd.tasks().held(r.TaskID, "helped with")
 	switch {
 	case err != nil:
 		return nil, err
 	case k.view.State != wire.TaskRunning:
 		return nil, wrongState(k, "helped with")
 	}
-	if err := t.tooMany(); err != nil {
+	if err := qd.tooMany(); err != nil {
 		return nil, err
 	}
-	t.fact("", k.view.ID, &taskHelp{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: t.state.questions.questionID(),
-		Question: r.Question, Context: r.Context, Request: t.mark(),
+	qd.fact("", k.view.ID, &taskHelp{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: qd.state.questions.questionID(),
+		Question: r.Question, Context: r.Context, Request: qd.mark(),
 	})
-	return t.state.tasks.reply(k), nil
+	return qd.state.tasks.reply(k), nil
 }
 
 // questionWithdrawn records that a question needs no answer any more.
@@ -83,26 +83,26 @@ func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
 
 // cancelQuestions withdraws the question about a task that continues without the answer, or
 // ends.
-func (t *decision) cancelQuestions(k *task) {
+func (qd questionDecision) cancelQuestions(k *task) {
 	if k.more != nil && k.more.question != "" {
 		asked := k.view.AssignedTo
 		if w := k.work(); w != nil && w.question == k.more.question {
 			asked = w.architect
 		}
-		t.fact(agentPrefix+asked, k.view.ID, &questionWithdrawn{ID: k.more.question, Agent: asked, Task: k.view.ID})
+		qd.fact(agentPrefix+asked, k.view.ID, &questionWithdrawn{ID: k.more.question, Agent: asked, Task: k.view.ID})
 	}
 }
 
 // helped continues a task whose agent has its answer.
-func (t *decision) helped(id, answer string) {
-	k := t.state.tasks.byID[id]
+func (qd questionDecision) helped(id, answer string) {
+	k := qd.state.tasks.byID[id]
 	if k == nil || k.view.State != wire.TaskNeedsHuman {
 		return
 	}
-	t.start(k, nil)
-	if a := t.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
-		t.act(k, &taskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
+	qd.tasks().start(k, nil)
+	if a := qd.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
+		qd.delegations().act(k, &taskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
 		return
 	}
-	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
+	qd.tasks().tell(qd.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
 }

@@ -13,20 +13,20 @@ import (
 )
 
 // secret returns a secret made of the random bytes of the input.
-func (t *decision) secret() string { return base64.RawURLEncoding.EncodeToString(t.random[:]) }
+func (ad accessDecision) secret() string { return base64.RawURLEncoding.EncodeToString(ad.random[:]) }
 
-func issueKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.state.agents.byID[r.Agent] == nil {
+func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
-	key, id, hash := t.newKey()
-	t.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
+	key, id, hash := ad.newKey()
+	ad.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }
 
 // newKey returns a new key with its id and its hash. Only the latter two are stored.
-func (t *decision) newKey() (key, id, hash string) {
-	key = wire.KeyPrefix + t.secret()
+func (ad accessDecision) newKey() (key, id, hash string) {
+	key = wire.KeyPrefix + ad.secret()
 	hash = HashKey(key)
 	return key, "k" + hash[:8], hash
 }
@@ -113,12 +113,12 @@ func (a *access) shorten(c *credential, until string) {
 	}
 }
 
-func rotateKey(t *decision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
-	if t.state.agents.byID[r.Agent] == nil {
+func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
-	key, id, hash := t.newKey()
-	until := object.Timestamp(t.at.Add(time.Duration(r.Overlap) * time.Millisecond))
-	t.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
+	key, id, hash := ad.newKey()
+	until := object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond))
+	ad.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
 }

@@ -149,6 +149,6 @@ func (o *oddity) kind() string             { return o.what }
 func (*oddity) apply(*State, *wire.Record) {}
 
 // odd records a warning about a task.
-func (t *decision) odd(k *task, o hub.Oddity) {
-	t.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(t.from.String()), Pointer: o.Pointer, Text: o.Text})
+func (td taskDecision) odd(k *task, o hub.Oddity) {
+	td.fact("", k.view.ID, &oddity{what: o.Kind, ID: k.view.ID, Name: k.view.Name, Agent: agentOf(td.from.String()), Pointer: o.Pointer, Text: o.Text})
 }

@@ -12,18 +12,18 @@ import (
 // dependencies checks the dependencies of a new task. A dependency on a task that has failed is
 // vain: depending on the rules it is refused or returned. There can be no cycle, since a new
 // task depends only on older ones.
-func (t *decision) dependencies(needs []hub.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
+func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, patient bool) (vain []string, err *wire.Error) {
 	taken := make(map[string]string)
 	for i := range needs {
 		d := &needs[i]
 		pointer := fmt.Sprintf("/payload/dependencies/%d", i)
-		if err := t.mayDepend(d, of, patient, pointer); err != nil {
+		if err := ld.mayDepend(d, of, patient, pointer); err != nil {
 			return nil, err
 		}
 		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if t.state.tasks.isVain(*d) {
+		if ld.state.tasks.isVain(*d) {
 			vain = append(vain, d.On)
 		}
 	}
@@ -32,8 +32,8 @@ func (t *decision) dependencies(needs []hub.Dependency, of *wire.Details, patien
 
 // mayHave decides what a task with some details gets of another: the whole result, a promised
 // contract or nothing. It marks the dependency as private when the caller may not read the other.
-func (t *decision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
-	if up.submittedBy(t.from) || t.manages(up) || t.shares(up, of) {
+func (ld linkDecision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
+	if up.submittedBy(ld.from) || ld.tasks().manages(up) || ld.shares(up, of) {
 		return nil
 	}
 	d.Private = true
@@ -54,7 +54,7 @@ func (t *decision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointe
 // the details d. A session counts only for its members, and a parent task only for callers that
 // may read it, since any agent can name them. The name of a project is trusted: an agent that
 // names a project may read its results.
-func (t *decision) shares(up *task, d *wire.Details) bool {
+func (ld linkDecision) shares(up *task, d *wire.Details) bool {
 	its := up.view.Details
 	if its == nil || d == nil {
 		return false
@@ -62,11 +62,11 @@ func (t *decision) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := t.state.tasks.byID[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(t.from) || t.manages(parent)) {
+	if parent := ld.state.tasks.byID[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().manages(parent)) {
 		return true
 	}
-	x := t.state.sessions.byID[d.SessionID]
-	return its.SessionID == d.SessionID && x != nil && x.member(t.from.Name) != nil
+	x := ld.state.sessions.byID[d.SessionID]
+	return its.SessionID == d.SessionID && x != nil && x.member(ld.from.Name) != nil
 }
 
 // promises reports whether the spec of a task declares a contract.
@@ -82,22 +82,22 @@ func (t *tasks) isVain(d hub.Dependency) bool {
 }
 
 // mayDepend returns an error if no task can have a dependency.
-func (t *decision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
-	on := t.state.tasks.byID[d.On]
+func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
+	on := ld.state.tasks.byID[d.On]
 	if on == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", brief(d.On)),
 			Details: map[string]any{"taskId": brief(d.On), "pointer": pointer},
 		}
 	}
-	if t.state.tasks.isVain(*d) && !t.state.rules.staysBlocked(patient) {
+	if ld.state.tasks.isVain(*d) && !ld.state.rules.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
 			Details: map[string]any{"taskId": d.On, "reason": "dependency_failed", "pointer": pointer},
 		}
 	}
-	return t.mayHave(on, d, of, pointer)
+	return ld.mayHave(on, d, of, pointer)
 }
 
 // collides refuses two tasks that would deliver under the same contract, since one would hide
@@ -129,42 +129,42 @@ func (r *Rules) staysBlocked(patient bool) bool {
 	return patient
 }
 
-func addDependency(t *decision, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func addDependency(ld linkDecision, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := ld.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.mayRelink(k, kindOf(r.Dependency.Type)); err != nil {
+	if err := ld.mayRelink(k, kindOf(r.Dependency.Type)); err != nil {
 		return nil, err
 	}
-	if err := t.mayAdd(k, &r.Dependency); err != nil {
+	if err := ld.mayAdd(k, &r.Dependency); err != nil {
 		return nil, err
 	}
-	if e, there := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
-		if t.state.tasks.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
-			t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: t.mark()})
+	if e, there := ld.state.tasks.graph.Find(k.node, ld.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		if ld.state.tasks.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
+			ld.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: ld.mark()})
 		}
-		return &wire.LinkReply{Dependency: t.state.tasks.shownLink(e)}, nil
+		return &wire.LinkReply{Dependency: ld.state.tasks.shownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {
-		t.odd(k, o)
+		ld.tasks().odd(k, o)
 	}
-	t.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: t.mark()})
-	e, _ := t.state.tasks.graph.Find(k.node, t.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
-	t.missLate(k, []hub.Dependency{r.Dependency})
-	t.warnVain(k, r.Dependency)
-	return &wire.LinkReply{Dependency: t.state.tasks.shownLink(e)}, nil
+	ld.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: ld.mark()})
+	e, _ := ld.state.tasks.graph.Find(k.node, ld.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
+	ld.missLate(k, []hub.Dependency{r.Dependency})
+	ld.warnVain(k, r.Dependency)
+	return &wire.LinkReply{Dependency: ld.state.tasks.shownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
-func (t *decision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
-	if err := t.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
+func (ld linkDecision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
+	if err := ld.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
 	taken := make(map[string]string)
-	for e := range t.state.tasks.graph.Needs(k.node) {
-		if v := t.state.tasks.graph.Edge(e); v.Kind == graph.Input {
-			taken[v.Key] = t.state.tasks.list[v.Up].view.ID
+	for e := range ld.state.tasks.graph.Needs(k.node) {
+		if v := ld.state.tasks.graph.Edge(e); v.Kind == graph.Input {
+			taken[v.Key] = ld.state.tasks.list[v.Up].view.ID
 		}
 	}
 	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
@@ -176,13 +176,13 @@ func (t *decision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
 		}
 		return nil
 	}
-	nodes := t.state.tasks.graph.Circle(k.node, t.state.tasks.byID[d.On].node)
+	nodes := ld.state.tasks.graph.Circle(k.node, ld.state.tasks.byID[d.On].node)
 	if nodes == nil {
 		return nil
 	}
 	path := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		path = append(path, t.state.tasks.list[n].view.ID)
+		path = append(path, ld.state.tasks.list[n].view.ID)
 	}
 	return circle(path)
 }
@@ -206,7 +206,7 @@ func circle(path []string) *wire.Error {
 }
 
 // mayRelink returns an error if the dependencies of a task can no longer change.
-func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
+func (ld linkDecision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has received it
 		return wrongState(k, "made to depend on something else")
 	}
@@ -225,33 +225,33 @@ func (t *decision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 }
 
 // warnVain records that a task waits for one that has failed.
-func (t *decision) warnVain(k *task, d hub.Dependency) {
-	if t.state.tasks.isVain(d) {
-		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
+func (ld linkDecision) warnVain(k *task, d hub.Dependency) {
+	if ld.state.tasks.isVain(d) {
+		ld.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
 	}
 }
 
-func removeDependency(t *decision, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func removeDependency(ld linkDecision, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
+	k, err := ld.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	e, found := t.state.tasks.findLink(k, r.DependencyID)
+	e, found := ld.state.tasks.findLink(k, r.DependencyID)
 	if !found {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("task %s has no dependency %q", k.label(), r.DependencyID),
 			Details: map[string]any{"taskId": k.view.ID, "dependencyId": r.DependencyID},
 		}
 	}
-	v := t.state.tasks.graph.Edge(e)
-	if err := t.mayRelink(k, v.Kind); err != nil {
+	v := ld.state.tasks.graph.Edge(e)
+	if err := ld.mayRelink(k, v.Kind); err != nil {
 		return nil, err
 	}
-	link := t.state.tasks.shownLink(e)
-	waited := t.state.tasks.graph.Open(k.node) > 0
-	t.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: t.mark()})
-	if waited && t.state.tasks.graph.Open(k.node) == 0 {
-		t.unblock([]*task{k})
+	link := ld.state.tasks.shownLink(e)
+	waited := ld.state.tasks.graph.Open(k.node) > 0
+	ld.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: ld.mark()})
+	if waited && ld.state.tasks.graph.Open(k.node) == 0 {
+		ld.unblock([]*task{k})
 	}
 	return &wire.LinkReply{Dependency: link}, nil
 }

@@ -15,34 +15,34 @@ const poison = 2
 // requeueLost decides about a task whose agent has ended. If the agent was told to stop,
 // or died with the orchestrator, the task is requeued, whatever on_exit is, and no
 // attempt and no death is counted.
-func (t *decision) requeueLost(k *task, a *agent, how string, code int, ordered bool) {
+func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, ordered bool) {
 	switch {
 	case k.way == inSession: // see bereaveWorks
 	case k.way == assignedDelegated && !k.view.State.Final():
-		t.loseHolder(k, a, how, ordered)
+		td.delegations().loseHolder(k, a, how, ordered)
 	case k.view.State.Final(): // it has failed together with another task of the agent
 	case k.way != dispatched:
-		t.retry(k, a, how, code, ordered)
+		td.retry(k, a, how, code, ordered)
 	case k.view.State == wire.TaskAssigned:
-		t.requeue(k, &taskRequeued{Why: "its agent ended before it was told", Blameless: true})
+		td.requeue(k, &taskRequeued{Why: "its agent ended before it was told", Blameless: true})
 	case ordered:
-		t.requeue(k, &taskRequeued{Why: t.stopWhy(how), Blameless: true})
+		td.requeue(k, &taskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
-		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case a.OnExit != "requeue":
-		t.resume(k)
-		t.complete(k, &succeeded, nil)
+		td.resume(k)
+		td.complete(k, &succeeded, nil)
 	case k.deaths+1 >= poison:
-		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how))
+		td.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how))
 	default:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
+		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
 	}
 }
 
 // stopWhy returns the reason to requeue a task whose agent was stopped, or lost with the
 // orchestrator.
-func (t *decision) stopWhy(how string) string {
-	if t.lost {
+func (td taskDecision) stopWhy(how string) string {
+	if td.lost {
 		return "its agent ended: " + how
 	}
 	return "its agent was stopped"
@@ -51,35 +51,35 @@ func (t *decision) stopWhy(how string) string {
 // retry decides about a matched or manually assigned task whose agent has ended or is offline.
 // Only its agent can complete such a task. A task that was not begun waits for its agent, unless
 // tasks are only for agents that are online.
-func (t *decision) retry(k *task, a *agent, how string, code int, ordered bool) {
+func (td taskDecision) retry(k *task, a *agent, how string, code int, ordered bool) {
 	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
 	counts := begun && !ordered
 	death := counts && code != 0
 	switch {
-	case !begun && a.remote == nil && !(t.state.rules.OnlineOnly && k.wants() != nil):
+	case !begun && a.remote == nil && !(td.state.rules.OnlineOnly && k.wants() != nil):
 		return
 	case !counts:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Blameless: true})
 	case a.OnExit == "fail":
-		t.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
-		t.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
-	case k.view.Attempts >= t.state.rules.MaxAttempts:
-		t.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
+		td.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
+	case k.view.Attempts >= td.state.rules.MaxAttempts:
+		td.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:
-		t.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
+		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})
 	}
 }
 
 // giveBack requeues matched tasks that an agent has not begun, because it is not restarted
 // automatically. Manually assigned tasks wait for the agent.
-func (t *decision) giveBack(a *agent) {
+func (td taskDecision) giveBack(a *agent) {
 	for _, k := range slices.Clone(a.holds) {
 		if k.way == matched && k.view.State == wire.TaskAssigned {
-			t.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
+			td.requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
-	t.shift(a)
+	td.delegations().shift(a)
 }
 
 // A lostTask is a task that has lost its agent.
@@ -90,13 +90,13 @@ type lostTask struct {
 
 // reassignLost reassigns tasks with requirements and delegated tasks that have lost their agents
 // in this turn. It runs at the end of the turn, when all changes of agents are known.
-func (t *decision) reassignLost() {
-	slices.SortStableFunc(t.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
-	for _, o := range t.lostTasks {
+func (td taskDecision) reassignLost() {
+	slices.SortStableFunc(td.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
+	for _, o := range td.lostTasks {
 		if o.task.delegation() != nil {
-			t.handOver(o.task, o.of)
-		} else if t.state.free(o.task) {
-			t.place(o.task, match.Conditions{Online: true, Not: o.of})
+			td.delegations().handOver(o.task, o.of)
+		} else if td.state.free(o.task) {
+			td.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}
 	}
 }
@@ -111,15 +111,15 @@ func (t *task) fates(last *agent, how string) string {
 }
 
 // giveUp fails a task, which may be waiting for a person.
-func (t *decision) giveUp(k *task, why string) {
-	t.resume(k)
-	t.fail(k, failure{why: why})
+func (td taskDecision) giveUp(k *task, why string) {
+	td.resume(k)
+	td.fail(k, failure{why: why})
 }
 
 // resume continues a task that waits for a person, without the answer.
-func (t *decision) resume(k *task) {
+func (td taskDecision) resume(k *task) {
 	if k.view.State == wire.TaskNeedsHuman {
-		t.cancelQuestions(k)
-		t.start(k, nil)
+		td.questions().cancelQuestions(k)
+		td.start(k, nil)
 	}
 }

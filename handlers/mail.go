@@ -75,10 +75,10 @@ func (b *bus) heard(c *busActor, r *wire.Record) {
 	}
 }
 
-// mail makes a message true.
-func (t *decision) mail(f *mailed) {
+// post makes a message true.
+func (md mailDecision) post(f *mailed) {
 	r := wire.Record{
-		Seq: t.state.seq + 1, At: t.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
+		Seq: md.state.seq + 1, At: md.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
 	}
 	if f.ReplyTo != nil {
 		r.ReplyTo = *f.ReplyTo
@@ -90,15 +90,15 @@ func (t *decision) mail(f *mailed) {
 		}
 		r.Correlation = string(text)
 	}
-	t.state.seq++
-	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(t.at)
-	t.out.Records = append(t.out.Records, r)
-	t.state.bus.arrived(&r)
-	f.apply(t.state, &r)
+	md.state.seq++
+	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(md.at)
+	md.out.Records = append(md.out.Records, r)
+	md.state.bus.arrived(&r)
+	f.apply(md.state, &r)
 }
 
 // tellGlobal sends a message to GO.
-func (t *decision) tellGlobal(from, topic string, about int64, payload any) {
+func (md mailDecision) tellGlobal(from, topic string, about int64, payload any) {
 	text, err := object.Encode(payload)
 	if err != nil {
 		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
@@ -107,11 +107,11 @@ func (t *decision) tellGlobal(from, topic string, about int64, payload any) {
 	if about != 0 {
 		m.ReplyTo = &about
 	}
-	t.mail(m)
+	md.post(m)
 }
 
-func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
-	from, err := t.writer(m.From, "from_actor")
+func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
+	from, err := md.writer(m.From, "from_actor")
 	switch {
 	case err != nil:
 		return nil, err
@@ -121,10 +121,10 @@ func sendMessage(t *decision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := t.state.bus.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
+	if before, _ := md.state.bus.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
 		return &wire.Sent{Mail: wire.Mail{Seq: before.seq}, Duplicate: true}, nil
 	}
-	return t.send(from, m), nil
+	return md.send(from, m), nil
 }
 
 // IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.
@@ -137,11 +137,11 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	t := decision{state: s, from: in.From}
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
-		if from, err := t.writer(m.From, "from_actor"); m.Key != "" && err == nil {
+		if from, err := t.mail().writer(m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
 	case *wire.SaySession:
-		if x, err := t.locate(m); err == nil {
+		if x, err := t.sessions().locate(m); err == nil {
 			return &m.Lookup, x.of.key(), m.Message.MessageID
 		}
 	}
@@ -177,63 +177,63 @@ func SumOf(r *wire.Record) uint64 {
 }
 
 // outdated reports whether the Lookup of a request is too old to decide it.
-func (t *decision) outdated(r *wire.Request) bool {
-	l, from, key := t.state.IdempotencyKey(&Input{From: t.from, Message: r})
+func (d *decision) outdated(r *wire.Request) bool {
+	l, from, key := d.state.IdempotencyKey(&Input{From: d.from, Message: r})
 	if l == nil {
 		return false
 	}
-	_, sure := t.state.bus.before(l, from, key)
+	_, sure := d.state.bus.before(l, from, key)
 	return !sure
 }
 
 // send sends a message and applies its effects.
-func (t *decision) send(from string, m *wire.SendMessage) *wire.Sent {
+func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 	f := &mailed{Mail: wire.Mail{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
 	if m.ReplyTo != 0 {
 		f.ReplyTo = &m.ReplyTo
 	}
-	about, warnings := t.linked(m)
-	given, odd := t.state.handsOut(from, m)
+	about, warnings := md.linked(m)
+	given, odd := md.state.handsOut(from, m)
 	warnings = append(warnings, odd...)
-	warnings = append(warnings, t.oddMail(from, m)...)
-	if t.from.Kind == Agent {
-		f.cause = &cause{Agent: t.from.Name, Request: t.mark(), Warnings: warnings}
+	warnings = append(warnings, md.oddMail(from, m)...)
+	if md.from.Kind == Agent {
+		f.cause = &cause{Agent: md.from.Name, Request: md.mark(), Warnings: warnings}
 	}
-	t.mail(f)
-	if !t.state.rules.knows(m.Topic) {
-		t.tellGlobal(mail.Bus, mail.TopicUnknown, f.Seq, mail.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
+	md.post(f)
+	if !md.state.rules.knows(m.Topic) {
+		md.tellGlobal(mail.Bus, mail.TopicUnknown, f.Seq, mail.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
 	}
 	if m.Topic == mail.TopicHeartbeat {
-		t.resolveStale(t.state.bus.actors[from], "its heartbeat is back")
+		md.resolveStale(md.state.bus.actors[from], "its heartbeat is back")
 	}
-	defer func() { t.byMail = "" }()
+	defer func() { md.byMail = "" }()
 	switch {
 	case about != nil:
-		t.byMail = about.task.view.ID
-		t.heed(about, f)
+		md.byMail = about.task.view.ID
+		md.heed(about, f)
 	case given != nil:
-		t.byMail = given.view.ID
-		t.assignBy(given, t.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
+		md.byMail = given.view.ID
+		md.tasks().assignBy(given, md.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
 	case m.Topic == mail.TopicTaskFailed && m.To == mail.Global && f.ReplyTo != nil:
-		t.deadLetter(f)
+		md.deadLetter(f)
 	}
 	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
 }
 
 // oddMail returns warnings about a message that is accepted.
-func (t *decision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
+func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	if odd := misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)
 	}
-	if m.ReplyTo > t.state.seq {
+	if m.ReplyTo > md.state.seq {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
 	} else if m.ReplyTo != 0 {
-		t.pages = append(t.pages, Page{Reply: true})
+		md.pages = append(md.pages, Page{Reply: true})
 	}
 	if m.Topic == mail.TopicTaskFailed && m.ReplyTo != 0 && object.MemberOf(m.Payload, "error_code") == nil {
 		warnings = append(warnings, "its payload has no error_code")
 	}
-	if !t.state.rules.knows(m.Topic) {
+	if !md.state.rules.knows(m.Topic) {
 		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))
 	}
 	return warnings

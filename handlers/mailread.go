@@ -22,20 +22,20 @@ type MailPage struct {
 // mailPageBytes is the maximum size of a page. A larger message is a page by itself.
 const mailPageBytes = 4 << 20
 
-func pollMessages(t *decision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
-	id, err := t.writer(r.Actor, "actor")
+func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
+	id, err := md.writer(r.Actor, "actor")
 	if err != nil {
 		return nil, err
 	}
 	answer := &wire.MailList{Actor: id, Messages: []wire.Mail{}}
-	if c := t.state.bus.actors[id]; c != nil {
+	if c := md.state.bus.actors[id]; c != nil {
 		answer.Cursor = c.cursor
 	}
-	page := &MailPage{Actor: id, After: answer.Cursor, Until: max(t.state.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
+	page := &MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
 	if r.Cursor != nil {
 		page.After = *r.Cursor
 	}
-	t.pages = append(t.pages, Page{Mail: page})
+	md.pages = append(md.pages, Page{Mail: page})
 	return answer, nil
 }
 
@@ -99,21 +99,21 @@ func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, se
 	return messages, seen, false, nil
 }
 
-func ackMessages(t *decision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
-	id, err := t.writer(r.Actor, "actor")
+func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
+	id, err := md.writer(r.Actor, "actor")
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Seq > t.state.seq:
+	case r.Seq > md.state.seq:
 		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("there is no message %d yet: the last number is %d", r.Seq, t.state.seq),
-			Details: map[string]any{"pointer": "/payload/seq", "last": t.state.seq},
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("there is no message %d yet: the last number is %d", r.Seq, md.state.seq),
+			Details: map[string]any{"pointer": "/payload/seq", "last": md.state.seq},
 		}
 	}
-	if c := t.state.bus.actors[id]; c == nil || r.Seq > c.cursor {
-		t.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(t.from.String()), Request: t.mark()})
+	if c := md.state.bus.actors[id]; c == nil || r.Seq > c.cursor {
+		md.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(md.from.String()), Request: md.mark()})
 	}
-	return &wire.Acked{Actor: id, Cursor: t.state.bus.actors[id].cursor}, nil
+	return &wire.Acked{Actor: id, Cursor: md.state.bus.actors[id].cursor}, nil
 }
 
 // mailAcked records that an actor has processed its mail up to a number.

@@ -20,24 +20,24 @@ type mailReport struct {
 
 // linked returns the report in a message, if it counts: if its sender has the task. Otherwise
 // the message is only delivered, with a warning.
-func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
-	if t.from.Kind != Agent {
+func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
+	if md.from.Kind != Agent {
 		return nil, nil
 	}
 	verb := map[string]string{
 		mail.TopicTaskCompleted: "completed", mail.TopicTaskFailed: "failed", mail.TopicTaskProgress: "worked on",
 	}[m.Topic]
 	var said object.Reader
-	if verb == "" || m.To != mail.Global || said.Read(m.Payload, t.state.rules.Depth, "") != nil {
+	if verb == "" || m.To != mail.Global || said.Read(m.Payload, md.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
 	id := firstText(&said, "ticket_id", "task_id", "taskId")
-	if _, err := t.manageableTask(id); err != nil {
+	if _, err := md.tasks().manageableTask(id); err != nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from.ExplicitSteps = false // mail has no word for the beginning
-	k, err := t.reportableTask(id, verb)
+	defer func(from Actor) { md.from = from }(md.from)
+	md.from.ExplicitSteps = false // mail has no word for the beginning
+	k, err := md.tasks().reportableTask(id, verb)
 	if err != nil {
 		return nil, []string{err.Message}
 	}
@@ -46,9 +46,9 @@ func (t *decision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		e.progress = &at
 	}
 	if result := hub.ResultIn(&said, "result"); result != nil {
-		e.result = t.from.wrapped(result)
+		e.result = md.from.wrapped(result)
 	}
-	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !t.state.rules.LenientResults {
+	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !md.state.rules.LenientResults {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
 	}
 	return e, nil
@@ -65,22 +65,22 @@ func firstText(o *object.Reader, keys ...string) string {
 }
 
 // heed applies a report to its task.
-func (t *decision) heed(e *mailReport, m *mailed) {
-	t.begin(e.task)
+func (md mailDecision) heed(e *mailReport, m *mailed) {
+	md.tasks().begin(e.task)
 	k := e.task
 	switch m.Topic {
 	case mail.TopicTaskCompleted:
-		t.complete(k, e.result, nil)
+		md.tasks().complete(k, e.result, nil)
 	case mail.TopicTaskFailed:
 		why := e.text
 		if why == "" {
 			why = fmt.Sprintf("said by message %d", m.Seq)
 		}
-		t.fail(k, failure{why: why})
+		md.tasks().fail(k, failure{why: why})
 	case mail.TopicTaskProgress:
 		if e.progress != nil {
-			t.fact("", k.view.ID, &taskProgress{
-				ID: k.view.ID, Name: k.view.Name, Agent: t.from.Name, Progress: *e.progress, Message: e.text,
+			md.fact("", k.view.ID, &taskProgress{
+				ID: k.view.ID, Name: k.view.Name, Agent: md.from.Name, Progress: *e.progress, Message: e.text,
 			})
 		}
 	}
@@ -88,13 +88,13 @@ func (t *decision) heed(e *mailReport, m *mailed) {
 
 // deadLetter notifies GO that an agent could not process a message. The message stays, and GO
 // decides about it.
-func (t *decision) deadLetter(m *mailed) {
+func (md mailDecision) deadLetter(m *mailed) {
 	about := mail.Alert{Alert: mail.AlertDead, Actor: m.From}
 	var said object.Reader
-	if said.Read(m.Payload, t.state.rules.Depth, "") == nil {
+	if said.Read(m.Payload, md.state.rules.Depth, "") == nil {
 		about.Code, about.Text = said.Text("error_code"), said.Text("error")
 	}
-	t.tellGlobal(mail.Bus, mail.TopicAlertFired, *m.ReplyTo, about)
+	md.tellGlobal(mail.Bus, mail.TopicAlertFired, *m.ReplyTo, about)
 }
 
 // handsOut returns the pending task that a message of GO gives to an agent.

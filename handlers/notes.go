@@ -34,8 +34,8 @@ func (t *taskNoted) note(r *wire.Record) wire.Note {
 	}
 }
 
-func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,22 +45,22 @@ func addNote(t *decision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 			Details: map[string]any{"taskId": k.view.ID, "reason": "too_many_notes"},
 		}
 	}
-	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: t.mark()}
-	t.fact("", k.view.ID, f)
-	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != t.from.Name {
-		t.tell(t.state.agents.byID[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
+	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: td.mark()}
+	td.fact("", k.view.ID, f)
+	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != td.from.Name {
+		td.tell(td.state.agents.byID[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
 	}
-	records := t.out.Records
+	records := td.out.Records
 	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil
 }
 
-func listNotes(t *decision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	if k.more != nil {
-		t.pages = append(t.pages, Page{Task: k.view.ID, Notes: k.more.notes})
+		td.pages = append(td.pages, Page{Task: k.view.ID, Notes: k.more.notes})
 	}
 	return &wire.NoteList{Notes: []wire.Note{}}, nil
 }

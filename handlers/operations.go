@@ -12,22 +12,24 @@ type Operation struct {
 	Request any // of the payload's type
 	Answer  any // of the answer's type
 
-	do func(t *decision, body any) (any, *wire.Error)
+	do func(d *decision, body any) (any, *wire.Error)
 }
 
-// bind returns an Operation with its function. Request is the type that the reader of its
-// payload returns.
-func bind[Request, Answer any](name string, do func(*decision, *Request) (*Answer, *wire.Error)) Operation {
+// bind returns an Operation with its function, which belongs to a domain of the decision. Request
+// is the type that the reader of its payload returns.
+func bind[Domain, Request, Answer any](
+	name string, domain func(*decision) Domain, do func(Domain, *Request) (*Answer, *wire.Error),
+) Operation {
 	o := Operation{Operation: wire.OperationNamed(name), Request: new(Request), Answer: new(Answer)}
 	if o.Operation == nil {
 		panic("wire declares no operation " + name)
 	}
-	o.do = func(t *decision, body any) (any, *wire.Error) {
+	o.do = func(d *decision, body any) (any, *wire.Error) {
 		request, ok := body.(*Request)
 		if !ok {
 			return nil, &wire.Error{Code: wire.CodeInvalid, Message: name + " was given the payload of something else"}
 		}
-		answer, err := do(t, request)
+		answer, err := do(domain(d), request)
 		if err != nil || answer == nil { // a nil pointer in an any would not be nil
 			return nil, err
 		}
@@ -38,56 +40,56 @@ func bind[Request, Answer any](name string, do func(*decision, *Request) (*Answe
 
 // operations lists all operations, in the order of wire.Operations.
 var operations = []Operation{
-	bind("query-agents", queryAgents),
-	bind("query-tasks", queryTasks),
-	bind("submit-task", submitTask),
-	bind("get-task", getTask),
-	bind("ask-user", askUser),
-	bind("start-task", startTask),
-	bind("complete-task", completeTask),
-	bind("fail-task", failTask),
-	bind("cancel-task", cancelTask),
-	bind("update-task", updateTask),
-	bind("assign-task", assignTask),
-	bind("auto-assign", autoAssign),
-	bind("match-agents", matchAgents),
-	bind("poll-tasks", pollTasks),
-	bind("check-tasks", checkTasks),
-	bind("request-help", requestHelp),
-	bind("submit-plan", submitPlan),
-	bind("approve-plan", approvePlan),
-	bind("revise-plan", revisePlan),
-	bind("add-dependency", addDependency),
-	bind("remove-dependency", removeDependency),
-	bind("add-note", addNote),
-	bind("list-notes", listNotes),
-	bind("update-capabilities", updateCapabilities),
-	bind("query-servers", queryServers),
-	bind("register-agent", registerAgent),
-	bind("list-questions", listQuestions),
-	bind("answer-question", answerQuestion),
-	bind("issue-key", issueKey),
-	bind("rotate-key", rotateKey),
-	bind("revoke-key", revokeKey),
-	bind("list-keys", listKeys),
-	bind("issue-registration", issueRegistration),
-	bind("issue-token", issueToken),
-	bind("revoke-token", revokeToken),
-	bind("list-tokens", listTokens),
-	bind("send-message", sendMessage),
-	bind("poll-messages", pollMessages),
-	bind("ack-messages", ackMessages),
-	bind("heartbeat", heartbeat),
-	bind("list-actors", listActors),
-	bind("list-topics", listTopics),
-	bind("submit-task-request", submitTaskRequest),
-	bind("get-task-response", getTaskResponse),
-	bind("update-task-request", updateTaskRequest),
-	bind("send-session-message", sendSessionMessage),
-	bind("get-session", getSession),
-	bind("list-sessions", listSessions),
-	bind("create-session", createSession),
-	bind("list-reviews", listReviews),
+	bind("query-agents", (*decision).agents, queryAgents),
+	bind("query-tasks", (*decision).tasks, queryTasks),
+	bind("submit-task", (*decision).tasks, submitTask),
+	bind("get-task", (*decision).tasks, getTask),
+	bind("ask-user", (*decision).questions, askUser),
+	bind("start-task", (*decision).tasks, startTask),
+	bind("complete-task", (*decision).tasks, completeTask),
+	bind("fail-task", (*decision).tasks, failTask),
+	bind("cancel-task", (*decision).tasks, cancelTask),
+	bind("update-task", (*decision).tasks, updateTask),
+	bind("assign-task", (*decision).tasks, assignTask),
+	bind("auto-assign", (*decision).tasks, autoAssign),
+	bind("match-agents", (*decision).tasks, matchAgents),
+	bind("poll-tasks", (*decision).tasks, pollTasks),
+	bind("check-tasks", (*decision).tasks, checkTasks),
+	bind("request-help", (*decision).questions, requestHelp),
+	bind("submit-plan", (*decision).tasks, submitPlan),
+	bind("approve-plan", (*decision).tasks, approvePlan),
+	bind("revise-plan", (*decision).tasks, revisePlan),
+	bind("add-dependency", (*decision).links, addDependency),
+	bind("remove-dependency", (*decision).links, removeDependency),
+	bind("add-note", (*decision).tasks, addNote),
+	bind("list-notes", (*decision).tasks, listNotes),
+	bind("update-capabilities", (*decision).agents, updateCapabilities),
+	bind("query-servers", (*decision).agents, queryServers),
+	bind("register-agent", (*decision).agents, registerAgent),
+	bind("list-questions", (*decision).questions, listQuestions),
+	bind("answer-question", (*decision).questions, answerQuestion),
+	bind("issue-key", (*decision).access, issueKey),
+	bind("rotate-key", (*decision).access, rotateKey),
+	bind("revoke-key", (*decision).access, revokeKey),
+	bind("list-keys", (*decision).access, listKeys),
+	bind("issue-registration", (*decision).access, issueRegistration),
+	bind("issue-token", (*decision).access, issueToken),
+	bind("revoke-token", (*decision).access, revokeToken),
+	bind("list-tokens", (*decision).access, listTokens),
+	bind("send-message", (*decision).mail, sendMessage),
+	bind("poll-messages", (*decision).mail, pollMessages),
+	bind("ack-messages", (*decision).mail, ackMessages),
+	bind("heartbeat", (*decision).mail, heartbeat),
+	bind("list-actors", (*decision).mail, listActors),
+	bind("list-topics", (*decision).mail, listTopics),
+	bind("submit-task-request", (*decision).delegations, submitTaskRequest),
+	bind("get-task-response", (*decision).delegations, getTaskResponse),
+	bind("update-task-request", (*decision).delegations, updateTaskRequest),
+	bind("send-session-message", (*decision).sessions, sendSessionMessage),
+	bind("get-session", (*decision).sessions, getSession),
+	bind("list-sessions", (*decision).sessions, listSessions),
+	bind("create-session", (*decision).sessions, createSession),
+	bind("list-reviews", (*decision).sessions, listReviews),
 }
 
 // byName finds operations.

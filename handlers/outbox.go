@@ -239,16 +239,16 @@ func (oi *outboxItem) before() int64 {
 }
 
 // bring writes the letters of the items that this turn sends.
-func (t *decision) bring() {
-	for _, p := range t.state.sessions.fresh {
+func (sd sessionDecision) bring() {
+	for _, p := range sd.state.sessions.fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.to.AgentID, Run: p.out}, Line: p.line, Said: p.seq, After: p.before()}
 		if p.line == nil {
 			l.Kept = p.seq
 		}
-		t.out.Letters = append(t.out.Letters, l)
+		sd.out.Letters = append(sd.out.Letters, l)
 	}
-	clear(t.state.sessions.fresh)
-	t.state.sessions.fresh = t.state.sessions.fresh[:0]
+	clear(sd.state.sessions.fresh)
+	sd.state.sessions.fresh = sd.state.sessions.fresh[:0]
 }
 
 // meetRun sends all waiting items of an agent to its new run.

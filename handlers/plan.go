@@ -55,25 +55,25 @@ func (t *taskRevise) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
-func submitPlan(t *decision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
-	k, err := t.held(r.TaskID, "planned")
+func submitPlan(td taskDecision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
+	k, err := td.held(r.TaskID, "planned")
 	switch {
 	case err != nil:
 		return nil, err
 	case k.view.State != wire.TaskPlanning:
 		return nil, wrongState(k, "planned")
 	}
-	t.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: t.mark()})
-	return t.state.tasks.reply(k), nil
+	td.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: td.mark()})
+	return td.state.tasks.reply(k), nil
 }
 
 // review returns a task whose plan the caller may approve or return.
-func (t *decision) review(id, verb string) (*task, *wire.Error) {
-	k, err := t.manageableTask(id)
+func (td taskDecision) review(id, verb string) (*task, *wire.Error) {
+	k, err := td.manageableTask(id)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.from.Kind == Agent && k.view.AssignedTo == t.from.Name:
+	case td.from.Kind == Agent && k.view.AssignedTo == td.from.Name:
 		return nil, &wire.Error{
 			Code: wire.CodeDenied, Message: "who wrote a plan does not judge it", Details: map[string]any{"taskId": k.view.ID},
 		}
@@ -83,27 +83,27 @@ func (t *decision) review(id, verb string) (*task, *wire.Error) {
 	return k, nil
 }
 
-func approvePlan(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := t.review(r.TaskID, "begun: there is no plan to approve")
+func approvePlan(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := td.review(r.TaskID, "begun: there is no plan to approve")
 	switch {
 	case err != nil:
 		return nil, err
-	case t.state.tasks.graph.Open(k.node) > 0:
-		return nil, t.state.tasks.waits(k)
+	case td.state.tasks.graph.Open(k.node) > 0:
+		return nil, td.state.tasks.waits(k)
 	}
-	t.start(k, t.mark())
-	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
-	return t.state.tasks.reply(k), nil
+	td.start(k, td.mark())
+	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
+	return td.state.tasks.reply(k), nil
 }
 
-func revisePlan(t *decision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
-	k, err := t.review(r.TaskID, "sent back: there is no plan to revise")
+func revisePlan(td taskDecision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
+	k, err := td.review(r.TaskID, "sent back: there is no plan to revise")
 	if err != nil {
 		return nil, err
 	}
-	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: t.mark(),
+	td.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: td.mark(),
 	})
-	t.tell(t.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
-	return t.state.tasks.reply(k), nil
+	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
+	return td.state.tasks.reply(k), nil
 }

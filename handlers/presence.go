@@ -12,18 +12,18 @@ import (
 // beatsApart is the minimum interval between recorded heartbeats of an actor.
 const beatsApart = time.Second
 
-func heartbeat(t *decision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
-	id, err := t.writer(r.Actor, "actor")
+func heartbeat(md mailDecision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
+	id, err := md.writer(r.Actor, "actor")
 	if err != nil {
 		return nil, err
 	}
-	c := t.state.bus.actors[id]
-	if c == nil || !c.beats || c.stale || t.at.Sub(c.beat) >= beatsApart {
-		t.factOf(id, "", "", &actorSeen{Actor: id})
-		c = t.state.bus.actors[id]
-		t.resolveStale(c, "its heartbeat is back")
+	c := md.state.bus.actors[id]
+	if c == nil || !c.beats || c.stale || md.at.Sub(c.beat) >= beatsApart {
+		md.factOf(id, "", "", &actorSeen{Actor: id})
+		c = md.state.bus.actors[id]
+		md.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: object.Timestamp(c.beat), Every: t.state.rules.Heartbeat.Milliseconds()}, nil
+	return &wire.Beat{Actor: id, LastSeen: object.Timestamp(c.beat), Every: md.state.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen records a heartbeat of an actor.
@@ -76,68 +76,68 @@ func (s *State) staleAt() time.Time {
 }
 
 // missBeats finds the actors whose heartbeats have stopped. GO is notified once of each.
-func (t *decision) missBeats() {
-	for len(t.state.bus.due) > 0 && !t.state.staleAt().After(t.at) {
-		c := t.state.bus.due[0]
+func (md mailDecision) missBeats() {
+	for len(md.state.bus.due) > 0 && !md.state.staleAt().After(md.at) {
+		c := md.state.bus.due[0]
 		about := alertOf(mail.AlertStale, c)
-		t.factOf(mail.Bus, "", "", &actorStale{Actor: c.id})
-		t.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
+		md.factOf(mail.Bus, "", "", &actorStale{Actor: c.id})
+		md.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
 	}
 }
 
 // resolveStale notifies GO that an actor is no longer stale, if it was.
-func (t *decision) resolveStale(c *busActor, why string) {
+func (md mailDecision) resolveStale(c *busActor, why string) {
 	if c == nil || !c.stale {
 		return
 	}
-	t.factOf(mail.Bus, "", "", &actorStale{Actor: c.id, Over: true})
+	md.factOf(mail.Bus, "", "", &actorStale{Actor: c.id, Over: true})
 	about := alertOf(mail.AlertStale, c)
 	about.Text = why
-	t.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
+	md.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
 }
 
 // spawn notifies GO that an agent has started, and resolves its alerts.
-func (t *decision) spawn(a *agent, e *wire.Event, wrecked bool) {
-	t.tellGlobal(mail.Global, mail.TopicAgentSpawned, 0, mail.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
-	t.resolveStale(a.mail, "it has started anew")
+func (md mailDecision) spawn(a *agent, e *wire.Event, wrecked bool) {
+	md.tellGlobal(mail.Global, mail.TopicAgentSpawned, 0, mail.Spawned{Agent: a.ID, Actor: a.mail.id, Run: e.Run, PID: e.Figures.PID})
+	md.resolveStale(a.mail, "it has started anew")
 	if wrecked {
 		about := alertOf(mail.AlertCrashed, a.mail)
 		about.Run, about.Text = e.Run, "it has started anew"
-		t.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
+		md.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
 	}
 }
 
 // terminate notifies GO of the end of an agent, unless the agent has announced it. An end with
 // an error fires an alert.
-func (t *decision) terminate(a *agent, e *wire.Event) {
+func (md mailDecision) terminate(a *agent, e *wire.Event) {
 	from, id := mail.Bus, "" // another agent may have its actor
 	if a.mail != nil {
 		from, id = a.mail.id, a.mail.id
 	}
 	if a.wrecked {
-		t.crashed(a, e)
+		md.crashed(a, e)
 		return
 	}
-	t.resolveStale(a.mail, "it has ended")
+	md.resolveStale(a.mail, "it has ended")
 	if !a.farewell {
-		t.tellGlobal(from, mail.TopicAgentTerminated, 0, mail.Spawned{
+		md.tellGlobal(from, mail.TopicAgentTerminated, 0, mail.Spawned{
 			Agent: a.ID, Actor: id, Run: e.Run, ExitCode: e.Figures.ExitCode, Text: e.Text,
 		})
 	}
 }
 
 // crashed notifies GO that an agent has ended with an error.
-func (t *decision) crashed(a *agent, e *wire.Event) {
-	t.resolveStale(a.mail, "it has ended")
+func (md mailDecision) crashed(a *agent, e *wire.Event) {
+	md.resolveStale(a.mail, "it has ended")
 	about := alertOf(mail.AlertCrashed, a.mail)
 	about.Agent, about.Run, about.Text = a.ID, e.Run, e.Text
 	about.ExitCode, about.Signal = e.Figures.ExitCode, e.Figures.Signal
-	t.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
+	md.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
 }
 
-func listActors(t *decision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
-	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(t.state.bus.order))}
-	for _, c := range t.state.bus.order {
+func listActors(md mailDecision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
+	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(md.state.bus.order))}
+	for _, c := range md.state.bus.order {
 		answer.Actors = append(answer.Actors, c.view())
 	}
 	return answer, nil

@@ -26,13 +26,13 @@ type question struct {
 const maxQuestions = 1000
 
 // tooMany refuses a question of an agent that has too many open ones.
-func (t *decision) tooMany() *wire.Error {
-	if len(t.state.questions.open) < maxQuestions {
+func (qd questionDecision) tooMany() *wire.Error {
+	if len(qd.state.questions.open) < maxQuestions {
 		return nil
 	}
 	open := 0
-	for _, q := range t.state.questions.open {
-		if q.view.Agent == t.from.Name {
+	for _, q := range qd.state.questions.open {
+		if q.view.Agent == qd.from.Name {
 			open++
 		}
 	}
@@ -46,34 +46,34 @@ func (t *decision) tooMany() *wire.Error {
 	}
 }
 
-func askUser(t *decision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
+func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := time.Duration(r.Timeout) * time.Millisecond
 	if timeout == 0 {
-		timeout = t.state.rules.RequestTimeout
+		timeout = qd.state.rules.RequestTimeout
 	}
-	deadline := object.Timestamp(t.at.Add(timeout))
-	switch q := t.askedBefore(); {
+	deadline := object.Timestamp(qd.at.Add(timeout))
+	switch q := qd.askedBefore(); {
 	case q == nil:
-		if err := t.tooMany(); err != nil {
+		if err := qd.tooMany(); err != nil {
 			return nil, err
 		}
-		t.fact("", "", &questionAsked{
-			ID: t.state.questions.questionID(), Agent: t.from.Name, Question: r.Question, Options: r.Options,
-			Deadline: deadline, Request: t.mark(),
+		qd.fact("", "", &questionAsked{
+			ID: qd.state.questions.questionID(), Agent: qd.from.Name, Question: r.Question, Options: r.Options,
+			Deadline: deadline, Request: qd.mark(),
 		})
-	case q.waited(t.state): // a repeat of an earlier question
+	case q.waited(qd.state): // a repeat of an earlier question
 	default:
-		t.fact("", "", &questionRejoined{ID: q.view.ID, Agent: t.from.Name, Deadline: deadline, Request: t.mark()})
+		qd.fact("", "", &questionRejoined{ID: q.view.ID, Agent: qd.from.Name, Deadline: deadline, Request: qd.mark()})
 	}
 	return nil, nil
 }
 
 // askedBefore returns the same question whose caller no longer waits because its run has ended,
 // so that no person is asked twice. It also returns the question of a repeated request.
-func (t *decision) askedBefore() *question {
-	for _, q := range t.state.questions.open {
-		if q.view.Agent == t.from.Name && q.request != nil && q.request.Sum == t.request.Sum &&
-			(!q.waited(t.state) || q.run == t.from.Run && q.request.ID == t.request.ID) {
+func (qd questionDecision) askedBefore() *question {
+	for _, q := range qd.state.questions.open {
+		if q.view.Agent == qd.from.Name && q.request != nil && q.request.Sum == qd.request.Sum &&
+			(!q.waited(qd.state) || q.run == qd.from.Run && q.request.ID == qd.request.ID) {
 			return q
 		}
 	}
@@ -138,16 +138,16 @@ func (s *State) await(q *question, mk *requestKey, deadline string) {
 	s.saveReply(q.view.Agent, mk, nil, nil)
 }
 
-func listQuestions(t *decision, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
+func listQuestions(qd questionDecision, _ *wire.Nothing) (*wire.QuestionList, *wire.Error) {
 	answer := &wire.QuestionList{}
-	for _, q := range t.state.questions.open {
+	for _, q := range qd.state.questions.open {
 		answer.Questions = append(answer.Questions, q.view)
 	}
 	return answer, nil
 }
 
-func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
-	q := t.state.questions.byID[r.QuestionID]
+func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
+	q := qd.state.questions.byID[r.QuestionID]
 	if q == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", r.QuestionID),
@@ -165,17 +165,17 @@ func answerQuestion(t *decision, r *wire.AnswerQuestion) (*wire.QuestionReply, *
 			Details: map[string]any{"questionId": q.view.ID, "options": values, "pointer": "/payload/answer"},
 		}
 	}
-	told := q.waited(t.state)
-	if k := t.state.tasks.byID[q.view.Task]; k != nil { // it gets the answer with the next notice, or when it polls
+	told := q.waited(qd.state)
+	if k := qd.state.tasks.byID[q.view.Task]; k != nil { // it gets the answer with the next notice, or when it polls
 		told = k.view.State == wire.TaskNeedsHuman
 	}
-	t.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
+	qd.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
 	if told && q.request != nil {
-		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(t.at)}}
-		t.out.Letters = append(t.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
+		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(qd.at)}}
+		qd.out.Letters = append(qd.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
 	}
-	if q.view.Task != "" && !t.judge(q.view.Task, q.view.ID, r.Answer) {
-		t.helped(q.view.Task, r.Answer)
+	if q.view.Task != "" && !qd.reviews().judge(q.view.Task, q.view.ID, r.Answer) {
+		qd.helped(q.view.Task, r.Answer)
 	}
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
 }

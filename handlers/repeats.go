@@ -69,11 +69,11 @@ func (r *replyCache) forget(task string) {
 
 // mark returns the requestKey for the facts of this turn. It returns nil for callers other than
 // agents, which do not repeat requests, and for dialects without unique ids.
-func (t *decision) mark() *requestKey {
-	if t.request == nil || t.from.Kind != Agent || t.request.Form != wire.DialectNative {
+func (d *decision) mark() *requestKey {
+	if d.request == nil || d.from.Kind != Agent || d.request.Form != wire.DialectNative {
 		return nil
 	}
-	return &requestKey{ID: t.request.ID, Run: t.from.Run, Timestamp: t.request.Timestamp, Sum: t.request.Sum}
+	return &requestKey{ID: d.request.ID, Run: d.from.Run, Timestamp: d.request.Timestamp, Sum: d.request.Sum}
 }
 
 // saveReply stores the answer to the request that caused a fact.
@@ -107,32 +107,32 @@ func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error)
 // the answer.
 //
 // A request that was refused had no effect, and is handled again.
-func (t *decision) repeated(r *wire.Request) bool {
-	a := t.state.agents.byID[t.from.Name]
-	if t.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
+func (d *decision) repeated(r *wire.Request) bool {
+	a := d.state.agents.byID[d.from.Name]
+	if d.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
 		return false
 	}
 	kept := a.memories.byID[r.ID]
 	switch {
 	case kept == nil:
 		return false
-	case kept.Run == t.from.Run && kept.Sum != r.Sum:
-		t.refuse(&wire.Error{
+	case kept.Run == d.from.Run && kept.Sum != r.Sum:
+		d.refuse(&wire.Error{
 			Code:    wire.CodeInvalid,
 			Message: "this id was used for another request: take a new one for each",
 			Details: map[string]any{"pointer": "/id", "reason": wire.ReasonReused},
 		})
-	case kept.Run != t.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
+	case kept.Run != d.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
 		return false
 	case kept.err != nil:
-		t.refuse(kept.err)
+		d.refuse(kept.err)
 	case kept.answer != nil:
-		t.until = kept.seq
-		t.answer(kept.answer)
-	case kept.Run != t.from.Run: // a question that is still open: askUser resumes it
+		d.until = kept.seq
+		d.answer(kept.answer)
+	case kept.Run != d.from.Run: // a question that is still open: askUser resumes it
 		return false
 	default:
-		t.wait() // the answer to the first one answers this one too
+		d.wait() // the answer to the first one answers this one too
 	}
 	return true
 }

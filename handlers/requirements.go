@@ -133,18 +133,18 @@ func (r *requirementQueue) looked() {
 // rematch assigns waiting tasks with requirements as long as an agent that was marked has room.
 // The most urgent task comes first, then the oldest; each goes to the agent that fits it best.
 // Tasks that are not started count as load, since otherwise a new agent would get all of them.
-func (t *decision) rematch() {
-	w := &t.state.tasks.required
+func (td taskDecision) rematch() {
+	w := &td.state.tasks.required
 	defer w.looked()
-	if t.state.stopping || t.state.rules.IgnoreArrivals || len(w.byKey) == 0 {
+	if td.state.stopping || td.state.rules.IgnoreArrivals || len(w.byKey) == 0 {
 		return
 	}
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{}
+	defer func(from Actor) { td.from = from }(td.from)
+	td.from = Actor{}
 	for i := 0; i < len(w.order); i++ { // assigning one may free another
-		for a := w.order[i]; t.state.agents.byID[a.ID] == a; {
-			k := t.state.nextFor(a)
-			if k == nil || !t.place(k, match.Conditions{Online: true, Free: true}) {
+		for a := w.order[i]; td.state.agents.byID[a.ID] == a; {
+			k := td.state.nextFor(a)
+			if k == nil || !td.place(k, match.Conditions{Online: true, Free: true}) {
 				break
 			}
 		}
@@ -178,10 +178,10 @@ func inTurn(a, b *task) int {
 }
 
 // place assigns a task to the agent that fits it best. It reports false if none fits.
-func (t *decision) place(k *task, c match.Conditions) bool {
-	name, score, ok := t.state.agents.index.Best(&k.wants().Demand, c)
+func (td taskDecision) place(k *task, c match.Conditions) bool {
+	name, score, ok := td.state.agents.index.Best(&k.wants().Demand, c)
 	if ok {
-		t.assignBy(k, t.state.agents.byID[name], &taskAssigned{Way: matched, Score: score})
+		td.assignBy(k, td.state.agents.byID[name], &taskAssigned{Way: matched, Score: score})
 	}
 	return ok
 }

@@ -6,21 +6,21 @@ import (
 	"orchestrator/wire"
 )
 
-func queryAgents(t *decision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
-	if roles := t.state.agents.rolesWithout(q.Role); roles != nil {
+func queryAgents(ad agentDecision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
+	if roles := ad.state.agents.rolesWithout(q.Role); roles != nil {
 		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)
 	}
 	wanted := func(a *agent) bool {
 		return (q.Status == "" || q.Status == a.status()) && a.offers(q.Role, q.Capabilities)
 	}
 	n := 0
-	for _, a := range t.state.agents.order {
+	for _, a := range ad.state.agents.order {
 		if wanted(a) {
 			n++
 		}
 	}
 	answer := &wire.AgentList{Agents: make([]wire.Agent, 0, n)}
-	for _, a := range t.state.agents.order {
+	for _, a := range ad.state.agents.order {
 		if wanted(a) {
 			answer.Agents = append(answer.Agents, a.shown())
 		}

@@ -115,51 +115,51 @@ func (sl *serverLost) apply(s *State, _ *wire.Record) {
 }
 
 // seen records a sign of life of a server, unless the last one is recent.
-func (t *decision) seen(a *agent) {
-	if a == nil || a.remote == nil || a.state == up && t.at.Sub(a.remote.seen) < t.state.rules.Silence/seenEach {
+func (ad agentDecision) seen(a *agent) {
+	if a == nil || a.remote == nil || a.state == up && ad.at.Sub(a.remote.seen) < ad.state.rules.Silence/seenEach {
 		return
 	}
-	t.fact(a.actor, "", &serverSeen{Agent: a.ID})
+	ad.fact(a.actor, "", &serverSeen{Agent: a.ID})
 }
 
 // silence marks servers as offline that were silent for too long. Their tasks go to other
 // agents.
-func (t *decision) silence() {
-	for len(t.state.agents.online) > 0 && !t.state.lostAt().After(t.at) {
-		t.part(t.state.agents.online[0], "it was not heard of for "+t.state.rules.Silence.String())
+func (ad agentDecision) silence() {
+	for len(ad.state.agents.online) > 0 && !ad.state.lostAt().After(ad.at) {
+		ad.part(ad.state.agents.online[0], "it was not heard of for "+ad.state.rules.Silence.String())
 	}
 }
 
 // part marks a server as offline. Its tasks go to other agents.
-func (t *decision) part(a *agent, why string) {
-	t.fact(a.actor, "", &serverLost{Agent: a.ID})
+func (ad agentDecision) part(a *agent, why string) {
+	ad.fact(a.actor, "", &serverLost{Agent: a.ID})
 	for _, k := range slices.Clone(a.holds) {
-		t.requeueLost(k, a, why, 0, false)
+		ad.tasks().requeueLost(k, a, why, 0, false)
 	}
-	t.bereaveWorks(a, why, false)
+	ad.works().bereaveWorks(a, why, false)
 }
 
 // trimServers removes servers without a key until at most KeepClosed are left. Those that lost
 // their key first are removed first.
-func (t *decision) trimServers() {
+func (ad agentDecision) trimServers() {
 	var keyless []*agent
-	for _, a := range t.state.agents.order {
-		if a.remote != nil && a.state != up && !t.state.access.letsIn(a.ID) {
+	for _, a := range ad.state.agents.order {
+		if a.remote != nil && a.state != up && !ad.state.access.letsIn(a.ID) {
 			keyless = append(keyless, a)
 		}
 	}
 	slices.SortStableFunc(keyless, func(a, b *agent) int { return cmp.Compare(a.remote.keyless, b.remote.keyless) })
-	if len(keyless) <= t.state.rules.KeepClosed {
+	if len(keyless) <= ad.state.rules.KeepClosed {
 		return
 	}
-	for _, a := range keyless[:len(keyless)-t.state.rules.KeepClosed] {
-		t.forgetAgent(a)
+	for _, a := range keyless[:len(keyless)-ad.state.rules.KeepClosed] {
+		ad.forgetAgent(a)
 	}
-	t.leaveBehind()
+	ad.sessions().leaveBehind()
 }
 
-func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error) {
-	c := t.state.access.find(HashKey(r.Token), credentialRegistration, t.at)
+func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.Error) {
+	c := ad.state.access.find(HashKey(r.Token), credentialRegistration, ad.at)
 	switch {
 	case c == nil:
 		return nil, &wire.Error{
@@ -172,14 +172,14 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 			Details: map[string]any{"pointer": "/payload/name"},
 		}
 	}
-	if a := t.state.agents.byID[r.Name]; a != nil && a.remote != nil && c.Name == "" {
+	if a := ad.state.agents.byID[r.Name]; a != nil && a.remote != nil && c.Name == "" {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a server %q, and this token is not for it", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 			Hint:    "To take its place: orchestrator key register --name " + r.Name,
 		}
 	}
-	if a := t.state.agents.byID[r.Name]; a != nil && a.remote == nil {
+	if a := ad.state.agents.byID[r.Name]; a != nil && a.remote == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
@@ -188,26 +188,26 @@ func registerAgent(t *decision, r *wire.Register) (*wire.Registered, *wire.Error
 	if why := wire.CheckName(r.Name); why != "" {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/payload/name"}}
 	}
-	key, id, hash := t.newKey()
+	key, id, hash := ad.access().newKey()
 	f := &serverRegistered{
 		Agent: r.Name, Hostname: r.Hostname, IP: r.IP, OS: r.OS, Repos: r.Repos, Registration: c.ID, KeyID: id, Hash: hash,
 	}
 	if r.Capabilities != nil {
 		f.Capabilities = r.Capabilities.Document
 	}
-	defer func(from Actor) { t.from = from }(t.from)
-	t.from = Actor{Kind: Agent, Name: r.Name} // from now on the caller is this agent
-	t.fact(agentPrefix+r.Name, "", f)
+	defer func(from Actor) { ad.from = from }(ad.from)
+	ad.from = Actor{Kind: Agent, Name: r.Name} // from now on the caller is this agent
+	ad.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
-		t.oddCapabilities(t.state.agents.byID[r.Name], r.Capabilities)
+		ad.oddCapabilities(ad.state.agents.byID[r.Name], r.Capabilities)
 	}
-	return &wire.Registered{ServerID: t.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
+	return &wire.Registered{ServerID: ad.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
-func queryServers(t *decision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
-	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(t.state.agents.order))}
-	for _, a := range t.state.agents.order {
-		answer.Servers = append(answer.Servers, *t.state.server(a))
+func queryServers(ad agentDecision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
+	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(ad.state.agents.order))}
+	for _, a := range ad.state.agents.order {
+		answer.Servers = append(answer.Servers, *ad.state.server(a))
 	}
 	return answer, nil
 }

@@ -99,14 +99,14 @@ func (s *State) letGo(w *work, at time.Time) {
 	}
 }
 
-func (t *decision) moveWork(w *work, phase, why string) {
-	t.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
+func (wd workDecision) moveWork(w *work, phase, why string) {
+	wd.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
 }
 
 // release assigns a work to its developer when it waits for nothing any more.
-func (t *decision) release(w *work) {
+func (wd workDecision) release(w *work) {
 	if w.phase == wire.PhaseHeld {
-		t.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")
-		t.startWorkTask(w)
+		wd.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")
+		wd.startWorkTask(w)
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 // considerCompletion decides about a completion. A completion that changes files outside of the
 // scope is refused.
-func (t *decision) considerCompletion(x *messageContext, c *session.Completion) *wire.Error {
-	w, err := t.state.tasks.completable(x, c.TaskID)
+func (wd workDecision) considerCompletion(x *messageContext, c *session.Completion) *wire.Error {
+	w, err := wd.state.tasks.completable(x, c.TaskID)
 	if err != nil {
 		return err
 	}
@@ -27,35 +27,35 @@ func (t *decision) considerCompletion(x *messageContext, c *session.Completion) 
 		}
 	}
 	if outside, n := outside(w.scope, files); n > 0 {
-		return t.outOfScope(w, outside, n)
+		return wd.outOfScope(w, outside, n)
 	}
 	if w.tested && !c.TestsRun && c.Status != session.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
-	if t.passed(w.wished) {
+	if wd.passed(w.wished) {
 		x.notes = append(x.notes, "it comes after its deadline, "+w.wished)
 	}
 	result := payloadOf(x.Document)
-	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && t.mayRetry(w, e) {
+	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && wd.mayRetry(w, e) {
 		x.fate = fateKept // the work continues; the architect gets only the last completion
 		x.after = func() {
-			t.beginWork(w)
+			wd.beginWork(w)
 			if w.open != nil { // its review was requested early
-				t.breakReview(w, "its developer begins anew: "+e.ErrorMessage)
+				wd.reviews().breakReview(w, "its developer begins anew: "+e.ErrorMessage)
 			}
-			t.retryWork(w, e)
+			wd.retryWork(w, e)
 		}
 		return nil
 	}
 	x.after = func() {
-		t.beginWork(w)
+		wd.beginWork(w)
 		switch {
 		case c.Status == session.OutcomeFailed:
-			t.failedWork(w, c)
+			wd.failedWork(w, c)
 		case w.phase == wire.PhaseReviewing: // the review was requested before the completion
-			t.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
+			wd.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
 		default:
-			t.completeWork(w, result)
+			wd.completeWork(w, result)
 		}
 	}
 	return nil
@@ -104,12 +104,12 @@ func payloadOf(document wire.Raw) wire.Raw {
 }
 
 // outOfScope refuses a completion that changes files outside of the scope.
-func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
+func (wd workDecision) outOfScope(w *work, files []string, n int) *wire.Error {
 	e := &session.ExecutionError{
 		TaskID: w.task.view.ID, ErrorType: session.ExecutionScopeViolation, Recoverable: true, SuggestedAction: session.SuggestRetry,
 		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(n, "file"), files[0]),
 	}
-	t.troubled(w, e)
+	wd.troubled(w, e)
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: e.ErrorMessage,
 		Details: map[string]any{
@@ -121,13 +121,13 @@ func (t *decision) outOfScope(w *work, files []string, n int) *wire.Error {
 
 // completeWork applies a completion: the task is done, or waits for its review if the session
 // requires one.
-func (t *decision) completeWork(w *work, result wire.Raw) {
+func (wd workDecision) completeWork(w *work, result wire.Raw) {
 	if w.of.spec.RequireReview || w.task.view.State.Final() {
-		t.cancelQuestions(w.task)
-		t.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
+		wd.questions().cancelQuestions(w.task)
+		wd.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
 		return
 	}
-	t.doneWork(w, result)
+	wd.doneWork(w, result)
 }
 
 // workCompleted records that a developer has completed a work whose task does not end now: it is
@@ -148,70 +148,70 @@ func (wc *workCompleted) apply(s *State, r *wire.Record) {
 }
 
 // doneWork completes the task of a work, and the tasks that it revises.
-func (t *decision) doneWork(w *work, document wire.Raw) {
+func (wd workDecision) doneWork(w *work, document wire.Raw) {
 	result := &succeeded
 	if document != nil {
 		result = hub.ReadResult(document)
 	}
-	defer t.among()()
+	defer wd.among()()
 	for ; w != nil; w = w.revises {
 		if k := w.task; !k.view.State.Final() {
-			t.cancelQuestions(k)
-			t.complete(k, result, nil)
+			wd.questions().cancelQuestions(k)
+			wd.tasks().complete(k, result, nil)
 		}
 	}
 }
 
 // failWork fails the task of a work, and the tasks that it revises.
-func (t *decision) failWork(w *work, why string) {
+func (wd workDecision) failWork(w *work, why string) {
 	why = brief(why)
-	defer t.among()()
+	defer wd.among()()
 	for ; w != nil; w = w.revises {
-		t.endWork(w, why)
+		wd.endWork(w, why)
 		if k := w.task; !k.view.State.Final() {
-			t.fail(k, failure{why: why})
+			wd.tasks().fail(k, failure{why: why})
 		}
 	}
 }
 
 // drop ends a work that is not wanted any more.
-func (t *decision) drop(w *work, why string) {
+func (wd workDecision) drop(w *work, why string) {
 	why = brief(why)
-	defer t.among()()
+	defer wd.among()()
 	for ; w != nil; w = w.revises {
 		if w.over() {
 			continue
 		}
-		t.endWork(w, why)
+		wd.endWork(w, why)
 		if k := w.task; !k.view.State.Final() {
-			t.cancel(k, why, nil)
-			t.abandon(k)
+			wd.tasks().cancel(k, why, nil)
+			wd.links().abandon(k)
 		}
 	}
 }
 
 // endWork ends a work whose task has already ended, and withdraws its question. Any other work
 // ends with its task.
-func (t *decision) endWork(w *work, why string) {
-	if q := t.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
-		t.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
+func (wd workDecision) endWork(w *work, why string) {
+	if q := wd.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
+		wd.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
 	if !w.over() && w.task.view.State.Final() {
-		t.recallReview(w, why)
-		t.moveWork(w, wire.PhaseOver, why)
+		wd.reviews().recallReview(w, why)
+		wd.moveWork(w, wire.PhaseOver, why)
 	}
 }
 
 // among marks that a session ends its own task, so that its members are not notified. It returns
 // a function that restores the mark.
-func (t *decision) among() func() {
-	before := t.bySession
-	t.bySession = true
-	return func() { t.bySession = before }
+func (wd workDecision) among() func() {
+	before := wd.bySession
+	wd.bySession = true
+	return func() { wd.bySession = before }
 }
 
 // failedWork applies a completion with the outcome failed.
-func (t *decision) failedWork(w *work, c *session.Completion) {
+func (wd workDecision) failedWork(w *work, c *session.Completion) {
 	why := c.Summary
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
@@ -219,49 +219,49 @@ func (t *decision) failedWork(w *work, c *session.Completion) {
 	if c.Error != nil {
 		e := *c.Error // the original is not modified
 		e.Recoverable, e.SuggestedAction = false, suggested(e.ErrorType)
-		t.troubled(w, &e)
+		wd.troubled(w, &e)
 	}
-	t.failWork(w, why)
+	wd.failWork(w, why)
 }
 
 // tellEnd sends the members of a session a completion of a task that another actor has ended, as
 // if its developer had sent it.
-func (t *decision) tellEnd(k *task, outcome, why string) {
+func (wd workDecision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
-	if w == nil || t.bySession || w.of.closed() {
+	if w == nil || wd.bySession || w.of.closed() {
 		return
 	}
-	t.sayCompletion(w, outcome, why, nil)
+	wd.sayCompletion(w, outcome, why, nil)
 }
 
 // sayCompletion sends a completion for a developer that does not send one.
-func (t *decision) sayCompletion(w *work, outcome, why string, e *session.ExecutionError) {
+func (wd workDecision) sayCompletion(w *work, outcome, why string, e *session.ExecutionError) {
 	from, to := w.of.member(w.developer), w.lead()
 	if from == nil || to == nil {
 		return // the sender or the recipient is gone
 	}
-	t.sayFor(w, from, to, func(h session.Head) *session.Message {
+	wd.sayFor(w, from, to, func(h session.Head) *session.Message {
 		return h.Completion(w.task.view.ID, outcome, brief(why), e)
 	})
 }
 
 // sayFor sends a message for a member that does not send it itself.
-func (t *decision) sayFor(w *work, from, to *member, spell func(session.Head) *session.Message) {
-	m := spell(t.head(w.of, from, to, w.chain))
-	t.say(&messageContext{Message: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
+func (wd workDecision) sayFor(w *work, from, to *member, spell func(session.Head) *session.Message) {
+	m := spell(wd.sessions().head(w.of, from, to, w.chain))
+	wd.sessions().say(&messageContext{Message: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
 }
 
 // head returns the envelope of a message that the orchestrator sends for a member.
-func (t *decision) head(s *sessionState, from, to *member, chain string) session.Head {
+func (sd sessionDecision) head(s *sessionState, from, to *member, chain string) session.Head {
 	var named string // only if both members share several sessions
-	for _, seat := range t.state.sessions.seats[from.AgentID] {
+	for _, seat := range sd.state.sessions.seats[from.AgentID] {
 		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
 			named = s.spec.ID
 		}
 	}
 	return session.Head{
 		SessionID: named,
-		MessageID: messageID(s.spec.ID, t.state.seq+1), At: t.at, SequenceNumber: s.last + 1,
+		MessageID: messageID(s.spec.ID, sd.state.seq+1), At: sd.at, SequenceNumber: s.last + 1,
 		From: session.Agent{AgentID: from.AgentID, AgentType: from.AgentType},
 		To:   session.Agent{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
 	}

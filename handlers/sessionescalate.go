@@ -11,20 +11,20 @@ import (
 
 // escalate handles a task that has reached the maximum number of reviews, as its session is
 // configured.
-func (t *decision) escalate(w *work) {
+func (rd reviewDecision) escalate(w *work) {
 	open := counted(len(w.loop.Open()), "finding")
 	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.loop.Iteration, w.loop.Limit(), open)
 	switch f := w.escalation(); f.Policy {
 	case session.EscalateAbort:
-		t.fact(agentPrefix+w.architect, f.ID, f)
-		t.drop(w, "Review: "+why)
-		t.tellArchitect(w, "Aborted: "+why)
+		rd.fact(agentPrefix+w.architect, f.ID, f)
+		rd.works().drop(w, "Review: "+why)
+		rd.works().tellArchitect(w, "Aborted: "+why)
 	case session.EscalateForceApprove:
-		t.fact(agentPrefix+w.architect, f.ID, f)
-		t.approveWork(w, why)
-		t.tellArchitect(w, "Approved all the same: "+why)
+		rd.fact(agentPrefix+w.architect, f.ID, f)
+		rd.approveWork(w, why)
+		rd.works().tellArchitect(w, "Approved all the same: "+why)
 	default:
-		t.askPerson(w, why)
+		rd.askPerson(w, why)
 	}
 }
 
@@ -35,19 +35,19 @@ func (w *work) escalation() *reviewEscalated {
 }
 
 // askPerson asks a person what to do about a work.
-func (t *decision) askPerson(w *work, why string) {
-	t.cancelQuestions(w.task)
+func (rd reviewDecision) askPerson(w *work, why string) {
+	rd.questions().cancelQuestions(w.task)
 	f := w.escalation()
-	f.Policy, f.QuestionID = session.EscalateHumanReview, t.state.questions.questionID()
+	f.Policy, f.QuestionID = session.EscalateHumanReview, rd.state.questions.questionID()
 	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.task.label(), why)
-	t.fact(agentPrefix+w.architect, f.ID, f)
-	t.tellArchitect(w, "A person is asked: "+why)
+	rd.fact(agentPrefix+w.architect, f.ID, f)
+	rd.works().tellArchitect(w, "A person is asked: "+why)
 }
 
 // tellArchitect notifies the architect of a work of a decision by its session or by a person.
-func (t *decision) tellArchitect(w *work, message string) {
+func (wd workDecision) tellArchitect(w *work, message string) {
 	if m := w.lead(); m != nil {
-		t.tell(t.state.agents.byID[m.AgentID], w.task, wire.NoticeUpdated, message)
+		wd.tasks().tell(wd.state.agents.byID[m.AgentID], w.task, wire.NoticeUpdated, message)
 	}
 }
 
@@ -102,22 +102,22 @@ func (re *reviewEscalated) apply(s *State, r *wire.Record) {
 
 // judge applies the answer of a person to a work. It reports false if the question was about
 // something else.
-func (t *decision) judge(id, question, answer string) bool {
-	k := t.state.tasks.byID[id]
+func (rd reviewDecision) judge(id, question, answer string) bool {
+	k := rd.state.tasks.byID[id]
 	if k == nil || k.work() == nil || k.work().question != question {
 		return false
 	}
 	w := k.work()
 	switch answer {
 	case judgeApprove:
-		t.approveWork(w, "approved by a person")
-		t.tellArchitect(w, "Approved by a person")
+		rd.approveWork(w, "approved by a person")
+		rd.works().tellArchitect(w, "Approved by a person")
 	case judgeRevise:
-		t.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
-		t.tellArchitect(w, "A person wants it revised once more: assign it again")
+		rd.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
+		rd.works().tellArchitect(w, "A person wants it revised once more: assign it again")
 	default:
-		t.drop(w, "Aborted by a person after its reviews")
-		t.tellArchitect(w, "Aborted by a person")
+		rd.works().drop(w, "Aborted by a person after its reviews")
+		rd.works().tellArchitect(w, "Aborted by a person")
 	}
 	return true
 }

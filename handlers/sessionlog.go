@@ -118,17 +118,17 @@ func (sr *sessionRefused) apply(st *State, _ *wire.Record) {
 }
 
 // sessionFact makes a fact of a session's log true.
-func (t *decision) sessionFact(s *sessionState, topic, key, task string, f fact) int64 {
+func (sd sessionDecision) sessionFact(s *sessionState, topic, key, task string, f fact) int64 {
 	payload, err := object.Encode(f)
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
 	}
-	t.state.seq++
+	sd.state.seq++
 	r := wire.Record{
-		Seq: t.state.seq, At: t.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
+		Seq: sd.state.seq, At: sd.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
 	}
-	t.out.Records = append(t.out.Records, r)
-	f.apply(t.state, &r)
+	sd.out.Records = append(sd.out.Records, r)
+	f.apply(sd.state, &r)
 	return r.Seq
 }
 
@@ -136,25 +136,25 @@ func (t *decision) sessionFact(s *sessionState, topic, key, task string, f fact)
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // logRefused records a refused message in the log of its session, if it has one.
-func (t *decision) logRefused(s *sessionState, said *wire.SaySession, task string, err *wire.Error) {
+func (sd sessionDecision) logRefused(s *sessionState, said *wire.SaySession, task string, err *wire.Error) {
 	if s == nil {
 		return
 	}
 	f := &sessionRefused{
-		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(t.took), By: t.from.speaker(),
-		Document: said.Document, From: t.from.Name,
+		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(sd.took), By: sd.from.speaker(),
+		Document: said.Document, From: sd.from.Name,
 	}
 	if f.From == "" { // an operator that did not name a sender
-		f.From = t.from.String()
+		f.From = sd.from.String()
 	}
 	if m := said.Message; m != nil {
 		f.Type, f.ID, f.Chain, f.Document = m.MessageType, m.MessageID, m.CorrelationID, m.Document
-		if t.from.Kind != Agent { // an agent cannot use another name
+		if sd.from.Kind != Agent { // an agent cannot use another name
 			f.From = m.From.AgentID
 		}
 	}
 	f.Errors = complaints(s, said, err)
-	t.sessionFact(s, events.SessionRefused, "", task, f)
+	sd.sessionFact(s, events.SessionRefused, "", task, f)
 }
 
 // complaints returns the errors of a refused message, and its notes. Pointers are relative to

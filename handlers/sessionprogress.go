@@ -10,16 +10,16 @@ import (
 )
 
 // considerAck handles an acknowledgment of a developer, which starts its task.
-func (t *decision) considerAck(x *messageContext) {
-	for _, w := range t.state.sessions.worksOf(x.from.AgentID) {
+func (wd workDecision) considerAck(x *messageContext) {
+	for _, w := range wd.state.sessions.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
-			x.after = func() { t.beginWork(w) }
+			x.after = func() { wd.beginWork(w) }
 			if x.to.AgentID != w.architect {
 				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it is for %s, which has assigned the task", w.architect))
 				x.after = func() {
-					t.beginWork(w)
-					t.tellArchitect(w, x.from.AgentID+" has acknowledged the task")
+					wd.beginWork(w)
+					wd.tellArchitect(w, x.from.AgentID+" has acknowledged the task")
 				}
 			}
 			return
@@ -29,16 +29,16 @@ func (t *decision) considerAck(x *messageContext) {
 }
 
 // beginWork records that a developer works on its task.
-func (t *decision) beginWork(w *work) {
+func (wd workDecision) beginWork(w *work) {
 	switch {
 	case w.phase != wire.PhaseAssigned:
 	case w.task.view.State.Final(): // a revision of what is done
-		t.moveWork(w, wire.PhaseWorking, "")
+		wd.moveWork(w, wire.PhaseWorking, "")
 	default:
-		defer func(from Actor) { t.from = from }(t.from)
-		t.from = Actor{Kind: Agent, Name: w.developer}
-		t.cancelQuestions(w.task)
-		t.start(w.task, nil)
+		defer func(from Actor) { wd.from = from }(wd.from)
+		wd.from = Actor{Kind: Agent, Name: w.developer}
+		wd.questions().cancelQuestions(w.task)
+		wd.tasks().start(w.task, nil)
 	}
 }
 
@@ -63,8 +63,8 @@ func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
 	return w, nil
 }
 
-func (t *decision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
-	w, err := t.state.tasks.activeWork(x, p.TaskID)
+func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
+	w, err := wd.state.tasks.activeWork(x, p.TaskID)
 	if err != nil {
 		return err
 	}
@@ -76,12 +76,12 @@ func (t *decision) considerProgress(x *messageContext, p *session.Progress) *wir
 		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", counted(n, "file")))
 	}
 	x.after = func() {
-		t.beginWork(w)
+		wd.beginWork(w)
 		if w.task.view.State != wire.TaskRunning { // a revision of what is done
-			t.moveWork(w, wire.PhaseWorking, p.Step)
+			wd.moveWork(w, wire.PhaseWorking, p.Step)
 			return
 		}
-		t.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
+		wd.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
 			ID: p.TaskID, Name: w.task.view.Name, Agent: w.developer, Progress: p.Percent / 100, Message: p.Step,
 		})
 	}
@@ -89,9 +89,9 @@ func (t *decision) considerProgress(x *messageContext, p *session.Progress) *wir
 }
 
 // passed reports whether a moment is over.
-func (t *decision) passed(moment string) bool {
+func (wd workDecision) passed(moment string) bool {
 	at, ok := object.ParseTime(moment)
-	return ok && at.Before(t.at)
+	return ok && at.Before(wd.at)
 }
 
 // maxOffered is the maximum size of a result in a notice, in bytes.
@@ -99,15 +99,15 @@ const maxOffered = 4096
 
 // offerSoft notifies the developer of a task with a soft dependency that the other task has
 // ended.
-func (t *decision) offerSoft(up, down *task) {
+func (wd workDecision) offerSoft(up, down *task) {
 	w := down.work()
 	if w == nil || !w.active() {
 		return
 	}
 	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
-	e, depends := t.state.tasks.graph.Find(down.node, up.node, graph.Soft, "")
-	if result := up.view.Result; depends && !t.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= maxOffered && string(result) != "null" { // as a snapshot has none
+	e, depends := wd.state.tasks.graph.Find(down.node, up.node, graph.Soft, "")
+	if result := up.view.Result; depends && !wd.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= maxOffered && string(result) != "null" { // as a snapshot has none
 		message += ": " + string(result)
 	}
-	t.tell(t.state.agents.byID[w.developer], down, wire.NoticeUpdated, message)
+	wd.tasks().tell(wd.state.agents.byID[w.developer], down, wire.NoticeUpdated, message)
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // considerRequest decides about a review request of an architect.
-func (t *decision) considerRequest(x *messageContext, r *session.ReviewRequest) *wire.Error {
+func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a review %.80q already: take a new id for each", r.ReviewID),
 			Details: map[string]any{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
 		}
 	}
-	w := t.state.tasks.workOn(x.of, r.TaskID)
+	w := rd.state.tasks.workOn(x.of, r.TaskID)
 	if w == nil {
 		return &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", r.TaskID),
@@ -44,9 +44,9 @@ func (t *decision) considerRequest(x *messageContext, r *session.ReviewRequest) 
 		x.notes = append(x.notes, "/payload/task_id: its developer has not said that it is done")
 	}
 	x.after = func() {
-		t.beginWork(w)
-		t.cancelQuestions(w.task)
-		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
+		rd.works().beginWork(w)
+		rd.questions().cancelQuestions(w.task)
+		rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
 			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
 			Wanted: r.Wanted,
 		})
@@ -81,7 +81,7 @@ func (rr *reviewRequested) apply(st *State, r *wire.Record) {
 }
 
 // considerResult decides about the result of a review.
-func (t *decision) considerResult(x *messageContext, r *session.ReviewResult) *wire.Error {
+func (rd reviewDecision) considerResult(x *messageContext, r *session.ReviewResult) *wire.Error {
 	v := x.of.byReview[r.ReviewID]
 	switch {
 	case v == nil:
@@ -122,8 +122,8 @@ func (t *decision) considerResult(x *messageContext, r *session.ReviewResult) *w
 	}
 	x.after = func() {
 		f := &reviewDecided{Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Reviewer: x.from.AgentID, Verdict: r.Verdict, Findings: findings(r)}
-		t.factOf(agentPrefix+x.from.AgentID, agentPrefix+w.architect, x.task, f)
-		t.proceed(w, f.step)
+		rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+w.architect, x.task, f)
+		rd.proceed(w, f.step)
 	}
 	return nil
 }
@@ -190,47 +190,47 @@ func (rd *reviewDecided) apply(st *State, r *wire.Record) {
 }
 
 // proceed applies the step that follows from a verdict.
-func (t *decision) proceed(w *work, step review.Step) {
+func (rd reviewDecision) proceed(w *work, step review.Step) {
 	switch step {
 	case review.Approve:
-		t.approveWork(w, "approved")
+		rd.approveWork(w, "approved")
 	case review.Abort, review.ForceApprove, review.AskHuman:
-		t.escalate(w)
+		rd.escalate(w)
 	}
 }
 
 // approveWork completes an approved work.
-func (t *decision) approveWork(w *work, why string) {
-	t.doneWork(w, w.result)
+func (rd reviewDecision) approveWork(w *work, why string) {
+	rd.works().doneWork(w, w.result)
 	for ; w != nil; w = w.revises {
 		if !w.over() {
-			t.moveWork(w, wire.PhaseOver, why)
+			rd.works().moveWork(w, wire.PhaseOver, why)
 		}
 	}
 }
 
 // loseReview ends a review that its reviewer does not.
-func (t *decision) loseReview(w *work, why string) {
+func (rd reviewDecision) loseReview(w *work, why string) {
 	if v := w.open; v != nil {
-		t.fact(agentPrefix+w.architect, w.task.view.ID, &reviewDecided{
+		rd.fact(agentPrefix+w.architect, w.task.view.ID, &reviewDecided{
 			Session: w.of.spec.ID, Review: v.view.ReviewID, ID: w.task.view.ID, Reviewer: v.view.Reviewer, Why: why,
 		})
-		t.tellArchitect(w, fmt.Sprintf("The review %s came to nothing: %s", v.view.ReviewID, why))
+		rd.works().tellArchitect(w, fmt.Sprintf("The review %s came to nothing: %s", v.view.ReviewID, why))
 	}
 }
 
 // breakReview ends a review that neither the reviewer nor the architect ends, and notifies both.
-func (t *decision) breakReview(w *work, why string) {
-	t.recallReview(w, why)
-	t.loseReview(w, why)
+func (rd reviewDecision) breakReview(w *work, why string) {
+	rd.recallReview(w, why)
+	rd.loseReview(w, why)
 }
 
 // recallReview notifies the reviewer of a work that its review is no longer needed.
-func (t *decision) recallReview(w *work, why string) {
+func (rd reviewDecision) recallReview(w *work, why string) {
 	if w == nil || w.open == nil {
 		return
 	}
-	if a := t.state.agents.byID[w.open.view.Reviewer]; a != nil && a.reachable() {
-		t.recall(w.task, a.ID, a.run, why)
+	if a := rd.state.agents.byID[w.open.view.Reviewer]; a != nil && a.reachable() {
+		rd.tasks().recall(w.task, a.ID, a.run, why)
 	}
 }

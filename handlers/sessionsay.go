@@ -30,27 +30,27 @@ const (
 	atTo   = "/to_agent/agent_id"
 )
 
-func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
-	x, err := t.locate(said)
+func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
+	x, err := sd.locate(said)
 	if err != nil {
-		t.logRefused(t.refusing(said), said, "", err)
+		sd.logRefused(sd.refusing(said), said, "", err)
 		if m := said.Message; m != nil {
 			err = m.Placed(err)
 		}
 		return nil, err
 	}
-	if before, _ := t.state.bus.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
-		return t.saidBefore(x, before)
+	if before, _ := sd.state.bus.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
+		return sd.saidBefore(x, before)
 	}
-	if err := t.consider(x); err != nil {
-		t.logRefused(x.of, said, x.task, err)
+	if err := sd.consider(x); err != nil {
+		sd.logRefused(x.of, said, x.task, err)
 		return nil, x.Placed(err)
 	}
-	answer := t.say(x, t.mark())
+	answer := sd.say(x, sd.mark())
 	if x.after != nil {
 		x.after()
 	}
-	if t.request.Form == wire.DialectSession {
+	if sd.request.Form == wire.DialectSession {
 		return nil, nil // a delivered message has no answer
 	}
 	return answer, nil
@@ -58,31 +58,31 @@ func sendSessionMessage(t *decision, said *wire.SaySession) (*wire.SessionSaid, 
 
 // saidBefore answers a message whose message_id was used before. A repeat has no effect and is
 // no error; another message is refused.
-func (t *decision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
+func (sd sessionDecision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
 	if before.sum != x.Sum {
 		err := &wire.Error{
 			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
 			Details: map[string]any{"pointer": "/message_id", "reason": wire.ReasonReused},
 		}
-		t.logRefused(x.of, x.said, "", err)
+		sd.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
 	}
-	if t.request.Form == wire.DialectSession {
+	if sd.request.Form == wire.DialectSession {
 		return nil, nil
 	}
 	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
 }
 
 // locate finds the session of a message, its sender and its recipient.
-func (t *decision) locate(said *wire.SaySession) (*messageContext, *wire.Error) {
+func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.Error) {
 	m := said.Message
 	if said.Err != nil || m == nil {
 		return nil, said.Err
 	}
-	if t.from.Kind == Agent && m.From.AgentID != t.from.Name {
-		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, t.from.Name))
+	if sd.from.Kind == Agent && m.From.AgentID != sd.from.Name {
+		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, sd.from.Name))
 	}
-	s, err := t.state.sessionOf(said)
+	s, err := sd.state.sessionOf(said)
 	if err != nil {
 		return nil, err
 	}
@@ -201,27 +201,27 @@ func (t *tasks) belongsTo(m *session.Message, open []*sessionState) *sessionStat
 
 // refusing returns the session whose log records a message that is refused before its session is
 // known, or nil.
-func (t *decision) refusing(said *wire.SaySession) *sessionState {
-	name := t.from.Name
+func (sd sessionDecision) refusing(said *wire.SaySession) *sessionState {
+	name := sd.from.Name
 	if m := said.Message; m != nil {
-		if s, err := t.state.sessionOf(said); err == nil && (t.from.Kind != Agent || s.member(name) != nil) {
+		if s, err := sd.state.sessionOf(said); err == nil && (sd.from.Kind != Agent || s.member(name) != nil) {
 			return s
 		}
-		if t.from.Kind != Agent {
+		if sd.from.Kind != Agent {
 			name = m.From.AgentID
 		}
 	}
-	if s := t.state.sessions.byID[said.SessionID]; s != nil && (t.from.Kind != Agent || s.member(t.from.Name) != nil) {
+	if s := sd.state.sessions.byID[said.SessionID]; s != nil && (sd.from.Kind != Agent || s.member(sd.from.Name) != nil) {
 		return s
 	}
-	if t.from.Kind != Agent || len(t.state.sessions.seats[name]) == 0 {
+	if sd.from.Kind != Agent || len(sd.state.sessions.seats[name]) == 0 {
 		return nil
 	}
-	return t.state.sessions.seats[name][0].of
+	return sd.state.sessions.seats[name][0].of
 }
 
 // consider decides what follows from a message. It changes nothing yet.
-func (t *decision) consider(x *messageContext) *wire.Error {
+func (sd sessionDecision) consider(x *messageContext) *wire.Error {
 	if x.of.closed() {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the session %q is closed: %s", x.of.spec.ID, x.of.reason),
@@ -231,13 +231,13 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	if err := x.Misdirected(); err != nil {
 		return err
 	}
-	if run := x.Message.To.InstanceID; t.state.agents.hasEnded(x.to.AgentID, run) {
+	if run := x.Message.To.InstanceID; sd.state.agents.hasEnded(x.to.AgentID, run) {
 		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
 	if x.Sequenced && x.SequenceNumber < x.from.number {
 		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.number))
 	}
-	if err := t.considerBody(x); err != nil {
+	if err := sd.considerBody(x); err != nil {
 		return err
 	}
 	if err := x.to.checkBacklog(); err != nil && x.MessageType != session.TypeAbort {
@@ -254,27 +254,27 @@ func (t *decision) consider(x *messageContext) *wire.Error {
 	return nil
 }
 
-func (t *decision) considerBody(x *messageContext) *wire.Error {
+func (sd sessionDecision) considerBody(x *messageContext) *wire.Error {
 	switch body := x.Body.(type) {
 	case *session.Assignment:
-		return t.considerAssignment(x, body)
+		return sd.works().considerAssignment(x, body)
 	case *session.Acknowledgment:
-		t.considerAck(x)
+		sd.works().considerAck(x)
 	case *session.Progress:
-		return t.considerProgress(x, body)
+		return sd.works().considerProgress(x, body)
 	case *session.Completion:
-		return t.considerCompletion(x, body)
+		return sd.works().considerCompletion(x, body)
 	case *session.ReviewRequest:
-		return t.considerRequest(x, body)
+		return sd.reviews().considerRequest(x, body)
 	case *session.ReviewResult:
-		return t.considerResult(x, body)
+		return sd.reviews().considerResult(x, body)
 	case *session.Abort:
-		return t.considerAbort(x, body)
+		return sd.considerAbort(x, body)
 	case *session.Feedback:
-		t.state.tasks.about(x, body.TaskID, "related_task_id")
+		sd.state.tasks.about(x, body.TaskID, "related_task_id")
 	case *session.StatusQuery:
-		t.state.tasks.about(x, body.TaskID, "task_id")
-		t.considerQuery(x, body)
+		sd.state.tasks.about(x, body.TaskID, "task_id")
+		sd.considerQuery(x, body)
 	}
 	return nil
 }
@@ -292,28 +292,28 @@ func (t *tasks) about(x *messageContext, task, key string) {
 }
 
 // say records a message in the log of its session and sends it.
-func (t *decision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
+func (sd sessionDecision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
 	}
-	if x.fate == fateDelivered && t.state.agents.pulls(x.to.AgentID) {
+	if x.fate == fateDelivered && sd.state.agents.pulls(x.to.AgentID) {
 		x.fate = fatePulled
 	}
 	f := &sessionSaid{
 		Session: x.of.spec.ID, From: x.From.AgentID, To: x.to.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
 		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", ReplyTo: x.ReplyTo, Sum: x.Sum,
-		TookMS: milliseconds(t.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
+		TookMS: milliseconds(sd.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}
 	if f.By = (Actor{}).String(); x.said != nil {
-		f.By = t.from.speaker()
+		f.By = sd.from.speaker()
 	}
 	key := x.MessageID
 	if x.said == nil {
 		key = ownKey + key
 	}
-	seq := t.sessionFact(x.of, x.MessageType, key, x.task, f)
-	if !t.lost {
-		t.bring() // before the notices about its effects
+	seq := sd.sessionFact(x.of, x.MessageType, key, x.task, f)
+	if !sd.lost {
+		sd.bring() // before the notices about its effects
 	}
 	return f.answer(seq)
 }

@@ -73,39 +73,39 @@ func (x *sessions) trim(keep int) {
 
 // syncSessions applies the configured sessions: it opens new ones, updates changed ones and
 // closes the others. An aborted session stays closed until the next start: see reconvene.
-func (t *decision) syncSessions(specs []wire.SessionSpec) {
+func (sd sessionDecision) syncSessions(specs []wire.SessionSpec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
-		if s := t.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
-			t.dismiss(s, &spec)
-			t.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
+		if s := sd.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
+			sd.dismiss(s, &spec)
+			sd.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
 		}
 	}
-	for _, s := range slices.Clone(t.state.sessions.order) {
+	for _, s := range slices.Clone(sd.state.sessions.order) {
 		if s.file && !s.closed() && !there[s.spec.ID] {
-			t.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
+			sd.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
 		}
 	}
-	t.leaveBehind()
+	sd.leaveBehind()
 }
 
 // leaveBehind ends the work of members that are no longer agents, and retries their undelivered
 // messages.
-func (t *decision) leaveBehind() {
-	for _, s := range t.state.sessions.order {
+func (sd sessionDecision) leaveBehind() {
+	for _, s := range sd.state.sessions.order {
 		for _, m := range s.members {
-			if t.state.agents.byID[m.AgentID] != nil {
+			if sd.state.agents.byID[m.AgentID] != nil {
 				continue
 			}
 			for _, p := range slices.Clone(m.outbox) {
 				if p.out != "" && slices.Contains(m.outbox, p) {
-					t.deliveryFailed(p)
+					sd.deliveryFailed(p)
 				}
 			}
 			for _, w := range slices.Clone(s.works) {
 				if w.developer == m.AgentID && (w.active() || w.phase == wire.PhaseHeld) {
-					t.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
+					sd.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
 				}
 			}
 		}
@@ -113,16 +113,16 @@ func (t *decision) leaveBehind() {
 }
 
 // reconvene opens the sessions that were aborted before this orchestrator started.
-func (t *decision) reconvene() {
-	for _, s := range t.state.sessions.order {
+func (sd sessionDecision) reconvene() {
+	for _, s := range sd.state.sessions.order {
 		if s.closed() && s.aborted {
-			t.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
+			sd.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
 		}
 	}
 }
 
 // dismiss ends the work of members that are not in the new spec.
-func (t *decision) dismiss(s *sessionState, spec *wire.SessionSpec) {
+func (sd sessionDecision) dismiss(s *sessionState, spec *wire.SessionSpec) {
 	if s == nil || s.closed() {
 		return
 	}
@@ -132,34 +132,34 @@ func (t *decision) dismiss(s *sessionState, spec *wire.SessionSpec) {
 		}
 		why := fmt.Sprintf("%s is not one of the %ss of the session any more", m.AgentID, m.AgentType)
 		for _, w := range slices.Clone(s.works) {
-			t.dismissFrom(w, m.AgentID, why)
+			sd.dismissFrom(w, m.AgentID, why)
 		}
 	}
 }
 
-func (t *decision) dismissFrom(w *work, name, why string) {
+func (sd sessionDecision) dismissFrom(w *work, name, why string) {
 	switch {
 	case w.open != nil && w.open.view.Reviewer == name:
-		t.breakReview(w, why)
+		sd.reviews().breakReview(w, why)
 	case w.developer != name:
 	case w.phase == wire.PhaseHeld: // its developer never received it
-		t.cancel(w.task, why, nil)
-		t.abandon(w.task)
+		sd.tasks().cancel(w.task, why, nil)
+		sd.links().abandon(w.task)
 	case w.active():
 		if w.task.view.AssignedTo == name {
-			t.recall(w.task, name, w.task.run, why)
+			sd.tasks().recall(w.task, name, w.task.run, why)
 		}
-		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+		sd.works().loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 	}
 }
 
 // closeSession closes a session and drops its works.
-func (t *decision) closeSession(s *sessionState, f *sessionClosed) {
+func (sd sessionDecision) closeSession(s *sessionState, f *sessionClosed) {
 	for _, w := range slices.Backward(slices.Clone(s.works)) { // dependents first
-		t.drop(w, "its session was ended: "+brief(f.Reason))
+		sd.works().drop(w, "its session was ended: "+brief(f.Reason))
 	}
 	f.ID, f.Reason = s.spec.ID, brief(f.Reason)
-	t.fact("", "", f)
+	sd.fact("", "", f)
 }
 
 func sameSession(a, b *wire.SessionSpec) bool {
@@ -168,13 +168,13 @@ func sameSession(a, b *wire.SessionSpec) bool {
 		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
 }
 
-func createSession(t *decision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
-	if s := t.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
+func createSession(sd sessionDecision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
+	if s := sd.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
 			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
 		}
 	}
-	t.fact("", "", &sessionOpened{SessionSpec: *spec})
-	return t.state.agents.sessionView(t.state.sessions.byID[spec.ID]), nil
+	sd.fact("", "", &sessionOpened{SessionSpec: *spec})
+	return sd.state.agents.sessionView(sd.state.sessions.byID[spec.ID]), nil
 }

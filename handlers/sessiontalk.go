@@ -11,17 +11,17 @@ import (
 )
 
 // considerAbort decides about an abort of a task or of the session.
-func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Error {
+func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wire.Error {
 	if a.Scope == session.AbortSession {
 		if a.TargetID != x.of.spec.ID {
 			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
 		}
 		x.after = func() {
-			t.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: t.state.leaving(x.of)})
+			sd.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.state.leaving(x.of)})
 		}
 		return nil
 	}
-	w := t.state.tasks.workOn(x.of, a.TargetID)
+	w := sd.state.tasks.workOn(x.of, a.TargetID)
 	if w != nil {
 		w = w.last() // its latest revision is the active one
 	}
@@ -39,15 +39,15 @@ func (t *decision) considerAbort(x *messageContext, a *session.Abort) *wire.Erro
 	}
 	x.task, x.chain = w.task.view.ID, w.chain
 	x.after = func() {
-		t.hushed = x.to.AgentID // this message notifies it
+		sd.hushed = x.to.AgentID // this message notifies it
 		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
-			t.sayFor(w, x.from, to, func(h session.Head) *session.Message {
+			sd.works().sayFor(w, x.from, to, func(h session.Head) *session.Message {
 				return h.Abort(object.MemberOf(x.Document, "payload"), a)
 			})
-			t.hushed = w.developer
+			sd.hushed = w.developer
 		}
-		t.drop(w, "Aborted: "+a.Reason)
-		t.hushed = ""
+		sd.works().drop(w, "Aborted: "+a.Reason)
+		sd.hushed = ""
 	}
 	return nil
 }
@@ -72,24 +72,24 @@ func (S *State) leaving(s *sessionState) (names []string) {
 }
 
 // considerQuery answers a status query for a member that does not run.
-func (t *decision) considerQuery(x *messageContext, q *session.StatusQuery) {
-	a := t.state.agents.byID[x.to.AgentID]
+func (sd sessionDecision) considerQuery(x *messageContext, q *session.StatusQuery) {
+	a := sd.state.agents.byID[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
 	}
 	x.fate = fateKept
 	x.after = func() {
-		h := t.head(x.of, x.to, x.from, x.chain)
+		h := sd.head(x.of, x.to, x.from, x.chain)
 		if h.ReplyTo = x.MessageID; h.CorrelationID == "" {
 			h.CorrelationID = x.CorrelationID
 		}
-		m := h.StatusResponse(t.standing(x.of, a, q.TaskID))
-		t.say(&messageContext{Message: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
+		m := h.StatusResponse(sd.standing(x.of, a, q.TaskID))
+		sd.say(&messageContext{Message: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
 	}
 }
 
 // standing returns the status of an agent that does not run, with its tasks.
-func (t *decision) standing(s *sessionState, a *agent, task string) wire.Raw {
+func (sd sessionDecision) standing(s *sessionState, a *agent, task string) wire.Raw {
 	type standing struct {
 		AgentID string             `json:"agent_id"`
 		Status  string             `json:"status"`

@@ -36,13 +36,13 @@ func (wt *workTroubled) apply(s *State, r *wire.Record) {
 }
 
 // troubled records an error without further consequence.
-func (t *decision) troubled(w *work, e *session.ExecutionError) {
-	t.noteTrouble(w, e, w.tries, w.limit)
+func (wd workDecision) troubled(w *work, e *session.ExecutionError) {
+	wd.noteTrouble(w, e, w.tries, w.limit)
 }
 
-func (t *decision) noteTrouble(w *work, e *session.ExecutionError, tries int, limit time.Duration) {
+func (wd workDecision) noteTrouble(w *work, e *session.ExecutionError, tries int, limit time.Duration) {
 	e.TaskID, e.ErrorMessage = w.task.view.ID, brief(e.ErrorMessage)
-	t.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{ExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
+	wd.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{ExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
 
 // suggested returns the suggested action for an error that is not retried.
@@ -58,13 +58,13 @@ func suggested(kind string) string {
 
 // mayRetry reports whether a work is retried after an error: once, after an exception or a
 // timeout.
-func (t *decision) mayRetry(w *work, e *session.ExecutionError) bool {
+func (wd workDecision) mayRetry(w *work, e *session.ExecutionError) bool {
 	return (e.ErrorType == session.ExecutionException || e.ErrorType == session.ExecutionTimeout) && w.tries < maxTries && w.document != nil
 }
 
 // retryWork restarts a work. Its developer gets the assignment again, with the error as a
 // previous attempt.
-func (t *decision) retryWork(w *work, trouble *session.ExecutionError) {
+func (wd workDecision) retryWork(w *work, trouble *session.ExecutionError) {
 	again := *trouble // as it was said, it stays
 	e := &again
 	limit := w.limit
@@ -73,64 +73,64 @@ func (t *decision) retryWork(w *work, trouble *session.ExecutionError) {
 	}
 	e.Recoverable, e.SuggestedAction = true, session.SuggestRetry
 	tries := w.tries + 1
-	t.noteTrouble(w, e, tries, limit)
-	t.tellArchitect(w, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
-	t.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
+	wd.noteTrouble(w, e, tries, limit)
+	wd.tellArchitect(w, "Tried again after "+e.ErrorType+": "+e.ErrorMessage)
+	wd.restartWork(w, tries, e.ErrorType, e.ErrorMessage)
 }
 
 // restartWork assigns a work to its developer again.
-func (t *decision) restartWork(w *work, attempt int, outcome, why string) {
+func (wd workDecision) restartWork(w *work, attempt int, outcome, why string) {
 	from, to := w.lead(), w.of.member(w.developer)
-	if from == nil || to == nil || t.state.agents.byID[w.developer] == nil {
-		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+	if from == nil || to == nil || wd.state.agents.byID[w.developer] == nil {
+		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
 	first, err := session.Read(w.document, deepest)
 	if err != nil { // an earlier version took it
-		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
-	h := t.head(w.of, from, to, w.chain)
+	h := wd.sessions().head(w.of, from, to, w.chain)
 	h.ReplyTo = w.message
 	again, spellErr := h.Again(first, int64(max(attempt-1, w.task.view.Attempts)), outcome, brief(why))
 	if spellErr != nil {
-		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
-	t.moveWork(w, wire.PhaseAssigned, brief(why))
-	t.say(&messageContext{Message: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
-	t.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
-	t.cancelQuestions(w.task)
-	t.startWorkTask(w)
+	wd.moveWork(w, wire.PhaseAssigned, brief(why))
+	wd.sessions().say(&messageContext{Message: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
+	wd.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
+	wd.questions().cancelQuestions(w.task)
+	wd.startWorkTask(w)
 }
 
 // loseWork fails a work that its developer does not complete. Its architect gets a completion as
 // if the developer had sent it.
-func (t *decision) loseWork(w *work, e *session.ExecutionError) {
+func (wd workDecision) loseWork(w *work, e *session.ExecutionError) {
 	if w.settled() {
 		return
 	}
-	t.troubled(w, e)
-	t.sayCompletion(w, session.OutcomeFailed, e.ErrorMessage, e)
-	t.failWork(w, e.ErrorMessage)
+	wd.troubled(w, e)
+	wd.sayCompletion(w, session.OutcomeFailed, e.ErrorMessage, e)
+	wd.failWork(w, e.ErrorMessage)
 }
 
 // breakWork handles an unrecoverable error that a developer reports about a work.
-func (t *decision) breakWork(w *work, why string) {
+func (wd workDecision) breakWork(w *work, why string) {
 	e := &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestAbort}
-	t.beginWork(w)
-	if t.mayRetry(w, e) {
-		t.retryWork(w, e)
+	wd.beginWork(w)
+	if wd.mayRetry(w, e) {
+		wd.retryWork(w, e)
 		return
 	}
-	t.loseWork(w, e)
+	wd.loseWork(w, e)
 }
 
 // bereaveWorks decides about the works of an agent whose run has ended. Works that it had not
 // begun wait for its next run. Others are retried once if the run ended by itself. An ordered
 // stop, or the loss of the orchestrator, is not counted.
-func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
-	for _, w := range t.state.sessions.worksOf(a.ID) {
+func (wd workDecision) bereaveWorks(a *agent, how string, ordered bool) {
+	for _, w := range wd.state.sessions.worksOf(a.ID) {
 		if w.phase != wire.PhaseWorking {
 			continue
 		}
@@ -139,31 +139,31 @@ func (t *decision) bereaveWorks(a *agent, how string, ordered bool) {
 		}
 		switch {
 		case ordered:
-			t.restartWork(w, w.tries+1, "interrupted", how)
-		case t.mayRetry(w, e):
-			t.retryWork(w, e)
+			wd.restartWork(w, w.tries+1, "interrupted", how)
+		case wd.mayRetry(w, e):
+			wd.retryWork(w, e)
 		default:
 			e.SuggestedAction = session.SuggestAbort
-			t.loseWork(w, e)
+			wd.loseWork(w, e)
 		}
 	}
 }
 
 // gone gives up the tasks and messages of an agent that is not restarted automatically.
-func (t *decision) gone(name string) {
-	if a := t.state.agents.byID[name]; a == nil || a.remote != nil || t.state.stopping {
+func (ad agentDecision) gone(name string) {
+	if a := ad.state.agents.byID[name]; a == nil || a.remote != nil || ad.state.stopping {
 		return
 	}
 	why := name + " does not run any more"
-	t.takeBack(t.state.agents.byID[name], why)
-	t.abandonItems(name, why)
-	for _, w := range t.state.sessions.worksOf(name) {
-		t.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+	ad.delegations().takeBack(ad.state.agents.byID[name], why)
+	ad.sessions().abandonItems(name, why)
+	for _, w := range ad.state.sessions.worksOf(name) {
+		ad.works().loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 	}
-	for _, m := range t.state.sessions.seats[name] {
+	for _, m := range ad.state.sessions.seats[name] {
 		for _, w := range slices.Clone(m.of.open) {
 			if w.architect == name && w.lead() == m && w.stands() {
-				t.askPerson(w, "its architect does not run any more")
+				ad.reviews().askPerson(w, "its architect does not run any more")
 			}
 		}
 	}
@@ -176,47 +176,47 @@ func (w *work) stands() bool {
 }
 
 // watch handles works whose developers have been silent or have taken too long.
-func (t *decision) watch() {
-	for len(t.state.sessions.watched) > 0 && !t.state.sessions.watched[0].due.After(t.at) && !t.state.stopping {
-		w := t.state.sessions.watched[0]
-		if w.limit > 0 && !w.begun.Add(w.limit).After(t.at) {
-			t.timeOut(w)
+func (wd workDecision) watch() {
+	for len(wd.state.sessions.watched) > 0 && !wd.state.sessions.watched[0].due.After(wd.at) && !wd.state.stopping {
+		w := wd.state.sessions.watched[0]
+		if w.limit > 0 && !w.begun.Add(w.limit).After(wd.at) {
+			wd.timeOut(w)
 			continue
 		}
-		if at, ok := w.deadlineAt(); ok && !at.After(t.at) {
-			t.passDeadline(w)
+		if at, ok := w.deadlineAt(); ok && !at.After(wd.at) {
+			wd.passDeadline(w)
 			continue
 		}
-		t.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: object.Timestamp(w.heard)})
+		wd.fact(agentPrefix+w.developer, w.task.view.ID, &progressOverdue{ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Since: object.Timestamp(w.heard)})
 	}
 }
 
 // timeOut handles a work that exceeds its time limit. The first time, the limit is doubled.
-func (t *decision) timeOut(w *work) {
+func (wd workDecision) timeOut(w *work) {
 	e := &session.ExecutionError{
 		ErrorType: session.ExecutionTimeout, ErrorMessage: fmt.Sprintf("%s has not completed the task in %s", w.developer, w.limit),
 	}
-	if !t.mayRetry(w, e) {
+	if !wd.mayRetry(w, e) {
 		e.SuggestedAction = session.SuggestReassign
-		t.loseWork(w, e)
+		wd.loseWork(w, e)
 		return
 	}
 	e.Recoverable, e.SuggestedAction = true, session.SuggestRetry
-	t.noteTrouble(w, e, w.tries+1, 2*w.limit)
+	wd.noteTrouble(w, e, w.tries+1, 2*w.limit)
 	more := fmt.Sprintf("%s: it has %s more", e.ErrorMessage, w.limit)
-	t.tell(t.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, more)
-	t.tellArchitect(w, more)
+	wd.tasks().tell(wd.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, more)
+	wd.tellArchitect(w, more)
 }
 
 // passDeadline notifies the architect and the developer of a work that its deadline has passed.
 // A deadline is advisory: the work continues.
-func (t *decision) passDeadline(w *work) {
-	t.fact(agentPrefix+w.developer, w.task.view.ID, &deadlinePassed{
+func (wd workDecision) passDeadline(w *work) {
+	wd.fact(agentPrefix+w.developer, w.task.view.ID, &deadlinePassed{
 		ID: w.task.view.ID, Name: w.task.view.Name, Agent: w.developer, Deadline: w.wished,
 	})
 	message := fmt.Sprintf("The deadline of task %s has passed: %s", w.task.label(), w.wished)
-	t.tell(t.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, message)
-	t.tellArchitect(w, message)
+	wd.tasks().tell(wd.state.agents.byID[w.developer], w.task, wire.NoticeUpdated, message)
+	wd.tellArchitect(w, message)
 }
 
 // deadlinePassed records that a work has not been completed by its deadline.

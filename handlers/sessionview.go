@@ -22,10 +22,10 @@ type SessionPage struct {
 // sessionPageBytes is the maximum size of a page. A larger message is a page by itself.
 const sessionPageBytes = 4 << 20
 
-func listSessions(t *decision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
+func listSessions(sd sessionDecision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
 	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
-	for _, s := range t.state.sessions.order {
-		if t.from.Kind != Agent || s.member(t.from.Name) != nil {
+	for _, s := range sd.state.sessions.order {
+		if sd.from.Kind != Agent || s.member(sd.from.Name) != nil {
 			answer.Sessions = append(answer.Sessions, s.brief())
 		}
 	}
@@ -61,19 +61,19 @@ func (s *sessionState) source() string {
 	return wire.SessionByHand
 }
 
-func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
-	s, err := t.sessionNamed(r.SessionID)
+func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
+	s, err := sd.sessionNamed(r.SessionID)
 	if err != nil {
 		return nil, err
 	}
 	page := &SessionPage{
-		Session: s.spec.ID, After: r.After, Until: max(t.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+		Session: s.spec.ID, After: r.After, Until: max(sd.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	if page.Limit == 0 {
 		page.Limit = wire.SessionPage
 	}
-	t.pages = append(t.pages, Page{Session: page})
-	view := t.state.agents.sessionView(s)
+	sd.pages = append(sd.pages, Page{Session: page})
+	view := sd.state.agents.sessionView(s)
 	if r.TaskID != "" {
 		view.Tasks = slices.DeleteFunc(view.Tasks, func(k wire.SessionTask) bool { return k.TaskID != r.TaskID && k.Revises != r.TaskID })
 		view.Reviews = slices.DeleteFunc(view.Reviews, func(v wire.ReviewView) bool { return v.TaskID != r.TaskID })
@@ -82,12 +82,12 @@ func getSession(t *decision, r *wire.GetSession) (*wire.SessionView, *wire.Error
 }
 
 // sessionNamed returns a session that the caller may read.
-func (t *decision) sessionNamed(id string) (*sessionState, *wire.Error) {
-	seats := t.state.sessions.seats[t.from.Name]
-	if id == "" && t.from.Kind == Agent && len(seats) == 1 {
+func (sd sessionDecision) sessionNamed(id string) (*sessionState, *wire.Error) {
+	seats := sd.state.sessions.seats[sd.from.Name]
+	if id == "" && sd.from.Kind == Agent && len(seats) == 1 {
 		return seats[0].of, nil
 	}
-	s := t.state.sessions.byID[id]
+	s := sd.state.sessions.byID[id]
 	switch {
 	case id == "":
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "session_id is missing", Details: map[string]any{"pointer": "/payload/session_id"}}
@@ -96,7 +96,7 @@ func (t *decision) sessionNamed(id string) (*sessionState, *wire.Error) {
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id),
 			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
 		}
-	case t.from.Kind == Agent && s.member(t.from.Name) == nil:
+	case sd.from.Kind == Agent && s.member(sd.from.Name) == nil:
 		return nil, &wire.Error{
 			Code: wire.CodeDenied, Message: fmt.Sprintf("you are not a member of the session %q", id),
 			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
@@ -163,15 +163,15 @@ func (r *reviewOf) shown() wire.ReviewView {
 	return shown
 }
 
-func listReviews(t *decision, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
+func listReviews(sd sessionDecision, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
 	if r.SessionID != "" {
-		if _, err := t.sessionNamed(r.SessionID); err != nil {
+		if _, err := sd.sessionNamed(r.SessionID); err != nil {
 			return nil, err
 		}
 	}
 	answer := &wire.ReviewList{Reviews: []wire.ReviewView{}}
-	for _, s := range t.state.sessions.order {
-		if t.from.Kind == Agent && s.member(t.from.Name) == nil {
+	for _, s := range sd.state.sessions.order {
+		if sd.from.Kind == Agent && s.member(sd.from.Name) == nil {
 			continue
 		}
 		for _, v := range s.reviews {

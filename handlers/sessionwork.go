@@ -13,36 +13,36 @@ import (
 // considerAssignment decides about an assignment. It is a new task, or a revision of one whose
 // review requests changes. A revision has the same task id, or a new one and the same
 // correlation_id.
-func (t *decision) considerAssignment(x *messageContext, a *session.Assignment) *wire.Error {
+func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignment) *wire.Error {
 	id := a.Task.TaskID
-	if t.state.agents.byID[x.to.AgentID] == nil {
+	if wd.state.agents.byID[x.to.AgentID] == nil {
 		return rejected(atTo, fmt.Sprintf("no agent called %q is known yet", x.to.AgentID))
 	}
-	if t.passed(a.Deadline) {
+	if wd.passed(a.Deadline) {
 		x.notes = append(x.notes, "/payload/deadline: it has passed already")
 	}
 	x.task = id
-	if k := t.state.tasks.byID[id]; k != nil {
-		return t.considerRevision(x, a, k)
+	if k := wd.state.tasks.byID[id]; k != nil {
+		return wd.considerRevision(x, a, k)
 	}
 	needs, err := assignmentNeeds(a)
 	if err != nil {
 		return err
 	}
-	vain, err := t.dependencies(needs, &wire.Details{SessionID: x.of.spec.ID, ParentTaskID: t.state.agents.parentOf(x.from.AgentID)}, true)
+	vain, err := wd.links().dependencies(needs, &wire.Details{SessionID: x.of.spec.ID, ParentTaskID: wd.state.agents.parentOf(x.from.AgentID)}, true)
 	if err != nil {
 		return err
 	}
-	revises := t.revised(x, a)
+	revises := wd.revised(x, a)
 	if x.chain = x.CorrelationID; x.chain == "" {
 		x.chain = x.MessageID
 	}
 	for _, d := range needs {
-		if gates(kindOf(d.Type)) && t.state.tasks.byID[d.On].view.State != wire.TaskDone {
+		if gates(kindOf(d.Type)) && wd.state.tasks.byID[d.On].view.State != wire.TaskDone {
 			x.fate = fateHeld
 		}
 	}
-	x.after = func() { t.assignNew(x, a, needs, vain, revises) }
+	x.after = func() { wd.assignNew(x, a, needs, vain, revises) }
 	return nil
 }
 
@@ -64,8 +64,8 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 }
 
 // considerRevision decides about an assignment of an existing task.
-func (t *decision) considerRevision(x *messageContext, a *session.Assignment, k *task) *wire.Error {
-	w := t.state.tasks.workOn(x.of, k.view.ID)
+func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment, k *task) *wire.Error {
+	w := wd.state.tasks.workOn(x.of, k.view.ID)
 	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
 		how := state
@@ -82,14 +82,14 @@ func (t *decision) considerRevision(x *messageContext, a *session.Assignment, k 
 		x.notes = append(x.notes, "/payload/dependencies: a revision waits for nothing: they are passed over")
 	}
 	x.chain = w.chain
-	x.after = func() { t.assignWork(w, x, a) }
+	x.after = func() { wd.assignWork(w, x, a) }
 	return nil
 }
 
 // revised returns the work that an assignment with a new id revises, or nil. Some architects use
 // one correlation_id for unrelated tasks. If other open works share it, the assignment is a
 // revision only if it lists earlier attempts.
-func (t *decision) revised(x *messageContext, a *session.Assignment) (revised *work) {
+func (wd workDecision) revised(x *messageContext, a *session.Assignment) (revised *work) {
 	alone := true
 	for _, w := range x.of.open {
 		switch {
@@ -108,31 +108,31 @@ func (t *decision) revised(x *messageContext, a *session.Assignment) (revised *w
 }
 
 // assignNew makes the task of an assignment.
-func (t *decision) assignNew(x *messageContext, a *session.Assignment, needs []hub.Dependency, vain []string, revises *work) {
+func (wd workDecision) assignNew(x *messageContext, a *session.Assignment, needs []hub.Dependency, vain []string, revises *work) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
 		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
-		SessionID: x.of.spec.ID, Parent: t.state.agents.parentOf(x.from.AgentID), Patient: true,
+		SessionID: x.of.spec.ID, Parent: wd.state.agents.parentOf(x.from.AgentID), Patient: true,
 	}
-	t.traced(created, nil)
-	t.factOf(architect, "", a.Task.TaskID, created)
-	k := t.state.tasks.byID[a.Task.TaskID]
+	wd.tasks().traced(created, nil)
+	wd.factOf(architect, "", a.Task.TaskID, created)
+	k := wd.state.tasks.byID[a.Task.TaskID]
 	for _, d := range vain {
-		t.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d})
+		wd.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d})
 	}
-	f := t.assigned(x, a)
+	f := wd.assigned(x, a)
 	if revises != nil {
 		f.Revises = revises.task.view.ID
 	}
-	t.factOf(architect, agentPrefix+x.to.AgentID, k.view.ID, f)
+	wd.factOf(architect, agentPrefix+x.to.AgentID, k.view.ID, f)
 	if x.fate != fateHeld {
-		t.startWorkTask(k.work())
+		wd.startWorkTask(k.work())
 	}
 }
 
 // assigned returns the fact of an assignment.
-func (t *decision) assigned(x *messageContext, a *session.Assignment) *workAssigned {
+func (wd workDecision) assigned(x *messageContext, a *session.Assignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
 		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
@@ -140,15 +140,15 @@ func (t *decision) assigned(x *messageContext, a *session.Assignment) *workAssig
 }
 
 // assignWork assigns a task whose review requests changes to a developer again.
-func (t *decision) assignWork(w *work, x *messageContext, a *session.Assignment) {
-	t.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, t.assigned(x, a))
-	t.startWorkTask(w)
+func (wd workDecision) assignWork(w *work, x *messageContext, a *session.Assignment) {
+	wd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, wd.assigned(x, a))
+	wd.startWorkTask(w)
 }
 
 // startWorkTask assigns the task of a work to its developer.
-func (t *decision) startWorkTask(w *work) {
-	if a := t.state.agents.byID[w.developer]; !w.task.view.State.Final() && a != nil {
-		t.take(w.task, a, &taskAssigned{Way: inSession})
+func (wd workDecision) startWorkTask(w *work) {
+	if a := wd.state.agents.byID[w.developer]; !w.task.view.State.Final() && a != nil {
+		wd.tasks().take(w.task, a, &taskAssigned{Way: inSession})
 	}
 }
 

@@ -111,31 +111,31 @@ func (t *task) heldBy(from Actor) bool { return from.Kind != Agent || t.view.Ass
 
 // maySteer reports whether the caller may start and end a task. This holds for its agent, for
 // operators, and for planners over protocol A.
-func (t *decision) maySteer(k *task) bool {
-	return k.heldBy(t.from) || t.from.ActsForOthers && t.plans()
+func (td taskDecision) maySteer(k *task) bool {
+	return k.heldBy(td.from) || td.from.ActsForOthers && td.plans()
 }
 
 // plans reports whether the caller is an agent that plans.
-func (t *decision) plans() bool {
-	a := t.state.agents.byID[t.from.Name]
-	return t.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
+func (td taskDecision) plans() bool {
+	a := td.state.agents.byID[td.from.Name]
+	return td.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
 }
 
 // manages reports whether the caller may manage a task like its submitter. A planner may manage
 // all tasks; another agent may manage tasks of people that no other agent holds.
-func (t *decision) manages(k *task) bool {
-	a := t.state.agents.byID[t.from.Name]
-	if !t.from.ActsForOthers || a == nil {
+func (td taskDecision) manages(k *task) bool {
+	a := td.state.agents.byID[td.from.Name]
+	if !td.from.ActsForOthers || a == nil {
 		return false
 	}
-	return t.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
+	return td.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
 }
 
 // manageableTask returns a task that the caller submitted, holds or manages.
-func (t *decision) manageableTask(id string) (*task, *wire.Error) {
-	k := t.state.tasks.byID[id]
+func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
+	k := td.state.tasks.byID[id]
 	if k == nil {
-		k = t.state.tasks.byID[object.CanonicalID(id)]
+		k = td.state.tasks.byID[object.CanonicalID(id)]
 	}
 	if k == nil {
 		return nil, &wire.Error{
@@ -143,12 +143,12 @@ func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 			Details: map[string]any{"taskId": brief(id)},
 		}
 	}
-	if !k.submittedBy(t.from) && !t.manages(k) {
+	if !k.submittedBy(td.from) && !td.manages(k) {
 		err := &wire.Error{
 			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
 			Details: map[string]any{"taskId": id},
 		}
-		if t.dependsOn(k) {
+		if td.dependsOn(k) {
 			err.Details["hint"] = "its result is in your own task, beside the dependency"
 		}
 		return nil, err
@@ -157,14 +157,14 @@ func (t *decision) manageableTask(id string) (*task, *wire.Error) {
 }
 
 // dependsOn reports whether a task that the caller holds shows the result of another.
-func (t *decision) dependsOn(up *task) bool {
-	a := t.state.agents.byID[t.from.Name]
-	if t.from.Kind != Agent || a == nil {
+func (td taskDecision) dependsOn(up *task) bool {
+	a := td.state.agents.byID[td.from.Name]
+	if td.from.Kind != Agent || a == nil {
 		return false
 	}
 	for _, k := range a.holds {
-		for e := range t.state.tasks.graph.Needs(k.node) {
-			if v := t.state.tasks.graph.Edge(e); t.state.tasks.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
+		for e := range td.state.tasks.graph.Needs(k.node) {
+			if v := td.state.tasks.graph.Edge(e); td.state.tasks.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
 				return true
 			}
 		}
@@ -191,15 +191,15 @@ func (t *tasks) shown(k *task) wire.Task {
 	return v
 }
 
-func getTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	answer := t.state.tasks.reply(k)
-	answer.Task.WaitsFor = t.state.tasks.waitsFor(k)
-	t.state.tasks.showInputs(k, &answer.Task)
-	t.state.tasks.showResults(k, &answer.Task)
+	answer := td.state.tasks.reply(k)
+	answer.Task.WaitsFor = td.state.tasks.waitsFor(k)
+	td.state.tasks.showInputs(k, &answer.Task)
+	td.state.tasks.showResults(k, &answer.Task)
 	return answer, nil
 }
 
@@ -220,17 +220,17 @@ func (t *tasks) waitsFor(k *task) []string {
 // defaultLimit is the default number of listed tasks.
 const defaultLimit = 100
 
-func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
+func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	limit := int(q.Limit)
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	from := t.state.tasks.list
-	if t.from.Kind == Agent && !t.from.ActsForOthers {
-		from = t.state.tasks.owned[t.from.String()]
+	from := td.state.tasks.list
+	if td.from.Kind == Agent && !td.from.ActsForOthers {
+		from = td.state.tasks.owned[td.from.String()]
 	}
 	if q.Cursor != "" {
-		last, there := t.state.tasks.byID[q.Cursor]
+		last, there := td.state.tasks.byID[q.Cursor]
 		if !there {
 			return nil, &wire.Error{
 				Code: wire.CodeInvalid, Message: fmt.Sprintf("cursor names a task that does not exist: %.80q", q.Cursor),
@@ -251,7 +251,7 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 		}
 		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
 			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) && k.inConversation(q.ConversationID) &&
-			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.submittedBy(t.from) || t.manages(k)) {
+			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.submittedBy(td.from) || td.manages(k)) {
 			if len(found) == limit {
 				more++
 				continue
@@ -265,9 +265,9 @@ func queryTasks(t *decision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	}
 	for i, k := range found {
 		brief := &answer.Tasks[i]
-		*brief = t.state.tasks.shown(k)
+		*brief = td.state.tasks.shown(k)
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
-		brief.WaitsFor = t.state.tasks.waitsFor(k)
+		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
 	return answer, nil
 }

@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	if roles := t.state.agents.rolesWithout(r.RequiredRole); roles != nil {
+func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
+	if roles := td.state.agents.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, &wire.Error{
 			Code:    wire.CodeInvalid,
 			Message: fmt.Sprintf("requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole),
@@ -23,44 +23,44 @@ func submitTask(t *decision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) 
 		}
 	}
 	of := r.Details
-	of.ParentTaskID = t.parent()
-	vain, err := t.dependencies(r.Dependencies, &of, r.Patient)
+	of.ParentTaskID = td.parent()
+	vain, err := td.links().dependencies(r.Dependencies, &of, r.Patient)
 	if err != nil {
 		return nil, err
 	}
-	id := t.uuid()
-	if t.state.tasks.byID[id] != nil {
+	id := td.uuid()
+	if td.state.tasks.byID[id] != nil {
 		panic("the chance that came with the input is not fresh")
 	}
 	f := &taskCreated{
 		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
 		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
-		Dependencies: r.Dependencies, Priority: r.Priority, Request: t.mark(),
+		Dependencies: r.Dependencies, Priority: r.Priority, Request: td.mark(),
 		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
 		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
 		Parent: of.ParentTaskID, Patient: r.Patient,
 	}
-	t.traced(f, r.Observability)
-	t.fact("", id, f)
-	k := t.state.tasks.byID[id]
-	t.oddities(k, r)
+	td.traced(f, r.Observability)
+	td.fact("", id, f)
+	k := td.state.tasks.byID[id]
+	td.oddities(k, r)
 	for _, d := range vain {
-		t.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
+		td.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
-	t.missLate(k, r.Dependencies)
-	answer := t.state.tasks.reply(k) // with the state pending, as a repeat gets it
-	if t.state.rules.MatchOnCreate && t.state.free(k) {
-		t.place(k, match.Conditions{Online: t.state.rules.OnlineOnly})
+	td.links().missLate(k, r.Dependencies)
+	answer := td.state.tasks.reply(k) // with the state pending, as a repeat gets it
+	if td.state.rules.MatchOnCreate && td.state.free(k) {
+		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
 	}
 	return answer, nil
 }
 
 // parent returns the task that a submitting agent works on. The new task is a part of it.
-func (t *decision) parent() string {
-	if t.from.Kind != Agent {
+func (td taskDecision) parent() string {
+	if td.from.Kind != Agent {
 		return ""
 	}
-	return t.state.agents.parentOf(t.from.Name)
+	return td.state.agents.parentOf(td.from.Name)
 }
 
 func (as *agents) parentOf(agent string) string {
@@ -77,30 +77,30 @@ func (as *agents) parentOf(agent string) string {
 }
 
 // oddities records the warnings about the documents of a new task.
-func (t *decision) oddities(k *task, r *wire.SubmitTask) {
+func (td taskDecision) oddities(k *task, r *wire.SubmitTask) {
 	if r.Spec != nil {
 		for _, o := range r.Spec.Oddities {
-			t.odd(k, o)
+			td.odd(k, o)
 		}
 	}
 	if r.Requirements != nil {
 		for _, o := range r.Requirements.Oddities {
-			t.odd(k, o)
+			td.odd(k, o)
 		}
 	}
 	if o := wire.OddPriority(r.Priority); o != nil {
-		t.odd(k, *o)
+		td.odd(k, *o)
 	}
 	for _, d := range r.Dependencies {
 		for _, o := range d.Oddities {
-			t.odd(k, o)
+			td.odd(k, o)
 		}
 	}
 }
 
 // uuid returns a UUID made of the random bytes of the input (RFC 9562, version 4).
-func (t *decision) uuid() string {
-	return asUUID(t.random)
+func (d *decision) uuid() string {
+	return asUUID(d.random)
 }
 
 // asUUID formats bytes as a UUID of version 4.
@@ -116,31 +116,31 @@ func asUUID(b [16]byte) string {
 	return string(id)
 }
 
-func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	held := k.view.AssignedTo == t.from.Name && t.from.Kind == Agent
-	if w := k.work(); w != nil && t.from.Kind == Agent && !w.active() {
+	held := k.view.AssignedTo == td.from.Name && td.from.Kind == Agent
+	if w := k.work(); w != nil && td.from.Kind == Agent && !w.active() {
 		return nil, inItsSession(k, "started")
 	}
-	waits := t.state.tasks.graph.Open(k.node) > 0
+	waits := td.state.tasks.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it started when its agent was notified
-		return t.state.tasks.reply(k), nil
-	case t.state.agents.unbrought(k):
+		return td.state.tasks.reply(k), nil
+	case td.state.agents.unbrought(k):
 		return nil, notForwarded(k)
-	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && t.mayStart(k):
-		return nil, t.state.tasks.waits(k)
+	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && td.mayStart(k):
+		return nil, td.state.tasks.waits(k)
 	case state == wire.TaskPending && k.delegation() != nil:
 		return nil, errDelegated(k)
-	case state == wire.TaskPending && t.from.Kind == Agent:
-		a := t.state.agents.byID[t.from.Name]
+	case state == wire.TaskPending && td.from.Kind == Agent:
+		a := td.state.agents.byID[td.from.Name]
 		if len(a.holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
-		t.take(k, a, &taskAssigned{Way: t.ownWay(k)})
+		td.take(k, a, &taskAssigned{Way: td.ownWay(k)})
 	case state == wire.TaskPending:
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has no agent that could work on it", k.label()),
@@ -148,17 +148,17 @@ func startTask(t *decision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		}
 	case state != wire.TaskAssigned && state != wire.TaskNeedsHuman:
 		return nil, wrongState(k, "started")
-	case !t.maySteer(k):
+	case !td.maySteer(k):
 		return nil, notHolder(k)
 	}
-	t.cancelQuestions(k)
-	t.start(k, t.mark())
-	return t.state.tasks.reply(k), nil
+	td.questions().cancelQuestions(k)
+	td.start(k, td.mark())
+	return td.state.tasks.reply(k), nil
 }
 
 // ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must
 // outlive their agents.
-func (t *decision) ownWay(k *task) way {
+func (td taskDecision) ownWay(k *task) way {
 	if k.patient() || k.wants() != nil {
 		return byHand
 	}
@@ -166,7 +166,9 @@ func (t *decision) ownWay(k *task) way {
 }
 
 // mayStart reports whether the caller could start a task without dependencies.
-func (t *decision) mayStart(k *task) bool { return k.view.State == wire.TaskPending || t.maySteer(k) }
+func (td taskDecision) mayStart(k *task) bool {
+	return k.view.State == wire.TaskPending || td.maySteer(k)
+}
 
 // waits returns the refusal to start a task that waits for others.
 func (t *tasks) waits(k *task) *wire.Error {
@@ -194,27 +196,27 @@ func notHolder(k *task) *wire.Error {
 	}
 }
 
-func (t *decision) start(k *task, mk *requestKey) {
-	t.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
+func (td taskDecision) start(k *task, mk *requestKey) {
+	td.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskStarted{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Request: mk})
 }
 
 // reportableTask returns a task that the caller may report on. Without explicit steps, a task
 // that is assigned and not held back counts as started. With explicit steps only a dispatched
 // one does: its agent may report before the delivery of its notice is recorded.
-func (t *decision) reportableTask(id, verb string) (*task, *wire.Error) {
-	k, err := t.held(id, verb)
+func (td taskDecision) reportableTask(id, verb string) (*task, *wire.Error) {
+	k, err := td.held(id, verb)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.from.Kind == Agent && k.work() != nil && (verb == "completed" || !k.work().active()):
+	case td.from.Kind == Agent && k.work() != nil && (verb == "completed" || !k.work().active()):
 		return nil, inItsSession(k, verb)
 	case k.view.State == wire.TaskRunning:
-	case t.state.agents.unbrought(k):
+	case td.state.agents.unbrought(k):
 		return nil, notForwarded(k)
-	case k.view.State == wire.TaskAssigned && t.state.tasks.graph.Open(k.node) > 0:
-		return nil, t.state.tasks.waits(k)
-	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !t.from.ExplicitSteps):
-	case k.view.State == wire.TaskNeedsHuman && !t.from.ExplicitSteps:
+	case k.view.State == wire.TaskAssigned && td.state.tasks.graph.Open(k.node) > 0:
+		return nil, td.state.tasks.waits(k)
+	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !td.from.ExplicitSteps):
+	case k.view.State == wire.TaskNeedsHuman && !td.from.ExplicitSteps:
 	default:
 		return nil, notBegun(wrongState(k, verb), k)
 	}
@@ -240,22 +242,22 @@ func notBegun(err *wire.Error, k *task) *wire.Error {
 }
 
 // begin starts a task that its agent already works on.
-func (t *decision) begin(k *task) {
+func (td taskDecision) begin(k *task) {
 	if k.view.State != wire.TaskRunning {
-		t.cancelQuestions(k)
-		t.start(k, nil)
+		td.questions().cancelQuestions(k)
+		td.start(k, nil)
 	}
 }
 
 // held returns a task that the caller holds.
-func (t *decision) held(id, verb string) (*task, *wire.Error) {
-	k, err := t.manageableTask(id)
+func (td taskDecision) held(id, verb string) (*task, *wire.Error) {
+	k, err := td.manageableTask(id)
 	switch {
 	case err != nil:
 		return nil, err
 	case k.view.State == wire.TaskPending:
 		return nil, wrongState(k, verb)
-	case !t.maySteer(k):
+	case !td.maySteer(k):
 		return nil, notHolder(k)
 	}
 	return k, nil
@@ -264,25 +266,25 @@ func (t *decision) held(id, verb string) (*task, *wire.Error) {
 // succeeded is the default result of a completed task.
 var succeeded = hub.Result{Document: delegation.Succeeded}
 
-func completeTask(t *decision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.reportableTask(r.TaskID, "completed")
+func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
+	k, err := td.reportableTask(r.TaskID, "completed")
 	if err != nil {
 		return nil, err
 	}
 	result := &succeeded
 	if r.Result != nil {
-		result = t.from.wrapped(r.Result)
+		result = td.from.wrapped(r.Result)
 	}
-	if result.Breach != nil && !t.state.rules.LenientResults {
+	if result.Breach != nil && !td.state.rules.LenientResults {
 		return nil, result.Breach
 	}
-	t.begin(k)
-	t.complete(k, result, t.mark())
+	td.begin(k)
+	td.complete(k, result, td.mark())
 	if result.Breach != nil {
-		t.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
+		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
-	t.relieve(k, "Completed by ")
-	return t.state.tasks.reply(k), nil
+	td.relieve(k, "Completed by ")
+	return td.state.tasks.reply(k), nil
 }
 
 // wrapped returns a result as it is stored. A text becomes a document with its author.
@@ -295,15 +297,15 @@ func (a *Actor) wrapped(r *hub.Result) *hub.Result {
 	return &hub.Result{Document: append(object.AppendText(document, a.String()), '}')}
 }
 
-func failTask(t *decision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.reportableTask(r.TaskID, "failed")
+func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
+	k, err := td.reportableTask(r.TaskID, "failed")
 	if err != nil {
 		return nil, err
 	}
-	t.begin(k)
-	t.fail(k, failure{why: r.Error, mark: t.mark()})
-	t.relieve(k, "Failed by ")
-	return t.state.tasks.reply(k), nil
+	td.begin(k)
+	td.fail(k, failure{why: r.Error, mark: td.mark()})
+	td.relieve(k, "Failed by ")
+	return td.state.tasks.reply(k), nil
 }
 
 // A failure describes how a task fails.
@@ -314,18 +316,18 @@ type failure struct {
 }
 
 // fail ends a task as failed, notifies its submitter and its agents, and cancels its parts.
-func (t *decision) fail(k *task, f failure) {
+func (td taskDecision) fail(k *task, f failure) {
 	parts := k.parts()
-	t.cancelQuestions(k)
-	t.recallReview(k.work(), f.why)
-	t.fact("", k.view.ID, &taskFailed{
+	td.questions().cancelQuestions(k)
+	td.reviews().recallReview(k.work(), f.why)
+	td.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.mark,
 	})
-	t.tellEnd(k, session.OutcomeFailed, f.why)
+	td.works().tellEnd(k, session.OutcomeFailed, f.why)
 	if f.fault == nil {
 		f.fault = &delegation.Fault{Code: delegation.FaultInternal, Message: f.why}
 	}
-	t.respondFor(k, f.fault, nil)
-	t.cancelParts(parts)
-	t.abandon(k)
+	td.delegations().respondFor(k, f.fault, nil)
+	td.delegations().cancelParts(parts)
+	td.links().abandon(k)
 }

@@ -65,13 +65,13 @@ func misdirected(from string, m *wire.SendMessage) string {
 	return ""
 }
 
-func listTopics(t *decision, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
-	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standardTopics)+len(t.state.rules.Topics))}
+func listTopics(md mailDecision, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
+	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standardTopics)+len(md.state.rules.Topics))}
 	for _, v := range standardTopics {
 		v.Standard = true
 		answer.Topics = append(answer.Topics, v)
 	}
-	for _, topic := range t.state.rules.Topics {
+	for _, topic := range md.state.rules.Topics {
 		if topicNamed(topic) == nil {
 			answer.Topics = append(answer.Topics, wire.TopicView{Topic: topic})
 		}

@@ -16,7 +16,7 @@ func (t *task) trace() *delegation.Trace {
 // traceBelow returns the trace of a new task. If that is the trace of the parent task, missing
 // members come from there. above is the given span, or "" if that is the span of the parent
 // itself.
-func (t *decision) traceBelow(parent *task, said delegation.Trace) (carried delegation.Trace, above string) {
+func (td taskDecision) traceBelow(parent *task, said delegation.Trace) (carried delegation.Trace, above string) {
 	carried = said
 	if parent == nil || parent.trace() == nil {
 		return carried, carried.SpanID
@@ -56,14 +56,14 @@ func (t *tasks) traceIDOf(parent *task, id string) string {
 
 // traced sets the position of a new task in a trace. It does nothing if neither the request nor
 // the parent has one.
-func (t *decision) traced(f *taskCreated, said *delegation.Trace) {
-	parent := t.state.tasks.byID[f.Parent]
+func (td taskDecision) traced(f *taskCreated, said *delegation.Trace) {
+	parent := td.state.tasks.byID[f.Parent]
 	if said == nil && (parent == nil || parent.trace() == nil) {
 		return
 	}
 	if said == nil {
 		said = new(delegation.Trace)
 	}
-	carried, above := t.traceBelow(parent, *said)
+	carried, above := td.traceBelow(parent, *said)
 	f.Observability, f.TraceID, f.SpanID = &carried, carried.TraceID, above
 }

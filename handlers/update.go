@@ -83,21 +83,21 @@ func set[T any](to *T, value *T) {
 	}
 }
 
-func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
-	k, err := t.manageableTask(r.TaskID)
+func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
 	switch {
 	case err != nil:
 		return nil, err
 	case k.view.State.Final():
 		return nil, wrongState(k, "changed")
 	}
-	if err := t.mayManage(k, "change"); err != nil {
+	if err := td.mayManage(k, "change"); err != nil {
 		return nil, err
 	}
 	f := &taskUpdated{
 		ID: k.view.ID, Name: k.view.Name, Description: r.Description, Type: r.Type, Priority: r.Priority, Payload: r.Payload,
 		TargetRepo: r.TargetRepo, ProjectID: r.ProjectID, AcceptanceCriteria: r.AcceptanceCriteria, Without: r.Without,
-		Request: t.mark(),
+		Request: td.mark(),
 	}
 	set(&f.Name, r.Name)
 	var oddities []hub.Oddity
@@ -107,18 +107,18 @@ func updateTask(t *decision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) 
 	if r.Requirements != nil {
 		f.Requirements, oddities = r.Requirements.Document, append(oddities, r.Requirements.Oddities...)
 	}
-	t.fact("", k.view.ID, f)
+	td.fact("", k.view.ID, f)
 	if o := wire.OddPriority(r.Priority); o != nil {
 		oddities = append(oddities, *o)
 	}
 	for _, o := range oddities {
-		t.odd(k, o)
+		td.odd(k, o)
 	}
-	answer := t.state.tasks.reply(k)
+	answer := td.state.tasks.reply(k)
 	if f.Request == nil { // a stored answer must not contain the inputs
-		answer.Task.WaitsFor = t.state.tasks.waitsFor(k)
-		t.state.tasks.showInputs(k, &answer.Task)
-		t.state.tasks.showResults(k, &answer.Task)
+		answer.Task.WaitsFor = td.state.tasks.waitsFor(k)
+		td.state.tasks.showInputs(k, &answer.Task)
+		td.state.tasks.showResults(k, &answer.Task)
 	}
 	return answer, nil
 }

@@ -1,0 +1,56 @@
+package handlers
+
+import (
+	"time"
+
+	"orchestrator/wire"
+)
+
+// A decision is the handling of one input.
+type decision struct {
+	state     *State
+	at        time.Time
+	from      Actor
+	random    [16]byte
+	request   *wire.Request // nil unless it is one
+	settled   bool          // the request is answered, or will be later
+	pages     []Page        // of the log, that the answer needs
+	until     int64         // the last record to use, for a repeated answer; 0: all
+	out       *Outcome
+	took      time.Duration     // since the input came
+	byMail    string            // a task whose change the bus already has as a message
+	bySession bool              // a session ends the task, so no agent is notified
+	hushed    string            // an agent that need not be notified
+	responded *task             // the task whose own agent reports its end
+	departed  map[*agent]string // that do not come back by themselves
+	lost      bool              // all runs are lost, although the State has them
+
+	lostTasks     []lostTask       // of this turn
+	announcements []*taskAnnounced // that end the turn
+}
+
+// The decisions of each domain are methods of a type of their own, which holds the decision. A
+// domain reaches another one through the methods below, so that each such reach is visible.
+type (
+	taskDecision       struct{ *decision } // tasks: what changes them, who may, and their assignment to agents
+	linkDecision       struct{ *decision } // dependencies and contracts
+	agentDecision      struct{ *decision } // agents and servers: they come, go and are lost
+	questionDecision   struct{ *decision } // questions to people and requests for help
+	delegationDecision struct{ *decision } // delegated tasks and their responses
+	sessionDecision    struct{ *decision } // sessions, their messages and the outboxes of their members
+	workDecision       struct{ *decision } // the works of sessions: tasks that an architect has assigned
+	reviewDecision     struct{ *decision } // the reviews of works and their escalation to a person
+	mailDecision       struct{ *decision } // the message bus: mail, presence and what a message does to a task
+	accessDecision     struct{ *decision } // keys, tokens and registrations
+)
+
+func (d *decision) tasks() taskDecision             { return taskDecision{decision: d} }
+func (d *decision) links() linkDecision             { return linkDecision{decision: d} }
+func (d *decision) agents() agentDecision           { return agentDecision{decision: d} }
+func (d *decision) questions() questionDecision     { return questionDecision{decision: d} }
+func (d *decision) delegations() delegationDecision { return delegationDecision{decision: d} }
+func (d *decision) sessions() sessionDecision       { return sessionDecision{decision: d} }
+func (d *decision) works() workDecision             { return workDecision{decision: d} }
+func (d *decision) reviews() reviewDecision         { return reviewDecision{decision: d} }
+func (d *decision) mail() mailDecision              { return mailDecision{decision: d} }
+func (d *decision) access() accessDecision          { return accessDecision{decision: d} }
