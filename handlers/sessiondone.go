@@ -35,30 +35,35 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	if wd.passed(w.wished) {
 		x.notes = append(x.notes, "it comes after its deadline, "+w.wished)
 	}
-	result := payloadOf(x.Document)
+	x.effect, x.work = effectComplete, w
 	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && wd.mayRetry(w, e) {
+		x.effect = effectRetry
 		x.fate = fateKept // the work continues; the architect gets only the last completion
-		x.after = func() {
-			wd.beginWork(w)
-			if w.open != nil { // its review was requested early
-				wd.reviews().breakReview(w, "its developer begins anew: "+e.ErrorMessage)
-			}
-			wd.retryWork(w, e)
-		}
-		return nil
-	}
-	x.after = func() {
-		wd.beginWork(w)
-		switch {
-		case c.Status == session.OutcomeFailed:
-			wd.failedWork(w, c)
-		case w.phase == wire.PhaseReviewing: // the review was requested before the completion
-			wd.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: result})
-		default:
-			wd.completeWork(w, result)
-		}
 	}
 	return nil
+}
+
+// beginAnew applies a completion of a failed work that is tried again.
+func (wd workDecision) beginAnew(w *work, e *session.ExecutionError) {
+	wd.beginWork(w)
+	if w.open != nil { // its review was requested early
+		wd.reviews().breakReview(w, "its developer begins anew: "+e.ErrorMessage)
+	}
+	wd.retryWork(w, e)
+}
+
+// completed applies any other completion.
+func (wd workDecision) completed(x *messageContext, c *session.Completion) {
+	w := x.work
+	wd.beginWork(w)
+	switch {
+	case c.Status == session.OutcomeFailed:
+		wd.failedWork(w, c)
+	case w.phase == wire.PhaseReviewing: // the review was requested before the completion
+		wd.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: payloadOf(x.Document)})
+	default:
+		wd.completeWork(w, payloadOf(x.Document))
+	}
 }
 
 // The maximum number of files in a completion, and in an error about them.

@@ -14,18 +14,22 @@ func (wd workDecision) considerAck(x *messageContext) {
 	for _, w := range wd.state.sessions.worksOf(x.from.AgentID) {
 		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
-			x.after = func() { wd.beginWork(w) }
+			x.effect, x.work = effectBegin, w
 			if x.to.AgentID != w.architect {
 				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it is for %s, which has assigned the task", w.architect))
-				x.after = func() {
-					wd.beginWork(w)
-					wd.tellArchitect(w, x.from.AgentID+" has acknowledged the task")
-				}
 			}
 			return
 		}
 	}
 	x.notes = append(x.notes, "it acknowledges nothing that its sender has been given and not begun")
+}
+
+// acknowledged applies an acknowledgment. The architect is notified if it is for another member.
+func (wd workDecision) acknowledged(x *messageContext) {
+	wd.beginWork(x.work)
+	if x.to.AgentID != x.work.architect {
+		wd.tellArchitect(x.work, x.from.AgentID+" has acknowledged the task")
+	}
 }
 
 // beginWork records that a developer works on its task.
@@ -75,17 +79,21 @@ func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) 
 	if n > len(outside) {
 		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", counted(n, "file")))
 	}
-	x.after = func() {
-		wd.beginWork(w)
-		if w.task.view.State != wire.TaskRunning { // a revision of what is done
-			wd.moveWork(w, wire.PhaseWorking, p.Step)
-			return
-		}
-		wd.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
-			ID: p.TaskID, Name: w.task.view.Name, Agent: w.developer, Progress: p.Percent / 100, Message: p.Step,
-		})
-	}
+	x.effect, x.work = effectProgress, w
 	return nil
+}
+
+// progressed applies a report of progress.
+func (wd workDecision) progressed(x *messageContext, p *session.Progress) {
+	w := x.work
+	wd.beginWork(w)
+	if w.task.view.State != wire.TaskRunning { // a revision of what is done
+		wd.moveWork(w, wire.PhaseWorking, p.Step)
+		return
+	}
+	wd.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
+		ID: p.TaskID, Name: w.task.view.Name, Agent: w.developer, Progress: p.Percent / 100, Message: p.Step,
+	})
 }
 
 // passed reports whether a moment is over.

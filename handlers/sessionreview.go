@@ -43,15 +43,18 @@ func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewReq
 	case w.active():
 		x.notes = append(x.notes, "/payload/task_id: its developer has not said that it is done")
 	}
-	x.after = func() {
-		rd.works().beginWork(w)
-		rd.questions().cancelQuestions(w.task)
-		rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
-			Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
-			Wanted: r.Wanted,
-		})
-	}
+	x.effect, x.work = effectReview, w
 	return nil
+}
+
+// requested applies a review request.
+func (rd reviewDecision) requested(x *messageContext, r *session.ReviewRequest) {
+	rd.works().beginWork(x.work)
+	rd.questions().cancelQuestions(x.work.task)
+	rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
+		Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
+		Wanted: r.Wanted,
+	})
 }
 
 // reviewRequested records that the work on a task is under review.
@@ -120,12 +123,15 @@ func (rd reviewDecision) considerResult(x *messageContext, r *session.ReviewResu
 	if err := r.Lacks(v.wanted); err != nil {
 		return err
 	}
-	x.after = func() {
-		f := &reviewDecided{Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Reviewer: x.from.AgentID, Verdict: r.Verdict, Findings: findings(r)}
-		rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+w.architect, x.task, f)
-		rd.proceed(w, f.step)
-	}
+	x.effect, x.work = effectDecide, w
 	return nil
+}
+
+// decided applies the result of a review.
+func (rd reviewDecision) decided(x *messageContext, r *session.ReviewResult) {
+	f := &reviewDecided{Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Reviewer: x.from.AgentID, Verdict: r.Verdict, Findings: findings(r)}
+	rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.work.architect, x.task, f)
+	rd.proceed(x.work, f.step)
 }
 
 // reviewsOf returns the number of reviews of a work and of those that it revises. It exceeds the

@@ -13,15 +13,17 @@ import (
 // A messageContext is a session message while it is being decided.
 type messageContext struct {
 	*session.Message
-	of    *sessionState
-	said  *wire.SaySession
-	from  *member
-	to    *member
-	chain string      // the correlation_id
-	task  string      // the task that it is about
-	fate  disposition // what happens to it
-	notes []string    // warnings
-	after func()      // applies its effects
+	of      *sessionState
+	said    *wire.SaySession
+	from    *member
+	to      *member
+	chain   string      // the correlation_id
+	task    string      // the task that it is about
+	fate    disposition // what happens to it
+	notes   []string    // warnings
+	effect  effect
+	work    *work    // that the effect changes
+	created *newWork // of an effectAssign
 }
 
 // The pointers of errors about the members of a message.
@@ -47,9 +49,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.Sessio
 		return nil, x.Placed(err)
 	}
 	answer := sd.say(x, sd.mark())
-	if x.after != nil {
-		x.after()
-	}
+	sd.perform(x)
 	if sd.request.Form == wire.DialectSession {
 		return nil, nil // a delivered message has no answer
 	}
@@ -274,7 +274,7 @@ func (sd sessionDecision) considerBody(x *messageContext) *wire.Error {
 		sd.state.tasks.about(x, body.TaskID, "related_task_id")
 	case *session.StatusQuery:
 		sd.state.tasks.about(x, body.TaskID, "task_id")
-		sd.considerQuery(x, body)
+		sd.considerQuery(x)
 	}
 	return nil
 }

@@ -16,9 +16,7 @@ func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wi
 		if a.TargetID != x.of.spec.ID {
 			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
 		}
-		x.after = func() {
-			sd.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.state.leaving(x.of)})
-		}
+		x.effect = effectClose
 		return nil
 	}
 	w := sd.state.tasks.workOn(x.of, a.TargetID)
@@ -38,17 +36,7 @@ func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wi
 		}
 	}
 	x.task, x.chain = w.task.view.ID, w.chain
-	x.after = func() {
-		sd.hushed = x.to.AgentID // this message notifies it
-		if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
-			sd.works().sayFor(w, x.from, to, func(h session.Head) *session.Message {
-				return h.Abort(object.MemberOf(x.Document, "payload"), a)
-			})
-			sd.hushed = w.developer
-		}
-		sd.works().drop(w, "Aborted: "+a.Reason)
-		sd.hushed = ""
-	}
+	x.effect, x.work = effectDrop, w
 	return nil
 }
 
@@ -72,20 +60,12 @@ func (S *State) leaving(s *sessionState) (names []string) {
 }
 
 // considerQuery answers a status query for a member that does not run.
-func (sd sessionDecision) considerQuery(x *messageContext, q *session.StatusQuery) {
+func (sd sessionDecision) considerQuery(x *messageContext) {
 	a := sd.state.agents.byID[x.to.AgentID]
 	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
 		return
 	}
-	x.fate = fateKept
-	x.after = func() {
-		h := sd.head(x.of, x.to, x.from, x.chain)
-		if h.ReplyTo = x.MessageID; h.CorrelationID == "" {
-			h.CorrelationID = x.CorrelationID
-		}
-		m := h.StatusResponse(sd.standing(x.of, a, q.TaskID))
-		sd.say(&messageContext{Message: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
-	}
+	x.fate, x.effect = fateKept, effectStatus
 }
 
 // standing returns the status of an agent that does not run, with its tasks.

@@ -33,7 +33,7 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 	if err != nil {
 		return err
 	}
-	revises := wd.revised(x, a)
+	x.effect, x.created = effectAssign, &newWork{needs: needs, vain: vain, revises: wd.revised(x, a)}
 	if x.chain = x.CorrelationID; x.chain == "" {
 		x.chain = x.MessageID
 	}
@@ -42,7 +42,6 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 			x.fate = fateHeld
 		}
 	}
-	x.after = func() { wd.assignNew(x, a, needs, vain, revises) }
 	return nil
 }
 
@@ -82,7 +81,7 @@ func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment
 		x.notes = append(x.notes, "/payload/dependencies: a revision waits for nothing: they are passed over")
 	}
 	x.chain = w.chain
-	x.after = func() { wd.assignWork(w, x, a) }
+	x.effect, x.work = effectRevise, w
 	return nil
 }
 
@@ -107,22 +106,29 @@ func (wd workDecision) revised(x *messageContext, a *session.Assignment) (revise
 	return revised
 }
 
+// A newWork describes the task that an assignment makes.
+type newWork struct {
+	needs   []hub.Dependency
+	vain    []string // tasks among those it needs that will never be done
+	revises *work    // nil unless the task has a new id
+}
+
 // assignNew makes the task of an assignment.
-func (wd workDecision) assignNew(x *messageContext, a *session.Assignment, needs []hub.Dependency, vain []string, revises *work) {
+func (wd workDecision) assignNew(x *messageContext, a *session.Assignment) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
-		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
+		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: x.created.needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
 		SessionID: x.of.spec.ID, Parent: wd.state.agents.parentOf(x.from.AgentID), Patient: true,
 	}
 	wd.tasks().traced(created, nil)
 	wd.factOf(architect, "", a.Task.TaskID, created)
 	k := wd.state.tasks.byID[a.Task.TaskID]
-	for _, d := range vain {
+	for _, d := range x.created.vain {
 		wd.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d})
 	}
 	f := wd.assigned(x, a)
-	if revises != nil {
+	if revises := x.created.revises; revises != nil {
 		f.Revises = revises.task.view.ID
 	}
 	wd.factOf(architect, agentPrefix+x.to.AgentID, k.view.ID, f)
@@ -140,9 +146,9 @@ func (wd workDecision) assigned(x *messageContext, a *session.Assignment) *workA
 }
 
 // assignWork assigns a task whose review requests changes to a developer again.
-func (wd workDecision) assignWork(w *work, x *messageContext, a *session.Assignment) {
-	wd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, w.task.view.ID, wd.assigned(x, a))
-	wd.startWorkTask(w)
+func (wd workDecision) assignWork(x *messageContext, a *session.Assignment) {
+	wd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.work.task.view.ID, wd.assigned(x, a))
+	wd.startWorkTask(x.work)
 }
 
 // startWorkTask assigns the task of a work to its developer.
