@@ -347,7 +347,7 @@ func (td taskDecision) requeue(k *task, f *taskRequeued) {
 	td.questions().cancelQuestions(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
 	td.fact("", k.view.ID, f)
-	td.delegations().cancelParts(parts)
+	td.delegations().cancelParts(parts, "")
 	td.lostTasks = append(td.lostTasks, lostTask{task: k, of: f.Agent})
 }
 

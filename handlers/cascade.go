@@ -15,12 +15,14 @@ import (
 // cannot be decided twice. In this order: its contracts are checked, its dependents are
 // resolved, and those that are free are unblocked. Unblocked tasks with requirements are
 // assigned, and the end is announced.
-func (td taskDecision) complete(k *task, result *hub.Result, mk *requestKey) {
+func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 	before := len(td.out.Records)
 	td.fact("", k.view.ID, &taskDone{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: td.responded == k, Request: mk, read: result,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: e.responded, Request: e.request, read: result, mailed: e.mailed,
 	})
-	td.works().tellEnd(k, session.OutcomeCompleted, "Completed by "+td.from.String())
+	if !e.inSession {
+		td.works().tellEnd(k, session.OutcomeCompleted, "Completed by "+td.from.String())
+	}
 	for _, o := range result.Oddities {
 		td.odd(k, o)
 	}
@@ -33,7 +35,9 @@ func (td taskDecision) complete(k *task, result *hub.Result, mk *requestKey) {
 			ID: k.view.ID, Name: k.view.Name, State: k.view.State, Resolved: resolved, Unblocked: len(unblocked),
 		})
 	}
-	td.delegations().respondFor(k, nil, result.Document)
+	if !e.responded {
+		td.delegations().respondFor(k, nil, result.Document)
+	}
 }
 
 // announce ends a turn by recording that the consequences of each ended task are complete.

@@ -8,24 +8,20 @@ import (
 
 // A decision is the handling of one input.
 type decision struct {
-	state     *State
-	at        time.Time
-	from      Actor
-	random    [16]byte
-	request   *wire.Request // nil unless it is one
-	settled   bool          // the request is answered, or will be later
-	pages     []Page        // of the log, that the answer needs
-	until     int64         // the last record to use, for a repeated answer; 0: all
-	out       *Outcome
-	took      time.Duration     // since the input came
-	byMail    string            // a task whose change the bus already has as a message
-	bySession bool              // a session ends the task, so no agent is notified
-	hushed    string            // an agent that need not be notified
-	responded *task             // the task whose own agent reports its end
-	departed  map[*agent]string // that do not come back by themselves
-	lost      bool              // all runs are lost, although the State has them
+	state   *State
+	at      time.Time
+	from    Actor
+	random  [16]byte
+	request *wire.Request // nil unless it is one
+	settled bool          // the request is answered, or will be later
+	pages   []Page        // of the log, that the answer needs
+	until   int64         // the last record to use, for a repeated answer; 0: all
+	out     *Outcome
+	took    time.Duration // since the input came
+	starts  bool          // the input is the start of the orchestrator: all runs are lost, although the State has them
 
 	lostTasks     []lostTask       // of this turn
+	departed      departures       // of this turn
 	announcements []*taskAnnounced // that end the turn
 }
 

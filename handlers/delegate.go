@@ -31,7 +31,7 @@ func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.Task
 	if len(chain) > delegation.MaxChain {
 		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
 	}
-	to, err := dd.chooseTarget(r.Type, r.Routing.Target, chain, "")
+	to, err := dd.chooseTarget(r.Type, r.Routing.Target, chain, "", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +156,11 @@ func chainOf(parent *task, said []string, source string) []string {
 }
 
 // chooseTarget returns the agent for a task: the named one, or the capable one that is likely to
-// begin first. The agent that has just ended with the task comes last.
-func (dd delegationDecision) chooseTarget(kind, named string, chain []string, ended string) (*agent, *wire.Error) {
+// begin first. The agent that has just ended with the task comes last, and an agent that is gone
+// is not chosen.
+func (dd delegationDecision) chooseTarget(kind, named string, chain []string, ended string, gone departures) (*agent, *wire.Error) {
 	if named == "" {
-		return dd.bestCapable(kind, chain, ended)
+		return dd.bestCapable(kind, chain, ended, gone)
 	}
 	a := dd.state.agents.byID[named]
 	switch {
@@ -170,7 +171,7 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
 		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
-	if why := dd.unavailable(a, ended); why != "" {
+	if why := dd.unavailable(a, ended, gone); why != "" {
 		return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
 	}
 	return a, nil
@@ -179,12 +180,12 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 // unavailable returns why nothing can be delegated to an agent, or "". An agent that has just
 // ended counts as available, since it may be restarted. While the orchestrator stops, tasks wait
 // for the next start.
-func (dd delegationDecision) unavailable(a *agent, ended string) string {
+func (dd delegationDecision) unavailable(a *agent, ended string, gone departures) string {
 	switch {
 	case a.Deaf && a.remote == nil:
 		return fmt.Sprintf("%q takes no messages", a.ID)
-	case dd.departed[a] != "":
-		return dd.departed[a]
+	case gone[a] != "":
+		return gone[a]
 	case a.comes(), dd.state.stopping, a.ID == ended:
 		return ""
 	}
@@ -204,7 +205,7 @@ var reasons = map[string]string{
 }
 
 // bestCapable returns the agent for a task that names none.
-func (dd delegationDecision) bestCapable(kind string, chain []string, ended string) (best *agent, err *wire.Error) {
+func (dd delegationDecision) bestCapable(kind string, chain []string, ended string, gone departures) (best *agent, err *wire.Error) {
 	can, had := false, false
 	for _, a := range dd.state.agents.order {
 		if !slices.Contains(a.Capabilities, kind) {
@@ -214,7 +215,7 @@ func (dd delegationDecision) bestCapable(kind string, chain []string, ended stri
 		switch {
 		case slices.Contains(chain, a.ID):
 			had = true
-		case dd.unavailable(a, ended) != "":
+		case dd.unavailable(a, ended, gone) != "":
 		case best == nil || a.rank(ended).compare(best.rank(ended)) < 0:
 			best = a
 		}

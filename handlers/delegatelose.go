@@ -50,12 +50,12 @@ func (dd delegationDecision) failHanded(k *task, fault *delegation.Fault) {
 
 // handOver assigns a task that has lost its agent or is retried: to the agent that the request
 // named, or to another capable one.
-func (dd delegationDecision) handOver(k *task, last string) {
+func (dd delegationDecision) handOver(k *task, last string, gone departures) {
 	d := k.delegation()
 	if k.view.State != wire.TaskPending || d.next.After(dd.at) {
 		return // it has ended meanwhile, or its retry is not due
 	}
-	a, err := dd.chooseTarget(k.view.Type, d.target, d.chain, last)
+	a, err := dd.chooseTarget(k.view.Type, d.target, d.chain, last, gone)
 	if err != nil {
 		dd.failHanded(k, delegation.FaultOf(err))
 		return
@@ -63,10 +63,14 @@ func (dd delegationDecision) handOver(k *task, last string) {
 	dd.assignDelegated(k, a)
 }
 
+// departures holds the agents that have departed and do not come back by themselves, with the
+// reason.
+type departures map[*agent]string
+
 // takeBack requeues the delegated tasks of an agent that is not restarted automatically.
 func (dd delegationDecision) takeBack(a *agent, why string) {
 	if dd.departed == nil {
-		dd.departed = make(map[*agent]string)
+		dd.departed = make(departures)
 	}
 	dd.departed[a] = why
 	for _, k := range slices.Clone(a.holds) {
@@ -87,7 +91,7 @@ func (dd delegationDecision) retries(k *task, fault *delegation.Fault) bool {
 	dd.questions().cancelQuestions(k)
 	next := dd.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
 	dd.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
-	dd.cancelParts(parts)
+	dd.cancelParts(parts, "")
 	return true
 }
 
@@ -102,7 +106,7 @@ func (dd delegationDecision) shift(a *agent) {
 		if d == nil || !d.waits() || d.target != "" {
 			continue
 		}
-		if _, err := dd.bestCapable(k.view.Type, d.chain, ""); err == nil {
+		if _, err := dd.bestCapable(k.view.Type, d.chain, "", nil); err == nil {
 			dd.tasks().requeue(k, &taskRequeued{Why: "its agent does not run any more", Blameless: true})
 		}
 	}
@@ -117,7 +121,7 @@ func (dd delegationDecision) tryAgain() {
 			dd.tellStanding(d)
 			continue
 		}
-		dd.handOver(d.task, "")
+		dd.handOver(d.task, "", dd.departed)
 	}
 }
 
@@ -140,14 +144,14 @@ func (t *task) parts() []*delegatedWork {
 	return slices.Clone(t.more.handedOn)
 }
 
-// cancelParts cancels parts that no task waits for any more.
-func (dd delegationDecision) cancelParts(parts []*delegatedWork) {
+// cancelParts cancels parts that no task waits for any more. The agent quiet is not notified.
+func (dd delegationDecision) cancelParts(parts []*delegatedWork, quiet string) {
 	defer func(from Actor) { dd.from = from }(dd.from)
 	dd.from = Actor{}
 	for _, d := range parts {
 		if !d.task.view.State.Final() {
-			dd.tasks().cancel(d.task, "The task that it was part of has ended", nil)
-			dd.links().abandon(d.task)
+			dd.tasks().cancel(d.task, "The task that it was part of has ended", end{quiet: quiet})
+			dd.links().abandon(d.task, quiet)
 		}
 	}
 }

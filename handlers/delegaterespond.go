@@ -36,7 +36,6 @@ func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 	case r.Status == delegation.Cancelled && k.work() != nil:
 		return inItsSession(k, "cancelled")
 	}
-	dd.responded = k
 	again, err := dd.heedResponse(k, r)
 	if err != nil {
 		return err
@@ -83,9 +82,9 @@ func (dd delegationDecision) heedResponse(k *task, r *delegation.Response) (agai
 	dd.tasks().begin(k)
 	switch r.Status {
 	case delegation.Completed:
-		dd.tasks().complete(k, resultOf(r.Result), nil)
+		dd.tasks().complete(k, resultOf(r.Result), end{responded: true})
 	case delegation.Failed:
-		dd.tasks().fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message})
+		dd.tasks().fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message, end: end{responded: true}})
 	case delegation.InputRequired:
 		dd.fact("", k.view.ID, &taskHelp{
 			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: dd.state.questions.questionID(), Question: r.Question, Options: r.Options,
@@ -106,10 +105,8 @@ func (dd delegationDecision) giveUpItself(k *task, r *delegation.Response) {
 	if r.Question != "" { // the message of the response
 		reason = r.Question
 	}
-	dd.hushed = dd.from.Name
-	dd.tasks().cancel(k, reason, nil)
-	dd.hushed = ""
-	dd.links().abandon(k)
+	dd.tasks().cancel(k, reason, end{responded: true, quiet: dd.from.Name})
+	dd.links().abandon(k, "")
 }
 
 // resultOf returns the result of a response, which may be any value. It delivers no contracts.
@@ -122,7 +119,7 @@ func resultOf(document wire.Raw) *hub.Result {
 
 // respondFor sends the final response of a delegated task in place of its agent.
 func (dd delegationDecision) respondFor(k *task, fault *delegation.Fault, result wire.Raw) {
-	if k.delegation() == nil || dd.responded == k {
+	if k.delegation() == nil {
 		return
 	}
 	r := dd.state.questions.response(k, result)

@@ -98,5 +98,5 @@ func (td taskDecision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
 	td.fact(a.actor, k.view.ID, f)
-	td.delegations().cancelParts(parts) // the new agent starts from the beginning
+	td.delegations().cancelParts(parts, "") // the new agent starts from the beginning
 }

@@ -45,7 +45,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
-	s.turn = decision{state: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, out: &s.outcome}
+	s.turn = decision{state: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
 	s.turn.handle(in.Message, in.Refusal)
 	return s.outcome
 }
@@ -203,7 +203,7 @@ func (d *decision) fact(to, correlation string, f fact) {
 // factOf is fact with a cause other than the caller.
 func (d *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
-	if m, ok := f.(onBus); ok && (correlation == "" || correlation != d.byMail) {
+	if m, ok := f.(onBus); ok {
 		if actor, about := m.mailTo(d.state); actor != "" {
 			to, topic = actor, about
 		}

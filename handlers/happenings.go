@@ -178,7 +178,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 	if e.Agent != "" {
 		to = agentPrefix + e.Agent
 	}
-	if e.Kind == events.OrchestratorStarted {
+	if ad.starts {
 		ad.lose() // before the agents' runs are forgotten
 	}
 	wrecked := ad.state.agents.wrecked(e.Agent)
@@ -206,7 +206,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 	if e.Kind == events.AgentGaveUp {
 		ad.gone(e.Agent)
 	}
-	if e.Kind == events.OrchestratorStarted {
+	if ad.starts {
 		ad.sessions().reconvene()
 		ad.trimServers()
 	}
@@ -221,10 +221,15 @@ func (as *agents) wrecked(name string) bool {
 // lostWithUs describes the end of a run that was lost with the orchestrator.
 const lostWithUs = "lost when the orchestrator was killed"
 
+// isStart reports whether an input is the start of the orchestrator.
+func isStart(m wire.Message) bool {
+	e, ok := m.(*wire.Event)
+	return ok && e.Kind == events.OrchestratorStarted
+}
+
 // lose decides about the tasks of agents that were killed together with the previous
 // orchestrator.
 func (ad agentDecision) lose() {
-	ad.lost = true
 	for _, a := range ad.state.agents.order {
 		if a.remote != nil {
 			continue

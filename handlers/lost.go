@@ -31,7 +31,7 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case a.OnExit != "requeue":
 		td.resume(k)
-		td.complete(k, &succeeded, nil)
+		td.complete(k, &succeeded, end{})
 	case k.deaths+1 >= poison:
 		td.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how))
 	default:
@@ -42,7 +42,7 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 // stopWhy returns the reason to requeue a task whose agent was stopped, or lost with the
 // orchestrator.
 func (td taskDecision) stopWhy(how string) string {
-	if td.lost {
+	if td.starts {
 		return "its agent ended: " + how
 	}
 	return "its agent was stopped"
@@ -94,7 +94,7 @@ func (td taskDecision) reassignLost() {
 	slices.SortStableFunc(td.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
 	for _, o := range td.lostTasks {
 		if o.task.delegation() != nil {
-			td.delegations().handOver(o.task, o.of)
+			td.delegations().handOver(o.task, o.of, td.departed)
 		} else if td.state.free(o.task) {
 			td.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}

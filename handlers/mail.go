@@ -206,14 +206,11 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 	if m.Topic == mail.TopicHeartbeat {
 		md.resolveStale(md.state.bus.actors[from], "its heartbeat is back")
 	}
-	defer func() { md.byMail = "" }()
 	switch {
 	case about != nil:
-		md.byMail = about.task.view.ID
 		md.heed(about, f)
 	case given != nil:
-		md.byMail = given.view.ID
-		md.tasks().assignBy(given, md.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand})
+		md.tasks().assignBy(given, md.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand, mailed: true})
 	case m.Topic == mail.TopicTaskFailed && m.To == mail.Global && f.ReplyTo != nil:
 		md.deadLetter(f)
 	}

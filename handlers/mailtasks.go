@@ -70,13 +70,13 @@ func (md mailDecision) heed(e *mailReport, m *mailed) {
 	k := e.task
 	switch m.Topic {
 	case mail.TopicTaskCompleted:
-		md.tasks().complete(k, e.result, nil)
+		md.tasks().complete(k, e.result, end{mailed: true})
 	case mail.TopicTaskFailed:
 		why := e.text
 		if why == "" {
 			why = fmt.Sprintf("said by message %d", m.Seq)
 		}
-		md.tasks().fail(k, failure{why: why})
+		md.tasks().fail(k, failure{why: why, end: end{mailed: true}})
 	case mail.TopicTaskProgress:
 		if e.progress != nil {
 			md.fact("", k.view.ID, &taskProgress{
@@ -128,15 +128,24 @@ type onBus interface {
 }
 
 func (t *taskAssigned) mailTo(s *State) (actor, topic string) {
+	if t.mailed {
+		return "", ""
+	}
 	return s.agents.actorOf(t.Agent), mail.TopicTaskAssigned
 }
 
 func (t *taskDone) mailTo(s *State) (actor, topic string) {
+	if t.mailed {
+		return "", ""
+	}
 	t.Actor = s.agents.actorOf(t.Agent)
 	return mail.Global, mail.TopicTaskCompleted
 }
 
 func (f *taskFailed) mailTo(s *State) (actor, topic string) {
+	if f.mailed {
+		return "", ""
+	}
 	f.Actor = s.agents.actorOf(f.Agent)
 	return mail.Global, mail.TopicTaskFailed
 }

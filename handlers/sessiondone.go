@@ -158,11 +158,10 @@ func (wd workDecision) doneWork(w *work, document wire.Raw) {
 	if document != nil {
 		result = hub.ReadResult(document)
 	}
-	defer wd.among()()
 	for ; w != nil; w = w.revises {
 		if k := w.task; !k.view.State.Final() {
 			wd.questions().cancelQuestions(k)
-			wd.tasks().complete(k, result, nil)
+			wd.tasks().complete(k, result, end{inSession: true})
 		}
 	}
 }
@@ -170,49 +169,39 @@ func (wd workDecision) doneWork(w *work, document wire.Raw) {
 // failWork fails the task of a work, and the tasks that it revises.
 func (wd workDecision) failWork(w *work, why string) {
 	why = brief(why)
-	defer wd.among()()
 	for ; w != nil; w = w.revises {
-		wd.endWork(w, why)
+		wd.endWork(w, why, "")
 		if k := w.task; !k.view.State.Final() {
-			wd.tasks().fail(k, failure{why: why})
+			wd.tasks().fail(k, failure{why: why, end: end{inSession: true}})
 		}
 	}
 }
 
-// drop ends a work that is not wanted any more.
-func (wd workDecision) drop(w *work, why string) {
+// drop ends a work that is not wanted any more. The agent quiet is not notified.
+func (wd workDecision) drop(w *work, why, quiet string) {
 	why = brief(why)
-	defer wd.among()()
 	for ; w != nil; w = w.revises {
 		if w.over() {
 			continue
 		}
-		wd.endWork(w, why)
+		wd.endWork(w, why, quiet)
 		if k := w.task; !k.view.State.Final() {
-			wd.tasks().cancel(k, why, nil)
-			wd.links().abandon(k)
+			wd.tasks().cancel(k, why, end{inSession: true, quiet: quiet})
+			wd.links().abandon(k, quiet)
 		}
 	}
 }
 
 // endWork ends a work whose task has already ended, and withdraws its question. Any other work
-// ends with its task.
-func (wd workDecision) endWork(w *work, why string) {
+// ends with its task. The agent quiet is not notified.
+func (wd workDecision) endWork(w *work, why, quiet string) {
 	if q := wd.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
 		wd.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
 	}
 	if !w.over() && w.task.view.State.Final() {
-		wd.reviews().recallReview(w, why)
+		wd.reviews().recallReview(w, why, quiet)
 		wd.moveWork(w, wire.PhaseOver, why)
 	}
-}
-
-// among marks that a session ends its own task, so that its members are not notified. It returns
-// a function that restores the mark.
-func (wd workDecision) among() func() {
-	before := wd.bySession
-	wd.bySession = true
-	return func() { wd.bySession = before }
 }
 
 // failedWork applies a completion with the outcome failed.
@@ -233,7 +222,7 @@ func (wd workDecision) failedWork(w *work, c *session.Completion) {
 // if its developer had sent it.
 func (wd workDecision) tellEnd(k *task, outcome, why string) {
 	w := k.work()
-	if w == nil || wd.bySession || w.of.closed() {
+	if w == nil || w.of.closed() {
 		return
 	}
 	wd.sayCompletion(w, outcome, why, nil)

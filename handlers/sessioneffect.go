@@ -59,15 +59,12 @@ func (sd sessionDecision) perform(x *messageContext) {
 func (sd sessionDecision) aborted(x *messageContext, a *session.Abort) {
 	w, quiet := x.work, x.to.AgentID // the message notifies its addressee
 	if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
-		sd.hushed = quiet
 		sd.works().sayFor(w, x.from, to, func(h session.Head) *session.Message {
 			return h.Abort(object.MemberOf(x.Document, "payload"), a)
 		})
 		quiet = w.developer
 	}
-	sd.hushed = quiet
-	sd.works().drop(w, "Aborted: "+a.Reason)
-	sd.hushed = ""
+	sd.works().drop(w, "Aborted: "+a.Reason, quiet)
 }
 
 // answerQuery answers a query for its addressee.

@@ -17,7 +17,7 @@ func (rd reviewDecision) escalate(w *work) {
 	switch f := w.escalation(); f.Policy {
 	case session.EscalateAbort:
 		rd.fact(agentPrefix+w.architect, f.ID, f)
-		rd.works().drop(w, "Review: "+why)
+		rd.works().drop(w, "Review: "+why, "")
 		rd.works().tellArchitect(w, "Aborted: "+why)
 	case session.EscalateForceApprove:
 		rd.fact(agentPrefix+w.architect, f.ID, f)
@@ -116,7 +116,7 @@ func (rd reviewDecision) judge(id, question, answer string) bool {
 		rd.fact(agentPrefix+w.architect, id, &reviewExtended{ID: id})
 		rd.works().tellArchitect(w, "A person wants it revised once more: assign it again")
 	default:
-		rd.works().drop(w, "Aborted by a person after its reviews")
+		rd.works().drop(w, "Aborted by a person after its reviews", "")
 		rd.works().tellArchitect(w, "Aborted by a person")
 	}
 	return true

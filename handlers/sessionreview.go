@@ -227,16 +227,17 @@ func (rd reviewDecision) loseReview(w *work, why string) {
 
 // breakReview ends a review that neither the reviewer nor the architect ends, and notifies both.
 func (rd reviewDecision) breakReview(w *work, why string) {
-	rd.recallReview(w, why)
+	rd.recallReview(w, why, "")
 	rd.loseReview(w, why)
 }
 
-// recallReview notifies the reviewer of a work that its review is no longer needed.
-func (rd reviewDecision) recallReview(w *work, why string) {
+// recallReview notifies the reviewer of a work that its review is no longer needed, unless it is
+// the agent quiet.
+func (rd reviewDecision) recallReview(w *work, why, quiet string) {
 	if w == nil || w.open == nil {
 		return
 	}
-	if a := rd.state.agents.byID[w.open.view.Reviewer]; a != nil && a.reachable() {
+	if a := rd.state.agents.byID[w.open.view.Reviewer]; a != nil && a.reachable() && a.ID != quiet {
 		rd.tasks().recall(w.task, a.ID, a.run, why)
 	}
 }

@@ -312,7 +312,7 @@ func (sd sessionDecision) say(x *messageContext, mk *requestKey) *wire.SessionSa
 		key = ownKey + key
 	}
 	seq := sd.sessionFact(x.of, x.MessageType, key, x.task, f)
-	if !sd.lost {
+	if !sd.starts {
 		sd.bring() // before the notices about its effects
 	}
 	return f.answer(seq)

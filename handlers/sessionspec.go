@@ -143,8 +143,8 @@ func (sd sessionDecision) dismissFrom(w *work, name, why string) {
 		sd.reviews().breakReview(w, why)
 	case w.developer != name:
 	case w.phase == wire.PhaseHeld: // its developer never received it
-		sd.tasks().cancel(w.task, why, nil)
-		sd.links().abandon(w.task)
+		sd.tasks().cancel(w.task, why, end{})
+		sd.links().abandon(w.task, "")
 	case w.active():
 		if w.task.view.AssignedTo == name {
 			sd.tasks().recall(w.task, name, w.task.run, why)
@@ -156,7 +156,7 @@ func (sd sessionDecision) dismissFrom(w *work, name, why string) {
 // closeSession closes a session and drops its works.
 func (sd sessionDecision) closeSession(s *sessionState, f *sessionClosed) {
 	for _, w := range slices.Backward(slices.Clone(s.works)) { // dependents first
-		sd.works().drop(w, "its session was ended: "+brief(f.Reason))
+		sd.works().drop(w, "its session was ended: "+brief(f.Reason), "")
 	}
 	f.ID, f.Reason = s.spec.ID, brief(f.Reason)
 	sd.fact("", "", f)

@@ -24,8 +24,8 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 	if reason == "" {
 		reason = "Cancelled by " + td.from.String()
 	}
-	td.cancel(k, reason, td.mark())
-	td.links().abandon(k)
+	td.cancel(k, reason, end{request: td.mark()})
+	td.links().abandon(k, "")
 	if td.request.Form == wire.DialectTaskAct {
 		return nil, nil // the response notifies the caller
 	}
@@ -33,17 +33,21 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 }
 
 // cancel cancels a task and notifies its agent. abandon handles its dependents.
-func (td taskDecision) cancel(k *task, reason string, mk *requestKey) {
+func (td taskDecision) cancel(k *task, reason string, e end) {
 	holder, run, parts := k.view.AssignedTo, k.run, k.parts()
 	td.questions().cancelQuestions(k)
-	td.reviews().recallReview(k.work(), reason)
-	td.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: mk})
-	if holder != "" {
+	td.reviews().recallReview(k.work(), reason, e.quiet)
+	td.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: e.request})
+	if holder != "" && holder != e.quiet {
 		td.recall(k, holder, run, reason)
 	}
-	td.works().tellEnd(k, session.OutcomeFailed, "Cancelled: "+reason)
-	td.delegations().respondFor(k, nil, nil)
-	td.delegations().cancelParts(parts)
+	if !e.inSession {
+		td.works().tellEnd(k, session.OutcomeFailed, "Cancelled: "+reason)
+	}
+	if !e.responded {
+		td.delegations().respondFor(k, nil, nil)
+	}
+	td.delegations().cancelParts(parts, e.quiet)
 }
 
 // relieve notifies the agent of a task that another actor has ended it.
@@ -58,7 +62,7 @@ func (td taskDecision) relieve(k *task, by string) {
 // response, and an architect by its session.
 func (td taskDecision) tellSubmitter(k *task, reason string) {
 	a := td.state.agents.byID[agentOf(k.view.SubmittedBy)]
-	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || a.ID == td.hushed || k.delegation() != nil || k.work() != nil || td.lost {
+	if a == nil || a.remote != nil || a.run == "" || a.ID == k.view.AssignedTo || k.delegation() != nil || k.work() != nil || td.starts {
 		return
 	}
 	td.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, wire.NoticeCancelled, "", &wire.TaskNotice{TaskID: k.view.ID, Reason: reason})
@@ -67,7 +71,7 @@ func (td taskDecision) tellSubmitter(k *task, reason string) {
 // recall notifies an agent that a task was ended. The notice is sent once. If the agent misses
 // it, its later reports about the task are ignored.
 func (td taskDecision) recall(k *task, holder, run, reason string) {
-	if a := td.state.agents.byID[holder]; a == nil || td.lost || a.remote != nil || holder == td.hushed {
+	if a := td.state.agents.byID[holder]; a == nil || td.starts || a.remote != nil {
 		return // a server is not notified: it polls
 	}
 	if d := k.delegation(); d != nil {
@@ -82,10 +86,10 @@ func (td taskDecision) recall(k *task, holder, run, reason string) {
 
 // abandon handles the tasks that depend on one that will never be done. They are cancelled with
 // their own dependents, or stay pending with a warning. The orchestrator is recorded as the
-// cause.
-func (ld linkDecision) abandon(ended *task) {
-	defer func(from Actor, bySession bool) { ld.from, ld.bySession = from, bySession }(ld.from, ld.bySession)
-	ld.from, ld.bySession = Actor{}, false
+// cause, and the agent quiet is not notified.
+func (ld linkDecision) abandon(ended *task, quiet string) {
+	defer func(from Actor) { ld.from = from }(ld.from)
+	ld.from = Actor{}
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
 		ld.resolve(queue[0]) // soft dependencies
 		for _, k := range ld.state.tasks.waiting(queue[0]) {
@@ -96,8 +100,10 @@ func (ld linkDecision) abandon(ended *task) {
 				}
 				continue
 			}
-			ld.tasks().cancel(k, wire.DependencyFailed, nil)
-			ld.tasks().tellSubmitter(k, wire.DependencyFailed)
+			ld.tasks().cancel(k, wire.DependencyFailed, end{quiet: quiet})
+			if agentOf(k.view.SubmittedBy) != quiet {
+				ld.tasks().tellSubmitter(k, wire.DependencyFailed)
+			}
 			queue = append(queue, k)
 		}
 	}

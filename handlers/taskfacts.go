@@ -159,6 +159,8 @@ type taskAssigned struct {
 	Score   int         `json:"score,omitzero"` // of a matched task
 	Plan    bool        `json:"plan,omitzero"`  // a plan is wanted first
 	Request *requestKey `json:"request,omitzero"`
+
+	mailed bool // the bus already has it as a message
 }
 
 func (*taskAssigned) kind() string { return events.TaskAssigned }
@@ -311,7 +313,8 @@ type taskDone struct {
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
 
-	read *hub.Result // the result, if it was read already
+	read   *hub.Result // the result, if it was read already
+	mailed bool        // the bus already has it as a message
 }
 
 func (*taskDone) kind() string { return events.TaskDone }
@@ -345,6 +348,8 @@ type taskFailed struct {
 	Stack   string      `json:"stack,omitzero"`
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
+
+	mailed bool // the bus already has it as a message
 }
 
 func (*taskFailed) kind() string { return events.TaskFailed }

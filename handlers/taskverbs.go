@@ -279,7 +279,7 @@ func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire
 		return nil, result.Breach
 	}
 	td.begin(k)
-	td.complete(k, result, td.mark())
+	td.complete(k, result, end{request: td.mark()})
 	if result.Breach != nil {
 		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
@@ -303,31 +303,44 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	td.begin(k)
-	td.fail(k, failure{why: r.Error, mark: td.mark()})
+	td.fail(k, failure{why: r.Error, end: end{request: td.mark()}})
 	td.relieve(k, "Failed by ")
 	return td.state.tasks.reply(k), nil
 }
 
+// An end describes how a task ends.
+type end struct {
+	request   *requestKey // that ends it
+	mailed    bool        // the bus already has the end as a message
+	responded bool        // its agent has ended it with a response, which its source gets
+	inSession bool        // its session ends it, so the members know
+	quiet     string      // an agent that is not notified
+}
+
 // A failure describes how a task fails.
 type failure struct {
+	end
 	why, stack string
 	fault      *delegation.Fault // for its source, if it was delegated; nil: an internal error with why
-	mark       *requestKey       // of the request that fails it
 }
 
 // fail ends a task as failed, notifies its submitter and its agents, and cancels its parts.
 func (td taskDecision) fail(k *task, f failure) {
 	parts := k.parts()
 	td.questions().cancelQuestions(k)
-	td.reviews().recallReview(k.work(), f.why)
+	td.reviews().recallReview(k.work(), f.why, f.quiet)
 	td.fact("", k.view.ID, &taskFailed{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.mark,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.request, mailed: f.mailed,
 	})
-	td.works().tellEnd(k, session.OutcomeFailed, f.why)
+	if !f.inSession {
+		td.works().tellEnd(k, session.OutcomeFailed, f.why)
+	}
 	if f.fault == nil {
 		f.fault = &delegation.Fault{Code: delegation.FaultInternal, Message: f.why}
 	}
-	td.delegations().respondFor(k, f.fault, nil)
-	td.delegations().cancelParts(parts)
-	td.links().abandon(k)
+	if !f.responded {
+		td.delegations().respondFor(k, f.fault, nil)
+	}
+	td.delegations().cancelParts(parts, f.quiet)
+	td.links().abandon(k, f.quiet)
 }
