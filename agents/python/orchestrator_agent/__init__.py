@@ -22,8 +22,8 @@ serve, if they are refused for a limit. It runs no commands that a message conta
 """
 
 from . import _documents, _errors, _sessiondocuments, _taskdocuments
+from ._agent import Connection, Session
 from ._architect import Architect, Delivery
-from ._connection import Connection
 from ._delegated import Delegated
 from ._delegation import Delegation
 from ._developer import Assigned
@@ -34,7 +34,7 @@ from ._job import Job
 from ._response import Response
 from ._result import fulfilled, partial, result, skipped
 from ._said import Said, Sent
-from ._session import Identity, Session, architect_id, developer_id, reviewer_id
+from ._session import Identity, architect_id, developer_id, reviewer_id
 from ._sessiondocuments import *  # noqa: F403
 from ._sessiontask import SessionTask
 from ._stop import Stop

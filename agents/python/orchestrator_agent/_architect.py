@@ -3,20 +3,17 @@ approved."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Callable, Deque, Dict, List, Optional, cast
-from weakref import WeakValueDictionary
+from typing import Any, Callable, Dict, Optional, cast
 
 from ._crew import Role
 from ._errors import AgentError, Ended, Incomplete, Refused, Rejected, Shutdown, Undelivered
-from ._inbox import REMEMBERED, Notice
+from ._inbox import Notice
 from ._lines import new_id
 from ._said import Said
-from ._session import Session
+from ._session import Member
 from ._sessiondocuments import AgentID, Assignment, Completion, ReviewRequest, ReviewResult
-from ._sessiontask import SessionTask, Tiding
+from ._sessiontask import SessionTask, SessionTasks, Tiding
 from ._stop import Stop, stopping
 
 __all__ = ["Architect", "Delivery"]
@@ -37,13 +34,11 @@ class Architect(Role):
     """Assigns tasks and has them reviewed. Its methods may be called from any thread. The session
     attribute is the Session, which sends single messages."""
 
-    def __init__(self, session: Session, hear: Optional[Callable[[Said], None]]) -> None:
+    def __init__(self, session: Member, hear: Optional[Callable[[Said], None]]) -> None:
         super().__init__(session.conn)
         self.session = session
         self._hear = hear
-        self._lock = threading.Lock()
-        self._tasks: "WeakValueDictionary[str, SessionTask]" = WeakValueDictionary()
-        self._lately: Deque[SessionTask] = deque(maxlen=REMEMBERED)
+        self._tasks = SessionTasks(session, self._stop)
 
     @property
     def stop(self) -> Stop:
@@ -64,12 +59,7 @@ class Architect(Role):
     def task(self, task_id: str) -> SessionTask:
         """Returns the task of the session with this id, no matter which agent assigned it. A task
         that the caller no longer refers to is forgotten after a few thousand others."""
-        with self._lock:
-            task = self._tasks.get(task_id)
-            if task is None:
-                task = self._tasks[task_id] = SessionTask(self, task_id)
-                self._lately.append(task)
-            return task
+        return self._tasks.get(task_id)
 
     def assign(self, developer: str, assignment: Assignment) -> SessionTask:
         """Assigns a task to a developer. Sets a new id if the task has none."""
@@ -175,29 +165,11 @@ class Architect(Role):
 
     # The state of a task.
 
-    def ended(self, task: str, why: str) -> Optional[Ended]:
-        """Asks for the state of a task. Returns None if the task goes on."""
-        payload: Dict[str, Any] = {"task_id": task, "limit": 1}
-        if self.session.identity.session:
-            payload["session_id"] = self.session.identity.session
-        answer = self._conn._ask_patiently("get-session", payload, self._stop)
-        found: List[Dict[str, Any]] = [t for t in answer.get("tasks") or [] if t.get("task_id") == task]
-        for each in found:
-            said = why or f"changes are wanted after {each.get('iteration', 0)} of {each.get('max_iterations', 0)} reviews"
-            phase, state = each.get("phase"), str(each.get("state") or "")
-            if phase == "human":
-                return Ended(task, "needs_human", said)
-            if phase == "over" and each.get("escalated") == "abort":  # it may have been done before
-                return Ended(task, "cancelled", said)
-            if phase == "over" or state in ("failed", "cancelled"):
-                return Ended(task, state, said)
-        return None
-
     def _may_revise(self, task: str) -> None:
         """Raises Ended if the session has ended the task or passed it to a person, because its
         reviews are used up."""
         try:
-            ended = self.ended(task, "")
+            ended = self._tasks.ended(task, "")
         except Refused:
             return  # the refusal of the assignment will say so
         if ended:
@@ -209,7 +181,7 @@ class Architect(Role):
         ended: Optional[Ended] = error if isinstance(error, Ended) else None
         if isinstance(error, Undelivered) and error.reason in ("task_id_taken", "iterations_used_up"):
             try:
-                ended = self.ended(task, error.message)
+                ended = self._tasks.ended(task, error.message)
             except AgentError:
                 pass  # then the refusal is raised
         if ended is None:

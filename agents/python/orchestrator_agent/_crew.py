@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from typing import TYPE_CHECKING, Callable, Optional, Set
+from typing import Callable, Optional, Set
 
 from ._errors import (
     AgentError, Cancelled, Closed, Failed, Fatal, Fault, Replaced, Shutdown, Stopped, Torn, Unanswered, Unasked, Unfinished,
     WorkCancelled,
 )
 from ._stop import Stop
-
-if TYPE_CHECKING:
-    from ._connection import Connection
+from ._stream import Stream
 
 __all__ = ["GivenUp", "Role", "gave_up", "off", "spoken"]
 
@@ -55,7 +53,7 @@ def shown(error: BaseException) -> None:
 class Role:
     """A loop of an agent that runs until the agent has to shut down."""
 
-    def __init__(self, conn: "Connection") -> None:
+    def __init__(self, conn: Stream) -> None:
         self._conn = conn
         self._stop = Stop()
         self._changed = threading.Condition()

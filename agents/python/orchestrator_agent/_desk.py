@@ -10,7 +10,7 @@ from ._crew import GivenUp, Role, spoken
 from ._errors import AgentError, Cancelled, Replaced, Shutdown, Torn, Undelivered
 from ._inbox import Event, Notice, Recent
 from ._said import Said, Sent
-from ._session import Session
+from ._session import Member
 from ._stop import Stop
 
 __all__ = ["Desk", "Errand"]
@@ -48,7 +48,7 @@ class Desk(Role):
     """Processes events until the agent is told to shut down or the stream ends."""
 
     def __init__(
-        self, session: Session, begin: Callable[[Said], Optional[Errand]], capacity: int, hear: Optional[Callable[[Said], None]]
+        self, session: Member, begin: Callable[[Said], Optional[Errand]], capacity: int, hear: Optional[Callable[[Said], None]]
     ) -> None:
         super().__init__(session.conn)
         self.session = session

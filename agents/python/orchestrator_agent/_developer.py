@@ -11,7 +11,7 @@ from ._crew import GivenUp, gave_up, off, shown, spoken
 from ._desk import CORRECTIONS, Desk, Errand
 from ._errors import Failed, Undelivered, Unsaid
 from ._said import Said
-from ._session import Session
+from ._session import Member
 from ._sessiondocuments import Assignment, Completion, Progress, TaskInput
 from ._stop import Stop, stopping
 
@@ -23,7 +23,7 @@ WAITING = "waiting for its turn"
 class Assigned:
     """An assignment as its developer holds it."""
 
-    def __init__(self, session: Session, said: Said, stop: Stop) -> None:
+    def __init__(self, session: Member, said: Said, stop: Stop) -> None:
         self.assignment = cast(Assignment, said.payload)
         self.task = cast(TaskInput, said.payload["task"])
         self.id: str = said.payload["task"]["task_id"]  #: the id of the task
@@ -93,7 +93,7 @@ class Developer(Desk):
     """Does the tasks of a session as they are assigned."""
 
     def __init__(
-        self, session: Session, do: Develop, rescope: Optional[Rescope], capacity: int,
+        self, session: Member, do: Develop, rescope: Optional[Rescope], capacity: int,
         hear: Optional[Callable[[Said], None]], after: float, every: float,
     ) -> None:
         super().__init__(session, self._assigned, capacity, hear)

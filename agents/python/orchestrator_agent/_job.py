@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Deque, Dict, Iterator, Optional, cast
+from typing import Any, Deque, Dict, Iterator, Optional, cast
 
 from ._documents import Task
 from ._errors import Withdrawn
 from ._lines import without_none
 from ._stop import Stop
-
-if TYPE_CHECKING:
-    from ._connection import Connection
+from ._stream import Stream
 
 __all__ = ["Job"]
 
@@ -23,7 +21,7 @@ LOOK_AGAIN = 60.0
 class Job:
     """A running task, for the function that does it."""
 
-    def __init__(self, conn: "Connection", task_id: str, above: Stop) -> None:
+    def __init__(self, conn: Stream, task_id: str, above: Stop) -> None:
         self.id = task_id
         self.task = cast(Task, {"id": task_id})  #: as it was when the handler was called
         self.stop = Stop(above)  #: tells the handler to stop

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from ._crew import Role, gave_up, shown, spoken
 from ._documents import Mail
 from ._errors import AgentError, Fatal
 from ._stop import Stop, stopping
-
-if TYPE_CHECKING:
-    from ._connection import Connection
+from ._stream import Stream
 
 __all__ = ["Mailroom"]
 
@@ -23,7 +21,7 @@ class Mailroom:
     """Handles the mail of a worker and sends its heartbeats."""
 
     def __init__(
-        self, role: Role, conn: "Connection", reader: Callable[[Mail, Stop], None], beat: Optional[float]
+        self, role: Role, conn: Stream, reader: Callable[[Mail, Stop], None], beat: Optional[float]
     ) -> None:
         self._role = role
         self._conn = conn

@@ -8,7 +8,7 @@ from ._crew import GivenUp, gave_up, off, shown, spoken
 from ._desk import CORRECTIONS, Desk, Errand
 from ._errors import AgentError, Undelivered, Unsaid
 from ._said import Said
-from ._session import Session
+from ._session import Member
 from ._sessiondocuments import ReviewRequest, ReviewResult
 from ._stop import Stop, stopping
 
@@ -22,7 +22,7 @@ class Reviewer(Desk):
     """Answers the review requests of a session."""
 
     def __init__(
-        self, session: Session, do: Review, correct: Optional[Correct], capacity: int, hear: Optional[Callable[[Said], None]]
+        self, session: Member, do: Review, correct: Optional[Correct], capacity: int, hear: Optional[Callable[[Said], None]]
     ) -> None:
         super().__init__(session, self._asked, capacity, hear)
         self.judge = do

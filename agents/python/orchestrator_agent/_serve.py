@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Set
 
+from ._again import LONG_PAUSE, PAUSE
 from ._asked import LEAVE, REFUSED, REQUEST, Asked
 from ._crew import Role, gave_up, shown, spoken
-from ._delegated import Delegated
-from ._delegation import Aside, Delegation
-from ._errors import Cancelled, Fault, Shutdown, Stopped, Unsaid, WorkCancelled
+from ._delegated import Delegated, Host
+from ._errors import AgentError, Cancelled, Fault, Refused, Shutdown, Unsaid, WorkCancelled
+from ._exchange import Exchange
 from ._finals import Final
 from ._lines import said_line
-from ._places import Places
-from ._protest import Protests
 from ._response import response_of_fault
 from ._stop import Stop, stopping
 from ._taskshape import CANCEL, STATUS, response_problem
 
-if TYPE_CHECKING:
-    from ._connection import Connection
-
 __all__ = ["Server", "Skill"]
 
 Skill = Callable[[Delegated], Any]
+
+#: The number of refusals after which the pauses no longer grow.
+TRIES = 10
 
 
 class Server(Role):
@@ -37,28 +36,26 @@ class Server(Role):
         over            its final response is sent; the skill of a cancelled job may still run
     """
 
-    def __init__(self, conn: "Connection", skills: Mapping[str, Skill], agent: str, capacity: Optional[int]) -> None:
+    def __init__(self, conn: Exchange, skills: Mapping[str, Skill], agent: str, capacity: Optional[int]) -> None:
         super().__init__(conn)
-        self.agent = agent or os.environ.get("ORC_AGENT_ID", "")
-        self.stop = self._stop
-        self.finals = conn._finals
-        self.write = conn._writer.write
-        self.rest = conn._again._rest
-        self._protests = Protests(self)
+        self._exchange = conn
+        self._finals = conn._finals
+        self._write = conn._writer.write
+        self._skills = dict(skills)
         self._enough = Stop()  # ends the loop of run
         self._busy = 0  # number of running threads
-        self._skills = dict(skills)
-        self.changed = self._changed  #: guards all jobs
-        self.places = Places(
-            self._changed, capacity, self._stop, lambda job: self.go(lambda: self._perform(job), "job " + job.id),
+        self._host = Host(
+            conn, agent or os.environ.get("ORC_AGENT_ID", ""), self._stop, self._changed, capacity,
+            lambda job: self._launch(lambda: self._perform(job), "job " + job.id),
         )
         self._jobs: Dict[str, Delegated] = {}  # by task, until the skill has returned
+        self._repeats: Set[str] = set()  # tasks with a response to repeat
 
     def run(self) -> None:
         """Handles requests until the stream ends, or until the last skill has returned after a
         shutdown."""
         self._stop.on_end(self._over)
-        for asked in self._conn._hatch.all(self._enough):
+        for asked in self._exchange._hatch.all(self._enough):
             try:
                 self._heed(asked)
             except Exception as error:
@@ -66,17 +63,17 @@ class Server(Role):
         ending = self._conn._inbox.failure()
         self._stop.end(ending)
         with self._changed:
-            self._unfinished += self.places.clear()  # these will not begin
+            self._unfinished += self._host.places.clear()  # these will not begin
         self._conclude(ending)
 
-    def go(self, do: Callable[[], None], name: str) -> None:
+    def _launch(self, do: Callable[[], None], name: str) -> None:
         """Runs a function in its own thread, which run waits for."""
 
         def run() -> None:
             try:
                 do()
             finally:
-                self.change(self._done)
+                self._host.change(self._done)
                 self._over()
 
         with self._changed:
@@ -92,7 +89,7 @@ class Server(Role):
         if over:
             self._enough.end(None)
 
-    def job(self, task: str) -> Optional[Delegated]:
+    def _job(self, task: str) -> Optional[Delegated]:
         """Returns the job of a task, or None if there is none that is not over."""
         with self._changed:
             job = self._jobs.get(task)
@@ -103,30 +100,30 @@ class Server(Role):
         if asked.kind == LEAVE:
             self._stop.end(Shutdown())
             return
-        job = self.job(asked.task)
+        job = self._job(asked.task)
         if asked.kind == REQUEST:
             if job is None:
                 self._requested(asked)
         elif asked.kind == REFUSED and asked.refused:
-            self._protests.heed(asked.task, job, asked.refused)
+            self._protested(asked.task, job, asked.refused)
         elif job is None:
             if asked.kind == STATUS:
                 self._tell_again(asked.task)
         elif asked.kind == STATUS:
-            self.say_of(job, job._standing)
+            self._host.say_of(job, job._standing)
         elif asked.kind == CANCEL:
             self._cancel(job, asked.message["payload"].get("reason") or "")
         else:
-            self.say_of(job, lambda: job._answer(asked.message["payload"]["input"]))
+            self._host.say_of(job, lambda: job._answer(asked.message["payload"]["input"]))
 
     def _requested(self, asked: Asked) -> None:
         """Begins the job of a request. If the final response of the task is remembered, repeats
         that instead, unless the task may be done again."""
-        final = self.finals.get(asked.task)
+        final = self._finals.get(asked.task)
         if final is not None and not final.again:
             self._tell_again(asked.task)
             return
-        job = Delegated(self, asked.request)
+        job = Delegated(self._host, asked.request)
         if job.type not in self._skills:
             fault = Fault("CAPABILITY_NOT_FOUND", f"this agent has no skill for {job.type}")
             job.stop.leave()
@@ -135,14 +132,14 @@ class Server(Role):
         with self._changed:
             job._before = self._jobs.get(job.id)
             self._jobs[job.id] = job
-            self.places.join(job)
+            self._host.places.join(job)
 
     def _tell_again(self, task: str) -> None:
         """Repeats the final response of a task, if it is still remembered."""
-        final = self.finals.get(task)
+        final = self._finals.get(task)
         if final is not None:
             line = final.line
-            self.write(lambda: line)
+            self._write(lambda: line)
 
     def _cancel(self, job: Delegated, reason: str) -> None:
         """Ends a job at once. The result of its skill is ignored; a repeated request waits until
@@ -151,7 +148,7 @@ class Server(Role):
             if job._closed:
                 return
             job._closed = True
-            waits = self.places.drop(job)
+            waits = self._host.places.drop(job)
         job.stop.end(Cancelled(reason))
         try:
             self._tell(job, "cancelled", {})
@@ -218,10 +215,10 @@ class Server(Role):
         def spell() -> bytes:
             with self._changed:
                 job._over = True
-                self.finals.add(job.id, final)
+                self._finals.add(job.id, final)
             return line
 
-        self.write(spell)
+        self._write(spell)
 
     def _gone(self, job: Delegated) -> None:
         """Forgets a job whose skill has returned, and passes its place on. If the previous job of
@@ -235,41 +232,74 @@ class Server(Role):
                     del self._jobs[job.id]
                 else:
                     self._jobs[job.id] = before
-            self.places.leave(job)
+            self._host.places.leave(job)
 
-    # Responses and waits.
+    # Refusals.
 
-    def say(self, job: Delegated, spell: Callable[[], Dict[str, Any]]) -> None:
-        """Sends a response of a job that is not over. It is spelled when its turn to be written
-        comes. So no response follows a final one, and every status is current when written. An
-        empty response is not sent."""
+    # Only refused responses get an answer. A question or final response must not be lost: if it is
+    # refused for the rate limit, it is sent again later, provided that it still holds.
 
-        def line() -> bytes:
-            with self._changed:
-                job._check()
-                said = spell()
-                self._changed.notify_all()
-                return said_line(said) if said else b""
+    def _protested(self, task: str, job: Optional[Delegated], why: Refused) -> None:
+        """Handles the refusal of a response, and raises AgentError if nothing can be done about it.
+        Ignores a refusal that concerns something else."""
+        final = self._finals.get(task)
+        limited, wrong = why.reason == "rate_limited", why.code == "INVALID_REQUEST" and not why.reason
+        if job is not None:
+            if limited:  # only questions are repeated
+                self._question_later(job)
+            elif not (wrong or why.reason == "too_many_questions") or not self._refuse(job, why):
+                raise AgentError(f"task {task}: {why}")
+        elif final is not None:
+            if limited:
+                self._later(task, final.tries, lambda: self._last_word(task))
+                final.tries += 1
+            elif wrong and not final.instead:
+                self._say_instead(task, final, why)
+            else:
+                raise AgentError(f"task {task}: {why}")
 
-        self.write(line)
-
-    def say_of(self, job: Delegated, spell: Callable[[], Dict[str, Any]]) -> None:
-        """Like say, for a response that another agent asked for. Sends nothing if the job is over
-        meanwhile."""
-        try:
-            self.say(job, spell)
-        except (Stopped, Unsaid):
-            pass
-
-    def change(self, change: Callable[[], None]) -> None:
-        """Changes the state of a job, and wakes all waiting calls."""
+    def _question_later(self, job: Delegated) -> None:
         with self._changed:
-            change()
-            self._changed.notify_all()
+            question = job._question
+            if question is None:
+                return
+            tries, question.tries = question.tries, question.tries + 1
+        self._later(job.id, tries, lambda: self._host.say_of(job, lambda: job._standing() if job._question else {}))
 
-    def delegate(self, request: Mapping[str, Any], aside: Aside) -> Delegation:
-        """Delegates a part of a job."""
-        return self._conn._delegations.ask(request, aside)
+    def _refuse(self, job: Delegated, why: Refused) -> bool:
+        """Fails a job's open question with a refusal. Returns False if none is open."""
+        with self._changed:
+            self._changed.notify_all()
+            return job._refuse(why)
+
+    def _say_instead(self, task: str, final: Final, why: Refused) -> None:
+        """Reports a job as failed, because its final response was refused."""
+        fault = Fault("INTERNAL_ERROR", "what came of it was refused: " + why.message)
+        response: Dict[str, object] = {"id": task, "status": "failed", **response_of_fault(fault), "metadata": final.metadata}
+        line = said_line(response)
+        self._finals.add(task, Final(line, final.metadata, instead=True))
+        self._write(lambda: line)
+
+    def _later(self, task: str, tries: int, say: Callable[[], None]) -> None:
+        """Repeats a response after a pause."""
+        if task in self._repeats:
+            return
+        self._repeats.add(task)
+        self._launch(lambda: self._repeat(task, min(PAUSE * 2 ** min(tries, TRIES), LONG_PAUSE), say), "again " + task)
+
+    def _repeat(self, task: str, wait: float, say: Callable[[], None]) -> None:
+        self._conn._again._rest(wait)
+        self._repeats.discard(task)
+        say()
+
+    def _last_word(self, task: str) -> None:
+        """Repeats the final response of a task, unless the task is being done again."""
+
+        def spell() -> bytes:
+            final = self._finals.get(task)
+            return final.line if final and self._job(task) is None else b""
+
+        self._write(spell)
 
 
 def _fault_of(error: BaseException) -> Fault:

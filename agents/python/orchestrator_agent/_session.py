@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, TypeVar
 
 from ._errors import AgentError, Unsaid
 from ._fill import filled_assignment, filled_completion, filled_request, filled_result, said_plainly
@@ -14,14 +14,11 @@ from ._said import Said, Sent
 from ._sessiondocuments import Abort, AgentID, Assignment, Completion, Feedback, Progress, ReviewRequest, ReviewResult
 from ._shape import misdirection_of, problem_of
 from ._stop import current_stop
+from ._stream import Stream
 
-if TYPE_CHECKING:
-    from ._architect import Architect
-    from ._connection import Connection
-    from ._developer import Develop, Rescope
-    from ._reviewer import Correct, Review
+__all__ = ["Identity", "Member", "architect_id", "developer_id", "identity", "reviewer_id"]
 
-__all__ = ["Identity", "Session", "architect_id", "developer_id", "reviewer_id"]
+M = TypeVar("M", bound="Member")
 
 #: Bounds the jump of a sequence number. Following a larger one could use up the numbers.
 FAR_AHEAD = 1 << 20
@@ -89,23 +86,23 @@ class _Count:
                 self._highest = max(self._highest, number)
 
 
-class Session:
+class Member:
     """An agent's membership in a session. Its methods send one message each and return when it is
     written; the Sent reports a later refusal. Invalid messages raise Unsaid.
 
     The methods may be called from any thread at the same time.
     """
 
-    def __init__(self, conn: "Connection", me: Identity) -> None:
+    def __init__(self, conn: Stream, me: Identity) -> None:
         self.conn = conn
         self.identity = me
         self._chain = ""
         self._count = _Count()
 
-    def chain(self, correlation_id: str) -> "Session":
+    def chain(self: M, correlation_id: str) -> M:
         """Returns the same session with a correlation_id for its messages. Answers keep the
         correlation_id of the message that they answer."""
-        chained = Session(self.conn, self.identity)
+        chained = type(self)(self.conn, self.identity)
         chained._chain, chained._count = correlation_id, self._count
         return chained
 
@@ -165,69 +162,6 @@ class Session:
         if what.get("scope") == "session":
             what["target_id"] = what.get("target_id") or self.identity.session
         return self._say(self._to(to, "abort"), what)
-
-    # Roles.
-
-    def develop(
-        self,
-        do: "Develop",
-        *,
-        rescope: Optional["Rescope"] = None,
-        capacity: int = 1,
-        hear: Optional[Callable[[Said], None]] = None,
-        progress_after: float = 120.0,
-        progress_every: float = 30.0,
-    ) -> None:
-        """Does assigned tasks until the agent is told to shut down or the stream ends. Then it
-        waits for running tasks and returns. It acknowledges each task, reports progress while the
-        task takes long, and always reports the outcome.
-
-        A repeated assignment is done once. A new assignment of the same task replaces the old one,
-        which is no longer reported; neither is an aborted task. Tasks given up because of a
-        shutdown are not reported; develop then raises Unfinished.
-
-        rescope returns a new completion after one was refused because a file outside the scope was
-        changed. capacity is the number of tasks done at a time; further tasks are acknowledged and
-        wait. hear is called with every message, in order, before it is processed; it must not
-        block.
-        """
-        from ._developer import Developer
-
-        self._opened("developer")
-        Developer(self, do, rescope, capacity, hear, progress_after, progress_every).run()
-
-    def review(
-        self,
-        do: "Review",
-        *,
-        correct: Optional["Correct"] = None,
-        capacity: int = 1,
-        hear: Optional[Callable[[Said], None]] = None,
-    ) -> None:
-        """Answers review requests until the agent is told to shut down or the stream ends. Then it
-        waits for running reviews and returns. A repeated request is answered once.
-
-        If a review fails, there is no result, and the architect gets feedback instead. correct returns
-        a new result after one was refused, for example because it approves despite an open critical
-        finding.
-        """
-        from ._reviewer import Reviewer
-
-        self._opened("reviewer")
-        Reviewer(self, do, correct, capacity, hear).run()
-
-    def lead(self, do: "Callable[[Architect], Any]", *, hear: Optional[Callable[[Said], None]] = None) -> Any:
-        """Calls do, which gives out the work of a session, and returns its result. While do runs,
-        the Architect receives news about the tasks. Its methods may be called from any thread, so
-        several tasks can proceed at once. hear is called with every message, as in develop."""
-        from ._architect import Architect
-
-        self._opened("architect")
-        return Architect(self, hear).run(do)
-
-    def _opened(self, role: str) -> None:
-        if self.identity.type != role:
-            raise AgentError(f"{self.identity.agent} is of the type {self.identity.type}, and this is for one of the type {role}")
 
     # Parts of messages.
 

@@ -1,24 +1,24 @@
-"""A task that an architect has assigned."""
+"""The tasks of a session, as an architect holds them."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, cast
+from typing import Any, Callable, Deque, Dict, List, Optional, cast
+from weakref import WeakValueDictionary
 
 from ._errors import AgentError, Ended, Refused, Undelivered, Unreviewed
 from ._fill import touched
-from ._inbox import Notice
+from ._inbox import REMEMBERED, Notice
 from ._lines import new_id
 from ._said import Sent
-from ._session import Session, developer_id
+from ._session import Member, developer_id
 from ._sessiondocuments import Assignment, Completion, Finding, ReviewRequest, ReviewResult
+from ._stop import Stop
 
-if TYPE_CHECKING:
-    from ._architect import Architect
-
-__all__ = ["SessionTask", "Tiding"]
+__all__ = ["SessionTask", "SessionTasks", "Tiding"]
 
 #: How long to wait for a message that must be on its way, in seconds.
 LAST_WORD = 10.0
@@ -48,9 +48,9 @@ class Tiding:
 class SessionTask:
     """A task that an architect has assigned. Only one thread at a time may wait for it."""
 
-    def __init__(self, architect: "Architect", task_id: str) -> None:
+    def __init__(self, tasks: "SessionTasks", task_id: str) -> None:
         self.id = task_id
-        self._architect = architect
+        self._tasks = tasks
         self._changed = threading.Condition()
         self._tidings: List[Tiding] = []  # updates not taken yet
         self._fresh = False  # an update has arrived since the last look
@@ -94,9 +94,8 @@ class SessionTask:
     def revise(self, result: ReviewResult, task_id: Optional[str] = None) -> None:
         """Assigns the task to its developer again. The findings of the review are in the
         description and in a previous attempt. task_id is a new id for the task."""
-        with self._architect._lock:
-            self.id = task_id or self.id
-            self._architect._tasks[self.id] = self
+        self.id = task_id or self.id
+        self._tasks.rename(self)
         said = _request_of(result)
         task: Dict[str, Any] = {**self._assignment.get("task", {})}
         context = dict(cast(Dict[str, Any], task.get("context") or {}))
@@ -115,9 +114,9 @@ class SessionTask:
 
     # Internals.
 
-    def _session(self) -> Session:
+    def _session(self) -> Member:
         """Returns the session with the task's correlation_id."""
-        session = self._architect.session
+        session = self._tasks.session
         return session.chain(self._chain or session._chain)
 
     def _assign(self, developer: str, assignment: Assignment) -> None:
@@ -167,7 +166,7 @@ class SessionTask:
     def _wait(self, sent: Optional[Sent], wanted: Callable[[Tiding], bool], done: bool) -> Tiding:
         """Waits for an update. Raises an error if the message sent is refused, or if a notice
         reports the end of the task."""
-        stop = self._architect.stop
+        stop = self._tasks.stop
         ended: Optional[AgentError] = None
         late: Optional[float] = None
         leave = [stop.on_end(self._wake), sent.on_refused(self._wake) if sent else lambda: None]
@@ -196,7 +195,7 @@ class SessionTask:
 
     def _rest(self, sent: Optional[Sent], seconds: Optional[float]) -> None:
         """Waits until there may be something new."""
-        stop = self._architect.stop
+        stop = self._tasks.stop
         with self._changed:
             if not (self._fresh or stop.is_set() or sent and sent.undelivered):
                 self._changed.wait(seconds)
@@ -210,11 +209,55 @@ class SessionTask:
         if notice.name == "task-cancelled":
             return Ended(task, "cancelled", str(notice.payload.get("reason") or ""))
         try:
-            return self._architect.ended(task, message)
+            return self._tasks.ended(task, message)
         except Refused:
             return Ended(task, "", message)
         except AgentError as error:
             return error
+
+
+class SessionTasks:
+    """The tasks of a session, by id. A task that the caller no longer refers to is forgotten after a
+    few thousand others."""
+
+    def __init__(self, session: Member, stop: Stop) -> None:
+        self.session = session
+        self.stop = stop
+        self._lock = threading.Lock()
+        self._by_id: "WeakValueDictionary[str, SessionTask]" = WeakValueDictionary()
+        self._lately: Deque[SessionTask] = deque(maxlen=REMEMBERED)
+
+    def get(self, task_id: str) -> SessionTask:
+        """Returns the task with this id, no matter which agent assigned it."""
+        with self._lock:
+            task = self._by_id.get(task_id)
+            if task is None:
+                task = self._by_id[task_id] = SessionTask(self, task_id)
+                self._lately.append(task)
+            return task
+
+    def rename(self, task: SessionTask) -> None:
+        """Registers a task under its present id. A task may have several ids."""
+        with self._lock:
+            self._by_id[task.id] = task
+
+    def ended(self, task: str, why: str) -> Optional[Ended]:
+        """Asks for the state of a task. Returns None if the task goes on."""
+        payload: Dict[str, Any] = {"task_id": task, "limit": 1}
+        if self.session.identity.session:
+            payload["session_id"] = self.session.identity.session
+        answer = self.session.conn._ask_patiently("get-session", payload, self.stop)
+        found: List[Dict[str, Any]] = [t for t in answer.get("tasks") or [] if t.get("task_id") == task]
+        for each in found:
+            said = why or f"changes are wanted after {each.get('iteration', 0)} of {each.get('max_iterations', 0)} reviews"
+            phase, state = each.get("phase"), str(each.get("state") or "")
+            if phase == "human":
+                return Ended(task, "needs_human", said)
+            if phase == "over" and each.get("escalated") == "abort":  # it may have been done before
+                return Ended(task, "cancelled", said)
+            if phase == "over" or state in ("failed", "cancelled"):
+                return Ended(task, state, said)
+        return None
 
 
 def _request_of(result: ReviewResult) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, cast
+from typing import Any, Callable, Dict, Optional, cast
 
 from ._crew import GivenUp, Role, gave_up, off, shown, spoken
 from ._documents import Mail, Result, Task
@@ -12,9 +12,7 @@ from ._inbox import Inbox, Notice, as_mail
 from ._job import Job
 from ._mail import Mailroom
 from ._stop import Stop, stopping
-
-if TYPE_CHECKING:
-    from ._connection import Connection
+from ._stream import Stream
 
 __all__ = ["Do", "MailReader", "Planner", "Worker"]
 
@@ -39,7 +37,7 @@ class Worker(Role):
     """
 
     def __init__(
-        self, conn: "Connection", do: Do, planner: Optional[Planner], reader: Optional[MailReader], beat: Optional[float]
+        self, conn: Stream, do: Do, planner: Optional[Planner], reader: Optional[MailReader], beat: Optional[float]
     ) -> None:
         super().__init__(conn)
         self._do = do

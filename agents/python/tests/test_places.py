@@ -11,6 +11,7 @@ from unittest import mock
 import orchestrator_agent as sdk
 from orchestrator_agent import _finals
 from orchestrator_agent._finals import Final, Finals
+from orchestrator_agent._serve import Server
 from tests.wire import PATIENCE, Wire
 
 
@@ -167,9 +168,14 @@ class TestMemory(unittest.TestCase):
 
     def test_nothing_is_left_of_jobs(self) -> None:
         servers: List[Any] = []
-        with Wire() as wire:
+
+        class Kept(Server):
+            def __init__(self, *args: Any) -> None:
+                super().__init__(*args)
+                servers.append(self)
+
+        with mock.patch("orchestrator_agent._agent.Server", Kept), Wire() as wire:
             def do(job: sdk.Delegated) -> Any:
-                servers.append(job._server)
                 return job.delegate("mill", id=job.id + "-flour").wait(PATIENCE).result
 
             served = wire.serve(do)

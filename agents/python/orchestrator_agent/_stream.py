@@ -1,31 +1,23 @@
-"""The connection of an agent to its orchestrator."""
+"""The two streams between an agent and its orchestrator: requests, events, and what arrives."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
-from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Union
+from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Union
 
 from ._again import Again
-from ._asked import Hatch
-from ._delegation import Delegation
-from ._delegations import Delegations, request_of
-from ._errors import AgentError, Closed, Refused, Stopped, Torn, Unanswered, Unasked, Undelivered
+from ._errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
 from ._events import check_event
-from ._finals import Finals
 from ._inbox import Inbox, Notice
 from ._lines import Lines, message_line, read_line, without_none
 from ._said import Said
-from ._serve import Server, Skill
-from ._session import Session, identity
 from ._stop import Stop, current_stop
 from ._streams import Writer, reading, standard_streams
-from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
 from ._verbs import Verbs
-from ._work import Do, MailReader, Planner, Worker
 
-__all__ = ["Connection"]
+__all__ = ["PAUSE", "Stream"]
 
 #: The wait before a request over the rate limit is repeated. The orchestrator counts requests per
 #: second.
@@ -34,13 +26,9 @@ PAUSE = 1.0
 _Reply = Union[Dict[str, Any], BaseException]
 
 
-class Connection(Verbs):
-    """An agent's connection to its orchestrator. Its methods may be called from any thread at the
-    same time.
-
-    Without streams it takes the agent's stdin and stdout: print() writes to stderr from then on.
-    Given streams must be binary; they remain the caller's.
-    """
+class Stream(Verbs):
+    """A connection without delegated work, tasks and sessions. Its subclass handles messages about
+    delegated work, and calls _start when it can receive messages."""
 
     def __init__(self, reader: Optional[BinaryIO] = None, writer: Optional[BinaryIO] = None) -> None:
         if (reader is None) != (writer is None):
@@ -52,10 +40,9 @@ class Connection(Verbs):
         self._waiting: Optional[Dict[str, "queue.SimpleQueue[_Reply]"]] = {}
         self._inbox = Inbox()
         self._again = Again(self._writer)
-        self._delegations = Delegations(self._writer)
-        self._hatch = Hatch(self._tell_dropped)
-        self._finals = Finals()
         self._listener = threading.Thread(target=self._listen, args=(reader,), name="orchestrator", daemon=True)
+
+    def _start(self) -> None:
         self._listener.start()
 
     # Requests.
@@ -168,102 +155,32 @@ class Connection(Verbs):
             raise self._inbox.failure()
         return True
 
-    # Tasks.
-
-    def work(
-        self,
-        do: Do,
-        *,
-        plan: Optional[Planner] = None,
-        mail: Optional[MailReader] = None,
-        beat: Optional[float] = None,
-    ) -> None:
-        """Does assigned tasks, each in its own thread, until the agent is told to shut down or the
-        stream ends. Then it waits for the handlers and returns.
-
-        The return value of a handler completes its task; an exception fails it. A cancelled task is
-        not reported. At a shutdown, a handler may give up by not catching Stopped. Its task is not
-        reported either, and work then raises Unfinished. The agent must exit with a failure,
-        because a successful exit may complete its task.
-
-        plan returns a plan for a task, if a person has to approve it. It is called again when the
-        plan is sent back. mail handles one message at a time. The message is acknowledged when mail
-        returns; if mail fails, GO is notified first. With mail, the agent also sends heartbeats,
-        every beat seconds or at the orchestrator's interval.
-        """
-        Worker(self, do, plan, mail, beat).run()
-
-    # Delegation.
-
-    def delegate(
-        self,
-        type: str,
-        payload: Optional[Mapping[str, Any]] = None,
-        *,
-        target: Optional[str] = None,
-        id: Optional[str] = None,
-        context: Optional[TaskContext] = None,
-        routing: Optional[TaskRouting] = None,
-        observability: Optional[TaskTrace] = None,
-    ) -> Delegation:
-        """Asks another agent for work: the target, or any agent that offers the type. The
-        orchestrator fills in the source. The default id is a new UUID. Repeating a request with the
-        same id, perhaps after a restart, asks for the same work.
-
-        Returns when the request is written. The Delegation reports what follows, even that the
-        request was refused. Raises Unsaid if the request is invalid.
-        """
-        return self._delegations.ask(request_of(type, payload, target, id, context, routing, observability))
-
-    def serve(self, skills: Mapping[str, Skill], *, agent: str = "", capacity: Optional[int] = None) -> None:
-        """Does the jobs that others delegate to the agent, until the agent is told to shut down or
-        the stream ends. Then it waits for the skills and returns. A skill is called for each
-        request of its type, in its own thread. A job without a skill fails with
-        CAPABILITY_NOT_FOUND.
-
-        Each job gets one final response. The return value of a skill completes the job: any value,
-        where None becomes an empty object. A Fault fails it as that fault, any other exception as
-        an INTERNAL_ERROR that is not recoverable. serve answers status queries at once, and those
-        about a finished job with its final response. It answers a repeated request in the same way.
-        If the job was cancelled, or failed with a recoverable fault, a repeated request does it
-        again.
-
-        A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a
-        skill may give up by not catching Stopped. Such jobs, and jobs that have not begun, are not
-        reported; serve then raises Unfinished, as work does. Until the last skill has returned,
-        serve answers requests and accepts cancellations.
-
-        capacity is the number of jobs done at a time, without a limit if None; further jobs wait. A
-        job that waits for input or for delegated work gives up its place meanwhile. agent is the
-        agent's name in its responses; "" means $ORC_AGENT_ID.
-
-        Requests that arrive before serve is called are queued, up to a thousand and 8 MiB. Dropped
-        ones are counted in the log. serve consumes no notices, so work, news or a session role may
-        run beside it. Only one serve may run at a time.
-        """
-        self._inbox.serves()
-        with self._hatch.serving():
-            Server(self, skills, agent, capacity).run()
-
-    def _tell_dropped(self, count: Callable[[], int]) -> None:
-        """Logs, after a pause, how many items were dropped."""
-        self._again._rest(PAUSE)
-        try:
-            self.log("warn", f"{count()} of the messages that ask this agent for work were dropped: the agent does not serve")
-        except Torn:
-            pass  # the broken stream shows in the next write
-
-    def open_session(self, agent: str = "", type: str = "", session: str = "") -> Session:
-        """Returns the agent's membership in a session. Empty arguments default to $ORC_AGENT_ID,
-        $ORC_SESSION_TYPE and $ORC_SESSION, which the orchestrator sets for the agents that it
-        starts."""
-        return Session(self, identity(agent, type, session))
-
     def talk(self, timeout: Optional[float] = None) -> Iterator[Said]:
         """Iterates over the session messages for the agent, in order, from the first one and each
         once. Ends as news does. Each message goes to one caller; the roles of a Session take them,
         too."""
         return self._inbox.talk(None, timeout)
+
+    # Messages about delegated work. Exchange handles them.
+
+    def _handed(self, message: Dict[str, Any], size: int) -> None:
+        """Handles a request for delegated work, or an act on it."""
+
+    def _responded(self, message: Dict[str, Any], size: int) -> None:
+        """Handles a response about delegated work."""
+
+    def _declined(self, name: Optional[str], why: Refused) -> bool:
+        """Handles a refusal. Returns False if it concerns no delegated work of the agent."""
+        return False
+
+    def _protested(self, name: str, why: Refused) -> None:
+        """Handles a refusal that no caller waits for."""
+
+    def _told_to_leave(self) -> None:
+        """Handles the request to shut down."""
+
+    def _over(self, why: AgentError) -> None:
+        """Handles the end of the stream."""
 
     # Reading. Nothing but the stream blocks it.
 
@@ -283,8 +200,7 @@ class Connection(Verbs):
         with self._lock:
             waiting, self._waiting = self._waiting or {}, None
         self._inbox.end(why)
-        self._delegations.end(why)
-        self._hatch.end()
+        self._over(why)
         self._again.over.set()
         for call in waiting.values():
             call.put(Unanswered() if isinstance(why, Closed) else why)
@@ -308,13 +224,13 @@ class Connection(Verbs):
             if _WRONG not in notice:
                 self._inbox.noticed(Notice(kind[len("notify:"):], notice[0] or "", notice[1] or "", notice[2] or {}))
                 if kind == "notify:shutdown":
-                    self._hatch.leave()
+                    self._told_to_leave()
         elif isinstance(message.get("message_type"), str):
             self._inbox.overheard(message)
         elif isinstance(kind, str):
-            self._hatch.hand(message, len(line))
+            self._handed(message, len(line))
         elif "status" in message:
-            self._delegations.responded(message, len(line))
+            self._responded(message, len(line))
 
     def _answered(self, message: Dict[str, Any], reply: _Reply) -> bool:
         """Passes an answer to the caller that waits for it. Reports whether there was one:
@@ -338,8 +254,8 @@ class Connection(Verbs):
         sent = self._inbox.sent(name) if isinstance(name, str) else None
         if sent is None:
             why = Refused(code, text or "", details)
-            if not self._delegations.refused(name, why) and not self._answered(message, why) and isinstance(name, str):
-                self._hatch.protest(name, why)
+            if not self._declined(name, why) and not self._answered(message, why) and isinstance(name, str):
+                self._protested(name, why)
         elif not details.get("next_retry_at") and sent.undelivered is None:
             lost = Undelivered(code, text or "", details)
             if not self._again.later(sent, lost):
