@@ -30,9 +30,8 @@ from ._developer import Assigned
 from ._documents import *  # noqa: F403
 from ._errors import *  # noqa: F403
 from ._inbox import Notice
-from ._job import Job
+from ._job import Job, fulfilled, partial, result, skipped
 from ._response import Response
-from ._result import fulfilled, partial, result, skipped
 from ._said import Said, Sent
 from ._session import Identity, architect_id, developer_id, reviewer_id
 from ._sessiondocuments import *  # noqa: F403

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional
 
 from ._asked import Hatch
 from ._delegation import Delegation
 from ._delegations import Delegations, request_of
 from ._errors import AgentError, Refused, Torn
-from ._finals import Finals
 from ._stream import PAUSE, Stream
 from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "Final", "Finals"]
+
+#: Bounds of the final responses: their number, and the bytes of their lines.
+MOST, LARGEST = 4096, 8 << 20
+
+
+@dataclass
+class Final:
+    """The final response of a job."""
+
+    line: bytes
+    metadata: Dict[str, Any]
+    again: bool = False  # a repeated request is done again
+    instead: bool = False  # it replaced a final response that was refused
+    tries: int = 0  # how often it was refused for the rate limit; used by the serving thread
+
+
+class Finals:
+    """The latest final responses, at least the last one. Older ones are dropped: the orchestrator
+    knows the outcome of their tasks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_task: "OrderedDict[str, Final]" = OrderedDict()
+        self._size = 0
+
+    def add(self, task: str, final: Final) -> None:
+        """Adds a final response. It replaces an older one of the same task."""
+        with self._lock:
+            before = self._by_task.pop(task, None)
+            self._by_task[task] = final
+            self._size += len(final.line) - (len(before.line) if before else 0)
+            while len(self._by_task) > 1 and (self._size > LARGEST or len(self._by_task) > MOST):
+                self._size -= len(self._by_task.popitem(last=False)[1].line)
+
+    def get(self, task: str) -> Optional[Final]:
+        with self._lock:
+            return self._by_task.get(task)
 
 
 class Exchange(Stream):

@@ -1,10 +1,11 @@
-"""A running task."""
+"""A running task, and structured results. The contracts of a result are delivered to the tasks
+that depend on it."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Any, Deque, Dict, Iterator, Optional, cast
+from typing import Any, Deque, Dict, Iterator, Mapping, Optional, cast
 
 from ._documents import Task
 from ._errors import Withdrawn
@@ -12,7 +13,7 @@ from ._lines import without_none
 from ._stop import Stop
 from ._stream import Stream
 
-__all__ = ["Job"]
+__all__ = ["Job", "fulfilled", "partial", "result", "skipped"]
 
 #: Bounds the wait for news, because a notice may be lost if the agent reads too slowly.
 LOOK_AGAIN = 60.0
@@ -105,3 +106,39 @@ class Job:
 def _help_of(task: Any) -> Dict[str, Any]:
     found = task.get("help")
     return found if isinstance(found, dict) else {}
+
+
+def result(
+    summary: str,
+    *,
+    changes: Optional[Mapping[str, Any]] = None,
+    contracts: Optional[Mapping[str, Mapping[str, Any]]] = None,
+    tests: Optional[Mapping[str, Any]] = None,
+    artifacts: Optional[Mapping[str, Any]] = None,
+) -> Dict[str, Any]:
+    """Returns a structured result with a one-line summary. A handler returns it like any other
+    result.
+
+    changes may have files_modified, files_created, files_deleted, lines_added and lines_removed;
+    tests may have framework, total, passed, failed, skipped and coverage_percent. contracts maps
+    the keys that the task spec names to fulfilled, partial or skipped.
+    """
+    return {
+        "$schema": "orchestratia/task-result/v1", "summary": summary,
+        **without_none(changes=changes, contracts=contracts, tests=tests, artifacts=artifacts),
+    }
+
+
+def fulfilled(data: Any) -> Dict[str, Any]:
+    """Returns a contract that is delivered completely. The data is usually an object."""
+    return {"status": "fulfilled", "data": data}
+
+
+def partial(data: Any) -> Dict[str, Any]:
+    """Returns a contract that is delivered in part."""
+    return {"status": "partial", "data": data}
+
+
+def skipped(reason: str) -> Dict[str, Any]:
+    """Returns a contract that is not delivered, with the reason."""
+    return {"status": "skipped", "data": {"reason": reason}}

@@ -10,8 +10,7 @@ from ._asked import LEAVE, REFUSED, REQUEST, Asked
 from ._crew import Role, gave_up, shown, spoken
 from ._delegated import Delegated, Host
 from ._errors import AgentError, Cancelled, Fault, Refused, Shutdown, Unsaid, WorkCancelled
-from ._exchange import Exchange
-from ._finals import Final
+from ._exchange import Exchange, Final
 from ._lines import said_line
 from ._response import response_of_fault
 from ._stop import Stop, stopping

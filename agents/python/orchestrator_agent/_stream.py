@@ -9,9 +9,8 @@ from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Union
 
 from ._again import Again
 from ._errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
-from ._events import check_event
 from ._inbox import Inbox, Notice
-from ._lines import Lines, message_line, read_line, without_none
+from ._lines import Lines, check_event, message_line, read_line, without_none
 from ._said import Said
 from ._stop import Stop, current_stop
 from ._streams import Writer, reading, standard_streams
