@@ -21,23 +21,24 @@ and sets no time limits. It repeats only session messages, requests of its roles
 serve, if they are refused for a limit. It runs no commands that a message contains.
 """
 
-from . import _documents, _errors, _sessiondocuments, _taskdocuments
 from ._agent import Connection, Session
-from ._architect import Architect, Delivery
-from ._delegated import Delegated
-from ._delegation import Delegation
-from ._developer import Assigned
-from ._documents import *  # noqa: F403
-from ._errors import *  # noqa: F403
-from ._inbox import Notice
-from ._job import Job, fulfilled, partial, result, skipped
-from ._response import Response
-from ._said import Said, Sent
-from ._session import Identity, architect_id, developer_id, reviewer_id
-from ._sessiondocuments import *  # noqa: F403
-from ._sessiontask import SessionTask
-from ._stop import Stop
-from ._taskdocuments import *  # noqa: F403
+from ._connection.inbox import Notice
+from ._connection.said import Said, Sent
+from ._connection.stop import Stop
+from ._roles.architect import Architect, Delivery
+from ._roles.developer import Assigned
+from ._wire import documents as _documents, errors as _errors
+from ._wire import sessiondocuments as _sessiondocuments, taskdocuments as _taskdocuments
+from ._wire.documents import *  # noqa: F403
+from ._wire.errors import *  # noqa: F403
+from ._wire.response import Response
+from ._wire.sessiondocuments import *  # noqa: F403
+from ._wire.taskdocuments import *  # noqa: F403
+from ._work.delegated import Delegated
+from ._work.delegation import Delegation
+from ._work.job import Job, fulfilled, partial, result, skipped
+from ._work.session import Identity, architect_id, developer_id, reviewer_id
+from ._work.sessiontask import SessionTask
 
 __all__ = [
     "Architect", "Assigned", "Connection", "Delegated", "Delegation", "Delivery", "Identity", "Job", "Notice", "Response",

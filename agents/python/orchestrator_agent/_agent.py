@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional
 
-from ._architect import Architect
-from ._developer import Develop, Developer, Rescope
-from ._errors import AgentError
-from ._exchange import Exchange
-from ._reviewer import Correct, Review, Reviewer
-from ._said import Said
-from ._serve import Server, Skill
-from ._session import Member, identity
-from ._work import Do, MailReader, Planner, Worker
+from ._connection.said import Said
+from ._roles.architect import Architect
+from ._roles.developer import Develop, Developer, Rescope
+from ._roles.reviewer import Correct, Review, Reviewer
+from ._wire.errors import AgentError
+from ._work.exchange import Exchange
+from ._work.serve import Server, Skill
+from ._work.session import Member, identity
+from ._work.worker import Do, MailReader, Planner, Worker
 
 __all__ = ["Connection", "Session"]
 

@@ -7,7 +7,7 @@ import unittest
 from typing import Any, List
 
 import orchestrator_agent as sdk
-from orchestrator_agent._delegation import LARGEST, MOST
+from orchestrator_agent._work.delegation import LARGEST, MOST
 from tests.wire import PATIENCE, Wire
 
 

@@ -1,4 +1,4 @@
-"""The imports of the package: they form no circle."""
+"""The imports of the package: they form no circle, and each layer imports only those below it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import unittest
 from pathlib import Path
 from typing import Dict, List, Optional, Set
 
-import orchestrator_agent as sdk
+#: The package is read and not imported, because a circle can make the import fail.
+HOME = Path(__file__).parent.parent / "orchestrator_agent"
 
-HOME = Path(sdk.__file__).parent
+#: The folders of the package, from the lowest layer up. The modules outside of them may import all.
+LAYERS = ["_wire", "_connection", "_work", "_roles"]
 
 
 def imports_of(file: Path) -> Set[str]:
@@ -18,10 +20,25 @@ def imports_of(file: Path) -> Set[str]:
     package = [HOME.name, *file.relative_to(HOME).parts[:-1]]
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            origin = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
-            found |= {".".join(origin)} if node.module else {".".join([*origin, alias.name]) for alias in node.names}
-    return found
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = base + (node.module.split(".") if node.module else [])
+            modules = [alias.name for alias in node.names if is_module([*origin[1:], alias.name])]
+            found |= {".".join([*origin, name]) for name in modules} or {".".join(origin)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {each for each in found if each.split(".")[0] == HOME.name}
+
+
+def is_module(parts: List[str]) -> bool:
+    place = HOME.joinpath(*parts)
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def layer_of(module: str) -> int:
+    """Returns the number of a module's layer. The lowest is 0."""
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and (HOME / parts[1]).is_dir() else len(LAYERS)
 
 
 def graph() -> Dict[str, Set[str]]:
@@ -60,6 +77,13 @@ class TestImports(unittest.TestCase):
         self.assertEqual(circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}), ["b", "c", "b"])
         circle = circle_in(graph())
         self.assertIsNone(circle, " imports ".join(circle or []))
+
+    def test_no_import_upwards(self) -> None:
+        upwards = [
+            f"{module} imports {each}"
+            for module, imports in graph().items() for each in imports if layer_of(each) > layer_of(module)
+        ]
+        self.assertEqual(upwards, [])
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from typing import Any, List
 from unittest import mock
 
 import orchestrator_agent as sdk
-from orchestrator_agent import _exchange
-from orchestrator_agent._exchange import Final, Finals
-from orchestrator_agent._serve import Server
+from orchestrator_agent._work import exchange
+from orchestrator_agent._work.exchange import Final, Finals
+from orchestrator_agent._work.serve import Server
 from tests.wire import PATIENCE, Wire
 
 
@@ -122,12 +122,12 @@ class TestPlaces(unittest.TestCase):
 class TestMemory(unittest.TestCase):
     def test_what_came_of_jobs(self) -> None:
         finals = Finals()
-        for n in range(_exchange.MOST + 10):
+        for n in range(exchange.MOST + 10):
             finals.add(str(n), Final(b"x", {}))
-        self.assertEqual((finals.get("9"), len(finals._by_task)), (None, _exchange.MOST))
+        self.assertEqual((finals.get("9"), len(finals._by_task)), (None, exchange.MOST))
         for n in range(3):
-            finals.add("large", Final(b"x" * (_exchange.LARGEST + n), {}))
-        self.assertEqual((list(finals._by_task), finals._size), (["large"], _exchange.LARGEST + 2))
+            finals.add("large", Final(b"x" * (exchange.LARGEST + n), {}))
+        self.assertEqual((list(finals._by_task), finals._size), (["large"], exchange.LARGEST + 2))
 
     def test_what_is_asked_again_and_again(self) -> None:
         with Wire() as wire:
@@ -193,7 +193,7 @@ class TestMemory(unittest.TestCase):
         self.assertEqual(wire.conn._delegations._by_id, {})
 
     def test_notices_that_nobody_takes(self) -> None:
-        with mock.patch("orchestrator_agent._inbox.REMEMBERED", 10), Wire() as wire:
+        with mock.patch("orchestrator_agent._connection.inbox.REMEMBERED", 10), Wire() as wire:
             served = wire.serve(lambda job: None)
             wire.bake("loaf")
             wire.hear()

@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import Any, BinaryIO, Callable, Optional, Tuple
 
-from ._errors import Torn
+from .._wire.errors import Torn
 
 __all__ = ["Reading", "Writer", "standard_streams"]
 

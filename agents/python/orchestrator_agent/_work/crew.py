@@ -7,12 +7,12 @@ import threading
 import traceback
 from typing import Callable, Optional, Set
 
-from ._errors import (
+from .._connection.stop import Stop
+from .._connection.stream import Stream
+from .._wire.errors import (
     AgentError, Cancelled, Closed, Failed, Fatal, Fault, Replaced, Shutdown, Stopped, Torn, Unanswered, Unasked, Unfinished,
     WorkCancelled,
 )
-from ._stop import Stop
-from ._stream import Stream
 
 __all__ = ["GivenUp", "Role", "gave_up", "off", "spoken"]
 

@@ -12,10 +12,10 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, Generic, Iterator, List, Optional, Tuple, TypeVar, cast
 
-from ._documents import Mail
-from ._errors import AgentError, Closed, Undelivered
-from ._said import Said, Sent, read_said
-from ._stop import Stop
+from .._wire.documents import Mail
+from .._wire.errors import AgentError, Closed, Undelivered
+from .said import Said, Sent, read_said
+from .stop import Stop
 
 __all__ = ["Event", "Inbox", "Notice", "Recent"]
 

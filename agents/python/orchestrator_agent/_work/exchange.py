@@ -7,12 +7,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Callable, Dict, Mapping, Optional
 
-from ._asked import Hatch
-from ._delegation import Delegation
-from ._delegations import Delegations, request_of
-from ._errors import AgentError, Refused, Torn
-from ._stream import PAUSE, Stream
-from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
+from .._connection.stream import PAUSE, Stream
+from .._wire.errors import AgentError, Refused, Torn
+from .._wire.taskdocuments import TaskContext, TaskRouting, TaskTrace
+from .asked import Hatch
+from .delegation import Delegation
+from .delegations import Delegations, request_of
 
 __all__ = ["Exchange", "Final", "Finals"]
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Callable, Deque, Dict, List, Optional, cast
 from weakref import WeakValueDictionary
 
-from ._errors import AgentError, Ended, Refused, Undelivered, Unreviewed
-from ._fill import touched
-from ._inbox import REMEMBERED, Notice
-from ._lines import new_id
-from ._said import Sent
-from ._session import Member, developer_id
-from ._sessiondocuments import Assignment, Completion, Finding, ReviewRequest, ReviewResult
-from ._stop import Stop
+from .._connection.inbox import REMEMBERED, Notice
+from .._connection.said import Sent
+from .._connection.stop import Stop
+from .._wire.errors import AgentError, Ended, Refused, Undelivered, Unreviewed
+from .._wire.fill import touched
+from .._wire.lines import new_id
+from .._wire.sessiondocuments import Assignment, Completion, Finding, ReviewRequest, ReviewResult
+from .session import Member, developer_id
 
 __all__ = ["SessionTask", "SessionTasks", "Tiding"]
 

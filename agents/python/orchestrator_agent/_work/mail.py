@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any, Callable, Dict, Optional
 
-from ._crew import Role, gave_up, shown, spoken
-from ._documents import Mail
-from ._errors import AgentError, Fatal
-from ._stop import Stop, stopping
-from ._stream import Stream
+from .._connection.stop import Stop, stopping
+from .._connection.stream import Stream
+from .._wire.documents import Mail
+from .._wire.errors import AgentError, Fatal
+from .crew import Role, gave_up, shown, spoken
 
 __all__ = ["Mailroom"]
 

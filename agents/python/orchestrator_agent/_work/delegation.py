@@ -8,12 +8,12 @@ from collections import deque
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Deque, Iterator, List, Mapping, Optional, Tuple
 
-from ._errors import AgentError, Refused, Unanswered, Unasked, Unsaid
-from ._lines import said_line
-from ._response import Response
-from ._stop import Stop, current_stop
-from ._streams import Writer
-from ._taskshape import CANCEL, STATUS, UPDATE, act_problem
+from .._connection.pipes import Writer
+from .._connection.stop import Stop, current_stop
+from .._wire.errors import AgentError, Refused, Unanswered, Unasked, Unsaid
+from .._wire.lines import said_line
+from .._wire.response import Response
+from .._wire.taskshape import CANCEL, STATUS, UPDATE, act_problem
 
 __all__ = ["Aside", "Delegation", "at_once"]
 

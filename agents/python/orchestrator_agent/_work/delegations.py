@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any, Dict, Mapping, Optional
 
-from ._delegation import Aside, Delegation, at_once
-from ._errors import AgentError, Closed, Refused, Unanswered, Unasked, Unsaid
-from ._lines import new_id, said_line, without_none
-from ._response import read_response
-from ._stop import current_stop
-from ._streams import Writer
-from ._taskshape import request_problem
+from .._connection.pipes import Writer
+from .._connection.stop import current_stop
+from .._wire.errors import AgentError, Closed, Refused, Unanswered, Unasked, Unsaid
+from .._wire.lines import new_id, said_line, without_none
+from .._wire.response import read_response
+from .._wire.taskshape import request_problem
+from .delegation import Aside, Delegation, at_once
 
 __all__ = ["Delegations", "request_of"]
 

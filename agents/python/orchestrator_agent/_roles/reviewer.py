@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional, cast
 
-from ._crew import GivenUp, gave_up, off, shown, spoken
-from ._desk import CORRECTIONS, Desk, Errand
-from ._errors import AgentError, Undelivered, Unsaid
-from ._said import Said
-from ._session import Member
-from ._sessiondocuments import ReviewRequest, ReviewResult
-from ._stop import Stop, stopping
+from .._connection.said import Said
+from .._connection.stop import Stop, stopping
+from .._wire.errors import AgentError, Undelivered, Unsaid
+from .._wire.sessiondocuments import ReviewRequest, ReviewResult
+from .._work.crew import GivenUp, gave_up, off, shown, spoken
+from .._work.session import Member
+from .desk import CORRECTIONS, Desk, Errand
 
 __all__ = ["Correct", "Review", "Reviewer"]
 

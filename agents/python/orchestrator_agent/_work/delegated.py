@@ -8,16 +8,16 @@ from collections import deque
 from contextlib import contextmanager
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from ._delegation import Delegation
-from ._delegations import request_of
-from ._documents import Option
-from ._errors import Refused, Stopped, Unsaid
-from ._exchange import Exchange
-from ._lines import moment, said_line
-from ._response import options_in
-from ._stop import Stop
-from ._taskdocuments import Artifact, TaskContext, TaskMetadata, TaskRequest, TaskRouting, TaskTrace
-from ._taskshape import says
+from .._connection.stop import Stop
+from .._wire.documents import Option
+from .._wire.errors import Refused, Stopped, Unsaid
+from .._wire.lines import moment, said_line
+from .._wire.response import options_in
+from .._wire.taskdocuments import Artifact, TaskContext, TaskMetadata, TaskRequest, TaskRouting, TaskTrace
+from .._wire.taskshape import says
+from .delegation import Delegation
+from .delegations import request_of
+from .exchange import Exchange
 
 __all__ = ["Delegated", "Host", "Places"]
 

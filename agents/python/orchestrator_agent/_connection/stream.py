@@ -7,14 +7,14 @@ import threading
 import time
 from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Union
 
-from ._again import Again
-from ._errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
-from ._inbox import Inbox, Notice
-from ._lines import Lines, check_event, message_line, read_line, without_none
-from ._said import Said
-from ._stop import Stop, current_stop
-from ._streams import Writer, reading, standard_streams
-from ._verbs import Verbs
+from .._wire.errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
+from .._wire.lines import Lines, check_event, message_line, read_line, without_none
+from .again import Again
+from .inbox import Inbox, Notice
+from .pipes import Writer, reading, standard_streams
+from .said import Said
+from .stop import Stop, current_stop
+from .verbs import Verbs
 
 __all__ = ["PAUSE", "Stream"]
 

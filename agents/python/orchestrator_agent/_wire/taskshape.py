@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ._errors import Unsaid
-from ._lines import spell
-from ._shape import Check, Shape, _list, _moment, _name, _object, _text, _truth, _whole, _word, problem_in
+from .errors import Unsaid
+from .lines import spell
+from .shape import Check, Shape, _list, _moment, _name, _object, _text, _truth, _whole, _word, problem_in
 
 __all__ = ["ACTS", "CANCEL", "FINAL", "STATUS", "UPDATE", "act_problem", "request_problem", "response_problem", "says"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, cast
 
-from ._errors import Undelivered
-from ._sessiondocuments import AgentID
-from ._shape import problem_of
-from ._stop import Stop
+from .._wire.errors import Undelivered
+from .._wire.sessiondocuments import AgentID
+from .._wire.shape import problem_of
+from .stop import Stop
 
 __all__ = ["Said", "Sent", "read_said"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union, cast
 
-from ._documents import (
+from .._wire.documents import (
     Acked, Agent, AutoAssigned, Beat, Dependency, Link, Mail, MailList, Match, Note, Option, Plan, Result, Server,
     Task, UserAnswer,
 )
-from ._lines import without_none
-from ._taskdocuments import TaskTrace
+from .._wire.lines import without_none
+from .._wire.taskdocuments import TaskTrace
 
 __all__ = ["Verbs"]
 

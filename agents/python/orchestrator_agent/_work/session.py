@@ -7,14 +7,14 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, TypeVar
 
-from ._errors import AgentError, Unsaid
-from ._fill import filled_assignment, filled_completion, filled_request, filled_result, said_plainly
-from ._lines import new_id, now, said_line
-from ._said import Said, Sent
-from ._sessiondocuments import Abort, AgentID, Assignment, Completion, Feedback, Progress, ReviewRequest, ReviewResult
-from ._shape import misdirection_of, problem_of
-from ._stop import current_stop
-from ._stream import Stream
+from .._connection.said import Said, Sent
+from .._connection.stop import current_stop
+from .._connection.stream import Stream
+from .._wire.errors import AgentError, Unsaid
+from .._wire.fill import filled_assignment, filled_completion, filled_request, filled_result, said_plainly
+from .._wire.lines import new_id, now, said_line
+from .._wire.sessiondocuments import Abort, AgentID, Assignment, Completion, Feedback, Progress, ReviewRequest, ReviewResult
+from .._wire.shape import misdirection_of, problem_of
 
 __all__ = ["Identity", "Member", "architect_id", "developer_id", "identity", "reviewer_id"]
 

@@ -17,10 +17,10 @@ import threading
 from collections import OrderedDict
 from typing import Callable, Dict, List, Optional, Tuple
 
-from ._errors import AgentError, Undelivered
-from ._said import Sent
-from ._stop import Stop
-from ._streams import Writer
+from .._wire.errors import AgentError, Undelivered
+from .pipes import Writer
+from .said import Sent
+from .stop import Stop
 
 __all__ = ["Again"]
 

@@ -7,11 +7,11 @@ import threading
 from collections import deque
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, cast
 
-from ._documents import Task
-from ._errors import Withdrawn
-from ._lines import without_none
-from ._stop import Stop
-from ._stream import Stream
+from .._connection.stop import Stop
+from .._connection.stream import Stream
+from .._wire.documents import Task
+from .._wire.errors import Withdrawn
+from .._wire.lines import without_none
 
 __all__ = ["Job", "fulfilled", "partial", "result", "skipped"]
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, Iterator, Optional, cast
 
-from ._errors import Refused
-from ._lines import without_doubled
-from ._stop import Stop
-from ._taskdocuments import TaskRequest
-from ._taskshape import ACTS, STATUS, act_problem, request_problem
+from .._connection.stop import Stop
+from .._wire.errors import Refused
+from .._wire.lines import without_doubled
+from .._wire.taskdocuments import TaskRequest
+from .._wire.taskshape import ACTS, STATUS, act_problem, request_problem
 
 __all__ = ["Asked", "Hatch"]
 

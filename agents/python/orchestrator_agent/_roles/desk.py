@@ -6,12 +6,12 @@ import threading
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
-from ._crew import GivenUp, Role, spoken
-from ._errors import AgentError, Cancelled, Replaced, Shutdown, Torn, Undelivered
-from ._inbox import Event, Notice, Recent
-from ._said import Said, Sent
-from ._session import Member
-from ._stop import Stop
+from .._connection.inbox import Event, Notice, Recent
+from .._connection.said import Said, Sent
+from .._connection.stop import Stop
+from .._wire.errors import AgentError, Cancelled, Replaced, Shutdown, Torn, Undelivered
+from .._work.crew import GivenUp, Role, spoken
+from .._work.session import Member
 
 __all__ = ["Desk", "Errand"]
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Optional, cast
 
-from ._crew import Role
-from ._errors import AgentError, Ended, Incomplete, Refused, Rejected, Shutdown, Undelivered
-from ._inbox import Notice
-from ._lines import new_id
-from ._said import Said
-from ._session import Member
-from ._sessiondocuments import AgentID, Assignment, Completion, ReviewRequest, ReviewResult
-from ._sessiontask import SessionTask, SessionTasks, Tiding
-from ._stop import Stop, stopping
+from .._connection.inbox import Notice
+from .._connection.said import Said
+from .._connection.stop import Stop, stopping
+from .._wire.errors import AgentError, Ended, Incomplete, Refused, Rejected, Shutdown, Undelivered
+from .._wire.lines import new_id
+from .._wire.sessiondocuments import AgentID, Assignment, Completion, ReviewRequest, ReviewResult
+from .._work.crew import Role
+from .._work.session import Member
+from .._work.sessiontask import SessionTask, SessionTasks, Tiding
 
 __all__ = ["Architect", "Delivery"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, TypedDict, Union
 
-from ._taskdocuments import TaskContext, TaskRouting, TaskTrace
+from .taskdocuments import TaskContext, TaskRouting, TaskTrace
 
 __all__ = [
     "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Link", "Mail", "MailList", "Match", "Note",

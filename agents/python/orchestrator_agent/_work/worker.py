@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Dict, Optional, cast
 
-from ._crew import GivenUp, Role, gave_up, off, shown, spoken
-from ._documents import Mail, Result, Task
-from ._errors import AgentError, Cancelled, Refused, Shutdown, Torn, Unsaid
-from ._inbox import Inbox, Notice, as_mail
-from ._job import Job
-from ._mail import Mailroom
-from ._stop import Stop, stopping
-from ._stream import Stream
+from .._connection.inbox import Inbox, Notice, as_mail
+from .._connection.stop import Stop, stopping
+from .._connection.stream import Stream
+from .._wire.documents import Mail, Result, Task
+from .._wire.errors import AgentError, Cancelled, Refused, Shutdown, Torn, Unsaid
+from .crew import GivenUp, Role, gave_up, off, shown, spoken
+from .job import Job
+from .mail import Mailroom
 
 __all__ = ["Do", "MailReader", "Planner", "Worker"]
 

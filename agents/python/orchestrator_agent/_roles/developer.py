@@ -7,13 +7,13 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, cast
 
-from ._crew import GivenUp, gave_up, off, shown, spoken
-from ._desk import CORRECTIONS, Desk, Errand
-from ._errors import Failed, Undelivered, Unsaid
-from ._said import Said
-from ._session import Member
-from ._sessiondocuments import Assignment, Completion, Progress, TaskInput
-from ._stop import Stop, stopping
+from .._connection.said import Said
+from .._connection.stop import Stop, stopping
+from .._wire.errors import Failed, Undelivered, Unsaid
+from .._wire.sessiondocuments import Assignment, Completion, Progress, TaskInput
+from .._work.crew import GivenUp, gave_up, off, shown, spoken
+from .._work.session import Member
+from .desk import CORRECTIONS, Desk, Errand
 
 __all__ = ["Assigned", "Develop", "Developer", "Rescope"]
 

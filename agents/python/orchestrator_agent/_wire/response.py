@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, cast
 
-from ._documents import Option
-from ._errors import AgentError, Fault, WorkCancelled
-from ._lines import without_doubled
-from ._taskdocuments import Artifact, TaskError, TaskMetadata
-from ._taskshape import FINAL, response_problem, says
+from .documents import Option
+from .errors import AgentError, Fault, WorkCancelled
+from .lines import without_doubled
+from .taskdocuments import Artifact, TaskError, TaskMetadata
+from .taskshape import FINAL, response_problem, says
 
 __all__ = ["Response", "fault_in", "options_in", "read_response", "response_of_fault"]
 

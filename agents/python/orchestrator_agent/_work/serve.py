@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, Mapping, Optional, Set
 
-from ._again import LONG_PAUSE, PAUSE
-from ._asked import LEAVE, REFUSED, REQUEST, Asked
-from ._crew import Role, gave_up, shown, spoken
-from ._delegated import Delegated, Host
-from ._errors import AgentError, Cancelled, Fault, Refused, Shutdown, Unsaid, WorkCancelled
-from ._exchange import Exchange, Final
-from ._lines import said_line
-from ._response import response_of_fault
-from ._stop import Stop, stopping
-from ._taskshape import CANCEL, STATUS, response_problem
+from .._connection.again import LONG_PAUSE, PAUSE
+from .._connection.stop import Stop, stopping
+from .._wire.errors import AgentError, Cancelled, Fault, Refused, Shutdown, Unsaid, WorkCancelled
+from .._wire.lines import said_line
+from .._wire.response import response_of_fault
+from .._wire.taskshape import CANCEL, STATUS, response_problem
+from .asked import LEAVE, REFUSED, REQUEST, Asked
+from .crew import Role, gave_up, shown, spoken
+from .delegated import Delegated, Host
+from .exchange import Exchange, Final
 
 __all__ = ["Server", "Skill"]
 

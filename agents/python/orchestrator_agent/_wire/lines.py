@@ -9,7 +9,7 @@ import uuid
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ._errors import Unsaid
+from .errors import Unsaid
 
 __all__ = [
     "Lines", "check_event", "message_line", "moment", "new_id", "now", "read_line", "said_line", "spell", "without_doubled",
