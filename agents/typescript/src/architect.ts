@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { type Delivery, type Order } from "./deliver.js";
-import { Ended } from "./ended.js";
+import type { Delivery, Order } from "./deliver.js";
 import { Shutdown } from "./errors.js";
 import { assignment, completion, reviewResult } from "./fill.js";
 import type { Notice } from "./notices.js";
 import type { AgentIdentifier, Said } from "./said.js";
-import type { Session } from "./session.js";
+import type { Member } from "./session.js";
 import type { Assignment, Loose } from "./sessions.js";
-import { SessionTask } from "./sessiontask.js";
-import type { TaskState } from "./tasks.js";
-import { Linked, Recent, unless } from "./waiting.js";
+import { type SessionTask, SessionTasks } from "./sessiontask.js";
+import { Linked, unless } from "./waiting.js";
 
 /** Configures Session.lead. Agents that need only do can pass a function instead. */
 export interface Lead<T> {
@@ -27,26 +25,21 @@ export interface Lead<T> {
 
 /** Assigns tasks and has them reviewed. Its methods may be called concurrently. */
 export class Architect {
-  readonly session: Session;
+  readonly session: Member;
   /** Aborted with Shutdown or Closed, or for the reason of the signal given to lead. */
   readonly signal: AbortSignal;
   readonly #stop: Linked;
-  // The latest few thousand tasks are kept, and every task that a caller still refers to. Others
-  // are dropped with their updates.
-  readonly #latest = new Recent<SessionTask>();
-  readonly #tasks = new Map<string, WeakRef<SessionTask>>();
-  readonly #forgotten = new FinalizationRegistry<string>((id) => {
-    if (this.#tasks.get(id)?.deref() === undefined) this.#tasks.delete(id);
-  });
+  readonly #tasks: SessionTasks;
 
-  private constructor(session: Session, stop: Linked) {
+  private constructor(session: Member, stop: Linked) {
     this.session = session;
     this.signal = stop.signal;
     this.#stop = stop;
+    this.#tasks = new SessionTasks(session, this.signal);
   }
 
   /** @internal */
-  static async lead<T>(session: Session, lead: Lead<T>, signal?: AbortSignal): Promise<T> {
+  static async lead<T>(session: Member, lead: Lead<T>, signal?: AbortSignal): Promise<T> {
     const [stop, listening] = [new Linked(signal), new AbortController()];
     const architect = new Architect(session, stop);
     const heard = architect.#listen(lead, listening.signal);
@@ -65,7 +58,7 @@ export class Architect {
    * the caller no longer refers to is forgotten after a few thousand others.
    */
   task(id: string): SessionTask {
-    return this.#tasks.get(id)?.deref() ?? this.rename(new SessionTask(this, id), id);
+    return this.#tasks.get(id);
   }
 
   /** Assigns a task to a developer. Sets a new id if the task has none. */
@@ -93,15 +86,6 @@ export class Architect {
   /** Ends the session for all its members. The message may go to any one of them. */
   async abortSession(to: AgentIdentifier, reason: string): Promise<void> {
     await this.session.abort(to, { scope: "session", reason });
-  }
-
-  /** @internal Registers a task under an id. A task may have several ids. */
-  rename(task: SessionTask, id: string): SessionTask {
-    this.#tasks.set(id, new WeakRef(task));
-    this.#latest.take(id);
-    this.#latest.add(id, task);
-    this.#forgotten.register(task, id);
-    return task;
   }
 
   /** Passes session messages and notices to the tasks that wait for them. */
@@ -140,31 +124,4 @@ export class Architect {
         }
     }
   }
-
-  /** @internal Asks for the state of a task. Returns undefined if the task goes on. */
-  async ended(task: string, why: string): Promise<Ended | undefined> {
-    const about = { session_id: this.session.identity.session || undefined, task_id: task, limit: 1 };
-    const { tasks } = await this.session.conn.askPatiently<{ tasks?: SessionTaskView[] }>("get-session", about, this.signal);
-    for (const t of tasks ?? []) {
-      if (t.task_id !== task) continue;
-      const because = why || `changes are wanted after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
-      const over = t.phase === "over";
-      if (t.phase === "human") return new Ended(task, "needs_human", because);
-      if (over && t.escalated === "abort") return new Ended(task, "cancelled", because); // it may have been done before
-      if (over || t.state === "failed" || t.state === "cancelled") return new Ended(task, t.state, because);
-    }
-    return undefined;
-  }
-}
-
-/** A task of a session as its members see it. */
-export interface SessionTaskView {
-  task_id: string;
-  phase: "held" | "assigned" | "working" | "completed" | "reviewing" | "revise" | "redesign" | "human" | "over";
-  state: TaskState;
-  /** The number of its reviews. */
-  iteration: number;
-  max_iterations: number;
-  /** What the session did when the reviews were used up. */
-  escalated?: "abort" | "force_approve" | "human_review";
 }

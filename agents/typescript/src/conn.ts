@@ -1,21 +1,13 @@
 import type { Readable, Writable } from "node:stream";
-import { listOf, partOf, taskOf } from "./answers.js";
-import type { Delegation } from "./delegation.js";
+import { Architect, type Lead } from "./architect.js";
+import { type Assigned, type Developer, Developing } from "./developer.js";
+import { Exchange } from "./exchange.js";
 import type { Job } from "./job.js";
-import type { Heard, Raw } from "./json.js";
-import type { Acked, Beat, MailList, PollMessages, SendMessage, SentMail } from "./mail.js";
-import type { Notice } from "./notices.js";
-import { Mailbox } from "./postman.js";
-import type { Said } from "./said.js";
-import type { Agent, QueryAgents, Server, UpdateCapabilities } from "./servers.js";
+import type { AgentType } from "./protocol.js";
+import { Judging, type Reviewer } from "./reviewer.js";
 import { type ServeOptions, Serving, type Skills } from "./serving.js";
-import { identify, type Identity, Session } from "./session.js";
-import { Stream } from "./stream.js";
-import {
-  type AddNote, type AskUser, type AssignTask, type AutoAssigned, type Dependency, type Link, type Match, type Note,
-  type QueryTasks, type SubmitTask, submission, type Task, type UpdateTask, type UserAnswer,
-} from "./tasks.js";
-import type { DelegateTask } from "./taskrequest.js";
+import { identify, type Identity, Member } from "./session.js";
+import type { Completion, Loose } from "./sessions.js";
 import type { Options } from "./waiting.js";
 import { Work, type Worker } from "./work.js";
 
@@ -34,30 +26,7 @@ export function connect(input: Readable = process.stdin, output: Writable = proc
  * keeps: task.raw.at("payload", "n")?.text. In documents to send, a Raw or a bigint may replace any
  * value.
  */
-export class Conn extends Stream {
-  /** @internal */
-  readonly mailbox = new Mailbox();
-
-  /**
-   * Iterates over all notices in order, including those that arrived before the call. An agent that
-   * serves, and has never read notices, keeps only the latest few thousand. Ends when the signal is
-   * aborted, or when the stream has ended and all notices are taken. Each notice goes to one
-   * caller; work and the session roles take them, too.
-   */
-  async *news({ signal }: Options = {}): AsyncGenerator<Notice, void, void> {
-    for (let e = await this.next("notices", signal); e; e = await this.next("notices", signal)) yield e.notice!;
-  }
-
-  /**
-   * Iterates over the session messages for the agent, in order, from the first one and each once.
-   * Ends as news does. Each message goes to one caller; the roles of a Session take them, too.
-   */
-  async *talk({ signal }: Options = {}): AsyncGenerator<Said, void, void> {
-    for (let e = await this.next("session", signal); e; e = await this.next("session", signal)) {
-      if (e.said) yield e.said;
-    }
-  }
-
+export class Conn extends Exchange {
   /**
    * Does assigned tasks until the agent is told to shut down, the stream ends or the signal is
    * aborted. Then it waits for the handlers and returns. The orchestrator limits how many tasks run
@@ -100,219 +69,60 @@ export class Conn extends Stream {
     await new Serving(this, skills, options).run();
   }
 
-  /**
-   * Asks another agent for work: the target of its routing, or any agent that offers the type.
-   * Returns when the request is written. The Delegation reports what follows, even that the request
-   * was refused.
-   */
-  delegate(task: DelegateTask, { signal }: Options = {}): Promise<Delegation> {
-    return this.delegations.delegate(task, signal);
-  }
-
   /** Returns the agent's membership in a session. */
   openSession(me: Identity = {}): Session {
     return new Session(this, identify(me));
   }
+}
 
-  /**
-   * Reports how much of a task is done, from 0 to 1. It does not complete the task; completeTask
-   * does.
-   */
-  progress(taskId: string, fraction: number, message?: string): Promise<void> {
-    return this.tell("progress", { taskId, progress: fraction, message: message || undefined });
-  }
+/**
+ * An agent's membership in a session. Its methods send one message each, or take a role. Use
+ * Conn.openSession.
+ */
+export class Session extends Member {
+  declare readonly conn: Conn;
 
-  /** Writes to the agent's log. The context is an object. */
-  log(level: "info" | "warn" | "error", message: string, context?: object): Promise<void> {
-    return this.tell("log", { level, message, context: context ?? undefined });
-  }
-
-  /** Reports an error. An error that is not recoverable fails the task. */
-  trouble(taskId: string | undefined, error: unknown, recoverable: boolean): Promise<void> {
-    return this.tell("error", { taskId: taskId || undefined, error: error instanceof Error ? error.message : String(error), recoverable });
-  }
-
-  /** Shows people a question without waiting for an answer. The context is an object. */
-  wonder(question: string, context?: object): Promise<void> {
-    return this.tell("question", { question, context: context ?? undefined });
-  }
-
-  /** Lists the agents of the team that match the query. */
-  async queryAgents(query: QueryAgents = {}, options?: Options): Promise<Heard<Heard<Agent>[]>> {
-    return listOf(await this.ask("query-agents", query, options), "agents");
-  }
-
-  /** Lists matching tasks, oldest first, among those that the agent submitted or is assigned to. */
-  queryTasks(query: QueryTasks = {}, options?: Options): Promise<Heard<Heard<Task>[]>> {
-    return this.#tasks("query-tasks", query, options);
-  }
-
-  /** Submits a task and returns it as stored. */
-  submitTask(task: SubmitTask, options?: Options): Promise<Heard<Task>> {
-    return this.#task("submit-task", submission(task), options);
-  }
-
-  /** Returns everything about one of the agent's own tasks. */
-  getTask(taskId: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("get-task", { taskId }, options);
-  }
-
-  /** Asks a person and waits for the answer, which may take as long as the question allows. */
-  askUser(question: AskUser, options?: Options): Promise<Heard<UserAnswer>> {
-    const allowed = question.options?.map((option) => (typeof option === "string" ? { value: option } : option));
-    return this.ask("ask-user", allowed ? { ...question, options: allowed } : question, options);
+  override chain(correlationId: string): Session {
+    return new Session(this.conn, this.identity, correlationId, this.numbers);
   }
 
   /**
-   * Starts a task that is assigned to the agent. It also takes an unassigned task that the agent
-   * submitted.
+   * Calls lead, which gives out the work of the session, and returns its result. While it runs, the
+   * Architect receives news about the tasks.
    */
-  startTask(taskId: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("start-task", { taskId }, options);
+  async lead<T>(lead: Lead<T> | Lead<T>["do"], options: Options = {}): Promise<T> {
+    this.#opened("architect");
+    return Architect.lead(this, typeof lead === "function" ? { do: lead } : lead, options.signal);
   }
 
   /**
-   * Reports that a task is done. The result is an object or a text, or undefined for success
-   * without a result.
+   * Does assigned tasks until the agent is told to shut down, the stream ends or the signal is
+   * aborted. Then it waits for running tasks. It acknowledges each task, reports progress while the
+   * task takes long, and always reports the outcome.
+   *
+   * A repeated assignment is done once. A new assignment of the same task replaces the old one,
+   * which is no longer reported; neither is an aborted task. Tasks given up because of a shutdown
+   * are not reported; develop then throws Unfinished, as Conn.work does.
    */
-  completeTask(taskId: string, result?: unknown, options?: Options): Promise<Heard<Task>> {
-    return this.#task("complete-task", { taskId, result: result ?? undefined }, options);
-  }
-
-  /** Reports that a task cannot be done, and why. */
-  failTask(taskId: string, error: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("fail-task", { taskId, error }, options);
-  }
-
-  /** Cancels a task that the agent submitted. */
-  cancelTask(taskId: string, reason?: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("cancel-task", { taskId, reason: reason || undefined }, options);
-  }
-
-  /** Changes the text, documents or priority of a task, and returns the updated task. */
-  updateTask(change: UpdateTask, options?: Options): Promise<Heard<Task>> {
-    return this.#task("update-task", change, options);
-  }
-
-  /** Assigns an unassigned task to an agent. */
-  assignTask(assignment: AssignTask, options?: Options): Promise<Heard<Task>> {
-    return this.#task("assign-task", assignment, options);
+  async develop(developer: Developer | ((task: Assigned) => Promise<Loose<Completion> | void>), options: Options = {}): Promise<void> {
+    this.#opened("developer");
+    await new Developing(this, typeof developer === "function" ? { do: developer } : developer).work(options.signal);
   }
 
   /**
-   * Assigns a task to the agent that matches its requirements best. If there is none, no error is
-   * thrown and the status says so.
+   * Answers review requests until the agent has to shut down, as develop does. A repeated request
+   * is answered once; a request for an aborted task is not answered.
+   *
+   * If a review fails, there is no result. The architect gets feedback instead, which answers the
+   * request and requires an action.
    */
-  autoAssign(taskId: string, options?: Options): Promise<Heard<AutoAssigned>> {
-    return this.ask("auto-assign", { taskId }, options);
+  async review(reviewer: Reviewer | Reviewer["do"], options: Options = {}): Promise<void> {
+    this.#opened("reviewer");
+    await new Judging(this, typeof reviewer === "function" ? { do: reviewer } : reviewer).work(options.signal);
   }
 
-  /** Returns how well each agent matches a task, the best first. */
-  async matchAgents(taskId: string, options?: Options): Promise<Heard<Heard<Match>[]>> {
-    return listOf(await this.ask("match-agents", { taskId }, options), "servers");
-  }
-
-  /** Lists the tasks that the agent was assigned and has not begun. */
-  pollTasks(options?: Options): Promise<Heard<Heard<Task>[]>> {
-    return this.#tasks("poll-tasks", {}, options);
-  }
-
-  /**
-   * Like pollTasks, for another session: an agent's name, its server id or the id of its run. By
-   * default it is the agent itself.
-   */
-  checkTasks(sessionId?: string, options?: Options): Promise<Heard<Heard<Task>[]>> {
-    return this.#tasks("check-tasks", { sessionId: sessionId || undefined }, options);
-  }
-
-  /**
-   * Makes a task depend on another one, which must be done first unless the dependency has another
-   * type.
-   */
-  async addDependency(taskId: string, on: Dependency, options?: Options): Promise<Heard<Link>> {
-    const d = typeof on === "string" ? { depends_on_task_id: on } : on;
-    const payload = { taskId, dependsOnTaskId: d.depends_on_task_id, dependencyType: d.dependency_type, contractKey: d.contract_key };
-    return partOf(await this.ask("add-dependency", payload, options), "dependency");
-  }
-
-  /** Removes and returns a dependency, given its id or that of the task depended on. */
-  async removeDependency(taskId: string, dependencyId: string, options?: Options): Promise<Heard<Link>> {
-    return partOf(await this.ask("remove-dependency", { taskId, dependencyId }, options), "dependency");
-  }
-
-  /** Adds a note to a task. */
-  async addNote(note: AddNote, options?: Options): Promise<Heard<Note>> {
-    return partOf(await this.ask("add-note", { ...note, urgent: note.urgent || undefined }, options), "note");
-  }
-
-  /** Returns the notes of a task, oldest first. */
-  async listNotes(taskId: string, options?: Options): Promise<Heard<Heard<Note>[]>> {
-    return listOf(await this.ask("list-notes", { taskId }, options), "notes");
-  }
-
-  /**
-   * Reports that the agent needs a person to go on with a task, and returns without waiting. A
-   * notice announces the answer; Job.help waits for it. The context may be any value.
-   */
-  requestHelp(taskId: string, question: string, context?: unknown, options?: Options): Promise<Heard<Task>> {
-    return this.#task("request-help", { taskId, question, context: context ?? undefined }, options);
-  }
-
-  /** Submits the agent's plan for a task: an object or a text. */
-  submitPlan(taskId: string, plan: object | string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("submit-plan", { taskId, plan }, options);
-  }
-
-  /** Approves the plan of another agent. */
-  approvePlan(taskId: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("approve-plan", { taskId }, options);
-  }
-
-  /** Sends the plan of another agent back, with feedback. */
-  revisePlan(taskId: string, feedback: string, options?: Options): Promise<Heard<Task>> {
-    return this.#task("revise-plan", { taskId, feedback }, options);
-  }
-
-  /** Replaces the agent's capabilities. */
-  updateCapabilities(now: UpdateCapabilities, options?: Options): Promise<Heard<Server>> {
-    return this.ask("update-capabilities", now, options);
-  }
-
-  /** Lists all agents with what they can do, and whether they are online. */
-  async servers(options?: Options): Promise<Heard<Heard<Server>[]>> {
-    return listOf(await this.ask("query-servers", {}, options), "servers");
-  }
-
-  /** Sends mail from the agent's actor and returns the stored message. */
-  sendMessage(mail: SendMessage, options?: Options): Promise<Heard<SentMail>> {
-    return this.ask("send-message", mail, options);
-  }
-
-  /**
-   * Lists the agent's mail, oldest first: the unacknowledged messages, or all after a given number.
-   * It changes nothing; only ackMessages does.
-   */
-  async pollMessages(query: PollMessages = {}, options?: Options): Promise<Heard<MailList>> {
-    const answer = await this.ask<MailList>("poll-messages", query, options);
-    answer.messages = listOf(answer, "messages");
-    return answer;
-  }
-
-  /** Acknowledges all mail up to a number. */
-  ackMessages(seq: number | bigint | Raw, options?: Options): Promise<Heard<Acked>> {
-    return this.ask("ack-messages", { seq }, options);
-  }
-
-  /** Reports that the agent's actor is present. */
-  heartbeat(options?: Options): Promise<Heard<Beat>> {
-    return this.ask("heartbeat", {}, options);
-  }
-
-  async #task(operation: string, payload: object, options?: Options): Promise<Heard<Task>> {
-    return taskOf(await this.ask(operation, payload, options));
-  }
-
-  async #tasks(operation: string, payload: object, options?: Options): Promise<Heard<Heard<Task>[]>> {
-    return listOf(await this.ask(operation, payload, options), "tasks");
+  #opened(role: AgentType): void {
+    const { agent, type } = this.identity;
+    if (type !== role) throw new TypeError(`${agent} is of the type ${type}, and this is for one of the type ${role}`);
   }
 }

@@ -1,7 +1,7 @@
-import type { Conn } from "./conn.js";
 import type { Delegation } from "./delegation.js";
 import { blank, timestamp } from "./envelope.js";
 import { type Refused, Unsaid } from "./errors.js";
+import type { Exchange } from "./exchange.js";
 import { type Heard, Raw, read } from "./json.js";
 import type { Place, Places } from "./places.js";
 import type { DelegateTask, TaskRequest } from "./taskrequest.js";
@@ -26,7 +26,7 @@ export class Delegated {
   readonly payload: TaskRequest["payload"];
   /** The whole request, as it came. */
   readonly request: Heard<TaskRequest>;
-  readonly conn: Conn;
+  readonly conn: Exchange;
   /** @internal How often its question was refused for the rate limit. */
   tries = 0;
   /** @internal Settled when nothing is done for the job any more. */
@@ -44,7 +44,7 @@ export class Delegated {
   #waiting = 0; // number of waits that have given up the place
 
   /** @internal */
-  constructor(conn: Conn, request: Heard<TaskRequest>, agent: string | undefined, places: Places, within: AbortSignal) {
+  constructor(conn: Exchange, request: Heard<TaskRequest>, agent: string | undefined, places: Places, within: AbortSignal) {
     this.conn = conn;
     this.request = request;
     this.id = request.id;

@@ -2,7 +2,7 @@ import { Again, Cancelled, Shutdown, spoken, Torn } from "./errors.js";
 import type { Notice } from "./notices.js";
 import type { Said } from "./said.js";
 import type { Sent, Undelivered } from "./sent.js";
-import type { Session } from "./session.js";
+import type { Member } from "./session.js";
 import type { Status, TaskProgress } from "./sessions.js";
 import type { Event } from "./stream.js";
 import { parting, troubled } from "./trouble.js";
@@ -65,7 +65,7 @@ export abstract class Errand {
 
 /** The work of a developer or a reviewer: one errand for each message that asks for work. */
 export abstract class Desk {
-  readonly session: Session;
+  readonly session: Member;
   readonly #hear: ((said: Said) => void) | undefined;
   readonly #errands = new Map<string, Errand>(); // errands that are not answered, by key
   readonly #answered = new Recent<Errand>(); // by the message_id of the answer
@@ -74,7 +74,7 @@ export abstract class Desk {
   #stop = new Linked();
   #unfinished = 0;
 
-  constructor(session: Session, capacity: number | undefined, hear: ((said: Said) => void) | undefined) {
+  constructor(session: Member, capacity: number | undefined, hear: ((said: Said) => void) | undefined) {
     this.session = session;
     this.#turns = new Turns(Math.max(capacity ?? 1, 1));
     this.#hear = hear;

@@ -3,7 +3,7 @@ import { gaveUp, spoken, Unsaid, words } from "./errors.js";
 import { assignment } from "./fill.js";
 import type { Said } from "./said.js";
 import type { Sent, Undelivered } from "./sent.js";
-import type { Session } from "./session.js";
+import type { Member } from "./session.js";
 import type { Assignment, Completion, Loose, TaskExecutionError, TaskInput, TaskProgress } from "./sessions.js";
 
 /** Configures Session.develop. Agents that need only do can pass a function instead. */
@@ -51,13 +51,13 @@ export class Assigned {
   readonly assignment: Assignment;
   /** The message that it came with. */
   readonly said: Said<"task_assignment">;
-  readonly #session: Session;
+  readonly #session: Member;
   readonly #signal: () => AbortSignal;
   #now = { percent: 0, step: "", files: [] as string[] };
   #last = -Infinity; // of the latest report
 
   /** @internal */
-  constructor(session: Session, said: Said<"task_assignment">, signal: () => AbortSignal) {
+  constructor(session: Member, said: Said<"task_assignment">, signal: () => AbortSignal) {
     this.#session = session;
     this.said = said;
     this.assignment = assignment(said.payload);
@@ -124,7 +124,7 @@ export class Assigned {
 export class Developing extends Desk {
   readonly developer: Developer;
 
-  constructor(session: Session, developer: Developer) {
+  constructor(session: Member, developer: Developer) {
     super(session, developer.capacity, developer.hear?.bind(developer));
     this.developer = developer;
   }

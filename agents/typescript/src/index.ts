@@ -7,8 +7,8 @@
  * and sets no time limits. It repeats only session messages, requests of its roles, and responses
  * of serve, if they are refused for a limit.
  */
-export { Architect, type Lead, type SessionTaskView } from "./architect.js";
-export { Conn, connect } from "./conn.js";
+export { Architect, type Lead } from "./architect.js";
+export { Conn, connect, Session } from "./conn.js";
 export type { Delivery, Order } from "./deliver.js";
 export { Delegated } from "./delegated.js";
 export { Delegation } from "./delegation.js";
@@ -31,9 +31,9 @@ export type { AgentIdentifier, Said } from "./said.js";
 export { type DeliveryError, Sent, Undelivered } from "./sent.js";
 export * from "./servers.js";
 export type { ServeOptions, Skill, Skills } from "./serving.js";
-export { type Identity, Session } from "./session.js";
+export type { Identity } from "./session.js";
 export * from "./sessions.js";
-export { SessionTask } from "./sessiontask.js";
+export { SessionTask, type SessionTaskView } from "./sessiontask.js";
 export type {
   AddNote, AskUser, AssignTask, AutoAssigned, Dependency, Help, Link, Match, Note, Priority, QueryTasks, Requirements, Role, SubmitTask,
   Task, TaskState, TaskStatus, TypedDependency, UpdateTask, UserAnswer,

@@ -1,6 +1,6 @@
 import { taskOf } from "./answers.js";
-import type { Conn } from "./conn.js";
 import { Withdrawn } from "./errors.js";
+import type { Exchange } from "./exchange.js";
 import type { Heard } from "./json.js";
 import type { Help, Task } from "./tasks.js";
 import { Bell, Linked, type Options } from "./waiting.js";
@@ -17,7 +17,7 @@ const lookAgain = 60_000;
  */
 export class Job {
   readonly id: string;
-  readonly conn: Conn;
+  readonly conn: Exchange;
   /** As it was when do or plan was called. */
   task!: Heard<Task>;
   readonly #stop: Linked;
@@ -25,7 +25,7 @@ export class Job {
   readonly #said: string[] = []; // not taken yet
 
   /** @internal */
-  constructor(conn: Conn, id: string, within: AbortSignal) {
+  constructor(conn: Exchange, id: string, within: AbortSignal) {
     this.conn = conn;
     this.id = id;
     this.#stop = new Linked(within);

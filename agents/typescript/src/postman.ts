@@ -1,55 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Conn } from "./conn.js";
 import { Fatal, gaveUp, spoken, Torn, words } from "./errors.js";
 import type { Heard } from "./json.js";
 import { Actor, type Beat, type Mail, type SendMessage, Topic } from "./mail.js";
-import { Bell, sleep } from "./waiting.js";
-
-/**
- * Mail that has arrived and is not handled yet. It belongs to the connection, because each message
- * is announced once per run. The next call of work continues where the last one stopped.
- */
-export class Mailbox {
-  readonly #bell = new Bell();
-  readonly #mail: Heard<Mail>[] = []; // ordered by number
-  #dealt = 0; // the highest number handled
-
-  /** Inserts mail in the order of the numbers, which start at 1. Duplicates are ignored. */
-  post(mail: Heard<Mail>): void {
-    if (typeof mail.seq !== "number" || mail.seq <= this.#dealt) return;
-    let at = this.#mail.length;
-    while (at > 0 && this.#mail[at - 1]!.seq > mail.seq) at--;
-    if (this.#mail[at - 1]?.seq === mail.seq) return;
-    this.#mail.splice(at, 0, mail);
-    this.#bell.ring();
-  }
-
-  /**
-   * Waits for the oldest message and leaves it in the mailbox. Returns undefined if the signal is
-   * aborted first.
-   */
-  async oldest(signal: AbortSignal): Promise<Heard<Mail> | undefined> {
-    while (!signal.aborted) {
-      if (this.#mail[0] !== undefined) return this.#mail[0];
-      await this.#bell.after(this.#bell.rung, signal).catch(() => {}); // aborted, which the loop sees
-    }
-    return undefined;
-  }
-
-  /** Removes a message and all older ones, which its acknowledgment covers. */
-  dealtWith(seq: number): void {
-    this.#dealt = seq;
-    while (this.#mail[0] !== undefined && this.#mail[0].seq <= seq) this.#mail.shift();
-  }
-}
+import type { Stream } from "./stream.js";
+import { sleep } from "./waiting.js";
 
 /** Passes the agent's mail to the worker, one message at a time, and sends heartbeats. */
 export class Postman {
-  readonly #conn: Conn;
+  readonly #conn: Stream;
   readonly #read: (mail: Heard<Mail>, signal: AbortSignal) => Promise<void>;
   readonly #troubled: (error: unknown) => Promise<void>;
 
-  constructor(conn: Conn, read: (mail: Heard<Mail>, signal: AbortSignal) => Promise<void>, troubled: (error: unknown) => Promise<void>) {
+  constructor(conn: Stream, read: (mail: Heard<Mail>, signal: AbortSignal) => Promise<void>, troubled: (error: unknown) => Promise<void>) {
     this.#conn = conn;
     this.#read = read;
     this.#troubled = troubled;

@@ -3,7 +3,7 @@ import { gaveUp, spoken, Unsaid } from "./errors.js";
 import type { Heard } from "./json.js";
 import type { Said } from "./said.js";
 import type { Undelivered } from "./sent.js";
-import type { Session } from "./session.js";
+import type { Member } from "./session.js";
 import type { Loose, ReviewRequest, ReviewResult, TaskProgress } from "./sessions.js";
 
 /** Configures Session.review. Agents that need only do can pass a function instead. */
@@ -30,7 +30,7 @@ export interface Reviewer {
 export class Judging extends Desk {
   readonly reviewer: Reviewer;
 
-  constructor(session: Session, reviewer: Reviewer) {
+  constructor(session: Member, reviewer: Reviewer) {
     super(session, reviewer.capacity, reviewer.hear?.bind(reviewer));
     this.reviewer = reviewer;
   }

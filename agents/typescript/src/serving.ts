@@ -1,10 +1,9 @@
 import type { Asked } from "./asks.js";
-import type { Conn } from "./conn.js";
 import { Delegated } from "./delegated.js";
 import { value } from "./envelope.js";
 import { Cancelled, gaveUp, Reason, type Refused, Shutdown, spoken } from "./errors.js";
+import type { Exchange, FinalWord } from "./exchange.js";
 import { FaultCode, faultOf, type TaskFault, untold } from "./fault.js";
-import type { FinalWord } from "./finals.js";
 import { type Heard, Raw } from "./json.js";
 import { Places } from "./places.js";
 import type { TaskAct } from "./taskact.js";
@@ -40,7 +39,7 @@ const tooMany = "too_many_questions";
 
 /** @internal One call of serve. */
 export class Serving {
-  readonly #conn: Conn;
+  readonly #conn: Exchange;
   readonly #skills: Skills;
   readonly #agent: string | undefined;
   readonly #places: Places;
@@ -50,7 +49,7 @@ export class Serving {
   readonly #repeats = new Set<string>(); // the tasks with a response to repeat
   #unfinished = 0;
 
-  constructor(conn: Conn, skills: Skills, { agent, capacity, signal }: ServeOptions) {
+  constructor(conn: Exchange, skills: Skills, { agent, capacity, signal }: ServeOptions) {
     this.#conn = conn;
     this.#skills = skills;
     this.#agent = agent || process.env["ORC_AGENT_ID"] || undefined;

@@ -1,16 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { Architect, type Lead } from "./architect.js";
-import type { Conn } from "./conn.js";
-import { type Assigned, type Developer, Developing } from "./developer.js";
 import { about, document, line, timestamp } from "./envelope.js";
 import { Unsaid } from "./errors.js";
 import { abort, assignment, completion, feedback, progress, reviewRequest, reviewResult } from "./fill.js";
 import { type AgentType, agentTypes, type MessageType } from "./protocol.js";
-import { Judging, type Reviewer } from "./reviewer.js";
 import { type AgentIdentifier, misdirected, readSaid, type Said } from "./said.js";
 import { Sent } from "./sent.js";
 import type { Abort, Assignment, Completion, Feedback, Loose, Progress, ReviewRequest, ReviewResult, StatusQuery } from "./sessions.js";
-import type { Options } from "./waiting.js";
+import type { Stream } from "./stream.js";
 
 /** An agent's identity in a session. */
 export interface Identity {
@@ -37,26 +33,27 @@ interface Speech {
  * A message refused for a rate limit or a full queue is sent again, for a few minutes at most.
  * Messages that would overtake it wait.
  */
-export class Session {
-  readonly conn: Conn;
+export class Member {
+  readonly conn: Stream;
   readonly identity: Readonly<{ agent: string; type: AgentType; session: string }>;
   readonly #chain: string | undefined;
-  readonly #numbers: { last: number }; // the highest sequence number sent or received
+  /** @internal The highest sequence number sent or received. */
+  protected readonly numbers: { last: number };
 
-  /** @internal Use Conn.openSession. */
-  constructor(conn: Conn, identity: Session["identity"], chain?: string, numbers = { last: 0 }) {
+  /** @internal */
+  constructor(conn: Stream, identity: Member["identity"], chain?: string, numbers = { last: 0 }) {
     this.conn = conn;
     this.identity = identity;
     this.#chain = chain;
-    this.#numbers = numbers;
+    this.numbers = numbers;
   }
 
   /**
    * Returns the same session with a correlation_id for its messages. Answers keep the
    * correlation_id of the message that they answer.
    */
-  chain(correlationId: string): Session {
-    return new Session(this.conn, this.identity, correlationId, this.#numbers);
+  chain(correlationId: string): Member {
+    return new Member(this.conn, this.identity, correlationId, this.numbers);
   }
 
   /** @internal */
@@ -131,46 +128,6 @@ export class Session {
     return this.#say(this.#to(to, "abort"), abort({ ...what, target_id: what.target_id || own }));
   }
 
-  /**
-   * Calls lead, which gives out the work of the session, and returns its result. While it runs, the
-   * Architect receives news about the tasks.
-   */
-  async lead<T>(lead: Lead<T> | Lead<T>["do"], options: Options = {}): Promise<T> {
-    this.#opened("architect");
-    return Architect.lead(this, typeof lead === "function" ? { do: lead } : lead, options.signal);
-  }
-
-  /**
-   * Does assigned tasks until the agent is told to shut down, the stream ends or the signal is
-   * aborted. Then it waits for running tasks. It acknowledges each task, reports progress while the
-   * task takes long, and always reports the outcome.
-   *
-   * A repeated assignment is done once. A new assignment of the same task replaces the old one,
-   * which is no longer reported; neither is an aborted task. Tasks given up because of a shutdown
-   * are not reported; develop then throws Unfinished, as Conn.work does.
-   */
-  async develop(developer: Developer | ((task: Assigned) => Promise<Loose<Completion> | void>), options: Options = {}): Promise<void> {
-    this.#opened("developer");
-    await new Developing(this, typeof developer === "function" ? { do: developer } : developer).work(options.signal);
-  }
-
-  /**
-   * Answers review requests until the agent has to shut down, as develop does. A repeated request
-   * is answered once; a request for an aborted task is not answered.
-   *
-   * If a review fails, there is no result. The architect gets feedback instead, which answers the
-   * request and requires an action.
-   */
-  async review(reviewer: Reviewer | Reviewer["do"], options: Options = {}): Promise<void> {
-    this.#opened("reviewer");
-    await new Judging(this, typeof reviewer === "function" ? { do: reviewer } : reviewer).work(options.signal);
-  }
-
-  #opened(role: AgentType): void {
-    const { agent, type } = this.identity;
-    if (type !== role) throw new TypeError(`${agent} is of the type ${type}, and this is for one of the type ${role}`);
-  }
-
   #to(to: AgentIdentifier, type: MessageType): Speech {
     return { to, type, correlationId: this.#chain, sessionId: this.identity.session || undefined };
   }
@@ -192,7 +149,7 @@ export class Session {
    */
   saw(said: Said): void {
     const number = said.sequence_number ?? 0;
-    if (number > this.#numbers.last && number - this.#numbers.last <= farAhead) this.#numbers.last = number;
+    if (number > this.numbers.last && number - this.numbers.last <= farAhead) this.numbers.last = number;
   }
 
   async #say(m: Speech, payload: object): Promise<Sent> {
@@ -200,10 +157,10 @@ export class Session {
     let written: Promise<void>;
     let sent: Sent;
     try {
-      const number = this.#numbers.last + 1;
+      const number = this.numbers.last + 1;
       const id = randomUUID();
       const text = this.#spell(m, id, number, payload);
-      this.#numbers.last = number;
+      this.numbers.last = number;
       sent = new Sent(m.type, m.to.agent_id, id, m.correlationId ?? "", number);
       written = this.conn.writeSession(sent, text); // at once, so that numbers rise on the stream as well
     } catch (error) {
@@ -246,7 +203,7 @@ function taskOf(said: Said): string {
  * @internal Returns the agent's identity. Missing members default to the variables that the
  * orchestrator sets for the agents that it starts.
  */
-export function identify(me: Identity, env = process.env): Session["identity"] {
+export function identify(me: Identity, env = process.env): Member["identity"] {
   const agent = me.agent || env["ORC_AGENT_ID"] || "";
   const type = me.type || env["ORC_SESSION_TYPE"] || "";
   const session = me.session || env["ORC_SESSION"] || "";

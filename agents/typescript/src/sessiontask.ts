@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { Architect } from "./architect.js";
 import type { Delivery, Order } from "./deliver.js";
 import { Ended, Incomplete, Rejected, Undone, Unreviewed } from "./ended.js";
 import { Refused } from "./errors.js";
 import type { TaskNotice } from "./notices.js";
 import { asked, keyFindings, wanted } from "./revision.js";
 import { type Sent, Undelivered } from "./sent.js";
-import type { Session } from "./session.js";
+import type { Member } from "./session.js";
 import type { Assignment, Completion, Feedback, Loose, ReviewRequest, ReviewResult, ReviewSummary } from "./sessions.js";
-import { Bell, Linked } from "./waiting.js";
+import type { TaskState } from "./tasks.js";
+import { Bell, Linked, Recent } from "./waiting.js";
 
 /** An update about a task: one of these. */
 interface Tiding {
@@ -34,7 +34,7 @@ const lastWord = 10_000;
 
 /** A task that an architect has assigned. Only one call at a time may wait for it. */
 export class SessionTask {
-  readonly #architect: Architect;
+  readonly #tasks: SessionTasks;
   readonly #bell = new Bell();
   readonly #reviews: ReviewSummary[] = [];
   #id: string;
@@ -47,8 +47,8 @@ export class SessionTask {
   #tidings: Tiding[] = []; // updates not taken yet
 
   /** @internal */
-  constructor(architect: Architect, id: string) {
-    this.#architect = architect;
+  constructor(tasks: SessionTasks, id: string) {
+    this.#tasks = tasks;
     this.#id = id;
   }
 
@@ -75,8 +75,8 @@ export class SessionTask {
   }
 
   /** Returns the session with the task's correlation_id. */
-  #session(): Session {
-    const { session } = this.#architect;
+  #session(): Member {
+    const { session } = this.#tasks;
     const chain = this.#chain ?? session.correlationId;
     return chain === undefined ? session : session.chain(chain);
   }
@@ -118,7 +118,7 @@ export class SessionTask {
    * in a previous attempt. A new id becomes that of the task.
    */
   async revise(result: ReviewResult, id = this.#id): Promise<void> {
-    this.#architect.rename(this, id);
+    this.#tasks.rename(this, id);
     const said = wanted(result);
     const task = this.#work?.task;
     const attempts = task?.context.previous_attempts ?? [];
@@ -179,7 +179,7 @@ export class SessionTask {
    * are used up. A revision under another id would count as a new task.
    */
   async #mayRevise(): Promise<void> {
-    const ended = await this.#architect.ended(this.#id, "").catch((error: unknown) => {
+    const ended = await this.#tasks.ended(this.#id, "").catch((error: unknown) => {
       if (!(error instanceof Refused)) throw error; // the refusal of the assignment will say so
     });
     if (ended) throw ended;
@@ -192,7 +192,7 @@ export class SessionTask {
   async #settled(task: string, error: unknown): Promise<unknown> {
     let ended = error instanceof Ended ? error : undefined;
     if (error instanceof Undelivered && ["task_id_taken", "iterations_used_up"].includes(error.reason)) {
-      ended = await this.#architect.ended(task, error.message).catch(() => undefined); // the state is not available
+      ended = await this.#tasks.ended(task, error.message).catch(() => undefined); // the state is not available
     }
     if (ended === undefined) return error;
     return ended.state === "done" ? undefined : ended;
@@ -203,7 +203,7 @@ export class SessionTask {
    * the task.
    */
   async #wait(sent: Sent | undefined, wanted: (t: Tiding) => boolean, done: boolean): Promise<Tiding> {
-    const refused = new Linked(this.#architect.signal);
+    const refused = new Linked(this.#tasks.signal);
     void sent?.refused.then((why) => refused.abort(why));
     try {
       let ended: unknown;
@@ -242,9 +242,69 @@ export class SessionTask {
   async #heed({ notice, cancelled }: Tiding): Promise<Ended | undefined> {
     const { taskId, message = "", reason = "" } = notice!;
     if (cancelled) return new Ended(taskId, "cancelled", reason);
-    return this.#architect.ended(taskId, message).catch((error: unknown) => {
+    return this.#tasks.ended(taskId, message).catch((error: unknown) => {
       if (!(error instanceof Refused)) throw error;
       return new Ended(taskId, undefined, message);
     });
   }
+}
+
+/** @internal The tasks of a session, by id. */
+export class SessionTasks {
+  readonly session: Member;
+  /** Aborted when the agent has to shut down. */
+  readonly signal: AbortSignal;
+  // The latest few thousand tasks are kept, and every task that a caller still refers to. Others
+  // are dropped with their updates.
+  readonly #latest = new Recent<SessionTask>();
+  readonly #byId = new Map<string, WeakRef<SessionTask>>();
+  readonly #forgotten = new FinalizationRegistry<string>((id) => {
+    if (this.#byId.get(id)?.deref() === undefined) this.#byId.delete(id);
+  });
+
+  constructor(session: Member, signal: AbortSignal) {
+    this.session = session;
+    this.signal = signal;
+  }
+
+  /** Returns the task with this id, no matter which agent assigned it. */
+  get(id: string): SessionTask {
+    return this.#byId.get(id)?.deref() ?? this.rename(new SessionTask(this, id), id);
+  }
+
+  /** Registers a task under an id. A task may have several ids. */
+  rename(task: SessionTask, id: string): SessionTask {
+    this.#byId.set(id, new WeakRef(task));
+    this.#latest.take(id);
+    this.#latest.add(id, task);
+    this.#forgotten.register(task, id);
+    return task;
+  }
+
+  /** Asks for the state of a task. Returns undefined if the task goes on. */
+  async ended(task: string, why: string): Promise<Ended | undefined> {
+    const about = { session_id: this.session.identity.session || undefined, task_id: task, limit: 1 };
+    const { tasks } = await this.session.conn.askPatiently<{ tasks?: SessionTaskView[] }>("get-session", about, this.signal);
+    for (const t of tasks ?? []) {
+      if (t.task_id !== task) continue;
+      const because = why || `changes are wanted after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
+      const over = t.phase === "over";
+      if (t.phase === "human") return new Ended(task, "needs_human", because);
+      if (over && t.escalated === "abort") return new Ended(task, "cancelled", because); // it may have been done before
+      if (over || t.state === "failed" || t.state === "cancelled") return new Ended(task, t.state, because);
+    }
+    return undefined;
+  }
+}
+
+/** A task of a session as its members see it. */
+export interface SessionTaskView {
+  task_id: string;
+  phase: "held" | "assigned" | "working" | "completed" | "reviewing" | "revise" | "redesign" | "human" | "over";
+  state: TaskState;
+  /** The number of its reviews. */
+  iteration: number;
+  max_iterations: number;
+  /** What the session did when the reviews were used up. */
+  escalated?: "abort" | "force_approve" | "human_review";
 }

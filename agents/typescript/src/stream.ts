@@ -1,16 +1,15 @@
 import type { Readable, Writable } from "node:stream";
-import { type Asked, Asks } from "./asks.js";
-import { Delegations } from "./delegations.js";
 import { about, checkEvent, document, Envelope, message, refusal } from "./envelope.js";
 import { Closed, type Refusal, Refused, Reason, refusedFor, Torn } from "./errors.js";
-import { Finals } from "./finals.js";
 import { type Heard, Raw, read } from "./json.js";
 import { Lanes } from "./lanes.js";
 import { Lines } from "./lines.js";
+import { Mailbox } from "./mailbox.js";
 import type { Notice } from "./notices.js";
 import { readSaid, type Said } from "./said.js";
 import { Sent, Undelivered } from "./sent.js";
-import { Bell, type Options, Queue, Recent, remembered, rest, shortPause, sleep, unless } from "./waiting.js";
+import { Verbs } from "./verbs.js";
+import { Bell, type Options, Queue, Recent, remembered, sleep, unless } from "./waiting.js";
 
 /**
  * An unsolicited message, or a message that was not delivered: one of these. at is its position
@@ -41,34 +40,31 @@ const pause = 1000;
  * The two streams between an agent and its orchestrator. Answers go to the requests that wait for
  * them; unsolicited messages are queued until they are taken.
  *
- * Reading never blocks. The queues have a bound in two cases: for the notices of an agent that
- * serves and has never read notices, and for requests to an agent that does not serve.
+ * Reading never blocks. The queues have no bound, except for the notices of an agent that serves and
+ * has never read notices. Exchange handles the messages about delegated work.
  */
-export class Stream {
-  /** @internal The agent's delegations. */
-  readonly delegations = new Delegations(this);
-  /** @internal The final responses of the agent. */
-  readonly finals = new Finals();
+export class Stream extends Verbs {
+  /** @internal */
+  readonly mailbox = new Mailbox();
   readonly #in: Readable;
   readonly #out: Writable;
   readonly #calls = new Map<string, Call>(); // by the id of the request
   readonly #notices = new Queue<Event>();
   readonly #session = new Queue<Event>();
-  readonly #asks = new Asks((dropped) => (this.#telling = this.#tellDropped(dropped))); // for the function that serves
   readonly #known = new Recent<true>(); // session messages received
   readonly #sent = new Recent<Sent>(); // session messages sent
   readonly #bell = new Bell();
   readonly #ended = new AbortController();
   readonly #lanes = new Lanes((line) => this.write(line), this.#ended.signal);
   #count = 0; // of events
-  #served = false; // serve was called
-  #telling: Promise<void> | undefined; // sends the number of dropped items
+  #spare = false; // notices that are never read are dropped
   #looked = false; // a caller has asked for notices
   #holds = 0; // calls that wait for the orchestrator
   #over: Closed | undefined;
   #torn: Torn | undefined;
 
   constructor(input: Readable, output: Writable) {
+    super();
     this.#in = input;
     this.#out = output;
     const lines = new Lines((line) => this.#hear(line));
@@ -95,7 +91,7 @@ export class Stream {
       while (this.#over === undefined) await this.#bell.after(this.#bell.rung, options.signal);
     });
     await this.#lanes.settled();
-    await this.#telling;
+    await this.flushed();
     if (this.#over?.cause !== undefined) throw this.#over;
   }
 
@@ -248,22 +244,77 @@ export class Stream {
     });
   }
 
-  /** @internal Counts the calls of serve: change is 1 at the start of one, -1 at its end. */
-  serves(change: 1 | -1): void {
-    this.#asks.serving += change;
-    this.#served = true;
+  /**
+   * Iterates over all notices in order, including those that arrived before the call. An agent that
+   * serves, and has never read notices, keeps only the latest few thousand. Ends when the signal is
+   * aborted, or when the stream has ended and all notices are taken. Each notice goes to one
+   * caller; work and the session roles take them, too.
+   */
+  async *news({ signal }: Options = {}): AsyncGenerator<Notice, void, void> {
+    for (let e = await this.next("notices", signal); e; e = await this.next("notices", signal)) yield e.notice!;
   }
 
-  /** @internal Waits for the next item asked of the agent. Returns undefined as next does. */
-  async nextAsked(signal: AbortSignal): Promise<Asked | undefined> {
-    return this.held(async () => {
-      while (!signal.aborted) {
-        const asked = this.#asks.shift();
-        if (asked !== undefined || this.#over !== undefined) return asked;
-        await this.#bell.after(this.#bell.rung, signal).catch(() => {}); // aborted, which the loop sees
-      }
-      return undefined;
-    });
+  /**
+   * Iterates over the session messages for the agent, in order, from the first one and each once.
+   * Ends as news does. Each message goes to one caller; the roles of a Session take them, too.
+   */
+  async *talk({ signal }: Options = {}): AsyncGenerator<Said, void, void> {
+    for (let e = await this.next("session", signal); e; e = await this.next("session", signal)) {
+      if (e.said) yield e.said;
+    }
+  }
+
+  /**
+   * Reports how much of a task is done, from 0 to 1. It does not complete the task; completeTask
+   * does.
+   */
+  progress(taskId: string, fraction: number, message?: string): Promise<void> {
+    return this.tell("progress", { taskId, progress: fraction, message: message || undefined });
+  }
+
+  /** Writes to the agent's log. The context is an object. */
+  log(level: "info" | "warn" | "error", message: string, context?: object): Promise<void> {
+    return this.tell("log", { level, message, context: context ?? undefined });
+  }
+
+  /** Reports an error. An error that is not recoverable fails the task. */
+  trouble(taskId: string | undefined, error: unknown, recoverable: boolean): Promise<void> {
+    return this.tell("error", { taskId: taskId || undefined, error: error instanceof Error ? error.message : String(error), recoverable });
+  }
+
+  /** Shows people a question without waiting for an answer. The context is an object. */
+  wonder(question: string, context?: object): Promise<void> {
+    return this.tell("question", { question, context: context ?? undefined });
+  }
+
+  // Messages about delegated work. Exchange handles them.
+
+  /** @internal Handles a request for delegated work, or an act on it. */
+  protected handed(_message: Raw, _type: string): void {}
+
+  /** @internal Handles a response about delegated work. */
+  protected responded(_response: Raw): void {}
+
+  /** @internal Handles a refusal. Returns false if it concerns no delegated work of the agent. */
+  protected declined(_id: string, _why: Refusal): boolean {
+    return false;
+  }
+
+  /** @internal Handles a refusal that no caller waits for. */
+  protected protested(_id: string, _why: Refused): void {}
+
+  /** @internal Handles the request to shut down. */
+  protected toldToLeave(): void {}
+
+  /** @internal Handles the end of the stream. */
+  protected closed(_over: Closed): void {}
+
+  /** @internal Waits until all messages about delegated work are written. */
+  protected async flushed(): Promise<void> {}
+
+  /** @internal From now on, only the latest notices are kept, unless a caller asks for notices. */
+  protected needsNoNotices(): void {
+    this.#spare = true;
   }
 
   #take(wanted: Wanted): Event | undefined {
@@ -295,17 +346,16 @@ export class Stream {
     } else if (o.text("message_type") !== "") {
       this.#overhear(line);
     } else if (type !== "") {
-      this.#asks.hear(Raw.part(line.trim()), type);
-      this.#bell.ring();
+      this.handed(Raw.part(line.trim()), type);
     } else if (o.text("status") !== "") {
-      this.delegations.hear(Raw.part(line.trim()));
+      this.responded(Raw.part(line.trim()));
     }
   }
 
   #noticed(notice: Notice): void {
     this.#keep(this.#notices, { notice });
-    if (this.#served && !this.#looked && this.#notices.length > remembered) this.#notices.shift();
-    if (notice.name === "shutdown") this.#asks.push({ leave: true });
+    if (this.#spare && !this.#looked && this.#notices.length > remembered) this.#notices.shift();
+    if (notice.name === "shutdown") this.toldToLeave();
   }
 
   /**
@@ -317,26 +367,13 @@ export class Stream {
     if (sent === undefined) {
       const call = this.#calls.get(id);
       if (call) call.reject(new Refused(why));
-      else if (!this.delegations.decline(id, why) && this.#asks.serving > 0) this.#protest(id, new Refused(why));
+      else if (!this.declined(id, why)) this.protested(id, new Refused(why));
       return;
     }
     const undelivered = new Undelivered(why);
     if (undelivered.again || sent.error !== undefined || this.#lanes.sayLater(sent, undelivered)) return;
     sent.refuse(undelivered);
     this.#keep(this.#session, { lost: sent });
-  }
-
-  /** Queues a refusal that no caller waits for. It may be about a response. */
-  #protest(id: string, refused: Refused): void {
-    this.#asks.push({ refused, id });
-    this.#bell.ring();
-  }
-
-  /** Logs, after a pause, how many items were dropped. */
-  async #tellDropped(dropped: () => number): Promise<void> {
-    await rest(shortPause, this.#ended.signal);
-    const message = `${dropped()} of the messages that ask this agent for work were dropped: the agent does not serve`;
-    await this.tell("log", { level: "warn", message }).catch(() => {}); // the broken stream shows in the next write
   }
 
   /**
@@ -354,7 +391,7 @@ export class Stream {
     this.#over = new Closed(why, false, cause);
     this.#ended.abort();
     for (const call of this.#calls.values()) call.reject(this.#over);
-    this.delegations.end(this.#over);
+    this.closed(this.#over);
     this.#bell.ring();
   }
 

@@ -1,11 +1,11 @@
-import type { Conn } from "./conn.js";
 import { Closed, Shutdown, spoken, Torn, Unfinished } from "./errors.js";
+import type { Stream } from "./stream.js";
 import type { Linked } from "./waiting.js";
 
 // Error handling of the loops that call functions of the agent's author.
 
 /** Logs the error of one task or message. It stops the loop only if writing has failed. */
-export async function troubled(conn: Conn, error: unknown, stop: Linked): Promise<void> {
+export async function troubled(conn: Stream, error: unknown, stop: Linked): Promise<void> {
   let torn: unknown = error;
   if (!(error instanceof Torn)) torn = await conn.log("warn", spoken(error)).catch((e: unknown) => e);
   if (torn instanceof Torn) stop.abort(torn);

@@ -1,7 +1,7 @@
 import { taskOf } from "./answers.js";
-import type { Conn } from "./conn.js";
 import { value } from "./envelope.js";
 import { Cancelled, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unsaid, words } from "./errors.js";
+import type { Exchange } from "./exchange.js";
 import { Job } from "./job.js";
 import { type Heard, read } from "./json.js";
 import type { Mail } from "./mail.js";
@@ -56,14 +56,14 @@ const noPlan = "no plan: this agent works as it is told";
 
 /** @internal One call of work. */
 export class Work {
-  readonly #conn: Conn;
+  readonly #conn: Exchange;
   readonly #worker: Worker;
   readonly #stop: Linked;
   readonly #running = new Running();
   readonly #jobs = new Map<string, Job>(); // by task; without cancelled jobs
   #unfinished = 0;
 
-  constructor(conn: Conn, worker: Worker, signal?: AbortSignal) {
+  constructor(conn: Exchange, worker: Worker, signal?: AbortSignal) {
     this.#conn = conn;
     this.#worker = worker;
     this.#stop = new Linked(signal);
