@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { Delivery, Order } from "./deliver.js";
+import type { Delivery, Order } from "./delivery.js";
 import { Shutdown } from "./errors.js";
 import { assignment, completion, reviewResult } from "./fill.js";
-import type { Notice } from "./notices.js";
+import type { Notice } from "./inbox.js";
 import type { AgentIdentifier, Said } from "./said.js";
 import type { Member } from "./session.js";
 import type { Assignment, Loose } from "./sessions.js";

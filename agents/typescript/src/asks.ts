@@ -1,6 +1,6 @@
 import type { Refused } from "./errors.js";
 import type { Heard, Raw } from "./json.js";
-import { acts, readAct, type TaskAct } from "./taskact.js";
+import { acts, readAct, type TaskAct } from "./taskline.js";
 import { readRequest, type TaskRequest } from "./taskrequest.js";
 
 /** One item asked of an agent that serves: a request, an act, a refusal or a shutdown. */

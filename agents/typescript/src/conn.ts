@@ -3,11 +3,10 @@ import { Architect, type Lead } from "./architect.js";
 import { type Assigned, type Developer, Developing } from "./developer.js";
 import { Exchange } from "./exchange.js";
 import type { Job } from "./job.js";
-import type { AgentType } from "./protocol.js";
 import { Judging, type Reviewer } from "./reviewer.js";
 import { type ServeOptions, Serving, type Skills } from "./serving.js";
 import { identify, type Identity, Member } from "./session.js";
-import type { Completion, Loose } from "./sessions.js";
+import type { AgentType, Completion, Loose } from "./sessions.js";
 import type { Options } from "./waiting.js";
 import { Work, type Worker } from "./work.js";
 

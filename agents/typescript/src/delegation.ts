@@ -1,10 +1,11 @@
 import { about } from "./envelope.js";
 import { Closed, Refused, Torn, Unsaid } from "./errors.js";
 import type { Heard } from "./json.js";
+import { Turns } from "./loops.js";
 import type { Stream } from "./stream.js";
-import { spellAct, type TaskAct } from "./taskact.js";
+import { spellAct, type TaskAct } from "./taskline.js";
 import { isFinal, type TaskCompleted, type TaskResponse, troubleOf } from "./taskresponse.js";
-import { Bell, type Options, Turns, unless } from "./waiting.js";
+import { Bell, type Options, unless } from "./waiting.js";
 
 /** Bounds of the responses that are not taken: their number, and their characters. */
 const [mostWaiting, longestWaiting] = [64, 16 << 20];

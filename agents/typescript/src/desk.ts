@@ -1,12 +1,12 @@
 import { Again, Cancelled, Shutdown, spoken, Torn } from "./errors.js";
-import type { Notice } from "./notices.js";
+import type { Notice } from "./inbox.js";
+import { parting, Running, troubled, Turns } from "./loops.js";
 import type { Said } from "./said.js";
 import type { Sent, Undelivered } from "./sent.js";
 import type { Member } from "./session.js";
 import type { Status, TaskProgress } from "./sessions.js";
 import type { Event } from "./stream.js";
-import { parting, troubled } from "./trouble.js";
-import { Bell, Linked, Recent, Running, Turns, unless } from "./waiting.js";
+import { Bell, Linked, Recent, unless } from "./waiting.js";
 
 /** How often a refused answer is corrected. */
 const corrections = 3;

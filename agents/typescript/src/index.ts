@@ -9,31 +9,27 @@
  */
 export { Architect, type Lead } from "./architect.js";
 export { Conn, connect, Session } from "./conn.js";
-export type { Delivery, Order } from "./deliver.js";
 export { Delegated } from "./delegated.js";
 export { Delegation } from "./delegation.js";
 export { Assigned, type Developer, Failed } from "./developer.js";
-export { Ended, Incomplete, Rejected, Undone, Unreviewed } from "./ended.js";
+export { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./delivery.js";
 export { timestamp } from "./envelope.js";
 export {
   Again, Cancelled, Closed, type Code, type Details, Fatal, Reason, Refused, Shutdown, spoken, Torn, Unfinished, Unsaid, Withdrawn,
 } from "./errors.js";
 export { Fault, FaultCode, type FaultOptions, type TaskFault } from "./fault.js";
-export { Job } from "./job.js";
+export { type Contract, fulfilled, Job, partial, type Result, result, skipped } from "./job.js";
 export { type Heard, Members, Raw } from "./json.js";
 export * from "./mail.js";
-export type { Notice, ShutdownNotice, TaskNotice } from "./notices.js";
-export * from "./protocol.js";
-export * from "./result.js";
+export type { Notice, ShutdownNotice, TaskNotice } from "./inbox.js";
 export type { Reviewer } from "./reviewer.js";
-export { inWords } from "./revision.js";
 export type { AgentIdentifier, Said } from "./said.js";
 export { type DeliveryError, Sent, Undelivered } from "./sent.js";
 export * from "./servers.js";
 export type { ServeOptions, Skill, Skills } from "./serving.js";
 export type { Identity } from "./session.js";
 export * from "./sessions.js";
-export { SessionTask, type SessionTaskView } from "./sessiontask.js";
+export { inWords, SessionTask, type SessionTaskView } from "./sessiontask.js";
 export type {
   AddNote, AskUser, AssignTask, AutoAssigned, Dependency, Help, Link, Match, Note, Priority, QueryTasks, Requirements, Role, SubmitTask,
   Task, TaskState, TaskStatus, TypedDependency, UpdateTask, UserAnswer,

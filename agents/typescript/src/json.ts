@@ -223,3 +223,17 @@ export function withRaw<T>(value: T, raw: Raw): Heard<T> {
   if (typeof value === "object" && value !== null) Object.defineProperty(value, "raw", { value: raw, enumerable: false });
   return value as Heard<T>;
 }
+
+/** Returns a part of an answer, or an empty object if it is missing. */
+export function partOf<T>(answer: Heard<object>, key: string): Heard<T> {
+  const part = answer.raw.at(key);
+  if (part === undefined || part.text === "null") return read<T>(Raw.part("{}"));
+  if (part.text[0] !== "{") throw new TypeError(`understanding the answer: ${key} must be an object`);
+  return read<T>(part);
+}
+
+/** Returns a list of an answer, or an empty one if it is missing. */
+export function listOf<T>(answer: Heard<object>, key: string): Heard<Heard<T>[]> {
+  const list = answer.raw.at(key) ?? Raw.part("[]");
+  return withRaw(list.items().map((item) => read<T>(item)), list);
+}

@@ -1,10 +1,9 @@
 import { complaint, type Heard, Raw, withRaw } from "./json.js";
 import { Part, type Problem } from "./part.js";
 import {
-  abortScopes, agentTypes, type AgentType, categories, changeTypes, dependencyTypes, feedbackTypes, fixes, focusAreas,
-  messageTypes, type MessageType, outcomes, priorities, severities, verdicts,
-} from "./protocol.js";
-import type { Payloads } from "./sessions.js";
+  abortScopes, type AgentType, agentTypes, categories, changeTypes, dependencyTypes, feedbackTypes, fixes, focusAreas,
+  type MessageType, messageTypes, outcomes, type Payloads, priorities, severities, verdicts,
+} from "./sessions.js";
 
 /** Identifies an agent in a session. */
 export interface AgentIdentifier {

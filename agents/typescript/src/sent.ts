@@ -1,6 +1,6 @@
 import { type Details, Refused } from "./errors.js";
 import type { Heard } from "./json.js";
-import type { MessageType } from "./protocol.js";
+import type { MessageType } from "./sessions.js";
 
 /** The details of a message that was not delivered. */
 export interface DeliveryError {

@@ -1,16 +1,15 @@
 import type { Asked } from "./asks.js";
-import { Delegated } from "./delegated.js";
+import { Delegated, Places } from "./delegated.js";
 import { value } from "./envelope.js";
 import { Cancelled, gaveUp, Reason, type Refused, Shutdown, spoken } from "./errors.js";
 import type { Exchange, FinalWord } from "./exchange.js";
 import { FaultCode, faultOf, type TaskFault, untold } from "./fault.js";
 import { type Heard, Raw } from "./json.js";
-import { Places } from "./places.js";
-import type { TaskAct } from "./taskact.js";
+import { parting, Running, troubled } from "./loops.js";
+import type { TaskAct } from "./taskline.js";
 import type { TaskRequest } from "./taskrequest.js";
 import { spellResponse } from "./taskresponse.js";
-import { parting, troubled } from "./trouble.js";
-import { Linked, longPause, type Options, rest, Running, shortPause } from "./waiting.js";
+import { Linked, longPause, type Options, rest, shortPause } from "./waiting.js";
 
 /**
  * Does a job and returns its result: any value, or undefined for success without a result. A Fault,

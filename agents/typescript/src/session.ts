@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import { about, document, line, timestamp } from "./envelope.js";
 import { Unsaid } from "./errors.js";
 import { abort, assignment, completion, feedback, progress, reviewRequest, reviewResult } from "./fill.js";
-import { type AgentType, agentTypes, type MessageType } from "./protocol.js";
 import { type AgentIdentifier, misdirected, readSaid, type Said } from "./said.js";
 import { Sent } from "./sent.js";
-import type { Abort, Assignment, Completion, Feedback, Loose, Progress, ReviewRequest, ReviewResult, StatusQuery } from "./sessions.js";
+import {
+  type Abort, type AgentType, agentTypes, type Assignment, type Completion, type Feedback, type Loose, type MessageType,
+  type Progress, type ReviewRequest, type ReviewResult, type StatusQuery,
+} from "./sessions.js";
 import type { Stream } from "./stream.js";
 
 /** An agent's identity in a session. */

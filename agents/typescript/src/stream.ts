@@ -1,11 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 import { about, checkEvent, document, Envelope, message, refusal } from "./envelope.js";
-import { Closed, type Refusal, Refused, Reason, refusedFor, Torn } from "./errors.js";
+import { Closed, Reason, type Refusal, Refused, refusedFor, Torn } from "./errors.js";
+import { Mailbox, type Notice } from "./inbox.js";
 import { type Heard, Raw, read } from "./json.js";
 import { Lanes } from "./lanes.js";
 import { Lines } from "./lines.js";
-import { Mailbox } from "./mailbox.js";
-import type { Notice } from "./notices.js";
 import { readSaid, type Said } from "./said.js";
 import { Sent, Undelivered } from "./sent.js";
 import { Verbs } from "./verbs.js";

@@ -3,8 +3,7 @@ import { document } from "./envelope.js";
 import { type Heard, Raw, withRaw } from "./json.js";
 import type { Document } from "./mail.js";
 import type { Part } from "./part.js";
-import { acts } from "./taskact.js";
-import { checkedLine, isOwn, wrongWith } from "./taskline.js";
+import { acts, checkedLine, isOwn, wrongWith } from "./taskline.js";
 
 /** Work to delegate. Only the type is required. */
 export interface DelegateTask {

@@ -1,5 +1,5 @@
-import type { Document } from "./mail.js";
 import type { Raw } from "./json.js";
+import type { Document } from "./mail.js";
 import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 /** The state of a task. The last three are final. */

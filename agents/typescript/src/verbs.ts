@@ -1,10 +1,9 @@
-import { listOf, partOf, taskOf } from "./answers.js";
-import type { Heard, Raw } from "./json.js";
+import { type Heard, listOf, partOf, type Raw } from "./json.js";
 import type { Acked, Beat, MailList, PollMessages, SendMessage, SentMail } from "./mail.js";
 import type { Agent, QueryAgents, Server, UpdateCapabilities } from "./servers.js";
 import {
   type AddNote, type AskUser, type AssignTask, type AutoAssigned, type Dependency, type Link, type Match, type Note,
-  type QueryTasks, type SubmitTask, submission, type Task, type UpdateTask, type UserAnswer,
+  type QueryTasks, submission, type SubmitTask, type Task, type UpdateTask, type UserAnswer,
 } from "./tasks.js";
 import type { Options } from "./waiting.js";
 
@@ -184,7 +183,7 @@ export abstract class Verbs {
   }
 
   async #task(operation: string, payload: object, options?: Options): Promise<Heard<Task>> {
-    return taskOf(await this.ask(operation, payload, options));
+    return partOf(await this.ask(operation, payload, options), "task");
   }
 
   async #tasks(operation: string, payload: object, options?: Options): Promise<Heard<Heard<Task>[]>> {

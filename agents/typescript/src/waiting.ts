@@ -117,59 +117,6 @@ export class Linked {
   }
 }
 
-/** Functions that run in the background and are waited for at the end. */
-export class Running {
-  readonly #all = new Set<Promise<void>>();
-
-  /** Runs a function, which must not fail: the error would be lost. */
-  go(what: () => Promise<void>): Promise<void> {
-    const running = what().finally(() => this.#all.delete(running));
-    this.#all.add(running);
-    return running;
-  }
-
-  /** Whether nothing is running. */
-  get idle(): boolean {
-    return this.#all.size === 0;
-  }
-
-  async wait(): Promise<void> {
-    while (!this.idle) await Promise.all(this.#all);
-  }
-}
-
-/** Limits how many calls run at a time. The others wait, in order. */
-export class Turns {
-  readonly #bell = new Bell();
-  readonly #line: object[] = [];
-  #room: number;
-
-  constructor(room: number) {
-    this.#room = room;
-  }
-
-  /** Waits for a place, and returns a function that passes it on. */
-  async take(signal?: AbortSignal): Promise<() => void> {
-    const me = {};
-    this.#line.push(me);
-    try {
-      for (;;) {
-        const rung = this.#bell.rung;
-        if (this.#room > 0 && this.#line[0] === me && !signal?.aborted) break;
-        await this.#bell.after(rung, signal);
-      }
-      this.#room--;
-    } finally {
-      this.#line.splice(this.#line.indexOf(me), 1);
-      this.#bell.ring();
-    }
-    return () => {
-      this.#room++;
-      this.#bell.ring();
-    };
-  }
-}
-
 /**
  * How many session messages a connection remembers. Duplicates arrive soon, because only messages
  * that may not have arrived are repeated.

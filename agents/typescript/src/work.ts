@@ -1,15 +1,14 @@
-import { taskOf } from "./answers.js";
 import { value } from "./envelope.js";
 import { Cancelled, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unsaid, words } from "./errors.js";
 import type { Exchange } from "./exchange.js";
+import type { Notice } from "./inbox.js";
 import { Job } from "./job.js";
-import { type Heard, read } from "./json.js";
+import { type Heard, partOf, read } from "./json.js";
+import { parting, Running, troubled } from "./loops.js";
 import type { Mail } from "./mail.js";
-import type { Notice } from "./notices.js";
 import { Postman } from "./postman.js";
 import type { Task } from "./tasks.js";
-import { parting, troubled } from "./trouble.js";
-import { Linked, Running } from "./waiting.js";
+import { Linked } from "./waiting.js";
 
 /** Configures Conn.work. Agents that need only do can pass a function instead. */
 export interface Worker {
@@ -204,7 +203,7 @@ export class Work {
    */
   async #start(job: Job): Promise<void> {
     const answer = await this.#conn.askPatiently("start-task", { taskId: job.id }, job.signal);
-    job.task = read<Task>(taskOf(answer).raw.with("resolved_inputs", job.task.raw.at("resolved_inputs")));
+    job.task = read<Task>(partOf<Task>(answer, "task").raw.with("resolved_inputs", job.task.raw.at("resolved_inputs")));
   }
 
   /**
