@@ -1,14 +1,14 @@
 import type { Readable, Writable } from "node:stream";
-import { Architect, type Lead } from "./architect.js";
-import { type Assigned, type Developer, Developing } from "./developer.js";
-import { Exchange } from "./exchange.js";
-import type { Job } from "./job.js";
-import { Judging, type Reviewer } from "./reviewer.js";
-import { type ServeOptions, Serving, type Skills } from "./serving.js";
-import { identify, type Identity, Member } from "./session.js";
-import type { AgentType, Completion, Loose } from "./sessions.js";
-import type { Options } from "./waiting.js";
-import { Work, type Worker } from "./work.js";
+import type { Options } from "./connection/waiting.js";
+import { Architect, type Lead } from "./roles/architect.js";
+import { type Assigned, type Developer, Developing } from "./roles/developer.js";
+import { Judging, type Reviewer } from "./roles/reviewer.js";
+import type { AgentType, Completion, Loose } from "./wire/sessions.js";
+import { Exchange } from "./work/exchange.js";
+import type { Job } from "./work/job.js";
+import { type ServeOptions, Serving, type Skills } from "./work/serving.js";
+import { identify, type Identity, Member } from "./work/session.js";
+import { Work, type Worker } from "./work/worker.js";
 
 /**
  * Connects an agent to the orchestrator that started it, or to another stream. Call it only once

@@ -7,36 +7,36 @@
  * and sets no time limits. It repeats only session messages, requests of its roles, and responses
  * of serve, if they are refused for a limit.
  */
-export { Architect, type Lead } from "./architect.js";
 export { Conn, connect, Session } from "./conn.js";
-export { Delegated } from "./delegated.js";
-export { Delegation } from "./delegation.js";
-export { Assigned, type Developer, Failed } from "./developer.js";
-export { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./delivery.js";
-export { timestamp } from "./envelope.js";
+export { Architect, type Lead } from "./roles/architect.js";
+export { Assigned, type Developer, Failed } from "./roles/developer.js";
+export type { Reviewer } from "./roles/reviewer.js";
+export { Delegated } from "./work/delegated.js";
+export { Delegation } from "./work/delegation.js";
+export { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./work/delivery.js";
+export { type Contract, fulfilled, Job, partial, type Result, result, skipped } from "./work/job.js";
+export type { ServeOptions, Skill, Skills } from "./work/serving.js";
+export type { Identity } from "./work/session.js";
+export { inWords, SessionTask, type SessionTaskView } from "./work/sessiontask.js";
+export type { Worker } from "./work/worker.js";
+export type { Notice, ShutdownNotice, TaskNotice } from "./connection/inbox.js";
+export { type DeliveryError, Sent, Undelivered } from "./connection/sent.js";
+export type { Options } from "./connection/waiting.js";
+export { timestamp } from "./wire/envelope.js";
 export {
   Again, Cancelled, Closed, type Code, type Details, Fatal, Reason, Refused, Shutdown, spoken, Torn, Unfinished, Unsaid, Withdrawn,
-} from "./errors.js";
-export { Fault, FaultCode, type FaultOptions, type TaskFault } from "./fault.js";
-export { type Contract, fulfilled, Job, partial, type Result, result, skipped } from "./job.js";
-export { type Heard, Members, Raw } from "./json.js";
-export * from "./mail.js";
-export type { Notice, ShutdownNotice, TaskNotice } from "./inbox.js";
-export type { Reviewer } from "./reviewer.js";
-export type { AgentIdentifier, Said } from "./said.js";
-export { type DeliveryError, Sent, Undelivered } from "./sent.js";
-export * from "./servers.js";
-export type { ServeOptions, Skill, Skills } from "./serving.js";
-export type { Identity } from "./session.js";
-export * from "./sessions.js";
-export { inWords, SessionTask, type SessionTaskView } from "./sessiontask.js";
+} from "./wire/errors.js";
+export { Fault, FaultCode, type FaultOptions, type TaskFault } from "./wire/fault.js";
+export { type Heard, Members, Raw } from "./wire/json.js";
+export * from "./wire/mail.js";
+export type { AgentIdentifier, Said } from "./wire/said.js";
+export * from "./wire/servers.js";
+export * from "./wire/sessions.js";
+export type { DelegateTask, TaskContext, TaskPriority, TaskRequest, TaskRouting, TaskTrace } from "./wire/taskrequest.js";
+export type {
+  Artifact, ResponseMetadata, ResponseStatus, TaskAsks, TaskCompleted, TaskFailed, TaskGivenUp, TaskOption, TaskPending, TaskResponse,
+} from "./wire/taskresponse.js";
 export type {
   AddNote, AskUser, AssignTask, AutoAssigned, Dependency, Help, Link, Match, Note, Priority, QueryTasks, Requirements, Role, SubmitTask,
   Task, TaskState, TaskStatus, TypedDependency, UpdateTask, UserAnswer,
-} from "./tasks.js";
-export type { DelegateTask, TaskContext, TaskPriority, TaskRequest, TaskRouting, TaskTrace } from "./taskrequest.js";
-export type {
-  Artifact, ResponseMetadata, ResponseStatus, TaskAsks, TaskCompleted, TaskFailed, TaskGivenUp, TaskOption, TaskPending, TaskResponse,
-} from "./taskresponse.js";
-export type { Options } from "./waiting.js";
-export type { Worker } from "./work.js";
+} from "./wire/tasks.js";

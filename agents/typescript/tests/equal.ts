@@ -1,4 +1,4 @@
-import { Raw } from "../src/json.js";
+import { Raw } from "../src/wire/json.js";
 
 /** The texts that stand for others in a dialogue, by their names. */
 export type Names = Map<string, string>;

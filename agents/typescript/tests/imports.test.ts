@@ -3,9 +3,20 @@ import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { test } from "node:test";
 
-// The imports of the sources, which include those of types, form no circle.
+// The imports of the sources, which include those of types, form no circle, and each layer imports
+// only those below it.
 
 const home = "src";
+
+/** The folders of the sources, from the lowest layer up. The files outside of them may import all. */
+const layers = ["wire", "connection", "work", "roles"];
+
+/** Returns the number of a file's layer. The lowest is 0. */
+function layerOf(file: string): number {
+  const folder = posix.dirname(file);
+  if (folder !== ".") assert.ok(layers.includes(folder), `${folder} is not a layer`);
+  return folder === "." ? layers.length : layers.indexOf(folder);
+}
 
 /** Returns the imports of each source file. Files are named by their paths in src. */
 function graph(): Map<string, Set<string>> {
@@ -50,4 +61,12 @@ test("no circle", () => {
   assert.deepEqual(circleIn(known), ["b", "c", "b"]);
   const circle = circleIn(graph());
   assert.equal(circle, undefined, circle?.join(" imports "));
+});
+
+test("no import upwards", () => {
+  const upwards: string[] = [];
+  for (const [module, imports] of graph()) {
+    for (const each of imports) if (layerOf(each) > layerOf(module)) upwards.push(`${module} imports ${each}`);
+  }
+  assert.deepEqual(upwards, []);
 });

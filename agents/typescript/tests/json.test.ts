@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Raw } from "@orchestrator/agent";
-import { complaint, read, spell } from "../src/json.js";
-import { Lines } from "../src/lines.js";
+import { complaint, read, spell } from "../src/wire/json.js";
+import { Lines } from "../src/wire/lines.js";
 
 const delicate = '{"id":12345678901234567890,"pi":3.10,"big":1e400,"same":1,"same":2,"t":"\\u00e9\\/ \\"}{][,:\\\\","list":[ 1 , [2,{"a":[]}] , "x,]" , {} ],"":{}}';
 

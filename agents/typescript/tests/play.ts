@@ -3,8 +3,8 @@ import {
   type Architect, Cancelled, Closed, type Conn, connect, Delegation, Ended, Fault, type Heard, Incomplete, type Notice, Refused, Rejected, type Said,
   type Sent, type Session, type TaskResponse, Undelivered, Undone, Unfinished, Unreviewed, Unsaid,
 } from "../src/index.js";
-import { Raw, spell } from "../src/json.js";
-import { Bell } from "../src/waiting.js";
+import { Raw, spell } from "../src/wire/json.js";
+import { Bell } from "../src/connection/waiting.js";
 import { exactly, faulty, serve } from "./delegating.js";
 import { difference, type Manner, type Names, plain, resolve } from "./equal.js";
 import { type Dialogue, type Step, words } from "./file.js";

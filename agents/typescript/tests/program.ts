@@ -1,5 +1,5 @@
 import { Again, Cancelled, Closed, type Delegation, Failed, Fatal, Fault, Shutdown, Withdrawn } from "../src/index.js";
-import { Bell } from "../src/waiting.js";
+import { Bell } from "../src/connection/waiting.js";
 
 /** A call of a function of the program, which does what the dialogue says. */
 export class Called {

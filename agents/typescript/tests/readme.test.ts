@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { it } from "node:test";
-import { Raw } from "../src/json.js";
+import { Raw } from "../src/wire/json.js";
 import { difference, type Names, resolve } from "./equal.js";
 import { parseSteps, type Step } from "./file.js";
 

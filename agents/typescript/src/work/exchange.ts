@@ -1,11 +1,11 @@
+import { Stream } from "../connection/stream.js";
+import { Bell, type Options, remembered, rest, shortPause } from "../connection/waiting.js";
+import type { Closed, Refusal, Refused } from "../wire/errors.js";
+import type { Raw } from "../wire/json.js";
+import type { DelegateTask } from "../wire/taskrequest.js";
 import { type Asked, Asks } from "./asks.js";
 import type { Delegation } from "./delegation.js";
 import { Delegations } from "./delegations.js";
-import type { Closed, Refusal, Refused } from "./errors.js";
-import type { Raw } from "./json.js";
-import { Stream } from "./stream.js";
-import type { DelegateTask } from "./taskrequest.js";
-import { Bell, type Options, remembered, rest, shortPause } from "./waiting.js";
 
 /** A final response. */
 export interface FinalWord {

@@ -1,4 +1,4 @@
-import { Reason } from "./errors.js";
+import { Reason } from "../wire/errors.js";
 import type { Sent, Undelivered } from "./sent.js";
 import { longPause, remembered, rest, shortPause } from "./waiting.js";
 

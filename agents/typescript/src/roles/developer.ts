@@ -1,10 +1,10 @@
+import type { Sent, Undelivered } from "../connection/sent.js";
+import { gaveUp, spoken, Unsaid, words } from "../wire/errors.js";
+import { assignment } from "../wire/fill.js";
+import type { Said } from "../wire/said.js";
+import type { Assignment, Completion, Loose, TaskExecutionError, TaskInput, TaskProgress } from "../wire/sessions.js";
+import type { Member } from "../work/session.js";
 import { Desk, Errand, unfinished, whenDue } from "./desk.js";
-import { gaveUp, spoken, Unsaid, words } from "./errors.js";
-import { assignment } from "./fill.js";
-import type { Said } from "./said.js";
-import type { Sent, Undelivered } from "./sent.js";
-import type { Member } from "./session.js";
-import type { Assignment, Completion, Loose, TaskExecutionError, TaskInput, TaskProgress } from "./sessions.js";
 
 /** Configures Session.develop. Agents that need only do can pass a function instead. */
 export interface Developer {

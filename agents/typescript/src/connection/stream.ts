@@ -1,11 +1,11 @@
 import type { Readable, Writable } from "node:stream";
-import { about, checkEvent, document, Envelope, message, refusal } from "./envelope.js";
-import { Closed, Reason, type Refusal, Refused, refusedFor, Torn } from "./errors.js";
+import { about, checkEvent, document, Envelope, message, refusal } from "../wire/envelope.js";
+import { Closed, Reason, type Refusal, Refused, refusedFor, Torn } from "../wire/errors.js";
+import { type Heard, Raw, read } from "../wire/json.js";
+import { Lines } from "../wire/lines.js";
+import { readSaid, type Said } from "../wire/said.js";
 import { Mailbox, type Notice } from "./inbox.js";
-import { type Heard, Raw, read } from "./json.js";
 import { Lanes } from "./lanes.js";
-import { Lines } from "./lines.js";
-import { readSaid, type Said } from "./said.js";
 import { Sent, Undelivered } from "./sent.js";
 import { Verbs } from "./verbs.js";
 import { Bell, type Options, Queue, Recent, remembered, sleep, unless } from "./waiting.js";

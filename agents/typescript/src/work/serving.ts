@@ -1,15 +1,15 @@
+import { Linked, longPause, type Options, rest, shortPause } from "../connection/waiting.js";
+import { value } from "../wire/envelope.js";
+import { Cancelled, gaveUp, Reason, type Refused, Shutdown, spoken } from "../wire/errors.js";
+import { FaultCode, faultOf, type TaskFault, untold } from "../wire/fault.js";
+import { type Heard, Raw } from "../wire/json.js";
+import type { TaskAct } from "../wire/taskline.js";
+import type { TaskRequest } from "../wire/taskrequest.js";
+import { spellResponse } from "../wire/taskresponse.js";
 import type { Asked } from "./asks.js";
 import { Delegated, Places } from "./delegated.js";
-import { value } from "./envelope.js";
-import { Cancelled, gaveUp, Reason, type Refused, Shutdown, spoken } from "./errors.js";
 import type { Exchange, FinalWord } from "./exchange.js";
-import { FaultCode, faultOf, type TaskFault, untold } from "./fault.js";
-import { type Heard, Raw } from "./json.js";
 import { parting, Running, troubled } from "./loops.js";
-import type { TaskAct } from "./taskline.js";
-import type { TaskRequest } from "./taskrequest.js";
-import { spellResponse } from "./taskresponse.js";
-import { Linked, longPause, type Options, rest, shortPause } from "./waiting.js";
 
 /**
  * Does a job and returns its result: any value, or undefined for success without a result. A Fault,

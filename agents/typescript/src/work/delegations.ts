@@ -1,10 +1,10 @@
+import type { Stream } from "../connection/stream.js";
+import { about } from "../wire/envelope.js";
+import { Closed, type Refusal, Refused, Unsaid } from "../wire/errors.js";
+import type { Raw } from "../wire/json.js";
+import { type DelegateTask, spellRequest } from "../wire/taskrequest.js";
+import { isFinal, readResponse } from "../wire/taskresponse.js";
 import { type Aside, Delegation } from "./delegation.js";
-import { about } from "./envelope.js";
-import { Closed, type Refusal, Refused, Unsaid } from "./errors.js";
-import type { Raw } from "./json.js";
-import type { Stream } from "./stream.js";
-import { type DelegateTask, spellRequest } from "./taskrequest.js";
-import { isFinal, readResponse } from "./taskresponse.js";
 
 /** The delegations of a connection that are not over. */
 export class Delegations {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { Fatal, gaveUp, spoken, Torn, words } from "./errors.js";
-import type { Heard } from "./json.js";
-import { Actor, type Beat, type Mail, type SendMessage, Topic } from "./mail.js";
-import type { Stream } from "./stream.js";
-import { sleep } from "./waiting.js";
+import type { Stream } from "../connection/stream.js";
+import { sleep } from "../connection/waiting.js";
+import { Fatal, gaveUp, spoken, Torn, words } from "../wire/errors.js";
+import type { Heard } from "../wire/json.js";
+import { Actor, type Beat, type Mail, type SendMessage, Topic } from "../wire/mail.js";
 
 /** Passes the agent's mail to the worker, one message at a time, and sends heartbeats. */
 export class Postman {

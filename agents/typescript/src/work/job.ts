@@ -1,8 +1,8 @@
-import { Withdrawn } from "./errors.js";
+import { Bell, Linked, type Options } from "../connection/waiting.js";
+import { Withdrawn } from "../wire/errors.js";
+import { type Heard, partOf } from "../wire/json.js";
+import type { Help, Task } from "../wire/tasks.js";
 import type { Exchange } from "./exchange.js";
-import { type Heard, partOf } from "./json.js";
-import type { Help, Task } from "./tasks.js";
-import { Bell, Linked, type Options } from "./waiting.js";
 
 /**
  * Bounds the wait for news, in milliseconds, because a notice may be lost if the agent reads too

@@ -1,12 +1,12 @@
-import { Again, Cancelled, Shutdown, spoken, Torn } from "./errors.js";
-import type { Notice } from "./inbox.js";
-import { parting, Running, troubled, Turns } from "./loops.js";
-import type { Said } from "./said.js";
-import type { Sent, Undelivered } from "./sent.js";
-import type { Member } from "./session.js";
-import type { Status, TaskProgress } from "./sessions.js";
-import type { Event } from "./stream.js";
-import { Bell, Linked, Recent, unless } from "./waiting.js";
+import type { Notice } from "../connection/inbox.js";
+import type { Sent, Undelivered } from "../connection/sent.js";
+import type { Event } from "../connection/stream.js";
+import { Bell, Linked, Recent, unless } from "../connection/waiting.js";
+import { Again, Cancelled, Shutdown, spoken, Torn } from "../wire/errors.js";
+import type { Said } from "../wire/said.js";
+import type { Status, TaskProgress } from "../wire/sessions.js";
+import { parting, Running, troubled, Turns } from "../work/loops.js";
+import type { Member } from "../work/session.js";
 
 /** How often a refused answer is corrected. */
 const corrections = 3;

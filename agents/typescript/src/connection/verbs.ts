@@ -1,10 +1,10 @@
-import { type Heard, listOf, partOf, type Raw } from "./json.js";
-import type { Acked, Beat, MailList, PollMessages, SendMessage, SentMail } from "./mail.js";
-import type { Agent, QueryAgents, Server, UpdateCapabilities } from "./servers.js";
+import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
+import type { Acked, Beat, MailList, PollMessages, SendMessage, SentMail } from "../wire/mail.js";
+import type { Agent, QueryAgents, Server, UpdateCapabilities } from "../wire/servers.js";
 import {
   type AddNote, type AskUser, type AssignTask, type AutoAssigned, type Dependency, type Link, type Match, type Note,
   type QueryTasks, submission, type SubmitTask, type Task, type UpdateTask, type UserAnswer,
-} from "./tasks.js";
+} from "../wire/tasks.js";
 import type { Options } from "./waiting.js";
 
 /** The requests of a connection: one method for each operation. */

@@ -1,12 +1,12 @@
+import { Linked, type Options, unless } from "../connection/waiting.js";
+import { blank, timestamp } from "../wire/envelope.js";
+import { type Refused, Unsaid } from "../wire/errors.js";
+import { type Heard, Raw, read } from "../wire/json.js";
+import type { DelegateTask, TaskRequest } from "../wire/taskrequest.js";
+import { type Artifact, type ResponseStatus, spellResponse, type TaskOption } from "../wire/taskresponse.js";
 import type { Delegation } from "./delegation.js";
-import { blank, timestamp } from "./envelope.js";
-import { type Refused, Unsaid } from "./errors.js";
 import type { Exchange } from "./exchange.js";
-import { type Heard, Raw, read } from "./json.js";
 import { Turns } from "./loops.js";
-import type { DelegateTask, TaskRequest } from "./taskrequest.js";
-import { type Artifact, type ResponseStatus, spellResponse, type TaskOption } from "./taskresponse.js";
-import { Linked, type Options, unless } from "./waiting.js";
 
 /** The open question of a job. */
 interface Question {

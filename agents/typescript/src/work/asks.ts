@@ -1,7 +1,7 @@
-import type { Refused } from "./errors.js";
-import type { Heard, Raw } from "./json.js";
-import { acts, readAct, type TaskAct } from "./taskline.js";
-import { readRequest, type TaskRequest } from "./taskrequest.js";
+import type { Refused } from "../wire/errors.js";
+import type { Heard, Raw } from "../wire/json.js";
+import { acts, readAct, type TaskAct } from "../wire/taskline.js";
+import { readRequest, type TaskRequest } from "../wire/taskrequest.js";
 
 /** One item asked of an agent that serves: a request, an act, a refusal or a shutdown. */
 export interface Asked {

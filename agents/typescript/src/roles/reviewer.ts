@@ -1,10 +1,10 @@
+import type { Undelivered } from "../connection/sent.js";
+import { gaveUp, spoken, Unsaid } from "../wire/errors.js";
+import type { Heard } from "../wire/json.js";
+import type { Said } from "../wire/said.js";
+import type { Loose, ReviewRequest, ReviewResult, TaskProgress } from "../wire/sessions.js";
+import type { Member } from "../work/session.js";
 import { Desk, Errand, unfinished } from "./desk.js";
-import { gaveUp, spoken, Unsaid } from "./errors.js";
-import type { Heard } from "./json.js";
-import type { Said } from "./said.js";
-import type { Undelivered } from "./sent.js";
-import type { Member } from "./session.js";
-import type { Loose, ReviewRequest, ReviewResult, TaskProgress } from "./sessions.js";
 
 /** Configures Session.review. Agents that need only do can pass a function instead. */
 export interface Reviewer {

@@ -1,6 +1,6 @@
-import { Closed, Shutdown, spoken, Torn, Unfinished } from "./errors.js";
-import type { Stream } from "./stream.js";
-import { Bell, type Linked } from "./waiting.js";
+import type { Stream } from "../connection/stream.js";
+import { Bell, type Linked } from "../connection/waiting.js";
+import { Closed, Shutdown, spoken, Torn, Unfinished } from "../wire/errors.js";
 
 // Parts of the loops that call functions of the agent's author.
 

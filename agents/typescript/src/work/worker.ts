@@ -1,14 +1,14 @@
-import { value } from "./envelope.js";
-import { Cancelled, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unsaid, words } from "./errors.js";
+import type { Notice } from "../connection/inbox.js";
+import { Linked } from "../connection/waiting.js";
+import { value } from "../wire/envelope.js";
+import { Cancelled, gaveUp, Reason, Refused, refusedFor, Shutdown, spoken, Torn, Unsaid, words } from "../wire/errors.js";
+import { type Heard, partOf, read } from "../wire/json.js";
+import type { Mail } from "../wire/mail.js";
+import type { Task } from "../wire/tasks.js";
 import type { Exchange } from "./exchange.js";
-import type { Notice } from "./inbox.js";
 import { Job } from "./job.js";
-import { type Heard, partOf, read } from "./json.js";
 import { parting, Running, troubled } from "./loops.js";
-import type { Mail } from "./mail.js";
 import { Postman } from "./postman.js";
-import type { Task } from "./tasks.js";
-import { Linked } from "./waiting.js";
 
 /** Configures Conn.work. Agents that need only do can pass a function instead. */
 export interface Worker {

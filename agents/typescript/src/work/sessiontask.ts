@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./delivery.js";
-import { Refused } from "./errors.js";
-import { reviewRequest } from "./fill.js";
-import type { TaskNotice } from "./inbox.js";
-import { type Sent, Undelivered } from "./sent.js";
-import type { Member } from "./session.js";
+import type { TaskNotice } from "../connection/inbox.js";
+import { type Sent, Undelivered } from "../connection/sent.js";
+import { Bell, Linked, Recent } from "../connection/waiting.js";
+import { Refused } from "../wire/errors.js";
+import { reviewRequest } from "../wire/fill.js";
 import {
   type Assignment, type Completion, type Feedback, type Finding, type Loose, type ReviewRequest, type ReviewResult,
   type ReviewSummary, touched,
-} from "./sessions.js";
-import type { TaskState } from "./tasks.js";
-import { Bell, Linked, Recent } from "./waiting.js";
+} from "../wire/sessions.js";
+import type { TaskState } from "../wire/tasks.js";
+import { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./delivery.js";
+import type { Member } from "./session.js";
 
 /** An update about a task: one of these. */
 interface Tiding {

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { about, document, line, timestamp } from "./envelope.js";
-import { Unsaid } from "./errors.js";
-import { abort, assignment, completion, feedback, progress, reviewRequest, reviewResult } from "./fill.js";
-import { type AgentIdentifier, misdirected, readSaid, type Said } from "./said.js";
-import { Sent } from "./sent.js";
+import { Sent } from "../connection/sent.js";
+import type { Stream } from "../connection/stream.js";
+import { about, document, line, timestamp } from "../wire/envelope.js";
+import { Unsaid } from "../wire/errors.js";
+import { abort, assignment, completion, feedback, progress, reviewRequest, reviewResult } from "../wire/fill.js";
+import { type AgentIdentifier, misdirected, readSaid, type Said } from "../wire/said.js";
 import {
   type Abort, type AgentType, agentTypes, type Assignment, type Completion, type Feedback, type Loose, type MessageType,
   type Progress, type ReviewRequest, type ReviewResult, type StatusQuery,
-} from "./sessions.js";
-import type { Stream } from "./stream.js";
+} from "../wire/sessions.js";
 
 /** An agent's identity in a session. */
 export interface Identity {

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import type { Delivery, Order } from "./delivery.js";
-import { Shutdown } from "./errors.js";
-import { assignment, completion, reviewResult } from "./fill.js";
-import type { Notice } from "./inbox.js";
-import type { AgentIdentifier, Said } from "./said.js";
-import type { Member } from "./session.js";
-import type { Assignment, Loose } from "./sessions.js";
-import { type SessionTask, SessionTasks } from "./sessiontask.js";
-import { Linked, unless } from "./waiting.js";
+import type { Notice } from "../connection/inbox.js";
+import { Linked, unless } from "../connection/waiting.js";
+import { Shutdown } from "../wire/errors.js";
+import { assignment, completion, reviewResult } from "../wire/fill.js";
+import type { AgentIdentifier, Said } from "../wire/said.js";
+import type { Assignment, Loose } from "../wire/sessions.js";
+import type { Delivery, Order } from "../work/delivery.js";
+import type { Member } from "../work/session.js";
+import { type SessionTask, SessionTasks } from "../work/sessiontask.js";
 
 /** Configures Session.lead. Agents that need only do can pass a function instead. */
 export interface Lead<T> {

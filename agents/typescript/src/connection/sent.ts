@@ -1,6 +1,6 @@
-import { type Details, Refused } from "./errors.js";
-import type { Heard } from "./json.js";
-import type { MessageType } from "./sessions.js";
+import { type Details, Refused } from "../wire/errors.js";
+import type { Heard } from "../wire/json.js";
+import type { MessageType } from "../wire/sessions.js";
 
 /** The details of a message that was not delivered. */
 export interface DeliveryError {

@@ -1,11 +1,11 @@
-import { about } from "./envelope.js";
-import { Closed, Refused, Torn, Unsaid } from "./errors.js";
-import type { Heard } from "./json.js";
+import type { Stream } from "../connection/stream.js";
+import { Bell, type Options, unless } from "../connection/waiting.js";
+import { about } from "../wire/envelope.js";
+import { Closed, Refused, Torn, Unsaid } from "../wire/errors.js";
+import type { Heard } from "../wire/json.js";
+import { spellAct, type TaskAct } from "../wire/taskline.js";
+import { isFinal, type TaskCompleted, type TaskResponse, troubleOf } from "../wire/taskresponse.js";
 import { Turns } from "./loops.js";
-import type { Stream } from "./stream.js";
-import { spellAct, type TaskAct } from "./taskline.js";
-import { isFinal, type TaskCompleted, type TaskResponse, troubleOf } from "./taskresponse.js";
-import { Bell, type Options, unless } from "./waiting.js";
 
 /** Bounds of the responses that are not taken: their number, and their characters. */
 const [mostWaiting, longestWaiting] = [64, 16 << 20];
