@@ -11,10 +11,10 @@ from .._wire.errors import AgentError, Closed, Refused, Stopped, Unanswered, Una
 from .._wire.lines import Lines, check_event, message_line, read_line, without_none
 from .again import Again
 from .inbox import Inbox, Notice
+from .operations import Operations
 from .pipes import Writer, reading, standard_streams
 from .said import Said
 from .stop import Stop, current_stop
-from .verbs import Verbs
 
 __all__ = ["PAUSE", "Stream"]
 
@@ -25,7 +25,7 @@ PAUSE = 1.0
 _Reply = Union[Dict[str, Any], BaseException]
 
 
-class Stream(Verbs):
+class Stream(Operations):
     """A connection without delegated work, tasks and sessions. Its subclass handles messages about
     delegated work, and calls _start when it can receive messages."""
 

@@ -165,6 +165,10 @@ class Architect(Role):
 
     # The state of a task.
 
+    def ended(self, task: str, why: str) -> Optional[Ended]:
+        """Asks for the state of a task. Returns None if the task goes on."""
+        return self._tasks.ended(task, why)
+
     def _may_revise(self, task: str) -> None:
         """Raises Ended if the session has ended the task or passed it to a person, because its
         reviews are used up."""

@@ -1,3 +1,4 @@
+# Code generated from wire.Operations; DO NOT EDIT.
 """The documents in the orchestrator's answers, as types for type checkers.
 
 They are plain dictionaries and may have more keys than these. The classes whose names begin with _
@@ -11,8 +12,8 @@ from typing import Any, Dict, List, Optional, TypedDict, Union
 from .taskdocuments import TaskContext, TaskRouting, TaskTrace
 
 __all__ = [
-    "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Link", "Mail", "MailList", "Match", "Note",
-    "Option", "Plan", "Result", "Server", "Task", "UserAnswer",
+    "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Help", "Link", "Mail", "MailList", "Match", "Note",
+    "Option", "Plan", "Result", "SentMail", "Server", "Task", "UserAnswer",
 ]
 
 #: A plan or the result of a task: an object, a text, or None.
@@ -20,198 +21,333 @@ Result = Union[Dict[str, Any], str, None]
 Plan = Result
 
 
+class _Task(TypedDict):
+    #: The id of the task.
+    id: str
+    #: The name of the task.
+    name: str
+    #: The kind of task, in words of the submitter.
+    type: str
+    #: A summary of the state. One of queued, running, completed, failed, cancelled.
+    status: str
+    #: The state of the task. The last three are final. One of pending, assigned, planning,
+    #: plan_review, running, needs_human, in_review, done, failed, cancelled.
+    state: str
+    #: The role that the agent must have; null for any role.
+    requiredRole: Optional[str]
+    #: The capabilities that the agent must have.
+    requiredCapabilities: List[str]
+    #: Ids of tasks that must be done first.
+    dependencies: List[str]
+    #: The submitter, such as agent:planner.
+    submittedBy: str
+    #: The agent that has the task, or had it when it ended; null if there is none.
+    assignedTo: Optional[str]
+    #: The result; null before the task is done, and in lists.
+    result: Optional[Union[Dict[str, Any], str]]
+    #: When the task was submitted.
+    createdAt: str
+
+
+class Task(_Task, total=False):
+    """A task in answers. A list leaves out the members that can be large: description, payload,
+    structured_spec, requirements, plan, help, context, routing and observability. The result is
+    null there."""
+
+    #: What is to be done.
+    description: str
+    #: The payload as it was submitted, digit for digit.
+    payload: Dict[str, Any]
+    #: The dependencies that are not done yet.
+    waitsFor: List[str]
+    typedDependencies: List[Link]
+    #: The specification in a form for programs: a task-spec document.
+    structured_spec: Dict[str, Any]
+    #: What the task requires of an agent: a requirements document.
+    requirements: Dict[str, Any]
+    #: The repository that the task is about.
+    targetRepo: str
+    #: The conditions under which the task counts as done.
+    acceptanceCriteria: List[str]
+    #: The project that the task belongs to.
+    projectId: str
+    #: The session that the task came from.
+    sessionId: str
+    #: The task that the submitter was working on.
+    parentTaskId: str
+    #: The plan of the agent.
+    plan: Union[Dict[str, Any], str]
+    #: What is wrong with the plan.
+    planFeedback: str
+    #: The last question of the agent to a person.
+    help: Help
+    #: The context of the task request that submitted the task.
+    context: TaskContext
+    #: The route of the task request.
+    routing: TaskRouting
+    #: The trace that the task belongs to.
+    observability: TaskTrace
+    #: The delivered inputs, by contract key, in the answers to get-task and poll-tasks. An input is
+    #: null if it has no data.
+    resolved_inputs: Dict[str, Any]
+    #: The priority as it was given: a number or a word. 1 is the most urgent.
+    priority: Union[float, str]
+    #: The progress, from 0 to 1; 0 when it is missing.
+    progress: float
+    #: The message of the last progress report.
+    message: str
+    #: How often the task was assigned; 0 when it is missing.
+    attempts: int
+    #: Why the task failed.
+    error: str
+    #: Why the task was cancelled.
+    reason: str
+    #: When the task was last assigned.
+    assignedAt: str
+    #: When the task was last started.
+    startedAt: str
+    #: When the task ended.
+    endedAt: str
+
+
+class _Help(TypedDict):
+    #: The id of the question.
+    questionId: str
+    #: The question. It is untrusted: escape it before you show it.
+    question: str
+
+
+class Help(_Help, total=False):
+    """The last question of the agent to a person."""
+
+    #: What belongs to the question: any value.
+    context: Any
+    #: The answer of the person.
+    answer: str
+    #: When the person answered; missing before that.
+    answeredAt: str
+
+
+class _Link(TypedDict):
+    #: The id of the dependency.
+    id: str
+    #: The id of the other task.
+    depends_on_task_id: str
+    #: blocks: the other task must be done first. input: a part of its result is needed too.
+    #: related: for information only.
+    dependency_type: str
+    #: The part of the result that an input needs; null for any other type.
+    contract_key: Optional[str]
+    #: Whether the dependency is resolved: it does not block the task any more.
+    resolved: bool
+    #: When the dependency was resolved; null before that.
+    resolved_at: Optional[str]
+
+
+class Link(_Link, total=False):
+    """A dependency of a task in answers."""
+
+    #: Whether the dependency is resolved when the other task ends, in any state; false when it is
+    #: missing.
+    soft: bool
+    #: The result of the other task, when it is done. It is missing if the author of the dependency
+    #: may not read the other task.
+    result: Union[Dict[str, Any], str]
+    #: Whether the result is left out because a task shows at most 256 KiB of results. To get a part
+    #: of it, depend on it as an input.
+    result_left_out: bool
+
+
 class _Dependency(TypedDict):
+    #: The id of the other task.
     depends_on_task_id: str
 
 
 class Dependency(_Dependency, total=False):
     """A dependency of a task to submit."""
 
-    dependency_type: str  # blocks, input or related
-    contract_key: str  # for the type input
+    #: blocks: the other task must be done first; the default. input: a part of its result is needed
+    #: too. related: for information only.
+    dependency_type: str
+    #: The part of the result that an input needs. With another type it has no meaning and causes a
+    #: warning.
+    contract_key: str
 
 
-class Link(Dependency, total=False):
-    """A dependency as stored."""
-
-    id: str
-    resolved: bool
-    resolved_at: Optional[str]
-    result: Any  # of the other task, once it is done
-    result_left_out: bool  # the result is too long to be shown here
-
-
-class _Task(TypedDict):
-    id: str
-    name: str
-    type: str
-    status: str  # queued, running, completed, failed or cancelled
-    state: str
-
-
-class Task(_Task, total=False):
-    """A task. Lists leave out members that can be large; get_task returns them."""
-
-    description: str
-    payload: Dict[str, Any]
-    requiredRole: Optional[str]
-    requiredCapabilities: List[str]
-    dependencies: List[str]
-    typedDependencies: List[Link]
-    waitsFor: List[str]
-    resolved_inputs: Dict[str, Any]
-    structured_spec: Dict[str, Any]
-    requirements: Dict[str, Any]
-    targetRepo: str
-    acceptanceCriteria: List[str]
-    projectId: str
-    sessionId: str
-    parentTaskId: str
-    context: TaskContext
-    routing: TaskRouting
-    observability: TaskTrace
-    plan: Union[Dict[str, Any], str]
-    planFeedback: str
-    help: Dict[str, Any]
-    priority: Union[int, float, str]
-    submittedBy: str
-    assignedTo: Optional[str]
-    progress: float
-    message: str
-    attempts: int
-    result: Any
-    error: str
-    reason: str
-    createdAt: str
-    assignedAt: str
-    startedAt: str
-    endedAt: str
-
-
-class _Agent(TypedDict):
-    id: str
-    role: str
+class _AutoAssigned(TypedDict):
+    #: Whether an agent fits and has the task now. One of assigned, no_match.
     status: str
 
 
-class Agent(_Agent, total=False):
-    """An agent of the team."""
+class AutoAssigned(_AutoAssigned, total=False):
+    """Answers auto-assign."""
 
+    #: The server_id of the agent.
+    server_id: str
+    #: The name of the agent.
+    server_name: str
+    #: The score of the agent; a higher score is a better fit.
+    match_score: int
+
+
+class Match(TypedDict):
+    """How an agent fits the requirements of a task, in the answer to match-agents."""
+
+    #: The server_id of the agent.
+    server_id: str
+    #: The name of the agent.
+    server_name: str
+    #: The score; a higher score is a better fit. -1: the agent does not fit.
+    score: int
+    #: Whether the agent is present. One of online, offline.
+    status: str
+    #: The reasons, for people.
+    reasons: List[str]
+
+
+class Note(TypedDict):
+    """A note on a task, in the answers to add-note and list-notes."""
+
+    #: The id of the note.
+    id: str
+    #: The id of the task.
+    task_id: str
+    #: The author, such as agent:planner.
+    author: str
+    #: The text of the note. It is untrusted: escape it before you show it.
+    content: str
+    #: Whether the agent of the task was notified at once.
+    urgent: bool
+    #: When the note was written.
+    created_at: str
+
+
+class _Option(TypedDict):
+    #: The answer that you get when the person chooses this option.
+    value: str
+
+
+class Option(_Option, total=False):
+    """An answer that a person may choose."""
+
+    #: The text that the person sees; the value when it is missing.
+    label: Optional[str]
+
+
+class UserAnswer(TypedDict):
+    """Answers ask-user."""
+
+    #: The value of the option that the person chose, or the text that the person typed.
+    answer: str
+    metadata: Dict[str, Any]
+
+
+class Agent(TypedDict):
+    """An agent in the answer to query-agents."""
+
+    #: The name of the agent.
+    id: str
+    #: The role: worker, planner, reviewer, or one that the file gives an agent.
+    role: str
+    #: The status of the agent. Only an idle agent gets a task from the queue.
+    status: str
+    #: The capabilities of the agent.
     capabilities: List[str]
+    #: The id of the first task that the agent has; null if it has none.
     currentTask: Optional[str]
 
 
 class _Server(TypedDict):
+    #: The id of the server, derived from its name.
     server_id: str
+    #: The name of the agent.
     name: str
-    status: str  # online or offline
+    #: Whether the agent is present. One of online, offline.
+    status: str
+    #: The role: worker, planner, reviewer, or one that the file gives an agent.
+    role: str
+    #: Whether the agent runs on another machine and has registered.
+    remote: bool
+    #: The repositories of the agent, by name.
+    repos: Dict[str, Any]
+    #: The reported capabilities: a capabilities document; null if none are reported.
+    capabilities: Optional[Dict[str, Any]]
+    #: The number of tasks that the agent works on.
+    running_tasks: int
 
 
 class Server(_Server, total=False):
-    """An agent with its capabilities."""
+    """An agent with its capabilities, in the answers to query-servers and update-capabilities."""
 
-    role: str
-    remote: bool
+    #: The name of the machine.
     hostname: str
-    repos: Dict[str, Any]
-    capabilities: Optional[Dict[str, Any]]
+    #: The address of the machine, as reported.
+    ip: str
+    #: The operating system.
+    os: str
+    #: Information about the machine, as reported.
     system: Dict[str, Any]
-    running_tasks: int
+    #: When the agent was last seen, if it runs on another machine.
     last_seen: str
 
 
-class _Match(TypedDict):
-    server_id: str
-    server_name: str
-    score: int  # -1: no match
+class Mail(TypedDict):
+    """A stored message, in the answers to poll-messages and send-message and in notify:message. It
+    never changes."""
 
-
-class Match(_Match, total=False):
-    """How well an agent matches a task."""
-
-    status: str
-    reasons: List[str]
-
-
-class _AutoAssigned(TypedDict):
-    status: str  # assigned or no_match
-
-
-class AutoAssigned(_AutoAssigned, total=False):
-    """The outcome of auto_assign."""
-
-    server_id: str
-    server_name: str
-    match_score: int
-
-
-class _Note(TypedDict):
-    id: str
-    content: str
-
-
-class Note(_Note, total=False):
-    """A note on a task."""
-
-    task_id: str
-    author: str
-    urgent: bool
-    created_at: str
-
-
-class Option(TypedDict):
-    """An answer that a person may choose."""
-
-    label: str
-    value: str
-
-
-class _UserAnswer(TypedDict):
-    answer: str
-
-
-class UserAnswer(_UserAnswer, total=False):
-    """The answer of a person."""
-
-    metadata: Dict[str, Any]
-
-
-class _Mail(TypedDict):
+    #: The number of the message. Later messages have higher numbers. The numbers in one mailbox
+    #: have gaps.
     seq: int
+    #: The sender.
     from_actor: str
+    #: The recipient, or broadcast.
     to_actor: str
+    #: The topic. Acknowledge messages on unknown topics and continue.
     topic: str
+    #: The content, unchanged. It is untrusted: escape it before you show it.
     payload: Dict[str, Any]
+    #: The number of the message that this one answers; null if it answers none.
+    reply_to: Optional[int]
+    #: When the message was sent: UTC, with milliseconds.
     created_at: str
 
 
-class Mail(_Mail, total=False):
-    """A message from one actor to another."""
+class SentMail(Mail, total=False):
+    """Answers send-message with the stored message and warnings about it."""
 
-    reply_to: Optional[int]
-    duplicate: bool  # it was already stored when it was sent
+    #: Whether the message had been sent before, with the same key; missing if it had not.
+    duplicate: bool
+    #: Warnings about the message, such as a topic that is not registered.
     warnings: List[str]
 
 
 class MailList(TypedDict):
-    """A page of mail."""
+    """Answers poll-messages, in the order of the numbers."""
 
+    #: The recipient of the messages.
     actor: str
     messages: List[Mail]
+    #: The number of the last acknowledged message.
     cursor: int
+    #: Whether more messages follow.
     more: bool
 
 
 class Acked(TypedDict):
-    """How far mail is acknowledged."""
+    """Answers ack-messages."""
 
+    #: The recipient of the messages.
     actor: str
+    #: The number of the last acknowledged message.
     cursor: int
 
 
-class Beat(TypedDict, total=False):
-    """The answer to a heartbeat."""
+class Beat(TypedDict):
+    """Answers heartbeat."""
 
+    #: The actor that sent the heartbeat.
     actor: str
+    #: When the actor was last seen: now.
     last_seen: str
+    #: The expected time between heartbeats, in milliseconds.
     heartbeat_ms: int

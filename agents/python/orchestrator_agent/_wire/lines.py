@@ -7,13 +7,13 @@ import json
 import time
 import uuid
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .errors import Unsaid
 
 __all__ = [
-    "Lines", "check_event", "message_line", "moment", "new_id", "now", "read_line", "said_line", "spell", "without_doubled",
-    "without_none",
+    "Lines", "check_event", "each_option", "message_line", "moment", "new_id", "now", "read_line", "said_line", "spell",
+    "without_doubled", "without_none",
 ]
 
 #: The orchestrator's default limit for the length of a line.
@@ -107,6 +107,13 @@ def _says(payload: Mapping[str, Any], key: str) -> None:
     _is(payload, key, str, "a string")
     if not payload[key].strip(" \t\n\r\f"):
         raise Unsaid(f"{key} must not be empty")
+
+
+def each_option(options: Optional[Sequence[Any]]) -> Optional[List[Any]]:
+    """Returns the options of a question as they are sent. A text is its own value."""
+    if options is None:
+        return None
+    return [{"label": option, "value": option} if isinstance(option, str) else option for option in options]
 
 
 def without_none(**members: Any) -> Dict[str, Any]:

@@ -1,5 +1,5 @@
 import type { Heard } from "../wire/json.js";
-import type { Mail } from "../wire/mail.js";
+import type { Mail } from "../wire/documents.js";
 import { Bell } from "./waiting.js";
 
 /** An unsolicited message from the orchestrator. */

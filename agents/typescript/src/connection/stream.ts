@@ -6,8 +6,8 @@ import { Lines } from "../wire/lines.js";
 import { readSaid, type Said } from "../wire/said.js";
 import { Mailbox, type Notice } from "./inbox.js";
 import { Lanes } from "./lanes.js";
+import { Operations } from "./operations.js";
 import { Sent, Undelivered } from "./sent.js";
-import { Verbs } from "./verbs.js";
 import { Bell, type Options, Queue, Recent, remembered, sleep, unless } from "./waiting.js";
 
 /**
@@ -42,7 +42,7 @@ const pause = 1000;
  * Reading never blocks. The queues have no bound, except for the notices of an agent that serves and
  * has never read notices. Exchange handles the messages about delegated work.
  */
-export class Stream extends Verbs {
+export class Stream extends Operations {
   /** @internal */
   readonly mailbox = new Mailbox();
   readonly #in: Readable;

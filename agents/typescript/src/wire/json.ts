@@ -211,6 +211,9 @@ function skipNested(text: string, at: number): number {
   }
 }
 
+/** Any object. A Raw is sent digit for digit. */
+export type Document = { [key: string]: unknown } | Raw;
+
 /** A value that was read from a line, with its text as raw. */
 export type Heard<T> = T & { readonly raw: Raw };
 

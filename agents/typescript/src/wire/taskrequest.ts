@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { document } from "./envelope.js";
 import { type Heard, Raw, withRaw } from "./json.js";
-import type { Document } from "./mail.js";
+import type { Document } from "./json.js";
 import type { Part } from "./part.js";
 import { acts, checkedLine, isOwn, wrongWith } from "./taskline.js";
 

@@ -1,6 +1,6 @@
 import { spoken } from "../wire/errors.js";
 import type { Assignment, Completion, Loose, ReviewRequest, ReviewResult } from "../wire/sessions.js";
-import type { TaskState } from "../wire/tasks.js";
+import type { TaskState } from "../wire/documents.js";
 
 /** A task to deliver: completed and, with a reviewer, approved. */
 export interface Order {

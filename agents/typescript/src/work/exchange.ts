@@ -91,36 +91,42 @@ export class Exchange extends Stream {
     });
   }
 
+  /** @internal */
   protected override handed(message: Raw, type: string): void {
     this.#asks.hear(message, type);
     this.#asked.ring();
   }
 
+  /** @internal */
   protected override responded(response: Raw): void {
     this.delegations.hear(response);
   }
 
+  /** @internal */
   protected override declined(id: string, why: Refusal): boolean {
     return this.delegations.decline(id, why);
   }
 
-  /** Queues a refusal for the function that serves. It may be about a response. */
+  /** @internal Queues a refusal for the function that serves. It may be about a response. */
   protected override protested(id: string, refused: Refused): void {
     if (this.#asks.serving === 0) return;
     this.#asks.push({ refused, id });
     this.#asked.ring();
   }
 
+  /** @internal */
   protected override toldToLeave(): void {
     this.#asks.push({ leave: true });
     this.#asked.ring();
   }
 
+  /** @internal */
   protected override closed(over: Closed): void {
     this.delegations.end(over);
     this.#asked.ring();
   }
 
+  /** @internal */
   protected override async flushed(): Promise<void> {
     await this.#telling;
   }

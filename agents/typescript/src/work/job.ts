@@ -1,7 +1,7 @@
 import { Bell, Linked, type Options } from "../connection/waiting.js";
 import { Withdrawn } from "../wire/errors.js";
 import { type Heard, partOf } from "../wire/json.js";
-import type { Help, Task } from "../wire/tasks.js";
+import type { Help, Task } from "../wire/documents.js";
 import type { Exchange } from "./exchange.js";
 
 /**

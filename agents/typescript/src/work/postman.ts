@@ -3,7 +3,33 @@ import type { Stream } from "../connection/stream.js";
 import { sleep } from "../connection/waiting.js";
 import { Fatal, gaveUp, spoken, Torn, words } from "../wire/errors.js";
 import type { Heard } from "../wire/json.js";
-import { Actor, type Beat, type Mail, type SendMessage, Topic } from "../wire/mail.js";
+import type { Beat, Mail, SendMessage } from "../wire/documents.js";
+
+/** The topics that are always registered. */
+export const Topic = {
+  TaskAssigned: "task.assigned",
+  TaskCompleted: "task.completed",
+  TaskFailed: "task.failed",
+  TaskProgress: "task.progress",
+  AgentSpawned: "agent.spawned",
+  AgentTerminated: "agent.terminated",
+  AlertFired: "alert.fired",
+  AlertResolved: "alert.resolved",
+  Heartbeat: "heartbeat",
+  Direct: "message.direct",
+  Broadcast: "broadcast.all",
+  /** The bus has accepted mail on a topic that is not registered. */
+  Unknown: "topic.unknown",
+} as const;
+
+/**
+ * Actors that always exist. GO runs the system, Bus is the orchestrator itself, and Governor is
+ * reserved for supervising programs.
+ */
+export const Actor = { Global: "GO", Bus: "Bus", Governor: "Governor" } as const;
+
+/** The recipient of mail to all actors. */
+export const broadcast = "broadcast";
 
 /** Passes the agent's mail to the worker, one message at a time, and sends heartbeats. */
 export class Postman {

@@ -8,7 +8,7 @@ import {
   type Assignment, type Completion, type Feedback, type Finding, type Loose, type ReviewRequest, type ReviewResult,
   type ReviewSummary, touched,
 } from "../wire/sessions.js";
-import type { TaskState } from "../wire/tasks.js";
+import type { SessionTaskView } from "../wire/documents.js";
 import { type Delivery, Ended, Incomplete, type Order, Rejected, Undone, Unreviewed } from "./delivery.js";
 import type { Member } from "./session.js";
 
@@ -297,18 +297,6 @@ export class SessionTasks {
     }
     return undefined;
   }
-}
-
-/** A task of a session as its members see it. */
-export interface SessionTaskView {
-  task_id: string;
-  phase: "held" | "assigned" | "working" | "completed" | "reviewing" | "revise" | "redesign" | "human" | "over";
-  state: TaskState;
-  /** The number of its reviews. */
-  iteration: number;
-  max_iterations: number;
-  /** What the session did when the reviews were used up. */
-  escalated?: "abort" | "force_approve" | "human_review";
 }
 
 /** Returns a review request with missing members filled in from the task. */

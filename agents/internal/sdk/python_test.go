@@ -1,0 +1,316 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// generated is the first line of a generated file, after the characters that begin a comment.
+const generated = "Code generated from wire.Operations; DO NOT EDIT."
+
+// pythonWidth is the length of a line of documentation.
+const pythonWidth = 100
+
+// pythonTypes are the types of members that differ from those of the schema, by the names of the
+// document or the operation and the member.
+var pythonTypes = map[string]string{
+	"complete-task result": "Result", "submit-plan plan": "Plan", "ask-user options": "Sequence[Union[str, Option]]",
+	"Task help": "Help", "Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace",
+	"submit-task observability": "TaskTrace",
+}
+
+// pythonType returns the type of a value. Mappings that are sent need not be dictionaries.
+func pythonType(of, name string, s *schema, sent bool) string {
+	if given := pythonTypes[of+" "+name]; given != "" {
+		return given
+	}
+	if at := slices.IndexFunc(documents, func(d document) bool { return d.schema == s.ref() && d.python != "" }); at >= 0 {
+		if s.ref() == "dependency" {
+			return "Union[str, Dependency]"
+		}
+		return documents[at].python
+	}
+	if len(s.words()) > 0 {
+		return "str"
+	}
+	var kinds []string
+	for _, kind := range s.types() {
+		switch kind {
+		case "string":
+			kinds = append(kinds, "str")
+		case "integer":
+			kinds = append(kinds, "int")
+		case "number":
+			kinds = append(kinds, "float")
+		case "boolean":
+			kinds = append(kinds, "bool")
+		case "array":
+			kinds = append(kinds, "List["+pythonType(of, "", s.Items, sent)+"]")
+		case "object":
+			kinds = append(kinds, map[bool]string{true: "Mapping[str, Any]", false: "Dict[str, Any]"}[sent])
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		return "Any"
+	case 1:
+		return kinds[0]
+	}
+	return "Union[" + strings.Join(kinds, ", ") + "]"
+}
+
+// pythonDocuments returns the types of the documents for the SDK for Python.
+func pythonDocuments(t *testing.T) string {
+	t.Helper()
+	var names []string
+	for _, d := range documents {
+		if d.python != "" {
+			names = append(names, fmt.Sprintf("%q", d.python))
+		}
+	}
+	names = append(names, `"Plan"`, `"Result"`)
+	slices.Sort(names)
+	var b strings.Builder
+	fmt.Fprintf(&b, `# %s
+"""The documents in the orchestrator's answers, as types for type checkers.
+
+They are plain dictionaries and may have more keys than these. The classes whose names begin with _
+list the keys that are always present.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, TypedDict, Union
+
+from .taskdocuments import TaskContext, TaskRouting, TaskTrace
+
+__all__ = [
+    %s
+]
+
+#: A plan or the result of a task: an object, a text, or None.
+Result = Union[Dict[str, Any], str, None]
+Plan = Result
+`, generated, strings.Join(wrapped(strings.Join(names, ", ")+",", 112), "\n    "))
+	for _, d := range documents {
+		if d.python != "" {
+			b.WriteString(pythonDocument(d, schemaAt(t, d.schema)))
+		}
+	}
+	return b.String()
+}
+
+// pythonDocument returns a class, and the class of its required keys if some are optional.
+func pythonDocument(d document, s *schema) string {
+	var needed, others []member
+	for _, m := range s.Properties {
+		if s.needs(m.name) {
+			needed = append(needed, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	doc := pythonText("    ", d.aboutOf(s))
+	switch {
+	case len(others) == 0:
+		return fmt.Sprintf("\n\nclass %s(TypedDict):\n%s\n%s", d.python, doc, pythonMembers(d, needed))
+	case d.extends != "":
+		return fmt.Sprintf("\n\nclass %s(%s, total=False):\n%s\n%s", d.python, d.extends, doc, pythonMembers(d, others))
+	}
+	return fmt.Sprintf("\n\nclass _%[1]s(TypedDict):\n%[2]s\n\nclass %[1]s(_%[1]s, total=False):\n%[3]s\n%[4]s",
+		d.python, strings.TrimPrefix(pythonMembers(d, needed), "\n"), doc, pythonMembers(d, others))
+}
+
+func pythonMembers(d document, of []member) string {
+	var b strings.Builder
+	for _, m := range of {
+		kind := pythonType(d.python, m.name, m.schema, false)
+		if m.schema.nullable() && !d.sent {
+			kind = "Optional[" + kind + "]"
+		}
+		if about := pythonAbout(m.schema); about != "" {
+			b.WriteString("    #: " + strings.Join(wrapped(about, pythonWidth-len("    #: ")), "\n    #: ") + "\n")
+		}
+		fmt.Fprintf(&b, "    %s: %s\n", m.name, kind)
+	}
+	return b.String()
+}
+
+// pythonAbout returns the description of a member, with the texts that it may be.
+func pythonAbout(s *schema) string {
+	words := s.words()
+	if len(words) == 0 || strings.Contains(s.Description, words[0]) {
+		return s.Description
+	}
+	return s.Description + " One of " + strings.Join(words, ", ") + "."
+}
+
+// pythonText returns a text as a docstring.
+func pythonText(indent, text string) string {
+	if one := indent + `"""` + text + `"""` + "\n"; len(one) <= pythonWidth+1 {
+		return one
+	}
+	lines := wrapped(`"""`+text+`"""`, pythonWidth-len(indent))
+	return indent + strings.Join(lines, "\n"+indent) + "\n"
+}
+
+// pythonOperations returns the methods of the SDK for Python.
+func pythonOperations(t *testing.T) string {
+	t.Helper()
+	all := calls(t)
+	types := []string{"Dependency", "Option", "Plan", "Result"}
+	var body strings.Builder
+	for _, c := range all {
+		types = append(types, pythonAnswer(c))
+		body.WriteString(pythonMethod(c))
+	}
+	slices.Sort(types)
+	types = slices.Compact(types)
+	return fmt.Sprintf(`# %s
+"""The operations of the orchestrator, one method each."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union, cast
+
+from .._wire.documents import (
+    %s,
+)
+from .._wire.lines import each_option, without_none
+from .._wire.taskdocuments import TaskTrace
+
+__all__ = ["Operations"]
+
+
+class Operations:
+    """The requests of a connection. Each method waits for the answer, and raises Refused if the
+    request is refused."""
+
+    def ask(
+        self, operation: str, payload: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None
+    ) -> Dict[str, Any]:
+        """Sends a request for any operation."""
+        raise NotImplementedError
+
+    def _one(self, operation: str, key: str, **payload: Any) -> Any:
+        return self.ask(operation, without_none(**payload)).get(key) or {}
+
+    def _list(self, operation: str, key: str, **payload: Any) -> Any:
+        return self.ask(operation, without_none(**payload)).get(key) or []
+%s`, generated, strings.Join(wrapped(strings.Join(types, ", "), 110), "\n    "), body.String())
+}
+
+// pythonAnswer returns the document that a method returns, or of which it returns a list.
+func pythonAnswer(c call) string {
+	return documents[slices.IndexFunc(documents, func(d document) bool { return d.schema == c.ref })].python
+}
+
+// pythonMethod returns a method.
+func pythonMethod(c call) string {
+	positional, named := c.parameters()
+	parameters, sent, about := []string{"self"}, []string{}, []string{}
+	add := func(m member) {
+		name := snake(m.name)
+		parameter, value := pythonParameter(c, m, name)
+		parameters = append(parameters, parameter)
+		sent = append(sent, m.name+"="+value)
+		about = append(about, name+": "+m.schema.Description)
+	}
+	for _, m := range positional {
+		add(m)
+	}
+	if len(named) > 0 {
+		parameters = append(parameters, "*")
+	}
+	for _, m := range named {
+		add(m)
+	}
+	kind := pythonAnswer(c)
+	if c.list {
+		kind = "List[" + kind + "]"
+	}
+	var b strings.Builder
+	head := fmt.Sprintf("    def %s(%s) -> %s:\n", snake(c.operation), strings.Join(parameters, ", "), kind)
+	if len(head) > 120 {
+		head = fmt.Sprintf("    def %s(\n        %s,\n    ) -> %s:\n", snake(c.operation), strings.Join(parameters, ",\n        "), kind)
+	}
+	b.WriteString("\n" + head + pythonDoc(c.about(), about) + pythonBody(c, kind, sent))
+	return b.String()
+}
+
+// pythonParameter returns a parameter of a method, and the value that is sent for it.
+func pythonParameter(c call, m member, name string) (parameter, value string) {
+	kind := pythonType(c.operation, m.name, m.schema, true)
+	value = name
+	if given := c.python[m.name]; given != "" {
+		value = given
+	}
+	switch {
+	case c.request.needs(m.name) && c.python[m.name] == "":
+		return name + ": " + kind, value
+	case kind == "bool":
+		return name + ": bool = False", name + " or None"
+	case kind == "Any" || kind == "Result":
+		return name + ": " + kind + " = None", value
+	}
+	return name + ": Optional[" + kind + "] = None", value
+}
+
+// pythonDoc returns the documentation of a method and its parameters.
+func pythonDoc(about string, parameters []string) string {
+	if len(parameters) == 0 {
+		return pythonText("        ", about)
+	}
+	lines := wrapped(`"""`+about, pythonWidth-8)
+	lines = append(lines, "")
+	for _, each := range parameters {
+		for i, line := range wrapped(each, pythonWidth-12) {
+			if i > 0 {
+				line = "    " + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	var b strings.Builder
+	for _, line := range append(lines, `"""`) {
+		b.WriteString(strings.TrimRight("        "+line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// pythonBody returns the statement of a method.
+func pythonBody(c call, kind string, sent []string) string {
+	request := fmt.Sprintf("self.ask(%q, without_none(%s))", c.operation, strings.Join(sent, ", "))
+	switch {
+	case c.list:
+		request = fmt.Sprintf("self._list(%s)", strings.Join(append([]string{fmt.Sprintf("%q, %q", c.operation, c.part)}, sent...), ", "))
+	case c.part != "":
+		request = fmt.Sprintf("self._one(%s)", strings.Join(append([]string{fmt.Sprintf("%q, %q", c.operation, c.part)}, sent...), ", "))
+	case len(sent) == 0:
+		request = fmt.Sprintf("self.ask(%q)", c.operation)
+	}
+	if one := fmt.Sprintf("        return cast(%s, %s)\n", kind, request); len(one) <= 120 {
+		return one
+	}
+	open, arguments, _ := strings.Cut(strings.TrimSuffix(request, ")"), "(")
+	return fmt.Sprintf("        return cast(%s, %s(\n            %s,\n        ))\n", kind, open, strings.Join(wrapped(arguments, 105), "\n            "))
+}
+
+// snake returns a name in the style of Python.
+func snake(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case r == '-':
+			r = '_'
+		case unicode.IsUpper(r):
+			b.WriteByte('_')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

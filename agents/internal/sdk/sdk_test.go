@@ -1,0 +1,249 @@
+package sdk
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+var update = flag.Bool("update", false, "write the generated files of the SDKs")
+
+// answered is the schema of answers.
+const answered = "response:success#"
+
+// A method is a method of the SDKs for Python and TypeScript. It sends the request of an operation
+// and returns the answer.
+type method struct {
+	operation string
+	answer    string            // the path of the schema of the answer
+	part      string            // the member of the answer that is returned; "": all
+	first     string            // the members that may be given by position, in order
+	whole     string            // in TypeScript, the parameters if they are not the members in first
+	name      string            // in TypeScript; "": that of the operation
+	more      string            // more for its documentation
+	python    map[string]string // members that are not sent as they are given
+	payload   string            // in TypeScript, the payload if it is not sent as it is given
+}
+
+// methods lists the methods. The members of their payloads come from the operations.
+var methods = []method{
+	{operation: "query-agents", answer: answered + "agents", part: "agents", first: "role status capabilities", whole: "query: QueryAgents = {}"},
+	{operation: "query-tasks", answer: answered + "tasks", part: "tasks", first: "status", whole: "query: QueryTasks = {}"},
+	{operation: "submit-task", answer: answered + "task", part: "task", first: "type name", whole: "task: SubmitTask", payload: "submission(task)"},
+	{operation: "get-task", answer: answered + "task", part: "task", first: "taskId"},
+	{
+		operation: "ask-user", answer: answered + "answer", first: "question options", whole: "question: AskUser", payload: "asking(question)",
+		more: "An option may be a text.", python: map[string]string{"options": "each_option(options)"},
+	},
+	{operation: "start-task", answer: answered + "task", part: "task", first: "taskId"},
+	{operation: "complete-task", answer: answered + "task", part: "task", first: "taskId result"},
+	{operation: "fail-task", answer: answered + "task", part: "task", first: "taskId error"},
+	{operation: "cancel-task", answer: answered + "task", part: "task", first: "taskId reason"},
+	{operation: "update-task", answer: answered + "task", part: "task", first: "taskId", whole: "change: UpdateTask"},
+	{operation: "assign-task", answer: answered + "task", part: "task", first: "taskId agent requirePlan", whole: "assignment: AssignTask"},
+	{operation: "auto-assign", answer: answered + "assignment", first: "taskId", more: "If no agent fits, the status of the answer is no_match."},
+	{operation: "match-agents", answer: answered + "matches", part: "servers", first: "taskId", more: "The best fit comes first."},
+	{operation: "poll-tasks", answer: answered + "tasks", part: "tasks"},
+	{operation: "check-tasks", answer: answered + "tasks", part: "tasks", first: "sessionId", python: map[string]string{"sessionId": "session_id or None"}},
+	{
+		operation: "request-help", answer: answered + "task", part: "task", first: "taskId question context",
+		more: "This returns without waiting; the method help of a job waits for the answer.",
+	},
+	{operation: "submit-plan", answer: answered + "task", part: "task", first: "taskId plan"},
+	{operation: "approve-plan", answer: answered + "task", part: "task", first: "taskId"},
+	{operation: "revise-plan", answer: answered + "task", part: "task", first: "taskId feedback"},
+	{
+		operation: "add-dependency", answer: answered + "dependency", part: "dependency",
+		first: "taskId dependsOnTaskId dependencyType contractKey", whole: "taskId: string, on: Dependency", payload: "dependency(taskId, on)",
+	},
+	{operation: "remove-dependency", answer: answered + "dependency", part: "dependency", first: "taskId dependencyId"},
+	{
+		operation: "add-note", answer: answered + "note", part: "note", first: "taskId content urgent", whole: "note: AddNote",
+		payload: "{ ...note, urgent: note.urgent || undefined }",
+	},
+	{operation: "list-notes", answer: answered + "notes", part: "notes", first: "taskId"},
+	{operation: "update-capabilities", answer: "server", first: "capabilities system", whole: "now: UpdateCapabilities"},
+	{operation: "query-servers", answer: answered + "servers", part: "servers", name: "servers"},
+	{
+		operation: "send-message", answer: answered + "sent", first: "to_actor topic payload", whole: "mail: SendMessage",
+		python: map[string]string{"payload": "{} if payload is None else payload"},
+	},
+	{operation: "poll-messages", answer: answered + "messages", first: "cursor limit", whole: "query: PollMessages = {}"},
+	{operation: "ack-messages", answer: answered + "acked", first: "seq"},
+	{operation: "heartbeat", answer: answered + "seen"},
+}
+
+// withoutMethod lists the other operations that agents may request, with the reason why they have
+// no method.
+var withoutMethod = map[string]string{
+	"issue-token": "only GO may request it", "list-actors": "ask sends it", "list-topics": "ask sends it",
+	"submit-task-request": "delegate does this", "get-task-response": "a delegation does this", "update-task-request": "a delegation does this",
+	"send-session-message": "a session does this", "get-session": "ask sends it", "list-sessions": "ask sends it", "list-reviews": "ask sends it",
+}
+
+// A document is a type of the SDKs that is generated from a schema.
+type document struct {
+	python, typescript string // its names; "": none in this language
+	schema             string // the path of its schema
+	extends            string // the document that it has all members of
+	sent               bool   // agents send it
+	about              string // what it is, if the schema does not have that
+}
+
+// documents lists the documents that the methods send and return.
+var documents = []document{
+	{python: "Task", typescript: "Task", schema: "task"},
+	{python: "Help", typescript: "Help", schema: "task/help"},
+	{python: "Link", typescript: "Link", schema: "link"},
+	{python: "Dependency", typescript: "TypedDependency", schema: "dependency", sent: true, about: "A dependency of a task to submit"},
+	{typescript: "SubmitTask", schema: "request:submit-task/payload", sent: true, about: "A task to submit"},
+	{typescript: "Requirements", schema: "requirements", sent: true},
+	{typescript: "QueryTasks", schema: "request:query-tasks/payload", sent: true, about: "Selects tasks"},
+	{typescript: "UpdateTask", schema: "request:update-task/payload", sent: true, about: "Changes of a task"},
+	{typescript: "AssignTask", schema: "request:assign-task/payload", sent: true, about: "Assigns a task to an agent"},
+	{python: "AutoAssigned", typescript: "AutoAssigned", schema: answered + "assignment"},
+	{python: "Match", typescript: "Match", schema: "match"},
+	{typescript: "AddNote", schema: "request:add-note/payload", sent: true, about: "A note to add to a task"},
+	{python: "Note", typescript: "Note", schema: "note"},
+	{python: "Option", schema: "request:ask-user/payload/options", about: "An answer that a person may choose"},
+	{typescript: "AskUser", schema: "request:ask-user/payload", sent: true, about: "A question to a person"},
+	{python: "UserAnswer", typescript: "UserAnswer", schema: answered + "answer"},
+	{typescript: "QueryAgents", schema: "request:query-agents/payload", sent: true, about: "Selects agents"},
+	{python: "Agent", typescript: "Agent", schema: "agent"},
+	{typescript: "UpdateCapabilities", schema: "request:update-capabilities/payload", sent: true, about: "The new capabilities of an agent"},
+	{typescript: "Capabilities", schema: "capabilities", sent: true},
+	{python: "Server", typescript: "Server", schema: "server"},
+	{python: "Mail", typescript: "Mail", schema: "mail"},
+	{typescript: "SendMessage", schema: "request:send-message/payload", sent: true, about: "Mail to send"},
+	{python: "SentMail", typescript: "SentMail", schema: answered + "sent", extends: "Mail"},
+	{typescript: "PollMessages", schema: "request:poll-messages/payload", sent: true, about: "Selects mail"},
+	{python: "MailList", typescript: "MailList", schema: answered + "messages"},
+	{python: "Acked", typescript: "Acked", schema: answered + "acked"},
+	{python: "Beat", typescript: "Beat", schema: answered + "seen"},
+	{typescript: "SessionTaskView", schema: "session-task"},
+	{typescript: "FindingView", schema: "session-task/findings", about: "A finding of the reviews of a task"},
+}
+
+// aboutOf returns the description of a document. Those of schemas that agents send are about
+// reading them.
+func (d document) aboutOf(s *schema) string {
+	switch {
+	case d.about != "":
+		return d.about + "."
+	case d.sent:
+		return s.Title + "."
+	}
+	return s.Description
+}
+
+// A call is a method with its operation and the schemas of its payload and answer.
+type call struct {
+	method
+	*wire.Operation
+	request *schema // the payload
+	answer  *schema // the part that is returned
+	list    bool    // a list of such parts is returned
+	ref     string  // the path of the schema of what is returned
+}
+
+// calls returns the methods in the order of the operations.
+func calls(t *testing.T) []call {
+	t.Helper()
+	var all []call
+	for _, o := range wire.Operations {
+		at := slices.IndexFunc(methods, func(m method) bool { return m.operation == o.Name })
+		if at < 0 {
+			if o.Audience != wire.ForOperators && o.Audience != wire.ForNewcomers {
+				require.Contains(t, withoutMethod, o.Name, "the SDKs have no method for it")
+			}
+			continue
+		}
+		c := call{method: methods[at], Operation: o, request: schemaAt(t, "request:"+o.Name).member("payload"), ref: methods[at].answer}
+		if c.request == nil {
+			c.request = new(schema)
+		}
+		c.answer = schemaAt(t, c.ref)
+		if c.part != "" {
+			c.answer = c.answer.member(c.part)
+			require.NotNil(t, c.answer, "%s: the answer has no member %s", o.Name, c.part)
+			if c.answer.Items != nil {
+				c.answer, c.list = c.answer.Items, true
+			}
+			c.ref = c.answer.ref()
+		}
+		all = append(all, c)
+	}
+	require.Len(t, all, len(methods), "a method has no operation")
+	return all
+}
+
+// parameters returns the members that are given by position and those that are given by name. The
+// orchestrator knows the sender, so no member says who it is.
+func (c call) parameters() (positional, named []member) {
+	first := strings.Fields(c.first)
+	for _, name := range first {
+		positional = append(positional, member{name: name, schema: c.request.member(name)})
+	}
+	for _, m := range c.request.Properties {
+		if !slices.Contains(first, m.name) && m.name != "actor" && m.name != "from_actor" {
+			named = append(named, m)
+		}
+	}
+	return positional, named
+}
+
+// about returns the documentation of a method.
+func (c call) about() string {
+	return strings.TrimSpace(strings.Join([]string{c.Summary + ".", c.About, c.more}, " "))
+}
+
+// TestGeneratedFiles checks that the documents and the methods of the SDKs for Python and
+// TypeScript are those of the operations. With -update it writes them.
+func TestGeneratedFiles(t *testing.T) {
+	for file, text := range map[string]string{
+		"../../python/orchestrator_agent/_wire/documents.py":        pythonDocuments(t),
+		"../../python/orchestrator_agent/_connection/operations.py": pythonOperations(t),
+		"../../typescript/src/wire/documents.ts":                    typeScriptDocuments(t),
+		"../../typescript/src/connection/operations.ts":             typeScriptOperations(t),
+	} {
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		}
+		is, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, text, string(is), "%s is stale: go test ./agents/internal/sdk -update", file)
+	}
+}
+
+// TestMethodsAreInTheREADME checks that the README of each SDK names all methods.
+func TestMethodsAreInTheREADME(t *testing.T) {
+	for language, name := range map[string]func(c call) string{
+		"python":     func(c call) string { return snake(c.operation) },
+		"typescript": func(c call) string { return c.typeScriptName() },
+	} {
+		text, err := os.ReadFile("../../" + language + "/README.md")
+		require.NoError(t, err)
+		for _, c := range calls(t) {
+			require.Contains(t, string(text), "`"+name(c)+"`", "%s: its README does not name the method", language)
+		}
+	}
+}
+
+// wrapped returns a text in lines of at most width characters.
+func wrapped(text string, width int) []string {
+	var lines []string
+	var line string
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}
