@@ -8,8 +8,11 @@ import (
 	"unicode"
 )
 
-// generated is the first line of a generated file, after the characters that begin a comment.
-const generated = "Code generated from wire.Operations; DO NOT EDIT."
+// The first lines of generated files, after the characters that begin a comment.
+const (
+	fromOperations = "Code generated from wire.Operations; DO NOT EDIT."
+	fromSchemas    = "Code generated from wire/schemas; DO NOT EDIT."
+)
 
 // pythonWidth is the length of a line of documentation.
 const pythonWidth = 100
@@ -18,20 +21,24 @@ const pythonWidth = 100
 // document or the operation and the member.
 var pythonTypes = map[string]string{
 	"complete-task result": "Result", "submit-plan plan": "Plan", "ask-user options": "Sequence[Union[str, Option]]",
-	"Task help": "Help", "Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace",
-	"submit-task observability": "TaskTrace",
+	"Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace", "submit-task observability": "TaskTrace",
 }
 
-// pythonType returns the type of a value. Mappings that are sent need not be dictionaries.
-func pythonType(of, name string, s *schema, sent bool) string {
+// pythonType returns the type of a member of a document or an operation, whose schema has a path.
+// Mappings that are sent need not be dictionaries.
+func pythonType(t *testing.T, of, name, path string, s *schema, sent bool) string {
+	t.Helper()
 	if given := pythonTypes[of+" "+name]; given != "" {
 		return given
 	}
-	if at := slices.IndexFunc(documents, func(d document) bool { return d.schema == s.ref() && d.python != "" }); at >= 0 {
-		if s.ref() == "dependency" {
-			return "Union[str, Dependency]"
-		}
-		return documents[at].python
+	if s.ref() == "dependency" {
+		return "Union[str, Dependency]"
+	}
+	if found := documentAt(s, path).python; found != "" && s.Items == nil {
+		return found
+	}
+	if strings.HasPrefix(s.ref(), sessionMessage) {
+		s = schemaAt(t, s.ref())
 	}
 	if len(s.words()) > 0 {
 		return "str"
@@ -48,7 +55,7 @@ func pythonType(of, name string, s *schema, sent bool) string {
 		case "boolean":
 			kinds = append(kinds, "bool")
 		case "array":
-			kinds = append(kinds, "List["+pythonType(of, "", s.Items, sent)+"]")
+			kinds = append(kinds, "List["+pythonType(t, of, "", path, s.Items, sent)+"]")
 		case "object":
 			kinds = append(kinds, map[bool]string{true: "Mapping[str, Any]", false: "Dict[str, Any]"}[sent])
 		}
@@ -62,52 +69,64 @@ func pythonType(of, name string, s *schema, sent bool) string {
 	return "Union[" + strings.Join(kinds, ", ") + "]"
 }
 
-// pythonDocuments returns the types of the documents for the SDK for Python.
+// pythonDocuments returns the types of the documents in answers.
 func pythonDocuments(t *testing.T) string {
 	t.Helper()
-	var names []string
-	for _, d := range documents {
-		if d.python != "" {
-			names = append(names, fmt.Sprintf("%q", d.python))
-		}
-	}
-	names = append(names, `"Plan"`, `"Result"`)
-	slices.Sort(names)
-	var b strings.Builder
-	fmt.Fprintf(&b, `# %s
-"""The documents in the orchestrator's answers, as types for type checkers.
+	return pythonFile(t, documents, `"""The documents in the orchestrator's answers, as types for type checkers.
 
 They are plain dictionaries and may have more keys than these. The classes whose names begin with _
 list the keys that are always present.
-"""
-
-from __future__ import annotations
-
-from typing import Any, Dict, List, Optional, TypedDict, Union
-
-from .taskdocuments import TaskContext, TaskRouting, TaskTrace
-
-__all__ = [
-    %s
-]
-
+"""`, "Any, Dict, List, Optional, TypedDict, Union", `from .taskdocuments import TaskContext, TaskRouting, TaskTrace
+`, []string{"Plan", "Result"}, `
 #: A plan or the result of a task: an object, a text, or None.
 Result = Union[Dict[str, Any], str, None]
 Plan = Result
-`, generated, strings.Join(wrapped(strings.Join(names, ", ")+",", 112), "\n    "))
-	for _, d := range documents {
+`)
+}
+
+// pythonSessionDocuments returns the types of the documents in sessions.
+func pythonSessionDocuments(t *testing.T) string {
+	t.Helper()
+	return pythonFile(t, sessionDocuments, `"""The documents of a session, as types for type checkers.
+
+A sender may leave out members that have a default. A received document has all members that the
+protocol requires.
+"""`, "Any, Dict, List, TypedDict", "", nil, "")
+}
+
+// pythonTaskDocuments returns the types of the documents of delegated work.
+func pythonTaskDocuments(t *testing.T) string {
+	t.Helper()
+	return pythonFile(t, workDocuments, `"""The documents of delegated work, as types for type checkers."""`, "Any, Dict, List, TypedDict", "", nil, "")
+}
+
+// pythonFile returns a file with the types of documents. more are names that the text after the
+// list of names declares.
+func pythonFile(t *testing.T, of []document, about, typing, imports string, more []string, text string) string {
+	t.Helper()
+	names := slices.Clone(more)
+	var body strings.Builder
+	for _, d := range of {
 		if d.python != "" {
-			b.WriteString(pythonDocument(d, schemaAt(t, d.schema)))
+			names = append(names, d.python)
+			body.WriteString(pythonDocument(t, d, schemaAt(t, d.schema)))
 		}
 	}
-	return b.String()
+	slices.Sort(names)
+	list := wrapped(`"`+strings.Join(names, `", "`)+`",`, 112)
+	if imports != "" {
+		imports = "\n" + imports
+	}
+	return fmt.Sprintf("# %s\n%s\n\nfrom __future__ import annotations\n\nfrom typing import %s\n%s\n__all__ = [\n    %s\n]\n%s%s",
+		fromSchemas, about, typing, imports, strings.Join(list, "\n    "), text, body.String())
 }
 
 // pythonDocument returns a class, and the class of its required keys if some are optional.
-func pythonDocument(d document, s *schema) string {
+func pythonDocument(t *testing.T, d document, s *schema) string {
+	t.Helper()
 	var needed, others []member
 	for _, m := range s.Properties {
-		if s.needs(m.name) {
+		if d.needed == "" && s.needs(m.name) || slices.Contains(strings.Fields(d.needed), m.name) {
 			needed = append(needed, m)
 		} else {
 			others = append(others, m)
@@ -116,19 +135,24 @@ func pythonDocument(d document, s *schema) string {
 	doc := pythonText("    ", d.aboutOf(s))
 	switch {
 	case len(others) == 0:
-		return fmt.Sprintf("\n\nclass %s(TypedDict):\n%s\n%s", d.python, doc, pythonMembers(d, needed))
+		return fmt.Sprintf("\n\nclass %s(TypedDict):\n%s\n%s", d.python, doc, pythonMembers(t, d, needed))
 	case d.extends != "":
-		return fmt.Sprintf("\n\nclass %s(%s, total=False):\n%s\n%s", d.python, d.extends, doc, pythonMembers(d, others))
+		return fmt.Sprintf("\n\nclass %s(%s, total=False):\n%s\n%s", d.python, d.extends, doc, pythonMembers(t, d, others))
+	}
+	if len(needed) == 0 {
+		return fmt.Sprintf("\n\nclass %s(TypedDict, total=False):\n%s\n%s", d.python, doc, pythonMembers(t, d, others))
 	}
 	return fmt.Sprintf("\n\nclass _%[1]s(TypedDict):\n%[2]s\n\nclass %[1]s(_%[1]s, total=False):\n%[3]s\n%[4]s",
-		d.python, strings.TrimPrefix(pythonMembers(d, needed), "\n"), doc, pythonMembers(d, others))
+		d.python, strings.TrimPrefix(pythonMembers(t, d, needed), "\n"), doc, pythonMembers(t, d, others))
 }
 
-func pythonMembers(d document, of []member) string {
+func pythonMembers(t *testing.T, d document, of []member) string {
+	t.Helper()
 	var b strings.Builder
 	for _, m := range of {
-		kind := pythonType(d.python, m.name, m.schema, false)
-		if m.schema.nullable() && !d.sent {
+		kind := pythonType(t, d.python, m.name, d.schema+"/"+m.name, m.schema, false)
+		if m.schema.nullable() && !d.sent && !strings.HasPrefix(d.schema, "task-re") { // null counts as missing there
+
 			kind = "Optional[" + kind + "]"
 		}
 		if about := pythonAbout(m.schema); about != "" {
@@ -165,7 +189,7 @@ func pythonOperations(t *testing.T) string {
 	var body strings.Builder
 	for _, c := range all {
 		types = append(types, pythonAnswer(c))
-		body.WriteString(pythonMethod(c))
+		body.WriteString(pythonMethod(t, c))
 	}
 	slices.Sort(types)
 	types = slices.Compact(types)
@@ -200,7 +224,7 @@ class Operations:
 
     def _list(self, operation: str, key: str, **payload: Any) -> Any:
         return self.ask(operation, without_none(**payload)).get(key) or []
-%s`, generated, strings.Join(wrapped(strings.Join(types, ", "), 110), "\n    "), body.String())
+%s`, fromOperations, strings.Join(wrapped(strings.Join(types, ", "), 110), "\n    "), body.String())
 }
 
 // pythonAnswer returns the document that a method returns, or of which it returns a list.
@@ -209,12 +233,13 @@ func pythonAnswer(c call) string {
 }
 
 // pythonMethod returns a method.
-func pythonMethod(c call) string {
+func pythonMethod(t *testing.T, c call) string {
+	t.Helper()
 	positional, named := c.parameters()
 	parameters, sent, about := []string{"self"}, []string{}, []string{}
 	add := func(m member) {
 		name := snake(m.name)
-		parameter, value := pythonParameter(c, m, name)
+		parameter, value := pythonParameter(t, c, m, name)
 		parameters = append(parameters, parameter)
 		sent = append(sent, m.name+"="+value)
 		about = append(about, name+": "+m.schema.Description)
@@ -242,8 +267,9 @@ func pythonMethod(c call) string {
 }
 
 // pythonParameter returns a parameter of a method, and the value that is sent for it.
-func pythonParameter(c call, m member, name string) (parameter, value string) {
-	kind := pythonType(c.operation, m.name, m.schema, true)
+func pythonParameter(t *testing.T, c call, m member, name string) (parameter, value string) {
+	t.Helper()
+	kind := pythonType(t, c.operation, m.name, "", m.schema, true)
 	value = name
 	if given := c.python[m.name]; given != "" {
 		value = given

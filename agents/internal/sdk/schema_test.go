@@ -81,9 +81,13 @@ func (s *schema) member(name string) *schema {
 	return nil
 }
 
-// ref returns the name of the document that a schema refers to, or "".
+// ref returns the path of the schema that a schema refers to, or "". The only definitions that are
+// referred to are those of session messages.
 func (s *schema) ref() string {
 	for _, each := range append([]*schema{s}, s.AnyOf...) {
+		if name, ok := strings.CutPrefix(each.Ref, "#/$defs/"); ok {
+			return sessionMessage + name
+		}
 		if each.Ref != "" {
 			return strings.TrimPrefix(each.Ref, "urn:orchestrator:")
 		}

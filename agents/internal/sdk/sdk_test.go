@@ -14,8 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write the generated files of the SDKs")
 
-// answered is the schema of answers.
-const answered = "response:success#"
+// The beginnings of the paths of definitions: of answers, and of session messages.
+const (
+	answered       = "response:success#"
+	sessionMessage = "session-message#"
+)
 
 // A method is a method of the SDKs for Python and TypeScript. It sends the request of an operation
 // and returns the answer.
@@ -94,6 +97,7 @@ type document struct {
 	extends            string // the document that it has all members of
 	sent               bool   // agents send it
 	about              string // what it is, if the schema does not have that
+	needed             string // in Python, the keys that are always present if the others may be filled in
 }
 
 // documents lists the documents that the methods send and return.
@@ -128,6 +132,67 @@ var documents = []document{
 	{python: "Beat", typescript: "Beat", schema: answered + "seen"},
 	{typescript: "SessionTaskView", schema: "session-task"},
 	{typescript: "FindingView", schema: "session-task/findings", about: "A finding of the reviews of a task"},
+}
+
+// filledIn is the value of needed if all keys may be filled in.
+const filledIn = "-"
+
+// sessionDocuments lists the payloads of session messages and their parts.
+var sessionDocuments = []document{
+	{python: "AgentID", schema: sessionMessage + "agent"},
+	{python: "TaskInput", typescript: "TaskInput", schema: sessionMessage + "task_assignment/task", needed: filledIn, about: "The work to do for a task"},
+	{typescript: "InputContext", schema: sessionMessage + "task_assignment/task/context", about: "What to read before the work on a task begins"},
+	{typescript: "InputConstraints", schema: sessionMessage + "task_assignment/task/constraints", about: "The limits of the work on a task"},
+	{typescript: "ContextFile", schema: sessionMessage + "context_file"},
+	{typescript: "Attempt", schema: sessionMessage + "task_assignment/task/context/previous_attempts", about: "The outcome of an earlier attempt at a task"},
+	{typescript: "TaskDependency", schema: sessionMessage + "task_assignment/dependencies", about: "The tasks that a task waits for"},
+	{python: "Assignment", typescript: "Assignment", schema: sessionMessage + "task_assignment", needed: filledIn},
+	{python: "Progress", typescript: "Progress", schema: sessionMessage + "task_progress", needed: filledIn},
+	{python: "FileChange", typescript: "FileChange", schema: sessionMessage + "file_change", needed: "path"},
+	{python: "FileChanges", typescript: "FileChanges", schema: sessionMessage + "task_completion/changes", needed: filledIn},
+	{python: "SelfReview", typescript: "SelfReview", schema: sessionMessage + "task_completion/self_review", needed: filledIn},
+	{typescript: "TaskExecutionError", schema: "session-task/error", about: "How a task failed"},
+	{python: "Completion", typescript: "Completion", schema: sessionMessage + "task_completion", needed: filledIn},
+	{python: "ReviewScope", typescript: "ReviewScope", schema: sessionMessage + "review_request/scope", needed: filledIn},
+	{typescript: "CustomCheck", schema: sessionMessage + "review_request/criteria/custom_checks", about: "A command that the architect suggests. The package never runs it; the author of the reviewer decides whether and where to run it"},
+	{python: "ReviewCriteria", typescript: "ReviewCriteria", schema: sessionMessage + "review_request/criteria", needed: filledIn, about: "The checks that the work has to pass. The package never runs the custom checks: they are text of the architect"},
+	{typescript: "ReviewSummary", schema: sessionMessage + "review_request/context/previous_reviews", about: "The outcome of an earlier review"},
+	{python: "ReviewContext", typescript: "ReviewContext", schema: sessionMessage + "review_request/context", needed: filledIn},
+	{python: "ReviewRequest", typescript: "ReviewRequest", schema: sessionMessage + "review_request", needed: filledIn},
+	{python: "Location", typescript: "Location", schema: sessionMessage + "finding/location"},
+	{python: "Finding", typescript: "Finding", schema: sessionMessage + "finding", needed: "finding_id severity category location description"},
+	{python: "CheckResult", typescript: "CheckResult", schema: sessionMessage + "verification"},
+	{typescript: "Verification", schema: sessionMessage + "review_result/verification"},
+	{typescript: "RequiredChange", schema: sessionMessage + "required_change"},
+	{python: "ReviewResult", typescript: "ReviewResult", schema: sessionMessage + "review_result", needed: filledIn},
+	{python: "Feedback", typescript: "Feedback", schema: sessionMessage + "feedback", needed: "feedback_type subject content"},
+	{typescript: "StatusQuery", schema: sessionMessage + "status_query"},
+	{python: "Abort", typescript: "Abort", schema: sessionMessage + "abort", needed: "scope"},
+}
+
+// workDocuments lists the documents of delegated work. Those of the SDK for TypeScript are written
+// by hand, because their types have parameters.
+var workDocuments = []document{
+	{python: "TaskContext", schema: "task-request/context"},
+	{python: "TaskRouting", schema: "task-request/routing"},
+	{python: "TaskTrace", schema: "task-request/observability"},
+	{python: "TaskRequest", schema: "task-request", about: "A request for delegated work"},
+	{python: "TaskError", schema: "task-response/error", needed: "code message recoverable"},
+	{python: "TaskMetadata", schema: "task-response/metadata"},
+	{python: "Artifact", schema: "task-response/artifacts", about: "A product of the work"},
+}
+
+// allDocuments lists the documents of all files.
+var allDocuments = slices.Concat(documents, sessionDocuments, workDocuments)
+
+// documentAt returns the document whose schema is referred to, or has a path. It returns a document
+// without names if there is none.
+func documentAt(s *schema, path string) document {
+	at := slices.IndexFunc(allDocuments, func(d document) bool { return d.schema == s.ref() || d.schema == path })
+	if at < 0 {
+		return document{}
+	}
+	return allDocuments[at]
 }
 
 // aboutOf returns the description of a document. Those of schemas that agents send are about
@@ -209,7 +274,10 @@ func TestGeneratedFiles(t *testing.T) {
 	for file, text := range map[string]string{
 		"../../python/orchestrator_agent/_wire/documents.py":        pythonDocuments(t),
 		"../../python/orchestrator_agent/_connection/operations.py": pythonOperations(t),
+		"../../python/orchestrator_agent/_wire/sessiondocuments.py": pythonSessionDocuments(t),
+		"../../python/orchestrator_agent/_wire/taskdocuments.py":    pythonTaskDocuments(t),
 		"../../typescript/src/wire/documents.ts":                    typeScriptDocuments(t),
+		"../../typescript/src/wire/sessiondocuments.ts":             typeScriptSessionDocuments(t),
 		"../../typescript/src/connection/operations.ts":             typeScriptOperations(t),
 	} {
 		if *update {

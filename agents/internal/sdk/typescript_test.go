@@ -10,13 +10,13 @@ import (
 // typeScriptTypes are the types of members that differ from those of the schema, by the names of
 // the document or the operation and the member.
 var typeScriptTypes = map[string]string{
-	"Task help": "Help", "Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace",
+	"Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace",
 	"Task requiredRole": "Role | null", "Task priority": "Priority", "Agent role": "Role", "Server capabilities": "Capabilities | null",
-	"Link result": "any", "Requirements $schema": "string", "Capabilities $schema": "string",
+	"Completion error": "TaskExecutionError", "Link result": "any", "Requirements $schema": "string", "Capabilities $schema": "string",
 	"SubmitTask requiredRole": "Role", "SubmitTask priority": "Priority | Raw", "SubmitTask observability": "TaskTrace<Document>",
 	"QueryTasks requiredRole": "Role", "QueryTasks status": "TaskStatus | TaskState", "UpdateTask priority": "Priority | Raw",
 	"AskUser options":  "(string | { label?: string; value: string })[]",
-	"QueryAgents role": "Role", "QueryAgents status": "AgentStatus", "SessionTaskView findings": "FindingView[]", "SessionTaskView error": "TaskExecutionError",
+	"QueryAgents role": "Role", "QueryAgents status": "AgentStatus",
 	"complete-task result": "unknown", "submit-plan plan": "object | string", "request-help context": "unknown",
 	"ack-messages seq": "number | bigint | Raw",
 }
@@ -28,8 +28,9 @@ var typeScriptWords = []struct{ name, schema, about string }{
 	{"AgentStatus", "agent/status", "The status of an agent."},
 }
 
-// typeScriptType returns the type of a value. Documents that are sent may be Raw.
-func typeScriptType(t *testing.T, of, name string, s *schema, sent bool) string {
+// typeScriptType returns the type of a member of a document or an operation, whose schema has a
+// path. Documents that are sent may be Raw.
+func typeScriptType(t *testing.T, of, name, path string, s *schema, sent bool) string {
 	t.Helper()
 	if given := typeScriptTypes[of+" "+name]; given != "" {
 		return given
@@ -37,11 +38,14 @@ func typeScriptType(t *testing.T, of, name string, s *schema, sent bool) string 
 	if s.ref() == "dependency" {
 		return "Dependency"
 	}
-	if at := slices.IndexFunc(documents, func(d document) bool { return d.schema == s.ref() && d.typescript != "" }); at >= 0 {
+	if found := documentAt(s, path).typescript; found != "" && s.Items == nil {
 		if sent {
-			return documents[at].typescript + " | Document"
+			return found + " | Document"
 		}
-		return documents[at].typescript
+		return found
+	}
+	if strings.HasPrefix(s.ref(), sessionMessage) {
+		s = schemaAt(t, s.ref())
 	}
 	if words := s.words(); len(words) > 0 {
 		for _, each := range typeScriptWords {
@@ -57,7 +61,7 @@ func typeScriptType(t *testing.T, of, name string, s *schema, sent bool) string 
 		case "integer", "number":
 			kinds = append(kinds, "number")
 		case "array":
-			kinds = append(kinds, typeScriptList(typeScriptType(t, of, "", s.Items, sent)))
+			kinds = append(kinds, typeScriptList(typeScriptType(t, of, "", path, s.Items, sent)))
 		case "object":
 			kinds = append(kinds, typeScriptObject(t, s, sent))
 		default:
@@ -82,11 +86,11 @@ func typeScriptObject(t *testing.T, s *schema, sent bool) string {
 	t.Helper()
 	switch {
 	case s.Values != nil:
-		return "{ [name: string]: " + typeScriptType(t, "", "", s.Values, sent) + " }"
+		return "{ [name: string]: " + typeScriptType(t, "", "", "", s.Values, sent) + " }"
 	case len(s.Properties) > 0:
 		var inside []string
 		for _, m := range s.Properties {
-			inside = append(inside, typeScriptMember(t, "", s, m, sent))
+			inside = append(inside, typeScriptMember(t, document{sent: sent}, s, m))
 		}
 		return "{ " + strings.Join(inside, "; ") + " }"
 	case sent:
@@ -96,11 +100,11 @@ func typeScriptObject(t *testing.T, s *schema, sent bool) string {
 }
 
 // typeScriptMember returns the declaration of a member, without its end.
-func typeScriptMember(t *testing.T, of string, s *schema, m member, sent bool) string {
+func typeScriptMember(t *testing.T, of document, s *schema, m member) string {
 	t.Helper()
-	kind, mark := typeScriptType(t, of, m.name, m.schema, sent), "?"
+	kind, mark := typeScriptType(t, of.typescript, m.name, of.schema+"/"+m.name, m.schema, of.sent), "?"
 	removes := strings.Contains(m.schema.Description, "null removes") // otherwise null counts as missing
-	if m.schema.nullable() && (!sent || removes) && !strings.HasSuffix(kind, " | null") {
+	if m.schema.nullable() && (!of.sent || removes) && !strings.HasSuffix(kind, " | null") {
 		kind += " | null"
 	}
 	if s.needs(m.name) {
@@ -116,11 +120,11 @@ func typeScriptDocuments(t *testing.T) string {
 	fmt.Fprintf(&b, `// %s
 
 import type { Document, Raw } from "./json.js";
-import type { TaskExecutionError } from "./sessions.js";
+import type { TaskExecutionError } from "./sessiondocuments.js";
 import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 // The documents that operations send and return. Documents may have more members than these.
-`, generated)
+`, fromSchemas)
 	for _, each := range typeScriptWords {
 		words := wrapped(`"`+strings.Join(schemaAt(t, each.schema).words(), `" | "`)+`"`, 116)
 		fmt.Fprintf(&b, "\n%sexport type %s = %s;\n", jsDoc("", each.about, nil), each.name, strings.Join(words, "\n  "))
@@ -137,7 +141,21 @@ export type Priority = number | string;
  */
 export type Dependency = string | TypedDependency;
 `)
-	for _, d := range documents {
+	b.WriteString(typeScriptInterfaces(t, documents))
+	return b.String()
+}
+
+// typeScriptSessionDocuments returns the types of the documents in sessions.
+func typeScriptSessionDocuments(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("// %s\n\n// The payloads of session messages. Their keys are those of the protocol.\n", fromSchemas) + typeScriptInterfaces(t, sessionDocuments)
+}
+
+// typeScriptInterfaces returns the declarations of documents.
+func typeScriptInterfaces(t *testing.T, of []document) string {
+	t.Helper()
+	var b strings.Builder
+	for _, d := range of {
 		if d.typescript == "" {
 			continue
 		}
@@ -151,7 +169,7 @@ export type Dependency = string | TypedDependency;
 			if about := m.schema.Description; about != "" {
 				b.WriteString(jsDoc("  ", about, nil))
 			}
-			b.WriteString("  " + typeScriptMember(t, d.typescript, s, m, d.sent) + ";\n")
+			b.WriteString("  " + typeScriptMember(t, d, s, m) + ";\n")
 		}
 		b.WriteString("}\n")
 	}
@@ -189,7 +207,7 @@ export abstract class Operations {
   /** Sends a request for any operation. */
   abstract ask<T = { [key: string]: unknown }>(operation: string, payload?: unknown, options?: Options): Promise<Heard<T>>;
 %s}
-`, generated, strings.Join(wrapped(strings.Join(slices.Compact(names), ", "), 116), "\n  "), body.String())
+`, fromOperations, strings.Join(wrapped(strings.Join(slices.Compact(names), ", "), 116), "\n  "), body.String())
 }
 
 // after returns the character after a type name in the declarations of a method, or "".
@@ -242,7 +260,7 @@ func typeScriptParameters(t *testing.T, c call) (head, payload string, about []s
 	positional, _ := c.parameters()
 	var parameters, sent []string
 	for _, m := range positional {
-		kind := typeScriptType(t, c.operation, m.name, m.schema, true)
+		kind := typeScriptType(t, c.operation, m.name, "", m.schema, true)
 		about = append(about, "@param "+m.name+" "+m.schema.Description)
 		switch {
 		case c.request.needs(m.name):

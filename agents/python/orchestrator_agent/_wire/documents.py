@@ -1,4 +1,4 @@
-# Code generated from wire.Operations; DO NOT EDIT.
+# Code generated from wire/schemas; DO NOT EDIT.
 """The documents in the orchestrator's answers, as types for type checkers.
 
 They are plain dictionaries and may have more keys than these. The classes whose names begin with _

@@ -1,7 +1,7 @@
-// Code generated from wire.Operations; DO NOT EDIT.
+// Code generated from wire/schemas; DO NOT EDIT.
 
 import type { Document, Raw } from "./json.js";
-import type { TaskExecutionError } from "./sessions.js";
+import type { TaskExecutionError } from "./sessiondocuments.js";
 import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 // The documents that operations send and return. Documents may have more members than these.
