@@ -151,7 +151,7 @@ func pythonMembers(t *testing.T, d document, of []member) string {
 	var b strings.Builder
 	for _, m := range of {
 		kind := pythonType(t, d.python, m.name, d.schema+"/"+m.name, m.schema, false)
-		if m.schema.nullable() && !d.sent && !strings.HasPrefix(d.schema, "task-re") { // null counts as missing there
+		if m.schema.nullable() && !d.sent {
 
 			kind = "Optional[" + kind + "]"
 		}

@@ -170,16 +170,16 @@ var sessionDocuments = []document{
 	{python: "Abort", typescript: "Abort", schema: sessionMessage + "abort", needed: "scope"},
 }
 
-// workDocuments lists the documents of delegated work. Those of the SDK for TypeScript are written
-// by hand, because their types have parameters.
+// workDocuments lists the documents of delegated work. Most of those of the SDK for TypeScript are
+// written by hand, because their types have parameters.
 var workDocuments = []document{
-	{python: "TaskContext", schema: "task-request/context"},
-	{python: "TaskRouting", schema: "task-request/routing"},
-	{python: "TaskTrace", schema: "task-request/observability"},
-	{python: "TaskRequest", schema: "task-request", about: "A request for delegated work"},
-	{python: "TaskError", schema: "task-response/error", needed: "code message recoverable"},
-	{python: "TaskMetadata", schema: "task-response/metadata"},
-	{python: "Artifact", schema: "task-response/artifacts", about: "A product of the work"},
+	{python: "TaskContext", typescript: "TaskContext", schema: "task-request/context", sent: true},
+	{python: "TaskRouting", typescript: "TaskRouting", schema: "task-request/routing", sent: true},
+	{python: "TaskTrace", schema: "task-request/observability", sent: true},
+	{python: "TaskRequest", schema: "task-request", sent: true, about: "A request for delegated work"},
+	{python: "TaskError", schema: "task-response/error", sent: true, needed: "code message recoverable"},
+	{python: "TaskMetadata", schema: "task-response/metadata", sent: true},
+	{python: "Artifact", schema: "task-response/artifacts", sent: true, about: "A product of the work"},
 }
 
 // allDocuments lists the documents of all files.
@@ -201,7 +201,7 @@ func (d document) aboutOf(s *schema) string {
 	switch {
 	case d.about != "":
 		return d.about + "."
-	case d.sent:
+	case d.sent && s.Title != "":
 		return s.Title + "."
 	}
 	return s.Description

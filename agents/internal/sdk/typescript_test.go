@@ -121,7 +121,6 @@ func typeScriptDocuments(t *testing.T) string {
 
 import type { Document, Raw } from "./json.js";
 import type { TaskExecutionError } from "./sessiondocuments.js";
-import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 // The documents that operations send and return. Documents may have more members than these.
 `, fromSchemas)
@@ -140,8 +139,16 @@ export type Priority = number | string;
  * A dependency of a task to submit: the id of a task that must be done first, or a TypedDependency.
  */
 export type Dependency = string | TypedDependency;
+
+/** The trace that a task belongs to. Pass it on with the work that you delegate. */
+export interface TaskTrace<Baggage = { [key: string]: unknown }> {
+  traceId?: string;
+  spanId?: string;
+  /** Values that travel with the trace. */
+  baggage?: Baggage;
+}
 `)
-	b.WriteString(typeScriptInterfaces(t, documents))
+	b.WriteString(typeScriptInterfaces(t, slices.Concat(documents, workDocuments)))
 	return b.String()
 }
 
@@ -198,8 +205,8 @@ func typeScriptOperations(t *testing.T) string {
 import type {
   %s,
 } from "../wire/documents.js";
+import { asking, dependency, submission } from "../wire/envelope.js";
 import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
-import { asking, dependency, submission } from "../wire/payloads.js";
 import type { Options } from "./waiting.js";
 
 /** The requests of a connection: one method for each operation. */

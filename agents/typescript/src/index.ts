@@ -32,7 +32,7 @@ export { Fault, FaultCode, type FaultOptions, type TaskFault } from "./wire/faul
 export { type Document, type Heard, Members, Raw } from "./wire/json.js";
 export type { AgentIdentifier, Said } from "./wire/said.js";
 export * from "./wire/sessions.js";
-export type { DelegateTask, TaskContext, TaskPriority, TaskRequest, TaskRouting, TaskTrace } from "./wire/taskrequest.js";
+export type { DelegateTask, TaskPriority, TaskRequest } from "./wire/taskrequest.js";
 export type {
   Artifact, ResponseMetadata, ResponseStatus, TaskAsks, TaskCompleted, TaskFailed, TaskGivenUp, TaskOption, TaskPending, TaskResponse,
 } from "./wire/taskresponse.js";

@@ -5,8 +5,8 @@ import type {
   PollMessages, QueryAgents, QueryTasks, SendMessage, SentMail, Server, SubmitTask, Task, UpdateCapabilities,
   UpdateTask, UserAnswer,
 } from "../wire/documents.js";
+import { asking, dependency, submission } from "../wire/envelope.js";
 import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
-import { asking, dependency, submission } from "../wire/payloads.js";
 import type { Options } from "./waiting.js";
 
 /** The requests of a connection: one method for each operation. */

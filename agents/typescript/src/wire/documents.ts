@@ -2,7 +2,6 @@
 
 import type { Document, Raw } from "./json.js";
 import type { TaskExecutionError } from "./sessiondocuments.js";
-import type { TaskContext, TaskRouting, TaskTrace } from "./taskrequest.js";
 
 // The documents that operations send and return. Documents may have more members than these.
 
@@ -26,6 +25,14 @@ export type Priority = number | string;
  * A dependency of a task to submit: the id of a task that must be done first, or a TypedDependency.
  */
 export type Dependency = string | TypedDependency;
+
+/** The trace that a task belongs to. Pass it on with the work that you delegate. */
+export interface TaskTrace<Baggage = { [key: string]: unknown }> {
+  traceId?: string;
+  spanId?: string;
+  /** Values that travel with the trace. */
+  baggage?: Baggage;
+}
 
 /**
  * A task in answers. A list leaves out the members that can be large: description, payload,
@@ -621,4 +628,37 @@ export interface FindingView {
   found_in_iteration: number;
   /** The review that reported the finding as fixed; missing while the finding is open. */
   fixed_in_iteration?: number;
+}
+
+/** The context of the task. */
+export interface TaskContext {
+  /** The id of the conversation that the task belongs to. */
+  conversationId?: string;
+  /** The id of the task that this task is part of. */
+  parentTaskId?: string;
+  /** The user that the task is done for. */
+  user?: string;
+  /**
+   * When the task was requested: an ISO 8601 time, such as 2026-11-20T09:15:00Z. Without a zone it
+   * is UTC.
+   */
+  timestamp?: string;
+  /** The urgency; normal when it is missing. */
+  priority?: "low" | "normal" | "high" | "urgent";
+}
+
+/** The route of the task. */
+export interface TaskRouting {
+  /**
+   * The sender, which gets the responses. It is optional: when you ask, it is you, and another name
+   * is refused.
+   */
+  source?: string;
+  /** The agent that the task is for; any agent with the capability when it is missing. */
+  target?: string;
+  /**
+   * Every agent that has had the task, the latest one last; at most 16 KiB in total. You are added
+   * when you pass the task on. The task never returns to an agent in the list.
+   */
+  delegationChain?: string[];
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { TaskContext, TaskRouting, TaskTrace } from "./documents.js";
 import { document } from "./envelope.js";
-import { type Heard, Raw, withRaw } from "./json.js";
-import type { Document } from "./json.js";
+import { type Document, type Heard, Raw, withRaw } from "./json.js";
 import type { Part } from "./part.js";
 import { acts, checkedLine, isOwn, wrongWith } from "./taskline.js";
 
@@ -31,37 +31,9 @@ export interface TaskRequest {
   observability: TaskTrace<Heard<{ [key: string]: any }>>;
 }
 
-/** The context of delegated work. */
-export interface TaskContext {
-  conversationId?: string;
-  parentTaskId?: string;
-  user?: string;
-  /** An ISO 8601 time. */
-  timestamp?: string;
-  priority?: TaskPriority;
-}
-
 const taskPriorities = ["low", "normal", "high", "urgent"] as const;
 /** The urgency of delegated work; the default is normal. */
 export type TaskPriority = (typeof taskPriorities)[number];
-
-/** The routing of delegated work. */
-export interface TaskRouting {
-  /** The delegating agent, set by the orchestrator. */
-  source?: string;
-  /** The agent that is asked; by default, any agent that offers the type. */
-  target?: string;
-  /** Every agent that has had the work, the latest last. */
-  delegationChain?: string[];
-}
-
-/** The trace of delegated work. */
-export interface TaskTrace<Baggage = { [key: string]: unknown }> {
-  traceId?: string;
-  spanId?: string;
-  /** An object that is passed on with every part of the work. */
-  baggage?: Baggage;
-}
 
 /** The maximal length of baggage, in bytes. */
 const mostBaggage = 16 << 10;
