@@ -175,7 +175,7 @@ class Stream(Operations):
     def _protested(self, name: str, why: Refused) -> None:
         """Handles a refusal that no caller waits for."""
 
-    def _told_to_leave(self) -> None:
+    def _shutting_down(self) -> None:
         """Handles the request to shut down."""
 
     def _over(self, why: AgentError) -> None:
@@ -223,7 +223,7 @@ class Stream(Operations):
             if _WRONG not in notice:
                 self._inbox.noticed(Notice(kind[len("notify:"):], notice[0] or "", notice[1] or "", notice[2] or {}))
                 if kind == "notify:shutdown":
-                    self._told_to_leave()
+                    self._shutting_down()
         elif isinstance(message.get("message_type"), str):
             self._inbox.overheard(message)
         elif isinstance(kind, str):

@@ -107,7 +107,7 @@ class Exchange(Stream):
     def _protested(self, name: str, why: Refused) -> None:
         self._hatch.protest(name, why)
 
-    def _told_to_leave(self) -> None:
+    def _shutting_down(self) -> None:
         self._hatch.leave()
 
     def _over(self, why: AgentError) -> None:

@@ -303,7 +303,7 @@ export class Stream extends Operations {
   protected protested(_id: string, _why: Refused): void {}
 
   /** @internal Handles the request to shut down. */
-  protected toldToLeave(): void {}
+  protected shuttingDown(): void {}
 
   /** @internal Handles the end of the stream. */
   protected closed(_over: Closed): void {}
@@ -354,7 +354,7 @@ export class Stream extends Operations {
   #noticed(notice: Notice): void {
     this.#keep(this.#notices, { notice });
     if (this.#spare && !this.#looked && this.#notices.length > remembered) this.#notices.shift();
-    if (notice.name === "shutdown") this.toldToLeave();
+    if (notice.name === "shutdown") this.shuttingDown();
   }
 
   /**

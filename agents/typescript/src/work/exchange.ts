@@ -115,7 +115,7 @@ export class Exchange extends Stream {
   }
 
   /** @internal */
-  protected override toldToLeave(): void {
+  protected override shuttingDown(): void {
     this.#asks.push({ leave: true });
     this.#asked.ring();
   }
