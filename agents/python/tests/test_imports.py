@@ -85,6 +85,11 @@ class TestImports(unittest.TestCase):
         ]
         self.assertEqual(upwards, [])
 
+    def test_every_layer_is_installed(self) -> None:
+        project = (HOME.parent / "pyproject.toml").read_text()
+        self.assertEqual([layer for layer in LAYERS if f'"{HOME.name}.{layer}"' not in project], [])
+        self.assertEqual(sorted(LAYERS), sorted(each.parent.name for each in HOME.glob("*/__init__.py")))
+
 
 if __name__ == "__main__":
     unittest.main()
