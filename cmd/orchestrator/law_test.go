@@ -45,7 +45,8 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"cmd/orchestrator/help":    {},
-	"cmd/orchestrator/cli":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor/api", "supervisor/config", "cmd/orchestrator/term", "cmd/orchestrator/help"},
+	"cmd/orchestrator/client":  {"wire", "wire/object", "supervisor/api"},
+	"cmd/orchestrator/cli":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help"},
 	"cmd/orchestrator/task":    verbsMayImport(),
 	"cmd/orchestrator/session": verbsMayImport(),
 	"cmd/orchestrator/bus":     verbsMayImport(),
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 
 // verbsMayImport returns the packages that a package of commands may import, and more.
 func verbsMayImport(more ...string) []string {
-	return append([]string{"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "cmd/orchestrator/cli", "cmd/orchestrator/term"}, more...)
+	return append([]string{"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "cmd/orchestrator/cli", "cmd/orchestrator/client", "cmd/orchestrator/term"}, more...)
 }
 
 // onlyIn lists where packages outside the module may be imported.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -21,18 +22,18 @@ type credentials struct {
 	where        string // the command that lists them
 }
 
-func listCredentials(ctx context.Context, a *cli.App, d *cli.Client, operation string) ([]wire.Credential, []byte, error) {
+func listCredentials(ctx context.Context, a *cli.App, d *client.Client, operation string) ([]wire.Credential, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, struct{}{})
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := cli.Decode[wire.CredentialList](text)
+	list, err := client.Decode[wire.CredentialList](text)
 	return list.Credentials, text, err
 }
 
 // showCredentials prints the credentials that operation lists, or the text none.
 func showCredentials(a *cli.App, operation, none string) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		list, raw, err := listCredentials(ctx, a, d, operation)
 		switch {
 		case err != nil:
@@ -74,7 +75,7 @@ func kindWord(c *wire.Credential) string {
 
 // revoke revokes the credential whose id is word or begins with it.
 func revoke(a *cli.App, word string, of credentials, ask bool) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		list, _, err := listCredentials(ctx, a, d, of.list)
 		if err != nil {
 			return err

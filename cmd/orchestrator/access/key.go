@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -48,7 +49,7 @@ func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun s
 
 // newKey creates a key and prints it. The note more follows unless it is empty.
 func newKey(a *cli.App, operation string, request wire.IssueKey, more string) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, operation, request)
 		if err != nil {
 			return cli.WithHint(err, wire.CodeNotFound, cli.NoAgentHint)
@@ -56,7 +57,7 @@ func newKey(a *cli.App, operation string, request wire.IssueKey, more string) er
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		issued, err := cli.Decode[wire.IssuedKey](text)
+		issued, err := client.Decode[wire.IssuedKey](text)
 		if err != nil {
 			return err
 		}

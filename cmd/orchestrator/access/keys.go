@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -95,7 +96,7 @@ With --name no other server can use it.`,
 }
 
 func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "issue-registration", request)
 		if err != nil {
 			return err
@@ -103,7 +104,7 @@ func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		issued, err := cli.Decode[wire.IssuedRegistration](text)
+		issued, err := client.Decode[wire.IssuedRegistration](text)
 		if err != nil {
 			return err
 		}

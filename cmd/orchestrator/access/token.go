@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -108,7 +109,7 @@ func holds(verb *cobra.Command, ttl time.Duration) error {
 }
 
 func issueToken(a *cli.App, request *wire.IssueToken) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "issue-token", request)
 		if err != nil {
 			return cli.WithHint(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
@@ -116,7 +117,7 @@ func issueToken(a *cli.App, request *wire.IssueToken) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		issued, err := cli.Decode[wire.IssuedToken](text)
+		issued, err := client.Decode[wire.IssuedToken](text)
 		if err != nil {
 			return err
 		}

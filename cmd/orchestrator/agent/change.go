@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -55,7 +56,7 @@ func changeAgents(a *cli.App, name string, request control.AgentsRequest) error 
 	if err != nil {
 		return err
 	}
-	reply, err := cli.Decode[control.AgentsReply](raw)
+	reply, err := client.Decode[control.AgentsReply](raw)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -63,7 +64,7 @@ func showEvents(a *cli.App, f eventFlags) error {
 		return err
 	}
 	if f.task != "" {
-		err := a.WithClient(func(ctx context.Context, d *cli.Client) error {
+		err := a.WithClient(func(ctx context.Context, d *client.Client) error {
 			ids, err := task.TaskIDs(ctx, a, d, []string{f.task})
 			query["task"] = ids
 			return err
@@ -113,7 +114,7 @@ func (e *eventPrinter) line(raw []byte) error {
 	if e.app.Flags.JSON {
 		return e.app.Print("%s\n", raw)
 	}
-	event, err := cli.Decode[wire.Event](raw)
+	event, err := client.Decode[wire.Event](raw)
 	if err != nil {
 		return err
 	}

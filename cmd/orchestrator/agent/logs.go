@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -145,7 +146,7 @@ var levels = []string{"info", "warn", "error"}
 func levelOf(level string) int { return max(0, slices.Index(levels, level)) }
 
 func (l *logPrinter) line(raw []byte) error {
-	line, err := cli.Decode[control.LogLine](raw)
+	line, err := client.Decode[control.LogLine](raw)
 	if err != nil {
 		return err
 	}

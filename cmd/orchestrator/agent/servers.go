@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -28,12 +29,12 @@ it sends requests or heartbeats. A server with a revoked key gets no work.`,
 }
 
 func listServers(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "query-servers", struct{}{})
 		if err != nil {
 			return err
 		}
-		all, err := cli.Decode[wire.ServerList](text)
+		all, err := client.Decode[wire.ServerList](text)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -61,7 +62,7 @@ In a team of more than 50 agents, running agents are only counted.`,
 
 // watchStatus prints the status every second, below the previous one if the screen cannot
 // be cleared.
-func watchStatus(ctx context.Context, a *cli.App, d *cli.Client, all bool) error {
+func watchStatus(ctx context.Context, a *cli.App, d *client.Client, all bool) error {
 	clear, first := a.ClearScreen(), true
 	return a.EverySecond(ctx, func() error {
 		_, text, err := a.Status(ctx, d)
@@ -87,7 +88,7 @@ func showStatus(a *cli.App, text []byte, all bool) error {
 	if a.Flags.JSON {
 		return a.Print("%s\n", text)
 	}
-	status, err := cli.Decode[control.Status](text)
+	status, err := client.Decode[control.Status](text)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -35,7 +36,7 @@ func (p *mailPrinter) line(raw []byte) error {
 	if p.app.Flags.JSON {
 		return p.app.Print("%s\n", raw)
 	}
-	m, err := cli.Decode[wire.Mail](raw)
+	m, err := client.Decode[wire.Mail](raw)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -63,7 +64,7 @@ func poll(a *cli.App, f *pollFlags) error {
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "poll-messages", wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most})
 		if err != nil {
 			return err
@@ -71,7 +72,7 @@ func poll(a *cli.App, f *pollFlags) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		list, err := cli.Decode[wire.MailList](text)
+		list, err := client.Decode[wire.MailList](text)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func ack(a *cli.App, word, actor string, once bool) error {
 	if err := ActorGiven(a, "actor", actor, mail.CheckAddressee); err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.AskBus(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
 		if err != nil {
 			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
@@ -164,7 +165,7 @@ func ack(a *cli.App, word, actor string, once bool) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		acked, err := cli.Decode[wire.Acked](text)
+		acked, err := client.Decode[wire.Acked](text)
 		switch {
 		case err != nil:
 			return err

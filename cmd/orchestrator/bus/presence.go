@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -28,7 +29,7 @@ announced heartbeats.`,
 }
 
 func presence(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		raw, err := a.Ask(ctx, d, "list-actors", struct{}{})
 		if err != nil {
 			return err
@@ -36,7 +37,7 @@ func presence(a *cli.App) error {
 		if a.Flags.JSON {
 			return a.Answer(raw)
 		}
-		list, err := cli.Decode[wire.ActorList](raw)
+		list, err := client.Decode[wire.ActorList](raw)
 		switch {
 		case err != nil:
 			return err
@@ -95,7 +96,7 @@ configuration. A message on another topic is also delivered, and GO receives a w
 }
 
 func topics(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		raw, err := a.Ask(ctx, d, "list-topics", struct{}{})
 		if err != nil {
 			return err
@@ -103,7 +104,7 @@ func topics(a *cli.App) error {
 		if a.Flags.JSON {
 			return a.Answer(raw)
 		}
-		list, err := cli.Decode[wire.TopicList](raw)
+		list, err := client.Decode[wire.TopicList](raw)
 		switch {
 		case err != nil:
 			return err

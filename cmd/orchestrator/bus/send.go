@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -70,7 +71,7 @@ func send(a *cli.App, f *sendFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.AskBus(ctx, d, f.once, "send-message", m)
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ func send(a *cli.App, f *sendFlags) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		sent, err := cli.Decode[wire.Sent](text)
+		sent, err := client.Decode[wire.Sent](text)
 		if err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	}, err
 }
 
-func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) error {
+func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *wire.Sent) error {
 	number := strconv.FormatInt(sent.Seq, 10)
 	if a.Flags.Quiet {
 		return a.Print("%s\n", number)
@@ -135,7 +136,7 @@ func showSent(ctx context.Context, a *cli.App, d *cli.Client, sent *wire.Sent) e
 
 // nobodyYet reports whether an actor is unknown. A message to it is valid, but the name may
 // be a typing error.
-func nobodyYet(ctx context.Context, a *cli.App, d *cli.Client, actor string) bool {
+func nobodyYet(ctx context.Context, a *cli.App, d *client.Client, actor string) bool {
 	if slices.Contains([]string{mail.Broadcast, mail.Bus, mail.Governor}, actor) || a.JSON() {
 		return false
 	}
@@ -143,6 +144,6 @@ func nobodyYet(ctx context.Context, a *cli.App, d *cli.Client, actor string) boo
 	if err != nil {
 		return false // the message is sent; the check is optional
 	}
-	list, err := cli.Decode[wire.ActorList](text)
+	list, err := client.Decode[wire.ActorList](text)
 	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
@@ -73,7 +74,7 @@ func tail(a *cli.App, f *tailFlags) error {
 		query.Set("n", "1")
 		query.Del("follow")
 		err := a.EachLine("messages", query, false, func(raw []byte) error {
-			last, err := cli.Decode[wire.Mail](raw)
+			last, err := client.Decode[wire.Mail](raw)
 			query.Set("since", strconv.FormatInt(last.Seq, 10))
 			return err
 		})

@@ -1,6 +1,6 @@
 // Package cli holds the parts that all commands share: the app and its streams, flags,
-// arguments, errors, exit codes, completion and help pages. It also holds the client of a
-// running orchestrator.
+// arguments, errors, exit codes, completion and help pages. It connects package client to the
+// orchestrator that the flags select.
 //
 // A package of commands builds cobra commands from an [App]. Commands write text for people
 // with [App.Print], [App.Note] and package term, and documents for programs with
@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -33,7 +34,7 @@ type App struct {
 	Leaving        func()          // restores the terminal; nil if it is unchanged
 	Over           <-chan struct{} // closed when the caller of this program is gone; may be nil
 	Reading        bool            // the command reads the event log if no orchestrator runs
-	recordDoor     *Client         // client of the event log, once opened
+	recordDoor     *client.Client  // client of the event log, once opened
 	Cleanups       []func()        // called at the end, the last one first
 
 	// SocketPath returns the path of the socket for a state directory.
@@ -44,7 +45,7 @@ type App struct {
 
 	// OpenRecord opens the event log of a target without a running orchestrator. It reports
 	// whether it did.
-	OpenRecord func(*App, Target) (*Client, bool, error)
+	OpenRecord func(*App, client.Target) (*client.Client, bool, error)
 }
 
 // Run runs the command that args name and returns the exit code.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
@@ -133,7 +134,7 @@ func CompletionList[T any](a *App, operation string, request any) (list T) {
 	defer cancel()
 	text, err := door.Ask(ctx, operation, request)
 	if err == nil {
-		list, _ = Decode[T](text)
+		list, _ = client.Decode[T](text)
 	}
 	return list
 }

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
 
 // WithClient calls do with a client of the orchestrator. The context ends with Ctrl-C and
 // with --timeout.
-func (a *App) WithClient(do func(ctx context.Context, d *Client) error) error {
+func (a *App) WithClient(do func(ctx context.Context, d *client.Client) error) error {
 	ctx, stop := a.Context()
 	defer stop()
 	door, err := a.Connect()
@@ -24,7 +25,7 @@ func (a *App) WithClient(do func(ctx context.Context, d *Client) error) error {
 }
 
 // Ask calls an operation. It prints a note when the answer takes long.
-func (a *App) Ask(ctx context.Context, d *Client, operation string, request any) ([]byte, error) {
+func (a *App) Ask(ctx context.Context, d *client.Client, operation string, request any) ([]byte, error) {
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	return d.Ask(ctx, operation, request)
@@ -35,7 +36,7 @@ var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute
 
 // AskBus is Ask for the bus. It retries while no orchestrator answers or the answer is an
 // internal error, unless once is set.
-func (a *App) AskBus(ctx context.Context, d *Client, once bool, operation string, request any) ([]byte, error) {
+func (a *App) AskBus(ctx context.Context, d *client.Client, once bool, operation string, request any) ([]byte, error) {
 	for _, pause := range retryPauses {
 		text, err := a.Ask(ctx, d, operation, request)
 		if f, ok := errors.AsType[*Failure](err); once || ctx.Err() != nil || !ok || f.Exit != ExitNotRunning && f.Code != wire.CodeInternal {
@@ -45,7 +46,7 @@ func (a *App) AskBus(ctx context.Context, d *Client, once bool, operation string
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, d.ended(ctx)
+			return nil, a.Ended(ctx)
 		}
 	}
 	return a.Ask(ctx, d, operation, request)
@@ -62,7 +63,7 @@ func (a *App) Answer(text []byte) error {
 }
 
 func withFormat(text []byte) ([]byte, error) {
-	head, err := Decode[struct {
+	head, err := client.Decode[struct {
 		FormatVersion string `json:"format_version"`
 	}](text)
 	if err != nil || head.FormatVersion != "" {
@@ -85,13 +86,13 @@ func WithHint(err error, code wire.Code, hint string) error {
 }
 
 // Status returns the status of the orchestrator, decoded and as it was received.
-func (a *App) Status(ctx context.Context, d *Client) (control.Status, []byte, error) {
+func (a *App) Status(ctx context.Context, d *client.Client) (control.Status, []byte, error) {
 	done := a.ShowWait("the orchestrator to answer")
 	text, err := d.Ask(ctx, "status", struct{}{})
 	done()
 	if err != nil {
 		return control.Status{}, nil, err
 	}
-	status, err := Decode[control.Status](text)
+	status, err := client.Decode[control.Status](text)
 	return status, text, err
 }

@@ -9,25 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
 
-// A Target is the orchestrator that a command uses.
-type Target struct {
-	Socket  string
-	URL     string // of a remote orchestrator, instead of Socket
-	token   string // credential for URL
-	Subject string // name in messages: a file, a folder or a socket
-	Named   string // the flag that names it, as it was typed
-	Inside  bool   // this process runs inside an agent and acts as that agent
-}
-
 // target returns the orchestrator that the flags and the environment select. The order is
 // --host, --state-dir, --config, then $ORC_HOST, then $ORC_SOCKET (set for every agent),
 // then the configuration found from the working directory.
-func (a *App) target() (Target, error) {
+func (a *App) target() (client.Target, error) {
 	f := a.Flags
 	switch {
 	case f.Host != "":
@@ -37,7 +28,7 @@ func (a *App) target() (Target, error) {
 		if f.Config != "" {
 			named = " -c " + term.Word(f.Config)
 		}
-		return Target{
+		return client.Target{
 			Socket: a.SocketPath(a.Path(f.StateDir)), Subject: f.StateDir, Named: named + " --state-dir " + term.Word(f.StateDir),
 		}, nil
 	case f.Config != "":
@@ -50,44 +41,36 @@ func (a *App) target() (Target, error) {
 	}
 	file, err := a.FindConfig()
 	if err != nil {
-		return Target{}, err
+		return client.Target{}, err
 	}
-	t := Target{Socket: a.SocketPath(a.stateDir(file)), Subject: file}
+	t := client.Target{Socket: a.SocketPath(a.stateDir(file)), Subject: file}
 	if f.Config != "" {
 		t.Named = " -c " + term.Word(f.Config)
 	}
 	return t, nil
 }
 
-// where returns the URL or the path of the socket.
-func (t *Target) where() string {
-	if t.URL != "" {
-		return t.URL
-	}
-	return t.Socket
-}
-
 // hostTarget parses a --host: a socket, or the URL of an orchestrator.
-func (a *App) hostTarget(host string) (Target, error) {
+func (a *App) hostTarget(host string) (client.Target, error) {
 	if path, ok := strings.CutPrefix(host, "unix://"); ok {
-		return Target{Socket: a.Path(path), Subject: host}, nil
+		return client.Target{Socket: a.Path(path), Subject: host}, nil
 	}
 	if !strings.Contains(host, "://") {
-		return Target{Socket: a.Path(host), Subject: host}, nil
+		return client.Target{Socket: a.Path(host), Subject: host}, nil
 	}
 	u, err := url.Parse(host)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "", u.RawQuery != "":
-		return Target{}, UsageError(
+		return client.Target{}, UsageError(
 			fmt.Sprintf("%q is neither a socket nor the address of an orchestrator", host),
 			"Write it as: --host https://build.example.com:7433     or: --host unix:///home/ann/shop/.orchestrator/api.sock",
 		)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return Target{}, UsageError(
+		return client.Target{}, UsageError(
 			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for what is not on this machine",
 		)
 	}
-	return Target{URL: u.Scheme + "://" + u.Host, token: a.Env("ORC_TOKEN"), Subject: host}, nil
+	return client.Target{URL: u.Scheme + "://" + u.Host, Token: a.Env("ORC_TOKEN"), Subject: host}, nil
 }
 
 // loopback reports whether a host is this machine.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -54,7 +55,7 @@ func inboxListCommand(a *cli.App) *cobra.Command {
 }
 
 func inbox(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
 		if err != nil {
 			return err
@@ -67,7 +68,7 @@ func showInbox(a *cli.App, raw []byte) error {
 	if a.Flags.JSON {
 		return a.Answer(raw)
 	}
-	list, err := cli.Decode[wire.QuestionList](raw)
+	list, err := client.Decode[wire.QuestionList](raw)
 	if err != nil {
 		return err
 	}
@@ -134,12 +135,12 @@ it is printed again when it changes.`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return watchInbox(ctx, a, d) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return watchInbox(ctx, a, d) })
 		},
 	}
 }
 
-func watchInbox(ctx context.Context, a *cli.App, d *cli.Client) error {
+func watchInbox(ctx context.Context, a *cli.App, d *client.Client) error {
 	clear := a.ClearScreen()
 	var before []byte
 	return a.EverySecond(ctx, func() error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -37,7 +38,7 @@ of them; otherwise it is any text. "-" reads the answer from stdin.`,
 }
 
 func answerQuestion(a *cli.App, id, value string) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "answer-question", wire.AnswerQuestion{QuestionID: id, Answer: value})
 		if err != nil {
 			return cli.WithAnswers(err)
@@ -45,7 +46,7 @@ func answerQuestion(a *cli.App, id, value string) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		reply, err := cli.Decode[wire.QuestionReply](text)
+		reply, err := client.Decode[wire.QuestionReply](text)
 		if err != nil || a.Flags.Quiet {
 			return err
 		}
@@ -102,6 +103,6 @@ func questionsForShell(a *cli.App, words int) []wire.Question {
 	if err != nil {
 		return nil
 	}
-	list, _ := cli.Decode[wire.QuestionList](text)
+	list, _ := client.Decode[wire.QuestionList](text)
 	return list.Questions
 }

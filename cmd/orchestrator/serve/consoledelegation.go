@@ -1,7 +1,7 @@
 package serve
 
 import (
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -30,7 +30,7 @@ func (c *console) delegation(l output.Line, text string) bool {
 // saidElsewhere reports whether another event tells the same as a response: the end of the
 // task, or its question.
 func saidElsewhere(e *wire.Event) bool {
-	said, err := cli.Decode[struct {
+	said, err := client.Decode[struct {
 		Status string `json:"status"`
 	}](e.Payload)
 	if err != nil {

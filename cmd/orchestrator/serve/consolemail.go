@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/cmd/orchestrator/bus"
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
@@ -81,7 +81,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 // unknownTopic prints that an actor uses an unregistered topic. It prints repetitions in a
 // row only once.
 func (c *console) unknownTopic(l output.Line) {
-	said, err := cli.Decode[mail.UnknownTopic](l.Event.Mail.Payload)
+	said, err := client.Decode[mail.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
@@ -69,7 +69,7 @@ func (c *console) aside(l output.Line, text string) bool {
 
 // howToAnswer returns the command that answers a question.
 func howToAnswer(e *wire.Event) string {
-	asked, err := cli.Decode[struct {
+	asked, err := client.Decode[struct {
 		ID string `json:"question_id"`
 	}](e.Payload)
 	if err != nil || asked.ID == "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -20,8 +21,8 @@ import (
 // so its goroutine ends with the program.
 type conversation struct {
 	app    *cli.App
-	link   *cli.Link
-	target cli.Target
+	link   *client.Link
+	target client.Target
 	echo   *display // shows sent lines; may be nil
 
 	fed     chan struct{} // closed when stdin is no longer copied
@@ -31,7 +32,7 @@ type conversation struct {
 
 // converse copies lines until one side ends. It first prints the welcome lines for a
 // person.
-func converse(a *cli.App, l *cli.Link, to cli.Target, f pipeFlags, welcome ...string) error {
+func converse(a *cli.App, l *client.Link, to client.Target, f pipeFlags, welcome ...string) error {
 	defer l.Close()
 	c := &conversation{
 		app: a, link: l, target: to,

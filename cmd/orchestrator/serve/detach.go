@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
@@ -50,7 +51,7 @@ func detach(a *cli.App, c *config.Config) error {
 	}()
 	done := a.ShowWait("the agents to start")
 	defer done()
-	door := a.NewClient(cli.Target{Socket: a.SocketPath(dir), Subject: c.File})
+	door := a.NewClient(client.Target{Socket: a.SocketPath(dir), Subject: c.File})
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -163,12 +164,12 @@ func turnNow(logName string) error {
 }
 
 // upNow returns the status of the orchestrator, and reports whether it is settled.
-func upNow(ctx context.Context, d *cli.Client) (control.Status, bool) {
+func upNow(ctx context.Context, d *client.Client) (control.Status, bool) {
 	text, err := d.Ask(ctx, "status", struct{}{})
 	if err != nil {
 		return control.Status{}, false
 	}
-	status, err := cli.Decode[control.Status](text)
+	status, err := client.Decode[control.Status](text)
 	return status, err == nil && settled(status)
 }
 
@@ -267,7 +268,7 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 
 // refusalIn returns the failure that the program in the background printed, or nil.
 func refusalIn(lines []string, exit int) *cli.Failure {
-	if r, err := cli.Decode[wire.Refusal]([]byte(lines[len(lines)-1])); err == nil && r.Error != nil {
+	if r, err := client.Decode[wire.Refusal]([]byte(lines[len(lines)-1])); err == nil && r.Error != nil {
 		return &cli.Failure{Exit: exit, Code: r.Error.Code, Message: r.Error.Message, Details: r.Error.Details, Hint: r.Error.Hint}
 	}
 	i := len(lines) - 1

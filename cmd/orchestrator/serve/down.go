@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -87,7 +88,7 @@ func down(a *cli.App, f downFlags) error {
 }
 
 // afterDown waits for the socket to be removed, the last step of a stop.
-func afterDown(ctx context.Context, a *cli.App, d *cli.Client, said bool) error {
+func afterDown(ctx context.Context, a *cli.App, d *client.Client, said bool) error {
 	done := a.ShowWait("its socket to close")
 	err := d.WaitGone(ctx)
 	done()
@@ -122,7 +123,7 @@ type stopPrinter struct {
 }
 
 func (s *stopPrinter) line(raw []byte) error {
-	event, err := cli.Decode[wire.Event](raw)
+	event, err := client.Decode[wire.Event](raw)
 	if err != nil {
 		return err
 	}

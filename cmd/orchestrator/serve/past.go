@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
@@ -39,7 +39,7 @@ var ReadingVerbs = map[string]bool{
 
 // OpenRecord returns a client of the event log of a stopped orchestrator. It reports false
 // if there is no log. It opens the log for reading and starts nothing.
-func OpenRecord(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
+func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 	if t.URL != "" || a.Flags.Host != "" || t.Inside {
 		return nil, false, nil
 	}
@@ -60,12 +60,8 @@ func OpenRecord(a *cli.App, t cli.Target) (*cli.Client, bool, error) {
 		since = ", up to " + seen.Local().Format(time.DateTime)
 	}
 	a.Note("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.Subject, since, t.Named)
-	d := a.NewClient(t)
-	d.HTTP.Transport = &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		DisableCompression: true, DisableKeepAlives: true,
-	}
-	return d, true, nil
+	t.Dial = dial
+	return a.NewClient(t), true, nil
 }
 
 // recorded reports whether there is, or was, an event log at path.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -103,9 +104,12 @@ func noListener(err error) bool {
 }
 
 // join opens a pipe, within --timeout.
-func join(a *cli.App, d *cli.Client, f pipeFlags) (*cli.Link, error) {
+func join(a *cli.App, d *client.Client, f pipeFlags) (*client.Link, error) {
 	ctx, stop := a.Context()
 	defer stop()
+	if d.Target.URL != "" {
+		return nil, cli.UsageError("a pipe goes through a socket, and "+d.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
+	}
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	link, err := d.Join(ctx, f.query())
@@ -116,7 +120,7 @@ func join(a *cli.App, d *cli.Client, f pipeFlags) (*cli.Link, error) {
 }
 
 // joinFailed returns the failure for an error of join.
-func joinFailed(d *cli.Client, err error) error {
+func joinFailed(d *client.Client, err error) error {
 	if f, ok := errors.AsType[*cli.Failure](err); ok {
 		return f
 	}

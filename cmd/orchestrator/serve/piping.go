@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
@@ -99,7 +100,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 
 // pipeInto joins a team in this process through its socket.
 func pipeInto(a *cli.App, t *Instance, f pipeFlags) error {
-	to := cli.Target{Socket: t.listener.Addr().String(), Subject: "this pipe"}
+	to := client.Target{Socket: t.listener.Addr().String(), Subject: "this pipe"}
 	d := a.NewClient(to)
 	link, err := join(a, d, f)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -45,7 +46,7 @@ func reload(a *cli.App, dry bool) error {
 	if err != nil {
 		return err
 	}
-	reply, err := cli.Decode[control.ReloadReply](raw)
+	reply, err := client.Decode[control.ReloadReply](raw)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -104,7 +104,7 @@ func (r *runSummary) agent(e *wire.Event) {
 			d.gaveUp = false
 		}
 	case events.ReviewDecided:
-		decided, err := cli.Decode[struct {
+		decided, err := client.Decode[struct {
 			Verdict string `json:"verdict"`
 		}](e.Payload)
 		switch {
@@ -198,7 +198,7 @@ func (r *runSummary) question(e *wire.Event, at time.Time) {
 	default:
 		return
 	}
-	about, err := cli.Decode[struct {
+	about, err := client.Decode[struct {
 		ID string `json:"question_id"`
 	}](e.Payload)
 	if err != nil || about.ID == "" {

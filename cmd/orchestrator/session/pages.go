@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -22,7 +23,7 @@ type sessionSeen struct {
 
 // getSession returns a session with its last most messages, or with all for 0. It reads all
 // pages, because the API only pages forward.
-func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
+func getSession(ctx context.Context, a *cli.App, d *client.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
 	var kept []wire.Raw
 	before := 0
 	want.Limit = wire.MaxSessionPage
@@ -31,7 +32,7 @@ func getSession(ctx context.Context, a *cli.App, d *cli.Client, want *wire.GetSe
 		if err != nil {
 			return nil, err
 		}
-		page, err := cli.Decode[sessionSeen](text)
+		page, err := client.Decode[sessionSeen](text)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +53,7 @@ func (s *sessionSeen) document() ([]byte, error) {
 	if s.pages == 1 && s.before == 0 {
 		return s.raw, nil
 	}
-	members, err := cli.Decode[map[string]wire.Raw](s.raw)
+	members, err := client.Decode[map[string]wire.Raw](s.raw)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -77,7 +78,7 @@ iteration, verdict and number of findings.`,
 }
 
 // ListReviews returns reviews, oldest first.
-func ListReviews(ctx context.Context, a *cli.App, d *cli.Client, want wire.ListReviews) ([]reviewSeen, error) {
+func ListReviews(ctx context.Context, a *cli.App, d *client.Client, want wire.ListReviews) ([]reviewSeen, error) {
 	text, err := a.Ask(ctx, d, "list-reviews", want)
 	if err != nil {
 		return nil, noSession(ctx, a, d, want.SessionID, err)
@@ -86,13 +87,13 @@ func ListReviews(ctx context.Context, a *cli.App, d *cli.Client, want wire.ListR
 }
 
 func readReviews(text []byte) ([]reviewSeen, error) {
-	list, err := cli.Decode[reviewsDocument](text)
+	list, err := client.Decode[reviewsDocument](text)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]reviewSeen, len(list.Reviews))
 	for i, raw := range list.Reviews {
-		view, err := cli.Decode[wire.ReviewView](raw)
+		view, err := client.Decode[wire.ReviewView](raw)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func readReviews(text []byte) ([]reviewSeen, error) {
 }
 
 func reviews(a *cli.App, f *reviewFlags) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: f.session})
 		if err != nil {
 			return err

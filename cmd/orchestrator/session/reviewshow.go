@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
@@ -43,7 +44,7 @@ func showReview(a *cli.App, word, sessionID string) error {
 	if word == "" {
 		return cli.UsageError("the id of a review is missing: it is empty", noReviewHint)
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: sessionID})
 		if err != nil {
 			return err
@@ -118,7 +119,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 }
 
 // reviewed returns the task of a review and the content of its result.
-func reviewed(ctx context.Context, a *cli.App, d *cli.Client, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
+func reviewed(ctx context.Context, a *cli.App, d *client.Client, r *reviewSeen) (*wire.SessionTask, resultSaid, error) {
 	seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: r.SessionID, TaskID: r.TaskID}, 0)
 	if err != nil {
 		return nil, resultSaid{}, err

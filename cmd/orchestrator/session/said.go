@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -16,7 +16,7 @@ import (
 // readSaid decodes an entry of the log. A rejected message may have any content, so its
 // invalid parts are ignored.
 func readSaid(raw wire.Raw) (said, error) {
-	e, err := cli.Decode[wire.SessionEntry](raw)
+	e, err := client.Decode[wire.SessionEntry](raw)
 	if err != nil {
 		return said{}, err
 	}

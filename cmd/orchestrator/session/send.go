@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -44,7 +45,7 @@ func say(a *cli.App, sessionID, file string) error {
 	if !message.IsValid() || message.Kind() != '{' {
 		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}})
 		if err != nil {
 			return cli.Problems(noSession(ctx, a, d, sessionID, err))
@@ -52,7 +53,7 @@ func say(a *cli.App, sessionID, file string) error {
 		if a.Flags.JSON {
 			return a.Answer(text)
 		}
-		said, err := cli.Decode[wire.SessionSaid](text)
+		said, err := client.Decode[wire.SessionSaid](text)
 		if err != nil {
 			return err
 		}

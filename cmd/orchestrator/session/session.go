@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
@@ -48,7 +49,7 @@ rejected ones.`,
 }
 
 func sessions(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		raw, err := a.Ask(ctx, d, "list-sessions", struct{}{})
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func sessions(a *cli.App) error {
 		if a.Flags.JSON {
 			return a.Answer(raw)
 		}
-		list, err := cli.Decode[wire.SessionList](raw)
+		list, err := client.Decode[wire.SessionList](raw)
 		switch {
 		case err != nil:
 			return err
@@ -115,7 +116,7 @@ func memberWords(members []wire.SessionMember) string {
 const noSessionHint = "See which there are: orchestrator session ls"
 
 // noSession adds the session that was probably meant to an error about an unknown one.
-func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err error) error {
+func noSession(ctx context.Context, a *cli.App, d *client.Client, name string, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Code != wire.CodeNotFound {
 		return err
@@ -130,12 +131,12 @@ func noSession(ctx context.Context, a *cli.App, d *cli.Client, name string, err 
 	return cli.WithHint(err, wire.CodeNotFound, noSessionHint)
 }
 
-func sessionNames(ctx context.Context, a *cli.App, d *cli.Client) []string {
+func sessionNames(ctx context.Context, a *cli.App, d *client.Client) []string {
 	raw, err := d.Ask(ctx, "list-sessions", struct{}{})
 	if err != nil {
 		return nil // the caller reports the first error
 	}
-	list, _ := cli.Decode[wire.SessionList](raw)
+	list, _ := client.Decode[wire.SessionList](raw)
 	var names []string
 	for i := range list.Sessions {
 		names = append(names, list.Sessions[i].ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -82,7 +83,7 @@ func showSession(a *cli.App, name string, f *sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: name, TaskID: f.task, CorrelationID: f.chain}, most)
 		if err != nil {
 			return noSession(ctx, a, d, name, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -137,7 +138,7 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		if request.Dependencies, err = f.needs.read(ctx, NewFinder(a, d)); err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 
 // makeTask submits a task and assigns it to the named agent. It first checks that the agent
 // exists, so that no unassigned task is left behind.
-func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
+func makeTask(ctx context.Context, a *cli.App, d *client.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
 	if f.assign == "" {
 		return askTask(ctx, a, d, "submit-task", request)
 	}
@@ -180,7 +181,7 @@ func makeTask(ctx context.Context, a *cli.App, d *cli.Client, request *wire.Subm
 }
 
 // created prints that a task was created, with its current state.
-func created(ctx context.Context, a *cli.App, d *cli.Client, t Seen) (words string, err error) {
+func created(ctx context.Context, a *cli.App, d *client.Client, t Seen) (words string, err error) {
 	if now, _, err := GetTask(ctx, a, d, t.ID); err == nil {
 		t = now
 	}
@@ -193,7 +194,7 @@ func created(ctx context.Context, a *cli.App, d *cli.Client, t Seen) (words stri
 }
 
 // waitForNew waits for a new task as task wait does.
-func waitForNew(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
+func waitForNew(ctx context.Context, a *cli.App, d *client.Client, id, told string) error {
 	v := vigil(a, d, []string{id}, false)
 	v.told[0] = told
 	if err := v.keep(ctx); err != nil {

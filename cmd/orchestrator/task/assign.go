@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -35,7 +36,7 @@ the reasons are listed for each agent, and the exit code is 1.`,
 			case auto && plan:
 				return cli.UsageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
 			case auto:
-				return a.WithClient(func(ctx context.Context, d *cli.Client) error { return autoAssign(ctx, a, d, args[0]) })
+				return a.WithClient(func(ctx context.Context, d *client.Client) error { return autoAssign(ctx, a, d, args[0]) })
 			case len(args) == 1:
 				return cli.UsageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
 			}
@@ -60,7 +61,7 @@ func completeAssignment(a *cli.App, verb *cobra.Command, already []string, begun
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-func autoAssign(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func autoAssign(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func autoAssign(ctx context.Context, a *cli.App, d *cli.Client, word string) err
 	if err != nil {
 		return notMatched(explained(ctx, a, d, err), id)
 	}
-	reply, err := cli.Decode[wire.Assignment](text)
+	reply, err := client.Decode[wire.Assignment](text)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func notMatched(err error, id string) error {
 }
 
 // nobodyFits reports that no agent fits a task, with the reasons. The exit code is ExitNo.
-func nobodyFits(ctx context.Context, a *cli.App, d *cli.Client, id string, text []byte) error {
+func nobodyFits(ctx context.Context, a *cli.App, d *client.Client, id string, text []byte) error {
 	if a.Flags.JSON {
 		if err := a.Answer(text); err != nil {
 			return err
@@ -126,12 +127,12 @@ func nobodyFits(ctx context.Context, a *cli.App, d *cli.Client, id string, text 
 }
 
 // isAgent returns an error if no agent has the name.
-func isAgent(ctx context.Context, a *cli.App, d *cli.Client, name string) error {
+func isAgent(ctx context.Context, a *cli.App, d *client.Client, name string) error {
 	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
 		return err
 	}
-	list, err := cli.Decode[wire.AgentList](text)
+	list, err := client.Decode[wire.AgentList](text)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -18,7 +19,7 @@ type Seen struct {
 }
 
 func seeTask(raw wire.Raw) (Seen, error) {
-	t, err := cli.Decode[wire.Task](raw)
+	t, err := client.Decode[wire.Task](raw)
 	return Seen{Task: t, raw: raw}, err
 }
 
@@ -43,12 +44,12 @@ func documentOf(tasks []Seen) tasksDocument {
 
 // askTask calls an operation that answers with a task. It returns the task and the
 // unchanged answer.
-func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (Seen, []byte, error) {
+func askTask(ctx context.Context, a *cli.App, d *client.Client, operation string, request any) (Seen, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
 		return Seen{}, nil, explained(ctx, a, d, err)
 	}
-	reply, err := cli.Decode[taskDocument](text)
+	reply, err := client.Decode[taskDocument](text)
 	if err != nil {
 		return Seen{}, nil, err
 	}
@@ -57,7 +58,7 @@ func askTask(ctx context.Context, a *cli.App, d *cli.Client, operation string, r
 }
 
 // GetTask returns a task and the unchanged answer.
-func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (Seen, []byte, error) {
+func GetTask(ctx context.Context, a *cli.App, d *client.Client, id string) (Seen, []byte, error) {
 	return askTask(ctx, a, d, "get-task", wire.TaskID{TaskID: id})
 }
 
@@ -65,12 +66,12 @@ func GetTask(ctx context.Context, a *cli.App, d *cli.Client, id string) (Seen, [
 const everyTask = 1 << 30
 
 // listTasks returns the tasks for a query, oldest first.
-func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks) ([]Seen, error) {
+func listTasks(ctx context.Context, a *cli.App, d *client.Client, q wire.QueryTasks) ([]Seen, error) {
 	text, err := a.Ask(ctx, d, "query-tasks", q)
 	if err != nil {
 		return nil, err
 	}
-	list, err := cli.Decode[tasksDocument](text)
+	list, err := client.Decode[tasksDocument](text)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func listTasks(ctx context.Context, a *cli.App, d *cli.Client, q wire.QueryTasks
 
 // explained adds details to an error: the tasks that a task waits for and their states, or
 // the tasks of a dependency cycle.
-func explained(ctx context.Context, a *cli.App, d *cli.Client, err error) error {
+func explained(ctx context.Context, a *cli.App, d *client.Client, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
 		return err
@@ -105,7 +106,7 @@ func explained(ctx context.Context, a *cli.App, d *cli.Client, err error) error 
 }
 
 // way formats a dependency cycle and leaves the middle of a long one out.
-func way(ctx context.Context, a *cli.App, d *cli.Client, ids []string) string {
+func way(ctx context.Context, a *cli.App, d *client.Client, ids []string) string {
 	const half = 4
 	var steps []string
 	for i, id := range ids {
@@ -120,7 +121,7 @@ func way(ctx context.Context, a *cli.App, d *cli.Client, ids []string) string {
 }
 
 // needs returns the names of the first few tasks, with their states if far is set.
-func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far bool) string {
+func needs(ctx context.Context, a *cli.App, d *client.Client, ids []string, far bool) string {
 	const few = 3
 	var shown []string
 	for _, id := range ids[:min(few, len(ids))] {
@@ -134,12 +135,12 @@ func needs(ctx context.Context, a *cli.App, d *cli.Client, ids []string, far boo
 }
 
 // need returns the name of a task, or its id if the task cannot be read.
-func need(ctx context.Context, a *cli.App, d *cli.Client, id string, far bool) string {
+func need(ctx context.Context, a *cli.App, d *client.Client, id string, far bool) string {
 	text, err := a.Ask(ctx, d, "get-task", wire.TaskID{TaskID: id})
 	if err != nil {
 		return term.ID(id)
 	}
-	reply, err := cli.Decode[wire.TaskReply](text)
+	reply, err := client.Decode[wire.TaskReply](text)
 	if err != nil {
 		return term.ID(id)
 	}
@@ -160,6 +161,6 @@ func FarWords(t *wire.Task) string {
 }
 
 // stateOf returns the state of a task, with the names of the tasks it waits for.
-func stateOf(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) string {
+func stateOf(ctx context.Context, a *cli.App, d *client.Client, t *Seen) string {
 	return stateWords(&t.Task, needs(ctx, a, d, t.WaitsFor, false))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -22,7 +23,7 @@ type taskContext struct {
 	response *delegation.Response // the latest response to a delegated task
 }
 
-func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) *taskContext {
+func surroundings(ctx context.Context, a *cli.App, d *client.Client, t *wire.Task) *taskContext {
 	s := &taskContext{needs: dependencies(ctx, a, d, t)}
 	if t.Details != nil && t.ParentTaskID != "" {
 		s.parent = need(ctx, a, d, t.ParentTaskID, true)
@@ -34,13 +35,13 @@ func surroundings(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) 
 	if err != nil {
 		return s
 	}
-	list, _ := cli.Decode[wire.NoteList](text)
+	list, _ := client.Decode[wire.NoteList](text)
 	s.notes = len(list.Notes)
 	return s
 }
 
 // dependencies returns the dependencies of a task, a line each.
-func dependencies(ctx context.Context, a *cli.App, d *cli.Client, t *wire.Task) []string {
+func dependencies(ctx context.Context, a *cli.App, d *client.Client, t *wire.Task) []string {
 	const enough = 20
 	links := linksOf(t)
 	var lines []string
@@ -104,7 +105,7 @@ func specWords(document wire.Raw) string {
 	if document == nil {
 		return ""
 	}
-	spec, err := cli.Decode[struct {
+	spec, err := client.Decode[struct {
 		Requirements []wire.Raw `json:"requirements"`
 	}](document)
 	if err != nil {

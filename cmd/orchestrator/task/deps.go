@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -42,7 +43,7 @@ The command then shows the new list. Dependency cycles are rejected (exit 6).`,
 			if f.related && len(f.add) == 0 {
 				return cli.UsageError("--related says how another task is added", "Say which: --add ID --related")
 			}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return dependenciesOf(ctx, a, d, args[0], &f) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return dependenciesOf(ctx, a, d, args[0], &f) })
 		},
 	}
 	set := verb.Flags()
@@ -54,7 +55,7 @@ The command then shows the new list. Dependency cycles are rejected (exit 6).`,
 	return verb
 }
 
-func dependenciesOf(ctx context.Context, a *cli.App, d *cli.Client, word string, f *depFlags) error {
+func dependenciesOf(ctx context.Context, a *cli.App, d *client.Client, word string, f *depFlags) error {
 	find := NewFinder(a, d)
 	id, err := find.ID(ctx, word)
 	if err != nil {
@@ -101,7 +102,7 @@ func (f *depFlags) added(ctx context.Context, find *Finder) ([]hub.Dependency, e
 }
 
 // removeDependency removes a dependency, named by its own id or by that of the other task.
-func removeDependency(ctx context.Context, a *cli.App, d *cli.Client, find *Finder, id, which string) error {
+func removeDependency(ctx context.Context, a *cli.App, d *client.Client, find *Finder, id, which string) error {
 	t, _, err := GetTask(ctx, a, d, id)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func removeDependency(ctx context.Context, a *cli.App, d *cli.Client, find *Find
 	return removed(ctx, a, d, id, on)
 }
 
-func removed(ctx context.Context, a *cli.App, d *cli.Client, id, which string) error {
+func removed(ctx context.Context, a *cli.App, d *client.Client, id, which string) error {
 	_, err := a.Ask(ctx, d, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: which})
 	return hintedDeps(err, id)
 }
@@ -135,7 +136,7 @@ type linksDocument struct {
 	Dependencies  []wire.Link `json:"dependencies"`
 }
 
-func showDependencies(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) error {
+func showDependencies(ctx context.Context, a *cli.App, d *client.Client, t *Seen) error {
 	links := linksOf(&t.Task)
 	switch {
 	case a.Flags.JSON:

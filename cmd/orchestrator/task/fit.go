@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -52,12 +53,12 @@ func Requires(t *wire.Task) bool {
 }
 
 // Fits returns the fit of each agent, the best first.
-func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) ([]Fit, error) {
+func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, error) {
 	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
 	if err != nil {
 		return nil, err
 	}
-	list, err := cli.Decode[wire.AgentList](text)
+	list, err := client.Decode[wire.AgentList](text)
 	if err != nil {
 		return nil, err
 	}
@@ -79,12 +80,12 @@ func Fits(ctx context.Context, a *cli.App, d *cli.Client, t *Seen) ([]Fit, error
 	return fits, nil
 }
 
-func matches(ctx context.Context, a *cli.App, d *cli.Client, id string) (map[string]*wire.Match, error) {
+func matches(ctx context.Context, a *cli.App, d *client.Client, id string) (map[string]*wire.Match, error) {
 	text, err := a.Ask(ctx, d, "match-agents", wire.TaskID{TaskID: id})
 	if err != nil {
 		return nil, err
 	}
-	list, err := cli.Decode[wire.Matches](text)
+	list, err := client.Decode[wire.Matches](text)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -45,7 +46,7 @@ Text output is limited to 200 tasks; -n changes the limit.`,
 			if f.all && len(args) > 0 {
 				return cli.UsageError("--all is every task, and an id is one of them", "Leave one out")
 			}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return runGraph(ctx, a, d, args, &f) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return runGraph(ctx, a, d, args, &f) })
 		},
 	}
 	set := verb.Flags()
@@ -71,7 +72,7 @@ func (f *graphFlags) most(json bool) (int, error) {
 	return everyTask, nil
 }
 
-func runGraph(ctx context.Context, a *cli.App, d *cli.Client, args []string, f *graphFlags) error {
+func runGraph(ctx context.Context, a *cli.App, d *client.Client, args []string, f *graphFlags) error {
 	most, err := f.most(a.Flags.JSON)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -15,13 +16,13 @@ import (
 // not a full id.
 type Finder struct {
 	app    *cli.App
-	door   *cli.Client
+	door   *client.Client
 	tasks  []Seen
 	listed bool
 }
 
 // NewFinder returns a Finder.
-func NewFinder(a *cli.App, d *cli.Client) *Finder { return &Finder{app: a, door: d} }
+func NewFinder(a *cli.App, d *client.Client) *Finder { return &Finder{app: a, door: d} }
 
 // List returns all tasks.
 func (f *Finder) List(ctx context.Context) ([]Seen, error) {
@@ -50,7 +51,7 @@ func (f *Finder) ID(ctx context.Context, word string) (string, error) {
 }
 
 // TaskIDs returns the ids of the tasks that words name, each once.
-func TaskIDs(ctx context.Context, a *cli.App, d *cli.Client, words []string) ([]string, error) {
+func TaskIDs(ctx context.Context, a *cli.App, d *client.Client, words []string) ([]string, error) {
 	var ids []string
 	find := NewFinder(a, d)
 	for _, word := range words {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -62,7 +63,7 @@ func tasks(a *cli.App, f *listFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		tasks, err := listTasks(ctx, a, d, wire.QueryTasks{
 			Status: f.state.Value, RequiredRole: f.role.Value, ConversationID: f.conversation, Limit: everyTask,
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -25,12 +26,12 @@ A task without requirements is assigned by role and capabilities and has no scor
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return matchTask(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return matchTask(ctx, a, d, args[0]) })
 		},
 	}
 }
 
-func matchTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func matchTask(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -33,14 +34,14 @@ The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 			case strings.TrimSpace(text) == "":
 				return cli.UsageError("the note is empty", "Write what is to be noted")
 			}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
 		},
 	}
 	verb.Flags().BoolVar(&urgent, "urgent", false, "notify the agent of the task")
 	return verb
 }
 
-func noteTask(ctx context.Context, a *cli.App, d *cli.Client, word, content string, urgent bool) error {
+func noteTask(ctx context.Context, a *cli.App, d *client.Client, word, content string, urgent bool) error {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func noteTask(ctx context.Context, a *cli.App, d *cli.Client, word, content stri
 	if a.Flags.JSON {
 		return a.Answer(text)
 	}
-	reply, err := cli.Decode[wire.NoteReply](text)
+	reply, err := client.Decode[wire.NoteReply](text)
 	switch {
 	case err != nil:
 		return err
@@ -71,12 +72,12 @@ func taskNotesCommand(a *cli.App) *cobra.Command {
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return showNotes(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return showNotes(ctx, a, d, args[0]) })
 		},
 	}
 }
 
-func showNotes(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func showNotes(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func showNotes(ctx context.Context, a *cli.App, d *cli.Client, word string) erro
 	if a.Flags.JSON {
 		return a.Answer(text)
 	}
-	list, err := cli.Decode[wire.NoteList](text)
+	list, err := client.Decode[wire.NoteList](text)
 	switch {
 	case err != nil:
 		return err

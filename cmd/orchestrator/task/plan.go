@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -131,14 +132,14 @@ the state needs_human until a person answers or the task is started again.`,
 				return err
 			}
 			request := wire.RequestHelp{Question: question, Context: document}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return askAbout(ctx, a, d, args[0], request) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return askAbout(ctx, a, d, args[0], request) })
 		},
 	}
 	verb.Flags().StringVar(&about, "context", "", "context of the question: a `JSON` object, @FILE or -")
 	return verb
 }
 
-func askAbout(ctx context.Context, a *cli.App, d *cli.Client, word string, request wire.RequestHelp) (err error) {
+func askAbout(ctx context.Context, a *cli.App, d *client.Client, word string, request wire.RequestHelp) (err error) {
 	if request.TaskID, err = NewFinder(a, d).ID(ctx, word); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -31,7 +32,7 @@ With --artifact it prints only the unchanged content of one artifact.`,
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if !verb.Flags().Changed("artifact") {
-				return a.WithClient(func(ctx context.Context, d *cli.Client) error { return response(ctx, a, d, args[0]) })
+				return a.WithClient(func(ctx context.Context, d *client.Client) error { return response(ctx, a, d, args[0]) })
 			}
 			switch {
 			case a.Flags.JSON:
@@ -39,7 +40,7 @@ With --artifact it prints only the unchanged content of one artifact.`,
 			case term.IsTerminal(a.Stdout):
 				return cli.UsageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
 			}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
 		},
 	}
 	verb.Flags().StringVar(&artifact, "artifact", "", "print only the content of the artifact `NAME`; not on a terminal")
@@ -49,7 +50,7 @@ With --artifact it prints only the unchanged content of one artifact.`,
 
 // askResponse calls an operation that answers with a task response. It returns the response
 // and the unchanged answer.
-func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation string, request any) (*delegation.Response, []byte, error) {
+func askResponse(ctx context.Context, a *cli.App, d *client.Client, operation string, request any) (*delegation.Response, []byte, error) {
 	text, err := a.Ask(ctx, d, operation, request)
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +62,7 @@ func askResponse(ctx context.Context, a *cli.App, d *cli.Client, operation strin
 	return r, text, nil
 }
 
-func getResponse(ctx context.Context, a *cli.App, d *cli.Client, word string) (*delegation.Response, []byte, error) {
+func getResponse(ctx context.Context, a *cli.App, d *client.Client, word string) (*delegation.Response, []byte, error) {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +71,7 @@ func getResponse(ctx context.Context, a *cli.App, d *cli.Client, word string) (*
 	return r, text, explained(ctx, a, d, err)
 }
 
-func response(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func response(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	r, text, err := getResponse(ctx, a, d, word)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func showWhole(a *cli.App, r *delegation.Response, text []byte) error {
 
 // showResponse prints the status of a delegated task in a line. It returns the state it has
 // shown, so that a following wait does not repeat it.
-func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *delegation.Response) (told string, err error) {
+func showResponse(ctx context.Context, a *cli.App, d *client.Client, r *delegation.Response) (told string, err error) {
 	if a.Flags.Quiet {
 		return "", a.Print("%s\n", wire.Visible(r.ID))
 	}
@@ -104,7 +105,7 @@ func showResponse(ctx context.Context, a *cli.App, d *cli.Client, r *delegation.
 }
 
 // printArtifact prints the content of the last artifact with a name.
-func printArtifact(ctx context.Context, a *cli.App, d *cli.Client, word, name string) error {
+func printArtifact(ctx context.Context, a *cli.App, d *client.Client, word, name string) error {
 	r, _, err := getResponse(ctx, a, d, word)
 	if err != nil {
 		return err
@@ -176,7 +177,7 @@ The text and the JSON are given directly, as @FILE, or as - for stdin.`,
 			if err != nil {
 				return err
 			}
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return bringInput(ctx, a, d, args[0], input) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return bringInput(ctx, a, d, args[0], input) })
 		},
 	}
 	verb.Flags().StringVar(&document, "json-input", "", "input as a `JSON` value, @FILE or -")
@@ -205,7 +206,7 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 	return input, nil
 }
 
-func bringInput(ctx context.Context, a *cli.App, d *cli.Client, word string, input wire.Raw) error {
+func bringInput(ctx context.Context, a *cli.App, d *client.Client, word string, input wire.Raw) error {
 	id, err := NewFinder(a, d).ID(ctx, word)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -24,12 +25,12 @@ and target, the trace and the artifacts.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return showTask(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return showTask(ctx, a, d, args[0]) })
 		},
 	}
 }
 
-func showTask(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func showTask(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	ids, err := TaskIDs(ctx, a, d, []string{word})
 	if err != nil {
 		return err

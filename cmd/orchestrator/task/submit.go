@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -54,7 +55,7 @@ func submitTask(a *cli.App, file string, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		r, text, err := askResponse(ctx, a, d, "submit-task-request", request.Document)
 		if err != nil {
 			return notHandedOn(ctx, a, d, request, err)
@@ -122,7 +123,7 @@ func withID(text string) []byte {
 
 // notHandedOn adds to the error of a request the places of the mistakes and the agent that
 // was probably meant.
-func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *delegation.Request, err error) error {
+func notHandedOn(ctx context.Context, a *cli.App, d *client.Client, request *delegation.Request, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok {
 		return err
@@ -142,7 +143,7 @@ func notHandedOn(ctx context.Context, a *cli.App, d *cli.Client, request *delega
 }
 
 // waitForResponse waits as task wait does and then prints the last response.
-func waitForResponse(ctx context.Context, a *cli.App, d *cli.Client, id, told string) error {
+func waitForResponse(ctx context.Context, a *cli.App, d *client.Client, id, told string) error {
 	v := vigil(a, d, []string{id}, false)
 	v.told[0] = told
 	if err := v.keep(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -78,7 +79,7 @@ orchestrator help tasks.`,
 
 // moveTask calls an operation on a task and prints its new state.
 func moveTask(a *cli.App, word, operation string, request func(id string) any) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		ids, err := TaskIDs(ctx, a, d, []string{word})
 		if err != nil {
 			return err
@@ -126,7 +127,7 @@ requires --yes.`,
 }
 
 func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		ids, err := TaskIDs(ctx, a, d, words)
 		if err != nil {
 			return err

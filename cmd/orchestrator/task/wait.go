@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -32,7 +33,7 @@ After --timeout the exit code is 124, and the tasks continue.`,
 		Args:              cli.ArgCount(1, -1),
 		ValidArgsFunction: CompleteTasks(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+			return a.WithClient(func(ctx context.Context, d *client.Client) error {
 				return waitTasks(ctx, a, d, args, until.Value == "any")
 			})
 		},
@@ -42,7 +43,7 @@ After --timeout the exit code is 124, and the tasks continue.`,
 	return verb
 }
 
-func waitTasks(ctx context.Context, a *cli.App, d *cli.Client, words []string, anyEnd bool) error {
+func waitTasks(ctx context.Context, a *cli.App, d *client.Client, words []string, anyEnd bool) error {
 	ids, err := TaskIDs(ctx, a, d, words)
 	if err != nil {
 		return err
@@ -63,14 +64,14 @@ func waitTasks(ctx context.Context, a *cli.App, d *cli.Client, words []string, a
 // each event about them.
 type waiter struct {
 	app    *cli.App
-	door   *cli.Client
+	door   *client.Client
 	anyEnd bool // wait for any end, not only for done
 	tasks  []Seen
 	told   []string // last printed state of each task
 	hush   func()   // ends the line that shows what is awaited
 }
 
-func vigil(a *cli.App, d *cli.Client, ids []string, anyEnd bool) *waiter {
+func vigil(a *cli.App, d *client.Client, ids []string, anyEnd bool) *waiter {
 	v := &waiter{app: a, door: d, anyEnd: anyEnd, tasks: make([]Seen, len(ids)), told: make([]string, len(ids)), hush: func() {}}
 	for i, id := range ids {
 		v.tasks[i].ID = id
@@ -111,7 +112,7 @@ func (w *waiter) latest(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	status, err := cli.Decode[struct {
+	status, err := client.Decode[struct {
 		Seq int64 `json:"seq"`
 	}](text)
 	return status.Seq, err
@@ -132,7 +133,7 @@ func (w *waiter) follow(ctx context.Context, since int64) error {
 		if err != nil {
 			return err
 		}
-		event, err := cli.Decode[wire.Event](line)
+		event, err := client.Decode[wire.Event](line)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ package task
 import (
 	"strings"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -85,7 +85,7 @@ func summaryOf(result wire.Raw) summarized {
 	if len(result) == 0 || result.Kind() != '{' {
 		return summarized{}
 	}
-	sum, err := cli.Decode[summarized](result)
+	sum, err := client.Decode[summarized](result)
 	if err != nil {
 		return summarized{}
 	}
@@ -99,7 +99,7 @@ func resultText(result wire.Raw) string {
 		return ""
 	}
 	if result.Kind() == '"' {
-		if text, err := cli.Decode[string](result); err == nil {
+		if text, err := client.Decode[string](result); err == nil {
 			return text
 		}
 	}

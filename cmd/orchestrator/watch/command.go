@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/inbox"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
@@ -43,7 +44,7 @@ func runWatch(a *cli.App) error {
 	if a.Env("TERM") == "dumb" {
 		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
 	}
-	return a.WithClient(func(ctx context.Context, d *cli.Client) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		status, _, err := a.Status(ctx, d)
 		if err != nil {
 			return err
@@ -62,7 +63,7 @@ func runWatch(a *cli.App) error {
 }
 
 // newOrchestrator returns the Orchestrator behind a client.
-func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
+func newOrchestrator(a *cli.App, d *client.Client) Orchestrator {
 	return Orchestrator{
 		Ask: d.Ask,
 		Follow: func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
@@ -80,7 +81,7 @@ func newOrchestrator(a *cli.App, d *cli.Client) Orchestrator {
 			if err != nil {
 				return "", err
 			}
-			reply, err := cli.Decode[wire.QuestionReply](text)
+			reply, err := client.Decode[wire.QuestionReply](text)
 			return inbox.AnsweredWords(&reply), err
 		},
 		Run: func(ctx context.Context, args []string, columns int) (text string, exit int) {

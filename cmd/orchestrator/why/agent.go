@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -44,7 +45,7 @@ type whyOther struct {
 	Words string        `json:"words"`
 }
 
-func whyAgent(ctx context.Context, a *cli.App, d *cli.Client, status *control.Status, v *control.AgentView) error {
+func whyAgent(ctx context.Context, a *cli.App, d *client.Client, status *control.Status, v *control.AgentView) error {
 	c := &agentCauses{
 		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
 		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
@@ -78,7 +79,7 @@ func (c *agentCauses) waits(status *control.Status) {
 
 // lifeOf adds since when the agent has its state. For an agent that does not run it also
 // adds how its runs ended and its last lines.
-func lifeOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
+func lifeOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
 	found, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
 	if err != nil {
@@ -115,7 +116,7 @@ var moves = map[string]bool{
 const fewWords, someWords = 5, "100"
 
 // lastLines returns the last lines of output of an agent.
-func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]control.LogLine, error) {
+func lastLines(ctx context.Context, a *cli.App, d *client.Client, name string) ([]control.LogLine, error) {
 	body, err := d.Get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]c
 		if err != nil {
 			return nil, err
 		}
-		line, err := cli.Decode[control.LogLine](raw)
+		line, err := client.Decode[control.LogLine](raw)
 		if err != nil {
 			return nil, err
 		}
@@ -136,12 +137,12 @@ func lastLines(ctx context.Context, a *cli.App, d *cli.Client, name string) ([]c
 	return said, nil
 }
 
-func questionsOf(ctx context.Context, a *cli.App, d *cli.Client, c *agentCauses) error {
+func questionsOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) error {
 	text, err := a.Ask(ctx, d, "list-questions", struct{}{})
 	if err != nil {
 		return err
 	}
-	list, err := cli.Decode[wire.QuestionList](text)
+	list, err := client.Decode[wire.QuestionList](text)
 	for _, q := range list.Questions {
 		if q.Agent == c.Agent {
 			c.Questions = append(c.Questions, q.ID)

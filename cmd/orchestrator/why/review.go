@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -14,7 +15,7 @@ import (
 )
 
 // reviewsOf adds the reviews of a task that is in review.
-func reviewsOf(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) error {
+func reviewsOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
 	if c.task.State != wire.TaskInReview {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -52,7 +53,7 @@ type whyFit struct {
 	up bool // the agent runs or is online
 }
 
-func explainTask(ctx context.Context, a *cli.App, d *cli.Client, find *task.Finder, status *control.Status, id string) error {
+func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.Finder, status *control.Status, id string) error {
 	t, _, err := task.GetTask(ctx, a, d, id)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 }
 
 // weighAgents adds how each agent fits the task.
-func weighAgents(ctx context.Context, a *cli.App, d *cli.Client, c *taskCauses) error {
+func weighAgents(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
 	fits, err := task.Fits(ctx, a, d, c.task)
 	if err != nil {
 		return err

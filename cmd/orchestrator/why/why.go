@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -36,7 +37,7 @@ and the reason, the ends of its runs, its last output, and its tasks.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.Completion(a, completeAnything),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *cli.Client) error { return why(ctx, a, d, args[0]) })
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return why(ctx, a, d, args[0]) })
 		},
 	}
 }
@@ -52,7 +53,7 @@ func completeAnything(a *cli.App, verb *cobra.Command, already []string, begun s
 }
 
 // why explains the agent named word, or else the task.
-func why(ctx context.Context, a *cli.App, d *cli.Client, word string) error {
+func why(ctx context.Context, a *cli.App, d *client.Client, word string) error {
 	status, _, err := a.Status(ctx, d)
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ type tried struct {
 }
 
 // happenedTo returns the wanted events of a query.
-func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
+func happenedTo(ctx context.Context, a *cli.App, d *client.Client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
 	body, err := d.Get(ctx, "events", query)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func happenedTo(ctx context.Context, a *cli.App, d *cli.Client, query url.Values
 		if err != nil {
 			return nil, err
 		}
-		event, err := cli.Decode[wire.Event](line)
+		event, err := client.Decode[wire.Event](line)
 		if err != nil {
 			return nil, err
 		}

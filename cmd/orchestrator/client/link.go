@@ -1,4 +1,4 @@
-package cli
+package client
 
 import (
 	"bufio"
@@ -26,18 +26,15 @@ func (l *Link) Leave() {
 	}
 }
 
-// Join opens a pipe. Its error is a Failure if the orchestrator has refused the pipe, else
-// that of the connection.
+// Join opens a pipe through the socket of the target. It returns errors as they are, for
+// [Client.Failed].
 func (c *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
-	if c.Target.URL != "" {
-		return nil, UsageError("a pipe goes through a socket, and "+c.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
-	}
 	conn, err := api.Dial(ctx, c.Target.Socket)
 	if err != nil {
 		return nil, err
 	}
 	unhand := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	l, err := c.upgrade(conn, query)
+	l, err := upgrade(conn, query)
 	if !unhand() && err == nil { // closed meanwhile
 		err = context.Cause(ctx)
 	}
@@ -49,7 +46,7 @@ func (c *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
 }
 
 // upgrade sends the request for the pipe and reads the response.
-func (c *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
+func upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/v1/pipe?"+query.Encode(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
@@ -66,7 +63,7 @@ func (c *Client) upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()
-		return nil, c.refused(response)
+		return nil, refused(response)
 	}
 	return &Link{Conn: conn, in: in}, nil
 }

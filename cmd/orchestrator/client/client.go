@@ -1,4 +1,9 @@
-package cli
+// Package client is the HTTP client of a running orchestrator.
+//
+// A [Client] calls operations, reads lists and streams, and joins pipes. It knows nothing of
+// flags, files and exit codes: package cli selects the [Target] and turns errors into
+// messages.
+package client
 
 import (
 	"bufio"
@@ -22,36 +27,21 @@ import (
 
 // A Client sends requests to a running orchestrator.
 type Client struct {
-	Target Target
-	HTTP   *http.Client
-	ended  func(context.Context) error // returns why a context is done
+	Target  Target
+	http    *http.Client
+	explain Explain
 }
 
-// Connect returns a client of the orchestrator that the flags select. It sends nothing yet.
-func (a *App) Connect() (*Client, error) {
-	t, err := a.target()
-	if err != nil {
-		return nil, err
-	}
-	if a.Reading {
-		if a.recordDoor != nil {
-			return a.recordDoor, nil
-		}
-		d, there, err := a.OpenRecord(a, t)
-		if there || err != nil {
-			a.recordDoor = d
-			return d, err
-		}
-	}
-	if a.Flags.Verbose {
-		a.Note("Speaking to %s", t.where())
-	}
-	return a.NewClient(t), nil
-}
+// Explain returns the error that a Client reports for an error: that of its context, of the
+// connection, a [Refusal] or an [UnknownServerError].
+type Explain func(ctx context.Context, t *Target, err error) error
 
-// NewClient returns a client of a target.
-func (a *App) NewClient(t Target) *Client {
+// New returns a client of a target. It sends nothing yet.
+func New(t Target, explain Explain) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if t.Dial != nil {
+			return t.Dial(ctx)
+		}
 		return api.Dial(ctx, t.Socket)
 	}
 	transport := &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true}
@@ -59,8 +49,11 @@ func (a *App) NewClient(t Target) *Client {
 		transport.DialContext = nil
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
 	}
-	return &Client{Target: t, HTTP: &http.Client{Transport: transport}, ended: a.Ended}
+	return &Client{Target: t, http: &http.Client{Transport: transport}, explain: explain}
 }
+
+// Failed returns the error that the client reports for err.
+func (c *Client) Failed(ctx context.Context, err error) error { return c.explain(ctx, &c.Target, err) }
 
 // Ask calls an operation and returns its unchanged answer. With --json this text is
 // printed, so that keys unknown to this version are kept.
@@ -100,19 +93,19 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
 	}
-	if c.Target.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.Target.token)
+	if c.Target.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Target.Token)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := c.HTTP.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.Failed(ctx, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, c.refused(response)
+		return nil, c.Failed(ctx, refused(response))
 	}
 	return response.Body, nil
 }
@@ -163,7 +156,7 @@ func (c *Client) WaitGone(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return c.ended(ctx)
+			return c.Failed(ctx, ctx.Err())
 		case <-again.C:
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -14,21 +13,56 @@ import (
 	"strings"
 	"syscall"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
-	"orchestrator/wire/object"
 )
 
-// Failed returns the failure for an error of the connection.
-func (c *Client) Failed(ctx context.Context, err error) error {
-	if over := c.ended(ctx); over != nil {
-		return over
+// Connect returns a client of the orchestrator that the flags select. It sends nothing yet.
+func (a *App) Connect() (*client.Client, error) {
+	t, err := a.target()
+	if err != nil {
+		return nil, err
 	}
+	if a.Reading {
+		if a.recordDoor != nil {
+			return a.recordDoor, nil
+		}
+		d, there, err := a.OpenRecord(a, t)
+		if there || err != nil {
+			a.recordDoor = d
+			return d, err
+		}
+	}
+	if a.Flags.Verbose {
+		a.Note("Speaking to %s", t.Where())
+	}
+	return a.NewClient(t), nil
+}
+
+// NewClient returns a client of a target. Its errors are failures.
+func (a *App) NewClient(t client.Target) *client.Client {
+	return client.New(t, func(ctx context.Context, t *client.Target, err error) error {
+		if refusal, ok := errors.AsType[*client.Refusal](err); ok {
+			return refused(t, refusal)
+		}
+		if unknown, ok := errors.AsType[*client.UnknownServerError](err); ok {
+			return unknownServer(t, unknown)
+		}
+		if over := a.Ended(ctx); over != nil {
+			return over
+		}
+		return connectionFailed(t, err)
+	})
+}
+
+// connectionFailed returns the failure for an error of the connection.
+func connectionFailed(t *client.Target, err error) *Failure {
 	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", c.Target.where(), stranger.UID),
+			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", t.Where(), stranger.UID),
 			Hint:    "Speak to an orchestrator as the user who started it",
 		}
 	}
@@ -36,17 +70,17 @@ func (c *Client) Failed(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: "not allowed to speak to the orchestrator at " + c.Target.where(),
+			Message: "not allowed to speak to the orchestrator at " + t.Where(),
 			Hint:    "It belongs to another user: only the one who started it may",
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return c.notRunning()
-	case c.Target.URL != "":
-		return c.unreachable(err)
+		return notRunning(t)
+	case t.URL != "":
+		return unreachable(t, err)
 	}
 	return &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: "the orchestrator for " + c.Target.Subject + " does not answer",
+		Message: "the orchestrator for " + t.Subject + " does not answer",
 		Because: []string{rootCause(err).Error()},
 		Hint:    "Look whether it still runs: orchestrator status",
 	}
@@ -54,20 +88,20 @@ func (c *Client) Failed(ctx context.Context, err error) error {
 
 // notRunning returns the failure for a target without an orchestrator. Its hint is a start
 // command for the same target.
-func (c *Client) notRunning() *Failure {
+func notRunning(t *client.Target) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: "no orchestrator is running for " + c.Target.Subject,
-		Hint:    "Start it: orchestrator up" + c.Target.Named,
-		Details: map[string]any{"socket": c.Target.where()},
+		Message: "no orchestrator is running for " + t.Subject,
+		Hint:    "Start it: orchestrator up" + t.Named,
+		Details: map[string]any{"socket": t.Where()},
 	}
-	if c.Target.URL != "" {
-		f.Message = "no orchestrator is running at " + c.Target.URL
+	if t.URL != "" {
+		f.Message = "no orchestrator is running at " + t.URL
 		f.Hint = elsewhereHint
 		return f
 	}
-	if info, err := os.Stat(c.Target.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
-		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", c.Target.Socket)
+	if info, err := os.Stat(t.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
+		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", t.Socket)
 		f.Hint = "Name its configuration: -c FILE     or its state directory: --state-dir DIR"
 	}
 	return f
@@ -76,26 +110,26 @@ func (c *Client) notRunning() *Failure {
 const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
 
 // unreachable returns the failure for a URL that cannot be reached.
-func (c *Client) unreachable(err error) *Failure {
+func unreachable(t *client.Target, err error) *Failure {
 	f := &Failure{
-		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + c.Target.URL + " does not answer",
+		Exit: ExitNotRunning, Code: CodeNotRunning, Message: "the orchestrator at " + t.URL + " does not answer",
 		Because: []string{rootCause(err).Error()}, Hint: elsewhereHint,
-		Details: map[string]any{"socket": c.Target.where()},
+		Details: map[string]any{"socket": t.Where()},
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		f.Because = []string{fmt.Sprintf("No host is called %q.", unknown.Name)}
 		return f
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		f.Message = "the orchestrator at " + c.Target.URL + " was not spoken to: its certificate is not trusted"
+		f.Message = "the orchestrator at " + t.URL + " was not spoken to: its certificate is not trusted"
 		f.Because = []string{wrong.Err.Error(), "Nothing was sent to it, and no token."}
 		f.Hint = "Trust it: export SSL_CERT_FILE=CERTIFICATE.pem, which its owner has (http.certificate)"
 		return f
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		f.Message = "what listens at " + c.Target.URL + " speaks http, not https"
+		f.Message = "what listens at " + t.URL + " speaks http, not https"
 		f.Because = nil
-		f.Hint = "Write it so: --host http" + strings.TrimPrefix(c.Target.URL, "https")
+		f.Hint = "Write it so: --host http" + strings.TrimPrefix(t.URL, "https")
 	}
 	return f
 }
@@ -110,19 +144,13 @@ func rootCause(err error) error {
 }
 
 // refused returns the failure for an error response of the API.
-func (c *Client) refused(response *http.Response) *Failure {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	var refusal wire.Refusal
-	if err := object.Decode(text, &refusal); err != nil || refusal.Error == nil {
-		return c.stranger(response, string(text))
-	}
-	e := refusal.Error
+func refused(t *client.Target, e *client.Refusal) *Failure {
 	f := &Failure{Exit: exitOf(e.Code), Code: e.Code, Message: e.Message, Hint: e.Hint, Details: e.Details}
 	switch {
-	case e.Code == wire.CodeDenied && e.Hint == "" && c.Target.Inside:
+	case e.Code == wire.CodeDenied && e.Hint == "" && t.Inside:
 		f.Hint = "This command runs as an agent, which may not do this. Ask a person: request:ask-user"
-	case e.Code == wire.CodeUnauthenticated && c.Target.URL != "":
-		f.wantsToken(&c.Target)
+	case e.Code == wire.CodeUnauthenticated && t.URL != "":
+		f.wantsToken(t)
 	case e.Code == wire.CodeNotFound && e.Details["agents"] != nil:
 		f.wantsAgent(e.Details)
 	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "wrong_state":
@@ -134,9 +162,9 @@ func (c *Client) refused(response *http.Response) *Failure {
 }
 
 // wantsToken adds how to get a token and where to put it.
-func (f *Failure) wantsToken(t *Target) {
+func (f *Failure) wantsToken(t *client.Target) {
 	f.Because = append(f.Because, "Asked was "+t.URL+", with the token of $ORC_TOKEN.")
-	if t.token == "" {
+	if t.Token == "" {
 		f.Because = []string{"Asked was " + t.URL + "; $ORC_TOKEN is not set."}
 	}
 	f.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
@@ -157,18 +185,18 @@ func (f *Failure) wantsAgent(details map[string]any) {
 	f.Hint = "See which there are: orchestrator ps"
 }
 
-// stranger returns the failure for a server that is not an orchestrator.
-func (c *Client) stranger(response *http.Response, said string) *Failure {
+// unknownServer returns the failure for a server that is not an orchestrator.
+func unknownServer(t *client.Target, e *client.UnknownServerError) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", c.Target.where(), response.Status),
+		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", t.Where(), e.Status),
 	}
-	if c.Target.URL != "" {
+	if t.URL != "" {
 		f.Hint = elsewhereHint
 	}
-	if response.StatusCode == http.StatusBadRequest && strings.Contains(said, "HTTPS server") && c.Target.URL != "" {
-		f.Message = "what listens at " + c.Target.URL + " speaks https, not http"
-		f.Hint = "Write it so: --host https" + strings.TrimPrefix(c.Target.URL, "http")
+	if e.Code == http.StatusBadRequest && strings.Contains(e.Text, "HTTPS server") && t.URL != "" {
+		f.Message = "what listens at " + t.URL + " speaks https, not http"
+		f.Hint = "Write it so: --host https" + strings.TrimPrefix(t.URL, "http")
 	}
 	return f
 }
