@@ -168,23 +168,7 @@ func (l *logPrinter) line(raw []byte) error {
 	return l.app.Print("%s %s %s %s\n",
 		l.paint.Dim(term.Clock(line.At, l.now, time.TimeOnly)),
 		l.paint.Agent(name, term.Pad(name, l.wide)),
-		l.mark(&line), EntryText(line.Level, line.Text, line.Context, l.paint))
-}
-
-// EntryText returns a line for people. Lines of event:log begin with a level above info and
-// end with their context.
-func EntryText(level, text string, context wire.Raw, p term.Paint) string {
-	text = wire.Visible(text)
-	switch level {
-	case "warn":
-		text = p.Warn("warn:") + " " + text
-	case "error":
-		text = p.Bad("error:") + " " + text
-	}
-	if len(context) > 0 {
-		text += " " + p.Dim(wire.Visible(string(context)))
-	}
-	return text
+		l.mark(&line), term.EntryText(line.Level, line.Text, line.Context, l.paint))
 }
 
 // mark returns the mark between the name and the line.

@@ -180,7 +180,7 @@ func showAgents(a *cli.App, agents []control.AgentView, all bool) error {
 
 func agentRow(v control.AgentView, p term.Paint) []term.Cell {
 	state := term.Cell{Text: wire.Visible(string(v.State)), Ink: func(s string) string { return p.State(v.State, s) }}
-	row := []term.Cell{term.Text(wire.Visible(v.Name)), state, term.Text(TaskCell(v.Tasks))}
+	row := []term.Cell{term.Text(wire.Visible(v.Name)), state, term.Text(term.TaskCell(v.Tasks))}
 	pid, up := "-", "-"
 	if v.PID != 0 {
 		pid = fmt.Sprint(v.PID)
@@ -205,28 +205,4 @@ func silence(v *control.AgentView) string {
 		return ""
 	}
 	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
-}
-
-// TaskCell returns the current task of an agent, or the one with the most progress.
-func TaskCell(tasks []control.TaskLabel) string {
-	if len(tasks) == 0 {
-		return "-"
-	}
-	first := slices.MaxFunc(tasks, func(a, b control.TaskLabel) int { return cmp.Compare(begun(a), begun(b)) })
-	said := term.ID(first.ID) + " " + term.Clip(term.OneLine(first.Name), 24)
-	if progress := term.Percent(first.Progress); progress != "" {
-		said += " " + progress
-	}
-	if len(tasks) > 1 {
-		said += fmt.Sprintf(" +%d", len(tasks)-1)
-	}
-	return said
-}
-
-// begun returns the progress of a task. Tasks that are not started come last.
-func begun(t control.TaskLabel) float64 {
-	if t.State == wire.TaskAssigned {
-		return -1
-	}
-	return t.Progress
 }

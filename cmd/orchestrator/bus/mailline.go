@@ -24,9 +24,6 @@ type mailPrinter struct {
 	topic   int
 }
 
-// ShownPayload is the width of a payload in a line. A payload can be of any size.
-const ShownPayload = 60
-
 func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
 	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(mail.TopicDirect)}
 }
@@ -76,7 +73,7 @@ func (p *mailPrinter) said(m *wire.Mail) string {
 	var parts []string
 	if payload := term.OneLine(string(m.Payload)); payload != "{}" {
 		if !p.app.Flags.Verbose {
-			payload = term.Clip(payload, ShownPayload)
+			payload = term.Clip(payload, term.ShownPayload)
 		}
 		parts = append(parts, payload)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"orchestrator/cmd/orchestrator/agent"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
@@ -155,7 +154,7 @@ func (c *console) show(l output.Line) {
 		}
 		c.put(l.At, l.Agent, mark, "")
 		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
-			_, _ = c.out.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, c.paint))
+			_, _ = c.out.WriteString(term.EntryText(entry.Level, entry.Message, entry.Context, c.paint))
 		} else {
 			_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
@@ -57,7 +56,7 @@ func (c *console) alert(l output.Line, mark string) {
 func alertWords(m *wire.Mail) (agent, text string) {
 	var said mail.Alert
 	if m.From != mail.Bus || object.DecodeOwn(m.Payload, &said) != nil {
-		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), bus.ShownPayload), m.Topic)
+		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), term.ShownPayload), m.Topic)
 	}
 	actor, fired := term.OneLine(said.Actor), m.Topic == mail.TopicAlertFired
 	switch {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/agent"
-	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/wire"
@@ -189,7 +187,7 @@ func whoCell(t *wire.Task) string {
 	case t.AssignedTo != "":
 		return term.OneLine(t.AssignedTo)
 	case len(t.WaitsFor) > 0:
-		return "waits for " + task.NeedsCell(t.WaitsFor)
+		return "waits for " + term.NeedsCell(t.WaitsFor)
 	}
 	return "waits for " + articled(cmp.Or(term.OneLine(t.RequiredRole), "agent"))
 }
@@ -264,7 +262,7 @@ func calmness(a *control.AgentView) int {
 func (r *rowsData) agent(a *control.AgentView, name, columns int, now time.Time) string {
 	does := ""
 	if len(a.Tasks) > 0 {
-		does = agent.TaskCell(a.Tasks)
+		does = term.TaskCell(a.Tasks)
 	}
 	seen := *a
 	seen.NextStartMS = max(1, a.NextStartMS-now.Sub(r.at).Milliseconds())

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"orchestrator/cmd/orchestrator/agent"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
@@ -105,7 +104,7 @@ func (s *singleView) show(l output.Line) {
 	}
 	s.flush(other) // keeps the order if both are one terminal
 	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
-		_, _ = to.WriteString(agent.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
+		_, _ = to.WriteString(term.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
 		return
 	}
 	if to.tty {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -146,7 +145,7 @@ func (r *runSummary) unfinished(p term.Paint) string {
 // openWords returns what an open task waits for at the end, or its state.
 func openWords(t *wire.Task) string {
 	if len(t.WaitsFor) > 0 {
-		return "waits for " + task.NeedsCell(t.WaitsFor)
+		return "waits for " + term.NeedsCell(t.WaitsFor)
 	}
 	return string(t.State)
 }

@@ -161,19 +161,6 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 	return []term.Cell{
 		term.Text(term.ID(t.ID)), term.Text(term.Clip(term.OneLine(t.Name), 40)),
 		{Text: wire.Visible(string(t.State)), Ink: func(s string) string { return p.Task(t.State, s) }},
-		term.Text(dash(term.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(NeedsCell(t.WaitsFor)),
+		term.Text(dash(term.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(term.NeedsCell(t.WaitsFor)),
 	}
-}
-
-// NeedsCell returns the ids of a few of the tasks that a task waits for.
-func NeedsCell(ids []string) string {
-	const few = 3
-	var shown []string
-	for _, id := range ids[:min(few, len(ids))] {
-		shown = append(shown, term.ID(id))
-	}
-	if len(ids) > few {
-		shown = append(shown, fmt.Sprintf("+%d", len(ids)-few))
-	}
-	return strings.Join(shown, " ")
 }
