@@ -12,7 +12,7 @@ import (
 
 // Each borrowed word is suggested as an existing command, and is not itself a command.
 func TestBorrowedWordsLeadSomewhere(t *testing.T) {
-	root := rootCommand((&cli.App{}))
+	root := rootCommand(cli.New(cli.Env{}))
 	for word, m := range cli.ForeignCommands {
 		for _, line := range []string{m.Alone, m.Named, m.Also} {
 			if line == "" {
@@ -30,7 +30,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 
 // Each verb in ReadingVerbs exists under that name.
 func TestReadingVerbsExist(t *testing.T) {
-	root := rootCommand((&cli.App{}))
+	root := rootCommand(cli.New(cli.Env{}))
 	for path := range serve.ReadingVerbs {
 		verb, _, err := root.Find(strings.Fields(path)[1:])
 		require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestReadingVerbsExist(t *testing.T) {
 
 // Each borrowed flag is suggested as a flag that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
-	root := rootCommand((&cli.App{}))
+	root := rootCommand(cli.New(cli.Env{}))
 	for word, flag := range cli.ForeignFlags {
 		found := false
 		for _, name := range append(cli.VerbNames(root), "bus poll", "task add") {

@@ -23,10 +23,10 @@ import (
 )
 
 func testApp() *cli.App {
-	return &cli.App{
+	return cli.New(cli.Env{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, SocketPath: func(dir string) string { return dir },
 		Root: rootCommand, OpenRecord: serve.OpenRecord,
-	}
+	})
 }
 
 // eachVerb calls do for every visible command.

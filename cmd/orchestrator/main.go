@@ -17,7 +17,7 @@ import (
 func main() {
 	child.Shim()
 	dir, _ := os.Getwd()
-	a := &cli.App{
+	a := cli.New(cli.Env{
 		Stdin:      os.Stdin,
 		Stdout:     os.Stdout,
 		Stderr:     os.Stderr,
@@ -26,6 +26,6 @@ func main() {
 		SocketPath: supervisor.SocketPath,
 		Root:       rootCommand,
 		OpenRecord: serve.OpenRecord,
-	}
+	})
 	os.Exit(a.Run(os.Args[1:]))
 }

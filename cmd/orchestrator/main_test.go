@@ -61,11 +61,11 @@ func orchestrator() {
 
 // brokenOrchestrator runs the program with a bug in it.
 func brokenOrchestrator() {
-	a := &cli.App{
+	a := cli.New(cli.Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: ".",
 		Root: rootCommand, OpenRecord: serve.OpenRecord,
 		SocketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
-	}
+	})
 	os.Exit(a.Run(os.Args[1:]))
 }
 

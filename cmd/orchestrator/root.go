@@ -27,20 +27,20 @@ func rootCommand(a *cli.App) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
 		PersistentPreRun: func(verb *cobra.Command, _ []string) {
-			a.Parsed, a.Reading = true, serve.ReadingVerbs[verb.CommandPath()]
+			a.Begin(serve.ReadingVerbs[verb.CommandPath()])
 		},
 		RunE: func(root *cobra.Command, args []string) error {
 			switch asked, _ := root.Flags().GetBool("version"); {
 			case len(args) > 0:
 				return cli.UnknownVerb(root, args)
 			case asked:
-				return a.ShowVersion()
+				return cli.ShowVersion(a)
 			}
 			return a.Print("%s", cli.Overview(root, a.Paint(a.Stdout)))
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	a.AddFlags(root.PersistentFlags())
+	cli.AddFlags(a, root.PersistentFlags())
 	root.Flags().BoolP("version", "V", false, "which orchestrator this is")
 	_ = root.Flags().MarkHidden("version") // the manual names the version command only
 	root.AddCommand(
@@ -49,12 +49,12 @@ func rootCommand(a *cli.App) *cobra.Command {
 		agent.StatusCommand(a), watch.Command(a), agent.LogsCommand(a), agent.EventsCommand(a), why.Command(a), task.GraphCommand(a, "orchestrator graph"),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
 		agent.Command(a), agent.PsCommand(a), check.Command(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
-		a.VersionCommand(), a.CompletionCommand(),
+		cli.VersionCommand(a), cli.CompletionCommand(a),
 	)
-	root.SetHelpCommand(a.HelpCommand())
+	root.SetHelpCommand(cli.HelpCommand(a))
 	root.InitDefaultHelpCmd()
-	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { a.ShowHelp(verb) })
+	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { cli.ShowHelp(a, verb) })
 	root.SetFlagErrorFunc(cli.FlagFailure)
-	a.CompleteFlags(root)
+	cli.CompleteFlags(a, root)
 	return root
 }

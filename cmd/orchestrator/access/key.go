@@ -15,7 +15,7 @@ import (
 
 // KeyCommand returns the key command.
 func KeyCommand(a *cli.App) *cobra.Command {
-	return a.Group(&cobra.Command{
+	return cli.Group(a, &cobra.Command{
 		Use: "key", Short: "Manage the keys of agents",
 		Example: "  KEY=$(orchestrator key issue ci)",
 	},

@@ -40,7 +40,8 @@ func TestMailLines(t *testing.T) {
 		{m: letterTo("S:db:写手", "büild.\u202edone", `{}`, 0), want: `GO -> S:db:写手  büild.\u202edone`},
 	} {
 		var screen bytes.Buffer
-		a := &cli.App{Stdout: &screen, Flags: cli.Flags{Verbose: c.verbose}}
+		a := cli.New(cli.Env{Stdout: &screen})
+		a.Flags.Verbose = c.verbose
 		show := newMailPrinter(a, now)
 		show.headed = true
 		require.NoError(t, show.mail(c.m))

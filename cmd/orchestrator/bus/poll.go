@@ -158,7 +158,7 @@ func ack(a *cli.App, word, actor string, once bool) error {
 		return err
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.AskBus(ctx, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
+		text, err := askAgain(ctx, a, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
 		if err != nil {
 			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
 		}

@@ -2,8 +2,10 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -72,7 +74,7 @@ func send(a *cli.App, f *sendFlags) error {
 		return err
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.AskBus(ctx, d, f.once, "send-message", m)
+		text, err := askAgain(ctx, a, d, f.once, "send-message", m)
 		if err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	if why := mail.CheckTopic(f.topic); why != "" {
 		return nil, cli.UsageError("--topic "+why, "See which there are: orchestrator bus topics")
 	}
-	payload, err := a.GivenDocument("payload", f.payload)
+	payload, err := cli.GivenDocument(a, "payload", f.payload)
 	if f.key == "" && !f.once {
 		f.key = uuid.NewString()
 	}
@@ -146,4 +148,25 @@ func nobodyYet(ctx context.Context, a *cli.App, d *client.Client, actor string) 
 	}
 	list, err := client.Decode[wire.ActorList](text)
 	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })
+}
+
+// retryPauses are the pauses between attempts to reach the bus.
+var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+
+// askAgain is Ask for the bus. It retries while no orchestrator answers or the answer is an
+// internal error, unless once is set.
+func askAgain(ctx context.Context, a *cli.App, d *client.Client, once bool, operation string, request any) ([]byte, error) {
+	for _, pause := range retryPauses {
+		text, err := a.Ask(ctx, d, operation, request)
+		if f, ok := errors.AsType[*cli.Failure](err); once || ctx.Err() != nil || !ok || f.Exit != cli.ExitNotRunning && f.Code != wire.CodeInternal {
+			return text, err
+		}
+		a.Note("%v: trying again in %s", err, pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, a.Ended(ctx)
+		}
+	}
+	return a.Ask(ctx, d, operation, request)
 }

@@ -10,8 +10,10 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -21,21 +23,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An App is one run of the program: its streams, its environment and the flags of every
-// command.
-type App struct {
+// An Env is what a run of the program gets from its caller.
+type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Environ        []string
-	Dir            string // the working directory
-	Args           []string
-	Parsed         bool // the flags are parsed; until then JSON reads Args
-	Flags          Flags
-	Leaving        func()          // restores the terminal; nil if it is unchanged
-	Over           <-chan struct{} // closed when the caller of this program is gone; may be nil
-	Reading        bool            // the command reads the event log if no orchestrator runs
-	recordDoor     *client.Client  // client of the event log, once opened
-	Cleanups       []func()        // called at the end, the last one first
+	Dir            string          // the working directory
+	Over           <-chan struct{} // closed when the caller is gone; may be nil
 
 	// SocketPath returns the path of the socket for a state directory.
 	SocketPath func(stateDir string) string
@@ -48,15 +42,26 @@ type App struct {
 	OpenRecord func(*App, client.Target) (*client.Client, bool, error)
 }
 
+// An App is one run of the program: its environment and the flags of every command.
+type App struct {
+	Env
+	Flags   Flags
+	args    []string
+	parsed  bool           // the flags are parsed; until then JSON reads args
+	reading bool           // the command reads the event log if no orchestrator runs
+	record  *client.Client // client of the event log, once opened
+	mu      sync.Mutex
+	atEnd   []func() // called at the end, the last one first
+}
+
+// New returns a run of the program in an environment.
+func New(env Env) *App { return &App{Env: env} }
+
 // Run runs the command that args name and returns the exit code.
 func (a *App) Run(args []string) (code int) {
-	a.Args = args
+	a.args = args
 	defer a.caught(&code)
-	defer func() {
-		for _, end := range slices.Backward(a.Cleanups) {
-			end()
-		}
-	}()
+	defer a.end()
 	root := a.Root(a)
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
@@ -65,13 +70,43 @@ func (a *App) Run(args []string) (code int) {
 	return a.report(root.Execute())
 }
 
+// Begin notes that the flags are parsed, and whether the command reads the event log if no
+// orchestrator runs.
+func (a *App) Begin(reading bool) { a.parsed, a.reading = true, reading }
+
+// AtEnd adds a function that is called at the end of the program, the last one first.
+func (a *App) AtEnd(end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.atEnd = append(a.atEnd, end)
+}
+
+func (a *App) end() {
+	a.mu.Lock()
+	ends := a.atEnd
+	a.atEnd = nil
+	a.mu.Unlock()
+	for _, end := range slices.Backward(ends) {
+		end()
+	}
+}
+
+// Exit ends the program while a command runs, after the functions of AtEnd.
+func (a *App) Exit(code int) {
+	a.end()
+	os.Exit(code)
+}
+
+// Args returns the command line.
+func (a *App) Args() []string { return a.args }
+
 // JSON reports whether the answer is JSON. It also looks at the arguments, because errors
 // in a command line that cannot be parsed are JSON too.
 func (a *App) JSON() bool {
-	if a.Parsed || a.Flags.JSON {
+	if a.parsed || a.Flags.JSON {
 		return a.Flags.JSON
 	}
-	for _, arg := range a.Args {
+	for _, arg := range a.args {
 		switch arg {
 		case "--":
 			return false
@@ -82,8 +117,8 @@ func (a *App) JSON() bool {
 	return false
 }
 
-// Env returns a variable of the environment, or "".
-func (a *App) Env(name string) string {
+// Getenv returns a variable of the environment, or "".
+func (a *App) Getenv(name string) string {
 	for i := len(a.Environ) - 1; i >= 0; i-- {
 		if value, ok := strings.CutPrefix(a.Environ[i], name+"="); ok {
 			return value
@@ -131,7 +166,7 @@ func (a *App) Paint(w io.Writer) term.Paint {
 	switch {
 	case a.Flags.color.Value == "always":
 		return true
-	case a.Flags.color.Value == "never" || a.Env("NO_COLOR") != "" || a.Env("TERM") == "dumb":
+	case a.Flags.color.Value == "never" || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb":
 		return false
 	}
 	return term.Paint(term.IsTerminal(w))

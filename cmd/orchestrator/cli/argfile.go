@@ -19,7 +19,7 @@ import (
 // ReadArg returns the text given with a flag or an argument: the text itself, the contents
 // of FILE for @FILE, or stdin for "-". It removes the line end that editors and echo add.
 // Errors call the flag what.
-func (a *App) ReadArg(what, value string) (string, error) {
+func ReadArg(a *App, what, value string) (string, error) {
 	var text []byte
 	var err error
 	name, isFile := strings.CutPrefix(value, "@")
@@ -67,11 +67,11 @@ func ReadFile(name string) ([]byte, error) {
 }
 
 // GivenDocument returns the JSON object given with a flag, or nil without the flag.
-func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
+func GivenDocument(a *App, flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.ReadArg("--"+flag, value)
+	text, err := ReadArg(a, "--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
@@ -84,16 +84,16 @@ func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 
 // GivenResult returns the JSON object or text given with a flag. A text that begins with {
 // must be a valid object.
-func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
+func GivenResult(a *App, flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := a.ReadArg("--"+flag, value)
+	text, err := ReadArg(a, "--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return a.GivenDocument(flag, text)
+		return GivenDocument(a, flag, text)
 	}
 	if document := wire.Raw(text); document.IsValid() && document.Kind() == '"' {
 		return document, nil

@@ -18,7 +18,7 @@ import (
 const CompletionPatience = 300 * time.Millisecond
 
 // CompletionCommand returns the completion command.
-func (a *App) CompletionCommand() *cobra.Command {
+func CompletionCommand(a *App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -61,7 +61,7 @@ func completionScript(root *cobra.Command, shell string, w io.Writer) error {
 }
 
 // CompleteFlags registers the completion of the flags of every command.
-func (a *App) CompleteFlags(root *cobra.Command) {
+func CompleteFlags(a *App, root *cobra.Command) {
 	none := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	_ = root.RegisterFlagCompletionFunc("color", a.Flags.color.Complete)
 	_ = root.RegisterFlagCompletionFunc("timeout", none)
@@ -75,9 +75,9 @@ func (a *App) CompleteFlags(root *cobra.Command) {
 // completion.
 func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	a.Flags.Quiet = true
-	names := a.runningNames()
+	names := runningNames(a)
 	if len(names) == 0 {
-		names = a.declaredNames()
+		names = declaredNames(a)
 	}
 	names = slices.DeleteFunc(names, func(offered cobra.Completion) bool {
 		return slices.ContainsFunc(already, func(word string) bool {
@@ -87,7 +87,7 @@ func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *App) runningNames() []cobra.Completion {
+func runningNames(a *App) []cobra.Completion {
 	door, err := a.Connect()
 	if err != nil {
 		return nil
@@ -105,7 +105,7 @@ func (a *App) runningNames() []cobra.Completion {
 	return names
 }
 
-func (a *App) declaredNames() []cobra.Completion {
+func declaredNames(a *App) []cobra.Completion {
 	file, err := a.FindConfig()
 	if err != nil {
 		return nil

@@ -25,13 +25,13 @@ func (a *App) Connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Reading {
-		if a.recordDoor != nil {
-			return a.recordDoor, nil
+	if a.reading {
+		if a.record != nil {
+			return a.record, nil
 		}
 		d, there, err := a.OpenRecord(a, t)
 		if there || err != nil {
-			a.recordDoor = d
+			a.record = d
 			return d, err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // A client does not talk to an orchestrator of another user.
 func TestStrangerIsDenied(t *testing.T) {
-	a := &App{}
+	a := New(Env{})
 	d := a.NewClient(client.Target{Socket: "/tmp/s"})
 	f := FailureOf(d.Failed(t.Context(), &url.Error{Op: "Get", Err: &api.StrangerError{UID: 1001}}))
 	require.Equal(t, ExitDenied, f.Exit)
@@ -23,7 +23,7 @@ func TestStrangerIsDenied(t *testing.T) {
 
 // The error is made here, since the tests may run as root, which can connect to every socket.
 func TestASocketOfSomebodyElse(t *testing.T) {
-	d := (&App{}).NewClient(client.Target{Socket: "/s", Subject: "shop"})
+	d := New(Env{}).NewClient(client.Target{Socket: "/s", Subject: "shop"})
 	f := FailureOf(d.Failed(context.Background(), &fs.PathError{Op: "dial", Path: "/s", Err: fs.ErrPermission}))
 	require.Equal(t, ExitDenied, f.Exit)
 }

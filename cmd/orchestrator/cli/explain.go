@@ -36,7 +36,7 @@ type explanation struct {
 }
 
 // explain prints the explanations of a code. It returns an error for an unknown code.
-func (a *App) explain(root *cobra.Command, args []string) error {
+func explain(a *App, root *cobra.Command, args []string) error {
 	all, err := CodeEntries()
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 		said[e.Head] = true
 	}
 	fmt.Fprintf(&b, "\nMore: orchestrator help %s\n", found[len(found)-1].Topic)
-	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), a.readable(b.String()))
+	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), readable(a, b.String()))
 }
 
 // entriesOf returns the entries of a code: exact matches, or else matches that ignore case

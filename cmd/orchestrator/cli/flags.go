@@ -26,7 +26,7 @@ type Flags struct {
 }
 
 // AddFlags adds the flags of every command.
-func (a *App) AddFlags(set *pflag.FlagSet) {
+func AddFlags(a *App, set *pflag.FlagSet) {
 	f := &a.Flags
 	f.color = Choice{Value: "auto", Of: []string{"auto", "always", "never"}}
 	set.SortFlags = false

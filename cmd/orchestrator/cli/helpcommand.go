@@ -12,7 +12,7 @@ import (
 )
 
 // HelpCommand returns the help command.
-func (a *App) HelpCommand() *cobra.Command {
+func HelpCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC|CODE]",
 		Short: "Show the manual",
@@ -30,15 +30,15 @@ mistake in the file, or an exit code. Without an argument, help lists the topics
 			}
 			return append(help.TopicNames(), VerbNames(verb.Root())...), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(verb *cobra.Command, args []string) error { return a.help(verb.Root(), args) },
+		RunE: func(verb *cobra.Command, args []string) error { return showHelpOn(a, verb.Root(), args) },
 	}
 }
 
-// help prints the help on one thing. A name of both a topic and a command, such as session,
+// showHelpOn prints the help on one thing. A name of both a topic and a command, such as session,
 // is the topic. Its page refers to the command.
-func (a *App) help(root *cobra.Command, args []string) error {
+func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return a.showContents()
+		return showContents(a)
 	}
 	if len(args) == 1 {
 		topic := args[0]
@@ -46,18 +46,18 @@ func (a *App) help(root *cobra.Command, args []string) error {
 			topic = also
 		}
 		if slices.Contains(help.TopicNames(), topic) {
-			return a.showTopic(root, topic)
+			return showTopic(a, root, topic)
 		}
 	}
 	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
 		verb.InitDefaultHelpFlag()
-		a.ShowHelp(verb)
+		ShowHelp(a, verb)
 		return nil
 	}
-	return a.explain(root, args)
+	return explain(a, root, args)
 }
 
-func (a *App) showTopic(root *cobra.Command, topic string) error {
+func showTopic(a *App, root *cobra.Command, topic string) error {
 	text, err := help.ReadTopic(topic)
 	if err != nil {
 		return err
@@ -68,11 +68,11 @@ func (a *App) showTopic(root *cobra.Command, topic string) error {
 	if slices.Contains(VerbNames(root), topic) {
 		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
 	}
-	return a.Print("%s", a.readable(text))
+	return a.Print("%s", readable(a, text))
 }
 
 // readable formats a page for the width of the terminal.
-func (a *App) readable(markdown string) string {
+func readable(a *App, markdown string) string {
 	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
 }
 
@@ -87,7 +87,7 @@ type contentLine struct {
 	About string `json:"about"`
 }
 
-func (a *App) showContents() error {
+func showContents(a *App) error {
 	answer := contents{FormatVersion: wire.FormatVersion}
 	var b strings.Builder
 	b.WriteString("The manual.\n\n")

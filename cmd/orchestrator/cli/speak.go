@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
@@ -29,27 +28,6 @@ func (a *App) Ask(ctx context.Context, d *client.Client, operation string, reque
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
 	return d.Ask(ctx, operation, request)
-}
-
-// retryPauses are the pauses between attempts to reach the bus.
-var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
-
-// AskBus is Ask for the bus. It retries while no orchestrator answers or the answer is an
-// internal error, unless once is set.
-func (a *App) AskBus(ctx context.Context, d *client.Client, once bool, operation string, request any) ([]byte, error) {
-	for _, pause := range retryPauses {
-		text, err := a.Ask(ctx, d, operation, request)
-		if f, ok := errors.AsType[*Failure](err); once || ctx.Err() != nil || !ok || f.Exit != ExitNotRunning && f.Code != wire.CodeInternal {
-			return text, err
-		}
-		a.Note("%v: trying again in %s", err, pause)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, a.Ended(ctx)
-		}
-	}
-	return a.Ask(ctx, d, operation, request)
 }
 
 // Answer prints the answer of an operation for programs. It adds format_version to answers

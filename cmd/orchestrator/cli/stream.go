@@ -11,7 +11,7 @@ func (a *App) Stream(what string, query url.Values, follow bool, show func([]byt
 	switch {
 	case follow && leftOff(err):
 		return nil
-	case follow && err == nil && a.recordDoor == nil:
+	case follow && err == nil && a.record == nil:
 		a.Note("The orchestrator has stopped.")
 	}
 	return err

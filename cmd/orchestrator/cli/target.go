@@ -32,11 +32,11 @@ func (a *App) target() (client.Target, error) {
 			Socket: a.SocketPath(a.Path(f.StateDir)), Subject: f.StateDir, Named: named + " --state-dir " + term.Word(f.StateDir),
 		}, nil
 	case f.Config != "":
-	case a.Env("ORC_HOST") != "":
-		return a.hostTarget(a.Env("ORC_HOST"))
-	case a.Env("ORC_SOCKET") != "":
-		t, err := a.hostTarget(a.Env("ORC_SOCKET"))
-		t.Inside = a.Env("ORC_AGENT_ID") != ""
+	case a.Getenv("ORC_HOST") != "":
+		return a.hostTarget(a.Getenv("ORC_HOST"))
+	case a.Getenv("ORC_SOCKET") != "":
+		t, err := a.hostTarget(a.Getenv("ORC_SOCKET"))
+		t.Inside = a.Getenv("ORC_AGENT_ID") != ""
 		return t, err
 	}
 	file, err := a.FindConfig()
@@ -70,7 +70,7 @@ func (a *App) hostTarget(host string) (client.Target, error) {
 			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for what is not on this machine",
 		)
 	}
-	return client.Target{URL: u.Scheme + "://" + u.Host, Token: a.Env("ORC_TOKEN"), Subject: host}, nil
+	return client.Target{URL: u.Scheme + "://" + u.Host, Token: a.Getenv("ORC_TOKEN"), Subject: host}, nil
 }
 
 // loopback reports whether a host is this machine.
@@ -96,7 +96,7 @@ func (a *App) FindConfig() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("looking for the configuration: %w", err)
 	}
-	given := a.Flags.Config != "" || a.Env("ORC_CONFIG") != ""
+	given := a.Flags.Config != "" || a.Getenv("ORC_CONFIG") != ""
 	if !given && filepath.Dir(file) != filepath.Clean(a.Dir) {
 		a.Note("Using %s", file)
 	}

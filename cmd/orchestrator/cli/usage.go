@@ -14,7 +14,7 @@ import (
 )
 
 // ShowHelp prints the help of a command: its description, usage, flags and examples.
-func (a *App) ShowHelp(verb *cobra.Command) {
+func ShowHelp(a *App, verb *cobra.Command) {
 	p := a.Paint(a.Stdout)
 	if !verb.HasParent() {
 		_ = a.Print("%s", Overview(verb, p))
@@ -78,14 +78,14 @@ func UseLine(verb *cobra.Command) string {
 }
 
 // Group returns a command that only groups others.
-func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+func Group(a *App, verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	verb.Args = cobra.ArbitraryArgs
 	verb.ValidArgsFunction = cobra.NoFileCompletions
 	verb.RunE = func(verb *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return UnknownVerb(verb, args)
 		}
-		a.ShowHelp(verb)
+		ShowHelp(a, verb)
 		return nil
 	}
 	verb.AddCommand(verbs...)

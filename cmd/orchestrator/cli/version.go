@@ -53,19 +53,19 @@ func VersionLine() string {
 }
 
 // VersionCommand returns the version command.
-func (a *App) VersionCommand() *cobra.Command {
+func VersionCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
 		Example:           "  orchestrator version\n  orchestrator version --json",
 		Args:              ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return a.ShowVersion() },
+		RunE:              func(*cobra.Command, []string) error { return ShowVersion(a) },
 	}
 }
 
 // ShowVersion prints the version.
-func (a *App) ShowVersion() error {
+func ShowVersion(a *App) error {
 	if a.Flags.JSON {
 		return a.Document(thisBuild())
 	}

@@ -114,7 +114,7 @@ func (a *App) ShowWait(what string) (done func()) {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		a.tellWaiting(what, quit)
+		tellWaiting(a, what, quit)
 	}()
 	return func() {
 		close(quit)
@@ -122,7 +122,7 @@ func (a *App) ShowWait(what string) (done func()) {
 	}
 }
 
-func (a *App) tellWaiting(what string, quit <-chan struct{}) {
+func tellWaiting(a *App, what string, quit <-chan struct{}) {
 	live := term.IsTerminal(a.Stderr)
 	every := 10 * time.Second
 	if live {
@@ -169,7 +169,7 @@ func (a *App) Confirm(question string) error {
 const SignalEcho = 500 * time.Millisecond
 
 // ClearScreen returns the sequence that clears the screen, or "" without a terminal.
-func (a *App) ClearScreen() string {
+func ClearScreen(a *App) string {
 	if term.IsTerminal(a.Stdout) && bool(a.Paint(a.Stdout)) && !a.JSON() {
 		return "\x1b[H\x1b[2J"
 	}

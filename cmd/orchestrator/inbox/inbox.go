@@ -141,7 +141,7 @@ it is printed again when it changes.`,
 }
 
 func watchInbox(ctx context.Context, a *cli.App, d *client.Client) error {
-	clear := a.ClearScreen()
+	clear := cli.ClearScreen(a)
 	var before []byte
 	return a.EverySecond(ctx, func() error {
 		text, err := a.Ask(ctx, d, "list-questions", struct{}{})

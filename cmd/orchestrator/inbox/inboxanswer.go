@@ -26,7 +26,7 @@ of them; otherwise it is any text. "-" reads the answer from stdin.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			value := args[1]
 			if value == "-" {
-				text, err := a.ReadArg("VALUE", value)
+				text, err := cli.ReadArg(a, "VALUE", value)
 				if err != nil {
 					return err
 				}

@@ -75,7 +75,7 @@ func listLanguages(a *cli.App) error {
 
 // program returns the path of a program on the PATH, or "".
 func program(a *cli.App, name string) string {
-	for _, dir := range filepath.SplitList(a.Env("PATH")) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return file
@@ -86,7 +86,7 @@ func program(a *cli.App, name string) string {
 
 // Programs returns the names of all files on the PATH.
 func Programs(a *cli.App) (names []string) {
-	for _, dir := range filepath.SplitList(a.Env("PATH")) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
 		entries, _ := os.ReadDir(dir) // a missing folder has no programs
 		for _, entry := range entries {
 			names = append(names, entry.Name())

@@ -42,7 +42,7 @@ func TestHugeInputIsChecked(t *testing.T) {
 		strings.NewReader(strings.Repeat("{\"type\":\"event:log\",\"id\":\"\"}\n", 3*maxFindings)),
 	)
 	var said bytes.Buffer
-	a := &cli.App{Stdin: huge, Stdout: &said, Stderr: io.Discard, Root: schemaAlone}
+	a := cli.New(cli.Env{Stdin: huge, Stdout: &said, Stderr: io.Discard, Root: schemaAlone})
 	require.Equal(t, cli.ExitNo, a.Run([]string{"--check", "-", "--json"}))
 	var answer checked
 	require.NoError(t, object.Decode(said.Bytes(), &answer))
@@ -68,6 +68,6 @@ func (endless) Read(into []byte) (int, error) {
 func schemaAlone(a *cli.App) *cobra.Command {
 	verb := SchemaCommand(a)
 	verb.SilenceUsage, verb.SilenceErrors = true, true
-	a.AddFlags(verb.PersistentFlags())
+	cli.AddFlags(a, verb.PersistentFlags())
 	return verb
 }

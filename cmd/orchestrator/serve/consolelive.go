@@ -36,7 +36,7 @@ type liveRows struct {
 // alive reports whether up may keep rows at the bottom of the terminal.
 func alive(a *cli.App, f upFlags) bool {
 	return term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && !a.Flags.Quiet && !a.Flags.JSON &&
-		f.logFormat.Value != "json" && a.Env("TERM") != "dumb"
+		f.logFormat.Value != "json" && a.Getenv("TERM") != "dumb"
 }
 
 // panorama opens the rows at the bottom of the terminal, or returns nil without a terminal.
@@ -59,7 +59,7 @@ func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.group.Go(func() { p.follow(ctx) })
-	a.Leaving = p.close
+	a.AtEnd(p.close)
 	return p
 }
 
@@ -144,12 +144,4 @@ func standBeside(a *cli.App) {
 	if failed == nil && failedToo == nil && os.SameFile(one, other) {
 		a.Stderr = &beside{File: err}
 	}
-}
-
-// leave restores the terminal and exits.
-func leave(a *cli.App, code int) {
-	if a.Leaving != nil {
-		a.Leaving()
-	}
-	os.Exit(code)
 }

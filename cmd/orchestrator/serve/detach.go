@@ -26,7 +26,7 @@ import (
 const detachedEnv = "ORC_DETACHED"
 
 // isDetached reports whether this program runs in the background.
-func isDetached(a *cli.App) bool { return a.Env(detachedEnv) != "" }
+func isDetached(a *cli.App) bool { return a.Getenv(detachedEnv) != "" }
 
 // detach starts this program again in the background. It returns when every agent has been
 // started, or with the reason of a failure.
@@ -92,7 +92,7 @@ func background(a *cli.App, logName string) (*os.Process, int64, error) {
 		return nil, 0, err
 	}
 	defer nothing.Close()
-	process, err := os.StartProcess(self, append([]string{os.Args[0]}, a.Args...), &os.ProcAttr{
+	process, err := os.StartProcess(self, append([]string{os.Args[0]}, a.Args()...), &os.ProcAttr{
 		Dir: a.Dir, Env: append(slices.Clone(a.Environ), detachedEnv+"=1"), Files: []*os.File{nothing, log, log},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})

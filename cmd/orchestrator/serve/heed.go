@@ -28,7 +28,7 @@ type heeding struct {
 	hurry  chan struct{} // closed by the second signal
 	group  sync.WaitGroup
 	forced int // the exit code after a second signal, or a timeout
-	hangs  *cli.Hangups
+	hangs  *hangups
 }
 
 // heed starts to handle signals. Its goroutines end with end.
@@ -42,14 +42,14 @@ func heed(a *cli.App, t *Instance) *heeding {
 	// default actions. They stay caught, because the program writes until its end.
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
-	notify(a.Env("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	notify(a.Getenv("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
 	hungUp := make(chan struct{})
-	if h.hangs = a.Hangups(); h.hangs != nil {
+	if h.hangs = newHangups(a.Stdin, a.Stdout); h.hangs != nil {
 		h.group.Go(func() {
-			if h.hangs.Watch() {
+			if h.hangs.watch() {
 				close(hungUp)
 			}
-			_ = h.hangs.Wake[0].Close()
+			_ = h.hangs.wake[0].Close()
 		})
 	}
 	h.group.Go(func() {
@@ -72,14 +72,14 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 		case <-timeout:
 			h.forced = cli.ExitTimeout
 			h.cancel(errors.New("the time given by --timeout is over"))
-			notify(a.Env("NOTIFY_SOCKET"), "STOPPING=1")
+			notify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
 		case <-hungUp:
 			hungUp = nil
 			h.leave(a, t, "its terminal was hung up")
 		case s := <-signals:
 			switch s {
 			case syscall.SIGHUP:
-				if h.hangs.Happened() { // a SIGHUP for a lost terminal does not mean reload
+				if h.hangs.happened() { // a SIGHUP for a lost terminal does not mean reload
 					hungUp = nil
 					h.leave(a, t, "its terminal was hung up")
 					continue
@@ -116,7 +116,7 @@ func (h *heeding) leave(a *cli.App, t *Instance, why string) {
 	// output. The agents have ended by that time.
 	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
-	notify(a.Env("NOTIFY_SOCKET"), "STOPPING=1")
+	notify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
 }
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
@@ -138,7 +138,7 @@ func late(a *cli.App, t *Instance, code int, more time.Duration) {
 		case <-time.After(time.Second):
 		}
 	}
-	leave(a, code)
+	a.Exit(code)
 }
 
 const (
@@ -190,7 +190,7 @@ func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 // end stops handling signals. It returns the exit code of a forced end, or 0.
 func (h *heeding) end() int {
 	close(h.quit)
-	h.hangs.Close()
+	h.hangs.close()
 	h.group.Wait()
 	h.cancel(nil)
 	return h.forced
@@ -198,7 +198,7 @@ func (h *heeding) end() int {
 
 // reloadBySignal reloads the file after a signal, and logs the result.
 func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
-	socket := a.Env("NOTIFY_SOCKET")
+	socket := a.Getenv("NOTIFY_SOCKET")
 	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
 	defer notify(socket, "READY=1")
 	reply, err := t.reload(ctx, control.ReloadRequest{})

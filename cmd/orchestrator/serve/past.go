@@ -127,7 +127,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		defer close(served)
 		server.Serve(ctx, inside)
 	}()
-	a.Cleanups = append(a.Cleanups, func() {
+	a.AtEnd(func() {
 		cancel()
 		<-served
 		<-looked

@@ -95,7 +95,7 @@ func mayPipeAlone(a *cli.App) bool {
 	if a.Flags.Host != "" || a.Flags.StateDir != "" {
 		return false
 	}
-	return a.Flags.Config != "" || a.Env("ORC_HOST") == "" && a.Env("ORC_SOCKET") == ""
+	return a.Flags.Config != "" || a.Getenv("ORC_HOST") == "" && a.Getenv("ORC_SOCKET") == ""
 }
 
 // noListener reports whether an error means that no orchestrator listens.

@@ -23,7 +23,7 @@ import (
 
 // StoreCommand returns the store command.
 func StoreCommand(a *cli.App) *cobra.Command {
-	return a.Group(&cobra.Command{
+	return cli.Group(a, &cobra.Command{
 		Use: "store", Short: "Check and salvage the record",
 		Example: "  orchestrator store check\n  orchestrator store salvage rescued.db",
 	},

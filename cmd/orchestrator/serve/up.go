@@ -321,10 +321,10 @@ func AgentBase(environ []string) []string {
 // unless the file or the environment sets one.
 func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
 	level, format := c.Log.Level, c.Log.Format
-	if word := a.Env("ORC_LOG"); word != "" {
+	if word := a.Getenv("ORC_LOG"); word != "" {
 		level = word
 	}
-	if word := a.Env("ORC_LOG_FORMAT"); word != "" {
+	if word := a.Getenv("ORC_LOG_FORMAT"); word != "" {
 		format = word
 	}
 	color := hclog.ColorOff

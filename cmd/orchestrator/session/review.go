@@ -15,7 +15,7 @@ import (
 
 // ReviewCommand returns the review command.
 func ReviewCommand(a *cli.App) *cobra.Command {
-	return a.Group(&cobra.Command{
+	return cli.Group(a, &cobra.Command{
 		Use:   "review",
 		Short: "List and show reviews",
 		Long: `In a session an architect requests the review of a completed task. The reviewer answers

@@ -37,7 +37,7 @@ func say(a *cli.App, sessionID, file string) error {
 	if file == "-" {
 		source = file
 	}
-	text, err := a.ReadArg("FILE", source)
+	text, err := cli.ReadArg(a, "FILE", source)
 	if err != nil {
 		return err
 	}

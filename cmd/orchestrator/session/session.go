@@ -21,7 +21,7 @@ import (
 
 // Command returns the session command.
 func Command(a *cli.App) *cobra.Command {
-	return a.Group(&cobra.Command{
+	return cli.Group(a, &cobra.Command{
 		Use:   "session",
 		Short: "Inspect sessions of architects, developers and reviewers",
 		Long: `In a session an architect assigns tasks, developers do them, and reviewers review them.

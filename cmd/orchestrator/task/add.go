@@ -103,13 +103,13 @@ func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	if r.Priority, err = priorityOf(f.priority); err != nil {
 		return nil, err
 	}
-	if r.Description, err = a.ReadArg("--spec", f.spec); err != nil {
+	if r.Description, err = cli.ReadArg(a, "--spec", f.spec); err != nil {
 		return nil, err
 	}
 	if err = f.details.readInto(a, &r.Details); err != nil {
 		return nil, err
 	}
-	r.Payload, err = a.GivenDocument("payload", f.payload)
+	r.Payload, err = cli.GivenDocument(a, "payload", f.payload)
 	return r, err
 }
 

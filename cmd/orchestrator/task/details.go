@@ -33,7 +33,7 @@ func (f *detailFlags) addTo(verb *cobra.Command) {
 // readInto adds the flags to the details of a new task.
 func (f *detailFlags) readInto(a *cli.App, d *wire.Details) (err error) {
 	d.TargetRepo, d.AcceptanceCriteria, d.ProjectID = f.targetRepo, f.criteria, f.project
-	d.StructuredSpec, err = a.GivenDocument("structured-spec", f.spec)
+	d.StructuredSpec, err = cli.GivenDocument(a, "structured-spec", f.spec)
 	return err
 }
 

@@ -27,7 +27,7 @@ The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 		Args:              cli.ArgCount(2, 2),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := a.ReadArg("TEXT", args[1])
+			text, err := cli.ReadArg(a, "TEXT", args[1])
 			switch {
 			case err != nil:
 				return err

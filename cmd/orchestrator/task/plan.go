@@ -37,7 +37,7 @@ The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.
 // givenWords returns the value of an argument that is a JSON object or any text. It returns
 // an error for an empty text.
 func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
-	text, err := a.ReadArg(what, value)
+	text, err := cli.ReadArg(a, what, value)
 	switch {
 	case err != nil:
 		return nil, err
@@ -120,14 +120,14 @@ the state needs_human until a person answers or the task is started again.`,
 			if err := oneFromStdin("question", args[1], "context", about); err != nil {
 				return err
 			}
-			question, err := a.ReadArg("QUESTION", args[1])
+			question, err := cli.ReadArg(a, "QUESTION", args[1])
 			if err != nil {
 				return err
 			}
 			if strings.TrimSpace(question) == "" {
 				return cli.UsageError("the question is empty", "Write what a person is to say")
 			}
-			document, err := a.GivenDocument("context", about)
+			document, err := cli.GivenDocument(a, "context", about)
 			if err != nil {
 				return err
 			}

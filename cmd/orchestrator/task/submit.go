@@ -85,7 +85,7 @@ func readRequest(a *cli.App, file string) (*delegation.Request, error) {
 	if file == "-" {
 		source, name = file, "stdin"
 	}
-	text, err := a.ReadArg("FILE", source)
+	text, err := cli.ReadArg(a, "FILE", source)
 	if err != nil {
 		return nil, err
 	}

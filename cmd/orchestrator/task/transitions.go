@@ -44,7 +44,7 @@ stdin. Without one it is {"success":true}.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
 		RunE: func(_ *cobra.Command, args []string) error {
-			document, err := a.GivenResult("result", result)
+			document, err := cli.GivenResult(a, "result", result)
 			if err != nil {
 				return err
 			}

@@ -83,7 +83,7 @@ func (f *updateFlags) readWords(a *cli.App, verb *cobra.Command, c *wire.UpdateT
 		c.Type = &f.kind
 	}
 	if set.Changed("spec") {
-		text, err := a.ReadArg("--spec", f.spec)
+		text, err := cli.ReadArg(a, "--spec", f.spec)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
 	if f.details.spec == none {
 		c.Without = append(c.Without, "structured_spec")
 	} else {
-		document, err := a.GivenDocument("structured-spec", f.details.spec)
+		document, err := cli.GivenDocument(a, "structured-spec", f.details.spec)
 		if err != nil {
 			return err
 		}
@@ -123,6 +123,6 @@ func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
 	} else if c.Requirements, err = f.wants.read(a); err != nil {
 		return err
 	}
-	c.Payload, err = a.GivenDocument("payload", f.payload)
+	c.Payload, err = cli.GivenDocument(a, "payload", f.payload)
 	return err
 }

@@ -45,7 +45,7 @@ func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
 	case f.document != "" && !brief.Empty():
 		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
 	case f.document != "":
-		document, err := a.GivenDocument("requirements", f.document)
+		document, err := cli.GivenDocument(a, "requirements", f.document)
 		return hub.ReadRequirements(document), err
 	case brief.Empty():
 		return nil, nil

@@ -41,7 +41,7 @@ func runWatch(a *cli.App) error {
 	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
 		return cli.UsageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
-	if a.Env("TERM") == "dumb" {
+	if a.Getenv("TERM") == "dumb" {
 		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {

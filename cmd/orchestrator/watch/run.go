@@ -24,10 +24,10 @@ func runWithin(ctx context.Context, a *cli.App, args []string, columns int) (tex
 	}
 	kept := &keptOutput{wide: columns}
 	inner := func() *cli.App {
-		return &cli.App{
-			Stdin: strings.NewReader(""), Stdout: kept, Stderr: kept, Dir: a.Dir, SocketPath: a.SocketPath, Root: a.Root, OpenRecord: a.OpenRecord,
-			Environ: append(slices.Clone(a.Environ), "NO_COLOR=1"), Over: ctx.Done(),
-		}
+		env := a.Env
+		env.Stdin, env.Stdout, env.Stderr, env.Over = strings.NewReader(""), kept, kept, ctx.Done()
+		env.Environ = append(slices.Clone(a.Environ), "NO_COLOR=1")
+		return cli.New(env)
 	}
 	if err := unfit(inner(), args); err != nil {
 		return err.Error(), cli.ExitUsage

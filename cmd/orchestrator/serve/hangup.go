@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"errors"
@@ -9,33 +9,33 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// Hangups watches the terminals that this program was started in. A terminal is hung up
+// hangups watches the terminals that this program was started in. A terminal is hung up
 // when its window is closed or its connection ends.
-type Hangups struct {
+type hangups struct {
 	terminals []unix.PollFd
-	Wake      [2]*os.File // closing the second one ends Watch
+	wake      [2]*os.File // closing the second one ends watch
 }
 
-// Hangups returns the terminals among stdin and stdout, or nil if there are none.
-func (a *App) Hangups() *Hangups {
-	g := new(Hangups)
-	for _, stream := range []any{a.Stdin, a.Stdout} {
+// newHangups returns the terminals among streams, or nil if there are none.
+func newHangups(streams ...any) *hangups {
+	h := new(hangups)
+	for _, stream := range streams {
 		if file, ok := stream.(*os.File); ok && term.IsTerminal(file) {
-			g.terminals = append(g.terminals, unix.PollFd{Fd: int32(file.Fd())})
+			h.terminals = append(h.terminals, unix.PollFd{Fd: int32(file.Fd())})
 		}
 	}
 	var err error
-	if len(g.terminals) == 0 {
+	if len(h.terminals) == 0 {
 		return nil
 	}
-	if g.Wake[0], g.Wake[1], err = os.Pipe(); err != nil {
+	if h.wake[0], h.wake[1], err = os.Pipe(); err != nil {
 		return nil
 	}
-	return g
+	return h
 }
 
-// Happened reports whether a terminal is hung up now.
-func (h *Hangups) Happened() bool {
+// happened reports whether a terminal is hung up now.
+func (h *hangups) happened() bool {
 	if h == nil {
 		return false
 	}
@@ -44,10 +44,10 @@ func (h *Hangups) Happened() bool {
 	return err == nil && n > 0 && hungUp(now)
 }
 
-// Watch waits for a hangup or for Close, and reports whether a terminal was hung up. It
+// watch waits for a hangup or for close, and reports whether a terminal was hung up. It
 // reads no input.
-func (h *Hangups) Watch() bool {
-	of := append([]unix.PollFd{{Fd: int32(h.Wake[0].Fd()), Events: unix.POLLIN}}, h.terminals...)
+func (h *hangups) watch() bool {
+	of := append([]unix.PollFd{{Fd: int32(h.wake[0].Fd()), Events: unix.POLLIN}}, h.terminals...)
 	for {
 		_, err := unix.Poll(of, -1)
 		switch {
@@ -69,8 +69,8 @@ func hungUp(terminals []unix.PollFd) bool {
 	return false
 }
 
-func (h *Hangups) Close() {
+func (h *hangups) close() {
 	if h != nil {
-		_ = h.Wake[1].Close()
+		_ = h.wake[1].Close()
 	}
 }
