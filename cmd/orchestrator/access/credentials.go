@@ -131,14 +131,13 @@ func (c *credentials) named(list []wire.Credential, word string) (*wire.Credenti
 // completeCredentials completes ids, each with the kind and the holder of its credential.
 func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		a.Flags.Quiet = true
-		door, err := a.Connect()
-		if err != nil || len(already) > 0 {
+		if len(already) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
-		defer cancel()
-		list, _, _ := listCredentials(ctx, a, door, operation)
+		list := cli.ForCompletion(a, func(ctx context.Context, d *client.Client) ([]wire.Credential, error) {
+			list, _, err := listCredentials(ctx, a, d, operation)
+			return list, err
+		})
 		var offered []cobra.Completion
 		for _, c := range list {
 			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(term.OneLine(c.For), "no actor yet")))

@@ -12,10 +12,11 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
-// CompletionPatience is how long completion waits for the orchestrator.
-const CompletionPatience = 300 * time.Millisecond
+// completionPatience is how long completion waits for the orchestrator.
+const completionPatience = 300 * time.Millisecond
 
 // CompletionCommand returns the completion command.
 func CompletionCommand(a *App) *cobra.Command {
@@ -88,16 +89,7 @@ func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]co
 }
 
 func runningNames(a *App) []cobra.Completion {
-	door, err := a.Connect()
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
-	defer cancel()
-	status, _, err := a.Status(ctx, door)
-	if err != nil {
-		return nil
-	}
+	status := CompletionList[control.Status](a, "status", struct{}{})
 	var names []cobra.Completion
 	for _, agent := range status.Agents {
 		names = append(names, cobra.CompletionWithDesc(agent.Name, wire.Visible(string(agent.State))))
@@ -123,20 +115,32 @@ func declaredNames(a *App) []cobra.Completion {
 	return names
 }
 
-// CompletionList returns a list for completion, empty after an error or CompletionPatience.
-func CompletionList[T any](a *App, operation string, request any) (list T) {
+// CompletionList returns the answer of an operation for completion. It returns an empty one
+// as ForCompletion does.
+func CompletionList[T any](a *App, operation string, request any) T {
+	return ForCompletion(a, func(ctx context.Context, d *client.Client) (list T, err error) {
+		text, err := d.Ask(ctx, operation, request)
+		if err != nil {
+			return list, err
+		}
+		return client.Decode[T](text)
+	})
+}
+
+// ForCompletion returns what read returns, or nothing after an error or completionPatience.
+// A shell cannot show errors during completion.
+func ForCompletion[T any](a *App, read func(context.Context, *client.Client) (T, error)) (found T) {
 	a.Flags.Quiet = true
-	door, err := a.Connect()
+	d, err := a.Connect()
 	if err != nil {
-		return list
+		return found
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
 	defer cancel()
-	text, err := door.Ask(ctx, operation, request)
-	if err == nil {
-		list, _ = client.Decode[T](text)
+	if seen, err := read(ctx, d); err == nil {
+		found = seen
 	}
-	return list
+	return found
 }
 
 // Completion adapts a completion function that needs the app.

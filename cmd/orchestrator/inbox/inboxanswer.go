@@ -92,17 +92,8 @@ func completeAnswer(a *cli.App, _ *cobra.Command, already []string, _ string) ([
 
 // questionsForShell returns the open questions for completion.
 func questionsForShell(a *cli.App, words int) []wire.Question {
-	a.Flags.Quiet = true
-	door, err := a.Connect()
-	if err != nil || words > 1 {
+	if words > 1 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
-	defer cancel()
-	text, err := a.Ask(ctx, door, "list-questions", struct{}{})
-	if err != nil {
-		return nil
-	}
-	list, _ := client.Decode[wire.QuestionList](text)
-	return list.Questions
+	return cli.CompletionList[wire.QuestionList](a, "list-questions", struct{}{}).Questions
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -71,15 +72,9 @@ func startsOne(id string, words []string) bool {
 
 // tasksForShell returns the tasks for completion.
 func tasksForShell(a *cli.App) []Seen {
-	a.Flags.Quiet = true
-	door, err := a.Connect()
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
-	defer cancel()
-	tasks, _ := listTasks(ctx, a, door, wire.QueryTasks{Limit: everyTask})
-	return tasks
+	return cli.ForCompletion(a, func(ctx context.Context, d *client.Client) ([]Seen, error) {
+		return listTasks(ctx, a, d, wire.QueryTasks{Limit: everyTask})
+	})
 }
 
 // completeOneTask is CompleteTasks for commands that take one task.
