@@ -131,7 +131,7 @@ func (s *stopPrinter) line(raw []byte) error {
 	switch {
 	case s.app.Flags.JSON:
 		return s.app.Print("%s\n", raw)
-	case s.app.Flags.Quiet, event.Kind == events.AgentStopping, event.Kind == events.AgentEnded, event.Kind == events.AgentForgotten, ofMail(&event):
+	case s.app.Flags.Quiet, event.Kind == events.AgentStopping, event.Kind == events.AgentEnded, event.Kind == events.AgentForgotten, term.OfMail(event.Kind):
 		// told by other lines, or not part of the stop
 		return nil
 	case event.Agent == "":

@@ -31,13 +31,13 @@ type Answerer struct {
 	scripted []scripted
 }
 
-// respond starts to answer questions. Its goroutines end with ctx or with the team. The
+// respond starts to answer questions, with lines that are typed or those of the terminal. Its goroutines end with ctx or with the team. The
 // caller does not wait for them, because they hold no resources.
-func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, p *liveRows) {
+func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, typed <-chan string) {
 	r := &Answerer{App: a, Team: t, scripted: rules}
 	r.begin(ctx)
-	if p != nil {
-		go r.take(ctx, p.region.Typed())
+	if typed != nil {
+		go r.take(ctx, typed)
 		return
 	}
 	if file, ok := a.Stdin.(*os.File); ok && term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && !a.JSON() {

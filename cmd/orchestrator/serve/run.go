@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/console"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 )
@@ -83,12 +84,11 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 
 // runAlone runs a team of one agent and returns that agent's exit code.
 func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
-	show := newSolo(a, t, name)
-	show.scripted = len(rules) > 0
+	show := console.NewSingle(a, console.SingleOptions{Team: t.Super, Agent: name, StateDir: t.Home.Dir, Scripted: len(rules) > 0})
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		show.run()
+		show.Run()
 	}()
 	fate := newFate(name, t.Super.Listen(false))
 	go fate.hear() // ends with the team
@@ -115,11 +115,11 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 		return cli.ExitWith(forced)
 	case fate.refused != nil:
 		return meantAgent(a, cli.FailureOf(fate.refused), name)
-	case all && show.unread:
+	case all && show.Unread:
 		return cli.ExitWith(cli.ExitBrokenPipe)
 	case failed && fate.exit != cli.ExitOK:
 		return cli.ExitWith(fate.exit)
-	case failed, all && show.broken:
+	case failed, all && show.Broken:
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return err

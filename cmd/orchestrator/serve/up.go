@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/console"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -86,7 +87,7 @@ func (f *upFlags) files(a *cli.App) (err error) {
 	}
 	if f.report != "" {
 		f.report = a.Path(f.report)
-		return fitReport(f.report)
+		return console.FitReport(f.report)
 	}
 	return nil
 }
@@ -119,9 +120,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if f.detach && !isDetached(a) {
 		return detach(a, c)
 	}
-	if alive(a, f) {
-		standBeside(a)
-	}
+	console.Prepare(a, f.logFormat.Value == "json")
 	log := logger(a, c, a.Flags.JSON || f.logFormat.Value == "json")
 	if err := t.Hold(c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log); err != nil {
 		return CannotHold(err, c.Orchestrator.StateDir)
@@ -152,14 +151,12 @@ func up(a *cli.App, f upFlags, names []string) error {
 func work(a *cli.App, t *Instance, f upFlags) error {
 	began := time.Now()
 	signals := heed(a, t) // before a client can see that it runs
-	show := newConsole(a, t, f)
-	show.hurry = signals.hurry
-	show.below(panorama(a, t, f))
-	defer show.panorama.close()
+	show := console.New(a, t.shown(a, f, signals.hurry))
+	defer show.Close()
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		show.run()
+		show.Run()
 	}()
 	shut := t.Serve()
 	responding, enough := context.WithCancel(signals.ctx)
@@ -171,18 +168,18 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
 		})
 	}
-	respond(responding, a, t, f.scripted, show.panorama)
-	if f.exitWhenIdle && show.panorama == nil && f.logFormat.Value != "json" {
-		go standby(responding, a, t) // it holds no resources and ends with responding
+	respond(responding, a, t, f.scripted, show.Typed())
+	if f.exitWhenIdle && show.Typed() == nil && f.logFormat.Value != "json" {
+		go console.Standby(responding, a, t.Super) // it holds no resources and ends with responding
 	}
 	err := t.Super.Run(signals.ctx)
 	if !signals.await(shown) {
-		show.panorama.close() // restore the terminal for the messages below
+		show.Close() // restore the terminal for the messages below
 		t.log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
 	shut()
-	unwritten := writeReport(a, t, f.report, began)
+	unwritten := t.writeReport(f.report, began)
 	switch {
 	case forced != 0:
 		if unwritten != nil {
@@ -195,6 +192,31 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return t.cannotGoOn(err)
+}
+
+// shown returns the settings of the console of up.
+func (t *Instance) shown(a *cli.App, f upFlags, hurry <-chan struct{}) console.Options {
+	o := console.Options{
+		Team: t.Super, Log: t.log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
+		Volatile: t.config.Store.Kind == "memory",
+		Messages: func() (heard, refused int64) { return t.heard.Load(), t.refusals.Load() },
+	}
+	for i := range t.config.Agents {
+		o.Agents = append(o.Agents, t.config.Agents[i].Name)
+	}
+	return o
+}
+
+// writeReport writes the report on the tasks since began to a file, if one is given.
+func (t *Instance) writeReport(file string, began time.Time) error {
+	if file == "" {
+		return nil
+	}
+	tasks, err := t.Super.Since(began)
+	if err != nil {
+		t.log.Warn("the report lacks the words of some errors", "error", err)
+	}
+	return console.WriteReport(file, t.config.Orchestrator.Name, began, tasks)
 }
 
 // listen opens the listeners of http.listen and returns their URLs. If one fails, the start

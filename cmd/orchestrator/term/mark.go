@@ -20,6 +20,16 @@ func Redundant(l *control.LogLine) bool {
 	return l.Kind == events.AgentEnded || l.Kind == events.SessionDelivered
 }
 
+// OfMail reports whether a kind of event is about messages and actors. There are too many of
+// them to print them all; "bus tail" does.
+func OfMail(kind string) bool {
+	switch kind {
+	case events.MessageSent, events.MessageAcked, events.ActorSeen, events.ActorStale:
+		return true
+	}
+	return false
+}
+
 // Mark returns the mark of a task's state, one or two columns wide.
 func Mark(s wire.TaskState) string {
 	switch s {

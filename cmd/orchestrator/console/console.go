@@ -1,4 +1,8 @@
-package serve
+// Package console is what a running team prints: lines of output and events, the rows at the
+// bottom of a terminal, and at the end a summary and a report.
+//
+// A [Console] is what up shows, and a [Single] what run shows. Both only read the team.
+package console
 
 import (
 	"context"
@@ -9,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -16,13 +21,37 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A console prints the output of agents and events, one line each, escaped and with the
+// A Team is what a console reads of a running team. A supervisor.Supervisor is one.
+type Team interface {
+	Listen(lines bool) *output.Follower
+	Scene(ctx context.Context, tasks, questions int) (supervisor.Dashboard, error)
+	Left(most int) (tasks []wire.Task, open int)
+	Losses() supervisor.DroppedOutput
+	Seq() int64
+	Stop(reason string)
+}
+
+// Options are the settings of a Console.
+type Options struct {
+	Team     Team
+	Log      hclog.Logger
+	Agents   []string        // names of agents, for the width of their column
+	JSON     bool            // each line is a document, as with --json
+	Output   bool            // print the output of agents, not only events
+	Volatile bool            // the event log is lost at the end
+	Hurry    <-chan struct{} // closed near the end: output is no longer shown
+
+	// Messages returns the number of messages of agents, and of those that were refused.
+	Messages func() (heard, refused int64)
+}
+
+// A Console prints the output of agents and events, one line each, escaped and with the
 // agent's name. Agents may have to wait for it.
 //
 // In the background it prints only events. Output is in the agents' log files, and a second
 // copy would fill the disk.
-type console struct {
-	hurry    <-chan struct{} // closed near the end: output is no longer shown
+type Console struct {
+	hurry    <-chan struct{}
 	follower *output.Follower
 	out      term.Outlet
 	log      hclog.Logger
@@ -30,68 +59,77 @@ type console struct {
 	json     bool
 	quiet    bool
 	tty      bool
-	width    int         // width of the widest name so far
-	unknown  string      // the last unregistered topic that was reported
-	panorama *liveRows   // the rows below the lines, or nil
-	account  *runSummary // summary of events, or nil
+	width    int       // width of the widest name so far
+	unknown  string    // the last unregistered topic that was reported
+	rows     *liveRows // the rows below the lines, or nil
+	tally    *tally    // summary of events, or nil
 }
 
 // widest is the maximum width of the column of names.
 const widest = 24
 
-func newConsole(a *cli.App, t *Instance, f upFlags) *console {
-	c := &console{
-		follower: t.Super.Listen(!a.Flags.Quiet && !isDetached(a)),
-		log:      t.log,
+// New returns a console that follows the team from now on. It opens the rows at the bottom
+// of the terminal.
+func New(a *cli.App, o Options) *Console {
+	c := &Console{
+		hurry:    o.Hurry,
+		follower: o.Team.Listen(o.Output && !a.Flags.Quiet),
+		log:      o.Log,
 		paint:    a.Paint(a.Stdout),
-		json:     a.Flags.JSON || f.logFormat.Value == "json",
+		json:     a.Flags.JSON || o.JSON,
 		quiet:    a.Flags.Quiet,
 		tty:      term.IsTerminal(a.Stdout),
 	}
 	if !c.json && !c.quiet {
-		c.account = newAccount(t)
+		c.tally = newTally(o)
 	}
 	c.out = term.Outlet{
 		To:   a.Stdout,
 		TTY:  c.tty,
 		Note: c.note,
 		OnError: func(err error) {
-			t.log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
+			o.Log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
 		},
-		OnReaderGone: func() { t.Super.Stop("the reader of the output is gone") },
+		OnReaderGone: func() { o.Team.Stop("the reader of the output is gone") },
 	}
-	if t.config != nil {
-		for i := range t.config.Agents {
-			c.width = min(widest, max(c.width, len(t.config.Agents[i].Name)))
-		}
+	for _, name := range o.Agents {
+		c.width = min(widest, max(c.width, len(name)))
+	}
+	if c.rows = openRows(a, o); c.rows != nil {
+		c.out.To = c.rows.region
+	} else if c.quiet {
+		c.follower.Skip(calmKind)
 	}
 	return c
 }
 
-// below sets the rows below the lines. If p is not nil, lines are written above them.
-func (c *console) below(p *liveRows) {
-	if c.panorama = p; p != nil {
-		c.out.To = p.region
-	} else if c.quiet {
-		c.follower.Skip(calmKind)
+// Typed returns the lines that are typed in the rows at the bottom of the terminal, or nil
+// without rows.
+func (c *Console) Typed() <-chan string {
+	if c.rows == nil {
+		return nil
 	}
+	return c.rows.region.Typed()
 }
+
+// Close erases the rows and restores the terminal.
+func (c *Console) Close() { c.rows.close() }
 
 // gathering is how long lines are collected before they are written above the rows. Each
 // write redraws the rows.
 const gathering = 20 * time.Millisecond
 
-// run prints lines until the team has ended.
-func (c *console) run() {
-	defer c.panorama.close() // also after a panic
+// Run prints lines until the team has ended.
+func (c *Console) Run() {
+	defer c.rows.close() // also after a panic
 	var spare output.Backlog
 	for c.follower.Next(context.Background(), &spare, c.show) {
-		if c.panorama != nil {
+		if c.rows != nil {
 			c.gather(&spare)
 		}
 		c.out.Flush()
 	}
-	c.panorama.close()
+	c.rows.close()
 	c.summary()
 	if missing := c.out.Close(); missing > 0 {
 		c.log.Warn("not everything could be written to stdout", "missing_lines", missing)
@@ -99,7 +137,7 @@ func (c *console) run() {
 }
 
 // gather collects the lines of the next moment.
-func (c *console) gather(spare *output.Backlog) {
+func (c *Console) gather(spare *output.Backlog) {
 	ctx, enough := context.WithTimeout(context.Background(), gathering)
 	defer enough()
 	for ctx.Err() == nil && c.follower.Next(ctx, spare, c.show) {
@@ -107,14 +145,14 @@ func (c *console) gather(spare *output.Backlog) {
 }
 
 // summary prints the summary at the end.
-func (c *console) summary() {
-	if c.account != nil {
-		_, _ = c.out.WriteString(c.account.text(c.paint))
+func (c *Console) summary() {
+	if c.tally != nil {
+		_, _ = c.out.WriteString(c.tally.text(c.paint))
 	}
 }
 
 // note returns the line that replaces lines that could not be written.
-func (c *console) note(missing int64) []byte {
+func (c *Console) note(missing int64) []byte {
 	text := fmt.Sprintf("%d lines before this one could not be written", missing)
 	if c.json {
 		line, _ := object.Encode(control.LogLine{At: object.Timestamp(time.Now()), Stream: control.StreamOwn, Text: text, Missed: missing})
@@ -123,11 +161,11 @@ func (c *console) note(missing int64) []byte {
 	return []byte(c.paint.Dim(time.Now().Format(time.TimeOnly)) + " " + c.paint.Warn(text) + "\n")
 }
 
-func (c *console) show(l output.Line) {
+func (c *Console) show(l output.Line) {
 	if c.out.Len() >= term.MaxOutlet {
 		c.out.Flush()
 	}
-	c.account.see(l)
+	c.tally.see(l)
 	select {
 	case <-c.hurry: // the remaining output is in the log files
 		if l.Event == nil {
@@ -136,7 +174,7 @@ func (c *console) show(l output.Line) {
 	default:
 	}
 	if l.Event != nil {
-		c.panorama.happened()
+		c.rows.happened()
 	}
 	switch {
 	case c.quiet && l.Event != nil && calm(l.Event):
@@ -167,7 +205,7 @@ func calm(e *wire.Event) bool {
 	if e.Kind == events.AgentExited {
 		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
 	}
-	return ofMail(e) && !firedTo(e.Mail) || calmKind(e.Kind)
+	return term.OfMail(e.Kind) && !firedTo(e.Mail) || calmKind(e.Kind)
 }
 
 // calmKind reports whether all events of a kind are routine, so that they need no text.
@@ -182,7 +220,7 @@ func calmKind(kind string) bool {
 
 // put writes the beginning of a line, and its text if there is one. A line that is not
 // about an agent has no name.
-func (c *console) put(at time.Time, agent, mark, text string) {
+func (c *Console) put(at time.Time, agent, mark, text string) {
 	c.width = min(widest, max(c.width, len(agent)))
 	_, _ = c.out.WriteString(c.paint.Dim(at.Local().Format(time.TimeOnly)))
 	if agent != "" {
@@ -199,7 +237,7 @@ func (c *console) put(at time.Time, agent, mark, text string) {
 }
 
 // document writes an event or a line of output as JSON.
-func (c *console) document(l output.Line) {
+func (c *Console) document(l output.Line) {
 	var text []byte
 	var err error
 	if l.Event != nil {
@@ -213,7 +251,7 @@ func (c *console) document(l output.Line) {
 }
 
 // event prints an event as one line. A second line says what to do if a person must act.
-func (c *console) event(l output.Line) {
+func (c *Console) event(l output.Line) {
 	e := l.Event
 	text := wire.Visible(e.Text)
 	switch e.Kind {
@@ -246,7 +284,7 @@ func (c *console) event(l output.Line) {
 	}
 }
 
-func (c *console) exited(l output.Line, text string) {
+func (c *Console) exited(l output.Line, text string) {
 	if code := l.Event.Figures.ExitCode; code != nil && *code == 0 {
 		c.put(l.At, l.Agent, c.paint.Dim("."), text)
 		return

@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/live"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
 )
 
 const (
@@ -26,33 +25,33 @@ const (
 type liveRows struct {
 	region *live.Region
 	beside *beside
-	super  *supervisor.Supervisor
+	team   Team
 	paint  term.Paint
 	news   chan struct{}
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 }
 
-// alive reports whether up may keep rows at the bottom of the terminal.
-func alive(a *cli.App, f upFlags) bool {
+// hasRows reports whether a console may keep rows at the bottom of the terminal.
+func hasRows(a *cli.App, json bool) bool {
 	return term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && !a.Flags.Quiet && !a.Flags.JSON &&
-		f.logFormat.Value != "json" && a.Getenv("TERM") != "dumb"
+		!json && a.Getenv("TERM") != "dumb"
 }
 
-// panorama opens the rows at the bottom of the terminal, or returns nil without a terminal.
+// openRows opens the rows at the bottom of the terminal, or returns nil without a terminal.
 // Its goroutines end with close.
-func panorama(a *cli.App, t *Instance, f upFlags) *liveRows {
+func openRows(a *cli.App, o Options) *liveRows {
 	in, isFile := a.Stdin.(*os.File)
 	out, isToo := a.Stdout.(*os.File)
-	if !isFile || !isToo || !alive(a, f) {
+	if !isFile || !isToo || !hasRows(a, o.JSON) {
 		return nil
 	}
 	region, err := live.Open(in, out)
 	if err != nil {
-		t.log.Warn("the bottom of the terminal shows nothing", "error", err)
+		o.Log.Warn("the bottom of the terminal shows nothing", "error", err)
 		return nil
 	}
-	p := &liveRows{region: region, super: t.Super, paint: a.Paint(a.Stdout), news: make(chan struct{}, 1)}
+	p := &liveRows{region: region, team: o.Team, paint: a.Paint(a.Stdout), news: make(chan struct{}, 1)}
 	if p.beside, _ = a.Stderr.(*beside); p.beside != nil {
 		p.beside.region.Store(region)
 	}
@@ -91,7 +90,7 @@ func (l *liveRows) happened() {
 // follow reads the state of the team after events, at most once each lookAgain.
 func (l *liveRows) follow(ctx context.Context) {
 	for {
-		if scene, err := l.super.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
+		if scene, err := l.team.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
 			l.show(rowsData{Dashboard: scene, at: time.Now(), paint: l.paint})
 		}
 		select {
@@ -132,8 +131,12 @@ func (b *beside) Write(text []byte) (int, error) {
 	return b.File.Write(text)
 }
 
-// standBeside makes stderr write above the rows if stdout is the same terminal.
-func standBeside(a *cli.App) {
+// Prepare makes stderr write above the rows of a console, if it will have rows and stdout is
+// the same terminal. It is called before the first write to stderr.
+func Prepare(a *cli.App, json bool) {
+	if !hasRows(a, json) {
+		return
+	}
 	out, isFile := a.Stdout.(*os.File)
 	err, isToo := a.Stderr.(*os.File)
 	if !isFile || !isToo || !term.IsTerminal(err) {

@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"bufio"
@@ -15,21 +15,26 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A singleView prints the output of the one agent of run, stdout to stdout and stderr to
+// A Single prints the output of the one agent of run, stdout to stdout and stderr to
 // stderr, and problems. The output is the answer of run, so a line that cannot be written
 // is a failure.
-type singleView struct {
-	app      *cli.App
-	name     string
-	stateDir string
-	scripted bool // there are scripted answers
-	follower *output.Follower
-	stop     func(reason string)
-	out, err sink
+type Single struct {
+	// Valid when Run has returned:
+	Unread bool // the reader of stdout is gone
+	Broken bool // a line could not be written
 
-	// Valid when run has returned:
-	unread bool // the reader of stdout is gone
-	broken bool // a line could not be written
+	app      *cli.App
+	options  SingleOptions
+	follower *output.Follower
+	out, err sink
+}
+
+// SingleOptions are the settings of a Single.
+type SingleOptions struct {
+	Team     Team
+	Agent    string
+	StateDir string
+	Scripted bool // there are scripted answers
 }
 
 // A sink is stdout or stderr. It drops everything after the first failed write, so that the
@@ -46,14 +51,15 @@ func newSink(to io.Writer, name string) sink {
 	return sink{Writer: bufio.NewWriter(to), to: to, name: name, tty: term.IsTerminal(to)}
 }
 
-func newSolo(a *cli.App, t *Instance, name string) *singleView {
-	return &singleView{
-		app: a, name: name, stateDir: t.Home.Dir, follower: t.Super.Listen(true), stop: t.Super.Stop,
-		out: newSink(a.Stdout, "stdout"), err: newSink(a.Stderr, "stderr"),
+// NewSingle returns a Single that follows the agent from now on.
+func NewSingle(a *cli.App, o SingleOptions) *Single {
+	return &Single{
+		app: a, options: o, follower: o.Team.Listen(true), out: newSink(a.Stdout, "stdout"), err: newSink(a.Stderr, "stderr"),
 	}
 }
 
-func (s *singleView) run() {
+// Run prints lines until the team has ended.
+func (s *Single) Run() {
 	var spare output.Backlog
 	for s.follower.Next(context.Background(), &spare, s.show) {
 		s.flush(&s.out)
@@ -63,28 +69,28 @@ func (s *singleView) run() {
 
 // flush writes the buffer of a stream. The first error is printed, or stops the command if
 // the reader is gone.
-func (s *singleView) flush(to *sink) {
+func (s *Single) flush(to *sink) {
 	err := to.Flush()
 	if err == nil || to.failed {
 		return
 	}
 	to.failed = true
 	if term.ReaderGone(err, to.tty) {
-		if !s.unread {
-			s.unread = true
-			s.stop("the reader of the output is gone")
+		if !s.Unread {
+			s.Unread = true
+			s.options.Team.Stop("the reader of the output is gone")
 		}
 		return
 	}
-	s.broken = true
+	s.Broken = true
 	trouble := cli.Failure{
-		Message: "cannot write what " + s.name + " prints to " + to.name + ": " + err.Error(),
+		Message: "cannot write what " + s.options.Agent + " prints to " + to.name + ": " + err.Error(),
 		Because: []string{"What it prints from now on is lost."},
 	}
 	trouble.Print(s.app.Stderr, s.app.Paint(s.app.Stderr))
 }
 
-func (s *singleView) show(l output.Line) {
+func (s *Single) show(l output.Line) {
 	if l.Event != nil {
 		s.event(l.Event)
 		return
@@ -115,26 +121,26 @@ func (s *singleView) show(l output.Line) {
 	_ = to.WriteByte('\n')
 }
 
-func (s *singleView) event(e *wire.Event) {
+func (s *Single) event(e *wire.Event) {
 	switch e.Kind {
 	case events.AgentLeftOver, events.AgentHeldOpen, events.AgentLineCut, events.AgentStalled, events.AgentRefused:
 		s.say("%s", wire.Visible(e.Text))
 	case events.QuestionAsked, events.TaskHelpWanted:
 		s.say("asks %s", wire.Visible(e.Text))
-		if !s.scripted {
+		if !s.options.Scripted {
 			s.say("%s", s.howToAnswer(e))
 		}
 	}
 }
 
 // howToAnswer returns how to answer a question, and how long it waits.
-func (s *singleView) howToAnswer(e *wire.Event) string {
+func (s *Single) howToAnswer(e *wire.Event) string {
 	var asked struct {
 		ID       string `json:"question_id"`
 		Deadline string `json:"deadline"`
 	}
 	_ = object.Decode(e.Payload, &asked)
-	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), term.Word(s.stateDir))
+	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), term.Word(s.options.StateDir))
 	if rest, ok := term.Between(e.At, asked.Deadline); ok {
 		how += "     It waits " + term.Duration(rest)
 	}
@@ -142,17 +148,17 @@ func (s *singleView) howToAnswer(e *wire.Event) string {
 }
 
 // missed prints a note about missing lines.
-func (s *singleView) missed(lines int64) {
+func (s *Single) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
-	if !s.unread {
+	if !s.Unread {
 		s.say("nothing was read for too long, so this is missing here: %s", term.Count(int(lines), "line"))
 	}
 }
 
 // say prints a note after the lines that were written before.
-func (s *singleView) say(format string, args ...any) {
+func (s *Single) say(format string, args ...any) {
 	s.flush(&s.out)
 	s.flush(&s.err)
-	s.app.Note("%s: "+format, append([]any{s.name}, args...)...)
+	s.app.Note("%s: "+format, append([]any{s.options.Agent}, args...)...)
 }

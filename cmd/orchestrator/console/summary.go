@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 const maxNamed = 5
 
 // text returns the summary of a run, or "" for an empty one.
-func (r *runSummary) text(p term.Paint) string {
+func (r *tally) text(p term.Paint) string {
 	var b strings.Builder
 	b.WriteString(r.outcome(p))
 	b.WriteString(r.byWhom())
@@ -24,8 +24,8 @@ func (r *runSummary) text(p term.Paint) string {
 }
 
 // outcome returns the number of tasks by result.
-func (r *runSummary) outcome(p term.Paint) string {
-	_, open := r.team.Super.Left(0)
+func (r *tally) outcome(p term.Paint) string {
+	_, open := r.options.Team.Left(0)
 	all := r.before + r.created
 	took := term.Duration(time.Since(r.began))
 	switch {
@@ -52,7 +52,7 @@ func (r *runSummary) outcome(p term.Paint) string {
 }
 
 // byWhom returns a table of agents with their results.
-func (r *runSummary) byWhom() string {
+func (r *tally) byWhom() string {
 	names := r.busiest()
 	var rows [][]term.Cell
 	for _, name := range names[:min(maxNamed, len(names))] {
@@ -114,7 +114,7 @@ func (a *agentStats) remarks() (said []string) {
 }
 
 // unfinished returns the failed and open tasks, and the next command.
-func (r *runSummary) unfinished(p term.Paint) string {
+func (r *tally) unfinished(p term.Paint) string {
 	var b strings.Builder
 	for _, text := range r.wrong {
 		fmt.Fprintf(&b, "  %s %s\n", p.Bad("x"), term.Clip(term.OneLine(text), 120))
@@ -122,7 +122,7 @@ func (r *runSummary) unfinished(p term.Paint) string {
 	if more := r.failed + r.cancelled - len(r.wrong); more > 0 {
 		fmt.Fprintf(&b, "    … %d more\n", more)
 	}
-	left, open := r.team.Super.Left(wrongNamed)
+	left, open := r.options.Team.Left(wrongNamed)
 	for i := range left {
 		fmt.Fprintf(&b, "  %s %s\n", term.Mark(left[i].State), term.Clip(labelCell(&left[i])+", "+openWords(&left[i]), 120))
 	}
@@ -136,7 +136,7 @@ func (r *runSummary) unfinished(p term.Paint) string {
 	case r.task != "" && len(r.wrong) > 0:
 		about, _, _ = strings.Cut(r.wrong[0], " ")
 	}
-	if about != "" && r.team.config.Store.Kind != "memory" { // a record in memory is lost with the process
+	if about != "" && !r.options.Volatile { // a record in memory is lost with the process
 		fmt.Fprintf(&b, "  Why: orchestrator why %s\n", wire.Visible(about))
 	}
 	return b.String()
@@ -151,12 +151,12 @@ func openWords(t *wire.Task) string {
 }
 
 // talk returns the number of questions and messages, and what was lost.
-func (r *runSummary) talk() string {
+func (r *tally) talk() string {
 	var parts []string
 	if said := r.questions(); said != "" {
 		parts = append(parts, said)
 	}
-	heard, refused := r.team.heard.Load(), r.team.refusals.Load()
+	heard, refused := r.options.Messages()
 	losses := r.losses()
 	if heard == 0 && len(losses) == 0 {
 		return strings.Join(append(parts, ""), ".\n")
@@ -175,7 +175,7 @@ func (r *runSummary) talk() string {
 }
 
 // questions returns how many questions were answered.
-func (r *runSummary) questions() string {
+func (r *tally) questions() string {
 	if r.asks == 0 && r.said == 0 && r.vain == 0 {
 		return ""
 	}
@@ -201,8 +201,8 @@ func (r *runSummary) questions() string {
 }
 
 // losses returns what was lost, from the counters of the supervisor and of this summary.
-func (r *runSummary) losses() (said []string) {
-	l := r.team.Super.Losses()
+func (r *tally) losses() (said []string) {
+	l := r.options.Team.Losses()
 	add := func(n int64, noun, what string) {
 		if n > 0 {
 			said = append(said, term.Count(int(n), noun)+" "+what)

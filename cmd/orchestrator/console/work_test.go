@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // shown returns the console output for events.
 func shown(p term.Paint, quiet bool, found ...wire.Event) string {
 	var screen bytes.Buffer
-	c := &console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
+	c := &Console{out: term.Outlet{To: &screen}, paint: p, quiet: quiet, width: len("planner")}
 	for i := range found {
 		c.show(output.Line{At: time.Date(2026, 11, 20, 14, 33, 2, 0, time.Local), Agent: found[i].Agent, Event: &found[i]})
 	}

@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"orchestrator/cmd/orchestrator/client"
@@ -11,7 +11,7 @@ import (
 // delegation prints an event of a delegated task, with ">" for progress. It omits responses
 // that repeat an event of the task or its question. It returns false for other events, and
 // for failures, which the caller prints.
-func (c *console) delegation(l output.Line, text string) bool {
+func (c *Console) delegation(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case events.TaskForwarded, events.TaskActed:

@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"context"
@@ -10,29 +10,29 @@ import (
 	"orchestrator/wire/control"
 )
 
-// stillFor is how long nothing has happened when standby prints what the team waits for.
+// stillFor is how long nothing has happened when Standby prints what the team waits for.
 const stillFor = 10 * time.Second
 
-// standby prints what a team that ends with its work waits for while nothing happens. It is
+// Standby prints what a team that ends with its work waits for while nothing happens. It is
 // used without rows at the bottom of a terminal, and ends with ctx.
-func standby(ctx context.Context, a *cli.App, t *Instance) {
+func Standby(ctx context.Context, a *cli.App, t Team) {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
-	heard, since, said := t.Super.Seq(), time.Now(), false
+	heard, since, said := t.Seq(), time.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-again.C:
 		}
-		if seq := t.Super.Seq(); seq != heard {
+		if seq := t.Seq(); seq != heard {
 			heard, since, said = seq, time.Now(), false
 		}
 		if said || time.Since(since) < stillFor {
 			continue
 		}
 		said = true
-		scene, err := t.Super.Scene(ctx, 1, 1)
+		scene, err := t.Scene(ctx, 1, 1)
 		if err != nil {
 			return
 		}

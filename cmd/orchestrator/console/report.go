@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"bytes"
@@ -49,8 +49,8 @@ type reported struct {
 	Why       string  `json:"why,omitzero"` // why the task failed, was cancelled or is open
 }
 
-// fitReport returns an error for a file that a report cannot be written to.
-func fitReport(file string) error {
+// FitReport returns an error for a file that a report cannot be written to.
+func FitReport(file string) error {
 	if reportForms[formOf(file)] == nil {
 		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", term.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
 	}
@@ -93,16 +93,10 @@ func canReplace(file string) error {
 	return os.Remove(probe.Name())
 }
 
-// writeReport writes the report on the tasks since began. It replaces the file atomically.
-func writeReport(a *cli.App, t *Instance, file string, began time.Time) error {
-	if file == "" {
-		return nil
-	}
-	tasks, err := t.Super.Since(began)
-	if err != nil {
-		t.log.Warn("the report lacks the words of some errors", "error", err)
-	}
-	text, err := reportForms[formOf(file)](newReport(t.config.Orchestrator.Name, began, time.Now(), tasks))
+// WriteReport writes the report on the tasks of a team since began. It replaces the file
+// atomically.
+func WriteReport(file, team string, began time.Time, tasks []wire.Task) error {
+	text, err := reportForms[formOf(file)](newReport(team, began, time.Now(), tasks))
 	if err == nil {
 		err = cli.ReplaceFile(file, text)
 	}

@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 // work prints an event of a task or a question. The marks are "+" for new, ">" for
 // progress, "ok" and "x" for the end, "?" for a question and "." for information. It
 // returns false for other events, and for failures, which the caller prints.
-func (c *console) work(l output.Line, text string) bool {
+func (c *Console) work(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case events.AgentKnown, events.AgentForgotten, // known from the file
@@ -26,7 +26,7 @@ func (c *console) work(l output.Line, text string) bool {
 	case events.TaskProgress:
 		c.put(l.At, e.Agent, p.Dim(">"), p.Dim(text))
 	case events.TaskDone:
-		c.put(l.At, e.Agent, p.Good("ok"), text+took(c.account.took(e.Task)))
+		c.put(l.At, e.Agent, p.Good("ok"), text+took(c.tally.took(e.Task)))
 	case events.QuestionAnswered, events.ContractFulfilled:
 		c.put(l.At, e.Agent, p.Good("ok"), text)
 	case events.TaskFailed:
@@ -59,7 +59,7 @@ var asides = []string{
 }
 
 // aside prints an informative event. It returns false for other events.
-func (c *console) aside(l output.Line, text string) bool {
+func (c *Console) aside(l output.Line, text string) bool {
 	if !slices.Contains(asides, l.Event.Kind) {
 		return false
 	}

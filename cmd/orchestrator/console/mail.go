@@ -1,8 +1,7 @@
-package serve
+package console
 
 import (
 	"fmt"
-	"slices"
 
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
@@ -13,14 +12,6 @@ import (
 	"orchestrator/wire/object"
 )
 
-// mailKinds are the kinds of events on messages and actors. The console does not print them
-// all, because there are too many; see "bus tail".
-var mailKinds = []string{
-	events.MessageSent, events.MessageAcked, events.ActorSeen, events.ActorStale,
-}
-
-func ofMail(e *wire.Event) bool { return slices.Contains(mailKinds, e.Kind) }
-
 // firedTo reports whether a message is an alert to GO.
 func firedTo(m *wire.Mail) bool {
 	return m != nil && m.To == mail.Global && m.Topic == mail.TopicAlertFired
@@ -28,10 +19,10 @@ func firedTo(m *wire.Mail) bool {
 
 // mail prints messages to GO about alerts and unregistered topics. It returns false for
 // events that are not about messages.
-func (c *console) mail(l output.Line) bool {
+func (c *Console) mail(l output.Line) bool {
 	e, p := l.Event, c.paint
 	switch {
-	case !ofMail(e):
+	case !term.OfMail(e.Kind):
 		return false
 	case e.Kind != events.MessageSent || e.Mail == nil || e.Mail.To != mail.Global:
 	case e.Mail.Topic == mail.TopicAlertFired:
@@ -44,7 +35,7 @@ func (c *console) mail(l output.Line) bool {
 	return true
 }
 
-func (c *console) alert(l output.Line, mark string) {
+func (c *Console) alert(l output.Line, mark string) {
 	agent, text := alertWords(l.Event.Mail)
 	if text != "" {
 		c.put(l.At, agent, mark, text)
@@ -79,7 +70,7 @@ func alertWords(m *wire.Mail) (agent, text string) {
 
 // unknownTopic prints that an actor uses an unregistered topic. It prints repetitions in a
 // row only once.
-func (c *console) unknownTopic(l output.Line) {
+func (c *Console) unknownTopic(l output.Line) {
 	said, err := client.Decode[mail.UnknownTopic](l.Event.Mail.Payload)
 	if err != nil || said.Topic == c.unknown {
 		return

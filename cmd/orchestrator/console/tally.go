@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A runSummary counts the events of a team. It remembers only what is still open, and a few
+// A tally counts the events of a team. It remembers only what is still open, and a few
 // of the failed tasks.
-type runSummary struct {
-	team   *Instance
-	began  time.Time
-	before int // open tasks at the start
+type tally struct {
+	options Options
+	began   time.Time
+	before  int // open tasks at the start
 
 	created, done, failed, cancelled int
 	wrong                            []string // descriptions of the first failed or cancelled ones
@@ -59,16 +59,16 @@ type agentStats struct {
 // wrongNamed is how many failed tasks the summary names.
 const wrongNamed = 3
 
-func newAccount(t *Instance) *runSummary {
-	_, open := t.Super.Left(0)
-	return &runSummary{
-		team: t, began: time.Now(), before: open, deeds: make(map[string]*agentStats), jobs: make(map[string]job),
+func newTally(o Options) *tally {
+	_, open := o.Team.Left(0)
+	return &tally{
+		options: o, began: time.Now(), before: open, deeds: make(map[string]*agentStats), jobs: make(map[string]job),
 		asked: make(map[string]time.Time),
 	}
 }
 
 // of returns the statistics of an agent.
-func (r *runSummary) of(agent string) *agentStats {
+func (r *tally) of(agent string) *agentStats {
 	d := r.deeds[agent]
 	if d == nil {
 		d = new(agentStats)
@@ -78,7 +78,7 @@ func (r *runSummary) of(agent string) *agentStats {
 }
 
 // see counts a line. It has no effect on nil.
-func (r *runSummary) see(l output.Line) {
+func (r *tally) see(l output.Line) {
 	if r == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (r *runSummary) see(l output.Line) {
 }
 
 // agent counts events of agents and their messages.
-func (r *runSummary) agent(e *wire.Event) {
+func (r *tally) agent(e *wire.Event) {
 	switch e.Kind {
 	case events.AgentExited:
 		if code := e.Figures.ExitCode; code == nil || *code != 0 {
@@ -126,7 +126,7 @@ func (r *runSummary) agent(e *wire.Event) {
 }
 
 // work counts events of tasks.
-func (r *runSummary) work(e *wire.Event, at time.Time) {
+func (r *tally) work(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case events.TaskCreated:
 		r.created++
@@ -160,7 +160,7 @@ func (r *runSummary) work(e *wire.Event, at time.Time) {
 
 // take records that an agent begins to work on a task, and put that it has stopped. Time
 // with several tasks counts once.
-func (r *runSummary) take(task, agent string, at time.Time) {
+func (r *tally) take(task, agent string, at time.Time) {
 	r.jobs[task] = job{agent: agent, since: at}
 	d := r.of(agent)
 	if d.holds++; d.holds == 1 {
@@ -168,7 +168,7 @@ func (r *runSummary) take(task, agent string, at time.Time) {
 	}
 }
 
-func (r *runSummary) put(task string, at time.Time) {
+func (r *tally) put(task string, at time.Time) {
 	j, there := r.jobs[task]
 	if !there {
 		return
@@ -183,7 +183,7 @@ func (r *runSummary) put(task string, at time.Time) {
 }
 
 // took returns how long a task took if it is the last that ended, or else -1.
-func (r *runSummary) took(task string) time.Duration {
+func (r *tally) took(task string) time.Duration {
 	if r == nil || r.task != task {
 		return -1
 	}
@@ -191,7 +191,7 @@ func (r *runSummary) took(task string) time.Duration {
 }
 
 // question counts questions and the time they waited.
-func (r *runSummary) question(e *wire.Event, at time.Time) {
+func (r *tally) question(e *wire.Event, at time.Time) {
 	switch e.Kind {
 	case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated, events.QuestionAnswered, events.QuestionExpired,
 		events.QuestionWithdrawn:
@@ -221,7 +221,7 @@ func (r *runSummary) question(e *wire.Event, at time.Time) {
 }
 
 // busiest returns the agents with the most results, in that order.
-func (r *runSummary) busiest() []string {
+func (r *tally) busiest() []string {
 	var names []string
 	for _, name := range r.names {
 		if d := r.deeds[name]; d.weight() > 0 {

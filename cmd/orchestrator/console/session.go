@@ -1,4 +1,4 @@
-package serve
+package console
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // session prints an event of a session, with "~" for messages between members. It omits
 // events that repeat one of the task. It returns false for other events, and for failures,
 // which the caller prints.
-func (c *console) session(l output.Line, text string) bool {
+func (c *Console) session(l output.Line, text string) bool {
 	e, p := l.Event, c.paint
 	switch e.Kind {
 	case events.SessionMessage:
