@@ -17,7 +17,6 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
-	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -200,24 +199,6 @@ func (c *Console) show(l output.Line) {
 	}
 }
 
-// calm reports whether an event is routine, and so not shown with --quiet.
-func calm(e *wire.Event) bool {
-	if e.Kind == events.AgentExited {
-		return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0
-	}
-	return term.OfMail(e.Kind) && !firedTo(e.Mail) || calmKind(e.Kind)
-}
-
-// calmKind reports whether all events of a kind are routine, so that they need no text.
-func calmKind(kind string) bool {
-	switch kind {
-	case events.OrchestratorStarted, events.AgentStopping, events.OrchestratorStopping, events.OrchestratorStopped, events.OrchestratorIdle, events.OrchestratorReloaded,
-		events.AgentStarting, events.AgentStarted, events.AgentEnded, events.AgentWaiting, events.AgentRecovered, events.AgentStopped:
-		return true
-	}
-	return calmWork(kind) || calmSession(kind) || calmDelegation(kind)
-}
-
 // put writes the beginning of a line, and its text if there is one. A line that is not
 // about an agent has no name.
 func (c *Console) put(at time.Time, agent, mark, text string) {
@@ -248,46 +229,4 @@ func (c *Console) document(l output.Line) {
 	if err == nil && len(text) > 0 {
 		_, _ = c.out.Write(append(text, '\n'))
 	}
-}
-
-// event prints an event as one line. A second line says what to do if a person must act.
-func (c *Console) event(l output.Line) {
-	e := l.Event
-	text := wire.Visible(e.Text)
-	switch e.Kind {
-	case events.OrchestratorStarted, events.AgentStarting, events.AgentEnded, events.AgentStopping:
-		return // the lines around it say the same
-	case events.OrchestratorStopping:
-		if c.tty {
-			text += ". Ctrl-C again kills"
-		}
-		c.put(l.At, "", "", c.paint.Strong("orchestrator is "+text))
-	case events.OrchestratorStopped:
-		c.put(l.At, "", "", c.paint.Strong("orchestrator "+text))
-	case events.OrchestratorStorm, events.OrchestratorReloaded, events.OrchestratorIdle, events.OrchestratorCleared:
-		c.put(l.At, "", "", c.paint.Warn(text))
-	case events.AgentStarted:
-		c.put(l.At, e.Agent, c.paint.Good(">"), "started, "+text)
-	case events.AgentWaiting, events.AgentRecovered:
-		c.put(l.At, e.Agent, c.paint.Dim("."), text)
-	case events.AgentStopped:
-		c.put(l.At, e.Agent, c.paint.Dim("."), "stopped: "+text)
-	case events.AgentExited:
-		c.exited(l, text)
-	case events.AgentGaveUp:
-		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Bad("gave up: ")+text)
-		c.put(l.At, e.Agent, c.paint.Bad("x"), c.paint.Dim("what it said: orchestrator logs "+e.Agent+"     try again: orchestrator agent start "+e.Agent))
-	default:
-		if !c.mail(l) && !c.work(l, text) && !c.session(l, text) && !c.delegation(l, text) {
-			c.put(l.At, e.Agent, c.paint.Warn("!"), text)
-		}
-	}
-}
-
-func (c *Console) exited(l output.Line, text string) {
-	if code := l.Event.Figures.ExitCode; code != nil && *code == 0 {
-		c.put(l.At, l.Agent, c.paint.Dim("."), text)
-		return
-	}
-	c.put(l.At, l.Agent, c.paint.Bad("!"), text)
 }

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"strings"
+	"time"
+
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/output"
+	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
+	"orchestrator/wire/session"
+)
+
+// A look is how the console shows the events of a kind.
+type look struct {
+	mark   string // between the name and the text
+	color  func(term.Paint, string) string
+	text   func(term.Paint, string) string // nil shows the text as it is
+	before string                          // is put before the text
+	hidden bool                            // other lines tell the same
+	calm   bool                            // routine, and so not shown with --quiet
+}
+
+// trouble is the look of kinds that are not in looks.
+var trouble = look{mark: "!", color: term.Paint.Warn}
+
+// looks has the looks of routine events, and of those that need more than a warning. The
+// marks are "+" for new, ">" for progress, "ok" and "x" for the end, "?" for a question, "~"
+// for messages between members of a session and "." for information.
+var looks = map[string]look{
+	events.OrchestratorStopping: {text: term.Paint.Strong, before: "orchestrator is ", calm: true},
+	events.OrchestratorStopped:  {text: term.Paint.Strong, before: "orchestrator ", calm: true},
+	events.OrchestratorStorm:    {text: term.Paint.Warn},
+	events.OrchestratorCleared:  {text: term.Paint.Warn},
+	events.OrchestratorReloaded: {text: term.Paint.Warn, calm: true},
+	events.OrchestratorIdle:     {text: term.Paint.Warn, calm: true},
+
+	events.AgentStarted:   {mark: ">", color: term.Paint.Good, before: "started, ", calm: true},
+	events.AgentWaiting:   {mark: ".", color: term.Paint.Dim, calm: true},
+	events.AgentRecovered: {mark: ".", color: term.Paint.Dim, calm: true},
+	events.AgentStopped:   {mark: ".", color: term.Paint.Dim, before: "stopped: ", calm: true},
+	events.AgentExited:    {mark: "!", color: term.Paint.Bad},
+
+	events.TaskCreated:       {mark: "+", color: term.Paint.Good, before: "task ", calm: true},
+	events.TaskAssigned:      {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskStarted:       {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskUnblocked:     {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskPlanReturned:  {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskProgress:      {mark: ">", color: term.Paint.Dim, text: term.Paint.Dim, calm: true},
+	events.TaskDone:          {mark: "ok", color: term.Paint.Good, calm: true},
+	events.ContractFulfilled: {mark: "ok", color: term.Paint.Good, calm: true},
+	events.TaskFailed:        {mark: "x", color: term.Paint.Bad},
+	events.TaskCancelled:     {mark: "x", color: term.Paint.Warn},
+	events.QuestionAsked:     {mark: "?", color: term.Paint.Warn, text: term.Paint.Strong},
+	events.TaskHelpWanted:    {mark: "?", color: term.Paint.Warn, text: term.Paint.Strong},
+	events.TaskPlanned:       {mark: "?", color: term.Paint.Warn, text: term.Paint.Strong},
+	events.QuestionRejoined:  {mark: "?", color: term.Paint.Warn, calm: true},
+	events.QuestionAnswered:  {mark: "ok", color: term.Paint.Good, calm: true},
+
+	events.TaskForwarded: {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskActed:     {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskResponded: {mark: ">", color: term.Paint.Dim, text: term.Paint.Dim, calm: true},
+
+	events.SessionMessage: {mark: "~", color: term.Paint.Dim, text: term.Paint.Dim, calm: true},
+	events.SessionOpened:  aside,
+	events.ReviewDecided:  {mark: ">", color: term.Paint.Good, calm: true},
+	events.ReviewExtended: {mark: "!", color: term.Paint.Warn, calm: true},
+
+	events.TaskUpdated: aside, events.TaskNoted: aside, events.DependencyAdded: aside, events.DependencyRemoved: aside,
+	events.QuestionWithdrawn: aside, events.AgentCapable: aside, events.ServerRegistered: aside, events.ServerSeen: aside,
+	events.KeyRotated: aside, events.KeyRevoked: aside, events.RegistrationIssued: aside, events.TokenRevoked: aside,
+	events.KeyIssued: aside, events.TokenIssued: aside, events.ActorTokenIssued: aside,
+
+	events.OrchestratorStarted: hidden, events.AgentStarting: hidden, events.AgentEnded: hidden, events.AgentStopping: hidden,
+	events.AgentKnown: hidden, events.AgentForgotten: hidden, // known from the file
+	events.TaskAnnounced: hidden, events.DependencyResolved: hidden, events.TaskAnswered: hidden, events.SessionDelivered: hidden,
+	events.SessionAssigned: hidden, events.SessionReassigned: hidden, events.SessionMoved: hidden, events.SessionCompleted: hidden,
+	events.ReviewRequested: hidden,
+}
+
+var (
+	aside  = look{mark: ".", color: term.Paint.Dim, text: term.Paint.Dim, calm: true}
+	hidden = look{hidden: true, calm: true}
+)
+
+// calm reports whether an event is routine, and so not shown with --quiet.
+func calm(e *wire.Event) bool {
+	if e.Kind == events.AgentExited {
+		return exitedWell(e)
+	}
+	return term.OfMail(e.Kind) && !firedTo(e.Mail) || calmKind(e.Kind)
+}
+
+// calmKind reports whether all events of a kind are routine, so that they need no text.
+func calmKind(kind string) bool { return looks[kind].calm }
+
+func exitedWell(e *wire.Event) bool { return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0 }
+
+// event prints an event as one line. A second line says what to do if a person must act.
+func (c *Console) event(l output.Line) {
+	e, p := l.Event, c.paint
+	if c.mail(l) {
+		return
+	}
+	k, known := looks[e.Kind]
+	if !known {
+		k = trouble
+	}
+	text, next := wire.Visible(e.Text), ""
+	switch e.Kind {
+	case events.OrchestratorStopping:
+		if c.tty {
+			text += ". Ctrl-C again kills"
+		}
+	case events.AgentExited:
+		if exitedWell(e) {
+			k.mark, k.color = ".", term.Paint.Dim
+		}
+	case events.AgentGaveUp:
+		k = look{mark: "x", color: term.Paint.Bad}
+		text = p.Bad("gave up: ") + text
+		next = "what it said: orchestrator logs " + e.Agent + "     try again: orchestrator agent start " + e.Agent
+	case events.TaskDone:
+		text += took(c.tally.took(e.Task))
+	case events.QuestionAsked, events.TaskHelpWanted:
+		next = howToAnswer(e)
+		if c.tty {
+			next += "     or type it here: VALUE"
+		}
+	case events.TaskPlanned:
+		next = "orchestrator task approve-plan " + term.ID(e.Task) + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT"
+	case events.TaskResponded:
+		k.hidden = saidElsewhere(e)
+	case events.SessionMessage: // the event of the task tells the same
+		k.hidden = strings.Contains(text, session.TypeTaskProgress)
+	}
+	if k.hidden {
+		return
+	}
+	mark := k.mark
+	if k.color != nil {
+		mark = k.color(p, mark)
+	}
+	if text = k.before + text; k.text != nil {
+		text = k.text(p, text)
+	}
+	c.put(l.At, e.Agent, mark, text)
+	if next != "" {
+		c.put(l.At, e.Agent, mark, p.Dim(next))
+	}
+}
+
+// saidElsewhere reports whether another event tells the same as a response: the end of the
+// task, or its question.
+func saidElsewhere(e *wire.Event) bool {
+	said, err := client.Decode[struct {
+		Status string `json:"status"`
+	}](e.Payload)
+	if err != nil {
+		return false
+	}
+	switch said.Status {
+	case delegation.InputRequired, delegation.Completed, delegation.Failed, delegation.Cancelled:
+		return true
+	}
+	return false
+}
+
+// howToAnswer returns the command that answers a question.
+func howToAnswer(e *wire.Event) string {
+	asked, err := client.Decode[struct {
+		ID string `json:"question_id"`
+	}](e.Payload)
+	if err != nil || asked.ID == "" {
+		return "orchestrator inbox"
+	}
+	return "orchestrator inbox answer " + wire.Visible(asked.ID) + " VALUE"
+}
+
+// took returns a duration for the end of a line, or "" if it is unknown.
+func took(d time.Duration) string {
+	if d < 0 {
+		return ""
+	}
+	return " in " + term.Duration(d)
+}
