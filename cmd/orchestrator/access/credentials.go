@@ -22,36 +22,35 @@ type credentials struct {
 	where        string // the command that lists them
 }
 
-func listCredentials(ctx context.Context, a *cli.App, d *client.Client, operation string) ([]wire.Credential, []byte, error) {
+func listCredentials(ctx context.Context, a *cli.App, d *client.Client, operation string) ([]wire.Credential, error) {
 	text, err := a.Ask(ctx, d, operation, struct{}{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	list, err := client.Decode[wire.CredentialList](text)
-	return list.Credentials, text, err
+	return list.Credentials, err
 }
 
-// showCredentials prints the credentials that operation lists, or the text none.
-func showCredentials(a *cli.App, operation, none string) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		list, raw, err := listCredentials(ctx, a, d, operation)
-		switch {
-		case err != nil:
-			return err
-		case a.Flags.JSON:
-			return a.Answer(raw)
-		case a.Flags.Quiet:
-			return cli.PrintNames(a, list, func(c *wire.Credential) string { return c.ID })
-		case len(list) == 0:
-			return a.Print("%s\n", none)
-		}
-		p, now := a.Paint(a.Stdout), time.Now()
-		rows := [][]term.Cell{{term.Text("ID"), term.Text("KIND"), term.Text("FOR"), term.Text("ROLE"), term.Text("ISSUED"), term.Text("EXPIRES")}}
-		for i := range list {
-			rows = append(rows, credentialRow(&list[i], p, now))
-		}
-		return a.Print("%s", term.Table(rows))
-	})
+// listing returns the query for the credentials that operation lists. For none it prints the
+// text none.
+func listing(a *cli.App, operation, none string) cli.Query[wire.CredentialList] {
+	return cli.Query[wire.CredentialList]{
+		Operation: operation,
+		Quiet: func(list *wire.CredentialList) error {
+			return cli.PrintNames(a, list.Credentials, func(c *wire.Credential) string { return c.ID })
+		},
+		Text: func(list *wire.CredentialList) error {
+			if len(list.Credentials) == 0 {
+				return a.Print("%s\n", none)
+			}
+			p, now := a.Paint(a.Stdout), time.Now()
+			rows := [][]term.Cell{{term.Text("ID"), term.Text("KIND"), term.Text("FOR"), term.Text("ROLE"), term.Text("ISSUED"), term.Text("EXPIRES")}}
+			for i := range list.Credentials {
+				rows = append(rows, credentialRow(&list.Credentials[i], p, now))
+			}
+			return a.Print("%s", term.Table(rows))
+		},
+	}
 }
 
 func credentialRow(c *wire.Credential, p term.Paint, now time.Time) []term.Cell {
@@ -76,7 +75,7 @@ func kindWord(c *wire.Credential) string {
 // revoke revokes the credential whose id is word or begins with it.
 func revoke(a *cli.App, word string, of credentials, ask bool) error {
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		list, _, err := listCredentials(ctx, a, d, of.list)
+		list, err := listCredentials(ctx, a, d, of.list)
 		if err != nil {
 			return err
 		}
@@ -89,16 +88,12 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 				return err
 			}
 		}
-		text, err := a.Ask(ctx, d, of.revoke, wire.Revoke{ID: c.ID})
-		switch {
-		case err != nil:
-			return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+of.where)
-		case a.Flags.JSON:
-			return a.Answer(text)
-		case a.Flags.Quiet:
-			return a.Print("%s\n", wire.Visible(c.ID))
-		}
-		return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID)))
+		return cli.Query[struct{}]{
+			Operation: of.revoke, Request: wire.Revoke{ID: c.ID},
+			Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+of.where) },
+			Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(c.ID)) },
+			Text:    func(*struct{}) error { return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID))) },
+		}.Send(ctx, a, d)
 	})
 }
 
@@ -135,8 +130,7 @@ func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		list := cli.ForCompletion(a, func(ctx context.Context, d *client.Client) ([]wire.Credential, error) {
-			list, _, err := listCredentials(ctx, a, d, operation)
-			return list, err
+			return listCredentials(ctx, a, d, operation)
 		})
 		var offered []cobra.Completion
 		for _, c := range list {

@@ -49,25 +49,18 @@ func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun s
 
 // newKey creates a key and prints it. The note more follows unless it is empty.
 func newKey(a *cli.App, operation string, request wire.IssueKey, more string) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, operation, request)
-		if err != nil {
-			return cli.WithHint(err, wire.CodeNotFound, cli.NoAgentHint)
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		issued, err := client.Decode[wire.IssuedKey](text)
-		if err != nil {
-			return err
-		}
-		if err := a.Print("%s\n", issued.Key); err != nil {
-			return err
-		}
-		a.Note("This is key %s of %s. It is shown once: keep it in a safe place.", term.OneLine(issued.ID), term.OneLine(issued.Agent))
-		if more != "" {
-			a.Note("%s", more)
-		}
-		return nil
-	})
+	return cli.Query[wire.IssuedKey]{
+		Operation: operation, Request: request,
+		Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, cli.NoAgentHint) },
+		Text: func(issued *wire.IssuedKey) error {
+			if err := a.Print("%s\n", issued.Key); err != nil {
+				return err
+			}
+			a.Note("This is key %s of %s. It is shown once: keep it in a safe place.", term.OneLine(issued.ID), term.OneLine(issued.Agent))
+			if more != "" {
+				a.Note("%s", more)
+			}
+			return nil
+		},
+	}.Run(a)
 }

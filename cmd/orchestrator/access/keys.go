@@ -14,18 +14,13 @@ import (
 )
 
 func keyListCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return listing(a, "list-keys", "No keys. orchestrator key issue AGENT").Command(a, &cobra.Command{
 		Use:   "ls",
 		Short: "List the keys of agents and registration tokens",
 		Long: `Lists the valid keys, with their agents and expiry times, and the unused registration
 tokens. The secrets are not shown: only fingerprints of them are stored.`,
 		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			return showCredentials(a, "list-keys", "No keys. orchestrator key issue AGENT")
-		},
-	}
+	})
 }
 
 func keyRotateCommand(a *cli.App) *cobra.Command {
@@ -96,27 +91,15 @@ With --name no other server can use it.`,
 }
 
 func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "issue-registration", request)
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		issued, err := client.Decode[wire.IssuedRegistration](text)
-		if err != nil {
-			return err
-		}
-		if err := a.Print("%s\n", issued.Token); err != nil {
-			return err
-		}
-		whose := "one server"
-		if request.Name != "" {
-			whose = term.OneLine(request.Name)
-		}
-		a.Note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
-			term.OneLine(issued.ID), whose, term.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
-		return nil
-	})
+	return cli.Query[wire.IssuedRegistration]{
+		Operation: "issue-registration", Request: request,
+		Text: func(issued *wire.IssuedRegistration) error {
+			if err := a.Print("%s\n", issued.Token); err != nil {
+				return err
+			}
+			a.Note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
+				term.OneLine(issued.ID), cmp.Or(term.OneLine(request.Name), "one server"), term.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
+			return nil
+		},
+	}.Run(a)
 }

@@ -109,26 +109,21 @@ func holds(verb *cobra.Command, ttl time.Duration) error {
 }
 
 func issueToken(a *cli.App, request *wire.IssueToken) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "issue-token", request)
-		if err != nil {
+	return cli.Query[wire.IssuedToken]{
+		Operation: "issue-token", Request: request,
+		Explain: func(err error) error {
 			return cli.WithHint(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		issued, err := client.Decode[wire.IssuedToken](text)
-		if err != nil {
-			return err
-		}
-		if err := a.Print("%s\n", issued.Token); err != nil {
-			return err
-		}
-		for _, sentence := range tokenWords(&issued, request.Overlap, time.Now()) {
-			a.Note("%s", sentence)
-		}
-		return nil
-	})
+		},
+		Text: func(issued *wire.IssuedToken) error {
+			if err := a.Print("%s\n", issued.Token); err != nil {
+				return err
+			}
+			for _, sentence := range tokenWords(issued, request.Overlap, time.Now()) {
+				a.Note("%s", sentence)
+			}
+			return nil
+		},
+	}.Run(a)
 }
 
 // tokenWords returns the sentences printed with a new token: its use, and when older ones
@@ -151,17 +146,12 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 }
 
 func tokenListCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return listing(a, "list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID").Command(a, &cobra.Command{
 		Use:               "ls",
 		Short:             "List the tokens of people and of actors",
 		Long:              "Lists the valid tokens, with their holders, roles and expiry times. The secrets are\nnot shown: only fingerprints of them are stored.",
 		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			return showCredentials(a, "list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID")
-		},
-	}
+	})
 }
 
 func tokenRevokeCommand(a *cli.App) *cobra.Command {

@@ -64,20 +64,13 @@ func poll(a *cli.App, f *pollFlags) error {
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "poll-messages", wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most})
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		list, err := client.Decode[wire.MailList](text)
-		if err != nil {
-			return err
-		}
-		return showMail(a, f, &list)
-	})
+	return cli.Query[wire.MailList]{
+		Operation: "poll-messages", Request: wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most},
+		Quiet: func(list *wire.MailList) error {
+			return cli.PrintNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
+		},
+		Text: func(list *wire.MailList) error { return showMail(a, f, list) },
+	}.Run(a)
 }
 
 func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
@@ -86,8 +79,6 @@ func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
 		behind = f.cursor.value
 	}
 	switch {
-	case a.Flags.Quiet:
-		return cli.PrintNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
 	case len(list.Messages) == 0 && behind == 0:
 		return a.Print("No messages for %s.\n", term.OneLine(list.Actor))
 	case len(list.Messages) == 0:
@@ -157,23 +148,18 @@ func ack(a *cli.App, word, actor string, once bool) error {
 	if err := ActorGiven(a, "actor", actor, mail.CheckAddressee); err != nil {
 		return err
 	}
+	show := cli.Query[wire.Acked]{
+		Explain: func(err error) error { return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll") },
+		Quiet:   func(acked *wire.Acked) error { return a.Print("%d\n", acked.Cursor) },
+		Text: func(acked *wire.Acked) error {
+			if acked.Cursor > seq.value {
+				return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)
+			}
+			return a.Print("%s has dealt with its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
+		},
+	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := askAgain(ctx, a, d, once, "ack-messages", wire.AckMessages{Actor: actor, Seq: seq.value})
-		if err != nil {
-			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		acked, err := client.Decode[wire.Acked](text)
-		switch {
-		case err != nil:
-			return err
-		case a.Flags.Quiet:
-			return a.Print("%d\n", acked.Cursor)
-		case acked.Cursor > seq.value:
-			return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)
-		}
-		return a.Print("%s has dealt with its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
+		return show.Show(a, text, err)
 	})
 }

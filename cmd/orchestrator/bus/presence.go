@@ -15,42 +15,30 @@ import (
 )
 
 func busPresenceCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return cli.Query[wire.ActorList]{
+		Operation: "list-actors",
+		Quiet: func(list *wire.ActorList) error {
+			return cli.PrintNames(a, list.Actors, func(v *wire.ActorView) string { return v.Actor })
+		},
+		Text: func(list *wire.ActorList) error {
+			return a.Print("%s", term.Table(actorRows(list.Actors, a.Paint(a.Stdout), time.Now())))
+		},
+	}.Command(a, &cobra.Command{
 		Use:   "presence",
 		Short: "List actors and their presence",
 		Long: `Lists the actors: agent, status, last sign of life, last heartbeat, cursor and the
 latest direct message. A stale actor has missed its heartbeat. A quiet actor has never
 announced heartbeats.`,
-		Example:           "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return presence(a) },
-	}
+		Example: "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
+	})
 }
 
-func presence(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		raw, err := a.Ask(ctx, d, "list-actors", struct{}{})
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(raw)
-		}
-		list, err := client.Decode[wire.ActorList](raw)
-		switch {
-		case err != nil:
-			return err
-		case a.Flags.Quiet:
-			return cli.PrintNames(a, list.Actors, func(v *wire.ActorView) string { return v.Actor })
-		}
-		p, now := a.Paint(a.Stdout), time.Now()
-		rows := [][]term.Cell{{term.Text("ACTOR"), term.Text("AGENT"), term.Text("STATUS"), term.Text("SEEN"), term.Text("HEARTBEAT"), term.Figure("CURSOR"), term.Figure("LATEST")}}
-		for i := range list.Actors {
-			rows = append(rows, actorRow(&list.Actors[i], p, now))
-		}
-		return a.Print("%s", term.Table(rows))
-	})
+func actorRows(actors []wire.ActorView, p term.Paint, now time.Time) [][]term.Cell {
+	rows := [][]term.Cell{{term.Text("ACTOR"), term.Text("AGENT"), term.Text("STATUS"), term.Text("SEEN"), term.Text("HEARTBEAT"), term.Figure("CURSOR"), term.Figure("LATEST")}}
+	for i := range actors {
+		rows = append(rows, actorRow(&actors[i], p, now))
+	}
+	return rows
 }
 
 func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
@@ -83,35 +71,18 @@ func actor(p term.Paint, status, text string) string {
 }
 
 func busTopicsCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return cli.Query[wire.TopicList]{
+		Operation: "list-topics",
+		Quiet: func(list *wire.TopicList) error {
+			return cli.PrintNames(a, list.Topics, func(v *wire.TopicView) string { return v.Topic })
+		},
+		Text: func(list *wire.TopicList) error { return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout)))) },
+	}.Command(a, &cobra.Command{
 		Use:   "topics",
 		Short: "List the topics of messages",
 		Long: `Lists the topics: the known ones, with their senders and addressees, and those of the
 configuration. A message on another topic is also delivered, and GO receives a warning.`,
 		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return topics(a) },
-	}
-}
-
-func topics(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		raw, err := a.Ask(ctx, d, "list-topics", struct{}{})
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(raw)
-		}
-		list, err := client.Decode[wire.TopicList](raw)
-		switch {
-		case err != nil:
-			return err
-		case a.Flags.Quiet:
-			return cli.PrintNames(a, list.Topics, func(v *wire.TopicView) string { return v.Topic })
-		}
-		return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout))))
 	})
 }
 

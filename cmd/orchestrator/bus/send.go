@@ -75,17 +75,10 @@ func send(a *cli.App, f *sendFlags) error {
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := askAgain(ctx, a, d, f.once, "send-message", m)
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		sent, err := client.Decode[wire.Sent](text)
-		if err != nil {
-			return err
-		}
-		return showSent(ctx, a, d, &sent)
+		return cli.Query[wire.Sent]{
+			Quiet: func(sent *wire.Sent) error { return a.Print("%d\n", sent.Seq) },
+			Text:  func(sent *wire.Sent) error { return showSent(ctx, a, d, sent) },
+		}.Show(a, text, err)
 	})
 }
 
@@ -117,9 +110,6 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 
 func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *wire.Sent) error {
 	number := strconv.FormatInt(sent.Seq, 10)
-	if a.Flags.Quiet {
-		return a.Print("%s\n", number)
-	}
 	said := "Sent "
 	if sent.Duplicate {
 		said = "Already sent as "

@@ -34,7 +34,7 @@ that the agent gave is part of the JSON.`,
 			if len(args) > 0 {
 				return cli.UnknownVerb(verb, args)
 			}
-			return inbox(a)
+			return listing(a).Run(a)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -43,38 +43,26 @@ that the agent gave is part of the JSON.`,
 }
 
 func inboxListCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return listing(a).Command(a, &cobra.Command{
 		Use:               "ls",
 		Short:             "List the questions",
 		Long:              `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
 		Example:           "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return inbox(a) },
-	}
-}
-
-func inbox(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
-		if err != nil {
-			return err
-		}
-		return showInbox(a, text)
 	})
 }
 
-func showInbox(a *cli.App, raw []byte) error {
-	if a.Flags.JSON {
-		return a.Answer(raw)
+// listing returns the query for the open questions.
+func listing(a *cli.App) cli.Query[wire.QuestionList] {
+	return cli.Query[wire.QuestionList]{
+		Operation: "list-questions",
+		Quiet: func(list *wire.QuestionList) error {
+			return cli.PrintNames(a, list.Questions, func(q *wire.Question) string { return q.ID })
+		},
+		Text: func(list *wire.QuestionList) error { return showInbox(a, list) },
 	}
-	list, err := client.Decode[wire.QuestionList](raw)
-	if err != nil {
-		return err
-	}
-	if a.Flags.Quiet {
-		return cli.PrintNames(a, list.Questions, func(q *wire.Question) string { return q.ID })
-	}
+}
+
+func showInbox(a *cli.App, list *wire.QuestionList) error {
 	if len(list.Questions) == 0 {
 		return a.Print("No open questions.\n")
 	}
@@ -162,6 +150,6 @@ func watchInbox(ctx context.Context, a *cli.App, d *client.Client) error {
 		if err != nil {
 			return err
 		}
-		return showInbox(a, text)
+		return listing(a).Show(a, text, nil)
 	})
 }

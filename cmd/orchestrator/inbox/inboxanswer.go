@@ -38,20 +38,11 @@ of them; otherwise it is any text. "-" reads the answer from stdin.`,
 }
 
 func answerQuestion(a *cli.App, id, value string) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "answer-question", wire.AnswerQuestion{QuestionID: id, Answer: value})
-		if err != nil {
-			return cli.WithAnswers(err)
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		reply, err := client.Decode[wire.QuestionReply](text)
-		if err != nil || a.Flags.Quiet {
-			return err
-		}
-		return a.Print("%s\n", AnsweredWords(&reply))
-	})
+	return cli.Query[wire.QuestionReply]{
+		Operation: "answer-question", Request: wire.AnswerQuestion{QuestionID: id, Answer: value}, Explain: cli.WithAnswers,
+		Quiet: func(*wire.QuestionReply) error { return nil },
+		Text:  func(reply *wire.QuestionReply) error { return a.Print("%s\n", AnsweredWords(reply)) },
+	}.Run(a)
 }
 
 // AnsweredWords returns a sentence on the effect of an answer.

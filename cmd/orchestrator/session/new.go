@@ -55,22 +55,17 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "create-session", spec)
-		switch {
-		case err != nil:
-			return cli.Problems(err)
-		case a.Flags.JSON:
-			return a.Answer(text)
-		case a.Flags.Quiet:
-			return a.Print("%s\n", wire.Visible(name))
-		}
-		if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(term.OneLine(name)), memberWords(spec.Members)); err != nil {
-			return err
-		}
-		a.Note("What they say to each other: orchestrator session show %s", term.OneLine(name))
-		return nil
-	})
+	return cli.Query[struct{}]{
+		Operation: "create-session", Request: spec, Explain: cli.Problems,
+		Quiet: func(*struct{}) error { return a.Print("%s\n", wire.Visible(name)) },
+		Text: func(*struct{}) error {
+			if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(term.OneLine(name)), memberWords(spec.Members)); err != nil {
+				return err
+			}
+			a.Note("What they say to each other: orchestrator session show %s", term.OneLine(name))
+			return nil
+		},
+	}.Run(a)
 }
 
 // spec returns the session for the flags.

@@ -46,26 +46,17 @@ func say(a *cli.App, sessionID, file string) error {
 		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		text, err := a.Ask(ctx, d, "send-session-message", wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}})
-		if err != nil {
-			return cli.Problems(noSession(ctx, a, d, sessionID, err))
-		}
-		if a.Flags.JSON {
-			return a.Answer(text)
-		}
-		said, err := client.Decode[wire.SessionSaid](text)
-		if err != nil {
-			return err
-		}
-		return showSaid(a, &said)
+		return cli.Query[wire.SessionSaid]{
+			Operation: "send-session-message", Request: wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}},
+			Explain: func(err error) error { return cli.Problems(noSession(ctx, a, d, sessionID, err)) },
+			Quiet:   func(said *wire.SessionSaid) error { return a.Print("%s\n", term.OneLine(said.MessageID)) },
+			Text:    func(said *wire.SessionSaid) error { return showSaid(a, said) },
+		}.Send(ctx, a, d)
 	})
 }
 
 func showSaid(a *cli.App, said *wire.SessionSaid) error {
 	id := term.OneLine(said.MessageID)
-	if a.Flags.Quiet {
-		return a.Print("%s\n", id)
-	}
 	verb := "Said "
 	if said.Duplicate {
 		verb = "Already said "

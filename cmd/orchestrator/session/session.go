@@ -36,38 +36,24 @@ are declared in the file or created here. See orchestrator help session.`,
 }
 
 func sessionListCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return cli.Query[wire.SessionList]{
+		Operation: "list-sessions",
+		Quiet: func(list *wire.SessionList) error {
+			return cli.PrintNames(a, list.Sessions, func(s *wire.SessionBrief) string { return s.ID })
+		},
+		Text: func(list *wire.SessionList) error {
+			if len(list.Sessions) == 0 {
+				return a.Print("No sessions yet. Put a session block into the file (orchestrator help session), or make one:\n" +
+					"orchestrator session new NAME --member AGENT=architect --member AGENT=developer\n")
+			}
+			return a.Print("%s", term.Table(sessionRows(list.Sessions, a.Paint(a.Stdout))))
+		},
+	}.Command(a, &cobra.Command{
 		Use:   "ls",
 		Short: "List the sessions",
 		Long: `Lists the sessions: members, open tasks, open reviews, and the number of messages, with
 rejected ones.`,
 		Example:           "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
-		Args:              cli.ArgCount(0, 0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return sessions(a) },
-	}
-}
-
-func sessions(a *cli.App) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		raw, err := a.Ask(ctx, d, "list-sessions", struct{}{})
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Answer(raw)
-		}
-		list, err := client.Decode[wire.SessionList](raw)
-		switch {
-		case err != nil:
-			return err
-		case a.Flags.Quiet:
-			return cli.PrintNames(a, list.Sessions, func(s *wire.SessionBrief) string { return s.ID })
-		case len(list.Sessions) == 0:
-			return a.Print("No sessions yet. Put a session block into the file (orchestrator help session), or make one:\n" +
-				"orchestrator session new NAME --member AGENT=architect --member AGENT=developer\n")
-		}
-		return a.Print("%s", term.Table(sessionRows(list.Sessions, a.Paint(a.Stdout))))
 	})
 }
 

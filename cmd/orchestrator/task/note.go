@@ -46,21 +46,14 @@ func noteTask(ctx context.Context, a *cli.App, d *client.Client, word, content s
 	if err != nil {
 		return err
 	}
-	text, err := a.Ask(ctx, d, "add-note", wire.AddNote{TaskID: id, Content: content, Urgent: urgent})
-	if err != nil {
-		return explained(ctx, a, d, err)
-	}
-	if a.Flags.JSON {
-		return a.Answer(text)
-	}
-	reply, err := client.Decode[wire.NoteReply](text)
-	switch {
-	case err != nil:
-		return err
-	case a.Flags.Quiet:
-		return a.Print("%s\n", wire.Visible(reply.Note.ID))
-	}
-	return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(term.ID(id)), wire.Visible(reply.Note.ID))
+	return cli.Query[wire.NoteReply]{
+		Operation: "add-note", Request: wire.AddNote{TaskID: id, Content: content, Urgent: urgent},
+		Explain: func(err error) error { return explained(ctx, a, d, err) },
+		Quiet:   func(reply *wire.NoteReply) error { return a.Print("%s\n", wire.Visible(reply.Note.ID)) },
+		Text: func(reply *wire.NoteReply) error {
+			return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(term.ID(id)), wire.Visible(reply.Note.ID))
+		},
+	}.Send(ctx, a, d)
 }
 
 func taskNotesCommand(a *cli.App) *cobra.Command {
@@ -82,23 +75,19 @@ func showNotes(ctx context.Context, a *cli.App, d *client.Client, word string) e
 	if err != nil {
 		return err
 	}
-	text, err := a.Ask(ctx, d, "list-notes", wire.TaskID{TaskID: id})
-	if err != nil {
-		return explained(ctx, a, d, err)
-	}
-	if a.Flags.JSON {
-		return a.Answer(text)
-	}
-	list, err := client.Decode[wire.NoteList](text)
-	switch {
-	case err != nil:
-		return err
-	case a.Flags.Quiet:
-		return cli.PrintNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
-	case len(list.Notes) == 0:
-		return a.Print("No notes yet. orchestrator task note %s TEXT\n", term.ID(id))
-	}
-	return a.Print("%s", term.Table(noteRows(list.Notes, a.Paint(a.Stdout), time.Now())))
+	return cli.Query[wire.NoteList]{
+		Operation: "list-notes", Request: wire.TaskID{TaskID: id},
+		Explain: func(err error) error { return explained(ctx, a, d, err) },
+		Quiet: func(list *wire.NoteList) error {
+			return cli.PrintNames(a, list.Notes, func(n *wire.Note) string { return n.ID })
+		},
+		Text: func(list *wire.NoteList) error {
+			if len(list.Notes) == 0 {
+				return a.Print("No notes yet. orchestrator task note %s TEXT\n", term.ID(id))
+			}
+			return a.Print("%s", term.Table(noteRows(list.Notes, a.Paint(a.Stdout), time.Now())))
+		},
+	}.Send(ctx, a, d)
 }
 
 // noteRows returns the rows of a table with a row for each line of a note.
