@@ -92,7 +92,9 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 			Operation: of.revoke, Request: wire.Revoke{ID: c.ID},
 			Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+of.where) },
 			Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(c.ID)) },
-			Text:    func(*struct{}) error { return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID))) },
+			Text: func(*struct{}) error {
+				return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID)))
+			},
 		}.Send(ctx, a, d)
 	})
 }

@@ -3,12 +3,9 @@
 package access
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )

@@ -1,13 +1,12 @@
 package access
 
 import (
-	"context"
+	"cmp"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -19,7 +18,7 @@ func keyListCommand(a *cli.App) *cobra.Command {
 		Short: "List the keys of agents and registration tokens",
 		Long: `Lists the valid keys, with their agents and expiry times, and the unused registration
 tokens. The secrets are not shown: only fingerprints of them are stored.`,
-		Example:           "  orchestrator key ls\n  orchestrator key ls --json",
+		Example: "  orchestrator key ls\n  orchestrator key ls --json",
 	})
 }
 

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -147,10 +145,10 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 
 func tokenListCommand(a *cli.App) *cobra.Command {
 	return listing(a, "list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID").Command(a, &cobra.Command{
-		Use:               "ls",
-		Short:             "List the tokens of people and of actors",
-		Long:              "Lists the valid tokens, with their holders, roles and expiry times. The secrets are\nnot shown: only fingerprints of them are stored.",
-		Example:           "  orchestrator token ls\n  orchestrator token ls --json",
+		Use:     "ls",
+		Short:   "List the tokens of people and of actors",
+		Long:    "Lists the valid tokens, with their holders, roles and expiry times. The secrets are\nnot shown: only fingerprints of them are stored.",
+		Example: "  orchestrator token ls\n  orchestrator token ls --json",
 	})
 }
 

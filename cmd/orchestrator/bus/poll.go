@@ -149,8 +149,10 @@ func ack(a *cli.App, word, actor string, once bool) error {
 		return err
 	}
 	show := cli.Query[wire.Acked]{
-		Explain: func(err error) error { return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll") },
-		Quiet:   func(acked *wire.Acked) error { return a.Print("%d\n", acked.Cursor) },
+		Explain: func(err error) error {
+			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
+		},
+		Quiet: func(acked *wire.Acked) error { return a.Print("%d\n", acked.Cursor) },
 		Text: func(acked *wire.Acked) error {
 			if acked.Cursor > seq.value {
 				return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)

@@ -2,14 +2,12 @@ package bus
 
 import (
 	"cmp"
-	"context"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -76,13 +74,15 @@ func busTopicsCommand(a *cli.App) *cobra.Command {
 		Quiet: func(list *wire.TopicList) error {
 			return cli.PrintNames(a, list.Topics, func(v *wire.TopicView) string { return v.Topic })
 		},
-		Text: func(list *wire.TopicList) error { return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout)))) },
+		Text: func(list *wire.TopicList) error {
+			return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout))))
+		},
 	}.Command(a, &cobra.Command{
 		Use:   "topics",
 		Short: "List the topics of messages",
 		Long: `Lists the topics: the known ones, with their senders and addressees, and those of the
 configuration. A message on another topic is also delivered, and GO receives a warning.`,
-		Example:           "  orchestrator bus topics\n  orchestrator bus topics -q",
+		Example: "  orchestrator bus topics\n  orchestrator bus topics -q",
 	})
 }
 

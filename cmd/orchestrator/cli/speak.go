@@ -65,9 +65,7 @@ func WithHint(err error, code wire.Code, hint string) error {
 
 // Status returns the status of the orchestrator, decoded and as it was received.
 func (a *App) Status(ctx context.Context, d *client.Client) (control.Status, []byte, error) {
-	done := a.ShowWait("the orchestrator to answer")
-	text, err := d.Ask(ctx, "status", struct{}{})
-	done()
+	text, err := a.Ask(ctx, d, "status", struct{}{})
 	if err != nil {
 		return control.Status{}, nil, err
 	}

@@ -170,13 +170,23 @@ func saidElsewhere(e *wire.Event) bool {
 
 // howToAnswer returns the command that answers a question.
 func howToAnswer(e *wire.Event) string {
-	asked, err := client.Decode[struct {
-		ID string `json:"question_id"`
-	}](e.Payload)
-	if err != nil || asked.ID == "" {
+	id, _ := asked(e)
+	if id == "" {
 		return "orchestrator inbox"
 	}
-	return "orchestrator inbox answer " + wire.Visible(asked.ID) + " VALUE"
+	return "orchestrator inbox answer " + wire.Visible(id) + " VALUE"
+}
+
+// asked returns the id and the deadline of the question that an event is about.
+func asked(e *wire.Event) (id, deadline string) {
+	question, err := client.Decode[struct {
+		ID       string `json:"question_id"`
+		Deadline string `json:"deadline"`
+	}](e.Payload)
+	if err != nil {
+		return "", ""
+	}
+	return question.ID, question.Deadline
 }
 
 // took returns a duration for the end of a line, or "" if it is unknown.

@@ -162,11 +162,7 @@ func (r *rowsData) andMore(rows []string, hidden int, noun string, columns int) 
 	if hidden == 0 {
 		return rows
 	}
-	more := "s"
-	if hidden == 1 {
-		more = ""
-	}
-	return append(rows, r.paint.Dim(term.Clip(fmt.Sprintf("   … %d more %s%s", hidden, noun, more), columns)))
+	return append(rows, r.paint.Dim(term.Clip("   … "+term.Count(hidden, "more "+noun), columns)))
 }
 
 // task returns the row of a task, with columns of the given widths for its name and agent.

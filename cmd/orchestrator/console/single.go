@@ -135,13 +135,9 @@ func (s *Single) event(e *wire.Event) {
 
 // howToAnswer returns how to answer a question, and how long it waits.
 func (s *Single) howToAnswer(e *wire.Event) string {
-	var asked struct {
-		ID       string `json:"question_id"`
-		Deadline string `json:"deadline"`
-	}
-	_ = object.Decode(e.Payload, &asked)
-	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(asked.ID), term.Word(s.options.StateDir))
-	if rest, ok := term.Between(e.At, asked.Deadline); ok {
+	id, deadline := asked(e)
+	how := fmt.Sprintf("answer it: orchestrator inbox answer %s ANSWER --state-dir %s", wire.Visible(id), term.Word(s.options.StateDir))
+	if rest, ok := term.Between(e.At, deadline); ok {
 		how += "     It waits " + term.Duration(rest)
 	}
 	return how

@@ -198,14 +198,12 @@ func (r *tally) question(e *wire.Event, at time.Time) {
 	default:
 		return
 	}
-	about, err := client.Decode[struct {
-		ID string `json:"question_id"`
-	}](e.Payload)
-	if err != nil || about.ID == "" {
+	id, _ := asked(e)
+	if id == "" {
 		return
 	}
-	since, open := r.asked[about.ID]
-	delete(r.asked, about.ID)
+	since, open := r.asked[id]
+	delete(r.asked, id)
 	switch e.Kind {
 	case events.QuestionAnswered:
 		r.said++
@@ -216,7 +214,7 @@ func (r *tally) question(e *wire.Event, at time.Time) {
 	case events.QuestionWithdrawn:
 	default:
 		r.asks++
-		r.asked[about.ID] = at
+		r.asked[id] = at
 	}
 }
 

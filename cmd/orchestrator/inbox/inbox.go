@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,10 +43,10 @@ that the agent gave is part of the JSON.`,
 
 func inboxListCommand(a *cli.App) *cobra.Command {
 	return listing(a).Command(a, &cobra.Command{
-		Use:               "ls",
-		Short:             "List the questions",
-		Long:              `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
-		Example:           "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
+		Use:     "ls",
+		Short:   "List the questions",
+		Long:    `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
+		Example: "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
 	})
 }
 
@@ -95,22 +94,9 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 	}
 	asked := term.OneLine(q.Question)
 	if len(q.Options) > 0 {
-		asked += "   " + optionWords(q.Options)
+		asked += "   " + term.OptionWords(q.Options)
 	}
 	return []term.Cell{{Text: wire.Visible(q.ID), Ink: p.Strong}, term.Text(term.OneLine(q.Agent)), term.Figure(age), term.Figure(left), term.Text(asked)}
-}
-
-// optionWords returns the options of a question as they are typed, with differing labels.
-func optionWords(options []wire.Option) string {
-	var words []string
-	for _, o := range options {
-		word := term.OneLine(o.Value)
-		if o.Label != "" && o.Label != o.Value {
-			word += ": " + term.OneLine(o.Label)
-		}
-		words = append(words, "["+word+"]")
-	}
-	return strings.Join(words, " ")
 }
 
 func inboxWatchCommand(a *cli.App) *cobra.Command {

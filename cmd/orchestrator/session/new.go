@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/session"

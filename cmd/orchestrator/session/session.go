@@ -53,7 +53,7 @@ func sessionListCommand(a *cli.App) *cobra.Command {
 		Short: "List the sessions",
 		Long: `Lists the sessions: members, open tasks, open reviews, and the number of messages, with
 rejected ones.`,
-		Example:           "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
+		Example: "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
 	})
 }
 

@@ -65,3 +65,21 @@ func NeedsCell(ids []string) string {
 	}
 	return strings.Join(shown, " ")
 }
+
+// OptionWords returns the options of a question as they are typed, with differing labels.
+func OptionWords(options []wire.Option) string {
+	var words []string
+	for i := range options {
+		words = append(words, "["+OptionWord(&options[i])+"]")
+	}
+	return strings.Join(words, " ")
+}
+
+// OptionWord returns an option as it is typed, and its label if that differs.
+func OptionWord(o *wire.Option) string {
+	word := OneLine(o.Value)
+	if o.Label != "" && o.Label != o.Value {
+		word += ": " + OneLine(o.Label)
+	}
+	return word
+}

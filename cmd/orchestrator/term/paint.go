@@ -17,64 +17,84 @@ import (
 // A Paint colors words if it is true. Color never adds information to the words.
 type Paint bool
 
-func (p Paint) ink(code, text string) string {
-	if !p || text == "" {
+// An Ink is a color or another style: the parameters of an escape sequence. The zero Ink is
+// none.
+type Ink string
+
+// The inks of package term.
+const (
+	InkBad    Ink = "1;31"
+	InkGood   Ink = "32"
+	InkWarn   Ink = "33"
+	InkStrong Ink = "1"
+	InkDim    Ink = "2"
+)
+
+// Ink paints a text.
+func (p Paint) Ink(ink Ink, text string) string {
+	if !p || text == "" || ink == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return "\x1b[" + string(ink) + "m" + text + "\x1b[0m"
 }
 
 // Bad paints a text as a failure.
-func (p Paint) Bad(text string) string { return p.ink("1;31", text) }
+func (p Paint) Bad(text string) string { return p.Ink(InkBad, text) }
 
 // Good paints a text as a success.
-func (p Paint) Good(text string) string { return p.ink("32", text) }
+func (p Paint) Good(text string) string { return p.Ink(InkGood, text) }
 
 // Warn paints a text as a warning.
-func (p Paint) Warn(text string) string { return p.ink("33", text) }
+func (p Paint) Warn(text string) string { return p.Ink(InkWarn, text) }
 
 // Strong makes a text stand out.
-func (p Paint) Strong(text string) string { return p.ink("1", text) }
+func (p Paint) Strong(text string) string { return p.Ink(InkStrong, text) }
 
 // Dim makes a text recede.
-func (p Paint) Dim(text string) string { return p.ink("2", text) }
+func (p Paint) Dim(text string) string { return p.Ink(InkDim, text) }
 
 // State paints a text in the color of an agent's state.
-func (p Paint) State(s control.State, text string) string {
+func (p Paint) State(s control.State, text string) string { return p.Ink(StateInk(s), text) }
+
+// StateInk returns the color of an agent's state.
+func StateInk(s control.State) Ink {
 	switch s {
 	case control.StateRunning:
-		return p.Good(text)
+		return InkGood
 	case control.StateStarting, control.StateWaiting, control.StateStopping, control.StateBackoff:
-		return p.Warn(text)
+		return InkWarn
 	case control.StateFailed, control.StateStalled:
-		return p.Bad(text)
+		return InkBad
 	}
-	return p.Dim(text)
+	return InkDim
 }
 
 // Task paints a text in the color of a task's state.
-func (p Paint) Task(s wire.TaskState, text string) string {
+func (p Paint) Task(s wire.TaskState, text string) string { return p.Ink(TaskInk(s), text) }
+
+// TaskInk returns the color of a task's state.
+func TaskInk(s wire.TaskState) Ink {
 	switch s {
 	case wire.TaskDone, wire.TaskRunning:
-		return p.Good(text)
+		return InkGood
 	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
-		return p.Warn(text)
+		return InkWarn
 	case wire.TaskFailed:
-		return p.Bad(text)
+		return InkBad
 	case wire.TaskCancelled:
-		return p.Dim(text)
+		return InkDim
 	}
-	return text
+	return ""
 }
 
 // Agent paints a text in the color of an agent's name. A name always has the same color.
 func (p Paint) Agent(name, text string) string {
-	hues := [...]string{"36", "35", "34", "32", "33", "96", "95", "94"}
+	hues := [...]Ink{"36", "35", "34", "32", "33", "96", "95", "94"}
 	sum := uint32(2166136261)
 	for _, c := range []byte(name) {
 		sum = (sum ^ uint32(c)) * 131
 	}
-	return p.ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits depend only on the last letter
+	return p.Ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits depend only on the last letter
 }
 
 // IsTerminal reports whether a stream is a terminal.

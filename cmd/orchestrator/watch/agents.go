@@ -77,7 +77,7 @@ func (m *model) agentRows(width, room int) []string {
 		}
 		cells := []cell{
 			{text: oneLine(v.Name), size: name},
-			{text: wire.Visible(string(v.State)), size: state, ink: agentInk(v.State)},
+			{text: wire.Visible(string(v.State)), size: state, ink: term.StateInk(v.State)},
 			{text: doing(v), size: rest},
 		}
 		if figures {

@@ -165,15 +165,15 @@ func (m *model) mailPane(width, height int) []string {
 	}
 	var rows []string
 	for i, one := range b.seen[from:to] {
-		ink := ""
+		var ink term.Ink
 		switch one.Topic {
 		case mail.TopicAlertFired:
-			ink = inkWarn
+			ink = term.InkWarn
 		case mail.TopicAlertResolved:
-			ink = inkGood
+			ink = term.InkGood
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
-			cell{text: oneLine(term.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: inkDim},
+			cell{text: oneLine(term.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: term.InkDim},
 			cell{text: partiesText(one), size: whom},
 			cell{text: oneLine(one.Topic), size: topic, ink: ink},
 			cell{text: oneLine(string(one.Payload)), size: width},

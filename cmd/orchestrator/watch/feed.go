@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,9 +12,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
-	"orchestrator/wire/object"
 )
 
 // A feed reads from an orchestrator and sends news to the model. It asks again when an
@@ -265,7 +264,7 @@ func (c *conversation) events(ctx context.Context, since int64) {
 		if err != nil {
 			return
 		}
-		event, err := decode[struct {
+		event, err := client.Decode[struct {
 			Kind string `json:"kind"`
 		}](line)
 		if err != nil {
@@ -317,15 +316,7 @@ func answer[T any](ctx context.Context, o Orchestrator, operation string, reques
 		}
 		return none, err
 	}
-	return decode[T](text)
-}
-
-func decode[T any](text []byte) (T, error) {
-	var document T
-	if err := object.DecodeOwn(text, &document); err != nil {
-		return document, fmt.Errorf("reading what the orchestrator says: %w", err)
-	}
-	return document, nil
+	return client.Decode[T](text)
 }
 
 // A count is the number of tasks in a state.

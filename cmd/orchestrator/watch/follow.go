@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -90,7 +91,7 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, sh
 			if err != nil {
 				return
 			}
-			document, err := decode[T](text)
+			document, err := client.Decode[T](text)
 			if err != nil {
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -48,7 +49,7 @@ func (m *model) drawGraphTab(width, height int) []string {
 	from, to := r.window(height - 2)
 	var lines []string
 	for i, one := range r.seen[from:to] {
-		lines = append(lines, p.row(from+i == r.at, width-2, cell{text: visible(one.Text), size: width - 3, ink: taskInk(one.State)}))
+		lines = append(lines, p.row(from+i == r.at, width-2, cell{text: visible(one.Text), size: width - 3, ink: term.TaskInk(one.State)}))
 	}
 	if len(lines) == 0 {
 		lines = []string{" Every task has ended. + shows all."}

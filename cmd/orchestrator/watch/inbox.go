@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,23 +16,6 @@ import (
 type choice struct {
 	list
 	question wire.Question
-}
-
-// optionWords returns the options of a question.
-func optionWords(q *wire.Question) string {
-	var words []string
-	for i := range q.Options {
-		words = append(words, "["+optionWord(&q.Options[i])+"]")
-	}
-	return strings.Join(words, " ")
-}
-
-func optionWord(o *wire.Option) string {
-	word := oneLine(o.Value)
-	if o.Label != "" && o.Label != o.Value {
-		word += ": " + oneLine(o.Label)
-	}
-	return word
 }
 
 // left returns the time left for an answer, or "" without a deadline.
@@ -187,7 +169,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	first := len(lines)
 	for i := range q.Options {
 		picked := m.choice != nil && m.choice.at == i
-		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%d  %s", i+1, optionWord(&q.Options[i])), size: width}))
+		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%d  %s", i+1, steady(term.OptionWord(&q.Options[i]))), size: width}))
 	}
 	if len(q.Options) == 0 {
 		lines = append(lines, " Any text will do: a")

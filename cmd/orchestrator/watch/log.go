@@ -227,32 +227,32 @@ func (m *model) drawLog(width, height int) []string {
 // logWords returns a line of output as a row. The agent's name is padded to the width name,
 // and omitted if that is 0.
 func (p pen) logWords(l *control.LogLine, now time.Time, name int) string {
-	mark, ink := "|", inkDim
+	mark, ink := "|", term.InkDim
 	switch l.Stream {
 	case control.StreamErr:
-		mark, ink = ":", inkWarn
+		mark, ink = ":", term.InkWarn
 	case control.StreamOwn:
 		mark = term.OwnMark(l)
 		if l.Trouble {
-			ink = inkBad
+			ink = term.InkBad
 		}
 	}
 	text := visible(l.Text)
 	switch l.Level {
 	case "warn":
-		text = p.ink(inkWarn, "warn:") + " " + text
+		text = p.ink(term.InkWarn, "warn:") + " " + text
 	case "error":
-		text = p.ink(inkBad, "error:") + " " + text
+		text = p.ink(term.InkBad, "error:") + " " + text
 	}
 	if len(l.Context) > 0 {
-		text += " " + p.ink(inkDim, visible(string(l.Context)))
+		text += " " + p.ink(term.InkDim, visible(string(l.Context)))
 	}
 	if l.Missed > 0 {
-		text = p.ink(inkWarn, fmt.Sprintf("(%s missed)", term.Count(int(l.Missed), "line"))) + " " + text
+		text = p.ink(term.InkWarn, fmt.Sprintf("(%s missed)", term.Count(int(l.Missed), "line"))) + " " + text
 	}
 	whose := ""
 	if name > 0 {
 		whose = p.fit(oneLine(l.Agent), name) + " "
 	}
-	return p.ink(inkDim, oneLine(term.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
+	return p.ink(term.InkDim, oneLine(term.Clock(l.At, now, time.TimeOnly))) + " " + whose + p.ink(ink, mark) + " " + text
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -65,7 +66,7 @@ type model struct {
 }
 
 func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model {
-	m := &model{of: o, feed: f, done: done, pen: pen{color: color}, now: time.Now(), paces: make(map[string]*pace)}
+	m := &model{of: o, feed: f, done: done, pen: pen{color: term.Paint(color)}, now: time.Now(), paces: make(map[string]*pace)}
 	m.log.follow = true
 	m.bus.follow = true
 	m.agents.id = func(v *control.AgentView) string { return v.Name }

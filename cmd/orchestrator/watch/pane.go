@@ -2,6 +2,8 @@ package watch
 
 import (
 	"strings"
+
+	"orchestrator/cmd/orchestrator/term"
 )
 
 // A pane is a part of the screen with a border.
@@ -22,9 +24,9 @@ func (p pen) draw(of pane, width, height int, lines []string) []string {
 		head = " " + title + " "
 	}
 	rule := strings.Repeat("─", max(0, inner-p.width.StringWidth(head)))
-	mark, edge := head, inkDim
+	mark, edge := head, term.InkDim
 	if of.focused {
-		mark, edge = p.ink(inkStrong, head), inkStrong
+		mark, edge = p.ink(term.InkStrong, head), term.InkStrong
 	}
 	all := make([]string, 0, height)
 	all = append(all, p.ink(edge, "┌")+mark+p.ink(edge, rule+"┐"))

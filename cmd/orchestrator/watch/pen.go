@@ -8,60 +8,20 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
-	"orchestrator/wire/control"
 )
 
 // A pen formats text for columns. It knows the width of text on this terminal and whether
 // to use color. Its input must be escaped already; it adds only color.
 type pen struct {
-	color bool
+	color term.Paint
 	width ansi.Method
 }
 
+// inkPicked is the style of a selected row.
+const inkPicked term.Ink = "7"
+
 // ink colors text. Color never adds information to the words.
-func (p pen) ink(code, text string) string {
-	if !p.color || text == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-const (
-	inkBad    = "1;31"
-	inkGood   = "32"
-	inkWarn   = "33"
-	inkStrong = "1"
-	inkDim    = "2"
-	inkPicked = "7"
-)
-
-// agentInk returns the color of an agent's state.
-func agentInk(s control.State) string {
-	switch s {
-	case control.StateRunning:
-		return inkGood
-	case control.StateStarting, control.StateWaiting, control.StateStopping, control.StateBackoff:
-		return inkWarn
-	case control.StateFailed, control.StateStalled:
-		return inkBad
-	}
-	return inkDim
-}
-
-// taskInk returns the color of a task's state.
-func taskInk(s wire.TaskState) string {
-	switch s {
-	case wire.TaskDone, wire.TaskRunning:
-		return inkGood
-	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
-		return inkWarn
-	case wire.TaskFailed:
-		return inkBad
-	case wire.TaskCancelled:
-		return inkDim
-	}
-	return "0"
-}
+func (p pen) ink(ink term.Ink, text string) string { return p.color.Ink(ink, text) }
 
 // fit pads text to size columns, or cuts it with an ellipsis.
 func (p pen) fit(text string, size int) string {
@@ -149,7 +109,7 @@ func bars(figures []float64, size int) string {
 type cell struct {
 	text  string
 	size  int
-	ink   string
+	ink   term.Ink
 	right bool
 }
 

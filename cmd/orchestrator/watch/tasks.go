@@ -24,10 +24,10 @@ func (m *model) taskRows(width, room int) []string {
 	var rows []string
 	for i, t := range m.tasks.seen[from:to] {
 		rows = append(rows, p.row(from+i == m.tasks.at, width,
-			cell{text: term.Mark(t.State), size: 2, ink: taskInk(t.State)},
+			cell{text: term.Mark(t.State), size: 2, ink: term.TaskInk(t.State)},
 			cell{text: shortID(t.ID, id), size: id},
 			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - id - 1 - 1 - state - 1 - who},
-			cell{text: wire.Visible(string(t.State)), size: state, ink: taskInk(t.State)},
+			cell{text: wire.Visible(string(t.State)), size: state, ink: term.TaskInk(t.State)},
 			cell{text: whoWords(t, id), size: who},
 		))
 	}
@@ -91,7 +91,7 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 			if i > 0 {
 				name = ""
 			}
-			lines = append(lines, " "+p.ink(inkDim, p.fit(name, 9))+" "+part)
+			lines = append(lines, " "+p.ink(term.InkDim, p.fit(name, 9))+" "+part)
 		}
 	}
 	row("name", oneLine(t.Name))

@@ -61,7 +61,7 @@ func (m *model) faded(draw func(width, height int) []string) []string {
 	lines := draw(m.width, height)
 	m.pen = before
 	for i := range lines {
-		lines[i] = m.pen.ink(inkDim, lines[i])
+		lines[i] = m.pen.ink(term.InkDim, lines[i])
 	}
 	return lines
 }
@@ -95,12 +95,12 @@ func (m *model) body(width, height int) []string {
 func (m *model) header() string {
 	p := m.pen
 	left := " orchestrator  " + oneLine(m.status.Name)
-	doing, ink := "up "+term.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), ""
+	doing, ink := "up "+term.MS(m.status.UpMS+max(0, m.now.Sub(m.tried).Milliseconds())), term.Ink("")
 	switch {
 	case !m.lost.IsZero():
-		doing, ink = "reconnecting… "+term.Duration(max(0, m.now.Sub(m.lost))), inkBad
+		doing, ink = "reconnecting… "+term.Duration(max(0, m.now.Sub(m.lost))), term.InkBad
 	case m.status.State != "running":
-		doing, ink = wire.Visible(m.status.State), inkWarn
+		doing, ink = wire.Visible(m.status.State), term.InkWarn
 	}
 	left = p.width.Truncate(left, max(12, m.width-p.width.StringWidth(doing)-3), "…")
 	room := m.width - p.width.StringWidth(left) - 2 - p.width.StringWidth(doing)
@@ -108,7 +108,7 @@ func (m *model) header() string {
 		return p.fit(left+"  "+doing, m.width)
 	}
 	tally, wide := m.tally(room - 2)
-	return p.ink(inkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
+	return p.ink(term.InkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
 }
 
 // tally returns the counts of tasks by state that fit into room, the most urgent first.
@@ -116,7 +116,7 @@ func (m *model) tally(room int) (text string, wide int) {
 	for _, c := range counted(m.status.Tasks) {
 		words := fmt.Sprintf("%d %s", c.n, c.state)
 		if size := len(words) + 2; c.n > 0 && wide+size <= room {
-			text += "  " + m.pen.ink(taskInk(c.state), words)
+			text += "  " + m.pen.ink(term.TaskInk(c.state), words)
 			wide += size
 		}
 	}
@@ -158,7 +158,7 @@ func (m *model) tabs() string {
 		case i == m.tab:
 			text = m.pen.ink(inkPicked, text)
 		case i == tabInbox && len(m.questions.all) > 0:
-			text = m.pen.ink(inkWarn, text)
+			text = m.pen.ink(term.InkWarn, text)
 		}
 		b.WriteString(text)
 	}
@@ -174,17 +174,17 @@ func (m *model) strip() string {
 	p := m.pen
 	switch {
 	case m.busy != "":
-		return p.ink(inkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
+		return p.ink(term.InkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
 	case !m.lost.IsZero() && m.why != "":
-		return p.ink(inkBad, p.fit(" "+m.why, m.width))
+		return p.ink(term.InkBad, p.fit(" "+m.why, m.width))
 	case m.note.text != "":
-		ink := inkStrong
+		ink := term.InkStrong
 		if m.note.bad {
-			ink = inkBad
+			ink = term.InkBad
 		}
 		return p.ink(ink, p.fit(" "+oneLine(m.note.text), m.width))
 	case *m.filtered() != "":
-		return p.ink(inkStrong, p.fit(" / "+oneLine(*m.filtered())+"   esc shows all again", m.width))
+		return p.ink(term.InkStrong, p.fit(" / "+oneLine(*m.filtered())+"   esc shows all again", m.width))
 	case m.tab == tabInbox:
 		return p.fit("", m.width)
 	}
@@ -196,7 +196,7 @@ func (m *model) oldest() string {
 	p := m.pen
 	if len(m.questions.all) == 0 {
 		if n := m.status.Tasks.PlanReview; n > 0 {
-			return p.ink(inkWarn, p.fit(fmt.Sprintf(" ? %s to approve  :task approve-plan ID", term.Count(n, "plan")), m.width))
+			return p.ink(term.InkWarn, p.fit(fmt.Sprintf(" ? %s to approve  :task approve-plan ID", term.Count(n, "plan")), m.width))
 		}
 		return p.fit("", m.width)
 	}
@@ -206,10 +206,10 @@ func (m *model) oldest() string {
 		rest += "   " + left + " left"
 	}
 	asks := " ? " + oneLine(q.Agent) + " asks: " + oneLine(q.Question)
-	if words := optionWords(q); words != "" {
+	if words := steady(term.OptionWords(q.Options)); words != "" {
 		asks += "  " + words
 	}
-	return p.ink(inkWarn, p.fit(asks, m.width-p.width.StringWidth(rest)-1)+rest+" ")
+	return p.ink(term.InkWarn, p.fit(asks, m.width-p.width.StringWidth(rest)-1)+rest+" ")
 }
 
 // keys returns the keys for the current screen.
@@ -238,7 +238,7 @@ func (m *model) keys() string {
 			words = "f follow  w wrap  / filter  ↑↓ move  : command"
 		}
 	}
-	return m.pen.ink(inkDim, m.pen.fit(" "+words, m.width))
+	return m.pen.ink(term.InkDim, m.pen.fit(" "+words, m.width))
 }
 
 func (m *model) drawOverview(width, height int) []string {
