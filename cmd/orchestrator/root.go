@@ -35,6 +35,8 @@ func rootCommand(a *cli.App) *cobra.Command {
 				return cli.UnknownVerb(root, args)
 			case asked:
 				return cli.ShowVersion(a)
+			case a.Flags.JSON:
+				return cli.NoCommand(root)
 			}
 			return a.Print("%s", cli.Overview(root, a.Paint(a.Stdout)))
 		},

@@ -85,11 +85,20 @@ func Group(a *App, verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command 
 		if len(args) > 0 {
 			return UnknownVerb(verb, args)
 		}
+		if a.Flags.JSON {
+			return NoCommand(verb)
+		}
 		ShowHelp(a, verb)
 		return nil
 	}
 	verb.AddCommand(verbs...)
 	return verb
+}
+
+// NoCommand returns the failure for --json with a command that only groups others: its help
+// is not a document.
+func NoCommand(verb *cobra.Command) error {
+	return UsageError(fmt.Sprintf("%q wants a command", verb.CommandPath()), "See what there is: "+verb.CommandPath()+" --help")
 }
 
 // UnknownVerb returns the failure for an unknown command and its arguments.
