@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -43,7 +44,11 @@ func (a *App) target() (client.Target, error) {
 	if err != nil {
 		return client.Target{}, err
 	}
-	t := client.Target{Socket: a.SocketPath(a.stateDir(file)), Subject: file}
+	dir, err := a.stateDir(file)
+	if err != nil {
+		return client.Target{}, err
+	}
+	t := client.Target{Socket: a.SocketPath(dir), Subject: file}
 	if f.Config != "" {
 		t.Named = " -c " + term.Word(f.Config)
 	}
@@ -112,15 +117,22 @@ func noConfig(nowhere *config.NotFound) *Failure {
 }
 
 // stateDir returns the state directory for a file. It ignores mistakes in the file and
-// returns the default then: a client must reach the orchestrator while the file is edited.
-func (a *App) stateDir(file string) string {
+// returns the default then: a client must reach the orchestrator while the file is edited. A
+// file that does not exist is an error, because the default may be that of another file.
+func (a *App) stateDir(file string) (string, error) {
 	if a.Flags.StateDir != "" {
-		return a.Path(a.Flags.StateDir)
+		return a.Path(a.Flags.StateDir), nil
 	}
 	if c, _ := config.Load(file, a.Options()); c != nil {
-		return c.Orchestrator.StateDir
+		return c.Orchestrator.StateDir, nil
 	}
-	return filepath.Join(filepath.Dir(file), ".orchestrator")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return "", &Failure{
+			Exit: ExitNo, Code: CodeNoConfig, Message: "the configuration cannot be read: " + file + ": there is no such file",
+			Hint: "Name another one: -c FILE     Or its state directory: --state-dir DIR", Details: map[string]any{"file": file},
+		}
+	}
+	return filepath.Join(filepath.Dir(file), ".orchestrator"), nil
 }
 
 // Options returns the options for reading the configuration.
@@ -166,7 +178,9 @@ func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	stateDir = a.stateDir(file)
+	if stateDir, err = a.stateDir(file); err != nil {
+		return "", "", err
+	}
 	if c, _ := config.Load(file, a.Options()); c != nil {
 		if c.Store.Kind == "memory" {
 			return "", "", UsageError("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
