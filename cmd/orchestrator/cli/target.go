@@ -167,6 +167,9 @@ func IsStateDir(dir string) bool {
 // directory. The file is named, or is that of the state directory or the configuration.
 func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if len(named) > 0 {
+		if named[0] == "" {
+			return "", "", UsageError("the name of the record is empty", "Leave it out, or say what it is")
+		}
 		path = a.Path(named[0])
 		return path, filepath.Dir(path), nil
 	}

@@ -106,7 +106,11 @@ func checkStore(a *cli.App, path string) error {
 // cannotReadRecord returns the failure for an event log that cannot be opened.
 func cannotReadRecord(err error, path string) error {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Details: map[string]any{"path": path}}
+	info, failed := os.Stat(path)
 	switch {
+	case failed == nil && info.IsDir():
+		f.Message = path + " is a folder, not a record"
+		f.Hint = "Name the file in it: orchestrator store check FILE     Or the state directory: --state-dir DIR"
 	case errors.Is(err, fs.ErrNotExist):
 		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "there is no record "+path
 		f.Hint = "Name it: orchestrator store check FILE     Or its state directory: --state-dir DIR"
