@@ -63,6 +63,9 @@ func (a *App) Run(args []string) (code int) {
 	defer a.caught(&code)
 	defer a.end()
 	root := a.Root(a)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		unquoteUsage(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

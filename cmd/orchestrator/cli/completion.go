@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/config"
@@ -69,6 +71,17 @@ func CompleteFlags(a *App, root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("var", none)
 	_ = root.MarkPersistentFlagFilename("config", "hcl", "json")
 	_ = root.MarkPersistentFlagDirname("state-dir")
+}
+
+// unquoteUsage removes the backquotes from the descriptions of flags. They mark the name of
+// the value for help, and completion would show them.
+func unquoteUsage(verb *cobra.Command) {
+	unquote := func(flag *pflag.Flag) { flag.Usage = strings.ReplaceAll(flag.Usage, "`", "") }
+	verb.Flags().VisitAll(unquote)
+	verb.PersistentFlags().VisitAll(unquote)
+	for _, sub := range verb.Commands() {
+		unquoteUsage(sub)
+	}
 }
 
 // CompleteAgents completes agents that are not among the arguments yet. It asks the running
