@@ -2,6 +2,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -64,15 +66,13 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 }
 
 // agents returns all agents.
-func agents(a *cli.App) ([]control.AgentView, error) {
-	ctx, stop := a.Context()
-	defer stop()
-	door, err := a.Connect()
-	if err != nil {
-		return nil, err
-	}
-	status, _, err := a.Status(ctx, door)
-	return status.Agents, err
+func agents(a *cli.App) (list []control.AgentView, err error) {
+	err = a.WithClient(func(ctx context.Context, d *client.Client) error {
+		status, _, err := a.Status(ctx, d)
+		list = status.Agents
+		return err
+	})
+	return list, err
 }
 
 func agentShowCommand(a *cli.App) *cobra.Command {

@@ -2,11 +2,11 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -44,36 +44,16 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 }
 
 func changeAgents(a *cli.App, name string, request control.AgentsRequest) error {
-	ctx, stop := a.Context()
-	defer stop()
-	door, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	done := a.ShowWait("the agents to " + name)
-	raw, err := door.Ask(ctx, name+"-agent", request)
-	done()
-	if err != nil {
-		return err
-	}
-	reply, err := client.Decode[control.AgentsReply](raw)
-	if err != nil {
-		return err
-	}
-	if a.Flags.JSON {
-		err = a.Print("%s\n", raw)
-	} else {
-		err = showOutcomes(a, reply.Agents)
-	}
-	if err != nil {
-		return err
-	}
-	for _, agent := range reply.Agents {
-		if !agent.OK {
-			return cli.ExitWith(cli.ExitNo)
-		}
-	}
-	return nil
+	return cli.Query[control.AgentsReply]{
+		Operation: name + "-agent", Request: request, Awaits: "the agents to " + name,
+		Text: func(reply *control.AgentsReply) error { return showOutcomes(a, reply.Agents) },
+		Judge: func(reply *control.AgentsReply) error {
+			if slices.ContainsFunc(reply.Agents, func(agent control.AgentOutcome) bool { return !agent.OK }) {
+				return cli.ExitWith(cli.ExitNo)
+			}
+			return nil
+		},
+	}.Run(a)
 }
 
 // showOutcomes prints a line for each changed agent, followed by the last output of one

@@ -39,20 +39,10 @@ In a team of more than 50 agents, running agents are only counted.`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := a.Context()
-			defer stop()
-			door, err := a.Connect()
-			if err != nil {
-				return err
-			}
 			if watch {
-				return watchStatus(ctx, a, door, all)
+				return a.WithClient(func(ctx context.Context, d *client.Client) error { return watchStatus(ctx, a, d, all) })
 			}
-			_, text, err := a.Status(ctx, door)
-			if err != nil {
-				return err
-			}
-			return showStatus(a, text, all)
+			return statusOf(a, all).Run(a)
 		},
 	}
 	verb.Flags().BoolVarP(&watch, "watch", "w", false, "update every second")
@@ -80,32 +70,31 @@ func watchStatus(ctx context.Context, a *cli.App, d *client.Client, all bool) er
 			return err
 		}
 		first = false
-		return showStatus(a, text, all)
+		return statusOf(a, all).Show(a, text, nil)
 	})
 }
 
-func showStatus(a *cli.App, text []byte, all bool) error {
-	if a.Flags.JSON {
-		return a.Print("%s\n", text)
+// statusOf returns the query for the status. With all it lists every agent.
+func statusOf(a *cli.App, all bool) cli.Query[control.Status] {
+	return cli.Query[control.Status]{
+		Operation: "status",
+		Quiet:     func(status *control.Status) error { return showNames(a, status.Agents) },
+		Text:      func(status *control.Status) error { return showStatus(a, status, all) },
 	}
-	status, err := client.Decode[control.Status](text)
-	if err != nil {
-		return err
-	}
-	if a.Flags.Quiet {
-		return showNames(a, status.Agents)
-	}
+}
+
+func showStatus(a *cli.App, status *control.Status, all bool) error {
 	p := a.Paint(a.Stdout)
 	doing := ""
 	if status.State != "running" {
 		doing = "  " + p.Warn(wire.Visible(status.State))
 	}
-	err = a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
+	err := a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
 		term.MS(status.UpMS), status.PID, term.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status.Agents, all)
 	}
-	if calls := callsOf(&status); err == nil && calls != "" {
+	if calls := callsOf(status); err == nil && calls != "" {
 		err = a.Print("%s %s\n", p.Warn("Needs you:"), calls)
 	}
 	return err

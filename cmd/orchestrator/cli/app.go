@@ -73,6 +73,9 @@ func (a *App) Run(args []string) (code int) {
 	return a.report(root.Execute())
 }
 
+// RedirectStderr replaces stderr.
+func (a *App) RedirectStderr(to io.Writer) { a.Stderr = to }
+
 // Begin notes that the flags are parsed, and whether the command reads the event log if no
 // orchestrator runs.
 func (a *App) Begin(reading bool) { a.parsed, a.reading = true, reading }

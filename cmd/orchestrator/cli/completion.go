@@ -111,7 +111,7 @@ func runningNames(a *App) []cobra.Completion {
 }
 
 func declaredNames(a *App) []cobra.Completion {
-	file, err := a.FindConfig()
+	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -13,9 +14,11 @@ import (
 type Query[T any] struct {
 	Operation string
 	Request   any               // nil sends an empty object
+	Awaits    string            // what a long wait is for; "" is for the answer
 	Explain   func(error) error // adds to an error; may be nil
 	Quiet     func(*T) error    // nil uses Text
 	Text      func(*T) error
+	Judge     func(*T) error // the error of the command after its answer; may be nil
 }
 
 // Command completes verb, a command without arguments, so that it runs the query.
@@ -36,7 +39,9 @@ func (q Query[T]) Send(ctx context.Context, a *App, d *client.Client) error {
 	if q.Request == nil {
 		q.Request = struct{}{}
 	}
-	answer, err := a.Ask(ctx, d, q.Operation, q.Request)
+	done := a.ShowWait(cmp.Or(q.Awaits, "the orchestrator to answer"))
+	answer, err := d.Ask(ctx, q.Operation, q.Request)
+	done()
 	return q.Show(a, answer, err)
 }
 
@@ -47,15 +52,22 @@ func (q Query[T]) Show(a *App, answer []byte, err error) error {
 		return q.Explain(err)
 	case err != nil:
 		return err
-	case a.Flags.JSON:
+	case a.Flags.JSON && q.Judge == nil:
 		return a.Answer(answer)
 	}
 	reply, err := client.Decode[T](answer)
 	switch {
 	case err != nil:
 		return err
+	case a.Flags.JSON:
+		err = a.Answer(answer)
 	case a.Flags.Quiet && q.Quiet != nil:
-		return q.Quiet(&reply)
+		err = q.Quiet(&reply)
+	default:
+		err = q.Text(&reply)
 	}
-	return q.Text(&reply)
+	if err == nil && q.Judge != nil {
+		err = q.Judge(&reply)
+	}
+	return err
 }

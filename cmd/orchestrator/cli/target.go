@@ -40,7 +40,7 @@ func (a *App) target() (client.Target, error) {
 		t.Inside = a.Getenv("ORC_AGENT_ID") != ""
 		return t, err
 	}
-	file, err := a.FindConfig()
+	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return client.Target{}, err
 	}
@@ -84,10 +84,10 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// FindConfig returns the path of the configuration file. It prints a note if the file is
-// not in the working directory.
-func (a *App) FindConfig() (string, error) {
-	file, err := config.Find(a.Dir, a.Flags.Config, a.Environ)
+// FindConfig returns the path of the configuration file that has a name, or is searched for
+// without one. It prints a note if the file is not in the working directory.
+func (a *App) FindConfig(name string) (string, error) {
+	file, err := config.Find(a.Dir, name, a.Environ)
 	if nowhere, ok := errors.AsType[*config.NotFound](err); ok {
 		return "", noConfig(nowhere)
 	}
@@ -101,7 +101,7 @@ func (a *App) FindConfig() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("looking for the configuration: %w", err)
 	}
-	given := a.Flags.Config != "" || a.Getenv("ORC_CONFIG") != ""
+	given := name != "" || a.Getenv("ORC_CONFIG") != ""
 	if !given && filepath.Dir(file) != filepath.Clean(a.Dir) {
 		a.Note("Using %s", file)
 	}
@@ -177,7 +177,7 @@ func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 		stateDir = a.Path(a.Flags.StateDir)
 		return filepath.Join(stateDir, "events.db"), stateDir, nil
 	}
-	file, err := a.FindConfig()
+	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return "", "", err
 	}

@@ -145,6 +145,6 @@ func Prepare(a *cli.App, json bool) {
 	one, failed := out.Stat()
 	other, failedToo := err.Stat()
 	if failed == nil && failedToo == nil && os.SameFile(one, other) {
-		a.Stderr = &beside{File: err}
+		a.RedirectStderr(&beside{File: err})
 	}
 }

@@ -63,7 +63,7 @@ any; --diff shows the changes.`,
 // in one file leaves all files unchanged.
 func formatFiles(a *cli.App, names []string, check, differ bool) error {
 	if len(names) == 0 {
-		file, err := a.FindConfig()
+		file, err := a.FindConfig(a.Flags.Config)
 		if err != nil {
 			return err
 		}

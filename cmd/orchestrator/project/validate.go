@@ -40,10 +40,7 @@ that do not have them.`,
 			return []cobra.Completion{"hcl", "json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				a.Flags.Config = args[0]
-			}
-			return validate(a, strict, noEnv)
+			return validate(a, append(args, a.Flags.Config)[0], strict, noEnv)
 		},
 	}
 	verb.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
@@ -51,8 +48,8 @@ that do not have them.`,
 	return verb
 }
 
-func validate(a *cli.App, strict, noEnv bool) error {
-	file, err := a.FindConfig()
+func validate(a *cli.App, name string, strict, noEnv bool) error {
+	file, err := a.FindConfig(name)
 	if err != nil {
 		return err
 	}

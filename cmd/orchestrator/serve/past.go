@@ -76,7 +76,7 @@ func recorded(path string) bool {
 
 // pastConfig returns the configuration, or the default one if the file cannot be read.
 func pastConfig(a *cli.App) *config.Config {
-	if file, err := a.FindConfig(); err == nil {
+	if file, err := a.FindConfig(a.Flags.Config); err == nil {
 		if c, _ := config.Load(file, a.Options()); c != nil {
 			return c
 		}

@@ -2,12 +2,12 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -34,44 +34,22 @@ SIGHUP does the same, but reload also shows the changes.`,
 }
 
 func reload(a *cli.App, dry bool) error {
-	ctx, stop := a.Context()
-	defer stop()
-	door, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	done := a.ShowWait("the changes to be made")
-	raw, err := door.Ask(ctx, "reload", control.ReloadRequest{DryRun: dry})
-	done()
-	if err != nil {
-		return err
-	}
-	reply, err := client.Decode[control.ReloadReply](raw)
-	if err != nil {
-		return err
-	}
-	if a.Flags.JSON {
-		err = a.Print("%s\n", raw)
-	} else {
-		err = showReload(a, reply)
-	}
-	if err == nil && !reloaded(reply) {
+	return cli.Query[control.ReloadReply]{
+		Operation: "reload", Request: control.ReloadRequest{DryRun: dry}, Awaits: "the changes to be made",
+		Text: func(reply *control.ReloadReply) error { return showReload(a, reply) }, Judge: reloaded,
+	}.Run(a)
+}
+
+// reloaded returns an error if the file was not valid or a change was not made.
+func reloaded(reply *control.ReloadReply) error {
+	failed := func(change control.ReloadChange) bool { return !change.OK }
+	if reply.Errors > 0 || slices.ContainsFunc(reply.Changes, failed) {
 		return cli.ExitWith(cli.ExitNo)
 	}
-	return err
+	return nil
 }
 
-// reloaded reports whether the file was valid and every change was made.
-func reloaded(reply control.ReloadReply) bool {
-	for _, change := range reply.Changes {
-		if !change.OK {
-			return false
-		}
-	}
-	return reply.Errors == 0
-}
-
-func showReload(a *cli.App, reply control.ReloadReply) error {
+func showReload(a *cli.App, reply *control.ReloadReply) error {
 	if reply.Problems != "" {
 		_, _ = fmt.Fprintln(a.Stderr, strings.TrimRight(reply.Problems, "\n"))
 	}
@@ -120,7 +98,7 @@ func changeMark(action string) string {
 }
 
 // reloadTally returns the number of changes of each kind.
-func reloadTally(reply control.ReloadReply) string {
+func reloadTally(reply *control.ReloadReply) string {
 	number := map[string]int{}
 	for _, change := range reply.Changes {
 		number[change.Action]++

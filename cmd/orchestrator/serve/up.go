@@ -93,7 +93,7 @@ func (f *upFlags) files(a *cli.App) (err error) {
 }
 
 func up(a *cli.App, f upFlags, names []string) error {
-	file, err := a.FindConfig()
+	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return err
 	}
