@@ -96,13 +96,48 @@ func sequence(lines []control.LogLine) iter.Seq2[control.LogLine, error] {
 	}
 }
 
-// last returns the last n lines. It counts the lines first, so that none is held in memory.
+// maxHeld is how many bytes of text last holds.
+const maxHeld = 4 << 20
+
+// A result is an item of a sequence of lines.
+type result struct {
+	line control.LogLine
+	err  error
+}
+
+// last returns the last n lines, and all errors. It holds the lines while it reads. If they
+// have more than maxHeld bytes, it only counts them and then reads them again.
 func last(n int, lines iter.Seq2[control.LogLine, error]) iter.Seq2[control.LogLine, error] {
 	return func(yield func(control.LogLine, error) bool) {
-		skip := -n
-		for range lines {
-			skip++
+		var held, failed []result
+		count, size := 0, 0
+		for line, err := range lines {
+			if count++; size > maxHeld {
+				continue
+			}
+			held, size = append(held, result{line, err}), size+len(line.Text)
+			if len(held) > n {
+				if held[0].err != nil {
+					failed = append(failed, held[0])
+				}
+				held, size = held[1:], size-len(held[0].line.Text)
+			}
 		}
+		if size > maxHeld {
+			again(count-n, lines)(yield)
+			return
+		}
+		for _, r := range append(failed, held...) {
+			if !yield(r.line, r.err) {
+				return
+			}
+		}
+	}
+}
+
+// again returns the lines after the first skip ones, and all errors.
+func again(skip int, lines iter.Seq2[control.LogLine, error]) iter.Seq2[control.LogLine, error] {
+	return func(yield func(control.LogLine, error) bool) {
 		for line, err := range lines {
 			if skip--; skip >= 0 && err == nil {
 				continue

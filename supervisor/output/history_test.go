@@ -2,8 +2,10 @@ package output
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,4 +33,28 @@ func TestLastLinesOfOneStream(t *testing.T) {
 		seen = append(seen, line.Text)
 	}
 	require.Equal(t, []string{"out 15", "out 16", "out 17", "out 18", "out 19"}, seen)
+}
+
+// TestLastReadsOnce checks that lines are read twice only if they are too large to be held.
+func TestLastReadsOnce(t *testing.T) {
+	for _, c := range []struct{ size, reads int }{{10, 1}, {maxHeld / 2, 2}} {
+		reads := 0
+		lines := func(yield func(control.LogLine, error) bool) {
+			reads++
+			for i := range 10 {
+				if !yield(control.LogLine{At: strconv.Itoa(i), Text: strings.Repeat("x", c.size)}, nil) {
+					return
+				}
+				if i == 2 && !yield(control.LogLine{At: "bad"}, io.ErrUnexpectedEOF) {
+					return
+				}
+			}
+		}
+		var seen []string
+		for line := range last(3, lines) {
+			seen = append(seen, line.At)
+		}
+		require.Equal(t, []string{"bad", "7", "8", "9"}, seen)
+		require.Equal(t, c.reads, reads)
+	}
 }
