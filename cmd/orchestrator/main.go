@@ -8,8 +8,20 @@ package main
 import (
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/access"
+	"orchestrator/cmd/orchestrator/agent"
+	"orchestrator/cmd/orchestrator/bus"
+	"orchestrator/cmd/orchestrator/check"
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/inbox"
+	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/cmd/orchestrator/session"
+	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/watch"
+	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 )
@@ -28,4 +40,15 @@ func main() {
 		OpenRecord: serve.OpenRecord,
 	})
 	os.Exit(a.Run(os.Args[1:]))
+}
+
+// rootCommand returns the whole command line.
+func rootCommand(a *cli.App) *cobra.Command {
+	return cli.Root(a, serve.ReadingVerbs,
+		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
+		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), serve.ReloadCommand(a), serve.DownCommand(a),
+		agent.StatusCommand(a), watch.Command(a), agent.LogsCommand(a), agent.EventsCommand(a), why.Command(a), task.GraphCommand(a, "orchestrator graph"),
+		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
+		agent.Command(a), agent.PsCommand(a), check.Command(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
+	)
 }

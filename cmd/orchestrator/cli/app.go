@@ -76,10 +76,6 @@ func (a *App) Run(args []string) (code int) {
 // RedirectStderr replaces stderr.
 func (a *App) RedirectStderr(to io.Writer) { a.Stderr = to }
 
-// Begin notes that the flags are parsed, and whether the command reads the event log if no
-// orchestrator runs.
-func (a *App) Begin(reading bool) { a.parsed, a.reading = true, reading }
-
 // AtEnd adds a function that is called at the end of the program, the last one first.
 func (a *App) AtEnd(end func()) {
 	a.mu.Lock()

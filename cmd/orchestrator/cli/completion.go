@@ -20,8 +20,8 @@ import (
 // completionPatience is how long completion waits for the orchestrator.
 const completionPatience = 300 * time.Millisecond
 
-// CompletionCommand returns the completion command.
-func CompletionCommand(a *App) *cobra.Command {
+// completionCommand returns the completion command.
+func completionCommand(a *App) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -63,8 +63,8 @@ func completionScript(root *cobra.Command, shell string, w io.Writer) error {
 	return root.GenPowerShellCompletionWithDesc(w)
 }
 
-// CompleteFlags registers the completion of the flags of every command.
-func CompleteFlags(a *App, root *cobra.Command) {
+// completeFlags registers the completion of the flags of every command.
+func completeFlags(a *App, root *cobra.Command) {
 	none := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	_ = root.RegisterFlagCompletionFunc("color", a.Flags.color.Complete)
 	_ = root.RegisterFlagCompletionFunc("timeout", none)

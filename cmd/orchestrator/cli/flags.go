@@ -98,9 +98,9 @@ func parseDuration(text string) (time.Duration, error) {
 	return value, nil
 }
 
-// FlagFailure returns the failure for a wrong flag. If a wrong command precedes the flag,
+// flagFailure returns the failure for a wrong flag. If a wrong command precedes the flag,
 // the failure is about the command.
-func FlagFailure(verb *cobra.Command, err error) error {
+func flagFailure(verb *cobra.Command, err error) error {
 	if words := verb.Flags().Args(); verb.HasSubCommands() && len(words) > 0 {
 		return UnknownVerb(verb, words)
 	}

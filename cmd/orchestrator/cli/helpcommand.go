@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire"
 )
 
-// HelpCommand returns the help command.
-func HelpCommand(a *App) *cobra.Command {
+// helpCommand returns the help command.
+func helpCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC|CODE]",
 		Short: "Show the manual",
@@ -51,7 +51,7 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	}
 	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
 		verb.InitDefaultHelpFlag()
-		ShowHelp(a, verb)
+		showHelp(a, verb)
 		return nil
 	}
 	return explain(a, root, args)

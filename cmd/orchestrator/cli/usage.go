@@ -13,8 +13,8 @@ import (
 	"orchestrator/supervisor/config"
 )
 
-// ShowHelp prints the help of a command: its description, usage, flags and examples.
-func ShowHelp(a *App, verb *cobra.Command) {
+// showHelp prints the help of a command: its description, usage, flags and examples.
+func showHelp(a *App, verb *cobra.Command) {
 	p := a.Paint(a.Stdout)
 	if !verb.HasParent() {
 		_ = a.Print("%s", Overview(verb, p))
@@ -86,18 +86,18 @@ func Group(a *App, verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command 
 			return UnknownVerb(verb, args)
 		}
 		if a.Flags.JSON {
-			return NoCommand(verb)
+			return noCommand(verb)
 		}
-		ShowHelp(a, verb)
+		showHelp(a, verb)
 		return nil
 	}
 	verb.AddCommand(verbs...)
 	return verb
 }
 
-// NoCommand returns the failure for --json with a command that only groups others: its help
+// noCommand returns the failure for --json with a command that only groups others: its help
 // is not a document.
-func NoCommand(verb *cobra.Command) error {
+func noCommand(verb *cobra.Command) error {
 	return UsageError(fmt.Sprintf("%q wants a command", verb.CommandPath()), "See what there is: "+verb.CommandPath()+" --help")
 }
 

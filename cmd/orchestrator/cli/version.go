@@ -52,20 +52,20 @@ func VersionLine() string {
 	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
 }
 
-// VersionCommand returns the version command.
-func VersionCommand(a *App) *cobra.Command {
+// versionCommand returns the version command.
+func versionCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Print the version",
 		Example:           "  orchestrator version\n  orchestrator version --json",
 		Args:              ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return ShowVersion(a) },
+		RunE:              func(*cobra.Command, []string) error { return showVersion(a) },
 	}
 }
 
-// ShowVersion prints the version.
-func ShowVersion(a *App) error {
+// showVersion prints the version.
+func showVersion(a *App) error {
 	if a.Flags.JSON {
 		return a.Document(thisBuild())
 	}

@@ -17,6 +17,7 @@ type Link struct {
 	in *bufio.Reader // may hold bytes that follow the response
 }
 
+// Read reads what the orchestrator sends through the pipe.
 func (l *Link) Read(p []byte) (int, error) { return l.in.Read(p) }
 
 // Leave closes the link for writing. It stays open for reading.

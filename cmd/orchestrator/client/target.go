@@ -35,6 +35,7 @@ func (t *Target) Where() string {
 // A Refusal is an error response of the API.
 type Refusal wire.Error
 
+// Error returns the message of the refusal.
 func (r *Refusal) Error() string { return r.Message }
 
 // An UnknownServerError is the response of a server that is not an orchestrator.
@@ -44,6 +45,7 @@ type UnknownServerError struct {
 	Text   string // the start of the body
 }
 
+// Error returns the status of the response.
 func (e *UnknownServerError) Error() string {
 	return fmt.Sprintf("not an orchestrator (HTTP %s)", e.Status)
 }
