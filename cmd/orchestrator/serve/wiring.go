@@ -2,8 +2,8 @@
 // run, pipe, reload, down, store and backup.
 //
 // An [Instance] joins the parts of a running orchestrator: the event log, the supervisor,
-// the listeners and the console. Of the other commands only check, which runs programs in
-// its own instance, imports the supervisor.
+// the listeners and the console. Package console prints what the instance does, and check
+// runs programs in an instance of its own. No other command imports the supervisor.
 package serve
 
 import (
