@@ -29,7 +29,8 @@ type artifacts struct {
 	dir   string
 	alarm *alarm
 	sync  func(dir string) error // makes the entries of a folder durable
-	began time.Time              // older unfinished files have no writer
+	read  func(path string) ([]byte, error)
+	began time.Time // older unfinished files have no writer
 
 	making sync.Mutex      // held while a folder is made
 	firm   map[string]bool // folders that are known to be durable
@@ -40,11 +41,13 @@ const detachAbove = 64 << 10
 
 func newArtifacts(stateDir string, alarm *alarm) *artifacts {
 	return &artifacts{
-		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: syncDir, began: time.Now(), firm: make(map[string]bool),
+		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: syncDir, read: readRegular,
+		began: time.Now(), firm: make(map[string]bool),
 	}
 }
 
-// clear removes files that an earlier run of the orchestrator did not finish. A file that
+// clear removes files that an earlier run of the orchestrator did not finish. It does nothing
+// without a state directory. A file that
 // cannot be removed does no harm; the next start tries again.
 func (a *artifacts) clear() {
 	if a == nil {
@@ -62,12 +65,9 @@ func (a *artifacts) clear() {
 // unfinished is the name pattern of files that are still being written.
 const unfinished = "new-*"
 
-// detach moves the large content of a response into files. It runs on the goroutine of the
-// agent that responds, because it waits for the disk. A nil artifacts changes nothing.
-func (a *artifacts) detach(r *delegation.Response) *wire.Error {
-	if a == nil {
-		return nil
-	}
+// Detach moves the large content of a response into files. It runs on the goroutine of the
+// agent that responds, because it waits for the disk.
+func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
 	if err := r.Detach(detachAbove, a.keep); err != nil {
 		a.alarm.raise("an artifact cannot be kept: the response that it is in is refused", "error", err)
 		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be kept; why is in the orchestrator's log"}
@@ -75,15 +75,11 @@ func (a *artifacts) detach(r *delegation.Response) *wire.Error {
 	return nil
 }
 
-// attach puts stored content back into a document. A reference whose content cannot be read
+// Attach puts stored content back into a document. A reference whose content cannot be read
 // stays in the document.
-func (a *artifacts) attach(document wire.Raw) wire.Raw {
-	load := func(string) (string, error) { return "", errors.New("there is no state directory") }
-	if a != nil {
-		load = a.load
-	}
-	whole, err := delegation.Attach(document, load)
-	if err != nil && a != nil {
+func (a *artifacts) Attach(document wire.Raw) wire.Raw {
+	whole, err := delegation.Attach(document, a.load)
+	if err != nil {
 		a.alarm.raise("an artifact cannot be read: who gets it gets what refers to it", "error", err)
 	}
 	return whole
@@ -116,7 +112,7 @@ func (a *artifacts) load(ref string) (content string, err error) {
 	if !ok {
 		return "", fmt.Errorf("%.80q refers to nothing here", ref)
 	}
-	text, err := readRegular(a.path(hash))
+	text, err := a.read(a.path(hash))
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +18,6 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
-	"orchestrator/wire/events"
 )
 
 // large returns content that is too large for a response.
@@ -229,7 +227,7 @@ func TestLargeArtifacts(t *testing.T) {
 		for _, r := range record.facts(t) {
 			require.Less(t, len(r.Payload), detachAbove, r.Kind)
 		}
-		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task-response", []byte(`{"taskId":"a"}`))
+		answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task-response", []byte(`{"taskId":"a"}`))
 		require.NoError(t, err)
 		require.False(t, delegation.HasArtifactRefs(answer.(*wire.TaskAnswer).Document))
 		require.Contains(t, string(answer.(*wire.TaskAnswer).Document), large(`\u0041 \"line\"\n`))
@@ -240,27 +238,6 @@ func TestLargeArtifacts(t *testing.T) {
 		boss.says(handOn("a", "parse"))
 		requireFilledIn(t, line, boss.lines()[4])
 		require.Zero(t, p.owed(boss)+p.owed(w))
-		require.NoError(t, p.stop())
-	})
-}
-
-// TestCompletedResponsesStayInTheirTrace checks that a response completed from the log and from
-// files keeps its trace.
-//
-// Rows: D-13, D-35.
-func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, _, _, boss, w := keeping(t)
-		w.says(making("a", large("x")))
-		require.Len(t, boss.lines(), 1)
-		facts := p.dispatcher.record.(*ledger).facts(t)
-		responded := slices.IndexFunc(facts, func(r wire.Record) bool { return r.Kind == events.TaskResponded })
-		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &delegation.Trace{TraceID: "trace-1"}}
-		l := handlers.Letter{Payload: part, Pages: []handlers.Page{{Task: "a", Response: facts[responded].Seq}}}
-		require.Nil(t, p.dispatcher.complete(&l))
-		whole := l.Payload.(*wire.TaskAnswer)
-		require.Contains(t, string(whole.Document), large("x"))
-		require.Equal(t, part.Trace, whole.Trace)
 		require.NoError(t, p.stop())
 	})
 }

@@ -125,7 +125,7 @@ func (c *caller) goodbye() {
 // operate requests an operation as a person.
 func (p *play) operate(operation, payload string) any {
 	p.t.Helper()
-	answer, err := p.Ask(p.t.Context(), handlers.Actor{Kind: handlers.Operator}, operation, []byte(payload))
+	answer, err := p.Requests.Ask(p.t.Context(), handlers.Actor{Kind: handlers.Operator}, operation, []byte(payload))
 	require.NoError(p.t, err)
 	return answer
 }

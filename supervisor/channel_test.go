@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -110,6 +111,7 @@ func TestLargeAnswers(t *testing.T) {
 // Rows: B-63.
 func TestWhoTellsTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const crowd = 4096 // facts that may wait for a commit
 		const many = 4 * crowd
 		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
 		a, b := all[0], all[1]
@@ -168,7 +170,7 @@ func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
 		a, b := all[0], all[1]
-		p := perform(t, Options{Record: newLedger(), Protocol: Protocol{Rate: 100, Burst: 100}}, agents, parts)
+		p := perform(t, Options{Record: newLedger(), Protocol: dispatch.Protocol{Rate: 100, Burst: 100}}, agents, parts)
 		synctest.Wait()
 		lines := strings.Split(strings.Repeat("just a line\n", 1000), "\n")
 		for n := range 300 {

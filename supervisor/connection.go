@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
-	"orchestrator/supervisor/stdin"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -74,7 +73,7 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 // sit waits for the end of a connection that has begun its run. It ignores the caller's
 // context, because the connection notices by itself when the caller has gone.
 func (s *Supervisor) sit(j *connection) error {
-	_, err := await(context.Background(), s, j.over)
+	_, err := dispatch.Await(context.Background(), s.done, j.over)
 	if err == nil {
 		err = j.err
 	}
@@ -196,7 +195,7 @@ func (sr *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process
 		case <-j.over:
 		case <-s.done:
 		}
-		s.dispatcher.settle()
+		s.dispatcher.Settle()
 	}
 	j.pipe = p
 	s.makers.Go(func() error { // so that Run waits until the last message is written
@@ -224,11 +223,9 @@ func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{})
 		}
 		s.deadlines.drop(a.watch)
 		a.set(control.StateStopping, "its input has ended")
-		s.dispatcher.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
+		s.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
-	mail := m.channel.mail
-	s.dispatcher.answered(m.run, mail, over)
-	mail.CloseWhenEmpty()
+	m.channel.Finish(over)
 }
 
 // parted ends a run that was a connection or was to be one, without a restart. It reports
@@ -242,7 +239,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		s.dispatcher.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
+		s.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil
@@ -259,7 +256,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	again := !a.removed && (a.afresh || inherits && a.Autostart)
 	ordered := a.halt != nil || s.stopping != nil
 	if why == nil && !ordered && !again {
-		s.dispatcher.note(&wire.AgentGone{Agent: a.Name})
+		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
 	}
 	switch {
 	case ordered:
@@ -325,27 +322,4 @@ func (a *agent) patience() time.Duration {
 		return a.Stop.CloseStdin
 	}
 	return a.Stop.Unspoken
-}
-
-// answered waits until a run has received all replies to its requests, or until over is closed.
-// The run must not send further requests.
-func (d *dispatcher) answered(run string, mail *stdin.Mailbox, over <-chan struct{}) {
-	for {
-		moved, taking := mail.Moved()
-		waits := false
-		d.look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
-		if !waits || !taking {
-			d.settle() // wait until all decided records and letters are out
-			select {
-			case <-d.mail.caughtUp(run):
-			case <-over:
-			}
-			return
-		}
-		select {
-		case <-moved: // it may have received its reply
-		case <-over:
-			return
-		}
-	}
 }

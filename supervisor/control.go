@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -120,7 +121,7 @@ func (s *Supervisor) gather() (*[]<-chan control.AgentOutcome, func(*agent, expe
 func (s *Supervisor) collect(ctx context.Context, from []<-chan control.AgentOutcome) ([]control.AgentOutcome, error) {
 	outcomes := make([]control.AgentOutcome, 0, len(from))
 	for _, outcome := range from {
-		o, err := await(ctx, s, outcome)
+		o, err := dispatch.Await(ctx, s.done, outcome)
 		if err != nil {
 			return nil, err
 		}

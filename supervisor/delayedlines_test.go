@@ -1,35 +1,27 @@
 package supervisor
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
-	"orchestrator/wire"
-	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 )
 
-// busy blocks the writer of delayed lines until release is called.
+// busy blocks the reading of the record and of artifacts until release is called.
 func (p *play) busy() (release func()) {
 	gate := make(chan struct{})
-	p.dispatcher.mail.later(func() { <-gate })
+	p.options.Record.(*ledger).readAfter(gate)
+	if p.artifacts != nil {
+		p.artifacts.read = func(path string) ([]byte, error) {
+			<-gate
+			return readRegular(path)
+		}
+	}
 	return func() { close(gate) }
-}
-
-// loads returns the number of runs with delayed lines.
-func (p *play) loads() int {
-	synctest.Wait()
-	p.dispatcher.mail.mu.Lock()
-	defer p.dispatcher.mail.mu.Unlock()
-	return len(p.dispatcher.mail.loads)
 }
 
 // always restarts an agent a second after it has ended.
@@ -61,7 +53,6 @@ func TestResponsesDoNotOvertakeEachOther(t *testing.T) {
 		require.Equal(t, response("b", "completed", ""), w.lines()[1])
 		release()
 		require.Equal(t, []string{first, response("a", "in_progress", ""), response("a", "completed", "")}, boss.lines())
-		require.Zero(t, p.loads())
 		boss.says(handOn("c", "parse"))
 		synctest.Wait()
 		release = p.busy()
@@ -102,52 +93,6 @@ func TestResponsesForTheNextRun(t *testing.T) {
 		}
 		require.Equal(t, 2, answered)
 		require.NoError(t, p.stop())
-	})
-}
-
-// TestReceiptsOfLines checks that each line that needs a receipt gets one. For a run that has
-// ended it is lost.
-//
-// Rows: D-17, D-36.
-func TestReceiptsOfLines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
-		var mu sync.Mutex
-		var all []wire.Delivered
-		box.OnReceipts = func(receipts []wire.Delivered, written bool) {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range receipts {
-				r.Lost = !written
-				all = append(all, r)
-			}
-		}
-		d.recipients.open("a", "run", box)
-		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
-		line := func(n int, task string, said int64) handlers.Letter {
-			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Task: task, Said: said}
-		}
-		d.deliver([]handlers.Letter{line(1, "t", 0), line(2, "t", 7), line(3, "", 8), line(4, "", 0), {To: to, Kept: 9, Task: "u", Said: 9}}, new([]byte))
-		text := make([]byte, 4*len(`{"n": 1}`+"\n"))
-		for read := 0; read < len(text); {
-			n, err := theirs.Read(text[read:])
-			require.NoError(t, err)
-			read += n
-		}
-		synctest.Wait()
-		require.Equal(t, "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}\n{\"n\": 4}\n", string(text), "there is no record in which the last could be read")
-		mu.Lock()
-		require.Equal(t, []wire.Delivered{
-			{Agent: "a", Run: "run", Task: "t"}, {Agent: "a", Run: "run", Task: "t", Said: 7}, {Agent: "a", Run: "run", Said: 8},
-		}, all)
-		mu.Unlock()
-		said := handlers.Letter{To: to, Said: 1, Line: wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + delegation.ArtifactRef(hashOf(nil)) + `"}]}`)}
-		require.False(t, isElsewhere(&said), "what is said in a session is passed on as it came")
-		said.Task = "t"
-		require.True(t, isElsewhere(&said))
-		box.Drop()
-		d.close()
 	})
 }
 

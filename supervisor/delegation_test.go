@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -45,7 +45,7 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 // owed returns how many replies are owed to an agent.
 func (p *play) owed(a *talker) int {
 	synctest.Wait()
-	return p.dispatcher.recipients.mail(handlers.Actor{Name: a.name, Run: a.run.spec.Run}).Owed()
+	return p.agents[a.name].mail.Owed()
 }
 
 // TestWorkIsHandedOn checks that a printed request is written to the capable agent, and its
@@ -54,7 +54,7 @@ func (p *play) owed(a *talker) int {
 //
 // Rows: D-01, D-17, D-36, K-22.
 func TestWorkIsHandedOn(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, boss, w := handsOn(t, 1)
 		dir := t.TempDir()
 		p := perform(t, Options{Record: record, StateDir: dir}, agents, parts)
@@ -180,7 +180,7 @@ func TestWorkThatIsRefused(t *testing.T) {
 //
 // Rows: D-18, D-26, B-21.
 func TestResponsesThatAreRefused(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, boss, w := handsOn(t, 1)
 		dir, watch := t.TempDir(), new(watcher)
 		p := perform(t, Options{Record: record, StateDir: dir, Protocol: freely, Watch: watch.watch()}, agents, parts)
@@ -246,7 +246,7 @@ func TestWhoDoesNotReadWhatIsRefusedWaits(t *testing.T) {
 func TestLimitOfDelegatedWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, boss, w := handsOn(t, 10)
-		p := perform(t, Options{Record: newLedger(), Protocol: Protocol{Rate: 1, Burst: 2}}, agents, parts)
+		p := perform(t, Options{Record: newLedger(), Protocol: dispatch.Protocol{Rate: 1, Burst: 2}}, agents, parts)
 		synctest.Wait()
 		boss.says(handOn("a", "parse"), handOn("b", "parse"), handOn("c", "parse"), act("a", "status", `{}`))
 		require.Len(t, w.lines(), 2)
@@ -265,7 +265,7 @@ func TestLimitOfDelegatedWork(t *testing.T) {
 //
 // Rows: B-21, D-17, T-04.
 func TestMuchWorkIsHandedOn(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		const many = 10_000
 		agents, parts, boss, w := handsOn(t, 1)
 		agents[0].Mailbox = stdin.Limits{Messages: 8, Bytes: 1 << 20}

@@ -1,20 +1,15 @@
 package supervisor
 
 import (
-	"bufio"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
-	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -174,108 +169,5 @@ func TestReloadChangesTheRoster(t *testing.T) {
 		fresh.says(request("5", "complete-task", fmt.Sprintf(`{"taskId":%q}`, boss.task("1").ID)))
 		require.Equal(t, []string{"notify:task-assigned", "5 granted", "notify:task-assigned"}, fresh.gist(), "it can do that too")
 		require.NoError(t, p.stop())
-	})
-}
-
-// TestLinesArePassedTogether checks that lines for one run are one write, unchanged and in
-// order, with one receipt. Letters between them keep their place.
-//
-// Rows: C-16.
-func TestLinesArePassedTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(Options{Log: hclog.NewNullLogger()})
-		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
-		heard := receiptsOf(box)
-		d.recipients.open("a", "run", box)
-		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
-		line := func(n int) handlers.Letter {
-			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Said: int64(n)}
-		}
-		long := line(6)
-		long.Line = wire.Raw(`"` + strings.Repeat("x", 2*stdin.BatchBytes) + `"`)
-		letters := []handlers.Letter{line(1), line(2), line(3), {To: to, Notice: wire.NoticeShutdown, Payload: &wire.ShutdownNotice{}}, line(4), line(5), long, line(7)}
-		d.deliver(letters, new([]byte))
-		synctest.Wait()
-		reader := bufio.NewReader(theirs)
-		var all []string
-		for range letters {
-			text, err := reader.ReadString('\n')
-			require.NoError(t, err)
-			all = append(all, text)
-			synctest.Wait()
-		}
-		require.Equal(t, []string{"{\"n\": 1}\n", "{\"n\": 2}\n", "{\"n\": 3}\n"}, all[:3])
-		require.Contains(t, all[3], wire.NoticeShutdown)
-		require.Equal(t, []string{"{\"n\": 4}\n", "{\"n\": 5}\n", string(long.Line) + "\n", "{\"n\": 7}\n"}, all[4:])
-		require.Equal(t, receipted{said: []int64{1, 2, 3}, written: true}, <-heard)
-		require.Equal(t, receipted{said: []int64{4, 5}, written: true}, <-heard)
-		require.Equal(t, receipted{said: []int64{6}, written: true}, <-heard)
-		require.Equal(t, receipted{said: []int64{7}, written: true}, <-heard)
-		box.Drop()
-		d.close()
-	})
-}
-
-// TestNothingOvertakesWhatWasMissed checks that a session message does not overtake one that the
-// run has missed. Until the loss is handled, later messages are refused too, even if there is
-// room again.
-//
-// Rows: C-91, C-92.
-func TestNothingOvertakesWhatWasMissed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}}
-		agents, parts, all := talkers(t, small)
-		a := all[0]
-		p := perform(t, Options{Record: newLedger()}, agents, parts)
-		synctest.Wait()
-		again := p.deafen(a)
-		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: a.run.spec.Run}
-		send := func(n, after int64) {
-			p.dispatcher.deliver([]handlers.Letter{{To: to, Line: fmt.Appendf(nil, `{"type":"%d"}`, n), Said: n, After: after}}, new([]byte))
-		}
-		for n := range int64(10) {
-			send(n+1, n)
-		}
-		again()
-		taken := len(a.told())
-		require.Less(t, taken, 10)
-		send(11, 10)
-		require.Len(t, a.told(), taken, "it was sent before it was known that others were missed")
-		for n := taken; n < 11; n++ {
-			send(int64(n+1), 0)
-			synctest.Wait()
-		}
-		for n, line := range a.told() {
-			require.Equal(t, strconv.Itoa(n+1), line.Type)
-		}
-		require.Len(t, a.told(), 11)
-		require.NoError(t, p.stop())
-	})
-}
-
-// TestHopeIsToldOnce checks that an agent that reads again gets everything at once. Its recovery
-// is reported once, however much it had missed.
-//
-// Rows: B-08, C-91, T-04.
-func TestHopeIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		small := Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}}
-		agents, parts, all := talkers(t, small)
-		a := all[0]
-		p := perform(t, Options{Record: newLedger()}, agents, parts)
-		synctest.Wait()
-		again := p.deafen(a)
-		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: a.run.spec.Run}
-		for n := range 20 {
-			p.dispatcher.deliver([]handlers.Letter{{To: to, Line: wire.Raw(`{}`), Said: int64(n)}}, new([]byte))
-		}
-		require.LessOrEqual(t, p.view("a").Mailbox.Messages, 4)
-		require.Zero(t, p.count(events.AgentRecovered))
-		require.Equal(t, 1, p.count(events.AgentUndelivered))
-		again()
-		require.Equal(t, 1, p.count(events.AgentRecovered))
-		require.Len(t, a.told(), 4)
-		require.NoError(t, p.stop())
-		p.dispatcher.deliver([]handlers.Letter{{To: to, Line: wire.Raw(`{}`), Said: 1}}, new([]byte))
 	})
 }

@@ -1,16 +1,13 @@
 package supervisor
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
@@ -139,86 +136,6 @@ func TestRecordThatFails(t *testing.T) {
 	})
 }
 
-// TestNothingFollowsABrokenRecord checks that after a failure of the log events are shown
-// without a number, and no letter is sent: an agent could rely on it.
-func TestNothingFollowsABrokenRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		d := newDispatcher(Options{Record: record, Log: hclog.NewNullLogger()})
-		shown := make(chan wire.Record, 100)
-		d.broke = func(error) {}
-		d.show = func(records []wire.Record) {
-			for _, r := range records {
-				shown <- r
-			}
-		}
-		go d.keepRecording()
-		door := d.recipients.wait("door:boss")
-		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
-		ask := func(id, operation, payload string) {
-			r := &wire.Request{ID: id, Operation: operation, Timestamp: noon, Payload: []byte(payload)}
-			require.Nil(t, handlers.Prepare(r, 64))
-			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
-		}
-		d.note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
-		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
-		require.Nil(t, (<-door).Refusal)
-		ask("2", "ask-user", `{"question":"why?","timeout":1000}`)
-		d.settle()
-
-		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		d.note(&wire.Event{Kind: events.OrchestratorIdle})
-		synctest.Wait()
-		for len(shown) > 0 {
-			<-shown
-		}
-		d.note(&wire.Event{Kind: events.AgentStarted, Agent: "w", Run: "run"})
-		synctest.Wait()
-		require.NotEmpty(t, shown)
-		for len(shown) > 0 {
-			r := <-shown
-			require.Zero(t, r.Seq, "%s has a number", r.Kind)
-		}
-		<-time.After(2 * time.Second)
-		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code, "it was not recorded that the question is over")
-		ask("3", "query-agents", `{}`)
-		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code)
-		d.close()
-	})
-}
-
-// TestAnswersKeepTheOrderOfRequests checks that replies keep the order of requests, even if only
-// one of two in a chunk waits for the log. An agent that exits because of a refusal exits before
-// it gets later replies.
-//
-// Rows: B-62.
-func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(Options{Record: newLedger(), Log: hclog.NewNullLogger()})
-		d.show = func([]wire.Record) {}
-		go d.keepRecording()
-		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "run"}
-		d.note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
-		d.settle()
-		var order []string
-		d.watch.Answered = func(a Answered) { order = append(order, a.ID) }
-		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has sent everything
-		var chunk []handlers.Input
-		for id, operation := range []string{"get-task", "submit-task", "query-agents"} {
-			r := &wire.Request{ID: strconv.Itoa(id), Operation: operation, Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
-			if operation != "submit-task" {
-				r.Payload = []byte(`{"taskId":"none"}`)
-			}
-			require.Nil(t, handlers.Prepare(r, 64))
-			chunk = append(chunk, handlers.Input{At: time.Now(), From: boss, Message: r, Random: chance()})
-		}
-		d.submit(chunk, new(work))
-		d.settle()
-		require.Equal(t, []string{"0", "1", "2"}, order)
-		d.close()
-	})
-}
-
 // TestDoorHearsOfARecordThatFails checks that a request over the API waits for the log as one of
 // an agent does.
 //
@@ -229,44 +146,11 @@ func TestDoorHearsOfARecordThatFails(t *testing.T) {
 		p := perform(t, Options{Record: record}, nil, nil)
 		synctest.Wait()
 		record.meddle(func([]wire.Record) error { return errors.New("broken") })
-		_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		_, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"n"}`))
 		var refused *wire.Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, wire.CodeInternal, refused.Code)
 		require.ErrorContains(t, p.end(), "broken")
-	})
-}
-
-// TestDoorHearsThatTheDiskHangs checks that a request over the API is told that the disk hangs,
-// and that one that was canceled is not waited for.
-//
-// Rows: B-29, B-62.
-func TestDoorHearsThatTheDiskHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: time.Second}}, nil, nil)
-		synctest.Wait()
-		release := record.hold()
-		operator := handlers.Actor{Kind: handlers.Operator}
-		left, leave := context.WithCancel(t.Context())
-		gone := make(chan error, 1)
-		go func() {
-			_, err := p.Ask(left, operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
-			gone <- err
-		}()
-		synctest.Wait()
-		leave()
-		require.ErrorIs(t, <-gone, context.Canceled)
-		_, err := p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
-		var refused *wire.Error
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, wire.CodeTimeout, refused.Code)
-		release()
-		_, err = p.Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
-		require.NoError(t, err)
-		require.Len(t, kinds(record.facts(t), events.TaskCreated), 3)
-		require.Empty(t, p.dispatcher.recipients.waiters)
-		require.NoError(t, p.stop())
 	})
 }
 
@@ -338,12 +222,13 @@ func TestDecisionThatPanics(t *testing.T) {
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()
 		from := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: a.run.spec.Run}
-		bad := &wire.Request{ID: "bad", Operation: "submit-task", Body: (*wire.SubmitTask)(nil)}
-		p.dispatcher.submit([]handlers.Input{{At: time.Now(), From: from, Message: bad}}, new(work))
-		require.Equal(t, []string{"bad INTERNAL_ERROR"}, a.gist())
-		require.NotContains(t, a.told()[0].Error.Message, "goroutine")
+		_, err := p.Requests.Do(t.Context(), from, "submit-task", (*wire.SubmitTask)(nil))
+		var refused *wire.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, wire.CodeInternal, refused.Code)
+		require.NotContains(t, refused.Message, "goroutine")
 		a.says(submit("good", ""))
-		require.Equal(t, []string{"bad INTERNAL_ERROR", "good granted"}, a.gist())
+		require.Equal(t, []string{"good granted"}, a.gist())
 		require.NoError(t, p.stop())
 	})
 }

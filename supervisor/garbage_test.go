@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 )
 
 // real lists messages as agents send them.
@@ -122,7 +123,7 @@ func TestAMillionMutations(t *testing.T) {
 		var log bytes.Buffer // hclog locks its output
 		options := Options{
 			Record:   newLedger(),
-			Protocol: Protocol{Rate: 1 << 30, Burst: 1 << 30},
+			Protocol: dispatch.Protocol{Rate: 1 << 30, Burst: 1 << 30},
 			Log:      hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Error}),
 		}
 		cook := worker("cook", 4)

@@ -25,11 +25,11 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 		Timeout:    a.Health.WriteTimeout,
 		To:         c.Stdin(),
 		Shut:       func() { c.CloseStdin() },
-		OnReceipts: s.dispatcher.receive,
+		OnReceipts: s.dispatcher.Receive,
 		OnStall:    func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
 		OnBroken: func(err error) {
 			s.post(func() {
-				s.dispatcher.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
+				s.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
 			})
 		},
 	}
@@ -45,7 +45,7 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 		return
 	}
 	if !yes {
-		s.dispatcher.recovered(a, &a.deaf, "reads its stdin again")
+		s.recovered(a, &a.deaf, "reads its stdin again")
 		return
 	}
 	messages, _, _ := a.mail.Waiting()
@@ -66,7 +66,7 @@ func (s *Supervisor) frozen(a *agent, run string, yes bool) {
 	s.deadlines.drop(a.thaw)
 	a.thaw = nil
 	if !yes {
-		s.dispatcher.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
+		s.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
 		return
 	}
 	a.thaw = s.deadlines.add(time.Now().Add(a.Health.WriteTimeout), func() {
@@ -92,7 +92,7 @@ func (s *Supervisor) watchSilence(a *agent) {
 		woken := func() {
 			s.post(func() {
 				if a.run == run && a.child != nil {
-					s.dispatcher.recovered(a, &a.silent, "speaks again")
+					s.recovered(a, &a.silent, "speaks again")
 					s.watchSilence(a)
 				}
 			})
@@ -111,14 +111,14 @@ func (s *Supervisor) stalled(a *agent, cause *string, why string) {
 	*cause = why
 	a.set(control.StateStalled, why)
 	if a.Health.Restart && a.joined == nil {
-		s.dispatcher.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
+		s.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
 		s.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
 		return
 	}
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentStalled, Text: why})
+	s.event(a, wire.Event{Kind: events.AgentStalled, Text: why})
 }
 
-func (d *dispatcher) recovered(a *agent, cause *string, how string) {
+func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 	if *cause == "" {
 		return
 	}
@@ -126,7 +126,7 @@ func (d *dispatcher) recovered(a *agent, cause *string, how string) {
 	if a.state != control.StateStalled {
 		return
 	}
-	d.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
+	s.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
 	if rest := cmp.Or(a.deaf, a.silent, a.stopped); rest != "" {
 		a.reason = rest
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -28,11 +29,11 @@ func (w *watcher) note(format string, args ...any) {
 	w.heard = append(w.heard, fmt.Sprintf(format, args...))
 }
 
-func (w *watcher) watch() Hooks {
-	return Hooks{
+func (w *watcher) watch() dispatch.Hooks {
+	return dispatch.Hooks{
 		Judged:   func(door, kind string, code wire.Code, n int) { w.note("judged %s %s %q %d", door, kind, code, n) },
-		Asked:    func(a Asked) { w.note("asked %s %s", a.From, a.Operation) },
-		Answered: func(a Answered) { w.note("answered %q", a.Code) },
+		Asked:    func(a dispatch.Asked) { w.note("asked %s %s", a.From, a.Operation) },
+		Answered: func(a dispatch.Answered) { w.note("answered %q", a.Code) },
 		Recorded: func(facts []wire.Record, began time.Time, took time.Duration) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -79,7 +80,7 @@ func TestWatch(t *testing.T) {
 			`judged http request:query-tasks "" 1`, `judged stdio request:submit-task "" 1`,
 		}, w.since())
 
-		h, err := p.Hindsight(t.Context(), 0)
+		h, err := p.Requests.Hindsight(t.Context(), 0)
 		require.NoError(t, err)
 		require.Empty(t, w.since(), "who looks for a Watch is not seen by it")
 		created := slices.IndexFunc(record.facts(t), func(r wire.Record) bool { return r.Kind == events.TaskCreated })
@@ -112,7 +113,7 @@ func TestHindsight(t *testing.T) {
 		}
 		behind := func(since int64) int64 {
 			<-time.After(time.Second) // of the bubble: each task has another time
-			h, err := p.Hindsight(t.Context(), since)
+			h, err := p.Requests.Hindsight(t.Context(), since)
 			require.NoError(t, err)
 			return h.Behind
 		}
@@ -128,7 +129,7 @@ func TestHindsight(t *testing.T) {
 		boss.says(submit("waits", "cobol"))
 		waits := boss.task("waits").ID
 		require.Equal(t, number(waits)-1, behind(ended))
-		_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "cancel-task", []byte(`{"taskId":"`+waits+`"}`))
+		_, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "cancel-task", []byte(`{"taskId":"`+waits+`"}`))
 		require.NoError(t, err)
 		require.Equal(t, last(), behind(last()))
 		require.NoError(t, p.stop())

@@ -123,7 +123,7 @@ func (s *Supervisor) workDone() bool {
 		return false
 	}
 	open := 0
-	s.dispatcher.look(func(state *handlers.State) {
+	s.dispatcher.Look(func(state *handlers.State) {
 		// Blocked tasks do not count: only failed tasks are left for them to wait for.
 		open = state.Open() - state.Counts().Blocked + state.Questions()
 	})
@@ -172,6 +172,6 @@ func (s *Supervisor) designs(agent string) bool {
 // undone reports whether a task of this run of the orchestrator was not done.
 func (s *Supervisor) undone() bool {
 	open := 0
-	s.dispatcher.look(func(state *handlers.State) { open = state.Open() })
+	s.dispatcher.Look(func(state *handlers.State) { open = state.Open() })
 	return open > 0 || !s.tally.allDone()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -43,11 +44,11 @@ func (s *Supervisor) tryStart(a *agent) {
 		return
 	}
 	if missing := s.missing(a); missing != "" {
-		s.dispatcher.wait(a, missing)
+		s.wait(a, missing)
 		return
 	}
 	if holder := s.actorHolder(a); holder != nil {
-		s.dispatcher.wait(a, holder.Name+", which still is "+holder.as)
+		s.wait(a, holder.Name+", which still is "+holder.as)
 		return
 	}
 	s.launch(a)
@@ -66,7 +67,7 @@ func (s *Supervisor) launch(a *agent) {
 	a.run = uuid.NewString()
 	a.exit = nil
 	s.takeActor(a)
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
+	s.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	m := &startRequest{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
@@ -91,7 +92,7 @@ type startRequest struct {
 	session []string    // environment variables that describe its session
 	joined  *connection // nil for a child process
 	speech  *output.Run
-	channel *channel // nil if all its output is log
+	channel *dispatch.Channel // nil if all its output is log
 	told    chan struct{}
 }
 
@@ -108,7 +109,9 @@ func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proc
 		sr.speech.Echoes = output.NewEchoFilter()
 	}
 	if !sr.spec.Raw {
-		sr.channel = s.channel(a, sr)
+		sr.channel = s.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
+			a.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
+		})
 		sr.speech.Messages = sr.channel
 	}
 	env = append(without(env, sr.session), sr.session...)
@@ -154,8 +157,7 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	a.starts++
 	a.mail = s.mailbox(a, m, c)
 	if m.channel != nil {
-		m.channel.mail = a.mail
-		s.dispatcher.recipients.open(a.Name, a.run, a.mail)
+		m.channel.Open(a.mail)
 	}
 	a.set(control.StateRunning, "")
 	s.idle = false
@@ -163,8 +165,10 @@ func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
 	if a.starts > 1 {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
-	s.dispatcher.bringMail(a)
+	s.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
+	if m.channel != nil && !a.NoStdin {
+		m.channel.BringMail()
+	}
 	s.watchSilence(a)
 	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
 	if a.halt != nil || s.stopping != nil {
@@ -217,7 +221,7 @@ func (s *Supervisor) exited(a *agent, exit child.Exit) {
 	if a.halt == nil {
 		figures := exitFigures(exit, false)
 		figures.PID, figures.UpMS = a.child.PID(), up.Milliseconds()
-		s.dispatcher.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
+		s.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
 	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
@@ -239,7 +243,7 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	s.clearUp(a, ending)
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
+	s.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
 	a.endedRun = a.run
 	defer s.vacateActor(a)
 	if s.parted(a, ending, nil) {
@@ -264,7 +268,7 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 	default:
 		a.wanted = false
 		a.set(control.StateExited, exit.String())
-		s.dispatcher.note(&wire.AgentGone{Agent: a.Name})
+		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
 		s.wakeWaiting()
 		s.checkIdle()
 	}
@@ -273,14 +277,14 @@ func (s *Supervisor) ended(a *agent, ending child.Ending) {
 // clearUp releases the resources of a run and reports the left-over processes.
 func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	if len(ending.LeftOver) > 0 && a.halt == nil {
-		s.dispatcher.event(a, wire.Event{
+		s.event(a, wire.Event{
 			Kind:    events.AgentLeftOver,
 			Text:    "ended " + leftOvers(ending.LeftOver),
 			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
 		})
 	}
 	if ending.HeldOpen {
-		s.dispatcher.event(a, wire.Event{
+		s.event(a, wire.Event{
 			Kind:    events.AgentHeldOpen,
 			Text:    "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
 			Figures: wire.Figures{LeftOver: views(ending.HeldBy)},
@@ -288,22 +292,16 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 	}
 	if len(ending.Survivors) > 0 {
 		s.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
-		s.dispatcher.event(a, wire.Event{
+		s.event(a, wire.Event{
 			Kind:    events.AgentLeftOver,
 			Text:    "could not end " + leftOvers(ending.Survivors),
 			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
 		})
 	}
 	if ending.Unverified {
-		s.dispatcher.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+		s.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
-	s.dispatcher.mail.end(a.Name)
-	if lost := s.dispatcher.recipients.close(a.Name); lost > 0 {
-		s.dispatcher.event(a, wire.Event{
-			Kind: events.AgentUndelivered, Text: count(int(lost), "message") + " could not be delivered",
-			Figures: wire.Figures{Count: lost},
-		})
-	}
+	s.dispatcher.Detach(a.Name, a.run)
 	a.mail.Drop()
 	_, _, refused := a.mail.Waiting()
 	a.refused += refused
@@ -321,7 +319,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 	if why != "" {
 		text = why + "; " + text
 	}
-	s.dispatcher.event(a, wire.Event{
+	s.event(a, wire.Event{
 		Kind:    events.AgentRestarting,
 		Text:    text,
 		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
@@ -338,7 +336,7 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 func (s *Supervisor) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(control.StateFailed, why)
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
+	s.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
 	a.lastStop = why
 	if s.options.AbortOnFailure {
 		s.stop(a.Name + " failed")
@@ -367,7 +365,7 @@ func (s *Supervisor) checkIdle() {
 		} else if !s.tally.some() {
 			text = "no agent is left that would give tasks"
 		}
-		s.dispatcher.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
+		s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
 		s.stop(text)
 		return
 	}
@@ -377,7 +375,7 @@ func (s *Supervisor) checkIdle() {
 		}
 	}
 	s.idle = true
-	s.dispatcher.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: "all agents have ended"})
+	s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: "all agents have ended"})
 	if s.options.ExitWhenIdle {
 		s.stop("all agents have ended")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -207,7 +208,7 @@ func TestOneKeyIsOneMessage(t *testing.T) {
 		seqs := make([]int64, 50)
 		for i := range seqs {
 			all.Go(func() {
-				answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "send-message",
+				answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "send-message",
 					[]byte(`{"to_actor":"PO:one","topic":"message.direct","payload":{"n":1},"idempotency_key":"k"}`))
 				if err == nil {
 					seqs[i] = answer.(*wire.Sent).Seq
@@ -272,11 +273,11 @@ func TestFollowedMail(t *testing.T) {
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
 		operator := handlers.Actor{Kind: handlers.Operator}
-		_, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "PO:one", nil)
+		_, err := p.Requests.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "PO:one", nil)
 		require.Error(t, err)
 		all[0].says(mailTo("1", "HO:x", 1))
 		synctest.Wait()
-		reader, err := p.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "", nil)
+		reader, err := p.Requests.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "", nil)
 		require.NoError(t, err)
 		got := make(chan []wire.Mail, 10)
 		ctx, leave := context.WithCancel(t.Context())
@@ -296,14 +297,14 @@ func TestFollowedMail(t *testing.T) {
 		all[0].says(mailTo("2", "HO:x", 2), mailTo("3", "PO:one", 3))
 		require.Equal(t, `{"n":2}`, string((<-got)[0].Payload))
 		var seen []string
-		require.NoError(t, p.Messages(t.Context(), MailQuery{Actor: "HO:x", Last: 1}, func(m wire.Mail) error {
+		require.NoError(t, p.Requests.Messages(t.Context(), dispatch.MailQuery{Actor: "HO:x", Last: 1}, func(m wire.Mail) error {
 			seen = append(seen, string(m.Payload))
 			return nil
 		}))
 		require.Equal(t, []string{`{"n":2}`}, seen)
 		leave()
 		require.ErrorIs(t, <-left, context.Canceled)
-		_, err = p.Ask(t.Context(), operator, "poll-messages", []byte(`{"actor":"HO:x","limit":1}`))
+		_, err = p.Requests.Ask(t.Context(), operator, "poll-messages", []byte(`{"actor":"HO:x","limit":1}`))
 		require.NoError(t, err)
 		require.NoError(t, p.stop())
 	})
@@ -329,7 +330,7 @@ func TestActorsThatMove(t *testing.T) {
 		applied.outcomes()
 		require.Equal(t, control.StateRunning, p.view("is").State)
 		require.Equal(t, control.StateRunning, p.view("was").State)
-		answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-actors", nil)
+		answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-actors", nil)
 		require.NoError(t, err)
 		who := make(map[string]string)
 		for _, v := range answer.(*wire.ActorList).Actors {
@@ -369,27 +370,6 @@ func TestUnreadMailStalls(t *testing.T) {
 		<-time.After(time.Minute)
 		require.Equal(t, []int{1, 2, 3}, deaf.brought(), "its next run has all that it has not acked")
 		require.Zero(t, p.view("slow").Mailbox.Refused, "nothing is lost")
-		require.NoError(t, p.stop())
-	})
-}
-
-// TestBellsAreTakenDown checks that a bell is removed when its last listener ends, for any
-// reason.
-func TestBellsAreTakenDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, named("one"))
-		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
-		synctest.Wait()
-		hung := func() int {
-			b := &p.dispatcher.bells
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return len(b.hung)
-		}
-		all[0].says(mailTo("1", "PO:one", 1))
-		synctest.Wait()
-		require.NoError(t, p.Messages(t.Context(), MailQuery{}, func(wire.Mail) error { return nil }))
-		require.Zero(t, hung())
 		require.NoError(t, p.stop())
 	})
 }

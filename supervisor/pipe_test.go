@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -155,7 +156,7 @@ func TestPipeWhenEverythingStops(t *testing.T) {
 		me.end()
 		require.NoError(t, me.over())
 		require.NoError(t, p.end())
-		require.ErrorIs(t, p.join("later").over(), ErrOver)
+		require.ErrorIs(t, p.join("later").over(), dispatch.ErrOver)
 	})
 }
 

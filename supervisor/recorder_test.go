@@ -2,9 +2,7 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +25,7 @@ func liveALittle(t *testing.T, p *play, all []*talker) {
 	w.says(request("1", "complete-task", id("done")))
 	boss.says(request("2", "cancel-task", id("mine")), event("3", "question", `{"question":"fine?","context":{"n":12345678901234567890}}`))
 	boss.says(request("4", "submit-task", fmt.Sprintf(`{"type":"t","name":"after","dependencies":[%q],"priority":1}`, boss.task("running").ID)))
-	_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "issue-key", []byte(`{"agent":"boss"}`))
+	_, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "issue-key", []byte(`{"agent":"boss"}`))
 	require.NoError(t, err)
 	synctest.Wait()
 }
@@ -68,90 +66,6 @@ func TestStateIsKeptAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestStateIsKeptNowAndThen checks that a State is kept after a number of facts, and never
-// before all facts that it includes.
-func TestStateIsKeptNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		p := perform(t, Options{Record: record}, nil, nil)
-		synctest.Wait()
-		inputs := make([]handlers.Input, 10_000)
-		for i := range inputs {
-			inputs[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}
-		}
-		for range 2*snapshotEvery/len(inputs) + 1 {
-			p.dispatcher.submit(inputs, new(work))
-			synctest.Wait()
-		}
-		require.Len(t, record.keeps, 2)
-		for i, seq := range record.keeps {
-			require.GreaterOrEqual(t, seq, int64(i+1)*snapshotEvery)
-		}
-		require.NoError(t, p.stop())
-		require.Len(t, record.keeps, 3)
-	})
-}
-
-// keepEvery makes the State be kept after so many facts.
-func (p *play) keepEvery(facts int) {
-	synctest.Wait()
-	p.dispatcher.mu.Lock()
-	defer p.dispatcher.mu.Unlock()
-	p.dispatcher.every = facts
-}
-
-// TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too.
-func TestStateIsKeptWithManyTasks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		p := perform(t, Options{Record: record}, nil, nil)
-		p.keepEvery(100)
-		const tasks = 2000
-		for n := range tasks {
-			_, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
-			require.NoError(t, err)
-		}
-		require.GreaterOrEqual(t, p.dispatcher.state.Tasks(), tasks)
-		require.GreaterOrEqual(t, len(record.keeps), 3)
-		for i, seq := range record.keeps[1:] {
-			require.LessOrEqual(t, seq, 4*record.keeps[i]+100)
-		}
-		require.NoError(t, p.stop())
-	})
-}
-
-// TestStateWaitsForItsFacts checks that a State is not offered to a log that has not committed
-// its facts, or never will.
-func TestStateWaitsForItsFacts(t *testing.T) {
-	idle := make([]handlers.Input, 60)
-	for i := range idle {
-		idle[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		p := perform(t, Options{Record: record}, nil, nil)
-		p.keepEvery(50)
-		release := make(chan struct{})
-		record.meddle(func([]wire.Record) error { <-release; return nil })
-		p.dispatcher.submit(idle, new(work))
-		synctest.Wait()
-		require.Empty(t, record.keeps)
-		close(release)
-		synctest.Wait()
-		require.Len(t, record.keeps, 1)
-		require.NoError(t, p.stop())
-	})
-	synctest.Test(t, func(t *testing.T) {
-		record := newLedger()
-		p := perform(t, Options{Record: record}, nil, nil)
-		p.keepEvery(50)
-		record.meddle(func([]wire.Record) error { return errors.New("no") })
-		p.dispatcher.submit(idle, new(work))
-		require.Error(t, p.end())
-		require.Empty(t, record.keeps)
-	})
-}
-
 // TestKeeping checks that Keeping reports the last State while it is being kept, because the end
 // of the program waits for it.
 func TestKeeping(t *testing.T) {
@@ -171,38 +85,6 @@ func TestKeeping(t *testing.T) {
 	})
 }
 
-// TestRecordThatIsLost checks that a log that was moved or deleted is noticed within a second,
-// even without commits, and before a batch after a pause.
-func TestRecordThatIsLost(t *testing.T) {
-	gone := errors.New("events.db was deleted")
-	for name, busy := range map[string]bool{"idle": false, "with a batch": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				record := newLedger()
-				var lost atomic.Bool
-				sound := func() error {
-					if lost.Load() {
-						return gone
-					}
-					return nil
-				}
-				p := perform(t, Options{Record: record, Sound: sound}, nil, nil)
-				synctest.Wait()
-				<-time.After(soundAfter)
-				lost.Store(true)
-				before := record.Last()
-				began := time.Now()
-				if busy {
-					p.dispatcher.submit([]handlers.Input{{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}}, new(work))
-				}
-				require.ErrorIs(t, p.end(), gone)
-				require.LessOrEqual(t, time.Since(began), soundEvery)
-				require.Equal(t, before, record.Last())
-			})
-		})
-	}
-}
-
 // TestRestartFromSnapshot checks that a start from the kept State and later facts equals one
 // from all facts, and continues in the same way.
 func TestRestartFromSnapshot(t *testing.T) {
@@ -219,10 +101,12 @@ func TestRestartFromSnapshot(t *testing.T) {
 		require.NoError(t, err)
 		facts := record.facts(t)
 		require.Less(t, seq, int64(len(facts)))
-		tailed := newDispatcher(Options{Record: record})
-		require.NoError(t, tailed.restore(t.Context(), handlers.Rules{}))
-		require.EqualValues(t, len(facts), tailed.last.Load())
-		require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, tailed.state))
+		tailed := New(Options{Record: record}, nil)
+		require.NoError(t, tailed.Restore(t.Context()))
+		require.EqualValues(t, len(facts), tailed.Seq())
+		tailed.dispatcher.Look(func(state *handlers.State) {
+			require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, state))
+		})
 	})
 }
 
@@ -238,9 +122,11 @@ func TestRestartFromUnreadableSnapshot(t *testing.T) {
 		facts := record.facts(t)
 		for _, text := range []string{"", "{}", `{"version":99}`, "no JSON"} {
 			require.NoError(t, record.Memory.Keep(t.Context(), int64(len(facts)), []byte(text)))
-			d := newDispatcher(Options{Record: record})
-			require.NoError(t, d.restore(t.Context(), handlers.Rules{}))
-			require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, d.state))
+			s := New(Options{Record: record}, nil)
+			require.NoError(t, s.Restore(t.Context()))
+			s.dispatcher.Look(func(state *handlers.State) {
+				require.Equal(t, spelledState(t, replayed(t, facts)), spelledState(t, state))
+			})
 		}
 	})
 }
@@ -295,10 +181,10 @@ func TestLifeAfterAKill(t *testing.T) {
 			require.Equal(t, []string{"notify:task-assigned"}, w.gist())
 			boss.says(submit("running", "w"), request("q", "ask-user", `{"question":"why?","timeout":3600000}`))
 			require.Equal(t, task, boss.task("running").ID, "a repeat by the next run")
-			answer, err := p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-questions", nil)
+			answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-questions", nil)
 			require.NoError(t, err)
 			require.Len(t, answer.(*wire.QuestionList).Questions, 2, "nobody is asked twice")
-			_, err = p.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "answer-question", []byte(`{"questionId":"q1","answer":"so"}`))
+			_, err = p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "answer-question", []byte(`{"questionId":"q1","answer":"so"}`))
 			require.NoError(t, err)
 			require.Contains(t, boss.gist(), "q granted")
 			require.NoError(t, p.stop())

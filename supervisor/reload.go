@@ -84,7 +84,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 		}
 	}
 	s.enlist()
-	s.dispatcher.event(nil, wire.Event{
+	s.event(nil, wire.Event{
 		Kind: events.OrchestratorReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
 		Figures: wire.Figures{Count: int64(len(changes))},
 	})

@@ -3,24 +3,9 @@ package supervisor
 import (
 	"slices"
 
-	"orchestrator/handlers"
 	"orchestrator/wire"
-	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
-
-// sayOperation is the operation of a session message that an agent prints.
-const sayOperation = "send-session-message"
-
-// saying reports whether an input is a session message, over any transport.
-func saying(in *handlers.Input) bool {
-	r, ok := in.Message.(*wire.Request)
-	if !ok {
-		return false
-	}
-	_, ok = r.Body.(*wire.SaySession)
-	return ok
-}
 
 // sessionOf returns the environment variables that describe an agent's session, or the first of
 // several. It must be called from Run.
@@ -33,16 +18,6 @@ func (s *Supervisor) sessionOf(agent string) []string {
 		}
 	}
 	return nil
-}
-
-// heed reports closed sessions to the supervisor. It runs after the letters are delivered, so
-// an agent gets its last message before it is stopped. Restored facts are not reported.
-func (d *dispatcher) heed(records []wire.Record) {
-	for i := range records {
-		if records[i].Kind == events.SessionClosed {
-			d.closed(&records[i])
-		}
-	}
 }
 
 // sessionClosed stops the agents that are to end with their session. Some of them may run

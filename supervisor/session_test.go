@@ -10,10 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/line"
 	"orchestrator/wire/session"
 )
 
@@ -32,7 +33,7 @@ func cooks(t *testing.T) (agents []Agent, parts map[string]part, lead, coder, cr
 }
 
 // inKitchen returns the options of a play with that session.
-func inKitchen(record Record) Options {
+func inKitchen(record dispatch.Record) Options {
 	return Options{Record: record, Protocol: freely, Sessions: []wire.SessionSpec{kitchen}}
 }
 
@@ -88,8 +89,8 @@ func (t *talker) undelivered() (all []string) {
 }
 
 // bothWays runs a play with a log and without one.
-func bothWays(t *testing.T, do func(*testing.T, Record)) {
-	for name, record := range map[string]func() Record{"record": func() Record { return newLedger() }, "none": func() Record { return nil }} {
+func bothWays(t *testing.T, do func(*testing.T, dispatch.Record)) {
+	for name, record := range map[string]func() dispatch.Record{"record": func() dispatch.Record { return newLedger() }, "none": func() dispatch.Record { return nil }} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { do(t, record()) })
 		})
@@ -101,7 +102,7 @@ func bothWays(t *testing.T, do func(*testing.T, Record)) {
 //
 // Rows: C-01, C-16.
 func TestSessionMessagesArePassedOn(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, lead, coder, critic, _ := cooks(t)
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
@@ -125,7 +126,7 @@ func TestSessionMessagesArePassedOn(t *testing.T) {
 //
 // Rows: B-21, C-16.
 func TestManySessionMessages(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		const many = 300
 		agents, parts, lead, coder, _, _ := cooks(t)
 		agents[0].Mailbox = stdin.Limits{Messages: 4, Bytes: 1 << 20}
@@ -153,7 +154,7 @@ func TestManySessionMessages(t *testing.T) {
 //
 // Rows: B-21, C-16.
 func TestSessionMessagesThatAreAskedFor(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, lead, coder, _, _ := cooks(t)
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
@@ -251,7 +252,7 @@ func TestLimitOfSessionMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, lead, coder, _, _ := cooks(t)
 		o := inKitchen(newLedger())
-		o.Protocol = Protocol{Rate: 1, Burst: 2}
+		o.Protocol = dispatch.Protocol{Rate: 1, Burst: 2}
 		p := perform(t, o, agents, parts)
 		synctest.Wait()
 		lead.says(remarks(3, "lead", "coder")...)
@@ -324,16 +325,12 @@ func TestSessionMessagesAreTimed(t *testing.T) {
 		record := newLedger()
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
-		m, err := session.Read([]byte(remark(1, "lead", "coder")), 64)
-		require.Nil(t, err)
-		from := handlers.Actor{Kind: handlers.Agent, Name: "lead", Run: "run"}
-		came := time.Now()
+		c := p.dispatcher.Channel("lead", "run", func(string, string, int64) {})
+		c.Open(stdin.Closed())
+		require.True(t, c.Take(line.Line{Text: []byte(remark(1, "lead", "coder"))}, time.Now()))
 		<-time.After(1500 * time.Microsecond)
-		p.dispatcher.submit([]handlers.Input{{At: came, From: from, Message: &wire.Request{
-			ID: m.MessageID, Operation: sayOperation, Form: wire.DialectSession,
-			Body: &wire.SaySession{Session: wire.Session{ID: m.MessageID, Type: m.MessageType, Message: m, Document: m.Document}},
-		}}}, new(work))
-		p.dispatcher.settle()
+		c.Send(time.Now())
+		p.dispatcher.Settle()
 		said := slices.DeleteFunc(record.facts(t), func(r wire.Record) bool { return r.Kind != events.SessionMessage })
 		require.Len(t, said, 1)
 		require.Contains(t, string(said[0].Payload), `"processing_duration_ms":1.5`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -55,7 +56,7 @@ func TestMemberThatDoesNotRead(t *testing.T) {
 //
 // Rows: C-16, C-91.
 func TestRunThatEndsBeforeItIsTold(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, lead, coder, _, _ := cooks(t)
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()
@@ -116,7 +117,7 @@ func TestMemberThatDoesNotComeBack(t *testing.T) {
 //
 // Rows: C-70, C-72.
 func TestAbortedSessionStops(t *testing.T) {
-	bothWays(t, func(t *testing.T, record Record) {
+	bothWays(t, func(t *testing.T, record dispatch.Record) {
 		agents, parts, lead, coder, critic, guest := cooks(t)
 		p := perform(t, inKitchen(record), agents, parts)
 		synctest.Wait()

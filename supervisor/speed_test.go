@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
@@ -31,25 +32,25 @@ type mouth struct {
 	mail   *stdin.Mailbox
 }
 
-func newMouth(b *testing.B, record Record) *mouth {
+func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	s := New(Options{
 		Name: "bench", StateDir: b.TempDir(), Log: hclog.NewNullLogger(), Record: record,
-		Protocol: Protocol{Rate: 1 << 30, Burst: 1 << 30},
+		Protocol: dispatch.Protocol{Rate: 1 << 30, Burst: 1 << 30},
 	}, []Agent{{Name: "a"}})
 	if record != nil {
-		go s.dispatcher.keepRecording()
+		go s.dispatcher.Run()
 	}
 	s.enlist()
 	a := s.agents["a"]
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
+	s.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
 	a.voice.Limits = output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.Begin("r", 1<<20),
 		mail: &stdin.Mailbox{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}},
 	}
-	c := s.channel(a, &startRequest{spec: a.Agent, run: "r"})
-	c.mail, o.speech.Messages = o.mail, c
-	s.dispatcher.recipients.open("a", "r", o.mail)
+	c := s.dispatcher.Channel("a", "r", func(string, string, int64) {})
+	c.Open(o.mail)
+	o.speech.Messages = c
 	b.ReportAllocs()
 	return o
 }
@@ -61,7 +62,7 @@ func (m *mouth) end(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perChunk, "ns/request")
 	_, _, refused := m.mail.Waiting()
 	require.Zero(b, refused)
-	m.dispatcher.close()
+	m.dispatcher.Close()
 }
 
 // BenchmarkAsks measures a chunk of 64 requests in one agent's goroutine: split, parsed,
@@ -92,7 +93,7 @@ func BenchmarkSubmits(b *testing.B) {
 			chunk = fmt.Appendf(chunk, `{"type":"request:submit-task","id":"req-%d","timestamp":"2026-11-21T10:00:00Z","payload":{"type":"t","name":"a task","payload":{"n":%d}}}`+"\n", n, n)
 		}
 		o.speech.Write(child.Stdout, chunk)
-		o.dispatcher.settle()
+		o.dispatcher.Settle()
 	}
 	o.end(b)
 	require.NoError(b, log.Close())

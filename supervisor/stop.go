@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -64,7 +66,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	s.deadlines.drop(a.watch)
 	s.deadlines.drop(a.proof)
 	a.set(control.StateStopping, a.halt.reason)
-	s.dispatcher.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
+	s.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
 	if a.NoStdin || s.stopping != nil && s.stopping.killed {
 		s.signalRung(a)
 		return
@@ -72,7 +74,7 @@ func (s *Supervisor) beginHalt(a *agent) {
 	grace := s.within(a.patience())
 	if !a.Raw {
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
-		line := wire.Envelope{ID: messageID(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
+		line := wire.Envelope{ID: uuid.NewString(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
 		_, _ = a.mail.Put(stdin.OneLine(line)) // an agent that does not read gets the signal anyway
 	}
 	a.mail.CloseWhenEmpty()
@@ -121,11 +123,11 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	a.set(control.StateStopped, "")
 	a.lastStop = "stopped"
 	if !ran && hoped && !h.again && s.stopping == nil {
-		s.dispatcher.note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
+		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
 	}
 	if ran {
 		a.lastStop = s.stoppedText(a, h, ending)
-		s.dispatcher.event(a, wire.Event{
+		s.event(a, wire.Event{
 			Kind: events.AgentStopped,
 			Text: a.lastStop,
 			Figures: wire.Figures{
@@ -212,7 +214,7 @@ func (s *Supervisor) stop(reason string) {
 		s.failed = s.failed || a.state == control.StateFailed || a.state == control.StateWaiting && s.hopeless(a)
 	}
 	s.stopping = t
-	s.dispatcher.event(nil, wire.Event{
+	s.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopping,
 		Text:    fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
 		Figures: wire.Figures{DelayMS: s.options.Shutdown.Milliseconds()},
@@ -282,7 +284,7 @@ func (t *stopping) summary(s *Supervisor) {
 	} else {
 		text += ", nothing left running"
 	}
-	s.dispatcher.event(nil, wire.Event{
+	s.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopped,
 		Text:    text,
 		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},

@@ -43,7 +43,7 @@ func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	over := time.Duration(len(t.ends)) * stormShare
 	if !t.raging {
 		t.raging = true
-		s.dispatcher.event(nil, wire.Event{
+		s.event(nil, wire.Event{
 			Kind:    events.OrchestratorStorm,
 			Text:    fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
 			Figures: wire.Figures{Count: int64(len(t.ends))},

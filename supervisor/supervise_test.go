@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -374,7 +375,7 @@ func TestRequestsAfterTheEnd(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, p.stop())
 		_, err := p.Status(context.Background())
-		require.ErrorIs(t, err, ErrOver)
+		require.ErrorIs(t, err, dispatch.ErrOver)
 	})
 }
 

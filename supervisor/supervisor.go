@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -30,19 +32,19 @@ type Options struct {
 	StateDir string
 	Start    func(child.Spec) (Process, error) // creates a process
 	Log      hclog.Logger
-	Shutdown time.Duration // one budget for the whole ordered stop
-	Record   Record        // where facts are stored; nil: nowhere
-	ReadOnly bool          // Record is read-only: only Look can be called
-	Sound    func() error  // returns why new records would be lost, such as a deleted file; nil: not checked
+	Shutdown time.Duration   // one budget for the whole ordered stop
+	Record   dispatch.Record // where facts are stored; nil: nowhere
+	ReadOnly bool            // Record is read-only: only Look can be called
+	Sound    func() error    // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
-	Protocol Protocol
+	Protocol dispatch.Protocol
 	Sessions []wire.SessionSpec // the sessions of the configuration, in order
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. A nil Doorway gives no access.
 	Doorway func(agent, run string) (env []string, shut func(), err error)
 	// Watch observes requests and records.
-	Watch Hooks
+	Watch dispatch.Hooks
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.
@@ -53,14 +55,15 @@ type Options struct {
 // every agent had ended well.
 var ErrAgentsFailed = errors.New("agents failed")
 
-// ErrOver is returned by a Supervisor that has ended.
-var ErrOver = &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator has stopped"}
-
 // A Supervisor runs agents. Its methods are safe for concurrent use; their work is done by the
 // goroutine of Run.
 type Supervisor struct {
+	// Requests performs the operations of callers outside the pipes of agents.
+	Requests dispatch.Requests
+
 	options    Options
-	dispatcher *dispatcher
+	dispatcher *dispatch.Dispatcher
+	artifacts  *artifacts // nil without a state directory
 	audience   *output.Feed
 	tally      idleCounter
 	began      time.Time
@@ -132,24 +135,20 @@ type agent struct {
 
 // New returns a Supervisor of the given agents. Nothing starts before Run.
 func New(o Options, agents []Agent) *Supervisor {
-	o.Protocol = o.Protocol.orDefault()
-	o.Rules.Depth = o.Protocol.Depth
 	s := &Supervisor{
-		options:    o,
-		dispatcher: newDispatcher(o),
-		audience:   &output.Feed{Recent: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
-		began:      time.Now(),
-		done:       make(chan struct{}),
-		agents:     make(map[string]*agent),
-		actors:     make(map[string]*agent),
-		sessions:   o.Sessions,
+		options:  o,
+		audience: &output.Feed{Recent: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
+		began:    time.Now(),
+		done:     make(chan struct{}),
+		agents:   make(map[string]*agent),
+		actors:   make(map[string]*agent),
+		sessions: o.Sessions,
 
 		expecting: make(map[*agent]bool),
 	}
 	s.audience.OnNotice = s.heard
-	s.dispatcher.show = s.audience.Publish
-	s.dispatcher.closed = s.sessionClosed
-	s.dispatcher.broke = s.recordBroke
+	s.dispatcher = s.newDispatcher()
+	s.Requests = s.dispatcher.Requests()
 	s.inbox.wake = make(chan struct{}, 1)
 	for _, spec := range agents {
 		s.enter(spec)
@@ -157,11 +156,37 @@ func New(o Options, agents []Agent) *Supervisor {
 	return s
 }
 
+// newDispatcher returns the dispatcher of a Supervisor.
+func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
+	alarm := &alarm{log: s.options.Log}
+	o := dispatch.Options{
+		Record: s.options.Record, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
+		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
+		Show: s.audience.Publish, Closed: s.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
+	}
+	if dir := s.options.StateDir; dir != "" {
+		s.artifacts = newArtifacts(dir, alarm)
+		o.Artifacts = s.artifacts
+		o.Audit = func(gap dispatch.AuditGap) dispatch.AuditFile { return auditFile(dir, gap) }
+	}
+	return dispatch.New(o)
+}
+
+// auditFile returns the audit of a state directory. Its size is bounded, with the files of
+// earlier runs.
+func auditFile(stateDir string, gap dispatch.AuditGap) *output.File {
+	dir := filepath.Join(stateDir, "audit")
+	return &output.File{
+		Dir: dir, Prefix: output.RunPrefix(output.NextRun(dir)), Suffix: ".jsonl", Limits: output.Limits{MaxSize: 16 << 20, Keep: 8},
+		Note: gap,
+	}
+}
+
 // enter adds an agent that does not run yet.
 func (s *Supervisor) enter(spec Agent) *agent {
 	a := &agent{Agent: spec, state: control.StateStopped}
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
-		s.post(func() { s.dispatcher.event(a, e) })
+		s.post(func() { s.event(a, e) })
 	})
 	s.audience.AddAgent(a.voice)
 	s.agents[spec.Name] = a
@@ -175,9 +200,9 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.audience.Recent.Close()
 	if s.options.Record != nil {
-		go s.dispatcher.keepRecording() // end waits for it
+		go s.dispatcher.Run() // end waits for it
 	}
-	s.dispatcher.event(nil, wire.Event{
+	s.event(nil, wire.Event{
 		Kind:    events.OrchestratorStarted,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
@@ -226,14 +251,14 @@ func reasonOf(ctx context.Context) string {
 }
 
 // Keeping returns the number of facts of the snapshot in progress, or 0.
-func (s *Supervisor) Keeping() int64 { return s.dispatcher.keeping.Load() }
+func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 
 // end waits for the goroutines that create processes, records the summary, and closes the
 // dispatcher.
 func (s *Supervisor) end() error {
 	s.awaitMakers()
 	s.stopping.summary(s)
-	s.dispatcher.close()
+	s.dispatcher.Close()
 	for _, a := range s.order {
 		a.voice.Close()
 	}
@@ -298,40 +323,22 @@ func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) 
 		v, err := question()
 		answer <- answered{v, err}
 	})
-	got, err := await(ctx, s, answer)
+	got, err := dispatch.Await(ctx, s.done, answer)
 	if err != nil {
 		return got.answer, err
 	}
 	return got.answer, got.err
 }
 
-// await waits for a value that a turn will send.
-func await[T any](ctx context.Context, s *Supervisor, answer <-chan T) (T, error) {
-	var none T
-	select {
-	case v := <-answer:
-		return v, nil
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	case <-s.done:
-		select {
-		case v := <-answer: // answered in the last turn
-			return v, nil
-		default:
-			return none, ErrOver
-		}
-	}
-}
-
 // event records an event, which is then also shown to followers.
-func (d *dispatcher) event(a *agent, e wire.Event) {
+func (s *Supervisor) event(a *agent, e wire.Event) {
 	if a != nil {
 		e.Agent = a.Name
 		if e.Run == "" {
 			e.Run = a.run
 		}
 	}
-	d.note(&e)
+	s.dispatcher.Note(&e)
 }
 
 // heard checks each recorded event, because it may have ended the last task.

@@ -20,7 +20,7 @@ func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
 	if err != nil {
 		return control.Status{}, err
 	}
-	s.dispatcher.look(func(state *handlers.State) {
+	s.dispatcher.Look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 	})
 	return got.status, nil
@@ -41,7 +41,7 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 		return Dashboard{}, err
 	}
 	v := Dashboard{Status: got.status}
-	s.dispatcher.look(func(state *handlers.State) {
+	s.dispatcher.Look(func(state *handlers.State) {
 		v.Status.Tasks, v.Status.Questions = state.Counts(), state.Questions()
 		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
 		for i := range v.Status.Agents {
@@ -54,7 +54,7 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 // Left returns the first open tasks and the number of all open ones. It may be called before
 // Run and after it.
 func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
-	s.dispatcher.look(func(state *handlers.State) { tasks, open = state.OpenTasks(most), state.Open() })
+	s.dispatcher.Look(func(state *handlers.State) { tasks, open = state.OpenTasks(most), state.Open() })
 	return tasks, open
 }
 
@@ -62,7 +62,7 @@ func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	var list *wire.TaskList
 	var pages []handlers.Page
-	s.dispatcher.look(func(state *handlers.State) { list, pages = state.Since(at) })
+	s.dispatcher.Look(func(state *handlers.State) { list, pages = state.Since(at) })
 	whole, err := handlers.Complete(list, pages, s.dispatcher)
 	if err != nil {
 		return list.Tasks, fmt.Errorf("reading why tasks failed: %w", err)
@@ -126,15 +126,15 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 	if err != nil {
 		return control.Status{}, err
 	}
-	s.dispatcher.settle()
+	s.dispatcher.Settle()
 	got.status.Seq = s.Seq() // read first, so that a reader can continue from it without a gap
-	s.dispatcher.look(func(state *handlers.State) {
+	s.dispatcher.Look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 		for i := range got.status.Agents {
 			got.status.Agents[i].Tasks = state.TasksOf(got.status.Agents[i].Name)
 		}
 	})
-	s.dispatcher.settle()            // the status shows only committed changes
+	s.dispatcher.Settle()            // the status shows only committed changes
 	for i, c := range got.children { // reads /proc outside Run's goroutine
 		if v := &got.status.Agents[i]; c != nil {
 			v.CPUMS, v.RSSBytes = c.Usage()

@@ -23,10 +23,10 @@ func (s *Supervisor) missing(a *agent) string {
 }
 
 // wait marks an agent as waiting and records an event with the reason.
-func (d *dispatcher) wait(a *agent, what string) {
+func (s *Supervisor) wait(a *agent, what string) {
 	if a.state != control.StateWaiting {
 		a.set(control.StateWaiting, "for "+what)
-		d.event(a, wire.Event{Kind: events.AgentWaiting, Text: "waits for " + what})
+		s.event(a, wire.Event{Kind: events.AgentWaiting, Text: "waits for " + what})
 	}
 	a.reason = "for " + what
 }

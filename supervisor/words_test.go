@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
@@ -27,7 +29,8 @@ type ledger struct {
 	keeps   []int64                         // numbers of the states to keep
 	forgets bool                            // keeps no states
 
-	beforeKeep func() // called before a state is kept
+	beforeKeep func()          // called before a state is kept
+	gate       <-chan struct{} // closed when the log can be read; nil: it can
 }
 
 func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
@@ -64,6 +67,24 @@ func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
 		return nil
 	}
 	return l.Memory.Keep(ctx, seq, state)
+}
+
+// Records implements Record.
+func (l *ledger) Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error] {
+	l.mu.Lock()
+	gate := l.gate
+	l.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return l.Memory.Records(ctx, after)
+}
+
+// readAfter blocks reads until gate is closed.
+func (l *ledger) readAfter(gate <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gate = gate
 }
 
 // meddle sets a function that is called before each append.
@@ -288,7 +309,7 @@ func submit(id, capability string) string {
 }
 
 // freely is a rate limit for plays with many messages.
-var freely = Protocol{Rate: 1_000_000, Burst: 1_000_000}
+var freely = dispatch.Protocol{Rate: 1_000_000, Burst: 1_000_000}
 
 // worker returns an agent that can be assigned tasks.
 func worker(name string, capacity int) Agent {

@@ -41,7 +41,8 @@ var mayImport = map[string][]string{
 	"agents/...":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "agents/..."},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
-	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child", "supervisor/stdin", "supervisor/output"},
+	"supervisor/dispatch":      {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/stdin"},
+	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"cmd/orchestrator/help":    {},
@@ -57,7 +58,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
 	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
-	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console"),
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console"),
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
@@ -307,10 +308,9 @@ func TestLawSizes(t *testing.T) {
 // when the package has shrunk, and do not raise it.
 var (
 	largePackages = map[string]packageSize{
-		"agents":     {lines: 6200, exported: 200},
-		"handlers":   {lines: 14_400, exported: 200},
-		"supervisor": {lines: 7000, exported: 200},
-		"wire":       {lines: 6_000, exported: 265},
+		"agents":   {lines: 6200, exported: 200},
+		"handlers": {lines: 14_400, exported: 200},
+		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
 		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69, "handlers.State": 71, "supervisor.Supervisor": 125,

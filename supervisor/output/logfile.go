@@ -68,6 +68,9 @@ func (f *File) Write(text []byte, lines int64, now time.Time) error {
 	return err
 }
 
+// Skip counts lines that were not passed to Write.
+func (f *File) Skip(lines int64) { f.Lost += lines }
+
 // gap returns the line that replaces lost ones.
 func (f *File) gap(now time.Time) []byte {
 	if f.Note != nil {

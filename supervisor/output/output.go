@@ -162,7 +162,7 @@ func (r *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, fron
 	p.text = append(p.text, front...)
 	if line.Cut {
 		r.lineCut(t, line, now)
-		p.Add(Mark{At: now, Stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", Size(line.Size)))
+		p.Add(Mark{At: now, Stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", line.FormatSize()))
 	} else {
 		p.Add(Mark{At: now, Stream: t.name}, line.Text)
 	}
@@ -179,7 +179,7 @@ func (r *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	r.Tell(wire.Event{
 		Kind:    events.AgentLineCut,
 		Run:     r.run,
-		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", Size(line.Size), t.name, len(line.Text)),
+		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", line.FormatSize(), t.name, len(line.Text)),
 		Figures: wire.Figures{Count: line.Size},
 	})
 }
@@ -317,18 +317,6 @@ func (a *Agent) Last(n int) []control.LogLine {
 
 func logLine(agent string, m Mark, text []byte) control.LogLine {
 	return Line{At: m.At, Agent: agent, Stream: m.Stream, Text: text, Missed: m.missed}.Document()
-}
-
-// Size formats a number of bytes.
-func Size(n int64) string {
-	const mebi, kibi = 1 << 20, 1 << 10
-	switch {
-	case n >= mebi:
-		return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
-	case n >= kibi:
-		return fmt.Sprintf("%.1f KiB", float64(n)/kibi)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
 
 // Limits bounds the log files and the lines in memory of an agent's output.

@@ -2,6 +2,7 @@ package line
 
 import (
 	"bytes"
+	"fmt"
 )
 
 // Head is how many bytes of an oversized line are kept: enough to tell what it was and who
@@ -28,6 +29,18 @@ type Line struct {
 	Cut bool
 	// Open reports whether the stream ended before the line did.
 	Open bool
+}
+
+// FormatSize returns the size with its unit.
+func (l Line) FormatSize() string {
+	const mebi, kibi = 1 << 20, 1 << 10
+	switch {
+	case l.Size >= mebi:
+		return fmt.Sprintf("%.1f MiB", float64(l.Size)/mebi)
+	case l.Size >= kibi:
+		return fmt.Sprintf("%.1f KiB", float64(l.Size)/kibi)
+	}
+	return fmt.Sprintf("%d bytes", l.Size)
 }
 
 // A Splitter splits a stream into lines. It splits at LF bytes only, and drops one CR before the

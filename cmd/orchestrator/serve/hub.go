@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 )
 
@@ -34,17 +34,17 @@ func (t *Instance) decide(ctx context.Context, from api.Caller, operation string
 	}
 	actor := speaker(from)
 	actor.ExplicitSteps = true
-	return t.Super.Do(ctx, actor, operation, body)
+	return t.Super.Requests.Do(ctx, actor, operation, body)
 }
 
 // refused records an error that the API returned by itself.
 func (t *Instance) refused(from api.Caller, operation string, err *wire.Error) {
-	_ = t.Super.Refuse(speaker(from), operation, err) // the caller already has the error
+	_ = t.Super.Requests.Refuse(speaker(from), operation, err) // the caller already has the error
 }
 
 // openMail opens the messages to an actor for an authenticated caller.
 func (t *Instance) openMail(ctx context.Context, from api.Caller, actor string, cursor *int64) (api.MailReader, error) {
-	reader, err := t.Super.OpenMail(ctx, speaker(from), actor, cursor)
+	reader, err := t.Super.Requests.OpenMail(ctx, speaker(from), actor, cursor)
 	if err != nil {
 		return nil, err // avoid a nil pointer in the interface
 	}
@@ -53,7 +53,7 @@ func (t *Instance) openMail(ctx context.Context, from api.Caller, actor string, 
 
 // messages lists the messages of all actors.
 func (t *Instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
-	q := supervisor.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
+	q := dispatch.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
 	var err error
 	if q.Since, err = number(query, "since", 0); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (t *Instance) messages(ctx context.Context, query url.Values, send func(any
 		return err
 	}
 	q.Last = int(min(last, maxMessages))
-	return t.Super.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
+	return t.Super.Requests.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
 }
 
 // maxMessages is the limit of n. The last messages are found from the end and are all kept

@@ -5,14 +5,14 @@ import (
 	"os"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
 
 // observe creates the telemetry and returns the hooks of the supervisor for it.
-func (t *Instance) observe() supervisor.Hooks {
+func (t *Instance) observe() dispatch.Hooks {
 	t.watch = telemetry.New(telemetry.Options{
 		Version:    cli.Version,
 		Operations: operationNames(),
@@ -22,10 +22,10 @@ func (t *Instance) observe() supervisor.Hooks {
 		Env:        os.Getenv,
 		Warn:       t.log.Warn,
 	})
-	w := supervisor.Hooks{Judged: t.judged, Recorded: t.watch.Recorded}
+	w := dispatch.Hooks{Judged: t.judged, Recorded: t.watch.Recorded}
 	if t.watch.Tracing() {
-		w.Asked = func(a supervisor.Asked) { t.watch.Asked(telemetry.Asked(a)) }
-		w.Answered = func(a supervisor.Answered) { t.watch.Answered(telemetry.Answered(a)) }
+		w.Asked = func(a dispatch.Asked) { t.watch.Asked(telemetry.Asked(a)) }
+		w.Answered = func(a dispatch.Answered) { t.watch.Answered(telemetry.Answered(a)) }
 	}
 	return w
 }
@@ -47,7 +47,7 @@ const doorOfAgents = "stdio"
 func (t *Instance) glance(ctx context.Context) (control.Status, error) { return t.Super.Glance(ctx) }
 
 func (t *Instance) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
-	h, err := t.Super.Hindsight(ctx, since)
+	h, err := t.Super.Requests.Hindsight(ctx, since)
 	return h.Behind, h.Sessions, err
 }
 

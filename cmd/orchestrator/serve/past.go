@@ -188,7 +188,7 @@ func (t *Instance) pastDoor() *api.API {
 	return &api.API{
 		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Version: cli.Version,
 		Agent:      t.keyHolder,
-		Actor:      t.Super.ActorOf,
+		Actor:      t.Super.Requests.ActorOf,
 		Operations: operations,
 		Lists:      map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
 		Refused:    t.refused,

@@ -12,9 +12,9 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -22,7 +22,7 @@ import (
 
 // A ledger is an event log that can be closed.
 type ledger interface {
-	supervisor.Record
+	dispatch.Record
 	Close() error
 }
 
@@ -114,7 +114,7 @@ func (t *Instance) cannotGoOn(err error) error {
 }
 
 // rules returns the settings of the configuration for messages and tasks.
-func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
+func rules(c *config.Config) (handlers.Rules, dispatch.Protocol) {
 	p := c.Protocol
 	m := c.Scheduler
 	return handlers.Rules{
@@ -122,7 +122,7 @@ func rules(c *config.Config) (handlers.Rules, supervisor.Protocol) {
 			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
 			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
 		},
-		supervisor.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
+		dispatch.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
 
 // sessions returns the sessions of a configuration for package handlers. It rounds times up
@@ -177,7 +177,7 @@ func (t *Instance) decided() map[string]api.Operation {
 			if err != nil {
 				return nil, err
 			}
-			return t.Super.Ask(ctx, from, o.Name, request)
+			return t.Super.Requests.Ask(ctx, from, o.Name, request)
 		}
 	}
 	found["issue-token"] = t.signed(found["issue-token"])
@@ -198,7 +198,7 @@ func actorOf(ctx context.Context) (handlers.Actor, error) {
 
 // keyHolder returns the agent of a key. The key is valid for all runs of the agent.
 func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
-	name, err := t.Super.AgentOf(key)
+	name, err := t.Super.Requests.AgentOf(key)
 	return name, "", err == nil
 }
 

@@ -58,7 +58,7 @@ func (a *Answerer) Ask(ctx context.Context, operation string, request any) (any,
 	if err != nil {
 		return nil, err
 	}
-	return a.Team.Super.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
+	return a.Team.Super.Requests.Ask(ctx, handlers.Actor{Kind: handlers.Operator}, operation, payload)
 }
 
 // Open returns the open questions.

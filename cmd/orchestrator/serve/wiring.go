@@ -177,7 +177,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Sessions = sessions(c)
 	o.Watch = t.observe()
 	t.Super = supervisor.New(o, t.specs(c))
-	t.signer.Revoked = t.Super.TokenRevoked
+	t.signer.Revoked = t.Super.Requests.TokenRevoked
 	if err := t.Super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
@@ -264,7 +264,7 @@ func (t *Instance) door() *api.API {
 		Log:        t.log,
 		Runs:       t.runs,
 		Agent:      t.keyHolder,
-		Actor:      t.Super.ActorOf,
+		Actor:      t.Super.Requests.ActorOf,
 		Signer:     t.signer,
 		WithKey:    func(name string) bool { return wire.OperationNamed(name).OpenToAgents() },
 		WithActor:  func(name string) bool { return wire.OperationNamed(name).OpenToActors() },

@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // A MailReader reads the mail of an actor: the recorded messages first, then new ones. It holds
 // no messages, so a slow reader only reads later.
 type MailReader struct {
-	s     *Supervisor
-	actor string
-	after int64
+	dispatcher *Dispatcher
+	actor      string
+	after      int64
 }
 
 // OpenMail opens the mail of an actor for a caller that may read it. Reading begins after
 // cursor, or after the last message that the actor has acked. Actor "" means the caller.
-func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
-	answer, err := s.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})
+func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
+	answer, err := r.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +30,11 @@ func (s *Supervisor) OpenMail(ctx context.Context, from handlers.Actor, actor st
 	if !ok {
 		return nil, fmt.Errorf("poll-messages was answered with a %T", answer)
 	}
-	r := &MailReader{s: s, actor: list.Actor, after: list.Cursor}
+	reader := &MailReader{dispatcher: r.dispatcher, actor: list.Actor, after: list.Cursor}
 	if cursor != nil {
-		r.after = *cursor
+		reader.after = *cursor
 	}
-	return r, nil
+	return reader, nil
 }
 
 // sipBytes is how many bytes a reader gets at once, as there may be many slow readers. A larger
@@ -43,18 +43,19 @@ const sipBytes = 32 << 10
 
 // Next waits for new messages and returns them.
 func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
-	bell, down := r.s.dispatcher.bells.hang(r.actor)
+	d := r.dispatcher
+	bell, down := d.bells.hang(r.actor)
 	defer down()
 	for {
 		page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
-		messages, seen, _, err := handlers.ReadMail(r.s.dispatcher, page, sipBytes)
+		messages, seen, _, err := handlers.ReadMail(d, page, sipBytes)
 		if err != nil {
-			return nil, r.s.dispatcher.unreadable(err)
+			return nil, d.unreadable(err)
 		}
 		if r.after = seen; len(messages) > 0 {
 			return messages, nil
 		}
-		if _, err := await(ctx, r.s, bell.rung); err != nil {
+		if _, err := Await(ctx, d.options.Done, bell.rung); err != nil {
 			return nil, err
 		}
 	}
@@ -81,17 +82,18 @@ func (q *MailQuery) wants(m *wire.Mail) bool {
 }
 
 // Messages sends messages, oldest first, and then new ones if asked to.
-func (s *Supervisor) Messages(ctx context.Context, q MailQuery, send func(wire.Mail) error) error {
+func (r Requests) Messages(ctx context.Context, q MailQuery, send func(wire.Mail) error) error {
 	if _, err := path.Match(q.Topic, ""); err != nil {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the topic is no pattern: " + q.Topic}
 	}
-	s.dispatcher.settle()
-	bell, down := s.dispatcher.bells.hang("")
+	d := r.dispatcher
+	d.Settle()
+	bell, down := d.bells.hang("")
 	defer down()
-	after, err := s.dispatcher.past(ctx, q, send)
+	after, err := d.past(ctx, q, send)
 	for err == nil && q.Follow {
-		if _, err = await(ctx, s, bell.rung); err == nil {
-			after, err = s.dispatcher.messages(ctx, wire.Search{After: after}, q, send)
+		if _, err = Await(ctx, d.options.Done, bell.rung); err == nil {
+			after, err = d.messages(ctx, wire.Search{After: after}, q, send)
 		}
 	}
 	return err
@@ -102,7 +104,7 @@ var errEnough = errors.New("enough")
 
 // past sends the recorded messages and returns the number after which new ones begin. For
 // q.Last it first counts from the end, so that no messages are held in memory.
-func (d *dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	search := wire.Search{After: q.Since}
 	if q.Last == 0 {
 		return d.messages(ctx, search, q, send)
@@ -128,7 +130,7 @@ func (d *dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 
 // messages sends the messages that match a search and a query. It returns the number of the
 // last one that it saw.
-func (d *dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
 	last := search.After
 	for r, err := range d.record.Find(ctx, search) {
 		if err != nil {

@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -22,12 +23,13 @@ const (
 	soundAfter = 100 * time.Millisecond
 )
 
-// keepRecording commits batches until the dispatcher closes and nothing is left.
-func (d *dispatcher) keepRecording() {
+// Run commits batches until Close is called and nothing is left. It must run in a goroutine of
+// its own if there is a record.
+func (d *Dispatcher) Run() {
 	defer close(d.done)
 	var b batch
 	var look <-chan time.Time
-	if d.sound != nil {
+	if d.options.Sound != nil {
 		ticker := time.NewTicker(soundEvery)
 		defer ticker.Stop()
 		look = ticker.C
@@ -40,7 +42,7 @@ func (d *dispatcher) keepRecording() {
 
 // next waits for a batch and swaps it for the empty one. While it waits, it checks the record
 // whenever look fires.
-func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
+func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
 		d.mu.Lock()
 		if !d.filling.empty() {
@@ -75,28 +77,28 @@ func (d *dispatcher) next(empty *batch, look <-chan time.Time) bool {
 
 // inPlace returns an error if the record was moved or deleted. It does not check again while
 // the last check is younger than relies.
-func (d *dispatcher) inPlace(relies time.Duration) error {
+func (d *Dispatcher) inPlace(relies time.Duration) error {
 	now := time.Now()
-	if d.sound == nil || now.Sub(d.looked) < relies {
+	if d.options.Sound == nil || now.Sub(d.looked) < relies {
 		return nil
 	}
 	d.looked = now
-	return d.sound()
+	return d.options.Sound()
 }
 
 // leave handles a record that was lost while nothing was to be committed.
-func (d *dispatcher) leave(cause error) {
+func (d *Dispatcher) leave(cause error) {
 	if !d.intact() {
 		return
 	}
 	var b batch
 	d.breakOff(cause, &b)
 	d.deliver(b.letters, &d.room)
-	d.broke(fmt.Errorf("the record cannot be written: %w", cause))
+	d.options.Broke(fmt.Errorf("the record cannot be written: %w", cause))
 }
 
 // write commits a batch and then delivers its letters.
-func (d *dispatcher) write(b *batch) {
+func (d *Dispatcher) write(b *batch) {
 	var broke error
 	if len(b.records) > 0 && d.intact() {
 		if broke = d.append(b); broke != nil {
@@ -109,21 +111,21 @@ func (d *dispatcher) write(b *batch) {
 	}
 	d.deliver(b.letters, &d.room) // without the answers that overdue has sent
 	if len(b.records) > 0 {
-		d.show(b.records)
+		d.options.Show(b.records)
 		d.heed(b.records)
 	}
 	for _, settled := range b.settled {
 		close(settled)
 	}
 	if broke != nil { // after the delivery, because the stop ends the waiting callers
-		d.broke(fmt.Errorf("the record cannot be written: %w", broke))
+		d.options.Broke(fmt.Errorf("the record cannot be written: %w", broke))
 	}
 	d.keepSnapshot()
 }
 
 // append makes the records of a batch durable. No overdue error is sent after it returns, so
 // that a request gets only one answer.
-func (d *dispatcher) append(b *batch) error {
+func (d *Dispatcher) append(b *batch) error {
 	if err := d.inPlace(soundAfter); err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (d *dispatcher) append(b *batch) error {
 	return err
 }
 
-func (d *dispatcher) intact() bool {
+func (d *Dispatcher) intact() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.broken == nil
@@ -157,7 +159,7 @@ func (d *dispatcher) intact() bool {
 
 // breakOff handles a failed commit. Decisions that are not durable are not delivered: their
 // requests are refused, their notices are dropped, and the orchestrator stops.
-func (d *dispatcher) breakOff(cause error, b *batch) {
+func (d *Dispatcher) breakOff(cause error, b *batch) {
 	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
 	d.mu.Lock()
 	d.broken = &wire.Error{
@@ -196,7 +198,7 @@ func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers
 
 // overdue sends an error to callers that wait for a blocked commit. The commit may still
 // succeed, and then their requests are granted. A repeated request gets the real result.
-func (d *dispatcher) overdue(b *batch) {
+func (d *Dispatcher) overdue(b *batch) {
 	why := &wire.Error{
 		Code:    wire.CodeTimeout,
 		Message: fmt.Sprintf("the disk has not taken the record for %s; what was asked may still happen", d.limit),
@@ -222,10 +224,10 @@ func isAnswer(l handlers.Letter) bool {
 // The number of facts between two snapshots depends on the size of the earlier one. It must not
 // depend on the present size: a State that grows by a task with each fact would never be
 // written.
-func (d *dispatcher) takeSnapshot(end bool) {
+func (d *Dispatcher) takeSnapshot(end bool) {
 	seq := d.state.Seq()
 	enough := int64(max(d.every, 2*d.snapshot.tasks))
-	if d.reads || d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
+	if d.options.ReadOnly || d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
 		return
 	}
 	state, err := d.state.Snapshot()
@@ -238,7 +240,7 @@ func (d *dispatcher) takeSnapshot(end bool) {
 }
 
 // keepSnapshot stores the snapshot that was taken, once its facts are committed.
-func (d *dispatcher) keepSnapshot() {
+func (d *Dispatcher) keepSnapshot() {
 	if d.snapshot.state == nil || d.snapshot.seq > d.last.Load() {
 		return
 	}
@@ -248,9 +250,9 @@ func (d *dispatcher) keepSnapshot() {
 	d.kept, d.snapshot.state = d.snapshot.seq, nil
 }
 
-// close commits and delivers everything that was decided, and ends the dispatcher. Later inputs
-// are refused.
-func (d *dispatcher) close() {
+// Close commits and delivers everything that was decided, and waits for the end of Run. Later
+// inputs are refused.
+func (d *Dispatcher) Close() {
 	d.mu.Lock()
 	d.closing = true
 	d.timer.Stop()
@@ -263,4 +265,14 @@ func (d *dispatcher) close() {
 	}
 	d.mail.close()
 	d.audit.close()
+}
+
+// heed calls Closed for closed sessions. It runs after the letters are delivered, so
+// an agent gets its last message before it is stopped. Restored facts are not reported.
+func (d *Dispatcher) heed(records []wire.Record) {
+	for i := range records {
+		if records[i].Kind == events.SessionClosed {
+			d.options.Closed(&records[i])
+		}
+	}
 }

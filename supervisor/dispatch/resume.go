@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"context"
@@ -26,12 +26,12 @@ type ResumePoint struct {
 
 // Hindsight returns the ResumePoint of a reader that has read up to since. Tasks that ended
 // after since count as open. The point is as late as possible, because a record may be long.
-func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
-	h := ResumePoint{Behind: s.dispatcher.last.Load()}
-	if s.dispatcher.record == nil {
+func (r Requests) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
+	h := ResumePoint{Behind: r.dispatcher.last.Load()}
+	if r.dispatcher.record == nil {
 		return h, nil
 	}
-	sessions, err := s.Do(ctx, observer, "list-sessions", &wire.Nothing{})
+	sessions, err := r.Do(ctx, observer, "list-sessions", &wire.Nothing{})
 	if err != nil {
 		return h, err
 	}
@@ -42,19 +42,19 @@ func (s *Supervisor) Hindsight(ctx context.Context, since int64) (ResumePoint, e
 			}
 		}
 	}
-	oldest, err := s.oldestOpen(ctx, since)
+	oldest, err := r.oldestOpen(ctx, since)
 	if err != nil || oldest == "" {
 		return h, err
 	}
-	h.Behind = s.dispatcher.behind(oldest)
+	h.Behind = r.dispatcher.behind(oldest)
 	return h, nil
 }
 
 // oldestOpen returns the creation time of the oldest task that is open or a parent of an open
 // one. It returns "" if no task is open.
-func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
+func (r Requests) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
 	known := make(map[string]bool)
-	others, err := s.dispatcher.endedBehind(ctx, since)
+	others, err := r.dispatcher.endedBehind(ctx, since)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string
 		}
 	}
 	for _, status := range []string{wire.TaskPending.Status(), wire.TaskRunning.Status()} {
-		answer, err := s.Do(ctx, observer, "query-tasks", &wire.QueryTasks{Status: status, Limit: math.MaxInt32})
+		answer, err := r.Do(ctx, observer, "query-tasks", &wire.QueryTasks{Status: status, Limit: math.MaxInt32})
 		if err != nil {
 			return "", err
 		}
@@ -83,7 +83,7 @@ func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string
 		if others = others[1:]; known[id] {
 			continue
 		}
-		answer, err := s.Do(ctx, observer, "get-task", &wire.TaskID{TaskID: id})
+		answer, err := r.Do(ctx, observer, "get-task", &wire.TaskID{TaskID: id})
 		if err != nil {
 			return "", err
 		}
@@ -95,7 +95,7 @@ func (s *Supervisor) oldestOpen(ctx context.Context, since int64) (oldest string
 }
 
 // endedBehind returns the ids of the tasks that ended after a fact.
-func (d *dispatcher) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
+func (d *Dispatcher) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
 	for r, err := range d.record.Records(ctx, since) {
 		if err != nil {
 			return nil, d.unreadable(err)
@@ -111,7 +111,7 @@ func (d *dispatcher) endedBehind(ctx context.Context, since int64) (ids []string
 // behind returns the number of the last fact before a time. It uses binary search, because a
 // record may be long. If the clock was set back, the result may be too late and an old task is
 // missed.
-func (d *dispatcher) behind(when string) int64 {
+func (d *Dispatcher) behind(when string) int64 {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	last := d.last.Load()
 	if err != nil {

@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ import (
 // next page only after the first was written. A slow agent therefore holds at most one page in
 // memory. Messages that the agent has not acked are delivered again to its next run.
 type postman struct {
-	dispatcher *dispatcher
+	dispatcher *Dispatcher
 
 	mu      sync.Mutex
 	rounds  map[string]*round        // by actor

@@ -1,10 +1,9 @@
-package supervisor
+package dispatch
 
 import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,41 +14,26 @@ import (
 	"orchestrator/wire"
 )
 
-// A Record stores facts. Append adds a batch after the fact numbered last, all of it or
-// nothing, and returns when the batch is durable.
-type Record interface {
-	Append(ctx context.Context, last int64, batch []wire.Record) error
-	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
-	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
-	Keep(ctx context.Context, seq int64, state []byte) error
-	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
-}
-
-// A dispatcher serializes inputs through the State, commits the resulting records and then
+// A Dispatcher serializes inputs through the State, commits the resulting records and then
 // delivers the letters. The goroutine that has inputs takes the lock, lets the State decide
 // about them and leaves. One goroutine commits the records, a batch at a time, while the next
 // batch is being decided. The letters of a batch leave after its commit. One sync of the disk
 // serves all inputs of a batch.
 //
-// The dispatcher is a lock and not a goroutine with an inbox, because a hand-over costs more
+// The Dispatcher is a lock and not a goroutine with an inbox, because a hand-over costs more
 // than most decisions. The goroutine that has read a request decides about it. If no record
 // must be committed first, it also delivers the answer.
-type dispatcher struct {
-	record     Record // nil: nothing is recorded, and letters leave at once
+type Dispatcher struct {
+	options    Options
+	record     Record
 	log        hclog.Logger
-	alarm      alarm
 	audit      *audit
 	watch      Hooks
-	show       func([]wire.Record) // publishes records as events
-	closed     func(*wire.Record)  // called for each closed session
-	broke      func(error)         // called when the record can no longer be written
 	recipients recipients
 	doors      atomic.Int64 // number of requests over HTTP so far
 	bells      notifier
 	mail       postman
-	artifacts  *artifacts    // nil without a state directory
 	limit      time.Duration // how long a commit may take before waiting callers get an error
-	sound      func() error  // returns why new records would be lost; nil: not checked
 
 	mu        sync.Mutex // guards what follows
 	state     *handlers.State
@@ -65,8 +49,6 @@ type dispatcher struct {
 	done chan struct{} // closed when the recorder has ended
 
 	last atomic.Int64 // number of the last committed fact
-
-	reads bool // the record is read-only: there are no deadlines and no snapshots
 
 	appending atomic.Int64 // when the running Append began, in Unix nanoseconds; 0: none runs
 	blocked   atomic.Int64 // when the last slow Append ended, in Unix nanoseconds
@@ -101,26 +83,36 @@ func (b *batch) clear() {
 	b.records, b.letters, b.settled, b.bytes = b.records[:0], b.letters[:0], b.settled[:0], 0
 }
 
-func newDispatcher(o Options) *dispatcher {
-	d := &dispatcher{
-		reads: o.ReadOnly, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, sound: o.Sound, every: snapshotEvery,
+// New returns a Dispatcher with an empty State. Restore fills it from the record, and Run
+// commits its records.
+func New(o Options) *Dispatcher {
+	o.Protocol = o.Protocol.orDefault()
+	o.Rules.Depth = o.Protocol.Depth
+	if o.Artifacts == nil {
+		o.Artifacts = noArtifacts{}
+	}
+	if o.Alarm == nil {
+		o.Alarm = o.Log.Error
+	}
+	d := &Dispatcher{
+		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, every: snapshotEvery,
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if d.limit == 0 {
 		d.limit = 30 * time.Second
 	}
-	d.mail.dispatcher, d.alarm.log = d, o.Log
+	d.mail.dispatcher = d
 	d.timer = time.AfterFunc(time.Hour, d.expire)
 	d.timer.Stop()
-	if o.StateDir != "" {
-		d.audit = newAudit(o.StateDir, o.Log)
-		d.artifacts = newArtifacts(o.StateDir, &d.alarm)
+	if o.Audit != nil {
+		d.audit = newAudit(o.Audit(auditGap), o.Log)
 	}
 	return d
 }
 
-// restore builds the State from the newest snapshot and the facts after it.
-func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
+// Restore builds the State from the newest snapshot and the facts after it. It must be called
+// before Run.
+func (d *Dispatcher) Restore(ctx context.Context) error {
 	if d.record == nil {
 		return nil
 	}
@@ -128,7 +120,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 	if err != nil {
 		return fmt.Errorf("reading the kept state: %w", err)
 	}
-	if state, ok := handlers.Restore(rules, text); seq > 0 && ok && state.Seq() == seq {
+	if state, ok := handlers.Restore(d.options.Rules, text); seq > 0 && ok && state.Seq() == seq {
 		d.state, d.kept, d.snapshot.tasks = state, seq, state.Tasks()
 	}
 	for r, err := range d.record.Records(ctx, d.state.Seq()) {
@@ -145,7 +137,7 @@ func (d *dispatcher) restore(ctx context.Context, rules handlers.Rules) error {
 
 // submit lets the State decide about inputs. Afterwards w.verdicts has one entry for each
 // input, nil if it was granted. Letters that wait for no commit are delivered here.
-func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
+func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
 	d.watch.asked(inputs)
 	for next := 0; next < len(inputs); {
@@ -157,13 +149,13 @@ func (d *dispatcher) submit(inputs []handlers.Input, w *work) {
 		d.rearm()
 		d.mu.Unlock()
 		if next < len(inputs) { // look again after the pending records are committed
-			d.settle()
+			d.Settle()
 		}
 	}
 	d.audit.requests(inputs, w)
 	d.watch.judged(inputs, w.verdicts)
 	if len(w.records) > 0 {
-		d.show(w.records)
+		d.options.Show(w.records)
 	}
 	d.deliver(w.letters, &w.room)
 	d.heed(w.records)
@@ -182,7 +174,7 @@ type work struct {
 
 // decide handles one input. It returns false when the data that was looked up for the input is
 // too old; the caller then looks it up again. d.mu must be held.
-func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
+func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 	if d.broken != nil && d.refuse(in, w) {
 		return true
 	}
@@ -204,7 +196,7 @@ func (d *dispatcher) decide(in *handlers.Input, w *work) bool {
 }
 
 // take queues the records and letters of an outcome. d.mu must be held.
-func (d *dispatcher) take(out handlers.Outcome, w *work) {
+func (d *Dispatcher) take(out handlers.Outcome, w *work) {
 	if out.Fault != nil {
 		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
 	}
@@ -251,7 +243,7 @@ const (
 
 // yield blocks while too many facts wait for a commit. The goroutines that read the output of
 // agents call it, so the disk sets their pace. Inputs of the orchestrator itself never wait.
-func (d *dispatcher) yield() {
+func (d *Dispatcher) yield() {
 	d.mu.Lock()
 	if len(d.filling.records) < crowd && d.filling.bytes < crowdBytes {
 		d.mu.Unlock()
@@ -268,7 +260,7 @@ func (d *dispatcher) yield() {
 // refuse refuses an input that comes after the record has failed, because no decision can be
 // recorded. It returns false for an input of the supervisor, which is still decided and shown
 // as an event, but not recorded.
-func (d *dispatcher) refuse(in *handlers.Input, w *work) bool {
+func (d *Dispatcher) refuse(in *handlers.Input, w *work) bool {
 	if in.From.Kind == handlers.Orchestrator {
 		return false
 	}
@@ -279,7 +271,7 @@ func (d *dispatcher) refuse(in *handlers.Input, w *work) bool {
 	return true
 }
 
-func (d *dispatcher) rouse() {
+func (d *Dispatcher) rouse() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -287,8 +279,8 @@ func (d *dispatcher) rouse() {
 }
 
 // rearm sets the timer for the next deadline. d.mu must be held.
-func (d *dispatcher) rearm() {
-	if d.reads {
+func (d *Dispatcher) rearm() {
+	if d.options.ReadOnly {
 		return
 	}
 	due, some := d.state.Due()
@@ -313,7 +305,7 @@ const tardy = 10 * time.Second
 const long = time.Second
 
 // expire submits a Tick when the timer fires.
-func (d *dispatcher) expire() {
+func (d *Dispatcher) expire() {
 	now := time.Now()
 	d.mu.Lock()
 	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
@@ -326,18 +318,18 @@ func (d *dispatcher) expire() {
 
 // refused reports a message that was refused or answered before a decision to the hooks and to
 // the audit. The id is its JSON text, or nil.
-func (d *dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
+func (d *Dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
 	d.watch.refused(from, kind, verdict)
 	d.audit.note(at, from, kind, id, verdict)
 }
 
-// note submits a message of the orchestrator itself.
-func (d *dispatcher) note(m wire.Message) {
+// Note submits a message of the orchestrator itself.
+func (d *Dispatcher) Note(m wire.Message) {
 	d.submit([]handlers.Input{{At: time.Now(), Message: m}}, new(work))
 }
 
-// settle waits until everything decided so far is committed and delivered.
-func (d *dispatcher) settle() {
+// Settle waits until everything decided so far is committed and delivered.
+func (d *Dispatcher) Settle() {
 	d.mu.Lock()
 	if !d.recording && d.filling.empty() || d.broken != nil {
 		d.mu.Unlock()
@@ -350,9 +342,18 @@ func (d *dispatcher) settle() {
 	<-settled
 }
 
-// look calls see with the State. The State may contain uncommitted changes, so a caller that
-// shows them calls settle first.
-func (d *dispatcher) look(see func(*handlers.State)) {
+// Adopt applies changed rules.
+func (d *Dispatcher) Adopt(rules handlers.Rules) {
+	rules.Depth = d.options.Protocol.Depth
+	d.Look(func(state *handlers.State) { state.Adopt(rules) })
+}
+
+// Keeping returns the number of facts of the last snapshot while it is stored, or 0.
+func (d *Dispatcher) Keeping() int64 { return d.keeping.Load() }
+
+// Look calls see with the State. The State may contain uncommitted changes, so a caller that
+// shows them calls Settle first.
+func (d *Dispatcher) Look(see func(*handlers.State)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	see(d.state)

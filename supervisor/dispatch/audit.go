@@ -1,7 +1,6 @@
-package supervisor
+package dispatch
 
 import (
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -9,17 +8,15 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
 
-// An audit writes one line of JSON for each request, granted or not, to files of bounded size
-// below the state directory. Lines are gathered in memory and written a moment later, so no
+// An audit writes one line of JSON for each request, granted or not, to a file. Lines are gathered in memory and written a moment later, so no
 // request waits for them.
 type audit struct {
 	log  hclog.Logger
-	file output.File
+	file AuditFile
 	done chan struct{}
 	wake chan struct{}
 
@@ -36,17 +33,16 @@ const (
 	auditMost   = 8 << 20                // bytes kept in memory while the disk accepts no writes
 )
 
-func newAudit(stateDir string, log hclog.Logger) *audit {
-	dir := filepath.Join(stateDir, "audit")
-	a := &audit{log: log, done: make(chan struct{}), wake: make(chan struct{}, 1)}
-	a.file = output.File{
-		Dir: dir, Prefix: output.RunPrefix(output.NextRun(dir)), Suffix: ".jsonl", Limits: output.Limits{MaxSize: 16 << 20, Keep: 8},
-		Note: func(lost int64, now time.Time) []byte {
-			return append(strconv.AppendInt([]byte(`{"at":"`+output.Stamp(now)+`","outcome":"lost","lines":`), lost, 10), '}', '\n')
-		},
-	}
+func newAudit(file AuditFile, log hclog.Logger) *audit {
+	a := &audit{log: log, file: file, done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go a.run()
 	return a
+}
+
+// auditGap implements AuditGap.
+func auditGap(lost int64, now time.Time) []byte {
+	b := append(object.AppendTimestamp([]byte(`{"at":"`), now), `","outcome":"lost","lines":`...)
+	return append(strconv.AppendInt(b, lost, 10), '}', '\n')
 }
 
 // requests adds a line for each request among inputs, with its outcome. A nil audit does
@@ -152,7 +148,7 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 	a.lines, a.lost = 0, 0
 	closing = a.closing
 	a.mu.Unlock()
-	a.file.Lost += lost
+	a.file.Skip(lost)
 	if lines == 0 {
 		return text, closing
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestComplaints(t *testing.T) {
 		for _, text := range texts {
 			what.add(text)
 		}
-		c := channel{complain: func(_, text string, count int64) { all = append(all, told{text, count}) }}
+		c := Channel{complain: func(_, text string, count int64) { all = append(all, told{text, count}) }}
 		c.say("", &what, time.Unix(9, 0))
 		return all
 	}

@@ -1,6 +1,7 @@
-package supervisor
+package dispatch
 
 import (
+	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
@@ -41,4 +42,35 @@ func calledIn(r *wire.AgentEvent) called {
 		return called{class: classTask, name: "response"}
 	}
 	return called{class: classEvent, name: r.Name}
+}
+
+// sayOperation is the operation of a session message that an agent prints.
+const sayOperation = "send-session-message"
+
+// saying reports whether an input is a session message, over any transport.
+func saying(in *handlers.Input) bool {
+	r, ok := in.Message.(*wire.Request)
+	if !ok {
+		return false
+	}
+	_, ok = r.Body.(*wire.SaySession)
+	return ok
+}
+
+// quiet reports whether messages of a dialect are answered only if they are refused. This holds
+// for session messages, delegated tasks and messages about them. Their results arrive as
+// separate lines.
+func quiet(form wire.Dialect) bool {
+	return form == wire.DialectSession || form == wire.DialectTaskRequest || form == wire.DialectTaskAct
+}
+
+// unspoken returns the answer to a granted message of a quiet dialect. The answer is never
+// sent, but it becomes a refusal if the decision cannot be recorded.
+func unspoken(in *handlers.Input, r *wire.Request) handlers.Letter {
+	return handlers.Letter{To: in.From, Request: r.ID, Form: r.Form}
+}
+
+// tacit reports whether a letter is an answer that is not sent.
+func tacit(l handlers.Letter) bool {
+	return quiet(l.Form) && isAnswer(l) && l.Refusal == nil
 }

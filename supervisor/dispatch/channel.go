@@ -1,13 +1,11 @@
-package supervisor
+package dispatch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -16,11 +14,11 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A channel extracts the messages from the output of one run of an agent. It runs on the
+// A Channel extracts the messages from the output of one run of an agent. It runs on the
 // goroutine that reads the agent's stdout, so parsing, checks and limits delay only that agent.
 // The goroutine also waits while the agent's mailbox is full.
-type channel struct {
-	dispatcher *dispatcher
+type Channel struct {
+	dispatcher *Dispatcher
 	actor      handlers.Actor
 	mail       *stdin.Mailbox
 	reader     wire.Reader
@@ -55,27 +53,53 @@ type complaint struct {
 // maxComplaints is the largest number of different texts in one report.
 const maxComplaints = 5
 
-// Protocol holds the limits that the configuration sets for messages.
-type Protocol struct {
-	Depth int // nesting depth of a line
-	Rate  int // messages a second
-	Burst int // messages at once
+// Channel returns the Channel of a run that is about to begin. It calls complain with texts for
+// the output of the agent.
+func (d *Dispatcher) Channel(agent, run string, complain func(kind, text string, count int64)) *Channel {
+	depth := d.options.Protocol.Depth
+	c := &Channel{
+		dispatcher: d,
+		actor:      handlers.Actor{Kind: handlers.Agent, Name: agent, Run: run},
+		payloads:   wire.Payloads{Depth: depth},
+		bucket:     d.options.Protocol.bucket(),
+		complain:   complain,
+	}
+	c.reader = wire.Reader{Agent: agent, Depth: depth, Capability: d.does, Given: c.given}
+	return c
 }
 
-// orDefault returns p with the default in place of each zero field.
-func (p Protocol) orDefault() Protocol {
-	return Protocol{Depth: cmp.Or(p.Depth, 64), Rate: cmp.Or(p.Rate, 100), Burst: cmp.Or(p.Burst, 100)}
+// does reports whether an agent can do tasks of a type. It tells a task request from a
+// misspelled message.
+func (d *Dispatcher) does(kind string) (so bool) {
+	d.Look(func(state *handlers.State) { so = state.Does(kind) })
+	return so
 }
 
-func (p Protocol) bucket() handlers.Bucket {
-	return handlers.Bucket{Rate: float64(p.Rate), Burst: float64(p.Burst)}
+// Open makes a mailbox the destination of letters to the run. It must be called before Take.
+func (c *Channel) Open(mail *stdin.Mailbox) {
+	c.mail = mail
+	c.dispatcher.recipients.open(c.actor.Name, c.actor.Run, mail)
+}
+
+// BringMail starts the delivery of mail to the run, from the first message that the agent has
+// not acked.
+func (c *Channel) BringMail() {
+	d := c.dispatcher
+	if d.record == nil {
+		return
+	}
+	r := &round{to: c.actor, mail: c.mail}
+	d.Look(func(state *handlers.State) { r.actor, r.after = state.Reads(c.actor.Name) })
+	if r.actor != "" {
+		d.mail.begin(r)
+	}
 }
 
 // Take handles a line if it is a message. It returns false if the line is to be logged.
-func (c *channel) Take(line line.Line, now time.Time) bool {
+func (c *Channel) Take(line line.Line, now time.Time) bool {
 	var message wire.Message
 	if line.Cut {
-		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", output.Size(line.Size)))
+		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", line.FormatSize()))
 	} else {
 		message = c.reader.Parse(line.Text)
 	}
@@ -107,7 +131,7 @@ func (c *channel) Take(line line.Line, now time.Time) bool {
 }
 
 // reply sends the ready answer of a tool call that needs no decision.
-func (c *channel) reply(m *wire.Answered, now time.Time) {
+func (c *Channel) reply(m *wire.Answered, now time.Time) {
 	err := c.admit(now)
 	if err != nil {
 		c.refuse(true, wire.DialectToolCall, m.ID, m.Method, err, now)
@@ -120,7 +144,7 @@ func (c *channel) reply(m *wire.Answered, now time.Time) {
 
 // request adds a request to the inputs, or refuses it. The body of a delegated task, or of a
 // message about one, has been parsed already.
-func (c *channel) request(r *wire.Request, now time.Time) {
+func (c *Channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
 	if err == nil && r.Body == nil {
 		err = handlers.PrepareIn(&c.payloads, r)
@@ -141,7 +165,7 @@ func (c *channel) request(r *wire.Request, now time.Time) {
 
 // session adds a message of a session to the inputs, or refuses it. A malformed message gets a
 // decision like any other, because the log of its session contains it.
-func (c *channel) session(s *wire.Session, now time.Time) {
+func (c *Channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now); err != nil {
 		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
@@ -155,13 +179,13 @@ func (c *channel) session(s *wire.Session, now time.Time) {
 // report adds an event to the inputs. It returns false for an event that is to be logged: one
 // named "log", or a malformed one, which gets no answer. A response that cannot be accepted is
 // answered with a refusal, because its requester waits for it.
-func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
+func (c *Channel) report(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
 	response, responds := r.Body.(*delegation.Response)
 	switch {
 	case err != nil:
 	case responds:
-		err = c.dispatcher.artifacts.detach(response)
+		err = c.dispatcher.options.Artifacts.Detach(response)
 	case r.Name == "log":
 		err = c.payloads.CheckLog(r.Payload)
 	default:
@@ -184,7 +208,7 @@ func (c *channel) report(r *wire.AgentEvent, now time.Time) bool {
 }
 
 // admit counts a message against the rate limit and returns an error if it is exceeded.
-func (c *channel) admit(now time.Time) *wire.Error {
+func (c *Channel) admit(now time.Time) *wire.Error {
 	if c.bucket.Take(now) {
 		return nil
 	}
@@ -196,7 +220,7 @@ func (c *channel) admit(now time.Time) *wire.Error {
 }
 
 // refuse answers a malformed request, and reports it in the log and in the audit.
-func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
+func (c *Channel) refuse(request bool, form wire.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
 		c.answer(form, id, err, now)
 	}
@@ -208,7 +232,7 @@ func (c *channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 }
 
 // answer appends a refusal to the answers that the next turnDown puts into the mailbox.
-func (c *channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
+func (c *Channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
 	c.refused.Lines++
@@ -228,7 +252,7 @@ func (c *complaints) add(text string) {
 // Send submits the messages that Take has gathered. It blocks while the agent's mailbox is
 // full, because that agent sends requests without reading the answers. It also blocks while too
 // many records wait to be written.
-func (c *channel) Send(now time.Time) {
+func (c *Channel) Send(now time.Time) {
 	c.turnDown()
 	c.hand()
 	c.turnDown() // refusals from the decisions
@@ -236,7 +260,7 @@ func (c *channel) Send(now time.Time) {
 }
 
 // turnDown puts the answers that need no decision into the mailbox.
-func (c *channel) turnDown() {
+func (c *Channel) turnDown() {
 	if c.refused.Lines == 0 {
 		return
 	}
@@ -248,7 +272,7 @@ func (c *channel) turnDown() {
 }
 
 // hand submits the inputs to the dispatcher.
-func (c *channel) hand() {
+func (c *Channel) hand() {
 	if len(c.inputs) == 0 {
 		return
 	}
@@ -265,18 +289,18 @@ func (c *channel) hand() {
 
 // given reports whether a task is or was assigned to the agent. It first submits inputs that
 // may assign a task, because the agent may have taken the task one line before.
-func (c *channel) given(id string) (so bool) {
+func (c *Channel) given(id string) (so bool) {
 	if c.takes {
 		c.hand()
 	}
-	c.dispatcher.look(func(state *handlers.State) { so = state.Given(c.actor.Name, id) })
+	c.dispatcher.Look(func(state *handlers.State) { so = state.Given(c.actor.Name, id) })
 	return so
 }
 
 // note reports the inputs that were refused. The agent also gets an answer when a response was
 // refused, for it may wait for one. A message about a task that is over, or in another state,
 // is only reported.
-func (c *channel) note() {
+func (c *Channel) note() {
 	for i := range c.inputs {
 		in, err := &c.inputs[i], c.work.verdicts[i]
 		if err == nil {
@@ -318,7 +342,7 @@ func saidIn(r *wire.AgentEvent) string {
 }
 
 // say reports the texts gathered since the last report, at most once a second.
-func (c *channel) say(kind string, what *complaints, now time.Time) {
+func (c *Channel) say(kind string, what *complaints, now time.Time) {
 	if what.count == 0 || now.Sub(what.told) < time.Second {
 		return
 	}
@@ -341,7 +365,36 @@ func (c *channel) say(kind string, what *complaints, now time.Time) {
 }
 
 // End submits the remaining messages and reports the remaining texts.
-func (c *channel) End(now time.Time) {
+func (c *Channel) End(now time.Time) {
 	c.refusals.told = time.Time{}
 	c.Send(now)
+}
+
+// Finish waits until the run has received all replies to its requests, or until over is closed,
+// and then closes its stdin. The run must not send further requests.
+func (c *Channel) Finish(over <-chan struct{}) {
+	c.awaitReplies(over)
+	c.mail.CloseWhenEmpty()
+}
+
+func (c *Channel) awaitReplies(over <-chan struct{}) {
+	d, run := c.dispatcher, c.actor.Run
+	for {
+		moved, taking := c.mail.Moved()
+		waits := false
+		d.Look(func(state *handlers.State) { waits = state.HasPendingReply(run) })
+		if !waits || !taking {
+			d.Settle() // wait until all decided records and letters are out
+			select {
+			case <-d.mail.caughtUp(run):
+			case <-over:
+			}
+			return
+		}
+		select {
+		case <-moved: // it may have received its reply
+		case <-over:
+			return
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 // lookUp reads from the record what the decision about an input needs: whether the sender of a
 // message with a key has used that key before. The State knows the latest messages itself, and
 // rejects a look-up that is too old.
-func (d *dispatcher) lookUp(inputs []handlers.Input) {
+func (d *Dispatcher) lookUp(inputs []handlers.Input) {
 	for i := range inputs {
 		in := &inputs[i]
 		if !keyed(in) {
@@ -18,7 +18,7 @@ func (d *dispatcher) lookUp(inputs []handlers.Input) {
 		}
 		var l *wire.Lookup
 		var from, key string
-		d.look(func(s *handlers.State) { l, from, key = s.IdempotencyKey(in) })
+		d.Look(func(s *handlers.State) { l, from, key = s.IdempotencyKey(in) })
 		if l != nil {
 			in.Refusal = d.sentBefore(l, from, key)
 		}
@@ -42,7 +42,7 @@ func keyed(in *handlers.Input) bool {
 }
 
 // sentBefore looks for an earlier message of the same sender with the same key.
-func (d *dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
+func (d *Dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
 	*l = wire.Lookup{Sender: from, Looked: math.MaxInt64}
 	if d.record == nil {
 		return nil

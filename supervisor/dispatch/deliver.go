@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"context"
@@ -43,6 +43,26 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 		r.agents = make(map[string]recipient)
 	}
 	r.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
+}
+
+// messages formats a number of messages.
+func messages(n int64) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}
+
+// Detach ends the delivery to a run of an agent that has ended, and reports the messages that
+// it did not get.
+func (d *Dispatcher) Detach(agent, run string) {
+	d.mail.end(agent)
+	if lost := d.recipients.close(agent); lost > 0 {
+		d.Note(&wire.Event{
+			Kind: events.AgentUndelivered, Agent: agent, Run: run, Text: messages(lost) + " could not be delivered",
+			Figures: wire.Figures{Count: lost},
+		})
+	}
 }
 
 // close removes an agent and returns how many undelivered messages were not reported yet.
@@ -98,7 +118,7 @@ func (r *recipients) door(name string) chan<- handlers.Letter {
 // deliver puts letters into mailboxes without blocking. Consecutive letters for one agent
 // become one entry and so one write. The text is built in *room, which the caller keeps for the
 // next call.
-func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
+func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
 	}
@@ -118,7 +138,7 @@ func (d *dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 
 // toAgent delivers the first letter together with the following ones that fit into the same
 // entry. It returns how many it delivered.
-func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
+func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
 	to := letters[0].To
 	mail := d.recipients.mail(to)
 	if isLine(&letters[0]) {
@@ -129,7 +149,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 	}
 	if mail == nil {
 		if task := letters[0].Task; task != "" {
-			d.receive([]wire.Delivered{{Agent: to.Name, Run: to.Run, Task: task}}, false)
+			d.Receive([]wire.Delivered{{Agent: to.Name, Run: to.Run, Task: task}}, false)
 		}
 		return 1 // the run that asked has ended
 	}
@@ -162,7 +182,7 @@ func (d *dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 // pass delivers the first letter, and the lines after it for the same run, unchanged. An entry
 // fits into the mailbox completely or not at all. So lines that would make the entry too large
 // are left for the next one.
-func (d *dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *[]byte) int {
+func (d *Dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *[]byte) int {
 	to, e := letters[0].To, stdin.Entry{Text: (*room)[:0]}
 	if mail != nil && overtakes(mail, &letters[0]) {
 		d.fail(mail, stdin.Entry{Lines: 1, Receipts: appendReceipt(nil, &letters[0])}, to, stdin.ErrOvertakes)
@@ -178,7 +198,7 @@ func (d *dispatcher) pass(letters []handlers.Letter, mail *stdin.Mailbox, room *
 		e.Lines++
 	}
 	if mail == nil {
-		d.receive(e.Receipts, false)
+		d.Receive(e.Receipts, false)
 	} else {
 		d.put(mail, e, to)
 	}
@@ -195,8 +215,8 @@ func keepRoom(room *[]byte, text []byte) {
 	}
 }
 
-// receive submits receipts, which say whether their messages were written.
-func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
+// Receive submits receipts, which tell whether their messages were written.
+func (d *Dispatcher) Receive(receipts []wire.Delivered, written bool) {
 	now := time.Now()
 	inputs := make([]handlers.Input, len(receipts))
 	for i := range receipts {
@@ -207,25 +227,25 @@ func (d *dispatcher) receive(receipts []wire.Delivered, written bool) {
 }
 
 // put puts an entry into a mailbox, or reports that the entry did not fit.
-func (d *dispatcher) put(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor) {
+func (d *Dispatcher) put(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor) {
 	if _, err := mail.Put(e); err != nil {
 		d.fail(mail, e, to, err)
 	}
 }
 
 // fail records that a run did not get an entry, and why.
-func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor, err error) {
+func (d *Dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor, err error) {
 	if len(e.Receipts) > 0 {
 		mail.NoteRefused(e.Receipts)
-		d.receive(e.Receipts, false)
+		d.Receive(e.Receipts, false)
 		if errors.Is(err, stdin.ErrFull) { // it gets nothing more until it reads again
 			d.notifyRoom(mail, to)
 		}
 	}
 	if lost := d.recipients.missed(to, e.Lines, time.Now()); lost > 0 {
-		d.note(&wire.Event{
+		d.Note(&wire.Event{
 			Kind: events.AgentUndelivered, Agent: to.Name, Run: to.Run,
-			Text:    fmt.Sprintf("%s could not be delivered: %v", count(int(lost), "message"), err),
+			Text:    fmt.Sprintf("%s could not be delivered: %v", messages(lost), err),
 			Figures: wire.Figures{Count: lost},
 		})
 	}
@@ -233,13 +253,13 @@ func (d *dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor,
 
 // notifyRoom records an event as soon as the agent reads again. Any number of failed deliveries
 // leads to one event.
-func (d *dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
+func (d *Dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
 	if !mail.AwaitsRoom.CompareAndSwap(false, true) {
 		return
 	}
 	mail.WhenRoomy(func() {
 		mail.AwaitsRoom.Store(false) // before the event: later losses need a new one
-		d.note(&wire.Event{Kind: events.AgentRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
+		d.Note(&wire.Event{Kind: events.AgentRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }
 
@@ -262,7 +282,7 @@ func (r *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 }
 
 // spell appends a letter in the form that the agent reads.
-func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
+func (d *Dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	if l.Notice != "" {
 		return envelope.AppendNotice(b, l.Notice, l.Payload)
@@ -274,13 +294,13 @@ func (d *dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
 }
 
 // isPart reports whether part of an answer must be read from the record or from files.
-func (d *dispatcher) isPart(l *handlers.Letter) bool {
+func (d *Dispatcher) isPart(l *handlers.Letter) bool {
 	answer, ok := l.Payload.(*wire.TaskAnswer)
 	return l.Pages != nil && d.record != nil || ok && delegation.HasArtifactRefs(answer.Document)
 }
 
 // complete fills in the part of an answer that is in the record or in files.
-func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
+func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
 		whole, err := handlers.Complete(l.Payload, l.Pages, d)
 		if err != nil {
@@ -290,14 +310,14 @@ func (d *dispatcher) complete(l *handlers.Letter) *wire.Error {
 	}
 	if answer, ok := l.Payload.(*wire.TaskAnswer); ok && delegation.HasArtifactRefs(answer.Document) {
 		whole := *answer // the original may be kept elsewhere
-		whole.Document = d.artifacts.attach(answer.Document)
+		whole.Document = d.options.Artifacts.Attach(answer.Document)
 		l.Payload = &whole
 	}
 	return nil
 }
 
 // Record implements handlers.Archive.
-func (d *dispatcher) Record(seq int64) (wire.Record, error) {
+func (d *Dispatcher) Record(seq int64) (wire.Record, error) {
 	if d.record == nil {
 		return wire.Record{}, errors.New("nothing is recorded")
 	}
@@ -308,11 +328,11 @@ func (d *dispatcher) Record(seq int64) (wire.Record, error) {
 }
 
 // Find implements handlers.Archive.
-func (d *dispatcher) Find(s wire.Search) iter.Seq2[wire.Record, error] {
+func (d *Dispatcher) Find(s wire.Search) iter.Seq2[wire.Record, error] {
 	return d.record.Find(context.Background(), s)
 }
 
-func (d *dispatcher) unreadable(err error) *wire.Error {
+func (d *Dispatcher) unreadable(err error) *wire.Error {
 	d.log.Error("the record cannot be read", "error", err)
 	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
 }

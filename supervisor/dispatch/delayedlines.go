@@ -1,4 +1,4 @@
-package supervisor
+package dispatch
 
 import (
 	"slices"
@@ -110,7 +110,7 @@ func (p *postman) bringLine(o *delayedLines) {
 	line, err := d.lineOf(&l)
 	if err != nil {
 		if o.tries++; o.tries < maxTries && d.record != nil {
-			d.alarm.raise("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
+			d.options.Alarm("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
 			time.AfterFunc(time.Second, again) // does nothing after the end
 			return
 		}
@@ -171,7 +171,7 @@ func (p *postman) unload(o *delayedLines) {
 }
 
 // lineOf returns a line as its recipient reads it.
-func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
+func (d *Dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	line := l.Line
 	if l.Kept != 0 {
 		r, err := d.Record(l.Kept)
@@ -186,7 +186,7 @@ func (d *dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 		line = l.Metadata.FillIn(line)
 	}
 	if delegation.HasArtifactRefs(line) {
-		line = d.artifacts.attach(line)
+		line = d.options.Artifacts.Attach(line)
 	}
 	return line, nil
 }

@@ -1,0 +1,160 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/output"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// fileIn returns a file for the audit of a state directory.
+func fileIn(stateDir string) *output.File {
+	dir := filepath.Join(stateDir, "audit")
+	return &output.File{
+		Dir: dir, Prefix: output.RunPrefix(output.NextRun(dir)), Suffix: ".jsonl", Limits: output.Limits{MaxSize: 16 << 20, Keep: 8},
+		Note: auditGap,
+	}
+}
+
+// trail reads the audit of a state directory.
+func trail(t *testing.T, dir string) (lines []map[string]any) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "audit", "*.jsonl"))
+	require.NoError(t, err)
+	slices.Sort(names)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			require.True(t, strings.HasSuffix(line, "\n"), "half a line")
+			var entry map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
+			lines = append(lines, entry)
+		}
+	}
+	return lines
+}
+
+// TestAuditLines checks that a line has the actor, the operation, its subject and the outcome,
+// whatever text they hold.
+//
+// Rows: B-81.
+func TestAuditLines(t *testing.T) {
+	dir := t.TempDir()
+	a := newAudit(fileIn(dir), hclog.NewNullLogger())
+	at := time.Date(2026, 11, 21, 14, 0, 0, 999e6, time.FixedZone("", 3600))
+	agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
+	evil := "\x1b[2J\"\\\n\u2028<&>"
+	a.note(at, agent, "request:query-agents", object.Quote(evil), nil)
+	a.note(at, agent, "event:question", object.Quote("2"), &wire.Error{Code: wire.CodeDenied, Message: evil})
+	a.note(at, agent, "request:"+evil, []byte(`12345678901234567890`), &wire.Error{Code: wire.CodeUnknownType, Message: "no"})
+	a.note(at, handlers.Actor{Kind: handlers.Operator}, "request:x", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"})
+	a.close()
+	got := trail(t, dir)
+	require.Len(t, got, 4)
+	for _, line := range got {
+		require.Equal(t, "2026-11-21T13:00:00.999Z", line["at"])
+	}
+	require.Equal(t, evil, got[0]["id"])
+	require.Equal(t, "granted", got[0]["outcome"])
+	require.Equal(t, "request:query-agents", got[0]["type"])
+	require.Equal(t, evil, got[1]["why"])
+	require.Equal(t, "denied", got[1]["outcome"])
+	require.Equal(t, "request:"+evil, got[2]["type"])
+	require.Nil(t, got[3]["id"])
+	require.Equal(t, "operator", got[3]["actor"])
+	var none *audit
+	none.requests(nil, nil)
+	none.note(at, agent, "x", nil, nil)
+	none.close()
+}
+
+// TestAuditIsWrittenSoon checks that lines are written soon, without blocking a caller, and that
+// the next process writes its own file.
+//
+// Rows: B-81.
+func TestAuditIsWrittenSoon(t *testing.T) {
+	dir := t.TempDir()
+	for life := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAudit(fileIn(dir), hclog.NewNullLogger())
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("1"), nil)
+			synctest.Wait()
+			require.Len(t, trail(t, dir), 2*life)
+			<-time.After(auditPause)
+			synctest.Wait()
+			require.Len(t, trail(t, dir), 2*life+1)
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("2"), nil)
+			a.close()
+			require.Len(t, trail(t, dir), 2*life+2)
+		})
+	}
+}
+
+// TestAuditOfMany checks that many lines are written together, without a loss.
+//
+// Rows: B-81.
+func TestAuditOfMany(t *testing.T) {
+	const many = 20_000
+	dir := t.TempDir()
+	a := newAudit(fileIn(dir), hclog.NewNullLogger())
+	done := make(chan struct{})
+	for part := range 4 {
+		go func() {
+			for n := range many / 4 {
+				a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote(fmt.Sprint(part, " ", n)), nil)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range 4 {
+		<-done
+	}
+	a.close()
+	seen := make(map[any]bool)
+	for _, line := range trail(t, dir) {
+		seen[line["id"]] = true
+	}
+	require.Len(t, seen, many)
+}
+
+// TestAuditOnAFullDisk checks a disk that cannot be written. No caller waits, one error is
+// logged, and the lost lines are counted. A line with their number follows when there is room
+// again.
+//
+// Rows: B-81.
+func TestAuditOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "audit"), nil, 0o600)) // in the way of the folder
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		a := newAudit(fileIn(dir), hclog.New(&hclog.LoggerOptions{Output: &said}))
+		for n := range 3 {
+			a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote(fmt.Sprint(n)), nil)
+			<-time.After(time.Second)
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "audit")))
+		<-time.After(output.RetryAfter)
+		a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("3"), nil)
+		a.close()
+		got := trail(t, dir)
+		require.Len(t, got, 2)
+		require.Equal(t, "lost", got[0]["outcome"])
+		require.EqualValues(t, 3, got[0]["lines"])
+		require.Equal(t, "3", got[1]["id"])
+		require.Equal(t, 1, strings.Count(said.String(), "the audit cannot be written"))
+	})
+}

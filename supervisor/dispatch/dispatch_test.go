@@ -1,0 +1,115 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// TestNothingFollowsABrokenRecord checks that after a failure of the log events are shown
+// without a number, and no letter is sent: an agent could rely on it.
+func TestNothingFollowsABrokenRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record})
+		door := d.recipients.wait("door:boss")
+		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
+		ask := func(id, operation, payload string) {
+			r := &wire.Request{ID: id, Operation: operation, Timestamp: noon, Payload: []byte(payload)}
+			require.Nil(t, handlers.Prepare(r, 64))
+			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
+		}
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
+		require.Nil(t, (<-door).Refusal)
+		ask("2", "ask-user", `{"question":"why?","timeout":1000}`)
+		d.Settle()
+
+		record.meddle(func() error { return errors.New("broken") })
+		d.Note(&wire.Event{Kind: events.OrchestratorIdle})
+		d.taken()
+		d.Note(&wire.Event{Kind: events.AgentStarted, Agent: "w", Run: "run"})
+		shown := d.taken()
+		require.NotEmpty(t, shown)
+		for _, r := range shown {
+			require.Zero(t, r.Seq, "%s has a number", r.Kind)
+		}
+		<-time.After(2 * time.Second)
+		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code, "it was not recorded that the question is over")
+		ask("3", "query-agents", `{}`)
+		require.Equal(t, wire.CodeInternal, (<-door).Refusal.Code)
+		d.Close()
+	})
+}
+
+// TestAnswersKeepTheOrderOfRequests checks that replies keep the order of requests, even if only
+// one of two in a chunk waits for the log. An agent that exits because of a refusal exits before
+// it gets later replies.
+//
+// Rows: B-62.
+func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{Record: newLedger()})
+		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "run"}
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
+		d.Settle()
+		var order []string
+		d.watch.Answered = func(a Answered) { order = append(order, a.ID) }
+		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has sent everything
+		var chunk []handlers.Input
+		for id, operation := range []string{"get-task", "submit-task", "query-agents"} {
+			r := &wire.Request{ID: strconv.Itoa(id), Operation: operation, Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
+			if operation != "submit-task" {
+				r.Payload = []byte(`{"taskId":"none"}`)
+			}
+			require.Nil(t, handlers.Prepare(r, 64))
+			chunk = append(chunk, handlers.Input{At: time.Now(), From: boss, Message: r, Random: chance()})
+		}
+		d.submit(chunk, new(work))
+		d.Settle()
+		require.Equal(t, []string{"0", "1", "2"}, order)
+		d.Close()
+	})
+}
+
+// TestDoorHearsThatTheDiskHangs checks that a request over the API is told that the disk hangs,
+// and that one that was canceled is not waited for.
+//
+// Rows: B-29, B-62.
+func TestDoorHearsThatTheDiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: time.Second}})
+		gate := make(chan struct{})
+		record.meddle(func() error { <-gate; return nil })
+		operator := handlers.Actor{Kind: handlers.Operator}
+		left, leave := context.WithCancel(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := d.Requests().Ask(left, operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+			gone <- err
+		}()
+		synctest.Wait()
+		leave()
+		require.ErrorIs(t, <-gone, context.Canceled)
+		_, err := d.Requests().Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		var refused *wire.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, wire.CodeTimeout, refused.Code)
+		close(gate)
+		_, err = d.Requests().Ask(t.Context(), operator, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		require.NoError(t, err)
+		require.Len(t, record.facts(t, events.TaskCreated), 3)
+		require.Empty(t, d.recipients.waiters)
+		d.Close()
+	})
+}

@@ -1,0 +1,188 @@
+package dispatch
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/stdin"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/line"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A stage is a Dispatcher without processes, in a bubble of fake time.
+type stage struct {
+	*Dispatcher
+	t     *testing.T
+	broke chan error // why the record failed
+
+	mu    sync.Mutex
+	shown []wire.Record
+}
+
+// begin returns a stage with the given options.
+func begin(t *testing.T, o Options) *stage {
+	s := &stage{t: t, broke: make(chan error, 1)}
+	o.Log = hclog.NewNullLogger()
+	o.Show, o.Closed = s.show, func(*wire.Record) {}
+	o.Broke = func(err error) { s.broke <- err }
+	s.Dispatcher = New(o)
+	if o.Record != nil {
+		go s.Run()
+	}
+	return s
+}
+
+func (s *stage) show(records []wire.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = append(s.shown, records...)
+}
+
+// taken returns the records that were shown since its last call.
+func (s *stage) taken() []wire.Record {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown := s.shown
+	s.shown = nil
+	return shown
+}
+
+// keepEvery makes the State be kept after so many facts.
+func (s *stage) keepEvery(facts int) {
+	s.Dispatcher.mu.Lock()
+	defer s.Dispatcher.mu.Unlock()
+	s.every = facts
+}
+
+// A speaker is a run of an agent without a process.
+type speaker struct {
+	*Channel
+	t      *testing.T
+	box    *stdin.Mailbox
+	theirs net.Conn
+
+	mu    sync.Mutex
+	heard []string
+}
+
+// enter starts a run of an agent with a mailbox. The run reads nothing before listen.
+func (s *stage) enter(agent string, limits stdin.Limits) *speaker {
+	box, theirs := boxOf(s.t, limits)
+	box.OnReceipts = s.Receive
+	one := &speaker{t: s.t, Channel: s.Channel(agent, agent+"-run", func(string, string, int64) {}), box: box, theirs: theirs}
+	one.Open(box)
+	s.Note(&wire.Event{Kind: events.AgentStarted, Agent: agent, Run: agent + "-run"})
+	return one
+}
+
+// actor returns the actor of a run.
+func (s *speaker) actor() handlers.Actor { return s.Channel.actor }
+
+// listen reads what is written to the run from now on.
+func (s *speaker) listen() {
+	go func() {
+		for in := bufio.NewScanner(s.theirs); in.Scan(); {
+			s.mu.Lock()
+			s.heard = append(s.heard, in.Text())
+			s.mu.Unlock()
+		}
+	}()
+	synctest.Wait()
+}
+
+// lines returns what the run has read.
+func (s *speaker) lines() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard
+}
+
+// says prints lines.
+func (s *speaker) says(lines ...string) {
+	for _, text := range lines {
+		require.True(s.t, s.Take(line.Line{Text: []byte(text), Size: int64(len(text))}, time.Now()), text)
+	}
+	s.Send(time.Now())
+	synctest.Wait()
+}
+
+// boxOf returns a mailbox of a stream, and the other end of the stream.
+func boxOf(t *testing.T, limits stdin.Limits) (*stdin.Mailbox, net.Conn) {
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
+	return &stdin.Mailbox{
+		Limits: limits, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
+		OnStall: func(bool) {}, OnBroken: func(error) {},
+	}, theirs
+}
+
+const noon = "2026-11-21T14:00:00Z"
+
+// ledger is a log in memory whose appends a test can delay or fail.
+type ledger struct {
+	*eventlog.Memory
+
+	mu     sync.Mutex
+	before func() error // called before an append, which fails with its error
+	keeps  []int64      // numbers of the states to keep
+}
+
+func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
+
+// Append implements Record.
+func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) error {
+	l.mu.Lock()
+	before := l.before
+	l.mu.Unlock()
+	if before != nil {
+		if err := before(); err != nil {
+			return err
+		}
+	}
+	return l.Memory.Append(ctx, last, batch)
+}
+
+// Keep implements Record.
+func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
+	if last := l.Last(); seq > last {
+		panic(fmt.Sprintf("a state of fact %d is to be kept, and %d are recorded", seq, last))
+	}
+	l.keeps = append(l.keeps, seq)
+	return l.Memory.Keep(ctx, seq, state)
+}
+
+// meddle sets a function that is called before each append.
+func (l *ledger) meddle(before func() error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before = before
+}
+
+// facts returns the recorded facts whose kind begins with word.
+func (l *ledger) facts(t *testing.T, word string) (found []wire.Record) {
+	for r, err := range l.Records(t.Context(), 0) {
+		require.NoError(t, err)
+		if strings.HasPrefix(r.Kind, word) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
