@@ -42,10 +42,18 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 	return agents, parts, all[0], all[1]
 }
 
-// owed returns how many replies are owed to an agent.
-func (p *play) owed(a *talker) int {
+// owed returns how many lines wait in the mailbox of an agent, or are reserved there. It finds
+// the number by changing the limits.
+func (p *play) owed(a *talker) (lines int) {
 	synctest.Wait()
-	return p.agents[a.name].mail.Owed()
+	box, spec := p.agents[a.name].mail, p.agents[a.name].Agent
+	defer box.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
+	for ; ; lines++ {
+		box.Adopt(stdin.Limits{Messages: 2*lines + 1, Bytes: 1 << 40}, spec.Health.WriteTimeout)
+		if _, room := box.PageRoom(); room { // less than half full
+			return lines
+		}
+	}
 }
 
 // TestWorkIsHandedOn checks that a printed request is written to the capable agent, and its

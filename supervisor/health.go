@@ -18,9 +18,9 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 		return stdin.Closed()
 	}
 	if a.Raw { // gets no messages; stdin is closed when the agent is to end
-		return &stdin.Mailbox{Shut: func() { c.CloseStdin() }}
+		return stdin.New(stdin.Options{Shut: func() { c.CloseStdin() }})
 	}
-	box := &stdin.Mailbox{
+	o := stdin.Options{
 		Limits:     a.Mailbox,
 		Timeout:    a.Health.WriteTimeout,
 		To:         c.Stdin(),
@@ -34,9 +34,9 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 		},
 	}
 	if m.speech.Echoes != nil {
-		box.OnWrite = m.speech.Echoes.Wrote
+		o.OnWrite = m.speech.Echoes.Wrote
 	}
-	return box
+	return stdin.New(o)
 }
 
 // stdinStalled handles an agent's stdin that has blocked for too long, or that is read again.

@@ -46,7 +46,7 @@ func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	a.voice.Limits = output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.Begin("r", 1<<20),
-		mail: &stdin.Mailbox{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}},
+		mail: stdin.New(stdin.Options{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}}),
 	}
 	c := s.dispatcher.Channel("a", "r", func(string, string, int64) {})
 	c.Open(o.mail)

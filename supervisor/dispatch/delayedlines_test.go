@@ -23,17 +23,16 @@ import (
 func TestReceiptsOfLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := begin(t, Options{})
-		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
 		var mu sync.Mutex
 		var all []wire.Delivered
-		box.OnReceipts = func(receipts []wire.Delivered, written bool) {
+		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20}, func(receipts []wire.Delivered, written bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range receipts {
 				r.Lost = !written
 				all = append(all, r)
 			}
-		}
+		})
 		d.recipients.open("a", "run", box)
 		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
 		line := func(n int, task string, said int64) handlers.Letter {

@@ -254,11 +254,7 @@ func (d *Dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor,
 // notifyRoom records an event as soon as the agent reads again. Any number of failed deliveries
 // leads to one event.
 func (d *Dispatcher) notifyRoom(mail *stdin.Mailbox, to handlers.Actor) {
-	if !mail.AwaitsRoom.CompareAndSwap(false, true) {
-		return
-	}
-	mail.WhenRoomy(func() {
-		mail.AwaitsRoom.Store(false) // before the event: later losses need a new one
+	mail.NotifyRoom(func() {
 		d.Note(&wire.Event{Kind: events.AgentRecovered, Agent: to.Name, Run: to.Run, Text: "reads its stdin again"})
 	})
 }

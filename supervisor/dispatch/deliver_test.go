@@ -21,17 +21,15 @@ type receipted struct {
 	written bool
 }
 
-// receiptsOf returns a channel of the receipts of a mailbox.
-func receiptsOf(m *stdin.Mailbox) <-chan receipted {
-	heard := make(chan receipted, 100)
-	m.OnReceipts = func(receipts []wire.Delivered, written bool) {
+// receiptsTo returns a function that sends receipts to heard.
+func receiptsTo(heard chan<- receipted) func(receipts []wire.Delivered, written bool) {
+	return func(receipts []wire.Delivered, written bool) {
 		one := receipted{written: written}
 		for _, r := range receipts {
 			one.said = append(one.said, r.Said)
 		}
 		heard <- one
 	}
-	return heard
 }
 
 // TestLinesArePassedTogether checks that lines for one run are one write, unchanged and in
@@ -41,8 +39,8 @@ func receiptsOf(m *stdin.Mailbox) <-chan receipted {
 func TestLinesArePassedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := begin(t, Options{})
-		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20})
-		heard := receiptsOf(box)
+		heard := make(chan receipted, 100)
+		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20}, receiptsTo(heard))
 		d.recipients.open("a", "run", box)
 		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
 		line := func(n int) handlers.Letter {

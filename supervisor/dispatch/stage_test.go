@@ -84,8 +84,7 @@ type speaker struct {
 
 // enter starts a run of an agent with a mailbox. The run reads nothing before listen.
 func (s *stage) enter(agent string, limits stdin.Limits) *speaker {
-	box, theirs := boxOf(s.t, limits)
-	box.OnReceipts = s.Receive
+	box, theirs := boxOf(s.t, limits, s.Receive)
 	one := &speaker{t: s.t, Channel: s.Channel(agent, agent+"-run", func(string, string, int64) {}), box: box, theirs: theirs}
 	one.Open(box)
 	s.Note(&wire.Event{Kind: events.AgentStarted, Agent: agent, Run: agent + "-run"})
@@ -124,14 +123,14 @@ func (s *speaker) says(lines ...string) {
 	synctest.Wait()
 }
 
-// boxOf returns a mailbox of a stream, and the other end of the stream.
-func boxOf(t *testing.T, limits stdin.Limits) (*stdin.Mailbox, net.Conn) {
+// boxOf returns a mailbox that reports to receipts, and the other end of its stream.
+func boxOf(t *testing.T, limits stdin.Limits, receipts func([]wire.Delivered, bool)) (*stdin.Mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
-	return &stdin.Mailbox{
+	return stdin.New(stdin.Options{
 		Limits: limits, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
-		OnStall: func(bool) {}, OnBroken: func(error) {},
-	}, theirs
+		OnStall: func(bool) {}, OnBroken: func(error) {}, OnReceipts: receipts,
+	}), theirs
 }
 
 const noon = "2026-11-21T14:00:00Z"

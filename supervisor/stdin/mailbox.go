@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"orchestrator/wire"
@@ -27,36 +26,56 @@ var (
 // A Mailbox queues lines for the stdin of one run of an agent. Put never blocks. One goroutine
 // at a time writes, many lines in one write, and it completes each line that it has begun.
 type Mailbox struct {
+	to         Stream
+	shut       func()
+	onWrite    func([]byte)
+	onStall    func(bool)
+	onBroken   func(error)
+	onReceipts func(receipts []wire.Delivered, written bool)
+
+	mu        sync.Mutex
+	limits    Limits
+	timeout   time.Duration
+	queue     []Entry
+	lines     int // messages in the queue
+	bytes     int64
+	reserved  int // answers that will be put soon
+	pressing  int // lines queued or in hand that are not Retriable
+	pressed   int // those of them that are in hand
+	taken     int // messages that are being written, and their bytes
+	inHand    int64
+	asking    receipts // receipts of what is being written
+	scratch   []byte   // used only by the writer
+	writing   bool
+	ending    bool // close when the queue is empty
+	over      bool // nothing can be written any more
+	free      bool // callers no longer wait for room, because the agent is dead
+	refused   int64
+	room      chan struct{}  // closed when lines were written; nil while no caller waits
+	onRoom    []func()       // called once, when the mailbox is less than half full
+	onDrained []func()       // called once, when it is less than half full without reserved
+	notifies  bool           // NotifyRoom waits
+	missed    map[int64]bool // refused session messages that were not put since
+}
+
+// Options configure a Mailbox.
+type Options struct {
 	Limits     Limits
-	Timeout    time.Duration
+	Timeout    time.Duration // how long a write may block before OnStall is called
 	To         Stream
 	Shut       func()       // ends the stream
-	OnWrite    func([]byte) // called with each line before it is written; may be nil
+	OnWrite    func([]byte) // called with each line before it is written; nil: not called
 	OnStall    func(bool)   // called when stdin has blocked for Timeout, and when it is read again
 	OnBroken   func(error)  // called when the agent has closed its stdin
 	OnReceipts func(receipts []wire.Delivered, written bool)
+}
 
-	mu         sync.Mutex
-	queue      []Entry
-	lines      int // messages in the queue
-	bytes      int64
-	reserved   int // answers that will be put soon
-	pressing   int // lines queued or in hand that are not Retriable
-	pressed    int // those of them that are in hand
-	taken      int // messages that are being written, and their bytes
-	inHand     int64
-	asking     receipts // receipts of what is being written
-	scratch    []byte   // used only by the writer
-	writing    bool
-	ending     bool // close when the queue is empty
-	over       bool // nothing can be written any more
-	free       bool // callers no longer wait for room, because the agent is dead
-	refused    int64
-	room       chan struct{}  // closed when lines were written; nil while no caller waits
-	onRoom     []func()       // called once, when the mailbox is less than half full
-	onDrained  []func()       // called once, when it is less than half full without reserved
-	AwaitsRoom atomic.Bool    // used by the caller, which reports when there is room again
-	missed     map[int64]bool // refused session messages that were not put since
+// New returns an empty Mailbox.
+func New(o Options) *Mailbox {
+	return &Mailbox{
+		to: o.To, shut: o.Shut, limits: o.Limits, timeout: o.Timeout,
+		onWrite: o.OnWrite, onStall: o.OnStall, onBroken: o.OnBroken, onReceipts: o.OnReceipts,
+	}
 }
 
 // Stream is the stdin of a process.
@@ -106,7 +125,7 @@ func (m *Mailbox) tell(those receipts, written bool) {
 		told(written)
 	}
 	if len(those.receipts) > 0 {
-		m.OnReceipts(those.receipts, written)
+		m.onReceipts(those.receipts, written)
 	}
 }
 
@@ -118,7 +137,7 @@ const (
 )
 
 // Put adds an entry, and writes it directly if the stream accepts it at once. The caller may
-// reuse the text afterwards. While less than half of Limits.Bytes is used, an entry of any size
+// reuse the text afterwards. While less than half of the bytes is used, an entry of any size
 // is accepted, because it would otherwise be retried without end. If the mailbox is full, Put
 // also returns a channel that is closed when this may have changed.
 func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
@@ -133,7 +152,7 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 		if !m.roomy() {
 			moved, err = m.moving(), ErrFull
 		}
-	case !e.Priority && m.full(), m.bytes+int64(len(e.Text)) > m.Limits.Bytes && m.bytes*2 >= m.Limits.Bytes:
+	case !e.Priority && m.full(), m.bytes+int64(len(e.Text)) > m.limits.Bytes && m.bytes*2 >= m.limits.Bytes:
 		m.refused += int64(e.Lines)
 		moved, err = m.moving(), ErrFull
 	}
@@ -161,9 +180,9 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 
 // hold marks an entry as being written. m.mu must be held.
 func (m *Mailbox) hold(e *Entry) {
-	if m.OnWrite != nil {
+	if m.onWrite != nil {
 		for line := range bytes.Lines(e.Text) {
-			m.OnWrite(line)
+			m.onWrite(line)
 		}
 	}
 	m.inHand += int64(len(e.Text))
@@ -224,7 +243,7 @@ const inPlace = 4
 // begin writes text and later entries as long as the stream accepts them at once, because
 // waking a goroutine costs more than the write. A goroutine writes the rest.
 func (m *Mailbox) begin(text []byte) {
-	to, ok := m.To.(eager)
+	to, ok := m.to.(eager)
 	if !ok {
 		go m.run(bytes.Clone(text))
 		return
@@ -290,7 +309,7 @@ func (m *Mailbox) take(text []byte) []byte {
 		}
 		if m.ending && !m.over {
 			m.over = true
-			m.Shut()
+			m.shut()
 		}
 	}
 	return text
@@ -316,12 +335,12 @@ func (m *Mailbox) wroteAll() {
 // continues, because half a line must not be followed by another line.
 func (m *Mailbox) writeAll(text []byte) error {
 	m.mu.Lock()
-	timeout := m.Timeout // Adopt changes it
+	timeout := m.timeout // Adopt changes it
 	m.mu.Unlock()
-	if err := m.To.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+	if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	n, err := m.To.Write(text)
+	n, err := m.to.Write(text)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
@@ -341,13 +360,6 @@ func (m *Mailbox) Overtakes(said, after int64) bool {
 	return false
 }
 
-// Owed returns how many messages are waiting, being written, or reserved.
-func (m *Mailbox) Owed() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.reserved + m.lines + m.taken
-}
-
 // NoteRefused records session messages that were refused.
 func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 	m.mu.Lock()
@@ -364,14 +376,14 @@ func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 
 // writeLate writes the rest of a text that the agent did not read in time.
 func (m *Mailbox) writeLate(text []byte) error {
-	m.OnStall(true)
-	if err := m.To.SetWriteDeadline(time.Time{}); err != nil {
+	m.onStall(true)
+	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	if _, err := m.To.Write(text); err != nil {
+	if _, err := m.to.Write(text); err != nil {
 		return err
 	}
-	m.OnStall(false)
+	m.onStall(false)
 	return nil
 }
 
@@ -387,15 +399,15 @@ func (m *Mailbox) fail(err error) {
 		do()
 	}
 	if !known && !errors.Is(err, os.ErrClosed) {
-		m.OnBroken(err)
+		m.onBroken(err)
 	}
 }
 
 // Adopt applies changed limits.
-func (m *Mailbox) Adopt(bounds Limits, timeout time.Duration) {
+func (m *Mailbox) Adopt(limits Limits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Limits, m.Timeout = bounds, timeout
+	m.limits, m.timeout = limits, timeout
 }
 
 // Waiting returns the number and the size of the waiting messages, and how many messages were

@@ -20,10 +20,10 @@ import (
 func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
-	return &Mailbox{
+	return New(Options{
 		Limits: bounds, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
 		OnStall: func(bool) {}, OnBroken: func(error) {},
-	}, theirs
+	}), theirs
 }
 
 // TestWaitingForRoomEnds checks that a wait for room ends when there is room. It also ends when
@@ -129,7 +129,7 @@ func TestPartialWritesInPlace(t *testing.T) {
 	for room := range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			m, theirs := boxOf(t, Limits{Messages: 1000, Bytes: 1 << 20})
-			m.To = &haltingStdin{Conn: m.To.(net.Conn), room: room}
+			m.to = &haltingStdin{Conn: m.to.(net.Conn), room: room}
 			heard := make(chan string, 1)
 			go func() {
 				text, _ := io.ReadAll(theirs)
@@ -154,8 +154,8 @@ func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
 		broken, told := make(chan error, 10), make(chan bool, 10)
-		m.OnBroken = func(err error) { broken <- err }
-		m.To = &haltingStdin{Conn: m.To.(net.Conn), wrong: errors.New("broken pipe")}
+		m.onBroken = func(err error) { broken <- err }
+		m.to = &haltingStdin{Conn: m.to.(net.Conn), wrong: errors.New("broken pipe")}
 		_, err := m.Put(Entry{Text: []byte("a\n"), Lines: 1, Told: func(written bool) { told <- written }})
 		require.NoError(t, err)
 		require.False(t, <-told)
@@ -179,7 +179,7 @@ type receipted struct {
 // receiptsOf returns a channel of the receipts of a mailbox.
 func receiptsOf(m *Mailbox) <-chan receipted {
 	heard := make(chan receipted, 100)
-	m.OnReceipts = func(receipts []wire.Delivered, written bool) {
+	m.onReceipts = func(receipts []wire.Delivered, written bool) {
 		one := receipted{Written: written}
 		for _, r := range receipts {
 			one.Said = append(one.Said, r.Said)
@@ -267,7 +267,7 @@ func TestEachLineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
 		var seen []string
-		m.OnWrite = func(line []byte) { seen = append(seen, string(line)) }
+		m.onWrite = func(line []byte) { seen = append(seen, string(line)) }
 		receiptsOf(m)
 		_, err := m.Put(asked(1, 2))
 		require.NoError(t, err)
@@ -293,7 +293,7 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 					head := make([]byte, taken)
 					_, err = io.ReadFull(theirs, head)
 					require.NoError(t, err)
-					<-time.After(3 * m.Timeout)
+					<-time.After(3 * m.timeout)
 					_, err = m.Put(OneLine([]byte(second)))
 					require.NoError(t, err)
 					m.CloseWhenEmpty()

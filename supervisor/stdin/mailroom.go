@@ -2,7 +2,7 @@ package stdin
 
 // The room in a mailbox, and the callers that wait for it.
 
-func (m *Mailbox) full() bool { return m.lines+m.taken >= m.Limits.Messages }
+func (m *Mailbox) full() bool { return m.lines+m.taken >= m.limits.Messages }
 
 // moving returns a channel that is closed when lines were written. m.mu must be held.
 func (m *Mailbox) moving() <-chan struct{} {
@@ -46,7 +46,7 @@ func (m *Mailbox) Await() {
 // roomy reports whether the mailbox, with the reserved answers, is less than half full. m.mu
 // must be held.
 func (m *Mailbox) roomy() bool {
-	return (m.lines+m.taken+m.reserved)*2 < max(m.Limits.Messages, 2) && m.bytes*2 < m.Limits.Bytes
+	return (m.lines+m.taken+m.reserved)*2 < max(m.limits.Messages, 2) && m.bytes*2 < m.limits.Bytes
 }
 
 // PageRoom returns the size of the next page of retriable lines, and whether there is room for
@@ -54,12 +54,29 @@ func (m *Mailbox) roomy() bool {
 func (m *Mailbox) PageRoom() (Limits, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Limits{Messages: max(m.Limits.Messages/4, 1), Bytes: max(m.Limits.Bytes/4, 1)}, m.roomy()
+	return Limits{Messages: max(m.limits.Messages/4, 1), Bytes: max(m.limits.Bytes/4, 1)}, m.roomy()
 }
 
 // WhenRoomy calls do once, when the mailbox is less than half full. It does not call do if the
 // mailbox is given up.
 func (m *Mailbox) WhenRoomy(do func()) { m.when(m.roomy, &m.onRoom, do) }
+
+// NotifyRoom is like WhenRoomy, but does nothing while an earlier call of it waits.
+func (m *Mailbox) NotifyRoom(do func()) {
+	m.mu.Lock()
+	waits := m.notifies
+	m.notifies = true
+	m.mu.Unlock()
+	if waits {
+		return
+	}
+	m.WhenRoomy(func() {
+		m.mu.Lock()
+		m.notifies = false // before the call: later losses need a new one
+		m.mu.Unlock()
+		do()
+	})
+}
 
 // WhenDrained is like WhenRoomy, but ignores the reserved answers, for lines that are reserved
 // themselves. It also calls do if the mailbox is given up: see Takes.
@@ -73,7 +90,7 @@ func (m *Mailbox) IsDrained() bool {
 }
 
 func (m *Mailbox) light() bool {
-	return (m.lines+m.taken)*2 < max(m.Limits.Messages, 2) && m.bytes*2 < m.Limits.Bytes
+	return (m.lines+m.taken)*2 < max(m.limits.Messages, 2) && m.bytes*2 < m.limits.Bytes
 }
 
 // Takes reports whether entries can still be put, now or when there is room.
@@ -88,7 +105,7 @@ func (m *Mailbox) Takes() bool {
 func (m *Mailbox) AllowsBeside(beside Limits) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if beside.Messages < m.Limits.Messages && beside.Bytes < m.Limits.Bytes {
+	if beside.Messages < m.limits.Messages && beside.Bytes < m.limits.Bytes {
 		return true
 	}
 	m.refused++
