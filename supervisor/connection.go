@@ -318,7 +318,7 @@ func origin(p Process) string {
 // patience returns the time from the notice to the first signal, or to the cut of a connection.
 // An agent that has sent no message in this run is not expected to understand the notice.
 func (a *agent) patience() time.Duration {
-	if a.voice.Spoke.Load() {
+	if a.voice.HasSpoken() {
 		return a.Stop.CloseStdin
 	}
 	return a.Stop.Unspoken

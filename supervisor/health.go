@@ -97,7 +97,7 @@ func (s *Supervisor) watchSilence(a *agent) {
 				}
 			})
 		}
-		a.voice.OnSound.Store(&woken)
+		a.voice.WhenHeard(woken)
 		s.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.Silence())))
 	})
 }

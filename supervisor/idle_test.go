@@ -9,9 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/supervisor/output"
 	"orchestrator/wire"
-	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -108,23 +106,4 @@ func TestIdleLingers(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(began), linger)
 		require.Less(t, time.Since(began), linger+2*time.Second)
 	})
-}
-
-// TestSkippedEventsAreNotSpelled checks that events that a follower skips are not even encoded,
-// and that it gets all others.
-func TestSkippedEventsAreNotSpelled(t *testing.T) {
-	f := output.NewFollower(false)
-	f.Skip(func(kind string) bool { return kind == events.TaskProgress })
-	for _, kind := range []string{events.TaskProgress, events.OrchestratorIdle} {
-		var p output.Page
-		n := &output.Notice{Record: wire.Record{At: time.Now(), Kind: kind, Payload: []byte(`{"text":"x"}`)}}
-		p.Add(output.Mark{At: n.Record.At, Stream: control.StreamOwn, News: n}, nil)
-		f.PushNow("a", &p)
-	}
-	f.Close()
-	var heard []string
-	var spare output.Backlog
-	for f.Next(t.Context(), &spare, func(l output.Line) { heard = append(heard, l.Event.Kind) }) {
-	}
-	require.Equal(t, []string{events.OrchestratorIdle}, heard)
 }

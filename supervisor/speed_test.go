@@ -36,14 +36,13 @@ func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	s := New(Options{
 		Name: "bench", StateDir: b.TempDir(), Log: hclog.NewNullLogger(), Record: record,
 		Protocol: dispatch.Protocol{Rate: 1 << 30, Burst: 1 << 30},
-	}, []Agent{{Name: "a"}})
+	}, []Agent{{Name: "a", Output: output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}}})
 	if record != nil {
 		go s.dispatcher.Run()
 	}
 	s.enlist()
 	a := s.agents["a"]
 	s.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
-	a.voice.Limits = output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}
 	o := &mouth{
 		Supervisor: s, speech: a.voice.Begin("r", 1<<20),
 		mail: stdin.New(stdin.Options{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}}),

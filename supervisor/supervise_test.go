@@ -419,6 +419,6 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 		require.Len(t, names, 4, "a file a run, stderr apart")
 		text, err := os.ReadFile(names[0])
 		require.NoError(t, err)
-		require.Equal(t, " no end\n", string(text)[len(output.StampLayout):])
+		require.Equal(t, " no end\n", string(text)[len(output.Stamp(time.Time{})):])
 	})
 }

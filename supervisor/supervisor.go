@@ -137,7 +137,6 @@ type agent struct {
 func New(o Options, agents []Agent) *Supervisor {
 	s := &Supervisor{
 		options:  o,
-		audience: &output.Feed{Recent: output.NewRecentEvents(o.Record == nil), Outputs: make(map[string]*output.Agent)},
 		began:    time.Now(),
 		done:     make(chan struct{}),
 		agents:   make(map[string]*agent),
@@ -146,7 +145,7 @@ func New(o Options, agents []Agent) *Supervisor {
 
 		expecting: make(map[*agent]bool),
 	}
-	s.audience.OnNotice = s.heard
+	s.audience = output.NewFeed(output.NewRecentEvents(o.Record == nil), s.heard)
 	s.dispatcher = s.newDispatcher()
 	s.Requests = s.dispatcher.Requests()
 	s.inbox.wake = make(chan struct{}, 1)

@@ -12,19 +12,24 @@ import (
 // agents.
 type Feed struct {
 	Recent   *RecentEvents
-	OnNotice func(*Notice) // called for each notice
+	onNotice func(*Notice) // called for each notice
 
 	mu      sync.Mutex
-	Outputs map[string]*Agent
+	outputs map[string]*Agent
 	all     []*Follower // followers of all agents, including future ones
+}
+
+// NewFeed returns a Feed that calls notice for each notice.
+func NewFeed(recent *RecentEvents, notice func(*Notice)) *Feed {
+	return &Feed{Recent: recent, onNotice: notice, outputs: make(map[string]*Agent)}
 }
 
 // NoteMessage records that an agent has sent a message other than by its stdout.
 func (u *Feed) NoteMessage(agent string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if v := u.Outputs[agent]; v != nil {
-		v.Spoke.Store(true)
+	if v := u.outputs[agent]; v != nil {
+		v.spoke.Store(true)
 	}
 }
 
@@ -53,7 +58,7 @@ func (u *Feed) Publish(records []wire.Record) {
 	u.Recent.add(told)
 	for _, n := range told {
 		u.say(n)
-		u.OnNotice(n)
+		u.onNotice(n)
 	}
 }
 
@@ -64,13 +69,13 @@ func (u *Feed) say(n *Notice) {
 	happening := handlers.Happening(n.Record.Kind)
 	agent := handlers.About(&n.Record)
 	u.mu.Lock()
-	v, all := u.Outputs[agent], u.all
+	v, all := u.outputs[agent], u.all
 	u.mu.Unlock()
 	switch {
 	case v == nil && len(all) > 0:
 		p := sentence(n, happening)
 		for _, f := range all {
-			f.PushNow(agent, p)
+			f.pushNow(agent, p)
 		}
 	case v == nil:
 	case happening:
@@ -84,7 +89,7 @@ func (u *Feed) say(n *Notice) {
 func (u *Feed) AddAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.Outputs[v.agent] = v
+	u.outputs[v.agent] = v
 	for _, f := range u.all {
 		v.Follow(f)
 	}
@@ -94,8 +99,8 @@ func (u *Feed) AddAgent(v *Agent) {
 func (u *Feed) RemoveAgent(v *Agent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.Outputs[v.agent] == v {
-		delete(u.Outputs, v.agent)
+	if u.outputs[v.agent] == v {
+		delete(u.outputs, v.agent)
 	}
 }
 

@@ -41,7 +41,7 @@ type Follower struct {
 // A queue is the backlog of one agent.
 type queue struct {
 	agent  string
-	page   Page
+	page   page
 	missed int64
 	listed bool
 }
@@ -88,7 +88,7 @@ func NewFollower(waits bool) *Follower {
 }
 
 // push adds a page. It waits for room if the follower is blocking.
-func (f *Follower) push(agent string, p *Page) {
+func (f *Follower) push(agent string, p *page) {
 	if f.EventsOnly {
 		return
 	}
@@ -124,9 +124,9 @@ func (f *Follower) await(moved chan struct{}) {
 	}
 }
 
-// PushNow adds a page without waiting, even beyond the backlog. The orchestrator writes little,
+// pushNow adds a page without waiting, even beyond the backlog. The orchestrator writes little,
 // so its lines are dropped only at eight times the backlog.
-func (f *Follower) PushNow(agent string, p *Page) {
+func (f *Follower) pushNow(agent string, p *page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queue(agent)
@@ -146,14 +146,14 @@ func (f *Follower) queue(agent string) *queue {
 	return q
 }
 
-func (f *Follower) put(q *queue, p *Page) {
+func (f *Follower) put(q *queue, p *page) {
 	if f.closed {
 		return
 	}
 	for i := range p.lines {
 		m := p.lines[i]
 		m.missed, q.missed = q.missed, 0
-		q.page.Add(m, p.line(i))
+		q.page.add(m, p.line(i))
 	}
 	if !q.listed && len(q.page.lines) > 0 {
 		q.listed = true
@@ -176,7 +176,7 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 		if agent, ok := f.take(&spare.page); ok {
 			for i := range spare.page.lines {
 				m := &spare.page.lines[i]
-				if m.News == nil || m.missed > 0 || f.skips == nil || !f.skips(m.News.Record.Kind) {
+				if m.news == nil || m.missed > 0 || f.skips == nil || !f.skips(m.news.Record.Kind) {
 					see(spare.page.heard(i, agent))
 				}
 			}
@@ -197,21 +197,21 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 }
 
 // heard returns line i of a page as a follower receives it.
-func (p *Page) heard(i int, agent string) Line {
+func (p *page) heard(i int, agent string) Line {
 	m := &p.lines[i]
-	l := Line{At: m.At, Agent: agent, Stream: m.Stream, Text: p.line(i), Missed: m.missed}
-	if m.News != nil {
-		l.Event = m.News.Event()
+	l := Line{At: m.at, Agent: agent, Stream: m.stream, Text: p.line(i), Missed: m.missed}
+	if m.news != nil {
+		l.Event = m.news.Event()
 		l.Text = []byte(l.Event.Text)
 	}
 	return l
 }
 
 // A Backlog is a buffer that the caller reuses for calls of Next.
-type Backlog struct{ page Page }
+type Backlog struct{ page page }
 
 // take exchanges the next backlog for an empty page.
-func (f *Follower) take(spare *Page) (agent string, ok bool) {
+func (f *Follower) take(spare *page) (agent string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.ready) == 0 {

@@ -159,7 +159,7 @@ func (a *AgentLog) read(suffix string, q *LogQuery) iter.Seq2[control.LogLine, e
 		if q.Stream != "" && q.Stream != stream {
 			return
 		}
-		for _, name := range FileNames(a.Dir, suffix) {
+		for _, name := range fileNames(a.Dir, suffix) {
 			for line, err := range readLog(filepath.Join(a.Dir, name)) {
 				line.Agent, line.Stream = a.Agent, stream
 				line = withEntry(line, []byte(line.Text))
@@ -191,8 +191,8 @@ func readLog(name string) iter.Seq2[control.LogLine, error] {
 			var text []byte
 			text, err = reader.ReadBytes('\n')
 			text = bytes.TrimSuffix(text, []byte("\n"))
-			if len(text) > len(StampLayout) && text[len(StampLayout)] == ' ' &&
-				!yield(control.LogLine{At: string(text[:len(StampLayout)]), Text: string(text[len(StampLayout)+1:])}, nil) {
+			if len(text) > len(stampLayout) && text[len(stampLayout)] == ' ' &&
+				!yield(control.LogLine{At: string(text[:len(stampLayout)]), Text: string(text[len(stampLayout)+1:])}, nil) {
 				return
 			}
 		}

@@ -14,15 +14,15 @@ import (
 	"orchestrator/wire/object"
 )
 
-// RetryAfter is the pause after a failed write to a log file.
-const RetryAfter = 5 * time.Second
+// retryAfter is the pause after a failed write to a log file.
+const retryAfter = 5 * time.Second
 
 // A File stores one stream of one run: complete lines, each with its time. It consists of files
 // of limited size named RUN-PART.out or .err. The two numbers give the order of the files. No
 // file is created before the first write.
 //
 // If a write fails, the lines are counted instead, and nothing waits. The next try comes after
-// RetryAfter. A line is written completely or not at all. A File must not be used concurrently.
+// retryAfter. A line is written completely or not at all. A File must not be used concurrently.
 type File struct {
 	Dir    string
 	Prefix string // the run
@@ -31,26 +31,26 @@ type File struct {
 	Note   func(lost int64, now time.Time) []byte // returns the line that replaces lost ones; nil: a default text
 
 	file    *os.File
-	Part    int
+	part    int
 	size    int64
-	Lost    int64 // lines lost since the first failed write
+	lost    int64 // lines lost since the first failed write
 	retryAt time.Time
 }
 
 // name returns the path of the current file.
 func (f *File) name() string {
-	return filepath.Join(f.Dir, fmt.Sprintf("%s-%02d%s", f.Prefix, max(1, f.Part), f.Suffix))
+	return filepath.Join(f.Dir, fmt.Sprintf("%s-%02d%s", f.Prefix, max(1, f.part), f.Suffix))
 }
 
 // Write appends complete lines. Of consecutive failures only the first is returned; Lost counts
 // the lines.
 func (f *File) Write(text []byte, lines int64, now time.Time) error {
-	if f.Lost > 0 && now.Before(f.retryAt) {
-		f.Lost += lines
+	if f.lost > 0 && now.Before(f.retryAt) {
+		f.lost += lines
 		return nil
 	}
 	err := f.ready(int64(len(text)))
-	if err == nil && f.Lost > 0 {
+	if err == nil && f.lost > 0 {
 		err = f.append(f.gap(now))
 	}
 	if err == nil {
@@ -58,25 +58,25 @@ func (f *File) Write(text []byte, lines int64, now time.Time) error {
 	}
 	switch {
 	case err == nil:
-		f.Lost = 0
+		f.lost = 0
 		return nil
-	case f.Lost > 0:
+	case f.lost > 0:
 		err = nil // returned before
 	}
-	f.Lost += lines
-	f.retryAt = now.Add(RetryAfter)
+	f.lost += lines
+	f.retryAt = now.Add(retryAfter)
 	return err
 }
 
 // Skip counts lines that were not passed to Write.
-func (f *File) Skip(lines int64) { f.Lost += lines }
+func (f *File) Skip(lines int64) { f.lost += lines }
 
 // gap returns the line that replaces lost ones.
 func (f *File) gap(now time.Time) []byte {
 	if f.Note != nil {
-		return f.Note(f.Lost, now)
+		return f.Note(f.lost, now)
 	}
-	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", Stamp(now), f.Lost)
+	return fmt.Appendf(nil, "%s [%d lines before this one could not be written]\n", Stamp(now), f.lost)
 }
 
 // append writes text completely or leaves the file unchanged.
@@ -98,10 +98,10 @@ func (f *File) ready(more int64) error {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return err
 	}
-	f.Part++
+	f.part++
 	file, err := os.OpenFile(f.name(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		f.Part--
+		f.part--
 		return err
 	}
 	info, err := file.Stat()
@@ -110,13 +110,13 @@ func (f *File) ready(more int64) error {
 		return err
 	}
 	f.file, f.size = file, info.Size()
-	f.Prune()
+	f.prune()
 	return nil
 }
 
-// Prune removes the oldest files of this stream beyond Limits.Keep, but never the current one.
-func (f *File) Prune() {
-	names := FileNames(f.Dir, f.Suffix)
+// prune removes the oldest files of this stream beyond Limits.Keep, but never the current one.
+func (f *File) prune() {
+	names := fileNames(f.Dir, f.Suffix)
 	for _, name := range names[:max(0, len(names)-f.Limits.Keep)] {
 		if name := filepath.Join(f.Dir, name); name != f.name() {
 			_ = os.Remove(name) // a remaining file is removed next time
@@ -132,9 +132,9 @@ func (f *File) Close() {
 	}
 }
 
-// FileNames returns the log files of a stream in a folder, oldest first. It ignores files with
+// fileNames returns the log files of a stream in a folder, oldest first. It ignores files with
 // other names.
-func FileNames(dir, suffix string) []string {
+func fileNames(dir, suffix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -183,8 +183,8 @@ func NextRun(dir string) int {
 // RunPrefix returns the beginning of the file names of a run.
 func RunPrefix(run int) string { return fmt.Sprintf("%06d", run) }
 
-// StampLayout is the format of times in log files. Its length is fixed.
-const StampLayout = "2006-01-02T15:04:05.000Z"
+// stampLayout is the format of times in log files. Its length is fixed.
+const stampLayout = "2006-01-02T15:04:05.000Z"
 
 // Stamp formats a time as in log files.
 func Stamp(at time.Time) string { return object.Timestamp(at) }

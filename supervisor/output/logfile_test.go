@@ -19,8 +19,8 @@ func TestLogFileOfManyParts(t *testing.T) {
 		require.NoError(t, f.Write(fmt.Appendf(nil, "line %d\n", i+1), 1, time.Now()))
 	}
 	f.Close()
-	require.Equal(t, []string{"000001-248.out", "000001-249.out", "000001-250.out"}, FileNames(dir, ".out"))
-	for i, name := range FileNames(dir, ".out") {
+	require.Equal(t, []string{"000001-248.out", "000001-249.out", "000001-250.out"}, fileNames(dir, ".out"))
+	for i, name := range fileNames(dir, ".out") {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("line %d\n", 248+i), string(text))
@@ -35,13 +35,13 @@ func TestLogNames(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	require.Equal(t, []string{"000001-11.out", "000001-100.out", "000002-01.out", "1000000-01.out"}, FileNames(dir, ".out"))
-	require.Equal(t, []string{"000001-09.err"}, FileNames(dir, ".err"))
+	require.Equal(t, []string{"000001-11.out", "000001-100.out", "000002-01.out", "1000000-01.out"}, fileNames(dir, ".out"))
+	require.Equal(t, []string{"000001-09.err"}, fileNames(dir, ".err"))
 	require.Equal(t, 1_000_001, NextRun(dir))
-	require.Empty(t, FileNames(filepath.Join(dir, "none"), ".out"))
+	require.Empty(t, fileNames(filepath.Join(dir, "none"), ".out"))
 
-	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", Part: 11, Limits: Limits{Keep: 1}}
-	f.Prune()
-	require.Equal(t, []string{"000001-11.out", "1000000-01.out"}, FileNames(dir, ".out"), "what is written stays")
+	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", part: 11, Limits: Limits{Keep: 1}}
+	f.prune()
+	require.Equal(t, []string{"000001-11.out", "1000000-01.out"}, fileNames(dir, ".out"), "what is written stays")
 	require.FileExists(t, filepath.Join(dir, "notes.out"), "what is not ours stays")
 }

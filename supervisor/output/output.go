@@ -26,24 +26,24 @@ import (
 // time.
 type Agent struct {
 	agent string
-	Tell  func(wire.Event) // reports an event about the output
+	tell  func(wire.Event) // reports an event about the output
 
 	lines, bytes, cut, unlogged atomic.Int64
 	heardAt                     atomic.Int64 // time of the last output, since epoch
 	epoch                       time.Time
-	OnSound                     atomic.Pointer[func()] // called once at the next output
-	Spoke                       atomic.Bool            // the current run has sent a message
+	onSound                     atomic.Pointer[func()] // called once at the next output
+	spoke                       atomic.Bool            // the current run has sent a message
 
 	mu        sync.Mutex
 	tail      tail
-	Limits    Limits
+	limits    Limits
 	file      string // the current stdout file
 	followers []*Follower
 }
 
 // NewAgent returns the output of an agent.
 func NewAgent(agent string, output Limits, tell func(wire.Event)) *Agent {
-	return &Agent{agent: agent, Tell: tell, epoch: time.Now(), Limits: output, tail: tail{limit: output.Tail}}
+	return &Agent{agent: agent, tell: tell, epoch: time.Now(), limits: output, tail: tail{limit: output.Tail}}
 }
 
 // A Run is the output of one run of an agent.
@@ -74,14 +74,23 @@ type Messages interface {
 	End(now time.Time)
 }
 
+// Tell reports an event about the output.
+func (a *Agent) Tell(e wire.Event) { a.tell(e) }
+
+// WhenHeard calls do once, at the next output.
+func (a *Agent) WhenHeard(do func()) { a.onSound.Store(&do) }
+
+// HasSpoken reports whether the current run has sent a message.
+func (a *Agent) HasSpoken() bool { return a.spoke.Load() }
+
 // Begin starts the output of a new run.
 func (a *Agent) Begin(run string, maxLine int) *Run {
 	a.mu.Lock()
-	output := a.Limits
+	output := a.limits
 	a.mu.Unlock()
 	dir := filepath.Join(output.Dir, a.agent)
 	prefix := RunPrefix(NextRun(dir)) // reads the disk, so not under the lock
-	a.Spoke.Store(false)
+	a.spoke.Store(false)
 	s := &Run{Agent: a, run: run}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
@@ -101,12 +110,12 @@ func (a *Agent) Begin(run string, maxLine int) *Run {
 func (a *Agent) Adopt(output Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.Limits = output
+	a.limits = output
 	a.tail.limit = output.Tail
 }
 
 // pages holds pages for the chunks being handled.
-var pages = sync.Pool{New: func() any { return new(Page) }}
+var pages = sync.Pool{New: func() any { return new(page) }}
 
 // Write handles a chunk of one stream.
 func (r *Run) Write(stream child.Stream, chunk []byte) {
@@ -114,7 +123,7 @@ func (r *Run) Write(stream child.Stream, chunk []byte) {
 	r.sound()
 	r.bytes.Add(int64(len(chunk)))
 	t := &r.streams[stream]
-	p := pages.Get().(*Page)
+	p := pages.Get().(*page)
 	defer pages.Put(p)
 	p.clear()
 	front := front(now)
@@ -137,7 +146,7 @@ func (r *Run) End() {
 	now := time.Now()
 	for i := range r.streams {
 		t := &r.streams[i]
-		var p Page
+		var p page
 		if line, ok := t.lines.Rest(); ok {
 			r.line(&p, t, line, now, front(now))
 		}
@@ -151,20 +160,20 @@ func (r *Run) End() {
 
 // line handles one line. A line of log is added to the page in the format of the log file, so
 // that file, tail and followers share one copy. An oversized line is cut.
-func (r *Run) line(p *Page, t *speechStream, line line.Line, now time.Time, front []byte) {
+func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time, front []byte) {
 	if r.Echoes.drop(line.Text, now) {
 		return
 	}
 	if r.Messages != nil && t == &r.streams[0] && r.Messages.Take(line, now) {
-		r.Spoke.Store(true)
+		r.spoke.Store(true)
 		return
 	}
 	p.text = append(p.text, front...)
 	if line.Cut {
 		r.lineCut(t, line, now)
-		p.Add(Mark{At: now, Stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", line.FormatSize()))
+		p.add(mark{at: now, stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", line.FormatSize()))
 	} else {
-		p.Add(Mark{At: now, Stream: t.name}, line.Text)
+		p.add(mark{at: now, stream: t.name}, line.Text)
 	}
 	p.text = append(p.text, '\n')
 }
@@ -185,7 +194,7 @@ func (r *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 }
 
 // pass passes a page on to the log file, the tail and the followers.
-func (r *Run) pass(p *Page, t *speechStream, now time.Time) {
+func (r *Run) pass(p *page, t *speechStream, now time.Time) {
 	if len(p.lines) == 0 {
 		return
 	}
@@ -201,15 +210,15 @@ func (r *Run) pass(p *Page, t *speechStream, now time.Time) {
 }
 
 // log writes a page to the stream's file.
-func (r *Run) log(p *Page, t *speechStream, now time.Time) {
-	lost, part := t.file.Lost, t.file.Part
+func (r *Run) log(p *page, t *speechStream, now time.Time) {
+	lost, part := t.file.lost, t.file.part
 	err := t.file.Write(p.text, int64(len(p.lines)), now)
-	if t.file.Part != part && t.name == control.StreamOut {
+	if t.file.part != part && t.name == control.StreamOut {
 		r.mu.Lock()
 		r.Agent.file = t.file.name()
 		r.mu.Unlock()
 	}
-	r.unlogged.Add(max(0, t.file.Lost-lost))
+	r.unlogged.Add(max(0, t.file.lost-lost))
 	switch {
 	case err != nil:
 		r.Tell(wire.Event{
@@ -217,7 +226,7 @@ func (r *Run) log(p *Page, t *speechStream, now time.Time) {
 			Run:  r.run,
 			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
 		})
-	case lost > 0 && t.file.Lost == 0:
+	case lost > 0 && t.file.lost == 0:
 		r.Tell(wire.Event{
 			Kind:    events.AgentUnlogged,
 			Run:     r.run,
@@ -230,7 +239,7 @@ func (r *Run) log(p *Page, t *speechStream, now time.Time) {
 // sound records that there was output.
 func (a *Agent) sound() {
 	a.heardAt.Store(int64(time.Since(a.epoch)))
-	if woken := a.OnSound.Load(); woken != nil && a.OnSound.CompareAndSwap(woken, nil) {
+	if woken := a.onSound.Load(); woken != nil && a.onSound.CompareAndSwap(woken, nil) {
 		(*woken)()
 	}
 }
@@ -248,7 +257,7 @@ func (a *Agent) say(n *Notice) {
 	followers := a.followers
 	a.mu.Unlock()
 	for _, f := range followers {
-		f.PushNow(a.agent, p)
+		f.pushNow(a.agent, p)
 	}
 }
 
@@ -262,18 +271,18 @@ func (a *Agent) mention(n *Notice) {
 	}
 	p := sentence(n, false)
 	for _, f := range followers {
-		f.PushNow(a.agent, p)
+		f.pushNow(a.agent, p)
 	}
 }
 
 // sentence returns a page with a notice. Its text is formatted later unless spelled is true.
-func sentence(n *Notice, spelled bool) *Page {
-	p := new(Page)
+func sentence(n *Notice, spelled bool) *page {
+	p := new(page)
 	var text []byte
 	if spelled {
 		text = []byte(n.Event().Text)
 	}
-	p.Add(Mark{At: n.Record.At, Stream: control.StreamOwn, News: n}, text)
+	p.add(mark{at: n.Record.At, stream: control.StreamOwn, news: n}, text)
 	return p
 }
 
@@ -311,12 +320,12 @@ func (a *Agent) Last(n int) []control.LogLine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var lines []control.LogLine
-	a.tail.each(n, func(m Mark, text []byte) { lines = append(lines, logLine(a.agent, m, text)) })
+	a.tail.each(n, func(m mark, text []byte) { lines = append(lines, logLine(a.agent, m, text)) })
 	return lines
 }
 
-func logLine(agent string, m Mark, text []byte) control.LogLine {
-	return Line{At: m.At, Agent: agent, Stream: m.Stream, Text: text, Missed: m.missed}.Document()
+func logLine(agent string, m mark, text []byte) control.LogLine {
+	return Line{At: m.at, Agent: agent, Stream: m.stream, Text: text, Missed: m.missed}.Document()
 }
 
 // Limits bounds the log files and the lines in memory of an agent's output.

@@ -13,11 +13,11 @@ var ellipsis = []byte("…")
 // costs one copy and no line is moved.
 type tail struct {
 	limit    int
-	now, old Page
+	now, old page
 }
 
 // keep adds the last lines of p.
-func (t *tail) keep(p *Page) {
+func (t *tail) keep(p *page) {
 	for i := max(0, len(p.lines)-t.limit); i < len(p.lines); i++ {
 		text := p.line(i)
 		if len(t.now.lines) >= t.limit || len(t.now.text)+len(text) > tailPage {
@@ -25,18 +25,18 @@ func (t *tail) keep(p *Page) {
 			t.now.clear()
 		}
 		if len(text) > tailLine {
-			t.now.Add(p.lines[i], text[:tailLine], ellipsis)
+			t.now.add(p.lines[i], text[:tailLine], ellipsis)
 		} else {
-			t.now.Add(p.lines[i], text)
+			t.now.add(p.lines[i], text)
 		}
 	}
 }
 
 // each calls see for the last n lines, oldest first.
-func (t *tail) each(n int, see func(Mark, []byte)) {
+func (t *tail) each(n int, see func(mark, []byte)) {
 	n = min(n, t.limit)
 	skip := max(0, len(t.old.lines)+len(t.now.lines)-n)
-	for _, p := range []*Page{&t.old, &t.now} {
+	for _, p := range []*page{&t.old, &t.now} {
 		for i := range p.lines {
 			if skip > 0 {
 				skip--
