@@ -82,20 +82,20 @@ type Health struct {
 // agents would send as the same actor and read the same mail.
 
 // takeActor records which actor the new run of a uses for its mail.
-func (s *Supervisor) takeActor(a *agent) {
+func (l *lifecycle) takeActor(a *agent) {
 	a.as = a.Actor
 	if a.as != "" && !mail.PerRun(a.as) {
-		s.actors[a.as] = a
+		l.actors[a.as] = a
 	}
 }
 
 // actorHolder returns the agent that still holds the actor that a needs, or nil.
-func (s *Supervisor) actorHolder(a *agent) *agent {
+func (l *lifecycle) actorHolder(a *agent) *agent {
 	actor := a.Actor
 	if a.next != nil {
 		actor = a.next.Actor
 	}
-	holder := s.actors[actor]
+	holder := l.actors[actor]
 	if holder == nil || holder == a || holder.as != actor || holder.child == nil && holder.state != control.StateStarting {
 		return nil
 	}
@@ -103,9 +103,49 @@ func (s *Supervisor) actorHolder(a *agent) *agent {
 }
 
 // vacateActor releases the actor of an ended run and wakes the agents that waited for it.
-func (s *Supervisor) vacateActor(a *agent) {
-	if s.actors[a.as] == a {
-		delete(s.actors, a.as)
-		s.wakeWaiting()
+func (l *lifecycle) vacateActor(a *agent) {
+	if l.actors[a.as] == a {
+		delete(l.actors, a.as)
+		l.wakeWaiting()
 	}
+}
+
+// An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
+type agent struct {
+	Agent
+	voice *output.Agent
+
+	state     control.State
+	reason    string
+	wanted    bool // it should run
+	freely    bool // it runs without its dependencies
+	removed   bool // no longer in the configuration
+	next      *Agent
+	as        string      // the named actor of its latest run, or ""
+	joined    *connection // the connection that is its run, or nil
+	guest     bool        // not in the configuration: exists as long as its connection
+	heir      *Agent      // for a guest: the configured agent of the same name
+	run       string
+	child     Process
+	mail      *stdin.Mailbox
+	exit      *child.Exit // exit of the current run, once the leader is dead
+	lastExit  string
+	lastUp    time.Duration
+	lastStop  string // how its last stop went
+	endedRun  string // the last run that has ended
+	survivors int    // processes left by its last run
+	starts    int
+	restarts  int
+	refused   int64 // messages refused in earlier runs
+	history   history
+	halt      *stopRequest // nil unless a stop was requested
+	due       *deadline    // the next restart, or the next rung of the stop
+	watch     *deadline    // the next check for silence
+	proof     *deadline    // when the start counts as successful
+	expected  []expectation
+	cancel    context.CancelFunc // cancels the start in progress
+	afresh    bool               // start it again, on request, when its tree is empty
+
+	deaf, silent, stopped string    // reasons for stalling, by cause
+	thaw                  *deadline // when it counts as stopped by a signal
 }

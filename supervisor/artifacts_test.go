@@ -260,7 +260,7 @@ func TestArtifactsOnAFullDisk(t *testing.T) {
 			require.Equal(t, "INTERNAL_ERROR", told.Error.Code)
 		}
 		require.Empty(t, boss.lines())
-		require.Empty(t, p.agents["w"].lastWords(), "it is no log")
+		require.Empty(t, p.life.agents["w"].lastWords(), "it is no log")
 		require.Equal(t, "queued", p.task("a").Status)
 		require.Equal(t, 1, strings.Count(said.String(), "an artifact cannot be kept"))
 		<-time.After(time.Second)

@@ -89,39 +89,39 @@ func (s *Supervisor) sit(j *connection) error {
 // seatOf runs seat on the supervisor's goroutine. It always waits for the result, because after
 // an early return the run could begin without its caller.
 func (s *Supervisor) seatOf(guest Agent, j *connection) (before *connection, err error) {
-	return ask(context.Background(), s, func() (*connection, error) { return s.seat(guest, j) })
+	return ask(context.Background(), s, func() (*connection, error) { return s.life.seat(guest, j) })
 }
 
 // seat begins the run. If another connection has the agent, seat also returns that connection.
-func (s *Supervisor) seat(guest Agent, j *connection) (before *connection, err error) {
-	if s.stopping != nil {
+func (l *lifecycle) seat(guest Agent, j *connection) (before *connection, err error) {
+	if l.stopping != nil {
 		return nil, errStopping
 	}
-	a := s.agents[guest.Name]
+	a := l.agents[guest.Name]
 	switch {
 	case a == nil:
-		if err := s.stands(guest.Name); err != nil {
+		if err := l.stands(guest.Name); err != nil {
 			return nil, err
 		}
-		a = s.enter(guest)
+		a = l.enter(guest)
 		a.guest = true
-		s.enlist()
+		l.enlist()
 	case a.joined != nil:
 		return a.joined, conflict(a, fmt.Sprintf("a program has joined as %q already", a.Name),
 			"Join under another name: --as NAME     End the other one: orchestrator agent stop "+a.Name)
 	default:
-		if err := s.seated(a); err != nil {
+		if err := l.seated(a); err != nil {
 			return nil, err
 		}
 	}
 	j.state, j.reason = a.state, a.reason
 	a.joined, a.wanted = j, true
-	s.launch(a)
+	l.launch(a)
 	return nil, nil
 }
 
 // seated returns an error if no program can join as agent a at present.
-func (s *Supervisor) seated(a *agent) error {
+func (l *lifecycle) seated(a *agent) error {
 	switch {
 	case a.removed:
 		return conflict(a, fmt.Sprintf("agent %q is no longer in the configuration and is being stopped", a.Name), "Try again in a moment")
@@ -139,9 +139,9 @@ func (s *Supervisor) seated(a *agent) error {
 }
 
 // stands returns an error if name is the block name of an agent's replicas.
-func (s *Supervisor) stands(name string) error {
+func (l *lifecycle) stands(name string) error {
 	var replicas []string
-	for _, a := range s.order {
+	for _, a := range l.order {
 		if a.Block == name {
 			replicas = append(replicas, a.Name)
 		}
@@ -174,10 +174,10 @@ func (c *connection) withdraw() {
 var errGone = errors.New("the program that wanted to join has gone")
 
 // start creates the process of a run: a child, or a connection that has joined.
-func (sr *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process, error) {
+func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process, error) {
 	j := sr.joined
 	if j == nil {
-		return s.options.Start(spec)
+		return l.options.Start(spec)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,16 +189,16 @@ func (sr *startRequest) start(s *Supervisor, a *agent, spec child.Spec) (Process
 		return nil, err
 	}
 	p := newPipe(conn, spec)
-	p.answers = func(over <-chan struct{}) { s.inputEnded(a, sr, over) }
+	p.answers = func(over <-chan struct{}) { l.inputEnded(a, sr, over) }
 	p.parted = func() {
 		select {
 		case <-j.over:
-		case <-s.done:
+		case <-l.done:
 		}
-		s.dispatcher.Settle()
+		l.dispatcher.Settle()
 	}
 	j.pipe = p
-	s.makers.Go(func() error { // so that Run waits until the last message is written
+	l.makers.Go(func() error { // so that Run waits until the last message is written
 		p.run()
 		return nil
 	})
@@ -215,22 +215,22 @@ func byPipe(spec Agent) Agent {
 
 // inputEnded handles the end of a connection's input. The agent gets no more work. After its
 // requests are answered, its stdin ends.
-func (s *Supervisor) inputEnded(a *agent, m *startRequest, over <-chan struct{}) {
+func (l *lifecycle) inputEnded(a *agent, m *startRequest, over <-chan struct{}) {
 	<-m.told
-	s.post(func() {
+	l.post(func() {
 		if a.run != m.run || a.child == nil || a.exit != nil || a.halt != nil {
 			return
 		}
-		s.deadlines.drop(a.watch)
+		l.deadlines.drop(a.watch)
 		a.set(control.StateStopping, "its input has ended")
-		s.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
+		l.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
 	})
 	m.channel.Finish(over)
 }
 
 // parted ends a run that was a connection or was to be one, without a restart. It reports
 // whether it was such a run.
-func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
+func (l *lifecycle) parted(a *agent, ending child.Ending, why error) bool {
 	j := a.joined
 	if j == nil {
 		return false
@@ -239,7 +239,7 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		s.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
+		l.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil
@@ -249,39 +249,39 @@ func (s *Supervisor) parted(a *agent, ending child.Ending, why error) bool {
 	}
 	a.removed = a.removed || a.guest
 	if next != nil && !a.removed {
-		s.adopt(a, *next)
-		s.enlist()
+		l.adopt(a, *next)
+		l.enlist()
 	}
 	a.lastStop = a.lastExit
 	again := !a.removed && (a.afresh || inherits && a.Autostart)
-	ordered := a.halt != nil || s.stopping != nil
+	ordered := a.halt != nil || l.stopping != nil
 	if why == nil && !ordered && !again {
-		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
+		l.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
 	}
 	switch {
 	case ordered:
-		s.stopped(a, ending)
+		l.stopped(a, ending)
 	case a.removed:
 		a.wanted = false
 		a.set(control.StateStopped, "")
-		s.leave(a)
-		s.gone(a)
+		l.leave(a)
+		l.stops.gone(a)
 	case again:
 		a.afresh = false
 		a.set(control.StateStopped, "")
-		s.want(a, a.freely)
+		l.want(a, a.freely)
 	default:
 		a.wanted = false
 		a.set(j.state, j.reason)
-		s.wakeWaiting()
-		s.checkIdle()
+		l.wakeWaiting()
+		l.idle.check()
 	}
 	return true
 }
 
 // unseated returns the reason why a program could not join.
-func (s *Supervisor) unseated(a *agent, err error) error {
-	if a.halt != nil || s.stopping != nil {
+func (l *lifecycle) unseated(a *agent, err error) error {
+	if a.halt != nil || l.stopping != nil {
 		return &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %q was stopped at the same time", a.Name)}
 	}
 	return err
@@ -299,12 +299,12 @@ func (a *agent) bequeath(c Change) expectation {
 
 // amend applies settings that take effect at once. If other settings already wait for the end
 // of a connection, spec replaces those instead.
-func (s *Supervisor) amend(a *agent, spec Agent) {
+func (l *lifecycle) amend(a *agent, spec Agent) {
 	if a.joined != nil && a.next != nil {
 		a.next = &spec
 		return
 	}
-	s.adopt(a, spec)
+	l.adopt(a, spec)
 }
 
 // origin describes where a run comes from.

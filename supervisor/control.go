@@ -19,13 +19,13 @@ func (s *Supervisor) StartAgents(ctx context.Context, r control.AgentsRequest) (
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
 			expect(a, expectation{up: true})
-			s.startByHand(a, r.NoDeps)
+			s.life.startByHand(a, r.NoDeps)
 		}
 	})
 }
 
 // startByHand starts an agent and clears its restart history.
-func (s *Supervisor) startByHand(a *agent, freely bool) {
+func (l *lifecycle) startByHand(a *agent, freely bool) {
 	a.history.forget()
 	switch {
 	case a.halt != nil:
@@ -34,11 +34,11 @@ func (s *Supervisor) startByHand(a *agent, freely bool) {
 	case a.exit != nil: // the leader has exited; its process tree is being cleared
 		a.wanted, a.freely, a.afresh = true, freely, true
 	case a.state == control.StateBackoff:
-		s.deadlines.drop(a.due)
+		l.deadlines.drop(a.due)
 		a.set(control.StateStopped, "")
-		s.want(a, freely)
+		l.want(a, freely)
 	default:
-		s.want(a, freely)
+		l.want(a, freely)
 	}
 }
 
@@ -52,17 +52,17 @@ func (s *Supervisor) StopAgents(ctx context.Context, r control.AgentsRequest) ([
 			}
 			expect(a, expectation{})
 		}
-		s.halts(agents, "stopped by hand")
+		s.life.halts(agents, "stopped by hand")
 	})
 }
 
 // halts stops agents and keeps them stopped. Dependents stop before the agents that they depend
 // on.
-func (s *Supervisor) halts(agents []*agent, reason string) {
+func (l *lifecycle) halts(agents []*agent, reason string) {
 	for _, a := range agents {
 		a.wanted = false
 	}
-	s.begin(s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: reason}) }), agents)
+	l.stops.begin(l.stops.of(agents, func(a *agent) { l.halt(a, stopRequest{reason: reason}) }), agents)
 }
 
 // RestartAgents stops agents and starts them again. Dependents stop before the agents that they
@@ -80,22 +80,22 @@ func (s *Supervisor) RestartAgents(ctx context.Context, r control.AgentsRequest)
 			a.wanted = true
 			expect(a, expectation{up: true, run: a.run})
 		}
-		p := s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: "restarted by hand", again: true, fully: true}) })
-		s.begin(p, agents)
+		p := s.life.stops.of(agents, func(a *agent) { s.life.halt(a, stopRequest{reason: "restarted by hand", again: true, fully: true}) })
+		s.life.stops.begin(p, agents)
 	})
 }
 
 // each applies do to the named agents in one turn. It returns the outcomes in order.
 func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent, func(*agent, expectation))) ([]control.AgentOutcome, error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
-		if s.stopping != nil {
+		if s.life.stopping != nil {
 			return nil, errStopping
 		}
-		chosen, err := s.choose(names)
+		chosen, err := s.life.choose(names)
 		if err != nil {
 			return nil, err
 		}
-		outcomes, expect := s.gather()
+		outcomes, expect := s.life.callers.gather()
 		do(chosen, expect)
 		return *outcomes, nil
 	})
@@ -107,13 +107,13 @@ func (s *Supervisor) each(ctx context.Context, names []string, do func([]*agent,
 
 // gather returns a list of outcome channels, and a function that adds an expectation and its
 // channel to that list.
-func (s *Supervisor) gather() (*[]<-chan control.AgentOutcome, func(*agent, expectation)) {
+func (c *callers) gather() (*[]<-chan control.AgentOutcome, func(*agent, expectation)) {
 	outcomes := new([]<-chan control.AgentOutcome)
 	return outcomes, func(a *agent, e expectation) {
 		outcome := make(chan control.AgentOutcome, 1)
 		e.answer = func(o control.AgentOutcome) { outcome <- o }
 		*outcomes = append(*outcomes, outcome)
-		s.expect(a, e)
+		c.expect(a, e)
 	}
 }
 
@@ -130,13 +130,8 @@ func (s *Supervisor) collect(ctx context.Context, from []<-chan control.AgentOut
 	return outcomes, nil
 }
 
-// Tell puts one complete line, with its line end, into an agent's mailbox.
-func (s *Supervisor) Tell(ctx context.Context, name string, line []byte) error {
-	_, err := s.tell(ctx, name, line)
-	return err
-}
-
-// TellWaiting is like Tell, but waits while the mailbox is full.
+// TellWaiting puts one complete line, with its line end, into an agent's mailbox. It waits while
+// the mailbox is full.
 func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) error {
 	for {
 		moved, err := s.tell(ctx, name, line)
@@ -151,14 +146,14 @@ func (s *Supervisor) TellWaiting(ctx context.Context, name string, line []byte) 
 	}
 }
 
-// tell implements Tell. If the mailbox is full, it also returns a channel that is closed when
-// there may be room again.
+// tell is TellWaiting without the wait. If the mailbox is full, it also returns a channel that is
+// closed when there may be room again.
 func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan struct{}, error) {
 	return ask(ctx, s, func() (<-chan struct{}, error) {
-		a := s.agents[name]
+		a := s.life.agents[name]
 		switch {
 		case a == nil:
-			return nil, s.unknown(name)
+			return nil, s.life.unknown(name)
 		case a.mail == nil || a.Raw:
 			return nil, stdin.ErrNoStdin
 		}
@@ -169,7 +164,7 @@ func (s *Supervisor) tell(ctx context.Context, name string, line []byte) (<-chan
 // EndInput closes an agent's stdin after everything in its mailbox is written.
 func (s *Supervisor) EndInput(name string) {
 	s.post(func() {
-		if a := s.agents[name]; a != nil && a.mail != nil {
+		if a := s.life.agents[name]; a != nil && a.mail != nil {
 			a.mail.CloseWhenEmpty()
 		}
 	})

@@ -46,7 +46,7 @@ func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part,
 // the number by changing the limits.
 func (p *play) owed(a *talker) (lines int) {
 	synctest.Wait()
-	box, spec := p.agents[a.name].mail, p.agents[a.name].Agent
+	box, spec := p.life.agents[a.name].mail, p.life.agents[a.name].Agent
 	defer box.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
 	for ; ; lines++ {
 		box.Adopt(stdin.Limits{Messages: 2*lines + 1, Bytes: 1 << 40}, spec.Health.WriteTimeout)
@@ -84,8 +84,8 @@ func TestWorkIsHandedOn(t *testing.T) {
 			requireFilledIn(t, done, again[0])
 		}
 		require.Len(t, w.lines(), 1)
-		require.Len(t, p.agents["w"].lastWords(), 1, "the echo")
-		require.Len(t, p.agents["boss"].lastWords(), 1, "the echo")
+		require.Len(t, p.life.agents["w"].lastWords(), 1, "the echo")
+		require.Len(t, p.life.agents["boss"].lastWords(), 1, "the echo")
 		require.Zero(t, p.owed(boss)+p.owed(w))
 		require.NoError(t, p.stop())
 		var trailed []string
@@ -370,7 +370,7 @@ func TestWhatIsTakenAndDoneAtOnce(t *testing.T) {
 		boss.says(request("2", "start-task", fmt.Sprintf(`{"taskId":%q}`, id)), response(id, "completed", ""))
 		boss.says(request("3", "get-task", fmt.Sprintf(`{"taskId":%q}`, id)))
 		require.Equal(t, "completed", boss.task("3").Status)
-		require.Empty(t, p.agents["boss"].lastWords())
+		require.Empty(t, p.life.agents["boss"].lastWords())
 		<-time.After(time.Minute)
 		require.NoError(t, p.stop())
 	})

@@ -16,19 +16,25 @@ type expectation struct {
 	answer func(control.AgentOutcome)
 }
 
+// callers are the callers that wait for states of agents.
+type callers struct {
+	life    *lifecycle
+	waiting map[*agent]bool // agents with an expectation
+}
+
 // expect adds an expectation.
-func (s *Supervisor) expect(a *agent, e expectation) {
+func (c *callers) expect(a *agent, e expectation) {
 	e.began = time.Now()
 	a.expected = append(a.expected, e)
-	s.expecting[a] = true
+	c.waiting[a] = true
 }
 
 // settle answers the expectations that are fulfilled or cannot be fulfilled any more.
-func (s *Supervisor) settle() {
-	for a := range s.expecting {
+func (c *callers) settle() {
+	for a := range c.waiting {
 		left := a.expected[:0]
 		for _, e := range a.expected {
-			outcome, done := s.judge(a, e)
+			outcome, done := c.judge(a, e)
 			if !done {
 				left = append(left, e)
 				continue
@@ -38,18 +44,18 @@ func (s *Supervisor) settle() {
 		}
 		clear(a.expected[len(left):])
 		if a.expected = left; len(left) == 0 {
-			delete(s.expecting, a)
+			delete(c.waiting, a)
 		}
 	}
 }
 
 // judge returns the outcome of an expectation, and whether it is known.
-func (s *Supervisor) judge(a *agent, e expectation) (control.AgentOutcome, bool) {
+func (c *callers) judge(a *agent, e expectation) (control.AgentOutcome, bool) {
 	switch {
 	case e.told != "":
 		return control.AgentOutcome{OK: true, Text: e.told}, true
 	case e.up:
-		return s.judgeUp(a, e)
+		return c.judgeUp(a, e)
 	case a.halt != nil:
 		return control.AgentOutcome{}, false
 	case a.wanted:
@@ -62,7 +68,7 @@ func (s *Supervisor) judge(a *agent, e expectation) (control.AgentOutcome, bool)
 
 // judgeUp is judge for expectations that the agent runs. The agent must have been up for the
 // time good, because a program that ends at once does not count as started.
-func (s *Supervisor) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) {
+func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) {
 	no := func(text string) (control.AgentOutcome, bool) {
 		return control.AgentOutcome{Text: text, LastWords: a.lastWords()}, true
 	}
@@ -85,8 +91,8 @@ func (s *Supervisor) judgeUp(a *agent, e expectation) (control.AgentOutcome, boo
 		return no(a.lastExit)
 	case a.state == control.StateFailed:
 		return no(a.reason)
-	case a.state == control.StateWaiting && s.hopeless(a):
-		return no("waits for " + s.missing(a) + ", which is not going to run")
+	case a.state == control.StateWaiting && c.life.hopeless(a):
+		return no("waits for " + c.life.missing(a) + ", which is not going to run")
 	case !a.wanted && a.halt == nil && a.child == nil && a.state != control.StateStarting:
 		return no("was stopped")
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // mailbox returns the mailbox of a run that has begun.
-func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
+func (l *lifecycle) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
 	if c.Stdin() == nil {
 		return stdin.Closed()
 	}
@@ -25,11 +25,11 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 		Timeout:    a.Health.WriteTimeout,
 		To:         c.Stdin(),
 		Shut:       func() { c.CloseStdin() },
-		OnReceipts: s.dispatcher.Receive,
-		OnStall:    func(yes bool) { s.post(func() { s.stdinStalled(a, m.run, yes) }) },
+		OnReceipts: l.dispatcher.Receive,
+		OnStall:    func(yes bool) { l.post(func() { l.stdinStalled(a, m.run, yes) }) },
 		OnBroken: func(err error) {
-			s.post(func() {
-				s.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
+			l.post(func() {
+				l.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
 			})
 		},
 	}
@@ -40,12 +40,12 @@ func (s *Supervisor) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbo
 }
 
 // stdinStalled handles an agent's stdin that has blocked for too long, or that is read again.
-func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
+func (l *lifecycle) stdinStalled(a *agent, run string, yes bool) {
 	if a.run != run || a.child == nil {
 		return
 	}
 	if !yes {
-		s.recovered(a, &a.deaf, "reads its stdin again")
+		l.recovered(a, &a.deaf, "reads its stdin again")
 		return
 	}
 	messages, _, _ := a.mail.Waiting()
@@ -53,72 +53,72 @@ func (s *Supervisor) stdinStalled(a *agent, run string, yes bool) {
 	if mail := a.mail.MailWaiting(); mail > 0 {
 		why += fmt.Sprintf(", %d of them mail", mail)
 	}
-	s.stalled(a, &a.deaf, why)
+	l.stalled(a, &a.deaf, why)
 }
 
 // frozen handles a leader that was stopped by a signal, or that continues. A stop may be short,
 // as with Ctrl-Z in a terminal. The agent counts as stalled once the stop has lasted as long as
 // a write to its stdin may block.
-func (s *Supervisor) frozen(a *agent, run string, yes bool) {
+func (l *lifecycle) frozen(a *agent, run string, yes bool) {
 	if a.run != run || a.child == nil {
 		return
 	}
-	s.deadlines.drop(a.thaw)
+	l.deadlines.drop(a.thaw)
 	a.thaw = nil
 	if !yes {
-		s.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
+		l.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
 		return
 	}
-	a.thaw = s.deadlines.add(time.Now().Add(a.Health.WriteTimeout), func() {
+	a.thaw = l.deadlines.add(time.Now().Add(a.Health.WriteTimeout), func() {
 		if a.run == run && a.child != nil {
-			s.stalled(a, &a.stopped, fmt.Sprintf("was stopped by a signal (kill -CONT %d lets it go on)", a.child.PID()))
+			l.stalled(a, &a.stopped, fmt.Sprintf("was stopped by a signal (kill -CONT %d lets it go on)", a.child.PID()))
 		}
 	})
 }
 
 // watchSilence sets a deadline that checks whether an agent has been silent for too long.
-func (s *Supervisor) watchSilence(a *agent) {
+func (l *lifecycle) watchSilence(a *agent) {
 	limit := a.Health.Silence
 	if limit <= 0 || a.child == nil {
 		return
 	}
 	run := a.run
-	s.deadlines.drop(a.watch)
-	a.watch = s.deadlines.add(time.Now().Add(limit-a.voice.Silence()), func() {
+	l.deadlines.drop(a.watch)
+	a.watch = l.deadlines.add(time.Now().Add(limit-a.voice.Silence()), func() {
 		if a.voice.Silence() < a.Health.Silence {
-			s.watchSilence(a)
+			l.watchSilence(a)
 			return
 		}
 		woken := func() {
-			s.post(func() {
+			l.post(func() {
 				if a.run == run && a.child != nil {
-					s.recovered(a, &a.silent, "speaks again")
-					s.watchSilence(a)
+					l.recovered(a, &a.silent, "speaks again")
+					l.watchSilence(a)
 				}
 			})
 		}
 		a.voice.WhenHeard(woken)
-		s.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.Silence())))
+		l.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.Silence())))
 	})
 }
 
 // stalled marks an agent as stalled, and restarts it if its settings say so. The causes are a
 // blocked stdin, silence, and a stop by a signal. The agent has recovered when none is left.
-func (s *Supervisor) stalled(a *agent, cause *string, why string) {
+func (l *lifecycle) stalled(a *agent, cause *string, why string) {
 	if !a.state.Live() || a.halt != nil || a.exit != nil || *cause != "" {
 		return
 	}
 	*cause = why
 	a.set(control.StateStalled, why)
 	if a.Health.Restart && a.joined == nil {
-		s.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
-		s.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
+		l.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
+		l.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
 		return
 	}
-	s.event(a, wire.Event{Kind: events.AgentStalled, Text: why})
+	l.event(a, wire.Event{Kind: events.AgentStalled, Text: why})
 }
 
-func (s *Supervisor) recovered(a *agent, cause *string, how string) {
+func (l *lifecycle) recovered(a *agent, cause *string, how string) {
 	if *cause == "" {
 		return
 	}
@@ -126,7 +126,7 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 	if a.state != control.StateStalled {
 		return
 	}
-	s.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
+	l.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
 	if rest := cmp.Or(a.deaf, a.silent, a.stopped); rest != "" {
 		a.reason = rest
 		return
@@ -136,11 +136,11 @@ func (s *Supervisor) recovered(a *agent, cause *string, how string) {
 
 // again restarts an agent that was stopped because it had stalled. The restart counts like one
 // after a crash.
-func (s *Supervisor) again(a *agent) {
+func (l *lifecycle) again(a *agent) {
 	v := a.history.again(a.Restart, "stalled", a.lastUp, time.Now(), rand.Float64())
 	if !v.again {
-		s.fail(a, v.why, -1)
+		l.fail(a, v.why, -1)
 		return
 	}
-	s.restartIn(a, v.delay, "", v.attempt)
+	l.restartIn(a, v.delay, "", v.attempt)
 }

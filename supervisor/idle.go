@@ -10,7 +10,6 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
-	"orchestrator/wire/session"
 )
 
 // ErrTasksUndone is returned by Run when ExitWhenIdle ended it and every agent was fine, but a
@@ -26,6 +25,14 @@ type idleCounter struct {
 	submitters map[string]bool // agents that have submitted a task, in any run
 	workers    map[string]bool // agents that were assigned a task
 	last       time.Time       // time of the latest task event
+}
+
+// idleness finds the end of all work.
+type idleness struct {
+	life      *lifecycle
+	tally     idleCounter
+	over      bool      // the end of all work was reported
+	lingering *deadline // the next check whether the work has ended
 }
 
 // linger is how long ExitWhenIdle waits for the next task of an agent that submits tasks. It
@@ -82,16 +89,16 @@ type awaited struct {
 
 // awaits returns the agents that may still submit work. again is the time after which agents
 // that only may submit more no longer count, or 0 if only an event can change the result.
-func (s *Supervisor) awaits() (all []awaited, again time.Duration) {
-	for _, a := range s.order {
+func (i *idleness) awaits() (all []awaited, again time.Duration) {
+	for _, a := range i.life.order {
 		why := ""
-		switch left := s.tally.lingers(a.Name); {
-		case !a.wanted, a.state == control.StateWaiting && s.hopeless(a):
+		switch left := i.tally.lingers(a.Name); {
+		case !a.wanted, a.state == control.StateWaiting && i.life.hopeless(a):
 		case a.state != control.StateRunning && a.state != control.StateStalled:
 			why = "is in the state " + string(a.state)
 		case a.Role == wire.RolePlanner:
 			why = "is a planner and still runs"
-		case s.designs(a.Name):
+		case i.life.sessions.hasArchitect(a.Name):
 			why = "is the architect of a session and still runs"
 		case left > 0:
 			why, again = "has submitted tasks and may submit more", max(again, left)
@@ -118,23 +125,23 @@ func (i *idleCounter) allDone() bool {
 // workDone reports whether all work has ended. There must have been a task, or no agent must be
 // left that would submit one. No task that can still be done is open, no question waits, and
 // the running agents only wait for work.
-func (s *Supervisor) workDone() bool {
-	if !s.options.ExitWhenIdle || !s.tally.some() && !s.planless() {
+func (i *idleness) workDone() bool {
+	if !i.life.options.ExitWhenIdle || !i.tally.some() && !i.planless() {
 		return false
 	}
 	open := 0
-	s.dispatcher.Look(func(state *handlers.State) {
+	i.life.dispatcher.Look(func(state *handlers.State) {
 		// Blocked tasks do not count: only failed tasks are left for them to wait for.
 		open = state.Open() - state.Counts().Blocked + state.Questions()
 	})
 	if open > 0 {
 		return false
 	}
-	all, again := s.awaits()
-	if again > 0 && s.lingering == nil {
-		s.lingering = s.deadlines.add(time.Now().Add(again), func() {
-			s.lingering = nil
-			s.checkIdle()
+	all, again := i.awaits()
+	if again > 0 && i.lingering == nil {
+		i.lingering = i.life.deadlines.add(time.Now().Add(again), func() {
+			i.lingering = nil
+			i.check()
 		})
 	}
 	return len(all) == 0
@@ -143,10 +150,10 @@ func (s *Supervisor) workDone() bool {
 // planless reports whether all planners and session architects have ended for good, and at
 // least one of them gave up. If all ended well, they may have submitted the work in another
 // way.
-func (s *Supervisor) planless() bool {
+func (i *idleness) planless() bool {
 	lost := false
-	for _, a := range s.order {
-		if a.Role != wire.RolePlanner && !s.designs(a.Name) {
+	for _, a := range i.life.order {
+		if a.Role != wire.RolePlanner && !i.life.sessions.hasArchitect(a.Name) {
 			continue
 		}
 		if a.wanted || a.state != control.StateFailed && a.state != control.StateExited {
@@ -157,21 +164,37 @@ func (s *Supervisor) planless() bool {
 	return lost
 }
 
-// designs reports whether an agent is the architect of a session of the configuration.
-func (s *Supervisor) designs(agent string) bool {
-	for i := range s.sessions {
-		for _, m := range s.sessions[i].Members {
-			if m.AgentID == agent && m.AgentType == session.AgentArchitect {
-				return true
-			}
-		}
-	}
-	return false
+// undone reports whether a task of this run of the orchestrator was not done.
+func (i *idleness) undone() bool {
+	return i.life.open() > 0 || !i.tally.allDone()
 }
 
-// undone reports whether a task of this run of the orchestrator was not done.
-func (s *Supervisor) undone() bool {
-	open := 0
-	s.dispatcher.Look(func(state *handlers.State) { open = state.Open() })
-	return open > 0 || !s.tally.allDone()
+// check detects that every agent has ended for good. An agent that waits for one that will
+// not run counts as ended.
+func (i *idleness) check() {
+	if i.life.stopping != nil || i.over {
+		return
+	}
+	if i.workDone() {
+		i.over = true
+		text := "all tasks have ended"
+		if i.life.open() > 0 {
+			text = "no task can be done any more"
+		} else if !i.tally.some() {
+			text = "no agent is left that would give tasks"
+		}
+		i.life.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
+		i.life.stop(text)
+		return
+	}
+	for _, a := range i.life.order {
+		if a.wanted && (a.state != control.StateWaiting || !i.life.hopeless(a)) {
+			return
+		}
+	}
+	i.over = true
+	i.life.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: "all agents have ended"})
+	if i.life.options.ExitWhenIdle {
+		i.life.stop("all agents have ended")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
@@ -19,65 +20,100 @@ import (
 	"orchestrator/wire/events"
 )
 
+// A lifecycle starts, watches, restarts and stops the agents. Only the goroutine of Run uses it.
+type lifecycle struct {
+	options    *Options
+	dispatcher *dispatch.Dispatcher
+	audience   *output.Feed
+	post       func(turn func())
+	done       <-chan struct{} // closed when Run has ended
+	makers     errgroup.Group  // the goroutines that create processes
+
+	agents    map[string]*agent
+	actors    map[string]*agent // the agent that holds each named actor
+	order     []*agent
+	sessions  sessionSpecs
+	deadlines deadlines
+	storm     stormGuard
+	stopping  *stopping // nil until the stop begins
+	failed    bool      // agents had failed when the stop began
+
+	callers callers
+	stops   orderedStops
+	idle    idleness
+}
+
+// newLifecycle returns the lifecycle of a Supervisor, without agents and without a dispatcher.
+func (s *Supervisor) newLifecycle() *lifecycle {
+	l := &lifecycle{
+		options: &s.options, audience: s.audience, post: s.post, done: s.done,
+		agents: make(map[string]*agent), actors: make(map[string]*agent), sessions: s.options.Sessions,
+	}
+	l.callers = callers{life: l, waiting: make(map[*agent]bool)}
+	l.stops = orderedStops{life: l}
+	l.idle = idleness{life: l}
+	return l
+}
+
 // good is how long an agent must be up before a request to start it succeeds.
 const good = time.Second
 
 // want marks an agent as wanted and starts it after the agents that it depends on. A dependency
 // that has ended well is not started again.
-func (s *Supervisor) want(a *agent, freely bool) {
+func (l *lifecycle) want(a *agent, freely bool) {
 	a.wanted, a.freely = true, freely
 	if !freely {
 		for _, name := range a.DependsOn {
-			if d := s.agents[name]; d != nil && !d.wanted && d.state != control.StateExited {
-				s.want(d, false)
+			if d := l.agents[name]; d != nil && !d.wanted && d.state != control.StateExited {
+				l.want(d, false)
 			}
 		}
 	}
-	s.tryStart(a)
+	l.tryStart(a)
 }
 
 // tryStart starts an agent that should run and does not, if its dependencies run.
-func (s *Supervisor) tryStart(a *agent) {
+func (l *lifecycle) tryStart(a *agent) {
 	switch {
-	case s.stopping != nil, !a.wanted, a.removed, a.halt != nil, s.held(a),
+	case l.stopping != nil, !a.wanted, a.removed, a.halt != nil, l.stops.held(a),
 		a.state.Live(), a.state == control.StateStarting, a.state == control.StateBackoff:
 		return
 	}
-	if missing := s.missing(a); missing != "" {
-		s.wait(a, missing)
+	if missing := l.missing(a); missing != "" {
+		l.wait(a, missing)
 		return
 	}
-	if holder := s.actorHolder(a); holder != nil {
-		s.wait(a, holder.Name+", which still is "+holder.as)
+	if holder := l.actorHolder(a); holder != nil {
+		l.wait(a, holder.Name+", which still is "+holder.as)
 		return
 	}
-	s.launch(a)
+	l.launch(a)
 }
 
 func (a *agent) set(state control.State, reason string) { a.state, a.reason = state, reason }
 
 // launch creates the agent's process on another goroutine, because reading secrets and forking
 // take time.
-func (s *Supervisor) launch(a *agent) {
+func (l *lifecycle) launch(a *agent) {
 	if a.next != nil {
-		s.adopt(a, *a.next)
-		s.enlist()
+		l.adopt(a, *a.next)
+		l.enlist()
 	}
 	a.set(control.StateStarting, "")
 	a.run = uuid.NewString()
 	a.exit = nil
-	s.takeActor(a)
-	s.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
+	l.takeActor(a)
+	l.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &startRequest{spec: a.Agent, run: a.run, session: s.sessionOf(a.Name), joined: a.joined, told: make(chan struct{})}
+	m := &startRequest{spec: a.Agent, run: a.run, session: l.sessions.environment(a.Name), joined: a.joined, told: make(chan struct{})}
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
-	s.makers.Go(func() error {
-		c, err := m.make(ctx, s, a)
-		s.post(func() {
-			s.started(a, m, c, err)
+	l.makers.Go(func() error {
+		c, err := m.make(ctx, l, a)
+		l.post(func() {
+			l.started(a, m, c, err)
 			close(m.told)
 		})
 		return nil
@@ -96,7 +132,7 @@ type startRequest struct {
 	told    chan struct{}
 }
 
-func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Process, error) {
+func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	env, err := sr.spec.Environ(ctx)
 	if err == nil {
 		err = ctx.Err() // the start was cancelled meanwhile
@@ -109,14 +145,14 @@ func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proc
 		sr.speech.Echoes = output.NewEchoFilter()
 	}
 	if !sr.spec.Raw {
-		sr.channel = s.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
+		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
 			a.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
 		})
 		sr.speech.Messages = sr.channel
 	}
 	env = append(without(env, sr.session), sr.session...)
-	env, shut := s.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
-	c, err := sr.start(s, a, child.Spec{
+	env, shut := l.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
+	c, err := sr.start(l, a, child.Spec{
 		Command: sr.spec.Command,
 		Dir:     sr.spec.Dir,
 		Env:     env,
@@ -130,13 +166,13 @@ func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proc
 		},
 		Exited: func(exit child.Exit) {
 			<-sr.told
-			s.post(func() { s.exited(a, exit) })
+			l.post(func() { l.exited(a, exit) })
 		},
-		Stopped: func(yes bool) { s.post(func() { s.frozen(a, sr.run, yes) }) },
+		Stopped: func(yes bool) { l.post(func() { l.frozen(a, sr.run, yes) }) },
 		Ended: func(ending child.Ending) {
 			sr.speech.End()
 			shut()
-			s.post(func() { s.ended(a, ending) })
+			l.post(func() { l.ended(a, ending) })
 		},
 	})
 	if err != nil {
@@ -146,36 +182,36 @@ func (sr *startRequest) make(ctx context.Context, s *Supervisor, a *agent) (Proc
 }
 
 // started handles the result of an attempt to create a process.
-func (s *Supervisor) started(a *agent, m *startRequest, c Process, err error) {
+func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 	a.cancel()
 	if err != nil {
-		s.startFailed(a, err)
+		l.startFailed(a, err)
 		return
 	}
 	a.child = c
 	a.deaf, a.silent, a.stopped = "", "", ""
 	a.starts++
-	a.mail = s.mailbox(a, m, c)
+	a.mail = l.mailbox(a, m, c)
 	if m.channel != nil {
 		m.channel.Open(a.mail)
 	}
 	a.set(control.StateRunning, "")
-	s.idle = false
+	l.idle.over = false
 	text := origin(c)
 	if a.starts > 1 {
 		text += fmt.Sprintf(", start %d", a.starts)
 	}
-	s.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
+	l.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
 	if m.channel != nil && !a.NoStdin {
 		m.channel.BringMail()
 	}
-	s.watchSilence(a)
-	a.proof = s.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
-	if a.halt != nil || s.stopping != nil {
-		s.beginHalt(a)
+	l.watchSilence(a)
+	a.proof = l.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
+	if a.halt != nil || l.stopping != nil {
+		l.beginHalt(a)
 		return
 	}
-	s.wakeWaiting()
+	l.wakeWaiting()
 }
 
 // The exit codes that shells use for programs that did not start.
@@ -186,9 +222,9 @@ const (
 
 // startFailed handles an attempt that created no process. A lack of resources may pass; any
 // other error needs a person.
-func (s *Supervisor) startFailed(a *agent, err error) {
-	defer s.vacateActor(a)
-	if s.parted(a, child.Ending{}, s.unseated(a, err)) {
+func (l *lifecycle) startFailed(a *agent, err error) {
+	defer l.vacateActor(a)
+	if l.parted(a, child.Ending{}, l.unseated(a, err)) {
 		return
 	}
 	var refused *child.StartError
@@ -198,36 +234,36 @@ func (s *Supervisor) startFailed(a *agent, err error) {
 		text += "; " + refused.Hint
 	}
 	switch {
-	case a.halt != nil || s.stopping != nil:
-		s.stopped(a, child.Ending{})
+	case a.halt != nil || l.stopping != nil:
+		l.stopped(a, child.Ending{})
 	case temporary:
-		s.restartIn(a, a.Restart.MaxDelay, text, 0)
+		l.restartIn(a, a.Restart.MaxDelay, text, 0)
 	case errors.Is(err, fs.ErrNotExist):
-		s.fail(a, text, notFound)
+		l.fail(a, text, notFound)
 	default:
-		s.fail(a, text, notRunnable)
+		l.fail(a, text, notRunnable)
 	}
 }
 
 // exited handles the death of the leader. Other processes of its tree may still run.
-func (s *Supervisor) exited(a *agent, exit child.Exit) {
+func (l *lifecycle) exited(a *agent, exit child.Exit) {
 	a.exit = &exit
 	a.mail.EndWaits()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
 	a.set(control.StateStopping, exit.String()+", its tree is being cleared")
-	s.deadlines.drop(a.watch)
-	s.deadlines.drop(a.proof)
+	l.deadlines.drop(a.watch)
+	l.deadlines.drop(a.proof)
 	if a.halt == nil {
 		figures := exitFigures(exit, false)
 		figures.PID, figures.UpMS = a.child.PID(), up.Milliseconds()
-		s.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
+		l.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
 	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
 	// the stop sequence: a wrapper dies at once, but its program may have something to finish.
 	if !a.halt.signalled {
-		s.signalRung(a)
+		l.signalRung(a)
 	}
 }
 
@@ -240,68 +276,68 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 }
 
 // ended handles the end of a run's whole process tree. It decides what happens next.
-func (s *Supervisor) ended(a *agent, ending child.Ending) {
+func (l *lifecycle) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
-	s.clearUp(a, ending)
-	s.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || s.stopping != nil)})
+	l.clearUp(a, ending)
+	l.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || l.stopping != nil)})
 	a.endedRun = a.run
-	defer s.vacateActor(a)
-	if s.parted(a, ending, nil) {
+	defer l.vacateActor(a)
+	if l.parted(a, ending, nil) {
 		return
 	}
 	switch {
-	case a.halt != nil || s.stopping != nil:
-		s.stopped(a, ending)
+	case a.halt != nil || l.stopping != nil:
+		l.stopped(a, ending)
 		return
 	case a.afresh:
 		a.afresh = false
 		a.set(control.StateStopped, "")
-		s.want(a, a.freely)
+		l.want(a, a.freely)
 		return
 	}
 	v := a.history.after(a.Restart, exit.Code, exit.String(), a.lastUp, exit.At, rand.Float64())
 	switch {
 	case v.again:
-		s.restartIn(a, v.delay+s.spread(a, exit.At), "", v.attempt)
+		l.restartIn(a, v.delay+l.spread(a, exit.At), "", v.attempt)
 	case v.why != "":
-		s.fail(a, v.why, exit.Code)
+		l.fail(a, v.why, exit.Code)
 	default:
 		a.wanted = false
 		a.set(control.StateExited, exit.String())
-		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
-		s.wakeWaiting()
-		s.checkIdle()
+		l.dispatcher.Note(&wire.AgentGone{Agent: a.Name})
+		l.wakeWaiting()
+		l.idle.check()
 	}
 }
 
 // clearUp releases the resources of a run and reports the left-over processes.
-func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
+func (l *lifecycle) clearUp(a *agent, ending child.Ending) {
 	if len(ending.LeftOver) > 0 && a.halt == nil {
-		s.event(a, wire.Event{
+		l.event(a, wire.Event{
 			Kind:    events.AgentLeftOver,
 			Text:    "ended " + leftOvers(ending.LeftOver),
 			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
 		})
 	}
 	if ending.HeldOpen {
-		s.event(a, wire.Event{
+		l.event(a, wire.Event{
 			Kind:    events.AgentHeldOpen,
 			Text:    "its output was held open from outside its tree and cut off" + heldBy(ending.HeldBy),
 			Figures: wire.Figures{LeftOver: views(ending.HeldBy)},
 		})
 	}
 	if len(ending.Survivors) > 0 {
-		s.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
-		s.event(a, wire.Event{
+		l.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
+		l.event(a, wire.Event{
 			Kind:    events.AgentLeftOver,
 			Text:    "could not end " + leftOvers(ending.Survivors),
 			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
 		})
 	}
 	if ending.Unverified {
-		s.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+		l.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
 	}
-	s.dispatcher.Detach(a.Name, a.run)
+	l.dispatcher.Detach(a.Name, a.run)
 	a.mail.Drop()
 	_, _, refused := a.mail.Waiting()
 	a.refused += refused
@@ -310,7 +346,7 @@ func (s *Supervisor) clearUp(a *agent, ending child.Ending) {
 }
 
 // restartIn schedules the restart of an agent after a delay.
-func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attempt int) {
+func (l *lifecycle) restartIn(a *agent, delay time.Duration, why string, attempt int) {
 	a.set(control.StateBackoff, why)
 	text := "restart in " + short(delay)
 	if attempt > 0 {
@@ -319,64 +355,34 @@ func (s *Supervisor) restartIn(a *agent, delay time.Duration, why string, attemp
 	if why != "" {
 		text = why + "; " + text
 	}
-	s.event(a, wire.Event{
+	l.event(a, wire.Event{
 		Kind:    events.AgentRestarting,
 		Text:    text,
 		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
 	})
-	a.due = s.deadlines.add(time.Now().Add(delay), func() {
+	a.due = l.deadlines.add(time.Now().Add(delay), func() {
 		a.set(control.StateStopped, "")
 		a.restarts++
-		s.tryStart(a)
+		l.tryStart(a)
 	})
 }
 
 // fail marks an agent as failed for good. code is its last exit code, or the code that a shell
 // uses for a program that did not start. It is -1 if neither is the cause.
-func (s *Supervisor) fail(a *agent, why string, code int) {
+func (l *lifecycle) fail(a *agent, why string, code int) {
 	a.wanted = false
 	a.set(control.StateFailed, why)
-	s.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
+	l.event(a, wire.Event{Kind: events.AgentGaveUp, Text: why, Figures: wire.Figures{ExitCode: &code}})
 	a.lastStop = why
-	if s.options.AbortOnFailure {
-		s.stop(a.Name + " failed")
+	if l.options.AbortOnFailure {
+		l.stop(a.Name + " failed")
 		return
 	}
-	s.checkIdle()
+	l.idle.check()
 }
 
 // gaveUp describes why there were too many restarts.
 func gaveUp(endings []string, r Restart) string {
 	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %s",
 		len(endings), r.Window, strings.Join(endings, ", "), count(r.Burst, "restart"))
-}
-
-// checkIdle detects that every agent has ended for good. An agent that waits for one that will
-// not run counts as ended.
-func (s *Supervisor) checkIdle() {
-	if s.stopping != nil || s.idle {
-		return
-	}
-	if s.workDone() {
-		s.idle = true
-		text := "all tasks have ended"
-		if _, open := s.Left(0); open > 0 {
-			text = "no task can be done any more"
-		} else if !s.tally.some() {
-			text = "no agent is left that would give tasks"
-		}
-		s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
-		s.stop(text)
-		return
-	}
-	for _, a := range s.order {
-		if a.wanted && (a.state != control.StateWaiting || !s.hopeless(a)) {
-			return
-		}
-	}
-	s.idle = true
-	s.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: "all agents have ended"})
-	if s.options.ExitWhenIdle {
-		s.stop("all agents have ended")
-	}
 }

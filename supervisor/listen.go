@@ -22,7 +22,7 @@ import (
 func (s *Supervisor) Listen(lines bool) *output.Follower {
 	f := output.NewFollower(true)
 	f.EventsOnly, f.KeepOpen = !lines, true
-	for _, a := range s.order {
+	for _, a := range s.life.order {
 		a.voice.Follow(f)
 	}
 	s.audience.AddFollower(f)
@@ -39,13 +39,13 @@ func (s *Supervisor) follow(ctx context.Context, names []string) (*output.Follow
 		f.Close()
 		s.post(func() {
 			s.audience.RemoveFollower(f)
-			for _, a := range s.order {
+			for _, a := range s.life.order {
 				a.voice.Unfollow(f)
 			}
 		})
 	}
 	_, err := ask(ctx, s, func() (any, error) {
-		chosen, err := s.choose(names)
+		chosen, err := s.life.choose(names)
 		for _, a := range chosen {
 			a.voice.Follow(f)
 		}
@@ -98,7 +98,7 @@ func (s *Supervisor) Logs(ctx context.Context, q output.LogQuery, send func(cont
 // places returns where the lines of agents are stored.
 func (s *Supervisor) places(ctx context.Context, names []string) ([]output.AgentLog, error) {
 	return ask(ctx, s, func() ([]output.AgentLog, error) {
-		chosen, err := s.choose(names)
+		chosen, err := s.life.choose(names)
 		var places []output.AgentLog
 		for _, a := range chosen {
 			places = append(places, output.AgentLog{Agent: a.Name, Dir: filepath.Join(a.Output.Dir, a.Name), Tail: a.voice.Last(a.Output.Tail)})
@@ -174,13 +174,13 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 // doorway opens the agent's own way to the HTTP interface, and adds the variables for it to
 // env. The caller calls shut when the run has ended or could not begin. If Options.Doorway
 // fails, the run starts anyway, because it has its pipe.
-func (s *Supervisor) doorway(m *startRequest, env []string) (with []string, shut func()) {
-	if s.options.Doorway == nil || m.joined != nil {
+func (l *lifecycle) doorway(m *startRequest, env []string) (with []string, shut func()) {
+	if l.options.Doorway == nil || m.joined != nil {
 		return env, func() {}
 	}
-	ways, shut, err := s.options.Doorway(m.spec.Name, m.run)
+	ways, shut, err := l.options.Doorway(m.spec.Name, m.run)
 	if err != nil {
-		s.options.Log.Warn("an agent has no way to the door of its own", "agent", m.spec.Name, "error", err)
+		l.options.Log.Warn("an agent has no way to the door of its own", "agent", m.spec.Name, "error", err)
 	}
 	return append(without(env, ways), ways...), shut
 }

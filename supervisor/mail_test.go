@@ -320,7 +320,7 @@ func TestActorsThatMove(t *testing.T) {
 		defaults(t, &is)
 		p := perform(t, Options{Record: newLedger()}, []Agent{was}, map[string]part{"was": untilSignal, "is": untilEOF})
 		synctest.Wait()
-		next := p.agents["was"].Agent
+		next := p.life.agents["was"].Agent
 		next.Actor = "PO:new"
 		applied := p.apply(Change{Action: ActionRestart, Name: "was", Agent: next}, Change{Action: ActionStart, Name: "is", Agent: is})
 		synctest.Wait()

@@ -10,8 +10,14 @@ type orderedStop struct {
 	below map[*agent][]*agent // its dependencies among the others
 }
 
-// newProcession returns an orderedStop of the agents. The caller starts it with begin.
-func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedStop {
+// orderedStops are the ordered stops that are not complete.
+type orderedStops struct {
+	life    *lifecycle
+	running []*orderedStop
+}
+
+// of returns an orderedStop of the agents. The caller starts it with begin.
+func (o *orderedStops) of(agents []*agent, stop func(*agent)) *orderedStop {
 	p := &orderedStop{
 		stop: stop, left: make(map[*agent]bool), asked: make(map[*agent]bool),
 		above: make(map[*agent]int), below: make(map[*agent][]*agent),
@@ -21,7 +27,7 @@ func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedS
 	}
 	for _, a := range agents {
 		for _, name := range a.DependsOn {
-			if d := s.agents[name]; d != nil && d != a && p.left[d] {
+			if d := o.life.agents[name]; d != nil && d != a && p.left[d] {
 				p.above[d]++
 				p.below[a] = append(p.below[a], d)
 			}
@@ -31,14 +37,14 @@ func (s *Supervisor) newProcession(agents []*agent, stop func(*agent)) *orderedS
 }
 
 // begin starts an ordered stop with the agents that have no dependents.
-func (s *Supervisor) begin(p *orderedStop, agents []*agent) {
-	s.processions = append(s.processions, p)
+func (o *orderedStops) begin(p *orderedStop, agents []*agent) {
+	o.running = append(o.running, p)
 	for _, a := range agents {
 		if p.above[a] == 0 {
 			p.ask(a)
 		}
 	}
-	s.disband()
+	o.disband()
 }
 
 // ask asks an agent to stop, once.
@@ -51,8 +57,8 @@ func (o *orderedStop) ask(a *agent) {
 
 // gone removes an agent that has stopped from every ordered stop, and asks the agents that
 // waited for it. An agent that ended by itself is removed as well.
-func (s *Supervisor) gone(a *agent) {
-	for _, p := range s.processions {
+func (o *orderedStops) gone(a *agent) {
+	for _, p := range o.running {
 		if !p.left[a] {
 			continue
 		}
@@ -64,33 +70,33 @@ func (s *Supervisor) gone(a *agent) {
 			}
 		}
 	}
-	s.disband()
+	o.disband()
 }
 
 // disband removes the ordered stops that are complete, and starts their agents that should run.
-func (s *Supervisor) disband() {
-	rest := s.processions[:0]
+func (o *orderedStops) disband() {
+	rest := o.running[:0]
 	through := false
-	for _, p := range s.processions {
+	for _, p := range o.running {
 		if len(p.left) > 0 {
 			rest = append(rest, p)
 		} else {
 			through = true
 		}
 	}
-	clear(s.processions[len(rest):])
-	s.processions = rest
-	s.checkOver()
+	clear(o.running[len(rest):])
+	o.running = rest
+	o.life.checkOver()
 	if through {
-		for _, a := range s.order {
-			s.tryStart(a)
+		for _, a := range o.life.order {
+			o.life.tryStart(a)
 		}
 	}
 }
 
 // held reports whether an agent must not start yet because its ordered stop still runs.
-func (s *Supervisor) held(a *agent) bool {
-	for _, p := range s.processions {
+func (o *orderedStops) held(a *agent) bool {
+	for _, p := range o.running {
 		if p.asked[a] {
 			return true
 		}

@@ -334,3 +334,9 @@ func after(d time.Duration, code int) part {
 		return code
 	}
 }
+
+// Tell puts a line into an agent's mailbox, if there is room.
+func (p *play) Tell(ctx context.Context, name string, line []byte) error {
+	_, err := p.tell(ctx, name, line)
+	return err
+}

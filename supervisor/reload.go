@@ -32,11 +32,11 @@ type Change struct {
 // returns the outcomes in the order of changes.
 func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
-		if s.stopping != nil {
+		if s.life.stopping != nil {
 			return nil, errStopping
 		}
-		s.sessions = sessions // before anything starts
-		return s.apply(changes), nil
+		s.life.sessions = sessions // before anything starts
+		return s.life.apply(changes), nil
 	})
 	if err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wir
 
 // apply applies the changes, whatever state the agents are in. It does not start an existing
 // agent a second time, and ignores the removal of an unknown one.
-func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
-	outcomes, expect := s.gather()
+func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
+	outcomes, expect := l.callers.gather()
 	var leaving []*agent
 	for _, c := range changes {
-		a := s.agents[c.Name]
+		a := l.agents[c.Name]
 		if a == nil {
-			a = s.enter(c.Agent)
+			a = l.enter(c.Agent)
 		}
 		if a.guest {
 			expect(a, a.bequeath(c))
@@ -60,7 +60,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 		}
 		switch c.Action {
 		case ActionLive:
-			s.amend(a, c.Agent)
+			l.amend(a, c.Agent)
 			expect(a, expectation{told: "goes on"})
 		case ActionStop:
 			a.removed, a.wanted = true, false
@@ -68,7 +68,7 @@ func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 			leaving = append(leaving, a)
 		case ActionStart:
 			a.removed = false
-			s.adopt(a, c.Agent)
+			l.adopt(a, c.Agent)
 			if !c.Agent.Autostart {
 				expect(a, expectation{told: "waits to be started"})
 				continue
@@ -76,28 +76,28 @@ func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 			a.wanted = true
 			expect(a, expectation{up: true})
 		case ActionRestart:
-			e, stops := s.renew(a, c.Agent)
+			e, stops := l.renew(a, c.Agent)
 			expect(a, e)
 			if stops {
 				leaving = append(leaving, a)
 			}
 		}
 	}
-	s.enlist()
-	s.event(nil, wire.Event{
+	l.enlist()
+	l.event(nil, wire.Event{
 		Kind: events.OrchestratorReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
 		Figures: wire.Figures{Count: int64(len(changes))},
 	})
-	s.begin(s.newProcession(leaving, func(a *agent) {
+	l.stops.begin(l.stops.of(leaving, func(a *agent) {
 		if a.removed {
-			s.halt(a, stopRequest{reason: "no longer in the configuration"})
+			l.halt(a, stopRequest{reason: "no longer in the configuration"})
 		} else {
-			s.halt(a, stopRequest{reason: "its configuration changed", again: true})
+			l.halt(a, stopRequest{reason: "its configuration changed", again: true})
 		}
 	}), leaving)
-	for _, a := range slices.Clone(s.order) {
+	for _, a := range slices.Clone(l.order) {
 		if a.wanted && !a.state.Live() {
-			s.tryStart(a)
+			l.tryStart(a)
 		}
 	}
 	return *outcomes
@@ -105,13 +105,13 @@ func (s *Supervisor) apply(changes []Change) []<-chan control.AgentOutcome {
 
 // renew applies settings that need a start of the agent. It reports whether the agent must be
 // stopped for them.
-func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
+func (l *lifecycle) renew(a *agent, spec Agent) (expectation, bool) {
 	switch {
 	case a.joined != nil:
 		a.next = &spec
 		return expectation{told: "is joined by a pipe, heeds it when that has ended"}, false
 	case !a.wanted:
-		s.adopt(a, spec)
+		l.adopt(a, spec)
 		return expectation{told: "is not running, heeds it at its next start"}, false
 	}
 	a.next = &spec
@@ -120,25 +120,25 @@ func (s *Supervisor) renew(a *agent, spec Agent) (expectation, bool) {
 }
 
 // adopt applies the settings that the configuration has now.
-func (s *Supervisor) adopt(a *agent, spec Agent) {
+func (l *lifecycle) adopt(a *agent, spec Agent) {
 	a.Agent, a.next = spec, nil
 	a.voice.Adopt(spec.Output)
 	if a.mail != nil {
 		a.mail.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
 	}
 	if a.child != nil && a.exit == nil && a.halt == nil && a.silent == "" {
-		s.deadlines.drop(a.watch)
-		s.watchSilence(a)
+		l.deadlines.drop(a.watch)
+		l.watchSilence(a)
 	}
 }
 
 // leave removes an agent that is no longer in the configuration.
-func (s *Supervisor) leave(a *agent) {
-	s.audience.RemoveAgent(a.voice)
+func (l *lifecycle) leave(a *agent) {
+	l.audience.RemoveAgent(a.voice)
 	a.voice.Close()
-	delete(s.agents, a.Name)
-	s.order = slices.DeleteFunc(s.order, func(o *agent) bool { return o == a })
-	s.enlist()
-	s.wakeWaiting()
-	s.checkIdle()
+	delete(l.agents, a.Name)
+	l.order = slices.DeleteFunc(l.order, func(o *agent) bool { return o == a })
+	l.enlist()
+	l.wakeWaiting()
+	l.idle.check()
 }

@@ -5,15 +5,19 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
-// sessionOf returns the environment variables that describe an agent's session, or the first of
-// several. It must be called from Run.
-func (s *Supervisor) sessionOf(agent string) []string {
-	for i := range s.sessions {
-		for _, m := range s.sessions[i].Members {
+// sessionSpecs are the sessions of the configuration, in order.
+type sessionSpecs []wire.SessionSpec
+
+// environment returns the environment variables that describe an agent's session, or the first of
+// several.
+func (s sessionSpecs) environment(agent string) []string {
+	for i := range s {
+		for _, m := range s[i].Members {
 			if m.AgentID == agent {
-				return []string{"ORC_SESSION=" + s.sessions[i].ID, "ORC_SESSION_TYPE=" + m.AgentType}
+				return []string{"ORC_SESSION=" + s[i].ID, "ORC_SESSION_TYPE=" + m.AgentType}
 			}
 		}
 	}
@@ -22,28 +26,40 @@ func (s *Supervisor) sessionOf(agent string) []string {
 
 // sessionClosed stops the agents that are to end with their session. Some of them may run
 // elsewhere.
-func (s *Supervisor) sessionClosed(r *wire.Record) {
+func (l *lifecycle) sessionClosed(r *wire.Record) {
 	var over struct {
 		Reason string   `json:"reason"`
 		Stop   []string `json:"stop"`
 	}
 	if err := object.DecodeOwn(r.Payload, &over); err != nil {
-		s.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
+		l.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
 		return
 	}
 	if len(over.Stop) == 0 {
 		return
 	}
-	s.post(func() {
-		if s.stopping != nil {
+	l.post(func() {
+		if l.stopping != nil {
 			return // all agents are being stopped
 		}
 		var agents []*agent
 		for _, name := range over.Stop {
-			if a := s.agents[name]; a != nil && !a.removed && !slices.Contains(agents, a) {
+			if a := l.agents[name]; a != nil && !a.removed && !slices.Contains(agents, a) {
 				agents = append(agents, a)
 			}
 		}
-		s.halts(agents, "its session was aborted: "+over.Reason)
+		l.halts(agents, "its session was aborted: "+over.Reason)
 	})
+}
+
+// hasArchitect reports whether an agent is the architect of a session of the configuration.
+func (s sessionSpecs) hasArchitect(agent string) bool {
+	for i := range s {
+		for _, m := range s[i].Members {
+			if m.AgentID == agent && m.AgentType == session.AgentArchitect {
+				return true
+			}
+		}
+	}
+	return false
 }

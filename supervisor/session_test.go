@@ -113,7 +113,7 @@ func TestSessionMessagesArePassedOn(t *testing.T) {
 		require.Empty(t, critic.lines())
 		require.Equal(t, 1, p.count(events.SessionMessage))
 		require.Equal(t, 1, p.count(events.SessionDelivered))
-		require.Empty(t, p.agents["lead"].lastWords(), "it is no log")
+		require.Empty(t, p.life.agents["lead"].lastWords(), "it is no log")
 		coder.says(line)
 		require.Equal(t, []string{line}, coder.lines(), "an echo is not said again")
 		require.NoError(t, p.stop())
@@ -187,7 +187,7 @@ func TestSessionMessagesThatAreRefused(t *testing.T) {
 		require.Equal(t, []string{"msg-4 msg-4 rejected 0/3"}, guest.undelivered())
 		require.Equal(t, []string{remark(3, "lead", "critic")}, critic.lines())
 		require.Empty(t, coder.lines())
-		require.Empty(t, p.agents["lead"].lastWords())
+		require.Empty(t, p.life.agents["lead"].lastWords())
 		require.NoError(t, p.stop())
 		var trailed []string
 		for _, line := range trail(t, dir) {
@@ -239,7 +239,7 @@ func TestSessionMessageThatIsTooLong(t *testing.T) {
 		lead.says(`{"message_type":"feedback","message_id":"msg-1","from_agent":{"agent_id":"lead"},"payload":"` + strings.Repeat("hum ", 1<<19) + `"}`)
 		require.Equal(t, []string{"msg-1 msg-1 malformed 0/3"}, lead.undelivered())
 		require.Empty(t, coder.lines())
-		require.Len(t, p.agents["lead"].lastWords(), 1)
+		require.Len(t, p.life.agents["lead"].lastWords(), 1)
 		require.NoError(t, p.stop())
 	})
 }
@@ -258,7 +258,7 @@ func TestLimitOfSessionMessages(t *testing.T) {
 		lead.says(remarks(3, "lead", "coder")...)
 		require.Len(t, coder.lines(), 2)
 		require.Equal(t, []string{"msg-2 msg-2 rejected 0/3"}, lead.undelivered())
-		require.Empty(t, p.agents["lead"].lastWords())
+		require.Empty(t, p.life.agents["lead"].lastWords())
 		require.NoError(t, p.stop())
 	})
 }

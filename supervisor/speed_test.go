@@ -40,9 +40,9 @@ func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	if record != nil {
 		go s.dispatcher.Run()
 	}
-	s.enlist()
-	a := s.agents["a"]
-	s.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
+	s.life.enlist()
+	a := s.life.agents["a"]
+	s.life.event(a, wire.Event{Kind: events.AgentStarted, Run: "r", Text: "bench"})
 	o := &mouth{
 		Supervisor: s, speech: a.voice.Begin("r", 1<<20),
 		mail: stdin.New(stdin.Options{Limits: stdin.Limits{Messages: 1024, Bytes: 32 << 20}, To: nothing{}, Shut: func() {}}),

@@ -33,7 +33,7 @@ type stopRequest struct {
 }
 
 // halt stops an agent that should no longer run, or that is to run with other settings.
-func (s *Supervisor) halt(a *agent, h stopRequest) {
+func (l *lifecycle) halt(a *agent, h stopRequest) {
 	h.at = time.Now()
 	a.wanted, a.afresh = h.again, false
 	if a.halt != nil { // being stopped already: only the next step changes
@@ -42,20 +42,20 @@ func (s *Supervisor) halt(a *agent, h stopRequest) {
 	}
 	switch a.state {
 	case control.StateBackoff, control.StateWaiting, control.StateStopped, control.StateExited, control.StateFailed:
-		s.deadlines.drop(a.due)
+		l.deadlines.drop(a.due)
 		a.halt = &h
-		s.stopped(a, child.Ending{})
+		l.stopped(a, child.Ending{})
 	case control.StateStarting:
 		a.halt = &h // started continues the stop
 		a.cancel()
 	default:
 		a.halt = &h
-		s.beginHalt(a)
+		l.beginHalt(a)
 	}
 }
 
 // beginHalt begins the stop sequence: it sends the notice and ends stdin.
-func (s *Supervisor) beginHalt(a *agent) {
+func (l *lifecycle) beginHalt(a *agent) {
 	if a.halt == nil {
 		a.halt = &stopRequest{reason: stoppingNotice, at: time.Now()}
 	}
@@ -63,22 +63,22 @@ func (s *Supervisor) beginHalt(a *agent) {
 		return // dead already: ended continues when the tree is empty
 	}
 	a.halt.begun = true
-	s.deadlines.drop(a.watch)
-	s.deadlines.drop(a.proof)
+	l.deadlines.drop(a.watch)
+	l.deadlines.drop(a.proof)
 	a.set(control.StateStopping, a.halt.reason)
-	s.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
-	if a.NoStdin || s.stopping != nil && s.stopping.killed {
-		s.signalRung(a)
+	l.event(a, wire.Event{Kind: events.AgentStopping, Text: "asked to stop: " + a.halt.reason, Figures: wire.Figures{PID: a.child.PID()}})
+	if a.NoStdin || l.stopping != nil && l.stopping.killed {
+		l.signalRung(a)
 		return
 	}
-	grace := s.within(a.patience())
+	grace := l.within(a.patience())
 	if !a.Raw {
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
 		line := wire.Envelope{ID: uuid.NewString(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
 		_, _ = a.mail.Put(stdin.OneLine(line)) // an agent that does not read gets the signal anyway
 	}
 	a.mail.CloseWhenEmpty()
-	a.due = s.deadlines.add(time.Now().Add(grace), func() { s.signalRung(a) })
+	a.due = l.deadlines.add(time.Now().Add(grace), func() { l.signalRung(a) })
 }
 
 // roundUp rounds a duration up to a tenth of a second, because 29.999 s instead of 30 s would
@@ -89,32 +89,32 @@ func roundUp(d time.Duration) time.Duration {
 }
 
 // signalRung is the second step of the stop sequence: it signals the process group.
-func (s *Supervisor) signalRung(a *agent) {
-	s.deadlines.drop(a.due)
+func (l *lifecycle) signalRung(a *agent) {
+	l.deadlines.drop(a.due)
 	a.halt.signalled = true
 	a.child.Signal(a.Stop.Signal)
-	a.due = s.deadlines.add(time.Now().Add(s.within(a.Stop.Grace)), func() { s.killRung(a) })
+	a.due = l.deadlines.add(time.Now().Add(l.within(a.Stop.Grace)), func() { l.killRung(a) })
 }
 
 // killRung is the last step of the stop sequence: it kills the process tree.
-func (s *Supervisor) killRung(a *agent) {
+func (l *lifecycle) killRung(a *agent) {
 	a.halt.forced = true
 	a.child.Kill()
 }
 
 // within limits a duration to the rest of the budget of the whole stop.
-func (s *Supervisor) within(d time.Duration) time.Duration {
-	if s.stopping != nil {
-		return max(0, min(d, time.Until(s.stopping.until)))
+func (l *lifecycle) within(d time.Duration) time.Duration {
+	if l.stopping != nil {
+		return max(0, min(d, time.Until(l.stopping.until)))
 	}
 	return d
 }
 
 // stopped completes the stop of an agent.
-func (s *Supervisor) stopped(a *agent, ending child.Ending) {
+func (l *lifecycle) stopped(a *agent, ending child.Ending) {
 	h := a.halt
 	a.halt = nil
-	s.deadlines.drop(a.due)
+	l.deadlines.drop(a.due)
 	if h == nil { // it ended by itself during the stop of all agents
 		h = &stopRequest{at: time.Now()}
 	}
@@ -122,12 +122,12 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 	hoped := a.state == control.StateBackoff || a.state == control.StateWaiting || a.state == control.StateStarting
 	a.set(control.StateStopped, "")
 	a.lastStop = "stopped"
-	if !ran && hoped && !h.again && s.stopping == nil {
-		s.dispatcher.Note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
+	if !ran && hoped && !h.again && l.stopping == nil {
+		l.dispatcher.Note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
 	}
 	if ran {
-		a.lastStop = s.stoppedText(a, h, ending)
-		s.event(a, wire.Event{
+		a.lastStop = l.stoppedText(a, h, ending)
+		l.event(a, wire.Event{
 			Kind: events.AgentStopped,
 			Text: a.lastStop,
 			Figures: wire.Figures{
@@ -137,37 +137,37 @@ func (s *Supervisor) stopped(a *agent, ending child.Ending) {
 			},
 		})
 	}
-	if s.stopping != nil {
-		s.stopping.count(a, ran, h.forced, ending)
+	if l.stopping != nil {
+		l.stopping.count(a, ran, h.forced, ending)
 	}
 	if a.next != nil {
-		s.adopt(a, *a.next)
-		s.enlist()
+		l.adopt(a, *a.next)
+		l.enlist()
 	}
 	if a.removed {
-		s.leave(a)
+		l.leave(a)
 	}
-	s.gone(a)
-	s.afterStop(a, h)
+	l.stops.gone(a)
+	l.afterStop(a, h)
 }
 
 // afterStop starts a stopped agent again if that was requested.
-func (s *Supervisor) afterStop(a *agent, h *stopRequest) {
+func (l *lifecycle) afterStop(a *agent, h *stopRequest) {
 	switch {
-	case s.stopping != nil, a.removed:
+	case l.stopping != nil, a.removed:
 	case h.again && h.crash:
-		s.again(a)
+		l.again(a)
 	case h.again && h.fully:
-		s.want(a, a.freely)
+		l.want(a, a.freely)
 	case h.again:
-		s.tryStart(a)
+		l.tryStart(a)
 	default:
-		s.checkIdle()
+		l.idle.check()
 	}
 }
 
 // stoppedText describes a stop in one line.
-func (s *Supervisor) stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
+func (l *lifecycle) stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
 	text := a.lastExit
 	if h.forced {
 		text += ", had to be killed"
@@ -193,41 +193,41 @@ type stopping struct {
 }
 
 // Stop begins the ordered stop. It returns at once; Run returns at its end.
-func (s *Supervisor) Stop(reason string) { s.post(func() { s.stop(reason) }) }
+func (s *Supervisor) Stop(reason string) { s.post(func() { s.life.stop(reason) }) }
 
 // Kill stops the supervisor and kills every process tree at once.
 func (s *Supervisor) Kill(reason string) {
 	s.post(func() {
-		s.stop(reason)
-		s.killAll()
+		s.life.stop(reason)
+		s.life.killAll()
 	})
 }
 
 // stop begins the ordered stop: agents without dependents are asked first.
-func (s *Supervisor) stop(reason string) {
-	if s.stopping != nil {
+func (l *lifecycle) stop(reason string) {
+	if l.stopping != nil {
 		return
 	}
 	now := time.Now()
-	t := &stopping{at: now, until: now.Add(s.options.Shutdown)}
-	for _, a := range s.order {
-		s.failed = s.failed || a.state == control.StateFailed || a.state == control.StateWaiting && s.hopeless(a)
+	t := &stopping{at: now, until: now.Add(l.options.Shutdown)}
+	for _, a := range l.order {
+		l.failed = l.failed || a.state == control.StateFailed || a.state == control.StateWaiting && l.hopeless(a)
 	}
-	s.stopping = t
-	s.event(nil, wire.Event{
+	l.stopping = t
+	l.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopping,
-		Text:    fmt.Sprintf("stopping, up to %s: %s", s.options.Shutdown, reason),
-		Figures: wire.Figures{DelayMS: s.options.Shutdown.Milliseconds()},
+		Text:    fmt.Sprintf("stopping, up to %s: %s", l.options.Shutdown, reason),
+		Figures: wire.Figures{DelayMS: l.options.Shutdown.Milliseconds()},
 	})
-	s.deadlines.add(t.until, s.killAll)
-	agents := slices.Clone(s.order)
-	t.orderedStop = s.newProcession(agents, func(a *agent) { s.halt(a, stopRequest{reason: stoppingNotice}) })
-	s.begin(t.orderedStop, agents)
+	l.deadlines.add(t.until, l.killAll)
+	agents := slices.Clone(l.order)
+	t.orderedStop = l.stops.of(agents, func(a *agent) { l.halt(a, stopRequest{reason: stoppingNotice}) })
+	l.stops.begin(t.orderedStop, agents)
 }
 
 // checkOver marks the stop as complete when all agents have stopped.
-func (s *Supervisor) checkOver() {
-	if t := s.stopping; t != nil && len(t.left) == 0 {
+func (l *lifecycle) checkOver() {
+	if t := l.stopping; t != nil && len(t.left) == 0 {
 		t.over = true
 	}
 }
@@ -248,14 +248,14 @@ func (t *stopping) count(a *agent, ran, forced bool, ending child.Ending) {
 }
 
 // killAll kills all agents, at the end of the budget or on request.
-func (s *Supervisor) killAll() {
-	t := s.stopping
+func (l *lifecycle) killAll() {
+	t := l.stopping
 	if t.killed || t.over {
 		return
 	}
 	t.killed, t.until = true, time.Now()
-	s.deadlines.add(time.Now().Add(afterKill), func() { t.over = true })
-	for _, a := range slices.Clone(s.order) {
+	l.deadlines.add(time.Now().Add(afterKill), func() { t.over = true })
+	for _, a := range slices.Clone(l.order) {
 		t.ask(a)
 		if a.child == nil {
 			continue
@@ -263,13 +263,13 @@ func (s *Supervisor) killAll() {
 		if a.halt != nil {
 			a.halt.forced = a.exit == nil
 		}
-		s.deadlines.drop(a.due)
+		l.deadlines.drop(a.due)
 		a.child.Kill()
 	}
 }
 
 // summary records the last event: what was stopped, and how.
-func (t *stopping) summary(s *Supervisor) {
+func (t *stopping) summary(l *lifecycle) {
 	text := fmt.Sprintf("stopped %s in %s", count(t.stopped, "agent"), short(time.Since(t.at)))
 	if t.leftOvers > 0 {
 		text += ", ended " + count(t.leftOvers, "left-over process")
@@ -284,7 +284,7 @@ func (t *stopping) summary(s *Supervisor) {
 	} else {
 		text += ", nothing left running"
 	}
-	s.event(nil, wire.Event{
+	l.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopped,
 		Text:    text,
 		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -29,8 +30,8 @@ type stormGuard struct {
 
 // spread returns an extra delay for the restart of an agent that ended at now, if many others
 // ended with it.
-func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
-	t := &s.storm
+func (l *lifecycle) spread(a *agent, now time.Time) time.Duration {
+	t := &l.storm
 	maps.DeleteFunc(t.ends, func(_ *agent, at time.Time) bool { return now.Sub(at) > time.Second })
 	if t.ends == nil {
 		t.ends = make(map[*agent]time.Time)
@@ -43,7 +44,7 @@ func (s *Supervisor) spread(a *agent, now time.Time) time.Duration {
 	over := time.Duration(len(t.ends)) * stormShare
 	if !t.raging {
 		t.raging = true
-		s.event(nil, wire.Event{
+		l.event(nil, wire.Event{
 			Kind:    events.OrchestratorStorm,
 			Text:    fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
 			Figures: wire.Figures{Count: int64(len(t.ends))},

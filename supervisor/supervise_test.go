@@ -79,8 +79,8 @@ func TestVerdicts(t *testing.T) {
 // changes nothing. The String of a time shows a monotonic reading.
 func TestClockIsMonotonic(t *testing.T) {
 	s := New(Options{}, nil)
-	a := s.enter(Agent{Name: "a", Restart: Restart{Burst: 5}})
-	s.restartIn(a, time.Minute, "", 1)
+	a := s.life.enter(Agent{Name: "a", Restart: Restart{Burst: 5}})
+	s.life.restartIn(a, time.Minute, "", 1)
 	require.Contains(t, a.due.at.String(), "m=+")
 	v := a.history.again(Restart{Burst: 5, Window: time.Hour, Delay: time.Second, Factor: 1, MaxDelay: time.Second}, "", 0, time.Now(), 0.5)
 	require.True(t, v.again)
@@ -187,7 +187,7 @@ func TestShutdownNotice(t *testing.T) {
 		require.Equal(t, "notify:shutdown", notice.Type)
 		require.EqualValues(t, 30000, notice.Payload.GracePeriod, "the time until the first signal")
 		require.Equal(t, "Orchestrator stopping", notice.Payload.Reason)
-		require.Equal(t, "exit 0", p.agents["raw"].lastExit, "a raw agent is told nothing")
+		require.Equal(t, "exit 0", p.life.agents["raw"].lastExit, "a raw agent is told nothing")
 	})
 }
 

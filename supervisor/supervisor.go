@@ -6,21 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sync/errgroup"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
-	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
-	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -65,10 +60,8 @@ type Supervisor struct {
 	dispatcher *dispatch.Dispatcher
 	artifacts  *artifacts // nil without a state directory
 	audience   *output.Feed
-	tally      idleCounter
 	began      time.Time
 	done       chan struct{} // closed when Run has ended
-	makers     errgroup.Group
 
 	inbox struct {
 		mu    sync.Mutex
@@ -77,80 +70,25 @@ type Supervisor struct {
 	}
 
 	// Used only by the goroutine of Run.
-	agents    map[string]*agent
-	actors    map[string]*agent // the agent that holds each named actor
-	order     []*agent
-	sessions  []wire.SessionSpec
-	deadlines deadlines
-	storm     stormGuard
-	idle      bool      // the end of all work was reported
-	lingering *deadline // the next check whether the work has ended
-	stopping  *stopping // nil until the stop begins
-	failed    bool      // agents had failed when the stop began
-	broken    error     // why nothing can be recorded any more
-
-	expecting   map[*agent]bool // agents with a waiting expectation
-	processions []*orderedStop
-}
-
-// An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
-type agent struct {
-	Agent
-	voice *output.Agent
-
-	state     control.State
-	reason    string
-	wanted    bool // it should run
-	freely    bool // it runs without its dependencies
-	removed   bool // no longer in the configuration
-	next      *Agent
-	as        string      // the named actor of its latest run, or ""
-	joined    *connection // the connection that is its run, or nil
-	guest     bool        // not in the configuration: exists as long as its connection
-	heir      *Agent      // for a guest: the configured agent of the same name
-	run       string
-	child     Process
-	mail      *stdin.Mailbox
-	exit      *child.Exit // exit of the current run, once the leader is dead
-	lastExit  string
-	lastUp    time.Duration
-	lastStop  string // how its last stop went
-	endedRun  string // the last run that has ended
-	survivors int    // processes left by its last run
-	starts    int
-	restarts  int
-	refused   int64 // messages refused in earlier runs
-	history   history
-	halt      *stopRequest // nil unless a stop was requested
-	due       *deadline    // the next restart, or the next rung of the stop
-	watch     *deadline    // the next check for silence
-	proof     *deadline    // when the start counts as successful
-	expected  []expectation
-	cancel    context.CancelFunc // cancels the start in progress
-	afresh    bool               // start it again, on request, when its tree is empty
-
-	deaf, silent, stopped string    // reasons for stalling, by cause
-	thaw                  *deadline // when it counts as stopped by a signal
+	life   *lifecycle
+	broken error // why nothing can be recorded any more
 }
 
 // New returns a Supervisor of the given agents. Nothing starts before Run.
 func New(o Options, agents []Agent) *Supervisor {
 	s := &Supervisor{
-		options:  o,
-		began:    time.Now(),
-		done:     make(chan struct{}),
-		agents:   make(map[string]*agent),
-		actors:   make(map[string]*agent),
-		sessions: o.Sessions,
-
-		expecting: make(map[*agent]bool),
+		options: o,
+		began:   time.Now(),
+		done:    make(chan struct{}),
 	}
 	s.audience = output.NewFeed(output.NewRecentEvents(o.Record == nil), s.heard)
+	s.life = s.newLifecycle()
 	s.dispatcher = s.newDispatcher()
+	s.life.dispatcher = s.dispatcher
 	s.Requests = s.dispatcher.Requests()
 	s.inbox.wake = make(chan struct{}, 1)
 	for _, spec := range agents {
-		s.enter(spec)
+		s.life.enter(spec)
 	}
 	return s
 }
@@ -161,7 +99,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
+		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)
@@ -181,18 +119,6 @@ func auditFile(stateDir string, gap dispatch.AuditGap) *output.File {
 	}
 }
 
-// enter adds an agent that does not run yet.
-func (s *Supervisor) enter(spec Agent) *agent {
-	a := &agent{Agent: spec, state: control.StateStopped}
-	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
-		s.post(func() { s.event(a, e) })
-	})
-	s.audience.AddAgent(a.voice)
-	s.agents[spec.Name] = a
-	s.order = append(s.order, a)
-	return a
-}
-
 // Run starts the agents that start automatically, and works until all have been stopped. ctx,
 // Stop or an option ends it.
 func (s *Supervisor) Run(ctx context.Context) error {
@@ -201,24 +127,24 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	if s.options.Record != nil {
 		go s.dispatcher.Run() // end waits for it
 	}
-	s.event(nil, wire.Event{
+	s.life.event(nil, wire.Event{
 		Kind:    events.OrchestratorStarted,
-		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.order), "agent")),
-		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.order))},
+		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.life.order), "agent")),
+		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order))},
 	})
-	s.enlist() // after EventUp, which ends earlier runs: they get no tasks
-	for _, a := range s.order {
+	s.life.enlist() // after EventUp, which ends earlier runs: they get no tasks
+	for _, a := range s.life.order {
 		if a.Autostart {
-			s.want(a, a.freely)
+			s.life.want(a, a.freely)
 		}
 	}
-	s.checkIdle()
-	s.settle()
+	s.life.idle.check()
+	s.life.callers.settle()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	cancelled := ctx.Done()
-	for s.stopping == nil || !s.stopping.over {
-		if at, ok := s.deadlines.next(); ok {
+	for s.life.stopping == nil || !s.life.stopping.over {
+		if at, ok := s.life.deadlines.next(); ok {
 			timer.Reset(time.Until(at))
 		} else {
 			timer.Reset(time.Hour)
@@ -229,14 +155,14 @@ func (s *Supervisor) Run(ctx context.Context) error {
 				turn()
 			}
 		case <-timer.C:
-			for d := s.deadlines.pop(time.Now()); d != nil; d = s.deadlines.pop(time.Now()) {
+			for d := s.life.deadlines.pop(time.Now()); d != nil; d = s.life.deadlines.pop(time.Now()) {
 				d.do()
 			}
 		case <-cancelled:
 			cancelled = nil
-			s.stop(reasonOf(ctx))
+			s.life.stop(reasonOf(ctx))
 		}
-		s.settle()
+		s.life.callers.settle()
 	}
 	return s.end()
 }
@@ -256,9 +182,9 @@ func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 // dispatcher.
 func (s *Supervisor) end() error {
 	s.awaitMakers()
-	s.stopping.summary(s)
+	s.life.stopping.summary(s.life)
 	s.dispatcher.Close()
-	for _, a := range s.order {
+	for _, a := range s.life.order {
 		a.voice.Close()
 	}
 	s.audience.Close()
@@ -266,9 +192,9 @@ func (s *Supervisor) end() error {
 		return s.broken
 	}
 	switch {
-	case s.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure):
+	case s.life.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure):
 		return ErrAgentsFailed
-	case s.options.ExitWhenIdle && s.undone():
+	case s.options.ExitWhenIdle && s.life.idle.undone():
 		return ErrTasksUndone
 	}
 	return nil
@@ -279,7 +205,7 @@ func (s *Supervisor) end() error {
 func (s *Supervisor) awaitMakers() {
 	made := make(chan struct{})
 	go func() {
-		_ = s.makers.Wait()
+		_ = s.life.makers.Wait()
 		close(made)
 	}()
 	patience := time.NewTimer(time.Second)
@@ -329,21 +255,10 @@ func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) 
 	return got.answer, got.err
 }
 
-// event records an event, which is then also shown to followers.
-func (s *Supervisor) event(a *agent, e wire.Event) {
-	if a != nil {
-		e.Agent = a.Name
-		if e.Run == "" {
-			e.Run = a.run
-		}
-	}
-	s.dispatcher.Note(&e)
-}
-
 // heard checks each recorded event, because it may have ended the last task.
 func (s *Supervisor) heard(n *output.Notice) {
-	if s.options.ExitWhenIdle && s.tally.count(n) {
-		s.post(s.checkIdle)
+	if s.options.ExitWhenIdle && s.life.idle.tally.count(n) {
+		s.post(s.life.idle.check)
 	}
 }
 
@@ -351,46 +266,6 @@ func (s *Supervisor) heard(n *output.Notice) {
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
-		s.stop("nothing can be recorded any more")
+		s.life.stop("nothing can be recorded any more")
 	})
-}
-
-// choose returns the agents with the given names or blocks, in order. No names means all.
-func (s *Supervisor) choose(names []string) ([]*agent, error) {
-	if len(names) == 0 {
-		return slices.DeleteFunc(slices.Clone(s.order), func(a *agent) bool { return a.removed }), nil
-	}
-	var chosen []*agent
-	for _, name := range names {
-		found := false
-		for _, a := range s.order {
-			if (a.Name == name || a.Block == name) && !a.removed {
-				found = true
-				if !slices.Contains(chosen, a) {
-					chosen = append(chosen, a)
-				}
-			}
-		}
-		if !found {
-			return nil, s.unknown(name)
-		}
-	}
-	return chosen, nil
-}
-
-func (s *Supervisor) unknown(name string) error {
-	var names []string
-	for _, a := range s.order {
-		names = append(names, a.Name)
-	}
-	known := strings.Join(names[:min(len(names), 20)], ", ")
-	if len(names) > 20 {
-		known += fmt.Sprintf(" and %d more", len(names)-20)
-	}
-	return &wire.Error{
-		Code:    wire.CodeNotFound,
-		Message: fmt.Sprintf("there is no agent %q", name),
-		Details: map[string]any{"agent": name, "agents": names},
-		Hint:    "The agents are " + known,
-	}
 }

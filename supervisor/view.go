@@ -79,7 +79,7 @@ type DroppedOutput struct {
 
 // Losses returns the sums over all agents. It must be called after Run.
 func (s *Supervisor) Losses() (l DroppedOutput) {
-	for _, a := range s.order {
+	for _, a := range s.life.order {
 		said := a.voice.View()
 		l.Cut, l.Unlogged, l.Refused = l.Cut+said.Cut, l.Unlogged+said.Unlogged, l.Refused+a.refused
 	}
@@ -95,7 +95,7 @@ type seen struct {
 func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 	return ask(ctx, s, func() (seen, error) {
 		v := seen{status: s.status()}
-		for _, a := range s.order {
+		for _, a := range s.life.order {
 			v.status.Agents = append(v.status.Agents, s.view(a))
 			v.children = append(v.children, a.child)
 		}
@@ -110,7 +110,7 @@ func (s *Supervisor) nameAwaited(views []control.AgentView) {
 	if _, open := s.Left(0); !s.options.ExitWhenIdle || open > 0 {
 		return
 	}
-	all, _ := s.awaits()
+	all, _ := s.life.idle.awaits()
 	for _, w := range all {
 		for i := range views {
 			if views[i].Name == w.agent.Name {
@@ -146,7 +146,7 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 
 func (s *Supervisor) status() control.Status {
 	state := "running"
-	if s.stopping != nil {
+	if s.life.stopping != nil {
 		state = "stopping"
 	}
 	return control.Status{

@@ -313,7 +313,7 @@ var (
 		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
-		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69, "handlers.State": 71, "supervisor.Supervisor": 125,
+		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69, "handlers.State": 71,
 		"supervisor/config.reader": 73,
 	}
 )

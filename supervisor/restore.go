@@ -4,20 +4,7 @@ import (
 	"context"
 
 	"orchestrator/handlers"
-	"orchestrator/wire"
 )
-
-// enlist submits the present agents and sessions to the dispatcher.
-func (s *Supervisor) enlist() {
-	roster := &wire.AgentSet{Sessions: s.sessions}
-	for _, a := range s.order {
-		roster.Agents = append(roster.Agents, wire.Member{
-			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-			Names: a.Names, Abilities: a.Abilities, Actor: a.Actor,
-		})
-	}
-	s.dispatcher.Note(roster)
-}
 
 // Restore rebuilds the State from the record and removes unfinished files of earlier runs. It
 // must be called before Run.
@@ -28,7 +15,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
 		s.audience.Recent.Begin(state.Seq())
-		s.tally.tasks = state.Open()
+		s.life.idle.tally.tasks = state.Open()
 	})
 	return nil
 }
