@@ -97,7 +97,7 @@ type API struct {
 	// Actor returns the external actor of a token. It is called for keys that Agent does not
 	// know.
 	Actor func(token string) (id string, ok bool)
-	// Signer verifies the tokens of operators.
+	// Signer signs and verifies the tokens of operators.
 	Signer *Signer
 	// WithKey reports whether agents may ask for an operation. They may also use the routes for
 	// agents.
@@ -140,9 +140,9 @@ func (api *API) Handler() http.Handler {
 
 // mount registers all handlers.
 func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
-	for name, operation := range api.Operations {
+	for name := range api.Operations {
 		at("POST "+operationsPath+name, api.behind(name, api.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
-			api.document(w, r, name, operation)
+			api.document(w, r, name)
 		}))
 	}
 	for name, stream := range api.Streams {
@@ -193,7 +193,7 @@ func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
 }
 
 // document answers one operation.
-func (api *API) document(w http.ResponseWriter, r *http.Request, name string, operation Operation) {
+func (api *API) document(w http.ResponseWriter, r *http.Request, name string) {
 	body, err := api.body(w, r)
 	if err != nil {
 		api.refuse(w, r, err)
@@ -202,7 +202,7 @@ func (api *API) document(w http.ResponseWriter, r *http.Request, name string, op
 	if opensTask(name) {
 		body = inTrace(body, r.Header, api.depth())
 	}
-	answer, err := operation(r.Context(), body)
+	answer, err := api.ask(r.Context(), name, body)
 	if err != nil {
 		api.refuse(w, r, err)
 		return

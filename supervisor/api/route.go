@@ -101,7 +101,7 @@ func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from C
 	if t.answer != nil {
 		return a.aimed(t.answer(api, w, r, body))
 	}
-	answer, err := api.Do(r.Context(), from, t.operation, body)
+	answer, err := api.do(r.Context(), from, t.operation, body)
 	if err != nil {
 		return a.aimed(err)
 	}

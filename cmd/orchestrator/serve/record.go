@@ -180,10 +180,6 @@ func (t *Instance) decided() map[string]api.Operation {
 			return t.Super.Requests.Ask(ctx, from, o.Name, request)
 		}
 	}
-	found["issue-token"] = t.signed(found["issue-token"])
-	for _, name := range granting {
-		found[name] = guarded(found[name])
-	}
 	return found
 }
 
