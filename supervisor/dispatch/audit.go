@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An audit writes one line of JSON for each request, granted or not, to a file. Lines are gathered in memory and written a moment later, so no
-// request waits for them.
+// An audit writes one line of JSON for each request, granted or not, to a file. Lines are
+// gathered in memory and written a moment later, so no request waits for them.
 type audit struct {
 	log  hclog.Logger
 	file AuditFile
@@ -28,9 +28,9 @@ type audit struct {
 }
 
 const (
-	auditPause  = 200 * time.Millisecond // how long lines are gathered
-	auditAtOnce = 64 << 10               // this many bytes are written at once
-	auditMost   = 8 << 20                // bytes kept in memory while the disk accepts no writes
+	auditPause    = 200 * time.Millisecond // how long lines are gathered
+	auditAtOnce   = 64 << 10               // this many bytes are written at once
+	maxAuditBytes = 8 << 20                // bytes kept in memory while the disk accepts no writes
 )
 
 func newAudit(file AuditFile, log hclog.Logger) *audit {
@@ -107,7 +107,7 @@ func (a *audit) add(text []byte, lines int64) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.text) > auditMost {
+	if len(a.text) > maxAuditBytes {
 		a.lost += lines
 		return
 	}

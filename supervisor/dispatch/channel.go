@@ -108,7 +108,7 @@ func (c *Channel) Take(line line.Line, now time.Time) bool {
 		c.request(m, now)
 		return true
 	case *wire.AgentEvent:
-		return c.report(m, now)
+		return c.event(m, now)
 	case *wire.Refused:
 		if err := c.admit(now); err != nil {
 			m.Err = err
@@ -157,7 +157,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 	r.Payload = nil // it is valid only as long as the line
 	in := handlers.Input{At: now, From: c.actor, Message: r}
 	if wire.OperationNamed(r.Operation).IsWrite() {
-		in.Random = chance()
+		in.Random = randomBytes()
 	}
 	c.inputs = append(c.inputs, in)
 	c.requests++
@@ -170,16 +170,16 @@ func (c *Channel) session(s *wire.Session, now time.Time) {
 		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
-	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: chance(), Message: &wire.Request{
+	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: randomBytes(), Message: &wire.Request{
 		ID: s.ID, Operation: sayOperation, Form: wire.DialectSession, Body: &wire.SaySession{Session: *s},
 	}})
 	c.requests++
 }
 
-// report adds an event to the inputs. It returns false for an event that is to be logged: one
+// event adds an event to the inputs. It returns false for an event that is to be logged: one
 // named "log", or a malformed one, which gets no answer. A response that cannot be accepted is
 // answered with a refusal, because its requester waits for it.
-func (c *Channel) report(r *wire.AgentEvent, now time.Time) bool {
+func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	err := c.admit(now)
 	response, responds := r.Body.(*delegation.Response)
 	switch {
@@ -231,7 +231,7 @@ func (c *Channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 	c.refusals.add("refused " + kind + ": " + err.Message)
 }
 
-// answer appends a refusal to the answers that the next turnDown puts into the mailbox.
+// answer appends a refusal to the answers that the next sendRefusals puts into the mailbox.
 func (c *Channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
@@ -253,14 +253,14 @@ func (c *complaints) add(text string) {
 // full, because that agent sends requests without reading the answers. It also blocks while too
 // many records wait to be written.
 func (c *Channel) Send(now time.Time) {
-	c.turnDown()
-	c.hand()
-	c.turnDown() // refusals from the decisions
-	c.say(events.AgentRefused, &c.refusals, now)
+	c.sendRefusals()
+	c.submit()
+	c.sendRefusals() // refusals from the decisions
+	c.report(events.AgentRefused, &c.refusals, now)
 }
 
-// turnDown puts the answers that need no decision into the mailbox.
-func (c *Channel) turnDown() {
+// sendRefusals puts the answers that need no decision into the mailbox.
+func (c *Channel) sendRefusals() {
 	if c.refused.Lines == 0 {
 		return
 	}
@@ -271,8 +271,8 @@ func (c *Channel) turnDown() {
 	c.refused = stdin.Entry{Text: c.refused.Text[:0]}
 }
 
-// hand submits the inputs to the dispatcher.
-func (c *Channel) hand() {
+// submit submits the inputs to the dispatcher.
+func (c *Channel) submit() {
 	if len(c.inputs) == 0 {
 		return
 	}
@@ -291,7 +291,7 @@ func (c *Channel) hand() {
 // may assign a task, because the agent may have taken the task one line before.
 func (c *Channel) given(id string) (so bool) {
 	if c.takes {
-		c.hand()
+		c.submit()
 	}
 	c.dispatcher.Look(func(state *handlers.State) { so = state.Given(c.actor.Name, id) })
 	return so
@@ -341,8 +341,8 @@ func saidIn(r *wire.AgentEvent) string {
 	return "; it says: " + e.Error
 }
 
-// say reports the texts gathered since the last report, at most once a second.
-func (c *Channel) say(kind string, what *complaints, now time.Time) {
+// report reports the texts gathered since the last report, at most once a second.
+func (c *Channel) report(kind string, what *complaints, now time.Time) {
 	if what.count == 0 || now.Sub(what.told) < time.Second {
 		return
 	}

@@ -21,7 +21,7 @@ func TestComplaints(t *testing.T) {
 			what.add(text)
 		}
 		c := Channel{complain: func(_, text string, count int64) { all = append(all, told{text, count}) }}
-		c.say("", &what, time.Unix(9, 0))
+		c.report("", &what, time.Unix(9, 0))
 		return all
 	}
 	require.Empty(t, say())

@@ -87,9 +87,9 @@ func (r *recipients) mail(to handlers.Actor) *stdin.Mailbox {
 	return at.mail
 }
 
-// doorPrefix begins the name that replaces the run for a caller over HTTP. Such a caller waits
+// callerPrefix begins the name that replaces the run for a caller over HTTP. Such a caller waits
 // for its answer itself.
-const doorPrefix = "door:"
+const callerPrefix = "door:"
 
 // wait returns a channel for one answer.
 func (r *recipients) wait(door string) <-chan handlers.Letter {
@@ -109,7 +109,7 @@ func (r *recipients) leave(door string) {
 	delete(r.waiters, door)
 }
 
-func (r *recipients) door(name string) chan<- handlers.Letter {
+func (r *recipients) waiter(name string) chan<- handlers.Letter {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.waiters[name]
@@ -126,10 +126,10 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	d.watch.answered(letters)
 	now := time.Now()
 	for len(letters) > 0 {
-		if to := letters[0].To.Run; !strings.HasPrefix(to, doorPrefix) {
+		if to := letters[0].To.Run; !strings.HasPrefix(to, callerPrefix) {
 			letters = letters[d.toAgent(letters, room, now):]
 			continue
-		} else if answer := d.recipients.door(to); answer != nil {
+		} else if answer := d.recipients.waiter(to); answer != nil {
 			answer <- letters[0] // does not block: the channel has room for its one answer
 		}
 		letters = letters[1:]

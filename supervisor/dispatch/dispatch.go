@@ -30,8 +30,8 @@ type Dispatcher struct {
 	audit      *audit
 	watch      Hooks
 	recipients recipients
-	doors      atomic.Int64 // number of requests over HTTP so far
-	bells      notifier
+	callers    atomic.Int64 // number of requests over HTTP so far
+	notifier   notifier
 	mail       postman
 	limit      time.Duration // how long a commit may take before waiting callers get an error
 
@@ -158,7 +158,7 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 		d.options.Show(w.records)
 	}
 	d.deliver(w.letters, &w.room)
-	d.heed(w.records)
+	d.reportClosed(w.records)
 	clear(w.letters)
 }
 
@@ -235,17 +235,17 @@ func (b *batch) add(out handlers.Outcome) {
 }
 
 const (
-	// crowd and crowdBytes are the number and the size of facts that may wait for a commit
-	// before yield blocks.
-	crowd      = 4096
-	crowdBytes = 4 << 20
+	// maxWaitingFacts and maxWaitingBytes are the number and the size of facts that may wait
+	// for a commit before yield blocks.
+	maxWaitingFacts = 4096
+	maxWaitingBytes = 4 << 20
 )
 
 // yield blocks while too many facts wait for a commit. The goroutines that read the output of
 // agents call it, so the disk sets their pace. Inputs of the orchestrator itself never wait.
 func (d *Dispatcher) yield() {
 	d.mu.Lock()
-	if len(d.filling.records) < crowd && d.filling.bytes < crowdBytes {
+	if len(d.filling.records) < maxWaitingFacts && d.filling.bytes < maxWaitingBytes {
 		d.mu.Unlock()
 		return
 	}
@@ -296,23 +296,23 @@ func (d *Dispatcher) rearm() {
 	d.due = due
 }
 
-// tardy is how late a deadline must be noticed to show that the process was suspended, or that
-// its machine slept.
-const tardy = 10 * time.Second
+// suspendedAfter is how late a deadline must be noticed to show that the process was suspended,
+// or that its machine slept.
+const suspendedAfter = 10 * time.Second
 
-// long is the duration from which a commit counts as blocked by the disk. The letters that it
-// held back may need as long to leave afterwards.
-const long = time.Second
+// slowCommit is the duration from which a commit counts as blocked by the disk. The letters that
+// it held back may need as long to leave afterwards.
+const slowCommit = time.Second
 
 // expire submits a Tick when the timer fires.
 func (d *Dispatcher) expire() {
 	now := time.Now()
 	d.mu.Lock()
-	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > tardy
+	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > suspendedAfter
 	d.due = time.Time{} // makes rearm set the timer again
 	d.mu.Unlock()
 	began := d.appending.Load()
-	blocked := began != 0 && now.Sub(time.Unix(0, began)) > long || now.Sub(time.Unix(0, d.blocked.Load())) < long
+	blocked := began != 0 && now.Sub(time.Unix(0, began)) > slowCommit || now.Sub(time.Unix(0, d.blocked.Load())) < slowCommit
 	d.submit([]handlers.Input{{At: now, Message: wire.Tick{Late: late, Blocked: blocked}}}, new(work))
 }
 
@@ -359,8 +359,8 @@ func (d *Dispatcher) Look(see func(*handlers.State)) {
 	see(d.state)
 }
 
-// chance returns the random bytes from which ids and keys are made.
-func chance() (bytes [16]byte) {
+// randomBytes returns the random bytes from which ids and keys are made.
+func randomBytes() (bytes [16]byte) {
 	_, _ = rand.Read(bytes[:]) // never fails
 	return bytes
 }

@@ -26,7 +26,7 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 		ask := func(id, operation, payload string) {
 			r := &wire.Request{ID: id, Operation: operation, Timestamp: noon, Payload: []byte(payload)}
 			require.Nil(t, handlers.Prepare(r, 64))
-			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: chance()}}, new(work))
+			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: randomBytes()}}, new(work))
 		}
 		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
 		ask("1", "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
@@ -72,7 +72,7 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 				r.Payload = []byte(`{"taskId":"none"}`)
 			}
 			require.Nil(t, handlers.Prepare(r, 64))
-			chunk = append(chunk, handlers.Input{At: time.Now(), From: boss, Message: r, Random: chance()})
+			chunk = append(chunk, handlers.Input{At: time.Now(), From: boss, Message: r, Random: randomBytes()})
 		}
 		d.submit(chunk, new(work))
 		d.Settle()

@@ -137,7 +137,7 @@ func codeOf(verdict *wire.Error) wire.Code {
 // doorOf returns the door through which an actor sends: stdio for the run of an agent, http for
 // every other actor.
 func doorOf(from handlers.Actor) string {
-	if from.Kind == handlers.Agent && from.Run != "" && !strings.HasPrefix(from.Run, doorPrefix) {
+	if from.Kind == handlers.Agent && from.Run != "" && !strings.HasPrefix(from.Run, callerPrefix) {
 		return doorStdio
 	}
 	return doorHTTP

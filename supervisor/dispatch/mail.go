@@ -37,25 +37,25 @@ func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor strin
 	return reader, nil
 }
 
-// sipBytes is how many bytes a reader gets at once, as there may be many slow readers. A larger
+// maxReadBytes is how many bytes a reader gets at once, as there may be many slow readers. A larger
 // message is delivered by itself.
-const sipBytes = 32 << 10
+const maxReadBytes = 32 << 10
 
 // Next waits for new messages and returns them.
 func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	d := r.dispatcher
-	bell, down := d.bells.hang(r.actor)
-	defer down()
+	waiter, remove := d.notifier.add(r.actor)
+	defer remove()
 	for {
 		page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
-		messages, seen, _, err := handlers.ReadMail(d, page, sipBytes)
+		messages, seen, _, err := handlers.ReadMail(d, page, maxReadBytes)
 		if err != nil {
 			return nil, d.unreadable(err)
 		}
 		if r.after = seen; len(messages) > 0 {
 			return messages, nil
 		}
-		if _, err := Await(ctx, d.options.Done, bell.rung); err != nil {
+		if _, err := Await(ctx, d.options.Done, waiter.ready); err != nil {
 			return nil, err
 		}
 	}
@@ -88,11 +88,11 @@ func (r Requests) Messages(ctx context.Context, q MailQuery, send func(wire.Mail
 	}
 	d := r.dispatcher
 	d.Settle()
-	bell, down := d.bells.hang("")
-	defer down()
+	waiter, remove := d.notifier.add("")
+	defer remove()
 	after, err := d.past(ctx, q, send)
 	for err == nil && q.Follow {
-		if _, err = Await(ctx, d.options.Done, bell.rung); err == nil {
+		if _, err = Await(ctx, d.options.Done, waiter.ready); err == nil {
 			after, err = d.messages(ctx, wire.Search{After: after}, q, send)
 		}
 	}

@@ -76,8 +76,8 @@ func (p *postman) end(agent string) {
 	}
 }
 
-// ring schedules the rounds of the running agents that have mail among records.
-func (p *postman) ring(records []wire.Record) {
+// notify schedules the rounds of the running agents that have mail among records.
+func (p *postman) notify(records []wire.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range records {

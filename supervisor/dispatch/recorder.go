@@ -105,14 +105,14 @@ func (d *Dispatcher) write(b *batch) {
 			d.breakOff(broke, b)
 		} else {
 			d.last.Add(int64(len(b.records)))
-			d.bells.ring(b.records)
-			d.mail.ring(b.records)
+			d.notifier.notify(b.records)
+			d.mail.notify(b.records)
 		}
 	}
 	d.deliver(b.letters, &d.room) // without the answers that overdue has sent
 	if len(b.records) > 0 {
 		d.options.Show(b.records)
-		d.heed(b.records)
+		d.reportClosed(b.records)
 	}
 	for _, settled := range b.settled {
 		close(settled)
@@ -139,7 +139,7 @@ func (d *Dispatcher) append(b *batch) error {
 	err := d.record.Append(context.Background(), d.last.Load(), b.records)
 	d.appending.Store(0)
 	took := time.Since(began)
-	if took > long {
+	if took > slowCommit {
 		d.blocked.Store(time.Now().UnixNano())
 	}
 	if !overdue.Stop() {
@@ -267,9 +267,9 @@ func (d *Dispatcher) Close() {
 	d.audit.close()
 }
 
-// heed calls Closed for closed sessions. It runs after the letters are delivered, so
+// reportClosed calls Closed for closed sessions. It runs after the letters are delivered, so
 // an agent gets its last message before it is stopped. Restored facts are not reported.
-func (d *Dispatcher) heed(records []wire.Record) {
+func (d *Dispatcher) reportClosed(records []wire.Record) {
 	for i := range records {
 		if records[i].Kind == events.SessionClosed {
 			d.options.Closed(&records[i])

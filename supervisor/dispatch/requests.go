@@ -56,10 +56,10 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	if from.Kind == handlers.Agent && d.options.Spoke != nil {
 		d.options.Spoke(from.Name)
 	}
-	from.Run = doorPrefix + strconv.FormatInt(d.doors.Add(1), 10)
+	from.Run = callerPrefix + strconv.FormatInt(d.callers.Add(1), 10)
 	answer := d.recipients.wait(from.Run)
 	defer d.recipients.leave(from.Run)
-	d.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: chance()}}, new(work))
+	d.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: randomBytes()}}, new(work))
 	letter, err := Await(ctx, d.options.Done, answer)
 	if err != nil {
 		return nil, err
