@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 	"orchestrator/wire/session"
 )
 
@@ -94,7 +95,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"send-session-message": {saying(t, "", shortAssignment), saying(t, "kitchen", `{"message_type":"abort","message_id":7}`)},
 	}
 	compiled := validators(t)
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		operation, ok := strings.CutPrefix(name, "request:")
 		if !ok {
 			continue

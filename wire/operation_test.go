@@ -14,14 +14,14 @@ var update = flag.Bool("update", false, "write the schemas of requests anew")
 
 // TestRequestSchemas compares the schema files of requests with their operations.
 func TestRequestSchemas(t *testing.T) {
-	files, err := filepath.Glob("schemas/request.*.json")
+	files, err := filepath.Glob("schema/json/request.*.json")
 	require.NoError(t, err)
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "request."), ".json")
 		require.NotNil(t, OperationNamed(name), "%s describes no operation", file)
 	}
 	for _, o := range Operations {
-		file := "schemas/request." + o.Name + ".json"
+		file := "schema/json/request." + o.Name + ".json"
 		if *update {
 			require.NoError(t, os.WriteFile(file, o.Schema(), 0o644))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/schema"
 	"orchestrator/wire/session"
 )
 
@@ -82,7 +83,7 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 		"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{},
 		"request:submit-task-request": struct{}{}, // of another schema
 	}
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		if !inbound(name) {
 			continue
 		}

@@ -13,17 +13,19 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/schema"
 )
 
 // validators compiles all schemas, which validates them with the meta-schema.
 func validators(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		require.NoError(t, compiler.AddResource("urn:orchestrator:"+name, schemaOf(t, name)))
 	}
 	compiled := map[string]*jsonschema.Schema{}
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		schema, err := compiler.Compile("urn:orchestrator:" + name)
 		require.NoError(t, err, name)
 		compiled[name] = schema
@@ -33,7 +35,7 @@ func validators(t testing.TB) map[string]*jsonschema.Schema {
 
 func schemaOf(t testing.TB, name string) map[string]any {
 	t.Helper()
-	text, ok := Schema(name)
+	text, ok := schema.Text(name)
 	require.True(t, ok, name)
 	return decoded(t, text).(map[string]any)
 }
@@ -91,9 +93,9 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 	for _, o := range Operations {
 		names = append(names, "request:"+o.Name)
 	}
-	require.ElementsMatch(t, names, Schemas())
+	require.ElementsMatch(t, names, schema.Names())
 	titles := map[string]string{}
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		schema := schemaOf(t, name)
 		require.Equal(t, "urn:orchestrator:"+name, schema["$id"])
 		title, _ := schema["title"].(string)
@@ -106,7 +108,7 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 		requireExplained(t, name, schema)
 	}
 	for _, wrong := range []string{"", "nope", "submit-task", "request.submit-task", "../schema", "request:"} {
-		_, ok := Schema(wrong)
+		_, ok := schema.Text(wrong)
 		require.False(t, ok, wrong)
 	}
 }
@@ -135,7 +137,7 @@ func requireExplained(t *testing.T, place string, schema map[string]any) {
 // everywhere.
 func TestSchemasShareTheirEnvelope(t *testing.T) {
 	first := map[string]any{}
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		kind, _, message := strings.Cut(name, ":")
 		if !message {
 			continue
@@ -267,7 +269,7 @@ func TestSchemasAndReadersAgree(t *testing.T) {
 // Rows: B-76.
 func TestSchemasAndReadersAgreeByChance(t *testing.T) {
 	compiled := validators(t)
-	for _, name := range Schemas() {
+	for _, name := range schema.Names() {
 		if !inbound(name) {
 			continue
 		}

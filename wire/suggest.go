@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 )
 
 // spoken lists the types of messages that agents send.
-var spoken = slices.DeleteFunc(Schemas(), func(name string) bool {
+var spoken = slices.DeleteFunc(schema.Names(), func(name string) bool {
 	return !strings.HasPrefix(name, "request:") && !strings.HasPrefix(name, "event:")
 })
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 )
 
 // A tool is an operation that can be called as in the Model Context Protocol, with one call on a
@@ -151,7 +152,7 @@ func appendTools(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		schema, _ := Schema("request:" + t.operation) // tests check that it exists and has a payload
+		schema, _ := schema.Text("request:" + t.operation) // tests check that it exists and has a payload
 		b = object.AppendText(append(b, `{"name":`...), t.name)
 		b = object.AppendMember(b, "description", t.summary)
 		b = append(object.AppendRaw(b, "inputSchema", object.MemberOf(object.MemberOf(schema, "properties"), "payload")), '}')

@@ -31,7 +31,7 @@ func TestLawProse(t *testing.T) {
 	}
 	judgeProse(t, "comments", comments)
 	judgeProse(t, "help pages", prose(t, "help/*.md"))
-	judgeProse(t, "schemas", prose(t, "../../wire/schemas/*.json", "../../supervisor/api/schemas/*.json"))
+	judgeProse(t, "schemas", prose(t, "../../wire/schema/json/*.json", "../../supervisor/api/schemas/*.json"))
 	judgeProse(t, "pages of the project", prose(t, "../../README.md", "../../agents/*/README.md"))
 }
 

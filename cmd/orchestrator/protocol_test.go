@@ -17,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/schema"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
@@ -107,7 +108,7 @@ func answerOf(of reflect.Type, prefix string) []string {
 			parts = append(parts, fmt.Sprintf("`%s` (a list of %s)", name, several(field.Type.Elem().Name())))
 		case field.Type.Kind() == reflect.Bool:
 			parts = append(parts, fmt.Sprintf("`%s` (true or false)", name))
-		case field.Type.Kind() == reflect.Struct && slices.Contains(wire.Schemas(), strings.ToLower(field.Type.Name())):
+		case field.Type.Kind() == reflect.Struct && slices.Contains(schema.Names(), strings.ToLower(field.Type.Name())):
 			parts = append(parts, fmt.Sprintf("`%s` (a %s)", name, strings.ToLower(field.Type.Name())))
 		case field.Type.Kind() == reflect.Struct:
 			parts = append(parts, answerOf(field.Type, name+".")...)
@@ -130,7 +131,7 @@ func several(name string) string {
 // documentsPart describes the documents in answers: the schemas that are not messages.
 func documentsPart(t *testing.T) string {
 	var b strings.Builder
-	for _, name := range wire.Schemas() {
+	for _, name := range schema.Names() {
 		if strings.Contains(name, ":") {
 			continue
 		}
@@ -143,7 +144,7 @@ func documentsPart(t *testing.T) string {
 // messagesPart describes all messages of a kind, except requests.
 func messagesPart(t *testing.T, prefix string) string {
 	var b strings.Builder
-	for _, name := range wire.Schemas() {
+	for _, name := range schema.Names() {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
@@ -154,7 +155,7 @@ func messagesPart(t *testing.T, prefix string) string {
 }
 
 // followed returns the schema that a schema refers to, or the schema itself.
-func (s schema) followed(t *testing.T) schema {
+func (s shape) followed(t *testing.T) shape {
 	t.Helper()
 	if name := s.word("$ref"); name != "" {
 		return schemaNamed(t, strings.TrimPrefix(name, "urn:orchestrator:"))
@@ -162,22 +163,22 @@ func (s schema) followed(t *testing.T) schema {
 	return s
 }
 
-// A schema is a JSON Schema or a part of one, with its members in order.
-type schema struct {
+// A shape is a JSON Schema or a part of one, with its members in order.
+type shape struct {
 	text    jsontext.Value
 	members map[string]jsontext.Value
 	order   []string
 }
 
-func schemaNamed(t *testing.T, name string) schema {
+func schemaNamed(t *testing.T, name string) shape {
 	t.Helper()
-	text, ok := wire.Schema(name)
+	text, ok := schema.Text(name)
 	require.True(t, ok, name)
 	return schemaOf(text)
 }
 
-func schemaOf(text []byte) schema {
-	s := schema{text: text, members: make(map[string]jsontext.Value)}
+func schemaOf(text []byte) shape {
+	s := shape{text: text, members: make(map[string]jsontext.Value)}
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	if _, err := decoder.Token(); err != nil || len(text) == 0 || text[0] != '{' {
 		return s
@@ -194,14 +195,14 @@ func schemaOf(text []byte) schema {
 	return s
 }
 
-func (s schema) at(path ...string) schema {
+func (s shape) at(path ...string) shape {
 	for _, key := range path {
 		s = schemaOf(s.members[key])
 	}
 	return s
 }
 
-func (s schema) words(key string) []string {
+func (s shape) words(key string) []string {
 	var list []*string
 	_ = json.Unmarshal(s.members[key], &list)
 	var found []string
@@ -213,14 +214,14 @@ func (s schema) words(key string) []string {
 	return found
 }
 
-func (s schema) word(key string) string {
+func (s shape) word(key string) string {
 	var text string
 	_ = json.Unmarshal(s.members[key], &text)
 	return text
 }
 
 // meaning returns the description without the sentences that all messages share.
-func (s schema) meaning() string {
+func (s shape) meaning() string {
 	text := s.word("description")
 	for _, said := range []string{"One JSON object on one line", "No event is ever answered", "An extension of the published protocol", "There is nothing to answer"} {
 		text, _, _ = strings.Cut(text, " "+said)
@@ -231,7 +232,7 @@ func (s schema) meaning() string {
 const fieldTable = "| Field | Needed | Type | Meaning |\n|---|---|---|---|\n"
 
 // fields returns the rows of a table: the properties of an object and of its nested objects.
-func (s schema) fields(t *testing.T, prefix string) string {
+func (s shape) fields(t *testing.T, prefix string) string {
 	t.Helper()
 	var b strings.Builder
 	properties := s.at("properties")
@@ -253,7 +254,7 @@ func (s schema) fields(t *testing.T, prefix string) string {
 }
 
 // kind returns the type of a value as one word.
-func (s schema) kind() string {
+func (s shape) kind() string {
 	types := s.words("type")
 	if one := s.word("type"); one != "" {
 		types = []string{one}

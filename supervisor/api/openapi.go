@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 )
 
 // openAPIPath is the path of the OpenAPI document. It is generated from the routes, so neither
@@ -156,13 +157,13 @@ var ownSchemas embed.FS
 // allSchemas returns all schemas by their component names. References point into the document.
 func allSchemas() (map[string]wire.Raw, error) {
 	all := make(map[string]wire.Raw)
-	for _, name := range wire.Schemas() {
-		text, _ := wire.Schema(name) // it is among them
-		schema, err := embedded(name, text)
+	for _, name := range schema.Names() {
+		text, _ := schema.Text(name) // it is among them
+		own, err := embedded(name, text)
 		if err != nil {
 			return nil, err
 		}
-		all[component(name)] = schema
+		all[component(name)] = own
 	}
 	files, err := ownSchemas.ReadDir("schemas")
 	if err != nil {
@@ -177,8 +178,8 @@ func allSchemas() (map[string]wire.Raw, error) {
 		if err := object.Decode(text, &found); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file.Name(), err)
 		}
-		for name, schema := range found {
-			all[name] = referring(name, schema)
+		for name, text := range found {
+			all[name] = referring(name, text)
 		}
 	}
 	return all, nil
@@ -195,8 +196,8 @@ func embedded(name string, text []byte) (wire.Raw, error) {
 		return nil, fmt.Errorf("reading the schema of %s: %w", name, err)
 	}
 	maps.DeleteFunc(members, func(key string, _ wire.Raw) bool { return slices.Contains([]string{"$schema", "$id"}, key) })
-	schema, err := object.Encode(members)
-	return referring(name, schema), err
+	encoded, err := object.Encode(members)
+	return referring(name, encoded), err
 }
 
 var reference = sync.OnceValue(func() *regexp.Regexp {

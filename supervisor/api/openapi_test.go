@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/schema"
 )
 
 // everything returns an API with one of every kind of route.
@@ -66,7 +67,7 @@ func TestOpenAPIIsValid(t *testing.T) {
 func TestOpenAPISchemas(t *testing.T) {
 	d := readDocument(t, everything())
 	schemas := d.value["components"].(map[string]any)["schemas"].(map[string]any)
-	for _, name := range wire.Schemas() {
+	for _, name := range schema.Names() {
 		require.Contains(t, schemas, component(name))
 	}
 	for name, text := range schemas {

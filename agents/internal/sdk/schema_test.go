@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire"
+	schemas "orchestrator/wire/schema"
 )
 
 // A schema is a part of a JSON Schema from which types of the SDKs are generated.
@@ -120,7 +120,7 @@ func schemaAt(t *testing.T, path string) *schema {
 	t.Helper()
 	parts := strings.Split(path, "/")
 	name, definition, _ := strings.Cut(parts[0], "#")
-	text, ok := wire.Schema(name)
+	text, ok := schemas.Text(name)
 	require.True(t, ok, "there is no schema %s", name)
 	found := new(schema)
 	require.NoError(t, json.Unmarshal(text, found), name)

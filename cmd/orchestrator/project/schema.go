@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 )
 
 // schemaList is the JSON answer of schema. It has the schemas themselves, so that
@@ -79,7 +80,7 @@ like a message.`,
 // colon, so it also offers the part after the colon if that is unique.
 func completeSchemas() []cobra.Completion {
 	var offered []cobra.Completion
-	for _, name := range wire.Schemas() {
+	for _, name := range schema.Names() {
 		title := listed(name).Title
 		if _, short, ok := strings.Cut(name, ":"); ok {
 			if full, err := schemaName(short); err == nil && full == name {
@@ -93,7 +94,7 @@ func completeSchemas() []cobra.Completion {
 
 // listed returns an existing schema with its title.
 func listed(name string) listedSchema {
-	text, _ := wire.Schema(name)
+	text, _ := schema.Text(name)
 	var said struct {
 		Title string `json:"title"`
 	}
@@ -103,11 +104,11 @@ func listed(name string) listedSchema {
 
 func listSchemas(a *cli.App) error {
 	answer := schemaList{FormatVersion: wire.FormatVersion}
-	rows := make([][]term.Cell, 0, len(wire.Schemas()))
-	for _, name := range wire.Schemas() {
-		schema := listed(name)
-		answer.Schemas = append(answer.Schemas, schema)
-		row := []term.Cell{term.Text(name), term.Text(schema.Title)}
+	rows := make([][]term.Cell, 0, len(schema.Names()))
+	for _, name := range schema.Names() {
+		one := listed(name)
+		answer.Schemas = append(answer.Schemas, one)
+		row := []term.Cell{term.Text(name), term.Text(one.Title)}
 		if a.Flags.Quiet {
 			row = row[:1]
 		}
@@ -124,17 +125,17 @@ func showSchema(a *cli.App, word string) error {
 	if err != nil {
 		return err
 	}
-	schema := listed(name)
+	one := listed(name)
 	if a.Flags.JSON {
-		return a.Document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: schema})
+		return a.Document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: one})
 	}
-	return a.Print("%s", schema.Schema)
+	return a.Print("%s", one.Schema)
 }
 
 // schemaName returns the schema that a word names, by its full name or the part after the
 // colon.
 func schemaName(word string) (string, error) {
-	names := wire.Schemas()
+	names := schema.Names()
 	if slices.Contains(names, word) {
 		return word, nil
 	}

@@ -15,12 +15,13 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
 )
 
 // Every operation has a schema.
 func TestEveryOperationHasASchema(t *testing.T) {
 	for _, o := range wire.Operations {
-		require.Contains(t, wire.Schemas(), "request:"+o.Name)
+		require.Contains(t, schema.Names(), "request:"+o.Name)
 	}
 }
 
