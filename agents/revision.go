@@ -57,7 +57,7 @@ func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResu
 	a.mu.Lock()
 	a.tasks.enter(id, t)
 	a.mu.Unlock()
-	work, said := t.work, result.request()
+	work, said := t.work, requested(&result)
 	work.Task.TaskID = id
 	work.Task.Description = strings.TrimLeft(t.first+"\n\n"+said, "\n")
 	attempts := work.Task.Context.PreviousAttempts
@@ -67,8 +67,8 @@ func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResu
 	return t.assign(ctx, t.developer, work)
 }
 
-// request returns the changes that a result asks for, as text.
-func (r *ReviewResult) request() string {
+// requested returns the changes that a result asks for, as text.
+func requested(r *ReviewResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The review says %s: %s", r.Verdict, r.Summary)
 	for _, c := range r.RequiredChanges {
@@ -80,17 +80,4 @@ func (r *ReviewResult) request() string {
 		}
 	}
 	return b.String()
-}
-
-// String returns the finding in one line.
-func (f Finding) String() string {
-	place := f.Location.File
-	if f.Location.LineStart > 0 {
-		place = fmt.Sprintf("%s:%d", place, f.Location.LineStart)
-	}
-	text := fmt.Sprintf("%s (%s) in %s: %s", f.Severity, f.Category, place, f.Description)
-	if f.Suggestion != "" {
-		text += " Suggestion: " + f.Suggestion
-	}
-	return text
 }

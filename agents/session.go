@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"orchestrator/wire"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -92,27 +91,13 @@ func ReviewerID(name string) session.Agent {
 	return session.Agent{AgentID: name, AgentType: session.AgentReviewer}
 }
 
-// speech is an outgoing session message.
-type speech struct {
-	MessageID      string        `json:"message_id"`
-	Timestamp      string        `json:"timestamp"`
-	SequenceNumber int64         `json:"sequence_number"`
-	From           session.Agent `json:"from_agent"`
-	To             session.Agent `json:"to_agent"`
-	MessageType    string        `json:"message_type"`
-	Payload        wire.Raw      `json:"payload"`
-	CorrelationID  string        `json:"correlation_id,omitzero"`
-	ReplyTo        string        `json:"reply_to,omitzero"`
-	SessionID      string        `json:"session_id,omitzero"`
-}
-
 // to returns a message that answers no other.
-func (s *Session) to(whom session.Agent, kind string) speech {
-	return speech{To: whom, MessageType: kind, CorrelationID: s.chain, SessionID: s.me.Session}
+func (s *Session) to(whom session.Agent, kind string) session.Message {
+	return session.Message{To: whom, MessageType: kind, CorrelationID: s.chain, SessionID: s.me.Session}
 }
 
 // about returns a message to the sender of another, with the same correlation_id.
-func (s *Session) about(said *Said, kind string) speech {
+func (s *Session) about(said *Said, kind string) session.Message {
 	s.saw(said)
 	m := s.to(said.From, kind)
 	m.CorrelationID = cmp.Or(said.CorrelationID, m.CorrelationID)
@@ -121,7 +106,7 @@ func (s *Session) about(said *Said, kind string) speech {
 }
 
 // answering returns a message that answers another.
-func (s *Session) answering(said *Said, kind string) speech {
+func (s *Session) answering(said *Said, kind string) session.Message {
 	m := s.about(said, kind)
 	m.ReplyTo = said.MessageID
 	return m
@@ -141,15 +126,15 @@ func (s *Session) saw(said *Said) {
 
 // say sends a message. Its sequence number is taken when its turn to be written comes, so that
 // numbers rise on the stream as well.
-func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error) {
+func (s *Session) say(ctx context.Context, m session.Message, payload any) (*Sent, error) {
 	var sent *Sent
 	body, err := asObject(payload)
 	if err == nil {
-		m.MessageID, m.Payload = uuid.NewString(), body
+		m.MessageID, m.Body = uuid.NewString(), body
 		m.From = session.Agent{AgentID: s.me.Agent, AgentType: s.me.Type}
 		err = s.conn.writeBehind(ctx, m.To.AgentID, func() (line []byte, err error) {
 			m.SequenceNumber, m.Timestamp = s.count.Add(1), object.Timestamp(time.Now())
-			if line, err = m.spell(); err == nil {
+			if line, err = spelled(&m); err == nil {
 				sent = s.conn.toldBy(&m, line)
 			}
 			return line, err
@@ -163,9 +148,10 @@ func (s *Session) say(ctx context.Context, m speech, payload any) (*Sent, error)
 	return sent, nil
 }
 
-// spell encodes a message as a line and validates it as the orchestrator will.
-func (s *speech) spell() ([]byte, error) {
-	line, err := object.Encode(s)
+// spelled encodes a message as a line and validates it as the orchestrator will. Its Body is the
+// payload.
+func spelled(m *session.Message) ([]byte, error) {
+	line, err := object.Encode(m)
 	var said *Said
 	if err == nil {
 		said, err = readSaid(line)
@@ -185,7 +171,7 @@ func (s *speech) spell() ([]byte, error) {
 
 // toldBy registers a message before it is written, because a refusal may arrive before the
 // sender goes on.
-func (c *Conn) toldBy(m *speech, line []byte) *Sent {
+func (c *Conn) toldBy(m *session.Message, line []byte) *Sent {
 	sent := &Sent{
 		MessageID: m.MessageID, CorrelationID: m.CorrelationID, SequenceNumber: m.SequenceNumber,
 		kind: m.MessageType, to: m.To.AgentID, lost: make(chan struct{}),

@@ -33,7 +33,7 @@ func (s *Session) Report(ctx context.Context, assignment *Said, how Progress) (*
 func (s *Session) Complete(ctx context.Context, assignment *Said, what Completion) (*Sent, error) {
 	what.TaskID = cmp.Or(what.TaskID, taskOf(assignment))
 	what.Status = cmp.Or(what.Status, session.OutcomeCompleted)
-	what.Changes = what.Changes.typed()
+	what.Changes = withTypes(what.Changes)
 	return s.say(ctx, s.answering(assignment, session.TypeTaskCompletion), what)
 }
 
@@ -51,15 +51,6 @@ func (s *Session) Judge(ctx context.Context, request *Said, result ReviewResult)
 	return s.say(ctx, s.answering(request, session.TypeReviewResult), result)
 }
 
-// Feedback is a message that any agent may send to any other.
-type Feedback struct {
-	Type           string `json:"feedback_type"` // wire.FeedbackQuestion and so on
-	Subject        string `json:"subject"`
-	Content        string `json:"content"`
-	ActionRequired bool   `json:"action_required"`
-	TaskID         string `json:"related_task_id,omitzero"`
-}
-
 // GiveFeedback sends feedback to an agent.
 func (s *Session) GiveFeedback(ctx context.Context, to session.Agent, feedback Feedback) (*Sent, error) {
 	return s.say(ctx, s.to(to, session.TypeFeedback), feedback)
@@ -68,11 +59,6 @@ func (s *Session) GiveFeedback(ctx context.Context, to session.Agent, feedback F
 // Answer sends feedback to the sender of a message.
 func (s *Session) Answer(ctx context.Context, said *Said, feedback Feedback) (*Sent, error) {
 	return s.say(ctx, s.answering(said, session.TypeFeedback), feedback)
-}
-
-// StatusQuery is the payload of a status query.
-type StatusQuery struct {
-	TaskID string `json:"task_id,omitzero"` // "" means everything
 }
 
 // AskStatus asks another agent for its status.
@@ -84,14 +70,6 @@ func (s *Session) AskStatus(ctx context.Context, to session.Agent, about StatusQ
 // Status.
 func (s *Session) TellStatus(ctx context.Context, query *Said, status any) (*Sent, error) {
 	return s.say(ctx, s.answering(query, session.TypeStatusResponse), status)
-}
-
-// Abort is the payload of a message that aborts a task or a session.
-type Abort struct {
-	Scope           string `json:"scope"`     // wire.AbortTask or wire.AbortSession
-	TargetID        string `json:"target_id"` // of the task or the session; the agent's own one when it is ""
-	Reason          string `json:"reason"`
-	CleanupRequired bool   `json:"cleanup_required"`
 }
 
 // Abort tells an agent that a task or the session is aborted.

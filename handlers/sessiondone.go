@@ -19,7 +19,7 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	if err != nil {
 		return err
 	}
-	files := c.Touched()
+	files := c.Changes.Touched()
 	if len(files) > maxFiles {
 		return &wire.Error{
 			Code: wire.CodeTooLarge, Message: fmt.Sprintf("it changes %d files, and %d is the most that a completion may", len(files), maxFiles),
@@ -29,7 +29,7 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	if outside, n := outside(w.scope, files); n > 0 {
 		return wd.outOfScope(w, outside, n)
 	}
-	if w.tested && !c.TestsRun && c.Status != session.OutcomeFailed {
+	if w.tested && !c.SelfReview.TestsRun && c.Status != session.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
 	if wd.passed(w.wished) {

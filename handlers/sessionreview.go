@@ -53,7 +53,7 @@ func (rd reviewDecision) requested(x *messageContext, r *session.ReviewRequest) 
 	rd.questions().cancelQuestions(x.work.task)
 	rd.factOf(agentPrefix+x.from.AgentID, agentPrefix+x.to.AgentID, x.task, &reviewRequested{
 		Session: x.of.spec.ID, Review: r.ReviewID, ID: x.task, Named: r.TaskID, Reviewer: x.to.AgentID, Chain: x.chain,
-		Wanted: r.Wanted,
+		Wanted: r.Wanted(),
 	})
 }
 
@@ -112,7 +112,7 @@ func (rd reviewDecision) considerResult(x *messageContext, r *session.ReviewResu
 		if f.FixedIn > int64(v.view.Iteration) && f.FixedIn > x.of.reviewsOf(w) {
 			return &wire.Error{
 				Code:    wire.CodeConflict,
-				Message: fmt.Sprintf("the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.ID, f.FixedIn, v.view.Iteration),
+				Message: fmt.Sprintf("the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.FindingID, f.FixedIn, v.view.Iteration),
 				Details: map[string]any{"pointer": fmt.Sprintf("/payload/findings/%d/fixed_in_iteration", i), "iteration": v.view.Iteration},
 			}
 		}
@@ -152,7 +152,7 @@ func findings(r *session.ReviewResult) []review.Finding {
 	found := make([]review.Finding, 0, len(r.Findings))
 	for _, f := range r.Findings {
 		found = append(found, review.Finding{
-			ID: f.ID, Severity: f.Severity, Category: f.Category, File: f.File, Text: firstWords(f.Text, ""), Fixed: int(f.FixedIn),
+			ID: f.FindingID, Severity: f.Severity, Category: f.Category, File: f.Location.File, Text: firstWords(f.Description, ""), Fixed: int(f.FixedIn),
 		})
 	}
 	return found

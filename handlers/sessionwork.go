@@ -100,7 +100,7 @@ func (wd workDecision) revised(x *messageContext, a *session.Assignment) (revise
 			alone = false
 		}
 	}
-	if !alone && a.Task.Attempts == 0 {
+	if !alone && len(a.Task.Context.PreviousAttempts) == 0 {
 		return nil
 	}
 	return revised
@@ -141,7 +141,7 @@ func (wd workDecision) assignNew(x *messageContext, a *session.Assignment) {
 func (wd workDecision) assigned(x *messageContext, a *session.Assignment) *workAssigned {
 	return &workAssigned{
 		Session: x.of.spec.ID, ID: a.Task.TaskID, Architect: x.from.AgentID, Developer: x.to.AgentID, Chain: x.chain, Message: x.MessageID,
-		Scope: a.Task.Scope, Tested: a.Task.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
+		Scope: a.Task.Constraints.Scope, Tested: a.Task.Constraints.TestingRequired, MaxIterations: a.MaxIterations, Deadline: a.Deadline, Held: x.fate == fateHeld,
 	}
 }
 

@@ -20,9 +20,12 @@ func (k *IssueKey) fields(f *fields) {
 
 // IssuedKey answers issue-key and rotate-key. The key is not shown again.
 type IssuedKey struct {
-	ID    string `json:"id"` // of the key, for listing and revoking it
+	// The id of the key, for listing and revoking it.
+	ID string `json:"id"`
+	// The agent that the key is for.
 	Agent string `json:"agent"`
-	Key   string `json:"key"`
+	// The key. It is not shown again.
+	Key string `json:"key"`
 }
 
 // Revoke is the payload of revoke-key and revoke-token.
@@ -37,13 +40,21 @@ func (r *Revoke) fields(f *fields) {
 // A Credential describes a key, a registration token or an operator's token. It does not hold
 // the secret.
 type Credential struct {
-	ID        string `json:"id"`
-	Kind      string `json:"kind"`          // key | registration | token | actor
-	For       string `json:"for"`           // an agent, a person, or an actor; "" while none has registered with it
-	Role      string `json:"role,omitzero"` // of a person
-	Name      string `json:"name,omitzero"` // of the only server that may register with it
-	IssuedAt  string `json:"issuedAt"`
-	ExpiresAt string `json:"expiresAt,omitzero"`
+	// The id of the credential, for revoking it.
+	ID string `json:"id"`
+	// The kind of holder: key is for an agent, registration for a server that registers, token for a
+	// person, and actor for an actor.
+	Kind string `json:"kind" schema:"enum=key|registration|token|actor"`
+	// The agent, the person or the actor. It is empty for a registration token that is not used yet.
+	For string `json:"for"`
+	// What the person may do.
+	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
+	// The only server that may use the registration token.
+	Name string `json:"name,omitzero"`
+	// When the credential was issued.
+	IssuedAt string `json:"issuedAt" schema:"stamp"`
+	// When the credential expires; missing if it does not.
+	ExpiresAt string `json:"expiresAt,omitzero" schema:"stamp"`
 }
 
 // CredentialList answers list-keys and list-tokens, oldest first.
@@ -64,9 +75,12 @@ func (i *IssueRegistration) fields(f *fields) {
 
 // IssuedRegistration answers issue-registration. The token is not shown again.
 type IssuedRegistration struct {
-	ID        string `json:"id"`
-	Token     string `json:"token"`
-	ExpiresAt string `json:"expiresAt"`
+	// The id of the token, for revoking it.
+	ID string `json:"id"`
+	// The token. It is not shown again.
+	Token string `json:"token"`
+	// When the token expires.
+	ExpiresAt string `json:"expiresAt" schema:"stamp"`
 }
 
 // Roles of people.
@@ -121,46 +135,62 @@ func (t *IssueToken) fields(f *fields) {
 // IssuedToken answers issue-token. The token of a person is signed later, where the signing key
 // is. The token of an actor is not shown again.
 type IssuedToken struct {
-	ID        string `json:"id"`
-	Subject   string `json:"sub,omitzero"`
-	Role      string `json:"role,omitzero"`
-	Actor     string `json:"actor,omitzero"`
-	IssuedAt  string `json:"issuedAt"`
-	ExpiresAt string `json:"expiresAt,omitzero"`
-	Token     string `json:"token,omitzero"`
+	// The id of the token, for revoking it.
+	ID string `json:"id"`
+	// The person that the token is for.
+	Subject string `json:"sub,omitzero"`
+	// What the person may do.
+	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
+	// The actor that the token is for.
+	Actor string `json:"actor,omitzero"`
+	// When the token was issued.
+	IssuedAt string `json:"issuedAt" schema:"stamp"`
+	// When the token expires; missing if it does not.
+	ExpiresAt string `json:"expiresAt,omitzero" schema:"stamp"`
+	// The token. It is not shown again. The token of a person is missing if it cannot be signed here.
+	Token string `json:"token,omitzero"`
 }
+
+// The answers.
+var (
+	answerKey          = &Answer{Name: "key", Of: IssuedKey{}}
+	answerCredentials  = &Answer{Name: "credentials", Of: CredentialList{}, About: ", oldest first"}
+	answerRegistration = &Answer{Name: "registration", Of: IssuedRegistration{}}
+	answerToken        = &Answer{Name: "token", Of: IssuedToken{}}
+	answerCredential   = &Answer{Name: "credential", Of: Credential{}}
+)
 
 // accessOperations are the operations on credentials.
 var accessOperations = []Operation{
 	request[IssueKey](Operation{
-		Name: "issue-key", Audience: ForOperators, Writes: true,
+		Name: "issue-key", Answer: answerKey, Audience: ForOperators, Writes: true,
 		Summary:  "Create a key that authenticates a program as an agent; shown once",
 		Examples: []string{`{"agent": "coder"}`},
 	}),
 	request[IssueKey](Operation{
-		Name: "rotate-key", Audience: ForOperators, Writes: true,
+		Name: "rotate-key", Answer: answerKey, Audience: ForOperators, Writes: true,
 		Summary:  "Create a new key for an agent; the old ones stay valid for a while",
 		Examples: []string{`{"agent": "coder", "overlap": 60000}`, `{"agent": "coder"}`},
 	}),
 	request[Revoke](Operation{
-		Name: "revoke-key", Audience: ForOperators, Writes: true,
+		Name: "revoke-key", Answer: answerCredential, Audience: ForOperators, Writes: true,
 		Summary:  "Revoke a key or a registration token",
 		About:    "It is no longer accepted.",
 		Examples: []string{`{"id": "k5f0c7a52"}`},
 	}),
 	request[Nothing](Operation{
-		Name: "list-keys", Audience: ForOperators,
+		Name: "list-keys", Answer: answerCredentials, Audience: ForOperators,
 		Summary:  "List the keys and registration tokens without their secrets",
 		About:    "The oldest comes first.",
 		Examples: []string{`{}`, ""},
 	}),
 	request[IssueRegistration](Operation{
-		Name: "issue-registration", Audience: ForOperators, Writes: true,
+		Name: "issue-registration", Answer: answerRegistration, Audience: ForOperators, Writes: true,
 		Summary:  "Create a token with which a server can register once",
 		Examples: []string{`{"name": "attic", "ttl": 3600000}`, ""},
 	}),
 	request[IssueToken](Operation{
-		Name: "issue-token", Audience: ForActors, Writes: true,
+		Name: "issue-token", Answer: answerToken, Audience: ForActors, Writes: true,
 		Summary: "Create a token for a person or an actor on another machine; shown once. For operators; for GO, tokens of actors only",
 		About:   "Give sub for a person, or actor for an actor.",
 		Examples: []string{
@@ -170,13 +200,13 @@ var accessOperations = []Operation{
 		},
 	}),
 	request[Revoke](Operation{
-		Name: "revoke-token", Audience: ForOperators, Writes: true,
+		Name: "revoke-token", Answer: answerCredential, Audience: ForOperators, Writes: true,
 		Summary:  "Revoke the token of a person or of an actor",
 		About:    "It is no longer accepted.",
 		Examples: []string{`{"id": "t5f0c7a52-6c1b-4d0e"}`},
 	}),
 	request[Nothing](Operation{
-		Name: "list-tokens", Audience: ForOperators,
+		Name: "list-tokens", Answer: answerCredentials, Audience: ForOperators,
 		Summary:  "List the tokens of people and of actors",
 		About:    "The oldest comes first.",
 		Examples: []string{`{}`, ""},

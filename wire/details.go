@@ -7,28 +7,46 @@ import (
 
 // Details holds the members that few tasks have. A Details is never modified in place.
 type Details struct {
-	StructuredSpec     Raw                 `json:"structured_spec,omitzero"`
-	Requirements       Raw                 `json:"requirements,omitzero"`
-	TargetRepo         string              `json:"targetRepo,omitzero"`
-	AcceptanceCriteria []string            `json:"acceptanceCriteria,omitzero"`
-	ProjectID          string              `json:"projectId,omitzero"`
-	SessionID          string              `json:"sessionId,omitzero"`
-	ParentTaskID       string              `json:"parentTaskId,omitzero"` // the task of its submitter
-	Plan               Raw                 `json:"plan,omitzero"`         // an object or a text
-	PlanFeedback       string              `json:"planFeedback,omitzero"` // why the plan is to be changed
-	Help               *Help               `json:"help,omitzero"`
-	Context            *delegation.Context `json:"context,omitzero"` // as the next two, from a TaskRequest
-	Routing            *delegation.Routing `json:"routing,omitzero"`
-	Observability      *delegation.Trace   `json:"observability,omitzero"` // of a task of submit-task too
+	// The specification in a form for programs: a task-spec document.
+	StructuredSpec Raw `json:"structured_spec,omitzero" schema:"type=object"`
+	// What the task requires of an agent: a requirements document.
+	Requirements Raw `json:"requirements,omitzero" schema:"type=object"`
+	// The repository that the task is about.
+	TargetRepo string `json:"targetRepo,omitzero"`
+	// The conditions under which the task counts as done.
+	AcceptanceCriteria []string `json:"acceptanceCriteria,omitzero"`
+	// The project that the task belongs to.
+	ProjectID string `json:"projectId,omitzero"`
+	// The session that the task came from.
+	SessionID string `json:"sessionId,omitzero"`
+	// The task that the submitter was working on.
+	ParentTaskID string `json:"parentTaskId,omitzero"`
+	// The plan of the agent.
+	Plan Raw `json:"plan,omitzero" schema:"type=object|string"`
+	// What is wrong with the plan.
+	PlanFeedback string `json:"planFeedback,omitzero"`
+	// The last question of the agent to a person.
+	Help *Help `json:"help,omitzero"`
+	// The context of the task request that submitted the task.
+	Context *delegation.Context `json:"context,omitzero"`
+	// The route of the task request.
+	Routing *delegation.Routing `json:"routing,omitzero"`
+	// The trace that the task belongs to.
+	Observability *delegation.Trace `json:"observability,omitzero"`
 }
 
 // Help is a question that the agent of a task asked a person, and its answer.
 type Help struct {
+	// The id of the question.
 	QuestionID string `json:"questionId"`
-	Question   string `json:"question"`
-	Context    Raw    `json:"context,omitzero"`
-	Answer     string `json:"answer,omitzero"`
-	AnsweredAt string `json:"answeredAt,omitzero"`
+	// The question. It is untrusted: escape it before you show it.
+	Question string `json:"question"`
+	// What belongs to the question: any value.
+	Context Raw `json:"context,omitzero"`
+	// The answer of the person.
+	Answer string `json:"answer,omitzero"`
+	// When the person answered; missing before that.
+	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`
 }
 
 // empty reports whether d has no members.

@@ -165,40 +165,72 @@ func systemOf(o *object.Reader, body Raw) Raw {
 
 // HubTask is a task as the hub shows it.
 type HubTask struct {
-	ID                 string   `json:"id"`
-	Title              string   `json:"title"`
-	Spec               string   `json:"spec"`
-	StructuredSpec     Raw      `json:"structured_spec"`
-	Status             string   `json:"status"`
-	Type               string   `json:"type"`
-	Priority           string   `json:"priority"`
-	TargetRepo         *string  `json:"target_repo"`
+	// The id of the task.
+	ID string `json:"id"`
+	// The title of the task.
+	Title string `json:"title"`
+	// What is to be done, for people.
+	Spec string `json:"spec"`
+	// The specification in a form for programs: a task-spec document.
+	StructuredSpec Raw `json:"structured_spec" schema:"type=object,null"`
+	// The state of the task. The last three are final.
+	Status string `json:"status" schema:"enum=wire.HubStates"`
+	// The kind of task.
+	Type string `json:"type"`
+	// critical, high, normal or low, or another word that was given.
+	Priority string `json:"priority"`
+	// The repository that the task is about.
+	TargetRepo *string `json:"target_repo" schema:"null"`
+	// The conditions under which the task counts as done.
 	AcceptanceCriteria []string `json:"acceptance_criteria"`
-	ProjectID          *string  `json:"project_id"`
-	SessionID          *string  `json:"session_id"`
-	ParentTaskID       *string  `json:"parent_task_id"`
-	Requirements       Raw      `json:"requirements"`
-	Dependencies       []Link   `json:"dependencies"`
-	ResolvedInputs     Inputs   `json:"resolved_inputs"`
-	// InputStatus has the status of the contract behind each resolved input.
-	InputStatus        map[string]string   `json:"resolved_input_status,omitzero"`
-	Result             Raw                 `json:"result"`
-	Error              *string             `json:"error"`
-	Reason             *string             `json:"cancel_reason,omitzero"`
-	Plan               Raw                 `json:"plan"`
-	PlanFeedback       *string             `json:"plan_feedback"`
-	Help               *Help               `json:"help,omitzero"`
-	Context            *delegation.Context `json:"context,omitzero"`
-	Routing            *delegation.Routing `json:"routing,omitzero"`
-	Observability      *delegation.Trace   `json:"observability,omitzero"`
-	Progress           float64             `json:"progress,omitzero"`
-	CreatedBy          string              `json:"created_by"`
-	AssignedServerID   *string             `json:"assigned_server_id"`
-	AssignedServerName *string             `json:"assigned_server_name"`
-	CreatedAt          string              `json:"created_at"`
-	AssignedAt         *string             `json:"assigned_at"`
-	StartedAt          *string             `json:"started_at"`
-	CompletedAt        *string             `json:"completed_at"`
+	// The project that the task belongs to.
+	ProjectID *string `json:"project_id" schema:"null"`
+	// The session that the task came from.
+	SessionID *string `json:"session_id" schema:"null"`
+	// The task that the submitter was working on.
+	ParentTaskID *string `json:"parent_task_id" schema:"null"`
+	// What the task requires of an agent: a requirements document.
+	Requirements Raw `json:"requirements" schema:"type=object,null"`
+	// All dependencies of the task, of any type.
+	Dependencies []Link `json:"dependencies"`
+	// The delivered inputs, by contract key. An input is null if it has no data.
+	ResolvedInputs Inputs `json:"resolved_inputs" schema:"type=object"`
+	// The status of each delivered input, by contract key: fulfilled, partial or skipped.
+	InputStatus map[string]string `json:"resolved_input_status,omitzero"`
+	// The result; null before the task is done.
+	Result Raw `json:"result" schema:"type=object|string,null"`
+	// Why the task failed.
+	Error *string `json:"error" schema:"null"`
+	// Why the task was cancelled.
+	Reason *string `json:"cancel_reason,omitzero"`
+	// The plan of the agent.
+	Plan Raw `json:"plan" schema:"type=object|string,null"`
+	// What is wrong with the plan.
+	PlanFeedback *string `json:"plan_feedback" schema:"null"`
+	// The last question of the agent to a person.
+	Help *Help `json:"help,omitzero"`
+	// The context of the task request that submitted the task.
+	Context *delegation.Context `json:"context,omitzero"`
+	// The route of the task request.
+	Routing *delegation.Routing `json:"routing,omitzero"`
+	// The trace that the task belongs to.
+	Observability *delegation.Trace `json:"observability,omitzero"`
+	// The progress, from 0 to 1; 0 when it is missing.
+	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
+	// The submitter, such as agent:planner.
+	CreatedBy string `json:"created_by"`
+	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
+	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
+	// The name of that agent.
+	AssignedServerName *string `json:"assigned_server_name" schema:"null"`
+	// When the task was submitted.
+	CreatedAt string `json:"created_at" schema:"stamp"`
+	// When the task was last assigned.
+	AssignedAt *string `json:"assigned_at" schema:"stamp,null"`
+	// When the task was last started.
+	StartedAt *string `json:"started_at" schema:"stamp,null"`
+	// When the task was done, failed or was cancelled.
+	CompletedAt *string `json:"completed_at" schema:"stamp,null"`
 }
 
 // Hub returns the task as the hub shows it.

@@ -10,16 +10,29 @@ import (
 
 // A Link is a dependency of a task, in its current state.
 type Link struct {
-	ID         string `json:"id"`
-	On         string `json:"depends_on_task_id"`
-	Type       string `json:"dependency_type"` // blocks | input | related
-	Contract   string `json:"contract_key"`    // null unless it is an input
-	Soft       bool   `json:"soft,omitzero"`   // shown as related, and resolved when the other has ended
-	Resolved   bool   `json:"resolved"`
-	ResolvedAt string `json:"resolved_at"` // null until it is
+	// The id of the dependency.
+	ID string `json:"id"`
+	// The id of the other task.
+	On string `json:"depends_on_task_id"`
+	// blocks: the other task must be done first. input: a part of its result is needed too. related:
+	// for information only.
+	Type string `json:"dependency_type" schema:"enum=hub.DependencyTypes"`
+	// The part of the result that an input needs; null for any other type.
+	Contract string `json:"contract_key" schema:"null"`
+	// Whether the dependency is resolved when the other task ends, in any state; false when it is
+	// missing.
+	Soft bool `json:"soft,omitzero"`
+	// Whether the dependency is resolved: it does not block the task any more.
+	Resolved bool `json:"resolved"`
+	// When the dependency was resolved; null before that.
+	ResolvedAt string `json:"resolved_at" schema:"stamp,null"`
 
-	Result  Raw  `json:"result,omitzero"`          // of the other, when it is done
-	LeftOut bool `json:"result_left_out,omitzero"` // the result is too long to be shown
+	// The result of the other task, when it is done. It is missing if the author of the dependency may
+	// not read the other task.
+	Result Raw `json:"result,omitzero" schema:"type=object|string"`
+	// Whether the result is left out because a task shows at most 256 KiB of results. To get a part of
+	// it, depend on it as an input.
+	LeftOut bool `json:"result_left_out,omitzero"`
 }
 
 // MaxLinkResults is the maximum size of the dependency results that a task shows, in bytes.

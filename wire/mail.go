@@ -12,13 +12,21 @@ import (
 
 // A Mail is a message from one actor to another, as stored. It never changes.
 type Mail struct {
-	Seq       int64  `json:"seq"` // its number: the canonical id, and the order
-	From      string `json:"from_actor"`
-	To        string `json:"to_actor"`
-	Topic     string `json:"topic"`
-	Payload   Raw    `json:"payload"`
-	ReplyTo   *int64 `json:"reply_to"` // the number of the message that it answers, or nil
-	CreatedAt string `json:"created_at"`
+	// The number of the message. Later messages have higher numbers. The numbers in one mailbox have
+	// gaps.
+	Seq int64 `json:"seq" schema:"min=1"`
+	// The sender.
+	From string `json:"from_actor"`
+	// The recipient, or broadcast.
+	To string `json:"to_actor"`
+	// The topic. Acknowledge messages on unknown topics and continue.
+	Topic string `json:"topic"`
+	// The content, unchanged. It is untrusted: escape it before you show it.
+	Payload Raw `json:"payload" schema:"type=object"`
+	// The number of the message that this one answers; null if it answers none.
+	ReplyTo *int64 `json:"reply_to" schema:"min=1,null"`
+	// When the message was sent: UTC, with milliseconds.
+	CreatedAt string `json:"created_at" schema:"stamp"`
 }
 
 // MailOf returns the mail in a record.
@@ -180,9 +188,11 @@ func readReplyTo(o *object.Reader, key string) int64 {
 
 // Sent answers send-message with the stored message.
 type Sent struct {
-	Mail      `json:",embed"`
-	Duplicate bool     `json:"duplicate,omitzero"` // it was there already
-	Warnings  []string `json:"warnings,omitzero"`
+	Mail `json:",embed"`
+	// Whether the message had been sent before, with the same key; missing if it had not.
+	Duplicate bool `json:"duplicate,omitzero"`
+	// Warnings about the message, such as a topic that is not registered.
+	Warnings []string `json:"warnings,omitzero"`
 }
 
 // PollMessages is the payload of poll-messages.
@@ -210,10 +220,13 @@ func (p *PollMessages) fields(f *fields) {
 
 // MailList answers poll-messages.
 type MailList struct {
-	Actor    string `json:"actor"`    // the recipient
-	Messages []Mail `json:"messages"` // in order of their numbers
-	Cursor   int64  `json:"cursor"`   // the last that was acked
-	More     bool   `json:"more"`     // more messages follow
+	// The recipient of the messages.
+	Actor    string `json:"actor"`
+	Messages []Mail `json:"messages"` // The messages, in the order of their numbers.
+	// The number of the last acknowledged message.
+	Cursor int64 `json:"cursor" schema:"min=0"`
+	// Whether more messages follow.
+	More bool `json:"more"`
 }
 
 // AckMessages is the payload of ack-messages.
@@ -235,8 +248,10 @@ func (a *AckMessages) fields(f *fields) {
 
 // Acked answers ack-messages.
 type Acked struct {
-	Actor  string `json:"actor"`
-	Cursor int64  `json:"cursor"`
+	// The recipient of the messages.
+	Actor string `json:"actor"`
+	// The number of the last acknowledged message.
+	Cursor int64 `json:"cursor" schema:"min=0"`
 }
 
 // Heartbeat is the payload of heartbeat.
@@ -250,20 +265,31 @@ func (h *Heartbeat) fields(f *fields) {
 
 // Beat answers heartbeat.
 type Beat struct {
-	Actor    string `json:"actor"`
-	LastSeen string `json:"last_seen"`
-	Every    int64  `json:"heartbeat_ms"` // how far apart heartbeats are expected to be
+	// The actor that sent the heartbeat.
+	Actor string `json:"actor"`
+	// When the actor was last seen: now.
+	LastSeen string `json:"last_seen" schema:"stamp"`
+	// The expected time between heartbeats, in milliseconds.
+	Every int64 `json:"heartbeat_ms" schema:"min=1"`
 }
 
 // ActorView is an actor as all may see it.
 type ActorView struct {
-	Actor    string `json:"actor"`
-	Agent    string `json:"agent,omitzero"` // the agent of this actor, if it runs here or has registered
-	Status   string `json:"status"`         // Actor… below
-	LastSeen string `json:"last_seen,omitzero"`
-	LastBeat string `json:"last_heartbeat,omitzero"`
-	Cursor   int64  `json:"cursor"`          // the last message that it acked
-	Latest   int64  `json:"latest,omitzero"` // the last message to this actor only, if there is one
+	// The id of the actor, such as GO or HO:attic.
+	Actor string `json:"actor"`
+	// The agent of this actor, if it runs here or has registered.
+	Agent string `json:"agent,omitzero"`
+	// active: its agent runs, or it was seen recently. stale: its heartbeats have stopped. offline:
+	// its agent does not run. quiet: unknown, since it has never sent heartbeats.
+	Status string `json:"status" schema:"enum=wire.actorStatuses"`
+	// When the actor was last seen.
+	LastSeen string `json:"last_seen,omitzero" schema:"stamp"`
+	// When the actor last sent a heartbeat.
+	LastBeat string `json:"last_heartbeat,omitzero" schema:"stamp"`
+	// The number of the last message that the actor has acknowledged.
+	Cursor int64 `json:"cursor" schema:"min=0"`
+	// The number of the last message that was sent only to this actor.
+	Latest int64 `json:"latest,omitzero" schema:"min=1"`
 }
 
 // The statuses of an actor.
@@ -281,11 +307,16 @@ type ActorList struct {
 
 // A TopicView is a topic with its intended senders and recipients.
 type TopicView struct {
-	Topic    string `json:"topic"`
-	Standard bool   `json:"standard"` // false for a topic from the configuration
-	From     string `json:"from,omitzero"`
-	To       string `json:"to,omitzero"`
-	Summary  string `json:"summary,omitzero"`
+	// The name of the topic.
+	Topic string `json:"topic"`
+	// Whether the topic is predefined; otherwise it is from the configuration.
+	Standard bool `json:"standard"`
+	// The intended sender: an actor, or any.
+	From string `json:"from,omitzero"`
+	// The intended recipient.
+	To string `json:"to,omitzero"`
+	// What a message on the topic says.
+	Summary string `json:"summary,omitzero"`
 }
 
 // TopicList answers list-topics.
@@ -293,10 +324,20 @@ type TopicList struct {
 	Topics []TopicView `json:"topics"`
 }
 
+// The answers.
+var (
+	answerSent     = &Answer{Name: "sent", Of: Sent{}, About: " with the stored message and warnings about it"}
+	answerMessages = &Answer{Name: "messages", Of: MailList{}, About: ", in the order of the numbers"}
+	answerAcked    = &Answer{Name: "acked", Of: Acked{}}
+	answerSeen     = &Answer{Name: "seen", Of: Beat{}}
+	answerActors   = &Answer{Name: "actors", Of: ActorList{}}
+	answerTopics   = &Answer{Name: "topics", Of: TopicList{}}
+)
+
 // mailOperations are the operations on messages between actors.
 var mailOperations = []Operation{
 	request[SendMessage](Operation{
-		Name: "send-message", Audience: ForActors, Writes: true,
+		Name: "send-message", Answer: answerSent, Audience: ForActors, Writes: true,
 		Summary: "Send a message to an actor, or as GO to all",
 		About:   "The message is kept unchanged until the recipient reads it. The payload can also be printed as a line of its own with a from_actor; that is answered with the message only.",
 		Examples: []string{
@@ -305,30 +346,30 @@ var mailOperations = []Operation{
 		},
 	}),
 	request[PollMessages](Operation{
-		Name: "poll-messages", Audience: ForActors,
+		Name: "poll-messages", Answer: answerMessages, Audience: ForActors,
 		Summary:  "Read your messages after your cursor, or after any number, in order",
 		About:    "Reading removes nothing: a message that is not acknowledged is returned again.",
 		Examples: []string{`{"actor": "HO:attic", "cursor": 41, "limit": 100}`, `{}`, ""},
 	}),
 	request[AckMessages](Operation{
-		Name: "ack-messages", Audience: ForActors, Writes: true,
+		Name: "ack-messages", Answer: answerAcked, Audience: ForActors, Writes: true,
 		Summary:  "Acknowledge your messages up to a number and move your cursor there",
 		About:    "poll-messages continues after that number. A lower number than before changes nothing.",
 		Examples: []string{`{"actor": "HO:attic", "seq": 45}`, `{"seq": 45}`},
 	}),
 	request[Heartbeat](Operation{
-		Name: "heartbeat", Audience: ForActors, Writes: true,
+		Name: "heartbeat", Answer: answerSeen, Audience: ForActors, Writes: true,
 		Summary:  "Announce that you are present for the next minute",
 		About:    "An agent that has sent one heartbeat must send one each minute. GO is alerted when none comes for three minutes.",
 		Examples: []string{`{"actor": "HO:attic"}`, `{}`, ""},
 	}),
 	request[Nothing](Operation{
-		Name: "list-actors", Audience: ForActors,
+		Name: "list-actors", Answer: answerActors, Audience: ForActors,
 		Summary:  "List the actors with their presence and cursors",
 		Examples: []string{`{}`, ""},
 	}),
 	request[Nothing](Operation{
-		Name: "list-topics", Audience: ForActors,
+		Name: "list-topics", Answer: answerTopics, Audience: ForActors,
 		Summary:  "List the registered topics",
 		Examples: []string{`{}`, ""},
 	}),

@@ -107,8 +107,10 @@ func (*Answered) message()   {}
 
 // ShutdownNotice is the payload of notify:shutdown.
 type ShutdownNotice struct {
-	GracePeriod int64  `json:"gracePeriod"` // milliseconds
-	Reason      string `json:"reason"`
+	// The time before the first signal, in milliseconds.
+	GracePeriod int64 `json:"gracePeriod" schema:"min=0"`
+	// The reason.
+	Reason string `json:"reason"`
 }
 
 // Farewell is the last line that the orchestrator sends to an agent on a connection. It is the

@@ -17,10 +17,19 @@ type Operation struct {
 	Published bool     // part of the published stdio protocol; otherwise an extension
 	Writes    bool     // it can change something, so its repeats are recognized
 	OfTask    bool     // it is answered with one task, or with its task response
+	Answer    *Answer  // what it is answered with
 	Examples  []string // payloads; "" for a request without one
 
 	payload func() payload // nil: the payload is a document
 	ref     string         // the schema of that document
+}
+
+// An Answer declares the payload of the responses to some operations.
+type Answer struct {
+	Name  string // of its definition in the schema of response:success, or of its document
+	Of    any    // a value of its type
+	Asked string // the operations that it answers, for its description; "": a list of all
+	About string // the end of its description
 }
 
 // Audience is who may make a request.

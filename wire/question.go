@@ -38,26 +38,37 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 
 // UserAnswer answers ask-user.
 type UserAnswer struct {
+	// The value of the option that the person chose, or the text that the person typed.
 	Answer   string         `json:"answer"`
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
 // AnswerMetadata says when a person answered.
 type AnswerMetadata struct {
-	AnsweredAt string `json:"answeredAt"`
+	// When the person answered.
+	AnsweredAt string `json:"answeredAt" schema:"stamp"`
 }
 
 // A Question is an open question to a person.
 type Question struct {
-	ID       string     `json:"id"`
-	Agent    string     `json:"agent"`
-	Task     string     `json:"task,omitzero"` // that waits for the answer
-	Question string     `json:"question"`
-	Options  []Option   `json:"options"`
-	Context  object.Raw `json:"context,omitzero"`
-	Blocking bool       `json:"blocking"` // the agent waits for the answer
-	AskedAt  string     `json:"askedAt"`
-	Deadline string     `json:"deadline,omitzero"` // when the agent is told that there was no answer
+	// The id of the question.
+	ID string `json:"id"`
+	// The agent that asks.
+	Agent string `json:"agent"`
+	// The task that waits for the answer, if the question comes from request-help.
+	Task string `json:"task,omitzero"`
+	// The question. It is untrusted: escape it before you show it.
+	Question string `json:"question"`
+	// The answers that are allowed; empty if any text is allowed.
+	Options []Option `json:"options"`
+	// What belongs to the question: an object, or any value after request-help.
+	Context object.Raw `json:"context,omitzero"`
+	// Whether the agent waits for the answer.
+	Blocking bool `json:"blocking"`
+	// When the question was asked.
+	AskedAt string `json:"askedAt" schema:"stamp"`
+	// When the agent is told that there was no answer.
+	Deadline string `json:"deadline,omitzero" schema:"stamp"`
 }
 
 // QuestionList answers list-questions, oldest first.
@@ -85,20 +96,28 @@ func (a *AnswerQuestion) fields(f *fields) {
 // which happens only if the agent still waits.
 type QuestionReply struct {
 	Question Question `json:"question"`
-	Answer   string   `json:"answer"`
-	Told     bool     `json:"told"`
+	// The answer of the person.
+	Answer string `json:"answer"`
+	// Whether the agent got the answer; it does only if it still waits.
+	Told bool `json:"told"`
 }
+
+// The answers.
+var (
+	answerQuestions = &Answer{Name: "questions", Of: QuestionList{}, About: ", oldest first"}
+	answerAnswered  = &Answer{Name: "answered", Of: QuestionReply{}}
+)
 
 // questionOperations are the operations on questions to people.
 var questionOperations = []Operation{
 	request[Nothing](Operation{
-		Name: "list-questions", Audience: ForOperators,
+		Name: "list-questions", Answer: answerQuestions, Audience: ForOperators,
 		Summary:  "List the open questions",
 		About:    "The oldest question comes first.",
 		Examples: []string{`{}`, ""},
 	}),
 	request[AnswerQuestion](Operation{
-		Name: "answer-question", Audience: ForOperators, Writes: true,
+		Name: "answer-question", Answer: answerAnswered, Audience: ForOperators, Writes: true,
 		Summary:  "Answer a question",
 		Examples: []string{`{"questionId": "q5", "answer": "postgres"}`},
 	}),

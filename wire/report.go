@@ -12,16 +12,22 @@ const ReportTaskResponse = "task-response"
 
 // Progress is the payload of event:progress.
 type Progress struct {
-	TaskID   string  `json:"taskId"`
-	Progress float64 `json:"progress"` // from 0 to 1
-	Message  string  `json:"message,omitzero"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The progress, from 0 to 1.
+	Progress float64 `json:"progress" schema:"min=0,max=1"`
+	// What you are doing, in a sentence.
+	Message string `json:"message,omitzero"`
 }
 
 // LogEntry is the payload of event:log.
 type LogEntry struct {
-	Level   string `json:"level"` // info, warn or error; anything else counts as info
+	// The level: info, warn or error. Any other level counts as info.
+	Level string `json:"level" schema:"nonblank,example=info|warn|error"`
+	// The text of the message.
 	Message string `json:"message"`
-	Context Raw    `json:"context,omitzero"` // an object
+	// Additional data.
+	Context Raw `json:"context,omitzero" schema:"type=object"`
 }
 
 // LogOf reads a line of output that is an event:log. It reports false for any other line.
@@ -78,16 +84,22 @@ func (p *Payloads) CheckLog(payload []byte) *Error {
 
 // Trouble is the payload of event:error.
 type Trouble struct {
-	TaskID      string `json:"taskId,omitzero"`
-	Error       string `json:"error"`
-	Stack       string `json:"stack,omitzero"`
-	Recoverable bool   `json:"recoverable"` // true when it is missing
+	// The id of the task in which the error occurred.
+	TaskID string `json:"taskId,omitzero"`
+	// The error.
+	Error string `json:"error" schema:"nonblank"`
+	// The stack trace.
+	Stack string `json:"stack,omitzero"`
+	// Whether you can continue; true when it is missing.
+	Recoverable bool `json:"recoverable" schema:"optional"`
 }
 
 // OpenQuestion is the payload of event:question.
 type OpenQuestion struct {
-	Question string `json:"question"`
-	Context  Raw    `json:"context,omitzero"` // an object
+	// The question.
+	Question string `json:"question" schema:"nonblank"`
+	// What belongs to the question.
+	Context Raw `json:"context,omitzero" schema:"type=object"`
 }
 
 // ReadReport is Payloads.Report for a single event.

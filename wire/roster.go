@@ -39,11 +39,16 @@ func UnknownRole(role, pointer string, roles []string) *Error {
 
 // An Agent is an agent as other agents see it.
 type Agent struct {
-	ID           string   `json:"id"`
-	Role         string   `json:"role"`
-	Status       string   `json:"status"` // one of AgentStatuses
+	// The name of the agent.
+	ID string `json:"id"`
+	// The role: worker, planner, reviewer, or one that the file gives an agent.
+	Role string `json:"role"`
+	// The status of the agent. Only an idle agent gets a task from the queue.
+	Status string `json:"status" schema:"enum=wire.AgentStatuses"`
+	// The capabilities of the agent.
 	Capabilities []string `json:"capabilities"`
-	CurrentTask  string   `json:"currentTask"` // an id; null: none
+	// The id of the first task that the agent has; null if it has none.
+	CurrentTask string `json:"currentTask" schema:"null"`
 }
 
 // AgentStatuses lists the statuses of an agent.

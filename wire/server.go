@@ -24,19 +24,32 @@ func (u *UpdateCapabilities) fields(f *fields) {
 
 // A Server is an agent as protocol A shows it.
 type Server struct {
-	ServerID     string `json:"server_id"`
-	Name         string `json:"name"`
-	Status       string `json:"status"` // ServerOnline or ServerOffline
-	Role         string `json:"role"`
-	Remote       bool   `json:"remote"` // it has registered over HTTP
-	Hostname     string `json:"hostname,omitzero"`
-	IP           string `json:"ip,omitzero"`
-	OS           string `json:"os,omitzero"`
-	Repos        Raw    `json:"repos"`        // an object, by name
-	Capabilities Raw    `json:"capabilities"` // null if it has reported none
-	System       Raw    `json:"system,omitzero"`
-	Running      int    `json:"running_tasks"`
-	LastSeen     string `json:"last_seen,omitzero"`
+	// The id of the server, derived from its name.
+	ServerID string `json:"server_id"`
+	// The name of the agent.
+	Name string `json:"name"`
+	// Whether the agent is present.
+	Status string `json:"status" schema:"enum=wire.serverStatuses"`
+	// The role: worker, planner, reviewer, or one that the file gives an agent.
+	Role string `json:"role"`
+	// Whether the agent runs on another machine and has registered.
+	Remote bool `json:"remote"`
+	// The name of the machine.
+	Hostname string `json:"hostname,omitzero"`
+	// The address of the machine, as reported.
+	IP string `json:"ip,omitzero"`
+	// The operating system.
+	OS string `json:"os,omitzero"`
+	// The repositories of the agent, by name.
+	Repos Raw `json:"repos" schema:"type=object"`
+	// The reported capabilities: a capabilities document; null if none are reported.
+	Capabilities Raw `json:"capabilities" schema:"type=object,null"`
+	// Information about the machine, as reported.
+	System Raw `json:"system,omitzero" schema:"type=object"`
+	// The number of tasks that the agent works on.
+	Running int `json:"running_tasks" schema:"min=0"`
+	// When the agent was last seen, if it runs on another machine.
+	LastSeen string `json:"last_seen,omitzero" schema:"stamp"`
 }
 
 // The statuses of a server.
@@ -75,9 +88,12 @@ func (r *Register) fields(f *fields) {
 
 // Registered answers register-agent. The key is not shown again.
 type Registered struct {
+	// The server_id of the agent.
 	ServerID string `json:"server_id"`
-	Name     string `json:"name"`
-	Key      string `json:"api_key"`
+	// The name of the agent.
+	Name string `json:"name"`
+	// The key of the agent. It is not shown again.
+	Key string `json:"api_key"`
 }
 
 // ServerID returns the server id of an agent. It is derived from the name, so that a server that
@@ -111,10 +127,17 @@ func CheckName(name string) string {
 	return ""
 }
 
+// The answers.
+var (
+	answerServers    = &Answer{Name: "servers", Of: ServerList{}}
+	answerRegistered = &Answer{Name: "registered", Of: Registered{}}
+	answerServer     = &Answer{Name: "server", Of: Server{}}
+)
+
 // serverOperations are the operations on agents as servers.
 var serverOperations = []Operation{
 	request[UpdateCapabilities](Operation{
-		Name: "update-capabilities", Audience: ForAgents, Writes: true,
+		Name: "update-capabilities", Answer: answerServer, Audience: ForAgents, Writes: true,
 		Summary: "Replace your advertised capabilities and refresh your presence",
 		About:   "Members that are missing keep their values. Without any member, the request only refreshes your presence.",
 		Examples: []string{
@@ -123,13 +146,13 @@ var serverOperations = []Operation{
 		},
 	}),
 	request[Nothing](Operation{
-		Name:     "query-servers",
+		Name: "query-servers", Answer: answerServers,
 		Summary:  "List all agents with their capabilities and presence",
 		About:    "The list is in the terms of the hub, where agents are servers.",
 		Examples: []string{`{}`, ""},
 	}),
 	request[Register](Operation{
-		Name: "register-agent", Audience: ForNewcomers, Writes: true,
+		Name: "register-agent", Answer: answerRegistered, Audience: ForNewcomers, Writes: true,
 		Summary: "Register a server as an agent with a registration token",
 		About:   "The answer has the key that the server authenticates with from then on.",
 		Examples: []string{

@@ -66,12 +66,19 @@ const (
 //
 // Rows: C-01, C-08, C-09, C-15, C-20, C-21, C-26, C-29, C-31, C-37, C-42, C-43, C-49, C-50, C-51, C-59, C-65, C-68, C-69, C-73, C-80, K-12, T-31, T-56.
 func TestSessionMessagesAreRead(t *testing.T) {
-	three, twelve, forty := int64(3), int64(12), int64(40)
 	want := map[string]any{
 		"task_assignment": &session.Assignment{
-			Task: session.DeveloperInput{
-				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty", Scope: []string{"kettle/**"}, TestingRequired: true, Attempts: 1,
-				MustNotBreak: []string{"Tea"}, AcceptanceCriteria: []string{"It stops within a second"},
+			Task: session.TaskInput{
+				TaskID: "kettle-1", Description: "The kettle has to stop when it is empty",
+				Context: session.TaskContext{
+					Specs:            []session.ContextFile{{Path: "docs/kettle.txt", Reason: "How hot is hot", Sections: []string{"Limits"}}},
+					ReferenceFiles:   []session.ContextFile{{Path: "kettle/heat.go", Reason: "The heater", Sections: []string{}}},
+					PreviousAttempts: []session.Attempt{{Number: 1, Outcome: "It stopped too late", Feedback: "Ask the sensor more often"}},
+				},
+				Constraints: session.Constraints{
+					Scope: []string{"kettle/**"}, TestingRequired: true, MustNotBreak: []string{"Tea"}, StyleGuide: "docs/style.txt",
+				},
+				AcceptanceCriteria: []string{"It stops within a second"},
 			},
 			Priority: "high", Deadline: "2026-11-21T18:00:00+01:00", MaxIterations: 2,
 			Dependencies: []session.Dependency{
@@ -82,22 +89,49 @@ func TestSessionMessagesAreRead(t *testing.T) {
 			TaskID: "kettle-1", Percent: 62.5, Step: "Writes the test", Files: []string{"kettle/heat.go"}, Remaining: "ten minutes", Blockers: []string{"The sensor is slow"},
 		},
 		"task_completion": &session.Completion{
-			TaskID: "kettle-1", Status: "partial", Created: []session.FileChange{{Path: "kettle/heat_test.go", LinesAdded: &forty}},
-			Modified: []session.FileChange{{Path: "kettle/heat.go", LinesAdded: &twelve, LinesRemoved: &three}}, Deleted: []string{"kettle/old.go"},
-			Summary: "It stops, and says why", Blockers: []string{"The lid is not there yet"}, TestsRun: true, TestsPassed: true, TypeCheckPassed: true,
+			TaskID: "kettle-1", Status: "partial",
+			Changes: session.FileChanges{
+				Created:  []session.FileChange{{Path: "kettle/heat_test.go", Type: "created", LinesAdded: 40, Description: "An empty kettle"}},
+				Modified: []session.FileChange{{Path: "kettle/heat.go", Type: "modified", LinesAdded: 12, LinesRemoved: 3}}, Deleted: []string{"kettle/old.go"},
+			},
+			Summary: "It stops, and says why", Notes: "The sensor is asked ten times a second", Blockers: []string{"The lid is not there yet"},
+			SelfReview:  session.SelfReview{TestsRun: true, TestsPassed: true, TypeCheckPassed: true, KnownIssues: []string{"It hums"}},
+			Suggestions: []string{"A quieter relay"},
 			Error: &session.ExecutionError{
 				TaskID: "kettle-1", ErrorType: session.ExecutionResourceLimit, ErrorMessage: "The lid has no room", Recoverable: true, SuggestedAction: session.SuggestManual,
 			},
 		},
-		"review_request": &session.ReviewRequest{ReviewID: "kettle-1-a", TaskID: "kettle-1", Files: []string{"kettle/heat.go"}, Wanted: []string{"tests", "type_check", "custom/dry"}},
+		"review_request": &session.ReviewRequest{
+			ReviewID: "kettle-1-a", TaskID: "kettle-1",
+			Scope: session.ReviewScope{Files: []string{"kettle/heat.go"}, FocusAreas: []string{"logic", "error_handling"}, IgnorePatterns: []string{"**/*.txt"}},
+			Criteria: session.ReviewCriteria{
+				MustPassTests: true, MustPassTypeCheck: true, CustomChecks: []session.CustomCheck{{Name: "dry", Command: "make dry-run"}},
+			},
+			Context: session.ReviewContext{
+				TaskDescription: "The kettle has to stop when it is empty", AcceptanceCriteria: []string{"It stops within a second"},
+				PreviousReviews: []session.ReviewSummary{{Number: 1, Verdict: "changes_requested", KeyFindings: []string{"It hums"}}},
+			},
+		},
 		"review_result": &session.ReviewResult{
 			ReviewID: "kettle-1-a", TaskID: "kettle-1", Verdict: "changes_requested", Summary: "Nearly there",
 			Findings: []session.Finding{
-				{ID: "k-1", Severity: "major", Category: "logic", File: "kettle/heat.go", Text: "A level of 0 is not below 0", FixedIn: 2},
-				{ID: "k-2", Severity: "suggestion", Category: "style", File: "kettle/heat.go", Text: "The name is long"},
+				{
+					FindingID: "k-1", Severity: "major", Category: "logic",
+					Location:    session.Location{File: "kettle/heat.go", LineStart: 17, LineEnd: 19, Snippet: "if level < 0 {"},
+					Description: "A level of 0 is not below 0", Rationale: "An empty kettle goes on heating", Suggestion: "Use <=", FixedIn: 2,
+				},
+				{
+					FindingID: "k-2", Severity: "suggestion", Category: "style", Location: session.Location{File: "kettle/heat.go"},
+					Description: "The name is long", Rationale: "It is read often",
+				},
 			},
-			Verification: []session.Verification{{Name: "tests"}, {Name: "type_check", Passed: true}, {Name: "lint", Passed: true}, {Name: "custom/dry", Passed: true}},
-			Changes:      []session.RequiredChange{{ID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}}},
+			Verification: session.Verification{
+				Tests:     session.CheckResult{Output: "1 of 12 failed", Error: "exit status 1"},
+				TypeCheck: session.CheckResult{Passed: true}, Lint: &session.CheckResult{Passed: true},
+				Custom: map[string]session.CheckResult{"dry": {Passed: true, Output: "fine"}},
+			},
+			RequiredChanges: []session.RequiredChange{{ChangeID: "c-1", Priority: "must_fix", Findings: []string{"k-1"}, Description: "Stop at 0"}},
+			Commendations:   []string{"The test is easy to read"},
 		},
 		"feedback":        &session.Feedback{Type: "question", Subject: "The hum", Content: "Does it matter?", TaskID: "kettle-1"},
 		"status_query":    &session.StatusQuery{TaskID: "kettle-1"},
@@ -108,12 +142,14 @@ func TestSessionMessagesAreRead(t *testing.T) {
 	for kind, example := range sessionExamples(t) {
 		m := heard(t, string(encoded(t, example)), true)
 		require.Equal(t, kind, m.MessageType)
-		require.Equal(t, want[kind], m.Body)
+		require.EqualExportedValues(t, want[kind], m.Body)
 		require.Empty(t, m.Notes, kind)
 		require.Equal(t, example["message_id"], m.MessageID)
 	}
+	request := want["review_request"].(*session.ReviewRequest)
+	require.Equal(t, []string{"tests", "type_check", "custom/dry"}, request.Wanted())
 	completion := want["task_completion"].(*session.Completion)
-	require.Equal(t, []string{"kettle/heat_test.go", "kettle/heat.go", "kettle/old.go"}, completion.Touched())
+	require.Equal(t, []string{"kettle/heat_test.go", "kettle/heat.go", "kettle/old.go"}, completion.Changes.Touched())
 }
 
 // Rows: C-03, C-04, C-05, C-06, C-07, C-10, C-11, C-12, C-13, C-14, K-09.
@@ -141,7 +177,7 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 func TestWhatSessionsForgive(t *testing.T) {
 	m := heard(t, shortAssignment, false)
 	require.Equal(t, []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, m.Notes)
-	require.Equal(t, []string{}, m.Body.(*session.Assignment).Task.MustNotBreak)
+	require.Equal(t, []string{}, m.Body.(*session.Assignment).Task.Constraints.MustNotBreak)
 	require.Zero(t, m.Body.(*session.Assignment).MaxIterations)
 	m = heard(t, shortResult, false)
 	require.Equal(t, []string{

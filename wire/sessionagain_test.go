@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestAssignmentsAreSaidAgain(t *testing.T) {
 		require.Contains(t, payload, test.from)
 		require.Equal(t, string(sessionHead.Say(session.TypeTaskAssignment, Raw(strings.Replace(payload, test.from, test.to, 1)), nil).Document), string(again.Document))
 		body := *original.Body.(*session.Assignment)
-		body.Task.Attempts++
+		body.Task.Context.PreviousAttempts = append(slices.Clone(body.Task.Context.PreviousAttempts), session.Attempt{Number: 2, Outcome: "timeout", Feedback: `it "hung"`})
 		require.Equal(t, &body, again.Body)
 		require.Equal(t, test.line, string(original.Document))
 		require.NotEqual(t, original.Sum, again.Sum)
@@ -59,7 +60,7 @@ func TestAssignmentsAreSaidAgainAndAgain(t *testing.T) {
 		m, err = sessionHead.Again(m, n+2, "exception", "")
 		require.NoError(t, err)
 		require.Nil(t, m.Strictly())
-		body.Task.Attempts++
+		body.Task.Context.PreviousAttempts = append(slices.Clone(body.Task.Context.PreviousAttempts), session.Attempt{Number: n + 2, Outcome: "exception"})
 		require.Equal(t, &body, m.Body)
 	}
 	attempts := at(decoded(t, m.Document), "payload", "task", "context", "previous_attempts").([]any)

@@ -13,15 +13,24 @@ type Lookup struct {
 // A SessionSpec is the definition of a session, from the configuration or from create-session.
 // It is the payload of create-session, too.
 type SessionSpec struct {
-	ID            string          `json:"session_id"`
-	Members       []SessionMember `json:"members"`
-	Validation    string          `json:"validation"`                 // Validation… below
-	MaxIterations int64           `json:"max_iterations"`             // maximum number of reviews, unless a task has its own
-	OnMax         string          `json:"on_max"`                     // Escalate…
-	RequireReview bool            `json:"require_review"`             // a task is done when it is approved, not before
-	TaskTimeout   int64           `json:"task_timeout_ms,omitzero"`   // milliseconds without a completion; 0: no limit
-	ProgressAfter int64           `json:"progress_after_ms,omitzero"` // a task that takes longer must report its progress
-	ProgressEvery int64           `json:"progress_every_ms,omitzero"` // the interval of these reports
+	// The name of the session.
+	ID string `json:"session_id"`
+	// The members.
+	Members []SessionMember `json:"members"`
+	// standard tolerates some missing members. strict accepts no deviation from the protocol.
+	Validation string `json:"validation" schema:"enum=wire.validations"`
+	// The maximum number of reviews of a task that does not set its own.
+	MaxIterations int64 `json:"max_iterations" schema:"min=1"`
+	// What happens to a task that still needs changes after its last review.
+	OnMax string `json:"on_max" schema:"enum=session.Escalations"`
+	// Whether a task is done only when it is approved, and not when its developer has completed it.
+	RequireReview bool `json:"require_review"`
+	// How long a task may take without a completion, in milliseconds; no limit when it is missing.
+	TaskTimeout int64 `json:"task_timeout_ms,omitzero" schema:"min=0"`
+	// The time after which a task must report progress, in milliseconds; 120000 when it is missing.
+	ProgressAfter int64 `json:"progress_after_ms,omitzero" schema:"min=0"`
+	// The time between such reports, in milliseconds; 30000 when it is missing.
+	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"min=0"`
 }
 
 // When a developer reports progress, by default: in milliseconds.
@@ -38,8 +47,10 @@ const (
 
 // A SessionMember is a member of a session.
 type SessionMember struct {
-	AgentID   string `json:"agent_id"`
-	AgentType string `json:"agent_type"` // Agent…
+	// The name of an agent.
+	AgentID string `json:"agent_id"`
+	// What the agent does: it plans and assigns, works, or reviews.
+	AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
 }
 
 // SaySession is the payload of send-session-message. An agent says the same by
@@ -52,14 +63,23 @@ type SaySession struct {
 
 // SessionSaid answers send-session-message.
 type SessionSaid struct {
-	MessageID      string   `json:"message_id"`
-	SessionID      string   `json:"session_id"`
-	Seq            int64    `json:"seq"` // its number in the record
-	SequenceNumber int64    `json:"sequence_number"`
-	CorrelationID  string   `json:"correlation_id,omitzero"`
-	Duplicate      bool     `json:"duplicate,omitzero"` // a repeat; nothing was done
-	Held           bool     `json:"held,omitzero"`      // it is delivered when the tasks that it waits for are done
-	Notes          []string `json:"notes,omitzero"`     // what was forgiven, and what is odd
+	// The message_id of the message.
+	MessageID string `json:"message_id"`
+	// The session of the message.
+	SessionID string `json:"session_id"`
+	// The number of the message in the event log.
+	Seq int64 `json:"seq" schema:"min=0"`
+	// The position of the message in the session.
+	SequenceNumber int64 `json:"sequence_number" schema:"min=0"`
+	// The correlation_id of the message.
+	CorrelationID string `json:"correlation_id,omitzero"`
+	// Whether the message is a repeat, which has no effect; missing if it is not.
+	Duplicate bool `json:"duplicate,omitzero"`
+	// Whether delivery waits until the tasks that the message waits for are done; missing if it does
+	// not.
+	Held bool `json:"held,omitzero"`
+	// Tolerated errors and warnings.
+	Notes []string `json:"notes,omitzero"`
 }
 
 // GetSession is the payload of get-session.

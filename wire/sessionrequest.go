@@ -124,10 +124,18 @@ func millisecondsOr(o *object.Reader, key string, otherwise int64) int64 {
 	return o.Milliseconds(key, 0)
 }
 
+// The answers.
+var (
+	answerSaid     = &Answer{Name: "said", Of: SessionSaid{}}
+	answerSessions = &Answer{Name: "sessions", Of: SessionList{}}
+	answerReviews  = &Answer{Name: "reviews", Of: ReviewList{}}
+	answerSession  = &Answer{Name: "session", Of: SessionView{}}
+)
+
 // sessionOperations are the operations on sessions.
 var sessionOperations = []Operation{
 	request[SaySession](Operation{
-		Name: "send-session-message", Writes: true,
+		Name: "send-session-message", Answer: answerSaid, Writes: true,
 		Summary: "Send a message to a member of a session; an agent may also print it itself",
 		About:   "A line that is the message itself does the same and is answered only when it is refused. A message with the same message_id is not delivered twice. A refusal lists every error with its place, and the log of the session keeps it.",
 		Examples: []string{
@@ -136,7 +144,7 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[GetSession](Operation{
-		Name:    "get-session",
+		Name: "get-session", Answer: answerSession,
 		Summary: "Show a session with its members, tasks, reviews and a page of its log",
 		Examples: []string{
 			`{"session_id": "kitchen", "after": 41, "limit": 20, "correlation_id": "kettle", "task_id": "kettle-1", "to": "coder"}`,
@@ -145,12 +153,12 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[Nothing](Operation{
-		Name:     "list-sessions",
+		Name: "list-sessions", Answer: answerSessions,
 		Summary:  "List your sessions; people see all",
 		Examples: []string{`{}`, ""},
 	}),
 	request[SessionSpec](Operation{
-		Name: "create-session", Audience: ForOperators, Writes: true,
+		Name: "create-session", Answer: answerSession, Audience: ForOperators, Writes: true,
 		Summary: "Create a session of agents that work together",
 		About:   "An architect, developers and reviewers work together in it.",
 		Examples: []string{
@@ -159,7 +167,7 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[ListReviews](Operation{
-		Name:     "list-reviews",
+		Name: "list-reviews", Answer: answerReviews,
 		Summary:  "List the reviews of your sessions",
 		Examples: []string{`{"session_id": "kitchen", "task_id": "kettle-1", "review_id": "kettle-1-a"}`, `{}`, ""},
 	}),

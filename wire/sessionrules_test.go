@@ -40,13 +40,13 @@ func TestMessagesThatAreMisdirected(t *testing.T) {
 
 // Rows: C-84, T-30.
 func TestObjectionsToAnApproval(t *testing.T) {
-	passed := func(names ...string) (all []session.Verification) {
-		for _, name := range names {
-			all = append(all, session.Verification{Name: name, Passed: true})
-		}
-		return all
+	passed := session.CheckResult{Passed: true}
+	verified := func(change func(v *session.Verification)) session.Verification {
+		v := session.Verification{Tests: passed, TypeCheck: passed, Lint: &passed, Custom: map[string]session.CheckResult{"dry": passed}}
+		change(&v)
+		return v
 	}
-	fine := passed("tests", "type_check", "lint", "custom/dry")
+	fine := verified(func(*session.Verification) {})
 	for _, test := range []struct {
 		result  session.ReviewResult
 		pointer any
@@ -56,9 +56,9 @@ func TestObjectionsToAnApproval(t *testing.T) {
 		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "major", FixedIn: 2}, {Severity: "critical", FixedIn: 1}}}, nil},
 		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "minor"}, {Severity: "major"}}}, "/payload/findings/1"},
 		{session.ReviewResult{Verification: fine, Findings: []session.Finding{{Severity: "critical"}}}, "/payload/findings/0"},
-		{session.ReviewResult{Verification: append(passed("type_check"), session.Verification{Name: "tests"})}, "/payload/verification"},
-		{session.ReviewResult{Verification: append(passed("tests"), session.Verification{Name: "lint"})}, "/payload/verification"},
-		{session.ReviewResult{Verification: append(passed("tests"), session.Verification{Name: "custom/dry"})}, "/payload/verification"},
+		{session.ReviewResult{Verification: verified(func(v *session.Verification) { v.Tests.Passed = false })}, "/payload/verification"},
+		{session.ReviewResult{Verification: verified(func(v *session.Verification) { v.Lint = &session.CheckResult{} })}, "/payload/verification"},
+		{session.ReviewResult{Verification: verified(func(v *session.Verification) { v.Custom["dry"] = session.CheckResult{} })}, "/payload/verification"},
 	} {
 		for _, verdict := range session.Verdicts {
 			test.result.Verdict = verdict

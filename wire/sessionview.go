@@ -7,15 +7,24 @@ import (
 // SessionView answers get-session with a whole session and a page of its log.
 type SessionView struct {
 	SessionSpec
-	State    string         `json:"state"` // SessionOpen or SessionClosed
-	Reason   string         `json:"reason,omitzero"`
-	Source   string         `json:"source"` // SessionFromFile or SessionByHand
-	Standing []MemberView   `json:"standing"`
-	Tasks    []SessionTask  `json:"tasks"`    // in the order in which they were assigned
-	Reviews  []ReviewView   `json:"reviews"`  // in the order in which they were asked for
-	Messages []SessionEntry `json:"messages"` // in the order in which they came
-	More     bool           `json:"more"`     // more messages follow
-	Next     int64          `json:"next"`     // the After of the next page
+	// Whether the session accepts messages.
+	State string `json:"state" schema:"enum=wire.sessionStates"`
+	// Why the session is closed.
+	Reason string `json:"reason,omitzero"`
+	// Whether the session comes from the configuration or from a request.
+	Source string `json:"source" schema:"enum=wire.sessionSources"`
+	// The members with their load.
+	Standing []MemberView `json:"standing"`
+	// The tasks, in the order in which they were assigned.
+	Tasks []SessionTask `json:"tasks"`
+	// The reviews, in the order in which they were requested.
+	Reviews []ReviewView `json:"reviews"`
+	// A page of messages, in the order in which they were received.
+	Messages []SessionEntry `json:"messages"`
+	// Whether more messages follow.
+	More bool `json:"more"`
+	// The value of after for the next page.
+	Next int64 `json:"next" schema:"min=0"`
 }
 
 // The states of a session.
@@ -33,9 +42,12 @@ const (
 // A MemberView shows a member and its load.
 type MemberView struct {
 	SessionMember
-	Status  string `json:"status"`           // as query-agents has it; absent: no agent has this name
-	Waiting int    `json:"waiting,omitzero"` // messages not yet delivered to it
-	Working int    `json:"working,omitzero"` // tasks that it has
+	// The status, as in query-agents; empty if no agent has this name.
+	Status string `json:"status"`
+	// The number of messages that are not delivered yet.
+	Waiting int `json:"waiting,omitzero" schema:"min=0"`
+	// The number of tasks that the agent has.
+	Working int `json:"working,omitzero" schema:"min=0"`
 }
 
 // SessionList answers list-sessions.
@@ -45,37 +57,66 @@ type SessionList struct {
 
 // A SessionBrief summarizes a session for a list.
 type SessionBrief struct {
-	ID       string          `json:"session_id"`
-	State    string          `json:"state"`
-	Source   string          `json:"source"`
-	Members  []SessionMember `json:"members"`
-	Messages int64           `json:"messages"` // so far
-	Refused  int64           `json:"refused"`  // among them
-	Open     int             `json:"open_tasks"`
-	Tasks    int             `json:"tasks"`
-	Reviews  int             `json:"open_reviews"`
+	// The name of the session.
+	ID string `json:"session_id"`
+	// Whether the session accepts messages.
+	State string `json:"state" schema:"enum=wire.sessionStates"`
+	// Whether the session comes from the configuration or from a request.
+	Source  string          `json:"source" schema:"enum=wire.sessionSources"`
+	Members []SessionMember `json:"members"`
+	// The number of messages so far.
+	Messages int64 `json:"messages" schema:"min=0"`
+	// The number of refused messages among them.
+	Refused int64 `json:"refused" schema:"min=0"`
+	// The number of tasks that have not ended.
+	Open int `json:"open_tasks" schema:"min=0"`
+	// The number of all tasks.
+	Tasks int `json:"tasks" schema:"min=0"`
+	// The number of reviews without a verdict.
+	Reviews int `json:"open_reviews" schema:"min=0"`
 }
 
 // SessionTask is a task of a session as its members see it.
 type SessionTask struct {
-	TaskID        string                  `json:"task_id"`
-	Name          string                  `json:"name"`
-	Architect     string                  `json:"architect"`
-	Developer     string                  `json:"developer"`
-	Phase         string                  `json:"phase"`    // Phase… below
-	State         TaskState               `json:"state"`    // of the task
-	Progress      float64                 `json:"progress"` // from 0 to 1
-	Step          string                  `json:"step,omitzero"`
-	Overdue       bool                    `json:"overdue,omitzero"` // its progress report is overdue
-	Tries         int                     `json:"tries"`            // 2: it was retried after an error
-	Iteration     int                     `json:"iteration"`        // reviews that it has had
-	MaxIterations int                     `json:"max_iterations"`
-	Escalated     string                  `json:"escalated,omitzero"` // Escalate…: its last review was one too many
-	CorrelationID string                  `json:"correlation_id"`
-	Revises       string                  `json:"revises,omitzero"` // the task of which this one is a revision
-	Scope         []string                `json:"scope"`
-	Findings      []FindingView           `json:"findings"`
-	Error         *session.ExecutionError `json:"error,omitzero"` // the latest
+	// The id of the task.
+	TaskID string `json:"task_id"`
+	// The name of the task.
+	Name string `json:"name"`
+	// The agent that assigned it.
+	Architect string `json:"architect"`
+	// The agent that has the task.
+	Developer string `json:"developer"`
+	// held: it waits for other tasks. assigned: the developer has it and has not responded. working:
+	// the developer works on it. completed: the developer is done, and no review is requested yet.
+	// reviewing: it is reviewed. revise: the architect must assign it again with changes. redesign: it
+	// must be planned again. human: a person has to decide. over: it has ended.
+	Phase string `json:"phase" schema:"enum=wire.phases"`
+	// The state, as of every task.
+	State TaskState `json:"state"`
+	// The progress, from 0 to 1.
+	Progress float64 `json:"progress" schema:"min=0,max=1"`
+	// What the developer is doing now.
+	Step string `json:"step,omitzero"`
+	// Whether the progress report is overdue.
+	Overdue bool `json:"overdue,omitzero"`
+	// How often the task was assigned: 2 if it was retried after an error.
+	Tries int `json:"tries" schema:"min=0"`
+	// The number of reviews so far.
+	Iteration int `json:"iteration" schema:"min=0"`
+	// The maximum number of reviews.
+	MaxIterations int `json:"max_iterations" schema:"min=1"`
+	// What happened when the last allowed review did not approve the task.
+	Escalated string `json:"escalated,omitzero" schema:"enum=session.Escalations"`
+	// The correlation_id of all messages about the task.
+	CorrelationID string `json:"correlation_id"`
+	// The id of the task that this task revises.
+	Revises string `json:"revises,omitzero"`
+	// Patterns of the files that may be changed.
+	Scope []string `json:"scope"`
+	// The findings of all reviews.
+	Findings []FindingView `json:"findings"`
+	// The latest error in the work on the task.
+	Error *session.ExecutionError `json:"error,omitzero"`
 }
 
 // The phases of a task of a session.
@@ -93,26 +134,43 @@ const (
 
 // A FindingView is a finding, tracked over the reviews of a task.
 type FindingView struct {
-	ID       string `json:"finding_id"`
-	Severity string `json:"severity"`
-	Category string `json:"category"`
-	File     string `json:"file,omitzero"`
-	Text     string `json:"description,omitzero"`
-	Found    int    `json:"found_in_iteration"`
-	Fixed    int    `json:"fixed_in_iteration,omitzero"` // 0: it is open
+	// The id of the finding.
+	ID string `json:"finding_id"`
+	// The severity of the finding.
+	Severity string `json:"severity" schema:"enum=session.Severities"`
+	// The category of the finding.
+	Category string `json:"category" schema:"enum=session.Categories"`
+	// The file of the finding.
+	File string `json:"file,omitzero"`
+	// The description of the finding.
+	Text string `json:"description,omitzero"`
+	// The review that reported the finding.
+	Found int `json:"found_in_iteration" schema:"min=1"`
+	// The review that reported the finding as fixed; missing while the finding is open.
+	Fixed int `json:"fixed_in_iteration,omitzero" schema:"min=1"`
 }
 
 // ReviewView is a review.
 type ReviewView struct {
-	ReviewID    string   `json:"review_id"`
-	SessionID   string   `json:"session_id"`
-	TaskID      string   `json:"task_id"`
-	Reviewer    string   `json:"reviewer"`
-	Iteration   int      `json:"iteration"`        // of its task, from 1
-	Verdict     string   `json:"verdict,omitzero"` // Verdict…; absent: it is open
-	RequestedAt string   `json:"requested_at"`
-	DecidedAt   string   `json:"decided_at,omitzero"`
-	Findings    []string `json:"findings"` // ids of the findings in its result
+	// The id of the review.
+	ReviewID string `json:"review_id"`
+	// The session of the review.
+	SessionID string `json:"session_id"`
+	// The id of the task.
+	TaskID string `json:"task_id"`
+	// The agent that reviews the task.
+	Reviewer string `json:"reviewer"`
+	// The number of the review among the reviews of its task, from 1.
+	Iteration int `json:"iteration" schema:"min=1"`
+	// The verdict; none if the reviewer never received the request. It is missing while the review is
+	// open.
+	Verdict string `json:"verdict,omitzero" schema:"enum=wire.reviewVerdicts"`
+	// When the review was requested: UTC, with milliseconds.
+	RequestedAt string `json:"requested_at" schema:"stamp"`
+	// When the review was closed.
+	DecidedAt string `json:"decided_at,omitzero" schema:"stamp"`
+	// The ids of the findings.
+	Findings []string `json:"findings"`
 }
 
 // ReviewList answers list-reviews.
@@ -122,16 +180,25 @@ type ReviewList struct {
 
 // A SessionEntry is a message in the log of its session.
 type SessionEntry struct {
-	Seq       int64  // its number in the record
-	Document  Raw    // the message as received; nil if it could not be read completely
-	MessageID string // only without a document
-	Type      string // likewise
-	From      string // the agent that said it
-	LoggedAt  string
-	TookMS    float64  // from its receipt to the decision
-	Errors    []string // tolerated problems, or all problems
-	Refused   string   // why it was not delivered; "" when it was
-	By        string   // who sent it for its sender; "" if the sender did
-	Sequence  int64    // the number that was assigned at delivery, if it had none
-	Chain     string
+	Document  Raw    `json:"-"` // the message as received; nil if it could not be read completely
+	MessageID string `json:"-"` // only without a document
+	Type      string `json:"-"` // likewise
+	From      string `json:"-"` // the agent that said it
+	Sequence  int64  `json:"-"` // the number that was assigned at delivery, if it had none
+	Chain     string `json:"-"` // the correlation_id that was assigned at delivery, if it had none
+
+	// When the message was logged: UTC, with milliseconds.
+	LoggedAt string `json:"logged_at" schema:"stamp"`
+	// The time from the receipt of the message to the decision about it, in milliseconds.
+	TookMS float64 `json:"processing_duration_ms" schema:"min=0"`
+	// The tolerated errors of the message, or all errors, each with its place. It is missing if there
+	// are none.
+	Errors []string `json:"validation_errors,omitzero" schema:"minitems=1"`
+	// The number of the message in the event log. An extension of the published protocol.
+	Seq int64 `json:"log_seq" schema:"min=1"`
+	// Why the message was not delivered; missing if it was. An extension of the published protocol.
+	Refused string `json:"refused,omitzero" schema:"minlen=1"`
+	// Who sent the message in the name of its sender, such as the orchestrator or an operator. It is
+	// missing if the sender did. An extension of the published protocol.
+	By string `json:"said_by,omitzero" schema:"minlen=1"`
 }

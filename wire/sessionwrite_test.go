@@ -95,7 +95,7 @@ func TestMessagesThatAreSaidForAgents(t *testing.T) {
 		require.Equal(t, outcome, done.Status)
 		require.Equal(t, "why", done.Summary)
 		require.Equal(t, blockers, done.Blockers)
-		require.Empty(t, done.Touched())
+		require.Empty(t, done.Changes.Touched())
 	}
 }
 

@@ -55,33 +55,59 @@ var TaskStatuses = []string{"queued", "running", "completed", "failed", "cancell
 // A Task is a task as all callers see it. A list leaves out the members that can be large
 // (description, payload, result); get-task has them.
 type Task struct {
-	ID                   string    `json:"id"`
-	Name                 string    `json:"name"`
-	Type                 string    `json:"type"`
-	Status               string    `json:"status"` // one of TaskStatuses
-	State                TaskState `json:"state"`
-	Description          string    `json:"description,omitzero"`
-	Payload              Raw       `json:"payload,omitzero"`
-	RequiredRole         string    `json:"requiredRole"` // null: any
-	RequiredCapabilities []string  `json:"requiredCapabilities"`
-	Dependencies         []string  `json:"dependencies"`               // that must be done first
-	Links                []Link    `json:"typedDependencies,omitzero"` // all of them, when some are not just that
-	WaitsFor             []string  `json:"waitsFor,omitzero"`          // dependencies that are still open
+	// The id of the task.
+	ID string `json:"id"`
+	// The name of the task.
+	Name string `json:"name"`
+	// The kind of task, in words of the submitter.
+	Type string `json:"type"`
+	// A summary of the state.
+	Status string `json:"status" schema:"enum=wire.TaskStatuses"`
+	// The state of the task. The last three are final.
+	State TaskState `json:"state"`
+	// What is to be done.
+	Description string `json:"description,omitzero"`
+	// The payload as it was submitted, digit for digit.
+	Payload Raw `json:"payload,omitzero" schema:"type=object"`
+	// The role that the agent must have; null for any role.
+	RequiredRole string `json:"requiredRole" schema:"null"`
+	// The capabilities that the agent must have.
+	RequiredCapabilities []string `json:"requiredCapabilities"`
+	// Ids of tasks that must be done first.
+	Dependencies []string `json:"dependencies"`
+	// The dependencies that are not done yet.
+	WaitsFor []string `json:"waitsFor,omitzero"`
+	Links    []Link   `json:"typedDependencies,omitzero"` // All dependencies of the task, if one of them does not only block.
 	*Details
-	ResolvedInputs Inputs  `json:"resolved_inputs,omitzero"`
-	Priority       Raw     `json:"priority,omitzero"` // as it was given
-	SubmittedBy    string  `json:"submittedBy"`       // such as agent:planner
-	AssignedTo     string  `json:"assignedTo"`        // an agent; null: none
-	Progress       float64 `json:"progress,omitzero"` // from 0 to 1
-	Message        string  `json:"message,omitzero"`  // reported with the progress
-	Attempts       int     `json:"attempts,omitzero"` // how often it was assigned
-	Result         Raw     `json:"result,omitzero"`
-	Error          string  `json:"error,omitzero"`  // why it failed
-	Reason         string  `json:"reason,omitzero"` // why it was cancelled
-	CreatedAt      string  `json:"createdAt"`
-	AssignedAt     string  `json:"assignedAt,omitzero"`
-	StartedAt      string  `json:"startedAt,omitzero"`
-	EndedAt        string  `json:"endedAt,omitzero"`
+	// The delivered inputs, by contract key, in the answers to get-task and poll-tasks. An input is
+	// null if it has no data.
+	ResolvedInputs Inputs `json:"resolved_inputs,omitzero" schema:"type=object"`
+	// The priority as it was given: a number or a word. 1 is the most urgent.
+	Priority Raw `json:"priority,omitzero" schema:"type=number|string"`
+	// The submitter, such as agent:planner.
+	SubmittedBy string `json:"submittedBy"`
+	// The agent that has the task, or had it when it ended; null if there is none.
+	AssignedTo string `json:"assignedTo" schema:"null"`
+	// The progress, from 0 to 1; 0 when it is missing.
+	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
+	// The message of the last progress report.
+	Message string `json:"message,omitzero"`
+	// How often the task was assigned; 0 when it is missing.
+	Attempts int `json:"attempts,omitzero" schema:"min=1"`
+	// The result; null before the task is done, and in lists.
+	Result Raw `json:"result,omitzero" schema:"type=object|string,required,null"`
+	// Why the task failed.
+	Error string `json:"error,omitzero"`
+	// Why the task was cancelled.
+	Reason string `json:"reason,omitzero"`
+	// When the task was submitted.
+	CreatedAt string `json:"createdAt" schema:"stamp"`
+	// When the task was last assigned.
+	AssignedAt string `json:"assignedAt,omitzero" schema:"stamp"`
+	// When the task was last started.
+	StartedAt string `json:"startedAt,omitzero" schema:"stamp"`
+	// When the task ended.
+	EndedAt string `json:"endedAt,omitzero" schema:"stamp"`
 }
 
 // MarshalJSONTo implements the encoder's interface.
@@ -299,9 +325,12 @@ type TaskReply struct {
 
 // TaskList answers query-tasks, oldest first.
 type TaskList struct {
-	Tasks  []Task `json:"tasks"`
-	More   int64  `json:"more,omitzero"`   // how many tasks follow, counted up to MaxCounted
-	Cursor string `json:"cursor,omitzero"` // the last task of the list, if others follow
+	Tasks []Task `json:"tasks"`
+	// The number of tasks beyond the limit of query-tasks, counted up to 10000; missing if there are
+	// none.
+	More int64 `json:"more,omitzero" schema:"min=1"`
+	// The last task of the list, if more follow. Use it as the cursor of the next request.
+	Cursor string `json:"cursor,omitzero"`
 }
 
 // MaxCounted is the maximum of TaskList.More.
@@ -331,16 +360,24 @@ const PlanFirstMessage = "Task assigned. Submit a plan for it first, with submit
 // DependencyFailed is the reason of a task that is cancelled because a dependency failed.
 const DependencyFailed = "Dependency failed"
 
+// The answers.
+var (
+	answerAgents = &Answer{Name: "agents", Of: AgentList{}}
+	answerTasks  = &Answer{Name: "tasks", Of: TaskList{}, About: ", oldest first"}
+	answerTask   = &Answer{Name: "task", Of: TaskReply{}, Asked: "get-task and every operation that changes a task", About: ", with its current state"}
+	answerAnswer = &Answer{Name: "answer", Of: UserAnswer{}}
+)
+
 // taskOperations are the operations of the published protocol and the steps of a task.
 var taskOperations = []Operation{
 	request[QueryAgents](Operation{
-		Name: "query-agents", Published: true,
+		Name: "query-agents", Answer: answerAgents, Published: true,
 		Summary:  "List agents, by role, status or capabilities",
 		About:    "You are one of them. Without a payload the answer lists all agents.",
 		Examples: []string{`{"role": "worker", "status": "idle", "capabilities": ["typescript"]}`, ""},
 	}),
 	request[QueryTasks](Operation{
-		Name: "query-tasks", Published: true,
+		Name: "query-tasks", Answer: answerTasks, Published: true,
 		Summary: "List the tasks that you submitted or that are assigned to you",
 		About:   "The list is sorted by age and leaves out what can be large: description, payload and result; get-task has them.",
 		Examples: []string{
@@ -349,7 +386,7 @@ var taskOperations = []Operation{
 		},
 	}),
 	request[SubmitTask](Operation{
-		Name: "submit-task", Published: true, Writes: true, OfTask: true,
+		Name: "submit-task", Answer: answerTask, Published: true, Writes: true, OfTask: true,
 		Summary: "Submit a task for an idle agent with the role and the capabilities that it requires",
 		About:   "The task waits until every task that it depends on is done, and until an agent that fits is idle.",
 		Examples: []string{
@@ -359,13 +396,13 @@ var taskOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name: "get-task", Published: true, OfTask: true,
+		Name: "get-task", Answer: answerTask, Published: true, OfTask: true,
 		Summary:  "Show a task in full",
 		About:    "The answer has the description, the payload, the progress and, when the task is done, the result.",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[AskUser](Operation{
-		Name: "ask-user", Published: true, Audience: ForAgents, Writes: true,
+		Name: "ask-user", Answer: answerAnswer, Published: true, Audience: ForAgents, Writes: true,
 		Summary: "Ask a person a question and wait for the answer",
 		About:   "The response arrives when the person answers, or with TIMEOUT. Other requests are answered meanwhile.",
 		Examples: []string{
@@ -374,13 +411,13 @@ var taskOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name: "start-task", Writes: true, OfTask: true,
+		Name: "start-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Start a task that is assigned to you, or take one of yours that has no agent",
 		About:    "The request is optional: a task starts by itself when its agent has been notified.",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[CompleteTask](Operation{
-		Name: "complete-task", Writes: true, OfTask: true,
+		Name: "complete-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Complete a task with its result",
 		Examples: []string{
 			`{"taskId": "task-123", "result": {"success": true, "files": ["src/login.ts"]}}`,
@@ -390,13 +427,13 @@ var taskOperations = []Operation{
 		},
 	}),
 	request[FailTask](Operation{
-		Name: "fail-task", Writes: true, OfTask: true,
+		Name: "fail-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Fail a task with the reason",
 		About:    "Tasks that depend on it are cancelled, unless the configuration keeps them.",
 		Examples: []string{`{"taskId": "task-123", "error": "The repository is empty."}`},
 	}),
 	request[CancelTask](Operation{
-		Name: "cancel-task", Writes: true, OfTask: true,
+		Name: "cancel-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Cancel a task that you submitted and tell its agent",
 		About:    "The task must not have ended.",
 		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},

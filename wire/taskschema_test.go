@@ -134,7 +134,7 @@ func TestSchemasOfDelegationHaveTheWordsThatThereAre(t *testing.T) {
 	properties := at(request, "properties")
 	require.Equal(t, append(words(delegation.Priorities), nil), at(properties, "context", "properties", "priority", "enum"))
 	require.Equal(t, words(delegation.Acts), at(act, "properties", "type", "enum"))
-	require.Equal(t, words(delegation.Acts), at(at(properties, "type", "not", "anyOf").([]any)[0], "enum"))
+	require.Equal(t, words(delegation.Acts), at(at(at(request, "allOf").([]any)[0], "properties", "type", "not", "anyOf").([]any)[0], "enum"))
 	require.Equal(t, words(delegation.Statuses), at(response, "properties", "status", "enum"))
 	for block, value := range map[string]any{"context": delegation.Context{}, "routing": delegation.Routing{}, "observability": delegation.Trace{}} {
 		requireFields(t, block, at(properties, block), value)

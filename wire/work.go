@@ -21,10 +21,14 @@ func (a *AssignTask) fields(f *fields) {
 
 // Assignment answers auto-assign.
 type Assignment struct {
-	Status     string `json:"status"` // Assigned or NoMatch
-	ServerID   string `json:"server_id,omitzero"`
+	// Whether an agent fits and has the task now.
+	Status string `json:"status" schema:"enum=assigned|no_match"`
+	// The server_id of the agent.
+	ServerID string `json:"server_id,omitzero"`
+	// The name of the agent.
 	ServerName string `json:"server_name,omitzero"`
-	MatchScore int    `json:"match_score,omitzero"`
+	// The score of the agent; a higher score is a better fit.
+	MatchScore int `json:"match_score,omitzero"`
 }
 
 // The statuses of an Assignment.
@@ -36,16 +40,22 @@ const (
 // Matches answers match-agents, the best first.
 type Matches struct {
 	Servers []Match `json:"servers"`
-	Total   int     `json:"total"`
+	// The number of agents.
+	Total int `json:"total" schema:"min=0"`
 }
 
 // A Match is the score of an agent for a task.
 type Match struct {
-	ServerID   string   `json:"server_id"`
-	ServerName string   `json:"server_name"`
-	Score      int      `json:"score"`  // -1: it does not
-	Status     string   `json:"status"` // ServerOnline or ServerOffline
-	Reasons    []string `json:"reasons"`
+	// The server_id of the agent.
+	ServerID string `json:"server_id"`
+	// The name of the agent.
+	ServerName string `json:"server_name"`
+	// The score; a higher score is a better fit. -1: the agent does not fit.
+	Score int `json:"score" schema:"min=-1"`
+	// Whether the agent is present.
+	Status string `json:"status" schema:"enum=wire.serverStatuses"`
+	// The reasons, for people.
+	Reasons []string `json:"reasons"`
 }
 
 // UpdateTask is the payload of update-task. A nil field leaves the task unchanged.
@@ -158,12 +168,18 @@ func (n *AddNote) fields(f *fields) {
 
 // Note is a note on a task.
 type Note struct {
-	ID        string `json:"id"`
-	TaskID    string `json:"task_id"`
-	Author    string `json:"author"` // such as agent:planner
-	Content   string `json:"content"`
-	Urgent    bool   `json:"urgent"`
-	CreatedAt string `json:"created_at"`
+	// The id of the note.
+	ID string `json:"id"`
+	// The id of the task.
+	TaskID string `json:"task_id"`
+	// The author, such as agent:planner.
+	Author string `json:"author"`
+	// The text of the note. It is untrusted: escape it before you show it.
+	Content string `json:"content"`
+	// Whether the agent of the task was notified at once.
+	Urgent bool `json:"urgent"`
+	// When the note was written.
+	CreatedAt string `json:"created_at" schema:"stamp"`
 }
 
 // NoteReply answers add-note.
@@ -237,10 +253,19 @@ func (c *CheckTasks) fields(f *fields) {
 	f.text(&c.SessionID, "sessionId", "The session: the name of an agent, its server_id, or the id of its run. The default is your own.")
 }
 
+// The answers.
+var (
+	answerAssignment = &Answer{Name: "assignment", Of: Assignment{}}
+	answerMatches    = &Answer{Name: "matches", Of: Matches{}, About: ", best first"}
+	answerDependency = &Answer{Name: "dependency", Of: LinkReply{}, Asked: "add-dependency with the dependency as it is, and remove-dependency with the dependency as it was"}
+	answerNote       = &Answer{Name: "note", Of: NoteReply{}}
+	answerNotes      = &Answer{Name: "notes", Of: NoteList{}, About: ", oldest first"}
+)
+
 // workOperations are the other operations on tasks.
 var workOperations = []Operation{
 	request[UpdateTask](Operation{
-		Name: "update-task", Writes: true, OfTask: true,
+		Name: "update-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Change the text, the documents or the priority of a task",
 		About:   "The task must not have ended. Allowed for the submitter and for planners.",
 		Examples: []string{
@@ -249,7 +274,7 @@ var workOperations = []Operation{
 		},
 	}),
 	request[AssignTask](Operation{
-		Name: "assign-task", Writes: true, OfTask: true,
+		Name: "assign-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Assign a task to an agent, which may have to submit a plan first",
 		About:   "The agent need not fit the requirements. It is notified and starts the task itself. Allowed for the submitter and for planners.",
 		Examples: []string{
@@ -258,31 +283,31 @@ var workOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name: "auto-assign", Writes: true,
+		Name: "auto-assign", Answer: answerAssignment, Writes: true,
 		Summary:  "Assign a task to the agent that fits its requirements best",
 		About:    "The agent starts the task itself.",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[TaskID](Operation{
-		Name:     "match-agents",
+		Name: "match-agents", Answer: answerMatches,
 		Summary:  "Show how each agent fits the requirements of a task",
 		About:    "The answer gives the reasons. Nothing is assigned.",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[Nothing](Operation{
-		Name: "poll-tasks", Audience: ForAgents,
+		Name: "poll-tasks", Answer: answerTasks, Audience: ForAgents,
 		Summary:  "List the tasks that are assigned to you and not started",
 		About:    "The answer has the tasks in full.",
 		Examples: []string{`{}`, ""},
 	}),
 	request[CheckTasks](Operation{
-		Name:     "check-tasks",
+		Name: "check-tasks", Answer: answerTasks,
 		Summary:  "List the tasks that are assigned to a session and not started",
 		About:    "Only planners may ask for the sessions of others.",
 		Examples: []string{`{"sessionId": "coder"}`, ""},
 	}),
 	request[RequestHelp](Operation{
-		Name: "request-help", Writes: true, OfTask: true,
+		Name: "request-help", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Ask a person for help with a task",
 		About:   "The task waits. When a person has answered, notify:task-updated says so, and the answer is in the task.",
 		Examples: []string{
@@ -291,7 +316,7 @@ var workOperations = []Operation{
 		},
 	}),
 	request[SubmitPlan](Operation{
-		Name: "submit-plan", Writes: true, OfTask: true,
+		Name: "submit-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Submit the plan that a task requires",
 		About:   "The task is in the state planning. Its agent may start when the plan is approved.",
 		Examples: []string{
@@ -300,19 +325,19 @@ var workOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name: "approve-plan", Writes: true, OfTask: true,
+		Name: "approve-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Approve the plan of a task",
 		About:    "Its agent may start. An agent cannot approve its own plan.",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[RevisePlan](Operation{
-		Name: "revise-plan", Writes: true, OfTask: true,
+		Name: "revise-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Reject the plan of a task with feedback",
 		About:    "The agent must submit another plan. An agent cannot reject its own plan.",
 		Examples: []string{`{"taskId": "task-123", "feedback": "Write the test first."}`},
 	}),
 	request[AddDependency](Operation{
-		Name: "add-dependency", Writes: true,
+		Name: "add-dependency", Answer: answerDependency, Writes: true,
 		Summary: "Add a dependency to a task",
 		About:   "The task must not have started. A dependency that closes a cycle is refused.",
 		Examples: []string{
@@ -321,13 +346,13 @@ var workOperations = []Operation{
 		},
 	}),
 	request[RemoveDependency](Operation{
-		Name: "remove-dependency", Writes: true,
+		Name: "remove-dependency", Answer: answerDependency, Writes: true,
 		Summary:  "Remove a dependency from a task",
 		About:    "A task that waits for nothing else may start.",
 		Examples: []string{`{"taskId": "task-123", "dependencyId": "d5"}`},
 	}),
 	request[AddNote](Operation{
-		Name: "add-note", Writes: true,
+		Name: "add-note", Answer: answerNote, Writes: true,
 		Summary: "Add a note to a task",
 		About:   "The note can be read by all who may see the task.",
 		Examples: []string{
@@ -336,7 +361,7 @@ var workOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name:     "list-notes",
+		Name: "list-notes", Answer: answerNotes,
 		Summary:  "List the notes of a task, oldest first",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),

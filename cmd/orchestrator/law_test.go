@@ -32,6 +32,8 @@ var mayImport = map[string][]string{
 	"wire/mail":                {},
 	"wire/schema":              {},
 	"wire":                     {"wire/schema", "wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub"},
+	"wire/schema/generator":    {"wire/schema", "wire/object"},
+	"wire/schema/documents":    {"wire", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
 	"wire/control":             {"wire", "wire/object"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},

@@ -9,15 +9,18 @@ import (
 // A Act is a message about an existing task, with the id of the task. Its types are
 // reserved: a task request has another type.
 type Act struct {
-	ID     string     // of the task
-	Type   string     // Act… below
-	Input  object.Raw // the input of an update: any value, digit for digit
-	Reason string     // why it is cancelled, or ""
+	// The id of the task.
+	ID string `json:"id" schema:"label"`
+	// The type: a status query, an update with the input that the task waits for, or a cancellation.
+	Type string `json:"type" schema:"enum=delegation.Acts"`
 
-	// Payload is the whole payload of an update with members other than the input.
-	Payload object.Raw
+	Input  object.Raw `json:"-"` // the input of an update: any value, digit for digit
+	Reason string     `json:"-"` // why it is cancelled, or ""
 
-	Document object.Raw // all of it, on one line, digit for digit
+	// The payload, which depends on the type.
+	Payload object.Raw `json:"payload"` // kept only if an update has members other than the input
+
+	Document object.Raw `json:"-"` // all of it, on one line, digit for digit
 }
 
 // The types of acts.

@@ -8,10 +8,18 @@ import (
 
 // A Fault is the error of a delegated task that failed.
 type Fault struct {
-	Code        string     `json:"code"` // Fault… below, or a code that two programs have agreed on
-	Message     string     `json:"message"`
-	Details     object.Raw `json:"details,omitzero"` // an object, digit for digit
-	Recoverable bool       `json:"recoverable"`      // a retry may succeed
+	// The kind of error, for programs. These codes are in use: INVALID_INPUT, MISSING_REQUIRED_FIELD,
+	// INVALID_FIELD_TYPE, INVALID_FIELD_VALUE, AGENT_NOT_FOUND, CAPABILITY_NOT_FOUND,
+	// AGENT_UNAVAILABLE, AGENT_BUSY, MCP_NOT_CONNECTED, MCP_AUTH_FAILED, MCP_RATE_LIMITED, MCP_ERROR,
+	// COORDINATION_FAILED, TASK_GRAPH_CYCLE, DELEGATION_FAILED, TIMEOUT, INTERNAL_ERROR,
+	// KNOWLEDGE_NOT_FOUND and RATE_LIMITED. Other codes are accepted unchanged.
+	Code string `json:"code" schema:"optional"`
+	// What went wrong, for people.
+	Message string `json:"message" schema:"optional"`
+	// Additional data: any object.
+	Details object.Raw `json:"details,omitzero" schema:"type=object"`
+	// Whether another try may succeed; false when it is missing.
+	Recoverable bool `json:"recoverable" schema:"optional"`
 }
 
 // The known codes. The list is open: an agent may use any code.

@@ -10,40 +10,61 @@ import (
 // A Request is work that is delegated to an agent. It is forwarded unchanged. The fields
 // hold what decisions need.
 type Request struct {
-	ID            string     // of the task; every message about the task has it
-	Type          string     // the capability that it needs
-	Payload       object.Raw // an object, digit for digit
-	Context       Context
-	Routing       Routing
-	Observability Trace
+	// The id of the task, chosen by the sender. It differs for every task; a UUID is recommended.
+	ID string `json:"id" schema:"label"`
+	// The type of work: the name of a capability. The types of acts on existing tasks are reserved
+	// (see task-act).
+	Type string `json:"type" schema:"label"`
+	// The data for the work: any object.
+	Payload object.Raw `json:"payload" schema:"type=object"`
+	// The context of the task.
+	Context Context `json:"context,omitzero"`
+	// The route of the task.
+	Routing Routing `json:"routing,omitzero"`
+	// The trace that the task belongs to. Pass it on with the work that you delegate.
+	Observability Trace `json:"observability,omitzero"`
 
-	Document object.Raw // all of it, on one line, digit for digit
-	Notes    []string   // warnings, each with its place
-	Sum      uint64     // of the content and the target; a repeat has the same
+	Document object.Raw `json:"-"` // all of it, on one line, digit for digit
+	Notes    []string   `json:"-"` // warnings, each with its place
+	Sum      uint64     `json:"-"` // of the content and the target; a repeat has the same
 }
 
 // Context is the context of a task. Missing members are "".
 type Context struct {
-	ConversationID string `json:"conversationId,omitzero"`
-	ParentTaskID   string `json:"parentTaskId,omitzero"`
-	User           string `json:"user,omitzero"`
-	Timestamp      string `json:"timestamp,omitzero"`
-	Priority       string `json:"priority,omitzero"` // Priority…
+	// The id of the conversation that the task belongs to.
+	ConversationID string `json:"conversationId,omitzero" schema:"in:plain"`
+	// The id of the task that this task is part of.
+	ParentTaskID string `json:"parentTaskId,omitzero" schema:"in:plain"`
+	// The user that the task is done for.
+	User string `json:"user,omitzero" schema:"in:plain"`
+	// When the task was requested: an ISO 8601 time, such as 2026-11-20T09:15:00Z. Without a zone it
+	// is UTC.
+	Timestamp string `json:"timestamp,omitzero" schema:"in:time"`
+	// The urgency; normal when it is missing.
+	Priority string `json:"priority,omitzero" schema:"enum=delegation.Priorities"`
 }
 
 // Routing is the route of a task. Missing members are "".
 type Routing struct {
-	Source string   `json:"source,omitzero"` // the agent that delegates and gets the responses
-	Target string   `json:"target,omitzero"` // the agent that the work is for
-	Chain  []string `json:"delegationChain,omitzero"`
+	// The sender, which gets the responses. It is optional: when you ask, it is you, and another name
+	// is refused.
+	Source string `json:"source,omitzero" schema:"in:plain"`
+	// The agent that the task is for; any agent with the capability when it is missing.
+	Target string `json:"target,omitzero" schema:"in:plain"`
+	// Every agent that has had the task, the latest one last; at most 16 KiB in total. You are added
+	// when you pass the task on. The task never returns to an agent in the list.
+	Chain []string `json:"delegationChain,omitzero" schema:"in:maxitems=100,each:in:label"`
 }
 
 // Trace is the position of a task in a trace. The ids need not have the form of the W3C: see
 // IsTraceID.
 type Trace struct {
-	TraceID string     `json:"traceId,omitzero"`
-	SpanID  string     `json:"spanId,omitzero"`
-	Baggage object.Raw `json:"baggage,omitzero"` // an object, digit for digit
+	// The id of the trace. A W3C trace has 32 lower-case hexadecimal digits; any text is accepted.
+	TraceID string `json:"traceId,omitzero" schema:"in:plain"`
+	// The span that the work is part of.
+	SpanID string `json:"spanId,omitzero" schema:"in:plain"`
+	// Values that travel with the trace, at most 16 KiB.
+	Baggage object.Raw `json:"baggage,omitzero" schema:"type=object"`
 }
 
 // maxBaggage is the maximum size of baggage, in bytes. All messages of a task carry it.

@@ -6,17 +6,30 @@ import (
 
 // A Response reports the status of delegated work, intermediate or final.
 type Response struct {
-	ID        string     // of the task
-	Status    string     // Response… below
-	Result    object.Raw // of a completed task: any value, digit for digit; nil if there is none
-	Fault     *Fault     // why it failed or was cancelled; never nil if it failed
-	Metadata  Metadata
-	Artifacts []Artifact
-	Question  string   // the question if input is required; then never ""
-	Options   []Option // the allowed answers; none: any text is allowed
+	// The id of the task.
+	ID string `json:"id" schema:"label"`
+	// The status of the task. With input_required the task continues after a task.update (see
+	// task-act).
+	Status string `json:"status" schema:"enum=delegation.Statuses"`
+	// The result of a completed task: any value. It is refused with any other status.
+	Result object.Raw `json:"result,omitzero"`
+	// Why the task failed. A failed task should have an error. With any other status it is removed;
+	// cancelled and input_required keep its message.
+	Fault *Fault `json:"error,omitzero"` // never nil if the task failed
+	// How the task was executed.
+	Metadata Metadata `json:"metadata,omitzero"`
+	// The products of the task.
+	Artifacts []Artifact `json:"artifacts,omitzero"`
+	// With input_required: the question, as text. When it is missing, the question of input is used,
+	// or the message of the error. An extension of the published protocol.
+	Question string `json:"message,omitzero" schema:"any"`
+	// With input_required: an object with the question, as text, and the options. Options are texts,
+	// or objects with a value and a label. Anything else is ignored. An extension of the published
+	// protocol.
+	Options []Option `json:"input,omitzero" schema:"any"`
 
-	Document object.Raw // the whole response on one line; nil if the orchestrator made it
-	Notes    []string   // warnings, each with its place
+	Document object.Raw `json:"-"` // the whole response on one line; nil if the orchestrator made it
+	Notes    []string   `json:"-"` // warnings, each with its place
 }
 
 // The statuses of delegated work.
@@ -36,20 +49,31 @@ var Statuses = []string{
 
 // Metadata describes the execution of a task. The spelling of its keys is not uniform.
 type Metadata struct {
-	StartedAt   string `json:"startedAt,omitzero"`
-	CompletedAt string `json:"completedAt,omitzero"`
-	DurationMS  *int64 `json:"duration_ms,omitzero"` // nil if not said
-	Agent       string `json:"agent,omitzero"`       // who did it
-	RetryCount  *int64 `json:"retryCount,omitzero"`  // number of retries; nil if unknown
+	// When the work began: an ISO 8601 time.
+	StartedAt string `json:"startedAt,omitzero" schema:"time"`
+	// When the work ended: an ISO 8601 time.
+	CompletedAt string `json:"completedAt,omitzero" schema:"time"`
+	// The duration of the work, in milliseconds. This key is spelled differently from the others.
+	DurationMS *int64 `json:"duration_ms,omitzero" schema:"whole=0"`
+	// The agent that did the work.
+	Agent string `json:"agent,omitzero" schema:"plain"`
+	// The number of retries.
+	RetryCount *int64 `json:"retryCount,omitzero" schema:"whole=0"`
 }
 
 // An Artifact is a product of a task. One that is stored elsewhere has a Ref, and its Content
 // may be empty; this is an extension.
 type Artifact struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"` // a MIME type
-	Content string `json:"content"`
-	Ref     string `json:"ref,omitzero"`
+	// The name of the artifact, such as a file name.
+	Name string `json:"name" schema:"nonblank"`
+	// The MIME type, such as text/markdown.
+	Type string `json:"type" schema:"nonblank"`
+	// The whole content, as text; JSON too. It may be missing if there is a ref.
+	Content string `json:"content" schema:"optional"`
+	// The place of content that is stored elsewhere. sha256: and 64 hexadecimal digits name content
+	// that the orchestrator stores; an agent must not use them. An extension of the published
+	// protocol.
+	Ref string `json:"ref,omitzero"`
 }
 
 // AppendTaskResponse appends a response that the orchestrator made as one line. Members that do
@@ -101,7 +125,9 @@ func (r *Response) appendQuestion(b []byte) []byte {
 
 // An Option is one of the allowed answers to a question.
 type Option struct {
+	// The text that the person sees.
 	Label string `json:"label"`
+	// The answer that the agent gets.
 	Value string `json:"value"`
 }
 

@@ -109,10 +109,15 @@ const (
 
 // A Dependency names a task that another task depends on.
 type Dependency struct {
-	On       string   `json:"depends_on_task_id"`
-	Type     string   `json:"dependency_type"`
-	Contract string   `json:"contract_key,omitzero"` // of an input
-	Private  bool     `json:"private,omitzero"`      // the dependant does not show the result of the other
+	// The id of the other task.
+	On string `json:"depends_on_task_id" schema:"nonblank"`
+	// blocks: the other task must be done first; the default. input: a part of its result is needed
+	// too. related: for information only.
+	Type string `json:"dependency_type" schema:"enum=hub.DependencyTypes,optional"`
+	// The part of the result that an input needs. With another type it has no meaning and causes a
+	// warning.
+	Contract string   `json:"contract_key,omitzero"`
+	Private  bool     `json:"private,omitzero" schema:"-"` // the dependant does not show the result of the other
 	Oddities []Oddity `json:"-"`
 }
 
@@ -163,28 +168,15 @@ func (c *Capabilities) Spell() object.Raw {
 	if c.Empty() {
 		return nil
 	}
-	type repo struct {
-		Path      string   `json:"path,omitzero"`
-		Languages []string `json:"languages,omitzero"`
-		Tools     []string `json:"tools,omitzero"`
-	}
-	document := struct {
-		Schema       string          `json:"$schema"`
-		Repos        map[string]repo `json:"repos,omitzero"`
-		Languages    []string        `json:"languages,omitzero"`
-		Tools        []string        `json:"tools,omitzero"`
-		Environments []string        `json:"environments,omitzero"`
-		Tags         []string        `json:"tags,omitzero"`
-		Capacity     int             `json:"max_concurrent_tasks"`
-	}{
+	document := CapabilitiesDocument{
 		Schema: SchemaCapabilities + schemaKnown, Languages: c.Languages, Tools: c.Tools, Environments: c.Environments,
 		Tags: c.Tags, Capacity: c.Capacity,
 	}
 	for _, r := range c.Repos {
 		if document.Repos == nil {
-			document.Repos = make(map[string]repo)
+			document.Repos = make(map[string]RepoDocument)
 		}
-		document.Repos[r.Name] = repo{Path: r.Path, Languages: r.Languages, Tools: r.Tools}
+		document.Repos[r.Name] = RepoDocument{Path: r.Path, Languages: r.Languages, Tools: r.Tools}
 	}
 	text, err := object.Encode(document)
 	if err != nil {

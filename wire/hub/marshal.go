@@ -48,15 +48,7 @@ func (r *Requirements) MarshalJSONTo(e *jsontext.Encoder) error {
 	if r.Document != nil {
 		return e.WriteValue(r.Document)
 	}
-	return json.MarshalEncode(e, struct {
-		Schema       string   `json:"$schema"`
-		Repo         string   `json:"repo,omitzero"`
-		Languages    []string `json:"languages,omitzero"`
-		Environments []string `json:"environments,omitzero"`
-		Tools        []string `json:"tools,omitzero"`
-		Tags         []string `json:"tags,omitzero"`
-		Prefer       string   `json:"prefer_server,omitzero"`
-	}{
+	return json.MarshalEncode(e, RequirementsDocument{
 		Schema: SchemaRequirements + schemaKnown, Repo: r.Repo, Languages: r.Languages, Environments: r.Environments,
 		Tools: r.Tools, Tags: r.Tags, Prefer: r.Prefer,
 	})

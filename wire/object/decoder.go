@@ -239,16 +239,21 @@ func (d *Decoder) strings(key string, must Presence, say bool) []string {
 	return all
 }
 
-// ManyOf checks a list of strings, each of which must be one of a few.
-func (d *Decoder) ManyOf(key string, must Presence, of []string) {
-	for i, item := range d.items(key, must) {
+// ManyOf returns a list of strings, each of which must be one of a few.
+func (d *Decoder) ManyOf(key string, must Presence, of []string) []string {
+	items := d.items(key, must)
+	words := make([]string, 0, len(items))
+	for i, item := range items {
 		if d.Issues.full() {
-			return
+			break
 		}
-		if word, ok := Text(item); !ok || !slices.Contains(of, word) {
+		word, ok := Text(item)
+		if !ok || !slices.Contains(of, word) {
 			d.RefuseItem(key, i, "must be one of "+Choices(of))
 		}
+		words = append(words, word)
 	}
+	return words
 }
 
 func (d *Decoder) items(key string, must Presence) [][]byte {

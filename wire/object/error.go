@@ -42,7 +42,9 @@ func Invalid(pointer, message string) *Error {
 
 // A Problem is one error in a message: where it is, as a JSON pointer, and what it is.
 type Problem struct {
+	// The place of the error: a JSON pointer.
 	Pointer string `json:"pointer"`
+	// What is wrong at that place.
 	Message string `json:"message"`
 }
 

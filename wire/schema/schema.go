@@ -4,6 +4,7 @@
 //	Names, Text   read them
 //	Document      declares one: its Go type, its title, and rules between its members
 //	Node          spells such a rule
+//	Formats       forms of texts that many documents share
 //	generator     writes the files; only tests run it
 //
 // The Go type of a document is its declaration. The generator reads keys and presence from the
@@ -40,3 +41,31 @@ func Text(name string) ([]byte, bool) {
 
 // FileName returns the name of the file of a schema.
 func FileName(name string) string { return strings.Replace(name, ":", ".", 1) + ".json" }
+// A Document declares one schema.
+type Document struct {
+	Name  string // that of a message has a prefix, such as notify:shutdown
+	Title string
+	About string // the description
+	Of    any    // a value of the Go type, or nil; in a message, of the payload
+	Head  any    // in a message: a value of the type of its other members
+	// Payload is the schema of a payload without a Go type.
+	Payload Node
+	// Lenient documents come from other programs. Their optional members may be null.
+	Lenient bool
+	Parts   []Part   // types that the document defines once
+	Formats []string // formats that the document defines once: keys of Formats
+	Rules   Node     // rules between members
+	// As has values of the Go types of members that a field keeps as JSON. The keys are paths.
+	As map[string]any
+	// Members replaces the descriptions of members. The keys are paths such as routing.source.
+	Members map[string]string
+}
+
+// A Part is a Go type that a document defines under $defs. Members of this type refer to it. A Part
+// without a name only adds rules to the members of this type.
+type Part struct {
+	Name  string
+	About string
+	Of    any
+	Rules Node
+}

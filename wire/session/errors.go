@@ -7,11 +7,17 @@ import (
 // A DeliveryError describes a message that was not delivered. It is sent in the details of a
 // response:error.
 type DeliveryError struct {
-	OriginalMessageID string `json:"original_message_id"` // "" if it could not be read
-	ErrorType         string `json:"error_type"`          // Delivery… below
-	RetryCount        int    `json:"retry_count"`
-	MaxRetries        int    `json:"max_retries"`
-	NextRetryAt       string `json:"next_retry_at,omitzero"` // "": it is not tried again
+	// The message_id of a session message that was not delivered; empty if it could not be read.
+	OriginalMessageID string `json:"original_message_id" schema:"optional"`
+	// Why a session message was not delivered. timeout: the recipient did not read it. rejected: it
+	// conflicts with the current state. malformed: it is not valid.
+	ErrorType string `json:"error_type" schema:"enum=wire.deliveryErrors,optional"`
+	// How often the delivery of a session message was retried.
+	RetryCount int `json:"retry_count" schema:"min=0,optional"`
+	// The maximum number of retries.
+	MaxRetries int `json:"max_retries" schema:"min=0,optional"`
+	// When the delivery is retried; missing if it is not.
+	NextRetryAt string `json:"next_retry_at,omitzero" schema:"stamp"`
 }
 
 // The reasons why a message was not delivered.
@@ -42,11 +48,17 @@ func deliveryCode(c object.Code) string {
 
 // A ExecutionError describes what went wrong with the work on a task of a session.
 type ExecutionError struct {
-	TaskID          string `json:"task_id"`
-	ErrorType       string `json:"error_type"` // Execution… below
-	ErrorMessage    string `json:"error_message"`
-	Recoverable     bool   `json:"recoverable"`
-	SuggestedAction string `json:"suggested_action"` // Suggest… below
+	// The id of the task again.
+	TaskID string `json:"task_id"`
+	// timeout: the work took too long. exception: something broke. scope_violation: a file outside the
+	// scope was changed. resource_limit: something ran out.
+	ErrorType string `json:"error_type" schema:"enum=session.ExecutionErrors"`
+	// The error in words.
+	ErrorMessage string `json:"error_message"`
+	// Whether another try may succeed.
+	Recoverable bool `json:"recoverable"`
+	// What to do: try again, reassign the task, abort it, or ask a person.
+	SuggestedAction string `json:"suggested_action" schema:"enum=session.Suggestions"`
 }
 
 // What can go wrong with the work on a task.

@@ -10,22 +10,36 @@ import (
 )
 
 // A Message is a message from one agent of a session to another. It is delivered
-// unchanged. The fields hold what decisions need.
+// unchanged. Its Body is an *Assignment, *Progress, *Completion and so on.
 type Message struct {
-	MessageID      string // the same message again has the same
-	Timestamp      string
-	SequenceNumber int64 // its position in the session, according to its sender
-	Sequenced      bool  // SequenceNumber is set
-	From, To       Agent
-	MessageType    string // Type… above
-	CorrelationID  string // groups related messages
-	ReplyTo        string // the MessageID that it answers
-	SessionID      string // an extension; usually ""
-	Body           any    // by its type: *Assignment, *Progress, *Completion and so on
+	// A UUID of version 4 that differs for every message. A repeated message has the same id and is
+	// not delivered twice. Unless the session is strict, the form msg-12 or msg-12-a is allowed too.
+	MessageID string `json:"message_id" schema:"messageID"`
+	// When the message was sent: an ISO 8601 time, such as 2026-11-20T09:15:00Z.
+	Timestamp string `json:"timestamp" schema:"time"`
+	// The position of the message in the session. Unless the session is strict, a missing number is
+	// filled in.
+	SequenceNumber int64 `json:"sequence_number" schema:"whole=0"`
+	// The sender. A message in the name of another agent is refused.
+	From Agent `json:"from_agent"`
+	// The recipient.
+	To Agent `json:"to_agent"`
+	// The type of the message, which determines its payload.
+	MessageType string `json:"message_type" schema:"enum=session.Types"`
 
-	Document object.Raw // all of it, on one line, digit for digit
-	Notes    []string   // tolerated errors and warnings, each with its place
-	Sum      uint64     // of its type, sender, recipient and payload; a repeat has the same
+	// The payload, which depends on the type.
+	Body any `json:"payload" schema:"type=object"`
+	// An id that all messages about one task share.
+	CorrelationID string `json:"correlation_id,omitzero" schema:"id"`
+	// The message_id of the message that this one answers.
+	ReplyTo string `json:"reply_to,omitzero" schema:"id"`
+	// The session. An extension of the published protocol.
+	SessionID string `json:"session_id,omitzero" schema:"id"`
+
+	Sequenced bool       `json:"-"` // SequenceNumber is set
+	Document  object.Raw `json:"-"` // all of it, on one line, digit for digit
+	Notes     []string   `json:"-"` // tolerated errors and warnings, each with its place
+	Sum       uint64     `json:"-"` // of its type, sender, recipient and payload; a repeat has the same
 
 	lapses  []object.Problem
 	pointer string // to the message, within the line or the request
@@ -33,9 +47,12 @@ type Message struct {
 
 // Agent names an agent in a session.
 type Agent struct {
-	AgentID    string `json:"agent_id"`
-	AgentType  string `json:"agent_type"` // Agent… above
-	InstanceID string `json:"instance_id,omitzero"`
+	// The name of the agent.
+	AgentID string `json:"agent_id" schema:"id"`
+	// What the agent does: it plans and assigns, works, or reviews.
+	AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
+	// The instance of the agent, if it has several.
+	InstanceID string `json:"instance_id,omitzero" schema:"id"`
 }
 
 // Strictly returns the error that a strict reader reports, with everything that was tolerated.

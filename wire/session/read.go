@@ -65,7 +65,7 @@ func readBody(p *object.Decoder, kind string) any {
 	case TypeTaskAssignment:
 		return readAssignment(p)
 	case TypeTaskProgress:
-		return readSessionProgress(p)
+		return readProgress(p)
 	case TypeTaskCompletion:
 		return readCompletion(p)
 	case TypeReviewRequest:

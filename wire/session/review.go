@@ -2,88 +2,102 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"orchestrator/wire/object"
 )
 
-// ReviewRequest is the payload of review_request. Its checks are untrusted commands. They are
-// passed on to the reviewer and not read here.
-type ReviewRequest struct {
-	ReviewID string
-	TaskID   string
-	Files    []string
-	Wanted   []string // verifications that must have been made, as Verification names them
-}
+// The names of verifications. That of a custom check follows customCheck.
+const (
+	checkTests  = "tests"
+	checkTypes  = "type_check"
+	checkLint   = "lint"
+	customCheck = "custom/"
+)
 
 func readReviewRequest(p *object.Decoder) *ReviewRequest {
 	r := &ReviewRequest{ReviewID: p.ID("review_id", object.Required), TaskID: p.ID("task_id", object.Required)}
 	p.Inside("scope", object.Required, func(in *object.Decoder) {
-		r.Files = in.Names("files", object.Required)
-		in.ManyOf("focus_areas", object.Required, FocusAreas)
-		in.Names("ignore_patterns", object.Optional)
+		r.Scope = ReviewScope{
+			Files: in.Names("files", object.Required), FocusAreas: in.ManyOf("focus_areas", object.Required, FocusAreas),
+			IgnorePatterns: in.Names("ignore_patterns", object.Optional),
+		}
 	})
 	p.Inside("criteria", object.Required, func(in *object.Decoder) {
-		r.want("tests", in.Bool("must_pass_tests", object.Required))
-		r.want("type_check", in.Bool("must_pass_type_check", object.Required))
-		r.want("lint", in.Bool("must_pass_lint", object.Optional))
+		r.Criteria = ReviewCriteria{
+			MustPassTests: in.Bool("must_pass_tests", object.Required), MustPassTypeCheck: in.Bool("must_pass_type_check", object.Required),
+			MustPassLint: in.Bool("must_pass_lint", object.Optional),
+		}
 		in.Objects("custom_checks", object.Optional, func(check *object.Decoder) {
-			r.want("custom/"+check.Name("name", object.Required), true)
-			check.Name("command", object.Required)
-			check.Whole("expected_exit_code", object.Required, -object.MaxWhole)
+			c := CustomCheck{Name: check.Name("name", object.Required), Command: check.Name("command", object.Required)}
+			c.ExitCode, _ = check.Whole("expected_exit_code", object.Required, -object.MaxWhole)
+			r.Criteria.CustomChecks = append(r.Criteria.CustomChecks, c)
 		})
 	})
 	p.Inside("context", object.Required, func(in *object.Decoder) {
-		in.Text("task_description", object.Required)
-		in.Texts("acceptance_criteria", object.Required)
+		r.Context = ReviewContext{
+			TaskDescription: in.Text("task_description", object.Required), AcceptanceCriteria: in.Texts("acceptance_criteria", object.Required),
+		}
 		in.Objects("previous_reviews", object.Optional, func(review *object.Decoder) {
-			review.Whole("review_number", object.Required, 0)
-			review.Text("verdict", object.Required)
-			review.Texts("key_findings", object.Required)
+			number, _ := review.Whole("review_number", object.Required, 0)
+			r.Context.PreviousReviews = append(r.Context.PreviousReviews, ReviewSummary{
+				Number: number, Verdict: review.Text("verdict", object.Required), KeyFindings: review.Texts("key_findings", object.Required),
+			})
 		})
 	})
 	return r
 }
 
-// want records a required verification.
-func (r *ReviewRequest) want(name string, wanted bool) {
-	if wanted && !slices.Contains(r.Wanted, name) {
-		r.Wanted = append(r.Wanted, name)
+// Wanted returns the names of the verifications that must have been made.
+func (r *ReviewRequest) Wanted() (names []string) {
+	for _, check := range []struct {
+		name   string
+		wanted bool
+	}{{checkTests, r.Criteria.MustPassTests}, {checkTypes, r.Criteria.MustPassTypeCheck}, {checkLint, r.Criteria.MustPassLint}} {
+		if check.wanted {
+			names = append(names, check.name)
+		}
 	}
+	for _, check := range r.Criteria.CustomChecks {
+		if name := customCheck + check.Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-// ReviewResult is the payload of review_result.
-type ReviewResult struct {
-	ReviewID     string
-	TaskID       string
-	Verdict      string // Verdict… above
-	Findings     []Finding
-	Verification []Verification // tests, type_check, lint if present, and custom ones
-	Summary      string
-	Changes      []RequiredChange
+// check returns the verification with a name, or nil if it was not made.
+func (v *Verification) check(name string) *CheckResult {
+	switch name {
+	case checkTests:
+		return &v.Tests
+	case checkTypes:
+		return &v.TypeCheck
+	case checkLint:
+		return v.Lint
+	}
+	if result, made := v.Custom[strings.TrimPrefix(name, customCheck)]; made {
+		return &result
+	}
+	return nil
 }
 
-// A Finding is a defect that a reviewer found.
-type Finding struct {
-	ID       string
-	Severity string // Severity… above
-	Category string // Category… above
-	File     string // where it is
-	Text     string // what it is
-	FixedIn  int64  // the iteration; 0: it is open
-}
-
-// A Verification is the result of a check.
-type Verification struct {
-	Name   string // tests, type_check, lint or custom/NAME
-	Passed bool
-}
-
-// A RequiredChange is a change that a reviewer requires.
-type RequiredChange struct {
-	ID       string
-	Priority string   // Fix… above
-	Findings []string // the findings that it fixes
+// verified returns the names of the verifications that were made.
+func (r *ReviewResult) verified() []string {
+	names := []string{checkTests, checkTypes}
+	if r.Verification.Lint != nil {
+		names = append(names, checkLint)
+	}
+	custom := r.custom
+	if custom == nil {
+		custom = slices.Sorted(maps.Keys(r.Verification.Custom))
+	}
+	for _, name := range custom {
+		names = append(names, customCheck+name)
+	}
+	return names
 }
 
 // Objection returns an error if an approving result contradicts itself: a severe finding is
@@ -94,12 +108,12 @@ func (r *ReviewResult) Objection() *object.Error {
 	}
 	for i, f := range r.Findings {
 		if f.FixedIn == 0 && (f.Severity == SeverityCritical || f.Severity == SeverityMajor) {
-			return r.contradicted(fmt.Sprintf("/payload/findings/%d", i), fmt.Sprintf("the finding %.80q is %s and not fixed", f.ID, f.Severity))
+			return r.contradicted(fmt.Sprintf("/payload/findings/%d", i), fmt.Sprintf("the finding %.80q is %s and not fixed", f.FindingID, f.Severity))
 		}
 	}
-	for _, v := range r.Verification {
-		if !v.Passed {
-			return r.contradicted("/payload/verification", fmt.Sprintf("the verification %.80q has not passed", v.Name))
+	for _, name := range r.verified() {
+		if !r.Verification.check(name).Passed {
+			return r.contradicted("/payload/verification", fmt.Sprintf("the verification %.80q has not passed", name))
 		}
 	}
 	return nil
@@ -112,7 +126,7 @@ func (r *ReviewResult) Lacks(wanted []string) *object.Error {
 	}
 	var missing []string
 	for _, name := range wanted {
-		if !slices.ContainsFunc(r.Verification, func(v Verification) bool { return v.Name == name }) {
+		if r.Verification.check(name) == nil {
 			missing = append(missing, name)
 		}
 	}
@@ -136,73 +150,80 @@ func readReviewResult(p *object.Decoder) *ReviewResult {
 	known := make(map[string]bool)
 	p.Objects("findings", object.Required, func(in *object.Decoder) {
 		f := readFinding(in)
-		if known[f.ID] {
+		if known[f.FindingID] {
 			in.Refuse("finding_id", "stands twice")
 		}
-		known[f.ID] = f.ID != ""
+		known[f.FindingID] = f.FindingID != ""
 		r.Findings = append(r.Findings, f)
 	})
-	p.Inside("verification", object.Required, func(in *object.Decoder) {
-		r.verify(in, "tests", object.Required)
-		r.verify(in, "type_check", object.Required)
-		r.verify(in, "lint", object.Optional)
-		in.Inside("custom", object.Forgivable, func(custom *object.Decoder) {
-			custom.EachMember(func(key string, v *object.Decoder) { r.verified("custom/"+key, v) })
-		})
-	})
+	p.Inside("verification", object.Required, func(in *object.Decoder) { r.readVerification(in) })
 	r.Summary = p.Text("summary", object.Required)
-	p.Objects("required_changes", object.Optional, func(in *object.Decoder) { r.Changes = append(r.Changes, readRequiredChange(in, known)) })
+	p.Objects("required_changes", object.Optional, func(in *object.Decoder) { r.RequiredChanges = append(r.RequiredChanges, readRequiredChange(in, known)) })
 	must := func(c RequiredChange) bool { return c.Priority == FixMust }
-	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.Changes, must) {
+	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.RequiredChanges, must) {
 		p.Note("required_changes", "has what must be fixed, and the work is approved")
 	}
-	p.Texts("commendations", object.Optional)
+	r.Commendations = p.Texts("commendations", object.Optional)
 	if r.Verdict == VerdictChangesRequested {
 		if len(r.Findings) == 0 {
 			p.Note("findings", "is empty, and changes are requested")
 		}
-		if len(r.Changes) == 0 {
+		if len(r.RequiredChanges) == 0 {
 			p.Note("required_changes", "says nothing, and changes are requested")
 		}
 	}
 	return r
 }
 
+func (r *ReviewResult) readVerification(p *object.Decoder) {
+	p.Inside(checkTests, object.Required, func(in *object.Decoder) { r.Verification.Tests = readCheckResult(in) })
+	p.Inside(checkTypes, object.Required, func(in *object.Decoder) { r.Verification.TypeCheck = readCheckResult(in) })
+	p.Inside(checkLint, object.Optional, func(in *object.Decoder) {
+		lint := readCheckResult(in)
+		r.Verification.Lint = &lint
+	})
+	p.Inside("custom", object.Forgivable, func(custom *object.Decoder) {
+		r.Verification.Custom = make(map[string]CheckResult)
+		custom.EachMember(func(name string, in *object.Decoder) {
+			r.Verification.Custom[name] = readCheckResult(in)
+			r.custom = append(r.custom, name)
+		})
+	})
+}
+
+func readCheckResult(p *object.Decoder) CheckResult {
+	return CheckResult{Passed: p.Bool("passed", object.Required), Output: p.Text("output", object.Optional), Error: p.Text("error", object.Optional)}
+}
+
 func readFinding(p *object.Decoder) Finding {
 	f := Finding{
-		ID: p.ID("finding_id", object.Required), Severity: p.OneOf("severity", object.Required, Severities), Category: p.OneOf("category", object.Required, Categories),
+		FindingID: p.ID("finding_id", object.Required), Severity: p.OneOf("severity", object.Required, Severities), Category: p.OneOf("category", object.Required, Categories),
 	}
 	p.Inside("location", object.Required, func(in *object.Decoder) {
-		f.File = in.Name("file", object.Required)
-		from, begins := in.Whole("line_start", object.Optional, 0)
-		to, ends := in.Whole("line_end", object.Optional, 0)
-		if begins && ends && to < from {
-			in.Refuse("line_end", fmt.Sprintf("must not be less than line_start, which is %d", from))
+		at := Location{File: in.Name("file", object.Required)}
+		var begins, ends bool
+		at.LineStart, begins = in.Whole("line_start", object.Optional, 0)
+		at.LineEnd, ends = in.Whole("line_end", object.Optional, 0)
+		if begins && ends && at.LineEnd < at.LineStart {
+			in.Refuse("line_end", fmt.Sprintf("must not be less than line_start, which is %d", at.LineStart))
 		}
-		in.Text("code_snippet", object.Optional)
+		at.Snippet = in.Text("code_snippet", object.Optional)
+		f.Location = at
 	})
-	f.Text = p.Text("description", object.Required)
-	p.Text("rationale", object.Forgivable)
-	p.Text("suggestion", object.Optional)
+	f.Description = p.Text("description", object.Required)
+	f.Rationale = p.Text("rationale", object.Forgivable)
+	f.Suggestion = p.Text("suggestion", object.Optional)
 	f.FixedIn, _ = p.Whole("fixed_in_iteration", object.Optional, 1)
 	return f
-}
-
-func (r *ReviewResult) verify(p *object.Decoder, name string, must object.Presence) {
-	p.Inside(name, must, func(in *object.Decoder) { r.verified(name, in) })
-}
-
-func (r *ReviewResult) verified(name string, p *object.Decoder) {
-	r.Verification = append(r.Verification, Verification{Name: name, Passed: p.Bool("passed", object.Required)})
-	p.Text("output", object.Optional)
-	p.Text("error", object.Optional)
 }
 
 // readRequiredChange reads a change. An unknown finding gets only a note, since it may belong to
 // an earlier review.
 func readRequiredChange(p *object.Decoder, known map[string]bool) RequiredChange {
-	c := RequiredChange{ID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, Fixes), Findings: p.Names("related_findings", object.Required)}
-	p.Text("description", object.Required)
+	c := RequiredChange{
+		ChangeID: p.ID("change_id", object.Required), Priority: p.OneOf("priority", object.Required, Fixes),
+		Findings: p.Names("related_findings", object.Required), Description: p.Text("description", object.Required),
+	}
 	for i, id := range c.Findings {
 		if !known[id] {
 			p.Issues.Note(p.BelowItem("related_findings", i), fmt.Sprintf("related_findings: no finding is called %.80q", id))

@@ -6,11 +6,16 @@ import (
 
 // Feedback is the payload of feedback, which any agent may send to any other.
 type Feedback struct {
-	Type           string // Feedback… above
-	Subject        string
-	Content        string
-	ActionRequired bool
-	TaskID         string // the task of the message; "" by default
+	// The kind of feedback.
+	Type string `json:"feedback_type" schema:"enum=session.FeedbackTypes"`
+	// The subject.
+	Subject string `json:"subject"`
+	// The text of the feedback.
+	Content string `json:"content"`
+	// Whether an action is required.
+	ActionRequired bool `json:"action_required"`
+	// The id of the task that the feedback is about.
+	TaskID string `json:"related_task_id,omitzero" schema:"id"`
 }
 
 func readFeedback(p *object.Decoder) *Feedback {
@@ -20,9 +25,10 @@ func readFeedback(p *object.Decoder) *Feedback {
 	}
 }
 
-// StatusQuery is the payload of status_query: any object.
+// StatusQuery is the payload of status_query.
 type StatusQuery struct {
-	TaskID string // "": of everything
+	// The id of the task; all tasks when it is missing.
+	TaskID string `json:"task_id,omitzero" schema:"id"`
 }
 
 // StatusResponse is the payload of status_response: any object. It is not read here.
@@ -30,10 +36,14 @@ type StatusResponse struct{}
 
 // Abort is the payload of abort.
 type Abort struct {
-	Scope           string // AbortTask or AbortSession
-	TargetID        string // of the task or the session
-	Reason          string
-	CleanupRequired bool // passed on to the developer, who knows what to clean up
+	// Whether it ends a task or the session.
+	Scope string `json:"scope" schema:"enum=session.AbortScopes"`
+	// The id of the task, or of the session.
+	TargetID string `json:"target_id" schema:"id"`
+	// The reason.
+	Reason string `json:"reason"`
+	// Whether the agent that did the work must clean up.
+	CleanupRequired bool `json:"cleanup_required"`
 }
 
 func readAbort(p *object.Decoder) *Abort {

@@ -6,152 +6,120 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Assignment is the payload of task_assignment.
-type Assignment struct {
-	Task          DeveloperInput
-	Priority      string // Priority… above
-	Deadline      string // advisory; "" if there is none
-	MaxIterations int64  // 0: not set; see DefaultIterations
-	Dependencies  []Dependency
-}
-
-// DeveloperInput is a task as its developer receives it. The reading list and the results of
-// earlier attempts are only for the developer and are not read here.
-type DeveloperInput struct {
-	TaskID             string
-	Description        string
-	Scope              []string // patterns of the files that may be changed
-	TestingRequired    bool
-	MustNotBreak       []string
-	AcceptanceCriteria []string
-	Attempts           int // number of earlier attempts that it lists
-}
-
-// A Dependency names tasks that a task waits for. It is an extension: the protocol knows
-// dependencies, but no message for them.
-type Dependency struct {
-	TaskID    string // the waiting task; by default the one that is assigned
-	DependsOn []string
-	Type      string // DependsHard or DependsOptional
-}
-
-func readAssignment(p *object.Decoder) *Assignment {
-	a := new(Assignment)
-	p.Inside("task", object.Required, func(in *object.Decoder) { a.Task = readDeveloperInput(in) })
-	a.Priority = p.OneOf("priority", object.Required, Priorities)
-	a.Deadline = p.Time("deadline", object.Optional)
-	a.MaxIterations, _ = p.Whole("max_iterations", object.Optional, 1)
-	p.Objects("dependencies", object.Optional, func(in *object.Decoder) {
-		d := Dependency{
-			TaskID: in.ID("task_id", object.Optional), DependsOn: in.Names("depends_on", object.Required),
-			Type: in.OneOf("dependency_type", object.Required, DependencyTypes),
-		}
-		if d.TaskID == "" {
-			d.TaskID = a.Task.TaskID
-		}
-		a.Dependencies = append(a.Dependencies, d)
-	})
-	return a
-}
-
-func readDeveloperInput(p *object.Decoder) DeveloperInput {
-	t := DeveloperInput{TaskID: p.ID("task_id", object.Required), Description: p.Text("task_description", object.Required)}
-	p.Inside("context", object.Required, func(in *object.Decoder) {
-		in.Objects("specs", object.Required, checkContextFile)
-		in.Objects("reference_files", object.Required, checkContextFile)
-		in.Objects("previous_attempts", object.Optional, func(attempt *object.Decoder) {
-			t.Attempts++
-			attempt.Whole("attempt_number", object.Required, 0)
-			attempt.Text("outcome", object.Required)
-			attempt.Text("feedback", object.Required)
-		})
-	})
-	p.Inside("constraints", object.Required, func(in *object.Decoder) {
-		t.Scope = in.Names("scope", object.Required)
-		t.TestingRequired = in.Bool("testing_required", object.Required)
-		t.MustNotBreak = in.Texts("must_not_break", object.Forgivable)
-		in.Text("style_guide", object.Optional)
-	})
-	t.AcceptanceCriteria = p.Texts("acceptance_criteria", object.Required)
-	return t
-}
-
-func checkContextFile(p *object.Decoder) {
-	p.Name("path", object.Required)
-	p.Text("reason", object.Required)
-	p.Texts("sections", object.Optional)
-}
-
-// Progress is the payload of task_progress.
+// Progress reports how far a developer is with a task.
 type Progress struct {
-	TaskID    string
-	Percent   float64 // from 0 to 100; 1 is one percent
-	Step      string  // what the developer does now
-	Files     []string
-	Remaining string // the remaining time, as free text
-	Blockers  []string
+	// The id of the task.
+	TaskID string `json:"task_id" schema:"id"`
+	// The progress, from 0 to 100; 1 is one percent.
+	Percent float64 `json:"progress_percent" schema:"min=0,max=100"`
+	// What the developer is doing now.
+	Step string `json:"current_step"`
+	// The files that were changed so far.
+	Files []string `json:"files_modified_so_far" schema:"each:nonblank"`
+	// The estimated remaining time, in free words.
+	Remaining string `json:"estimated_remaining,omitzero"`
+	// What blocks the work.
+	Blockers []string `json:"blockers,omitzero"`
 }
 
-func readSessionProgress(p *object.Decoder) *Progress {
+// Completion reports the outcome of a task.
+type Completion struct {
+	// The id of the task.
+	TaskID string `json:"task_id" schema:"id"`
+	// Whether all of the work is done (completed), a part of it (partial), or nothing useful (failed).
+	Status string `json:"status" schema:"enum=session.Outcomes"`
+	// The changed files.
+	Changes FileChanges `json:"changes"`
+	// What was done.
+	Summary string `json:"summary"`
+	// Notes on the implementation.
+	Notes string `json:"implementation_notes,omitzero"`
+	// The developer's own checks.
+	SelfReview SelfReview `json:"self_review"`
+	// Why the task is not completed.
+	Blockers []string `json:"blockers,omitzero"`
+	// Suggestions for improvements.
+	Suggestions []string `json:"suggestions,omitzero"`
+	// What went wrong with the work. An extension of the published protocol. An invalid error is
+	// ignored with a note.
+	Error *ExecutionError `json:"error,omitzero" schema:"loose"`
+}
+
+// FileChanges are the files that a developer has changed.
+type FileChanges struct {
+	// The new files.
+	Created []FileChange `json:"files_created"`
+	// The modified files.
+	Modified []FileChange `json:"files_modified"`
+	// The deleted files.
+	Deleted []string `json:"files_deleted" schema:"each:nonblank"`
+}
+
+// FileChange describes the change of one file.
+type FileChange struct {
+	// The path of the file.
+	Path string `json:"path" schema:"nonblank"`
+	// The kind of change. A kind that does not match its list causes a warning.
+	Type string `json:"change_type" schema:"enum=session.ChangeTypes"`
+	// The number of added lines.
+	LinesAdded int64 `json:"lines_added,omitzero" schema:"whole=0"`
+	// The number of removed lines.
+	LinesRemoved int64 `json:"lines_removed,omitzero" schema:"whole=0"`
+	// What was changed.
+	Description string `json:"description,omitzero"`
+}
+
+// SelfReview records what a developer has checked before completing a task.
+type SelfReview struct {
+	// Whether the tests ran.
+	TestsRun bool `json:"tests_run"`
+	// Whether they passed.
+	TestsPassed bool `json:"tests_passed"`
+	// Whether the type check passed.
+	TypeCheckPassed bool `json:"type_check_passed"`
+	// The known problems.
+	KnownIssues []string `json:"known_issues,omitzero"`
+}
+
+// Touched returns the paths of all files in the changes.
+func (c FileChanges) Touched() []string {
+	files := make([]string, 0, len(c.Created)+len(c.Modified)+len(c.Deleted))
+	for _, list := range [][]FileChange{c.Created, c.Modified} {
+		for _, file := range list {
+			files = append(files, file.Path)
+		}
+	}
+	return append(files, c.Deleted...)
+}
+
+func readProgress(p *object.Decoder) *Progress {
 	return &Progress{
 		TaskID: p.ID("task_id", object.Required), Percent: p.Percent("progress_percent"), Step: p.Text("current_step", object.Required),
 		Files: p.Names("files_modified_so_far", object.Required), Remaining: p.Text("estimated_remaining", object.Optional), Blockers: p.Texts("blockers", object.Optional),
 	}
 }
 
-// Completion is the payload of task_completion.
-type Completion struct {
-	TaskID   string
-	Status   string // Outcome… above
-	Created  []FileChange
-	Modified []FileChange
-	Deleted  []string
-	Summary  string
-	Blockers []string // why it is not completed
-
-	TestsRun, TestsPassed, TypeCheckPassed bool // as reported by the developer
-
-	Error *ExecutionError // an extension: what went wrong; nil if missing or not valid
-}
-
-// FileChange is a file that a developer created or modified.
-type FileChange struct {
-	Path         string
-	LinesAdded   *int64 // nil: not counted
-	LinesRemoved *int64
-}
-
-// Touched returns the files of a completion: created, modified and deleted.
-func (c *Completion) Touched() []string {
-	files := make([]string, 0, len(c.Created)+len(c.Modified)+len(c.Deleted))
-	for _, f := range c.Created {
-		files = append(files, f.Path)
-	}
-	for _, f := range c.Modified {
-		files = append(files, f.Path)
-	}
-	return append(files, c.Deleted...)
-}
-
 func readCompletion(p *object.Decoder) *Completion {
 	c := &Completion{TaskID: p.ID("task_id", object.Required), Status: p.OneOf("status", object.Required, Outcomes)}
 	p.Inside("changes", object.Required, func(in *object.Decoder) {
-		c.Created = readFileChanges(in, "files_created", ChangeCreated)
-		c.Modified = readFileChanges(in, "files_modified", ChangeModified)
-		c.Deleted = in.Names("files_deleted", object.Required)
+		c.Changes = FileChanges{
+			Created: readFileChanges(in, "files_created", ChangeCreated), Modified: readFileChanges(in, "files_modified", ChangeModified),
+			Deleted: in.Names("files_deleted", object.Required),
+		}
 	})
 	c.Summary = p.Text("summary", object.Required)
-	p.Text("implementation_notes", object.Optional)
+	c.Notes = p.Text("implementation_notes", object.Optional)
 	p.Inside("self_review", object.Required, func(in *object.Decoder) {
-		c.TestsRun, c.TestsPassed = in.Bool("tests_run", object.Required), in.Bool("tests_passed", object.Required)
-		c.TypeCheckPassed = in.Bool("type_check_passed", object.Required)
-		in.Texts("known_issues", object.Optional)
-		if c.TestsPassed && !c.TestsRun {
+		c.SelfReview = SelfReview{
+			TestsRun: in.Bool("tests_run", object.Required), TestsPassed: in.Bool("tests_passed", object.Required),
+			TypeCheckPassed: in.Bool("type_check_passed", object.Required), KnownIssues: in.Texts("known_issues", object.Optional),
+		}
+		if c.SelfReview.TestsPassed && !c.SelfReview.TestsRun {
 			in.Note("tests_passed", "is true, and tests_run is false: they cannot have passed")
 		}
 	})
 	c.Blockers = p.Texts("blockers", object.Optional)
-	p.Texts("suggestions", object.Optional)
+	c.Suggestions = p.Texts("suggestions", object.Optional)
 	if len(c.Blockers) == 0 && (c.Status == OutcomePartial || c.Status == OutcomeFailed) {
 		p.Note("blockers", "says nothing: it should say why the status is "+c.Status)
 	}
@@ -180,10 +148,12 @@ func readExecutionError(p *object.Decoder, key, task string) *ExecutionError {
 // readFileChanges reads a list of changes that should all be of one kind.
 func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 	p.Objects(key, object.Required, func(in *object.Decoder) {
-		f := FileChange{Path: in.Name("path", object.Required), LinesAdded: in.Count("lines_added"), LinesRemoved: in.Count("lines_removed")}
-		in.Text("description", object.Optional)
-		if is := in.OneOf("change_type", object.Required, ChangeTypes); is != kind {
-			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", is, key))
+		f := FileChange{Path: in.Name("path", object.Required)}
+		f.LinesAdded, _ = in.Whole("lines_added", object.Optional, 0)
+		f.LinesRemoved, _ = in.Whole("lines_removed", object.Optional, 0)
+		f.Description = in.Text("description", object.Optional)
+		if f.Type = in.OneOf("change_type", object.Required, ChangeTypes); f.Type != kind {
+			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", f.Type, key))
 		}
 		files = append(files, f)
 	})

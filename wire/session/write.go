@@ -23,7 +23,10 @@ type Head struct {
 // and the reason. It reports no changes and no checks. The error is an extension: it describes
 // what went wrong.
 func (h Head) Completion(task, outcome, why string, e *ExecutionError) *Message {
-	c := &Completion{TaskID: task, Status: outcome, Deleted: []string{}, Summary: why, Blockers: []string{}}
+	c := &Completion{
+		TaskID: task, Status: outcome, Changes: FileChanges{Deleted: []string{}}, Summary: why,
+		SelfReview: SelfReview{KnownIssues: []string{}}, Blockers: []string{}, Suggestions: []string{},
+	}
 	p := object.AppendText([]byte(`{"task_id":`), task)
 	p = object.AppendMember(p, "status", outcome)
 	p = append(p, `,"changes":{"files_created":[],"files_modified":[],"files_deleted":[]}`...)

@@ -11,7 +11,7 @@ import (
 // The first lines of generated files, after the characters that begin a comment.
 const (
 	fromOperations = "Code generated from wire.Operations; DO NOT EDIT."
-	fromSchemas    = "Code generated from wire/schemas; DO NOT EDIT."
+	fromSchemas    = "Code generated from wire/schema; DO NOT EDIT."
 )
 
 // pythonWidth is the length of a line of documentation.

@@ -1,4 +1,4 @@
-# Code generated from wire/schemas; DO NOT EDIT.
+# Code generated from wire/schema; DO NOT EDIT.
 """The documents in the orchestrator's answers, as types for type checkers.
 
 They are plain dictionaries and may have more keys than these. The classes whose names begin with _
@@ -60,6 +60,7 @@ class Task(_Task, total=False):
     payload: Dict[str, Any]
     #: The dependencies that are not done yet.
     waitsFor: List[str]
+    #: All dependencies of the task, if one of them does not only block.
     typedDependencies: List[Link]
     #: The specification in a form for programs: a task-spec document.
     structured_spec: Dict[str, Any]
@@ -326,6 +327,7 @@ class MailList(TypedDict):
 
     #: The recipient of the messages.
     actor: str
+    #: The messages, in the order of their numbers.
     messages: List[Mail]
     #: The number of the last acknowledged message.
     cursor: int

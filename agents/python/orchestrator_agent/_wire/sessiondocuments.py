@@ -1,4 +1,4 @@
-# Code generated from wire/schemas; DO NOT EDIT.
+# Code generated from wire/schema; DO NOT EDIT.
 """The documents of a session, as types for type checkers.
 
 A sender may leave out members that have a default. A received document has all members that the

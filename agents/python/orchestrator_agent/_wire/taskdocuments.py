@@ -1,4 +1,4 @@
-# Code generated from wire/schemas; DO NOT EDIT.
+# Code generated from wire/schema; DO NOT EDIT.
 """The documents of delegated work, as types for type checkers."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Code generated from wire/schemas; DO NOT EDIT.
+// Code generated from wire/schema; DO NOT EDIT.
 
 import type { Document, Raw } from "./json.js";
 import type { TaskExecutionError } from "./sessiondocuments.js";
@@ -62,6 +62,7 @@ export interface Task {
   dependencies: string[];
   /** The dependencies that are not done yet. */
   waitsFor?: string[];
+  /** All dependencies of the task, if one of them does not only block. */
   typedDependencies?: Link[];
   /** The specification in a form for programs: a task-spec document. */
   structured_spec?: { [key: string]: any };
@@ -428,10 +429,10 @@ export interface Capabilities {
   repos?: { [name: string]: { path?: string; languages?: string[]; tools?: string[] } };
   /** The languages that the agent can write. */
   languages?: string[];
-  /** The environments that the agent runs in, such as linux. */
-  environments?: string[];
   /** The tools that the agent has. */
   tools?: string[];
+  /** The environments that the agent runs in, such as linux. */
+  environments?: string[];
   /** What the agent is good for, in free words. */
   tags?: string[];
   /**
@@ -542,6 +543,7 @@ export interface PollMessages {
 export interface MailList {
   /** The recipient of the messages. */
   actor: string;
+  /** The messages, in the order of their numbers. */
   messages: Mail[];
   /** The number of the last acknowledged message. */
   cursor: number;

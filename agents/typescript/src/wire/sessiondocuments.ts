@@ -1,4 +1,4 @@
-// Code generated from wire/schemas; DO NOT EDIT.
+// Code generated from wire/schema; DO NOT EDIT.
 
 // The payloads of session messages. Their keys are those of the protocol.
 
