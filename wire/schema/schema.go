@@ -41,6 +41,7 @@ func Text(name string) ([]byte, bool) {
 
 // FileName returns the name of the file of a schema.
 func FileName(name string) string { return strings.Replace(name, ":", ".", 1) + ".json" }
+
 // A Document declares one schema.
 type Document struct {
 	Name  string // that of a message has a prefix, such as notify:shutdown
