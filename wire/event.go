@@ -12,16 +12,25 @@ const FormatVersion = "1.0"
 
 // An Event is a Record as operators see it, with a text for people and fields for programs.
 type Event struct {
-	Seq     int64      `json:"seq"` // 0: it could not be recorded any more
-	At      string     `json:"at"`
-	Kind    string     `json:"kind"`
-	Agent   string     `json:"agent,omitzero"`
-	Run     string     `json:"run,omitzero"`
-	Task    string     `json:"task,omitzero"`
-	Text    string     `json:"text"`
-	Figures Figures    `json:"figures,omitzero"` // of what happened to an agent
-	Payload object.Raw `json:"payload,omitzero"` // of what was decided: the fact itself
-	Mail    *Mail      `json:"mail,omitzero"`    // of a message: what was sent
+	// The number of the event in the event log; 0 if the event could not be recorded.
+	Seq int64 `json:"seq" schema:"min=0"`
+	// When it happened.
+	At string `json:"at"`
+	// The kind of event, for programs, such as task.done.
+	Kind string `json:"kind"`
+	// The agent that the event is about.
+	Agent string `json:"agent,omitzero"`
+	// The run of that agent.
+	Run string `json:"run,omitzero"`
+	// The task that the event is about.
+	Task string `json:"task,omitzero"`
+	// A description, for people.
+	Text string `json:"text"`
+	// Figures, which depend on the kind.
+	Figures Figures `json:"figures,omitzero" schema:"type=object"`
+	// The recorded fact, if the event is a decision.
+	Payload object.Raw `json:"payload,omitzero"`
+	Mail    *Mail      `json:"mail,omitzero" schema:"-"` // of a message: what was sent
 }
 
 // Figures are the figures of an Event; which are set depends on its kind.

@@ -111,16 +111,23 @@ var (
 const mailMore = "Bus-More"
 
 func tokenReply(t *wire.IssuedToken) any {
-	return &struct {
-		ID        string `json:"id"`
-		Actor     string `json:"actor"`
-		Token     string `json:"token"`
-		ExpiresAt string `json:"expires_at,omitzero"`
-	}{ID: t.ID, Actor: t.Actor, Token: t.Token, ExpiresAt: t.ExpiresAt}
+	return &tokenShown{ID: t.ID, Actor: t.Actor, Token: t.Token, ExpiresAt: t.ExpiresAt}
+}
+
+// tokenShown is a created token.
+type tokenShown struct {
+	// The id of the token, for listing and revoking it.
+	ID string `json:"id" schema:"minlen=1"`
+	// The actor that the token is for.
+	Actor string `json:"actor" schema:"minlen=1"`
+	// The token. It is not shown again.
+	Token     string `json:"token" schema:"secret"`
+	ExpiresAt string `json:"expires_at,omitzero" schema:"ref=hub.time"`
 }
 
 type healthReply struct {
-	Version string `json:"protocol_version"`
+	// The first number changes with incompatible changes.
+	Version string `json:"protocol_version" schema:"const=1.0"`
 }
 
 // health answers with the version of the bus.

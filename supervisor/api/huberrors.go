@@ -20,16 +20,22 @@ const codeMethod wire.Code = "method"
 
 // hubRefusal is an error document of the hub and the bus. Older clients read only detail.
 type hubRefusal struct {
-	Error  hubError `json:"error"`
-	Detail string   `json:"detail"`
+	Error hubError `json:"error"`
+	// The message again, for older programs.
+	Detail string `json:"detail" schema:"minlen=1"`
 }
 
 type hubError struct {
-	Code        wire.Code      `json:"code"`
-	Message     string         `json:"message"`
-	Details     map[string]any `json:"details"`
-	Recoverable bool           `json:"recoverable"` // a retry may succeed
-	Hint        string         `json:"hint,omitzero"`
+	// The kind of refusal, for programs.
+	Code wire.Code `json:"code" schema:"enum=api.codes"`
+	// What was wrong, for people.
+	Message string `json:"message" schema:"minlen=1"`
+	// Details, which depend on the error.
+	Details map[string]any `json:"details"`
+	// Whether the same request may succeed later.
+	Recoverable bool `json:"recoverable"`
+	// A suggestion for the next step.
+	Hint string `json:"hint,omitzero"`
 }
 
 func toHub(e *wire.Error) *hubRefusal {

@@ -29,22 +29,26 @@ var (
 )
 
 type okReply struct {
-	Status string `json:"status"`
+	Status string `json:"status" schema:"const=ok"`
 }
 
 type aliveReply struct {
-	Status string       `json:"status"`
+	Status string       `json:"status" schema:"const=ok"`
 	Server *wire.Server `json:"server"`
 }
 
 // taskBrief is the short answer to a change of a task.
 type taskBrief struct {
-	ID        string `json:"id"`
-	Title     string `json:"title"`
-	Status    string `json:"status"`
-	Type      string `json:"type"`
+	// The id of the task.
+	ID string `json:"id" schema:"minlen=1"`
+	// The title of the task.
+	Title  string `json:"title"`
+	Status string `json:"status" schema:"ref=hub.state"`
+	// The kind of task.
+	Type string `json:"type"`
+	// The priority as it was given, or the word for its number.
 	Priority  string `json:"priority"`
-	CreatedAt string `json:"created_at"`
+	CreatedAt string `json:"created_at" schema:"ref=hub.time"`
 }
 
 func briefly(t *wire.Task) taskBrief {
@@ -53,50 +57,71 @@ func briefly(t *wire.Task) taskBrief {
 	}
 }
 
+// helpShown is a task whose agent waits for a person.
+type helpShown struct {
+	taskBrief
+	// The id of the question.
+	Intervention string `json:"intervention_id" schema:"minlen=1"`
+}
+
+// assignedShown is a task that is assigned to an agent.
+type assignedShown struct {
+	taskBrief
+	// The server_id of the agent.
+	ServerID string `json:"assigned_server_id" schema:"minlen=1"`
+	// The name of the agent.
+	ServerName string `json:"assigned_server_name" schema:"minlen=1"`
+}
+
 // helpReply returns the answer to a call for help, with the id of the question.
 func helpReply(r *wire.TaskReply) any {
 	question := ""
 	if d := r.Task.Details; d != nil && d.Help != nil {
 		question = d.Help.QuestionID
 	}
-	return &struct {
-		taskBrief
-		Intervention string `json:"intervention_id"`
-	}{taskBrief: briefly(&r.Task), Intervention: question}
+	return &helpShown{taskBrief: briefly(&r.Task), Intervention: question}
 }
 
 // assignedReply returns the answer to an assignment, with the agent.
 func assignedReply(r *wire.TaskReply) any {
-	return &struct {
-		taskBrief
-		ServerID   string `json:"assigned_server_id"`
-		ServerName string `json:"assigned_server_name"`
-	}{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
+	return &assignedShown{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
 }
 
 // taskLine is a task in a list, without large members, which are not loaded.
 type taskLine struct {
 	taskBrief
-	TargetRepo         *string     `json:"target_repo"`
-	ProjectID          *string     `json:"project_id"`
-	SessionID          *string     `json:"session_id"`
-	ParentTaskID       *string     `json:"parent_task_id"`
-	Dependencies       []wire.Link `json:"dependencies"`
-	Progress           float64     `json:"progress,omitzero"`
-	Error              *string     `json:"error"`
-	CreatedBy          string      `json:"created_by"`
-	AssignedServerID   *string     `json:"assigned_server_id"`
-	AssignedServerName *string     `json:"assigned_server_name"`
-	AssignedAt         *string     `json:"assigned_at"`
-	StartedAt          *string     `json:"started_at"`
-	CompletedAt        *string     `json:"completed_at"`
+	// The repository that the task is about.
+	TargetRepo *string `json:"target_repo" schema:"null"`
+	// The project that the task belongs to.
+	ProjectID *string `json:"project_id" schema:"null"`
+	// The session that the task came from.
+	SessionID *string `json:"session_id" schema:"null"`
+	// The task that the submitter was working on.
+	ParentTaskID *string `json:"parent_task_id" schema:"null"`
+	// The dependencies of the task.
+	Dependencies []wire.Link `json:"dependencies"`
+	// The progress, from 0 to 1; 0 when it is missing.
+	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
+	// Why the task failed.
+	Error *string `json:"error" schema:"null"`
+	// The submitter, such as agent:planner or operator.
+	CreatedBy string `json:"created_by"`
+	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
+	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
+	// The name of that agent.
+	AssignedServerName *string `json:"assigned_server_name" schema:"null"`
+	AssignedAt         *string `json:"assigned_at" schema:"ref=hub.time-or-null"`
+	StartedAt          *string `json:"started_at" schema:"ref=hub.time-or-null"`
+	CompletedAt        *string `json:"completed_at" schema:"ref=hub.time-or-null"`
 }
 
 // taskPage is a page of a list of tasks.
 type taskPage struct {
-	Tasks  []taskLine `json:"tasks"`
-	More   int64      `json:"more,omitzero"`
-	Cursor string     `json:"cursor,omitzero"`
+	Tasks []taskLine `json:"tasks"`
+	// The number of tasks after this page, counted up to 10000; missing if there are none.
+	More int64 `json:"more,omitzero" schema:"min=1"`
+	// The last task of the page, if more follow. Use it as the cursor of the next request.
+	Cursor string `json:"cursor,omitzero"`
 }
 
 func taskLines(l *wire.TaskList) *taskPage {

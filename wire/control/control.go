@@ -121,18 +121,23 @@ const (
 
 // LogLine is one line of an agent's output.
 type LogLine struct {
-	At     string `json:"at"`
-	Agent  string `json:"agent"`
+	// When the line arrived.
+	At string `json:"at"`
+	// The agent that the line belongs to.
+	Agent string `json:"agent"`
+	// The source: stdout, stderr, or own for a line of the orchestrator about the agent.
 	Stream string `json:"stream"`
-	Text   string `json:"text"`
-	// Level and Context are those of an event:log, whose message is the text.
-	Level   string     `json:"level,omitzero"`
+	// The text of the line. It is untrusted: escape it before you show it.
+	Text string `json:"text"`
+	// The level, if the line is an event:log.
+	Level string `json:"level,omitzero"`
+	// The context, if the line is an event:log.
 	Context object.Raw `json:"context,omitzero"`
 	// Kind and Trouble are those of an Event, if the line is from the orchestrator.
-	Kind    string `json:"kind,omitzero"`
-	Trouble bool   `json:"trouble,omitzero"`
-	// Missed counts lines before this one that the reader was too slow for.
-	Missed int64 `json:"missed,omitzero"`
+	Kind    string `json:"kind,omitzero" schema:"-"`
+	Trouble bool   `json:"trouble,omitzero" schema:"-"`
+	// The number of lines before this one that the reader was too slow for.
+	Missed int64 `json:"missed,omitzero" schema:"min=0"`
 }
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.

@@ -30,6 +30,12 @@ func Enum(words ...string) Node { return Node{{"enum", list(words)}} }
 // Pattern returns the schema of texts that match a regular expression.
 func Pattern(pattern string) Node { return Node{{"pattern", pattern}} }
 
+// Limit returns a keyword with a value as JSON text.
+func Limit(keyword string, value Literal) Node { return Node{{keyword, value}} }
+
+// ListOf returns the schema of lists of items.
+func ListOf(item Node) Node { return Node{{"type", "array"}, {"items", item}} }
+
 // Ref returns a reference to the schema of a document, or to a part such as #/$defs/time.
 func Ref(name string) Node {
 	if name[0] != '#' {
@@ -98,10 +104,10 @@ var Formats = map[string]Node{
 	"time": About("An ISO 8601 time. Without a zone it is UTC. The day must exist in the calendar, which the pattern cannot express.",
 		Pattern("^("+extended+"|"+compact+")$")),
 	"id": About("An id: a text of at most 200 bytes that is not blank and has no control characters.",
-		And(Node{{"maxLength", Literal("200")}}, Pattern(printed))),
-	"label":     And(Node{{"maxLength", Literal("4096")}}, Pattern(printed)),
-	"plain":     And(Node{{"maxLength", Literal("4096")}}, Pattern("^[^\u0000-\u001f\u007f-\u009f]*$")),
-	"messageID": And(Node{{"maxLength", Literal("200")}}, Pattern(`^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}|msg-[0-9]+(-[0-9a-zA-Z]+)?)$`)),
+		And(Limit("maxLength", "200"), Pattern(printed))),
+	"label":     And(Limit("maxLength", "4096"), Pattern(printed)),
+	"plain":     And(Limit("maxLength", "4096"), Pattern("^[^\u0000-\u001f\u007f-\u009f]*$")),
+	"messageID": And(Limit("maxLength", "200"), Pattern(`^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}|msg-[0-9]+(-[0-9a-zA-Z]+)?)$`)),
 	"word":      Pattern(`^[A-Za-z0-9_]+$`),
 	"secret":    Pattern("^orc_"),
 }

@@ -58,6 +58,8 @@ type Document struct {
 	Rules   Node     // rules between members
 	// As has values of the Go types of members that a field keeps as JSON. The keys are paths.
 	As map[string]any
+	// Nodes has the schemas of members that no Go type has. The keys are paths.
+	Nodes map[string]Node
 	// Members replaces the descriptions of members. The keys are paths such as routing.source.
 	Members map[string]string
 }

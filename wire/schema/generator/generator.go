@@ -152,7 +152,10 @@ func (w *writer) members(owner reflect.Type, path string, add func(key string, m
 		if as := w.As[place]; as != nil {
 			kind = reflect.TypeOf(as)
 		}
-		member := w.value(kind, limits, place)
+		member := slices.Clone(w.Nodes[place])
+		if member == nil {
+			member = w.value(kind, limits, place)
+		}
 		if about := w.about(owner, field, place); about != "" {
 			member = append(member, schema.Member{Key: "description", Value: about})
 		}
