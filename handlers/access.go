@@ -1,164 +1,42 @@
 package handlers
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
-// The kinds of credential.
-const (
-	credentialKey          = "key"          // an agent's
-	credentialRegistration = "registration" // of a server that has not registered yet
-	credentialToken        = "token"        // a person's; the token itself is signed and not kept
-	credentialActor        = "actor"        // of an actor on another machine
-)
-
-// A credential authenticates a caller. The secret is not stored: a key is found by its hash, a
-// token by its id.
-type credential struct {
-	wire.Credential
-	hash    string    // "" for a person's token
-	until   time.Time // it holds; zero: for ever
-	revoked bool      // of a signed token, which would stay valid until then
-}
-
-// access holds all credentials.
-type access struct {
-	order  []*credential // as they were issued
-	byHash map[string]*credential
-	byID   map[string]*credential
-	keys   map[string]int // how many each agent has
-}
-
-func newAccess() access {
-	return access{byHash: make(map[string]*credential), byID: make(map[string]*credential), keys: make(map[string]int)}
-}
-
-func (a *access) keep(c *credential) {
-	c.until, _ = object.ParseTime(c.ExpiresAt)
-	a.order = append(a.order, c)
-	a.byID[c.ID] = c
-	if c.Kind == credentialKey {
-		a.keys[c.For]++
-	}
-	if c.hash != "" {
-		a.byHash[c.hash] = c
-	}
-}
-
-// drop forgets a credential.
-func (a *access) drop(c *credential) {
-	if c.Kind == credentialKey {
-		if a.keys[c.For]--; a.keys[c.For] == 0 {
-			delete(a.keys, c.For)
-		}
-	}
-	delete(a.byID, c.ID)
-	delete(a.byHash, c.hash)
-	a.order = slices.DeleteFunc(a.order, func(o *credential) bool { return o == c })
-}
-
-// find returns the valid credential with a hash, or nil. A map lookup is not constant-time, but
-// an attacker could use the time only by finding preimages.
-func (a *access) find(hash, kind string, at time.Time) *credential {
-	c := a.byHash[hash]
-	if c == nil || c.Kind != kind || c.over(at) {
-		return nil
-	}
-	return c
-}
-
-func (c *credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
-
-// letsIn reports whether an agent has a key.
-func (a *access) letsIn(agent string) bool { return a.keys[agent] > 0 }
-
-// use spends a registration token.
-func (a *access) use(id string) {
-	if c := a.byID[id]; c != nil {
-		a.drop(c)
-	}
-}
-
-// revokeOf forgets the keys of an agent.
-func (a *access) revokeOf(agent string) {
-	for _, c := range slices.Clone(a.order) {
-		if c.Kind == credentialKey && c.For == agent {
-			a.drop(c)
-		}
-	}
-}
-
-// revokeActor forgets the tokens of an actor.
-func (a *access) revokeActor(actor string) {
-	for _, c := range slices.Clone(a.order) {
-		if c.Kind == credentialActor && c.For == actor {
-			a.drop(c)
-		}
-	}
-}
-
-// beyond is how long a revoked token is kept after it has expired, since the check of a token
-// tolerates clock skew.
-const beyond = time.Minute
-
 // sweep removes expired credentials.
 func (s *State) sweep(at time.Time) {
-	for _, c := range slices.Clone(s.access.order) {
-		if c.over(at) && !(c.revoked && c.until.Add(beyond).After(at)) {
-			s.access.drop(c)
-			s.updateStanding(s.agents.byID[c.For])
-		}
+	for _, c := range s.access.Sweep(at) {
+		s.updateStanding(s.agents.byID[c.For])
 	}
-}
-
-// list returns the credentials of some kinds that have not expired.
-func (a *access) list(at time.Time, kinds ...string) *wire.CredentialList {
-	answer := &wire.CredentialList{Credentials: []wire.Credential{}}
-	for _, c := range a.order {
-		if slices.Contains(kinds, c.Kind) && !c.over(at) && !c.revoked {
-			answer.Credentials = append(answer.Credentials, c.Credential)
-		}
-	}
-	return answer
 }
 
 func listKeys(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return ad.state.access.list(ad.at, credentialKey, credentialRegistration), nil
+	return ad.state.access.List(ad.at, access.Key, access.Registration), nil
 }
 
 func listTokens(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire.Error) {
-	return ad.state.access.list(ad.at, credentialToken, credentialActor), nil
+	return ad.state.access.List(ad.at, access.Token, access.Actor), nil
 }
 
 // TokenRevoked reports whether a person's token was revoked before it expires.
 func (s *State) TokenRevoked(id string) bool {
-	c := s.access.byID[id]
-	return c != nil && c.revoked
-}
-
-// credentialNamed finds a credential to revoke.
-func (a *access) credentialNamed(id string, kinds ...string) (*credential, *wire.Error) {
-	if c := a.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.revoked {
-		return c, nil
-	}
-	return nil, &wire.Error{
-		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kinds[0], id), Details: map[string]any{"id": id},
-	}
+	c := s.access.ByID(id)
+	return c != nil && c.Revoked
 }
 
 func revokeKey(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := ad.state.access.credentialNamed(r.ID, credentialKey, credentialRegistration)
+	c, err := ad.state.access.Named(r.ID, access.Key, access.Registration)
 	if err != nil {
 		return nil, err
 	}
 	ad.fact("", "", &keyRevoked{ID: c.ID, Agent: c.For})
-	if a := ad.state.agents.byID[c.For]; a != nil && a.remote != nil && a.state == up && !ad.state.access.letsIn(a.ID) {
+	if a := ad.state.agents.byID[c.For]; a != nil && a.remote != nil && a.state == up && !ad.state.access.HasKey(a.ID) {
 		ad.agents().part(a, "its key was revoked")
 	}
 	ad.agents().trimServers()
@@ -174,10 +52,12 @@ type keyRevoked struct {
 func (*keyRevoked) kind() string { return events.KeyRevoked }
 
 func (k *keyRevoked) apply(s *State, r *wire.Record) {
-	s.access.use(k.ID)
+	if c := s.access.ByID(k.ID); c != nil {
+		s.access.Remove(c)
+	}
 	a := s.agents.byID[k.Agent]
 	s.updateStanding(a)
-	if a != nil && a.remote != nil && !s.access.letsIn(a.ID) {
+	if a != nil && a.remote != nil && !s.access.HasKey(a.ID) {
 		a.remote.keyless = r.Seq
 	}
 }
@@ -185,23 +65,11 @@ func (k *keyRevoked) apply(s *State, r *wire.Record) {
 // registrationLasts is the default validity of a registration token.
 const registrationLasts = 24 * time.Hour
 
-// registrationPrefix begins every registration token.
-const registrationPrefix = "orcreg_"
-
 func issueRegistration(ad accessDecision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
-	token := registrationPrefix + ad.secret()
-	hash := HashKey(token)
-	f := &registrationIssued{ID: "r" + hash[:8], Name: r.Name, Hash: hash, ExpiresAt: ad.expiry(r.TTL, registrationLasts)}
+	token, id, hash := access.NewRegistration(ad.random)
+	f := &registrationIssued{ID: id, Name: r.Name, Hash: hash, ExpiresAt: access.Expiry(ad.at, r.TTL, registrationLasts)}
 	ad.fact("", "", f)
 	return &wire.IssuedRegistration{ID: f.ID, Token: token, ExpiresAt: f.ExpiresAt}, nil
-}
-
-// expiry returns the end of a validity of ttl milliseconds, or of the default if ttl is 0.
-func (ad accessDecision) expiry(ttl int64, otherwise time.Duration) string {
-	if ttl == 0 {
-		return object.Timestamp(ad.at.Add(otherwise))
-	}
-	return object.Timestamp(ad.at.Add(time.Duration(ttl) * time.Millisecond))
 }
 
 // registrationIssued records that a server may register with a token.
@@ -216,9 +84,9 @@ func (*registrationIssued) kind() string { return events.RegistrationIssued }
 
 func (ri *registrationIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
-	s.access.keep(&credential{Credential: wire.Credential{
-		ID: ri.ID, Kind: credentialRegistration, Name: ri.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: ri.ExpiresAt,
-	}, hash: ri.Hash})
+	s.access.Add(&access.Credential{Credential: wire.Credential{
+		ID: ri.ID, Kind: access.Registration, Name: ri.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: ri.ExpiresAt,
+	}, Hash: ri.Hash})
 }
 
 // tokenLasts is the default validity of a person's token: a working day.
@@ -235,7 +103,7 @@ func issueToken(ad accessDecision, r *wire.IssueToken) (*wire.IssuedToken, *wire
 	if role == "" {
 		role = wire.PersonOperator
 	}
-	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: ad.expiry(r.TTL, tokenLasts)}
+	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: access.Expiry(ad.at, r.TTL, tokenLasts)}
 	ad.fact("", "", f)
 	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt}, nil
 }
@@ -252,17 +120,17 @@ func (*tokenIssued) kind() string { return events.TokenIssued }
 
 func (t *tokenIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
-	s.access.keep(&credential{Credential: wire.Credential{
-		ID: t.ID, Kind: credentialToken, For: t.Subject, Role: t.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: t.ExpiresAt,
+	s.access.Add(&access.Credential{Credential: wire.Credential{
+		ID: t.ID, Kind: access.Token, For: t.Subject, Role: t.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: t.ExpiresAt,
 	}})
 }
 
 func revokeToken(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
-	c, err := ad.state.access.credentialNamed(r.ID, credentialToken, credentialActor)
+	c, err := ad.state.access.Named(r.ID, access.Token, access.Actor)
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind == credentialActor && !ad.state.access.admitsBeside(c, ad.at) && ad.state.bus.remote(c.For) {
+	if c.Kind == access.Actor && !ad.state.access.HasOther(c, ad.at) && ad.state.bus.remote(c.For) {
 		ad.mail().resolveStale(ad.state.bus.actors[c.For], "its token was revoked")
 	}
 	ad.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
@@ -278,13 +146,13 @@ type tokenRevoked struct {
 func (*tokenRevoked) kind() string { return events.TokenRevoked }
 
 func (t *tokenRevoked) apply(s *State, r *wire.Record) {
-	switch c := s.access.byID[t.ID]; {
+	switch c := s.access.ByID(t.ID); {
 	case c == nil:
-	case c.Kind == credentialToken:
-		c.revoked = true
+	case c.Kind == access.Token:
+		c.Revoked = true
 	default: // it is not signed, so it is invalid without a record here
-		s.access.drop(c)
-		if !s.access.admitsBeside(c, r.At) && s.bus.remote(c.For) {
+		s.access.Remove(c)
+		if !s.access.HasOther(c, r.At) && s.bus.remote(c.For) {
 			s.bus.dropActor(c.For)
 		}
 	}

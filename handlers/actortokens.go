@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -30,12 +31,12 @@ func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken,
 			Details: map[string]any{"actor": r.Actor, "agent": c.agent.ID, "reason": "actor_taken"},
 		}
 	}
-	token, _, hash := ad.newKey()
+	token, id, hash := access.NewToken(ad.random)
 	f := &actorTokenIssued{
-		ID: "a" + hash[:8], Actor: r.Actor, Hash: hash, Until: object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
+		ID: id, Actor: r.Actor, Hash: hash, Until: object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
 	}
 	if r.TTL != 0 {
-		f.ExpiresAt = ad.expiry(r.TTL, 0)
+		f.ExpiresAt = access.Expiry(ad.at, r.TTL, 0)
 	}
 	ad.fact("", "", f)
 	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
@@ -53,42 +54,18 @@ type actorTokenIssued struct {
 func (*actorTokenIssued) kind() string { return events.ActorTokenIssued }
 
 func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
-	for _, c := range s.access.order {
-		if c.Kind == credentialActor && c.For == a.Actor {
-			s.access.shorten(c, a.Until)
-		}
-	}
+	s.access.Shorten(access.Actor, a.Actor, a.Until)
 	s.sweep(r.At)
-	s.access.keep(&credential{Credential: wire.Credential{
-		ID: a.ID, Kind: credentialActor, For: a.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: a.ExpiresAt,
-	}, hash: a.Hash})
+	s.access.Add(&access.Credential{Credential: wire.Credential{
+		ID: a.ID, Kind: access.Actor, For: a.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: a.ExpiresAt,
+	}, Hash: a.Hash})
 	s.bus.enter(a.Actor, r.Seq)
-}
-
-// admits reports whether an actor has a token.
-func (a *access) admits(actor string) bool {
-	for _, c := range a.order {
-		if c.Kind == credentialActor && c.For == actor {
-			return true
-		}
-	}
-	return false
-}
-
-// admitsBeside reports whether the actor of a token has another valid one.
-func (a *access) admitsBeside(token *credential, at time.Time) bool {
-	for _, c := range a.order {
-		if c != token && c.Kind == credentialActor && c.For == token.For && !c.over(at) {
-			return true
-		}
-	}
-	return false
 }
 
 // ActorOf returns the actor of a token, given by its hash. It reports false if the token is not
 // valid.
 func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
-	c := s.access.find(hash, credentialActor, at)
+	c := s.access.Find(hash, access.Actor, at)
 	if c == nil {
 		return "", false
 	}

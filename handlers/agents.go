@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/access"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -118,7 +119,7 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 	s.tasks.queue.removeIdle(a)
 	if a.remote != nil { // a configured agent has taken its name
 		s.agents.unhear(a)
-		s.access.revokeOf(a.ID)
+		s.access.RemoveAll(access.Key, a.ID)
 		a.remote, a.system, a.state = nil, nil, offline
 		s.detach(a)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
@@ -101,7 +102,7 @@ func (s *State) attach(a *agent, id string, seq int64) *busActor {
 		c.agent.mail = nil // its run has ended, otherwise the name would be taken
 	}
 	s.bus.unwatch(c)
-	s.access.revokeActor(id) // an agent has its own from its start
+	s.access.RemoveAll(access.Actor, id) // an agent has its own from its start
 	a.mail, c.agent = c, a
 	return c
 }
@@ -115,7 +116,7 @@ func (s *State) detach(a *agent) {
 	}
 	a.mail, c.agent = nil, nil
 	s.bus.unwatch(c)
-	if c.ofRun && !s.access.admits(c.id) {
+	if c.ofRun && !s.access.HasToken(c.id) {
 		s.bus.leave(c)
 	}
 }

@@ -22,7 +22,7 @@
 //	delegat*.go      task requests of protocol D and their responses
 //	session*.go      protocol C; outbox*.go: messages that their addressees may not have read
 //	mail*.go, bus*   the message bus of protocol E
-//	access.go ...    keys, tokens, registrations
+//	access.go ...    keys, tokens, registrations (package access)
 //	snapshot.go      a State as bytes, restore.go: and back
 //
 // # Tasks

@@ -2,10 +2,12 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
 )
@@ -53,8 +55,8 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 	register := func(name string) (key string) {
 		token := c.ask("issue-registration", &wire.IssueRegistration{}).Letters[0].Payload.(*wire.IssuedRegistration).Token
 		c.ask("register-agent", &wire.Register{Token: token, Name: name})
-		for _, k := range c.state.access.order {
-			if k.Kind == credentialKey && k.For == name {
+		for k := range c.state.access.All() {
+			if k.Kind == access.Key && k.For == name {
 				return k.ID
 			}
 		}
@@ -74,7 +76,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 		names = append(names, a.ID)
 	}
 	require.Equal(t, []string{"a", "stays", "early", "m9"}, names)
-	require.Len(t, c.state.access.order, 1, "credentials that are spent or revoked")
+	require.Len(t, slices.Collect(c.state.access.All()), 1, "credentials that are spent or revoked")
 	register("m0")
 	requireSound(t, c.state)
 }

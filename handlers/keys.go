@@ -1,39 +1,22 @@
 package handlers
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
-// secret returns a secret made of the random bytes of the input.
-func (ad accessDecision) secret() string { return base64.RawURLEncoding.EncodeToString(ad.random[:]) }
-
 func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
-	key, id, hash := ad.newKey()
+	key, id, hash := access.NewKey(ad.random)
 	ad.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
-}
-
-// newKey returns a new key with its id and its hash. Only the latter two are stored.
-func (ad accessDecision) newKey() (key, id, hash string) {
-	key = wire.KeyPrefix + ad.secret()
-	hash = HashKey(key)
-	return key, "k" + hash[:8], hash
-}
-
-// keyOf returns the credential for a key of an agent.
-func keyOf(agent, id, hash string, at time.Time) *credential {
-	return &credential{Credential: wire.Credential{ID: id, Kind: credentialKey, For: agent, IssuedAt: object.Timestamp(at)}, hash: hash}
 }
 
 func noAgent(name string) *wire.Error {
@@ -42,15 +25,9 @@ func noAgent(name string) *wire.Error {
 	}
 }
 
-// HashKey returns the hash under which a key is stored.
-func HashKey(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
-}
-
 // AgentOf returns the agent of a key, given by its hash.
 func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
-	c := s.access.find(hash, credentialKey, at)
+	c := s.access.Find(hash, access.Key, at)
 	if c == nil {
 		return "", false
 	}
@@ -68,7 +45,7 @@ func (*keyIssued) kind() string { return events.KeyIssued }
 
 func (k *keyIssued) apply(s *State, r *wire.Record) {
 	s.sweep(r.At)
-	s.access.keep(keyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
 	s.admit(s.agents.byID[k.Agent])
 }
 
@@ -95,29 +72,17 @@ type keysRotated struct {
 func (*keysRotated) kind() string { return events.KeyRotated }
 
 func (k *keysRotated) apply(s *State, r *wire.Record) {
-	for _, c := range s.access.order {
-		if c.Kind == credentialKey && c.For == k.Agent {
-			s.access.shorten(c, k.Until)
-		}
-	}
+	s.access.Shorten(access.Key, k.Agent, k.Until)
 	s.sweep(r.At)
-	s.access.keep(keyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
 	s.admit(s.agents.byID[k.Agent])
-}
-
-// shorten makes a credential expire at a time, unless it expires earlier.
-func (a *access) shorten(c *credential, until string) {
-	at, _ := object.ParseTime(until)
-	if c.until.IsZero() || at.Before(c.until) {
-		c.until, c.ExpiresAt = at, until
-	}
 }
 
 func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
-	key, id, hash := ad.newKey()
+	key, id, hash := access.NewKey(ad.random)
 	until := object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond))
 	ad.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
 	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil

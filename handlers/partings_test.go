@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -166,13 +167,13 @@ func TestTokenOfAgent(t *testing.T) {
 	p := atEnds(t)
 	p.play(`> operator 1 issue-token {"actor":"PO:free"}`)
 	issued := p.last.Letters[0].Payload.(*wire.IssuedToken)
-	actor, ok := p.state.ActorOf(HashKey(issued.Token), p.at)
+	actor, ok := p.state.ActorOf(access.Hash(issued.Token), p.at)
 	require.True(t, ok)
 	require.Equal(t, "PO:free", actor)
 	p.play("acts other PO:free")
 	p.play("agents: named(worker) plain(worker) other(worker)")
 	p.play("start other")
-	_, ok = p.state.ActorOf(HashKey(issued.Token), p.at)
+	_, ok = p.state.ActorOf(access.Hash(issued.Token), p.at)
 	require.False(t, ok, "two would be one")
 }
 

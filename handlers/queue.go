@@ -196,7 +196,7 @@ func (s *State) updateStanding(a *agent) {
 		running = len(a.holds)
 	}
 	capacity := a.Capacity
-	if a.remote != nil && !s.access.letsIn(a.ID) {
+	if a.remote != nil && !s.access.HasKey(a.ID) {
 		capacity = 0 // it has no key to fetch its tasks
 	}
 	s.agents.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})

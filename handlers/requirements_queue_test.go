@@ -66,7 +66,7 @@ func requireSoundIndex(t testing.TB, s *State) {
 			running = len(a.holds)
 		}
 		capacity := a.Capacity
-		if a.remote != nil && !s.access.letsIn(a.ID) {
+		if a.remote != nil && !s.access.HasKey(a.ID) {
 			capacity = 0
 		}
 		fresh.Put(a.ID, offerOf(a), match.Standing{

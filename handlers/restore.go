@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
@@ -19,7 +20,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
 	s.since, _ = object.ParseTime(kept.Since)
 	for i := range kept.Access {
-		s.access.keep(&credential{Credential: kept.Access[i].Credential, hash: kept.Access[i].Hash, revoked: kept.Access[i].Revoked})
+		s.access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
 	}
 	for i := range kept.Tasks {
 		s.restoreTask(&kept.Tasks[i])

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -53,9 +54,11 @@ func (sr *serverRegistered) apply(s *State, r *wire.Record) {
 	if c := hub.ReadCapabilities(sr.Capabilities); c != nil {
 		a.setCapabilities(c)
 	}
-	s.access.use(sr.Registration)
-	s.access.revokeOf(sr.Agent)
-	s.access.keep(keyOf(sr.Agent, sr.KeyID, sr.Hash, r.At))
+	if c := s.access.ByID(sr.Registration); c != nil {
+		s.access.Remove(c)
+	}
+	s.access.RemoveAll(access.Key, sr.Agent)
+	s.access.Add(access.KeyOf(sr.Agent, sr.KeyID, sr.Hash, r.At))
 	s.indexCapabilities(a, a.said)
 	s.attachAgent(a, r.Seq)
 	s.agents.hear(a, r.At)
@@ -144,7 +147,7 @@ func (ad agentDecision) part(a *agent, why string) {
 func (ad agentDecision) trimServers() {
 	var keyless []*agent
 	for _, a := range ad.state.agents.order {
-		if a.remote != nil && a.state != up && !ad.state.access.letsIn(a.ID) {
+		if a.remote != nil && a.state != up && !ad.state.access.HasKey(a.ID) {
 			keyless = append(keyless, a)
 		}
 	}
@@ -159,7 +162,7 @@ func (ad agentDecision) trimServers() {
 }
 
 func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.Error) {
-	c := ad.state.access.find(HashKey(r.Token), credentialRegistration, ad.at)
+	c := ad.state.access.Find(access.Hash(r.Token), access.Registration, ad.at)
 	switch {
 	case c == nil:
 		return nil, &wire.Error{
@@ -188,7 +191,7 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 	if why := wire.CheckName(r.Name); why != "" {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/payload/name"}}
 	}
-	key, id, hash := ad.access().newKey()
+	key, id, hash := access.NewKey(ad.random)
 	f := &serverRegistered{
 		Agent: r.Name, Hostname: r.Hostname, IP: r.IP, OS: r.OS, Repos: r.Repos, Registration: c.ID, KeyID: id, Hash: hash,
 	}

@@ -201,8 +201,8 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Links = append(kept.Links, snapshotLink(s.tasks.graph.Edge(e)))
 	}
 	kept.LastLink = s.tasks.graph.Last()
-	for _, c := range s.access.order {
-		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.hash, Revoked: c.revoked})
+	for c := range s.access.All() {
+		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
 	}
 	kept.Finished = ids(s.tasks.finished)
 	for actor, mine := range s.tasks.owned {

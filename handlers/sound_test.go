@@ -175,7 +175,7 @@ func requireSoundBus(t testing.TB, s *State) {
 			require.Same(t, c, c.agent.mail, "%s is %s, and has the mail of another", c.agent.ID, c.id)
 		}
 		require.False(t, c.stale && c.due, "%s is missed and expected", c.id)
-		require.True(t, !c.ofRun || c.agent != nil || s.access.admits(c.id), "%s was a run, and is known for ever", c.id)
+		require.True(t, !c.ofRun || c.agent != nil || s.access.HasToken(c.id), "%s was a run, and is known for ever", c.id)
 		require.LessOrEqual(t, max(c.cursor, c.latest, c.since), s.seq)
 		if c.due {
 			due++

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
@@ -22,7 +23,7 @@ type State struct {
 	tasks     tasks
 	questions questions
 
-	access   access
+	access   access.Book
 	bus      bus
 	sessions sessions
 
@@ -99,7 +100,7 @@ func New(rules Rules) *State {
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
 		},
 		questions: questions{byID: make(map[string]*question)},
-		access:    newAccess(),
+		access:    access.NewBook(),
 		bus:       newBus(),
 		sessions:  newSessions(),
 	}

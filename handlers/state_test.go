@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -128,16 +129,16 @@ func TestKeys(t *testing.T) {
 		require.NotContains(t, string(r.Payload), issued.Key[len("orc_"):])
 	}
 	require.NotContains(t, spelled(t, p.state), issued.Key[len("orc_"):])
-	name, ok := p.state.AgentOf(HashKey(issued.Key), p.at)
+	name, ok := p.state.AgentOf(access.Hash(issued.Key), p.at)
 	require.True(t, ok)
 	require.Equal(t, "coder", name)
-	_, ok = p.state.AgentOf(HashKey("orc_another"), p.at)
+	_, ok = p.state.AgentOf(access.Hash("orc_another"), p.at)
 	require.False(t, ok)
 	p.play("agents: planner(planner)")
-	_, ok = p.state.AgentOf(HashKey(issued.Key), p.at)
+	_, ok = p.state.AgentOf(access.Hash(issued.Key), p.at)
 	require.False(t, ok)
 	p.play("agents: planner(planner) coder(worker)")
-	_, ok = p.replayed().AgentOf(HashKey(issued.Key), p.at)
+	_, ok = p.replayed().AgentOf(access.Hash(issued.Key), p.at)
 	require.True(t, ok)
 }
 

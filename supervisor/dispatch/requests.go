@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -100,7 +101,7 @@ func (r Requests) TokenRevoked(id string) (revoked bool) {
 // AgentOf returns the agent that a key belongs to.
 func (r Requests) AgentOf(key string) (name string, err error) {
 	known := false
-	r.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(handlers.HashKey(key), time.Now()) })
+	r.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(access.Hash(key), time.Now()) })
 	if !known {
 		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
 	}
@@ -109,6 +110,6 @@ func (r Requests) AgentOf(key string) (name string, err error) {
 
 // ActorOf returns the actor that a token belongs to.
 func (r Requests) ActorOf(token string) (actor string, known bool) {
-	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(handlers.HashKey(token), time.Now()) })
+	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(access.Hash(token), time.Now()) })
 	return actor, known
 }

@@ -1,0 +1,161 @@
+package access
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// The kinds of credential.
+const (
+	Key          = "key"
+	Registration = "registration"
+	Token        = "token"
+	Actor        = "actor"
+)
+
+// A Credential authenticates a caller.
+type Credential struct {
+	wire.Credential
+	Hash    string // "" for a person's token
+	Revoked bool   // of a signed token, which would stay valid until it expires
+
+	until time.Time // zero: for ever
+}
+
+// over reports whether a credential has expired.
+func (c *Credential) over(at time.Time) bool { return !c.until.IsZero() && !c.until.After(at) }
+
+// KeyOf returns the credential for a key of an agent.
+func KeyOf(agent, id, hash string, at time.Time) *Credential {
+	return &Credential{Credential: wire.Credential{ID: id, Kind: Key, For: agent, IssuedAt: object.Timestamp(at)}, Hash: hash}
+}
+
+// A Book holds all credentials.
+type Book struct {
+	order  []*Credential // as they were issued
+	byHash map[string]*Credential
+	byID   map[string]*Credential
+	keys   map[string]int // how many each agent has
+}
+
+// NewBook returns an empty Book.
+func NewBook() Book {
+	return Book{byHash: make(map[string]*Credential), byID: make(map[string]*Credential), keys: make(map[string]int)}
+}
+
+// Add adds a credential.
+func (b *Book) Add(c *Credential) {
+	c.until, _ = object.ParseTime(c.ExpiresAt)
+	b.order = append(b.order, c)
+	b.byID[c.ID] = c
+	if c.Kind == Key {
+		b.keys[c.For]++
+	}
+	if c.Hash != "" {
+		b.byHash[c.Hash] = c
+	}
+}
+
+// Remove removes a credential.
+func (b *Book) Remove(c *Credential) {
+	if c.Kind == Key {
+		if b.keys[c.For]--; b.keys[c.For] == 0 {
+			delete(b.keys, c.For)
+		}
+	}
+	delete(b.byID, c.ID)
+	delete(b.byHash, c.Hash)
+	b.order = slices.DeleteFunc(b.order, func(o *Credential) bool { return o == c })
+}
+
+// RemoveAll removes the credentials of one kind that a name has.
+func (b *Book) RemoveAll(kind, name string) {
+	for _, c := range slices.Clone(b.order) {
+		if c.Kind == kind && c.For == name {
+			b.Remove(c)
+		}
+	}
+}
+
+// ByID returns the credential with an id, or nil.
+func (b *Book) ByID(id string) *Credential { return b.byID[id] }
+
+// Find returns the valid credential with a hash, or nil. A map lookup is not constant-time, but
+// an attacker could use the time only by finding preimages.
+func (b *Book) Find(hash, kind string, at time.Time) *Credential {
+	c := b.byHash[hash]
+	if c == nil || c.Kind != kind || c.over(at) {
+		return nil
+	}
+	return c
+}
+
+// Named returns the credential to revoke, which must be of one of the kinds.
+func (b *Book) Named(id string, kinds ...string) (*Credential, *wire.Error) {
+	if c := b.byID[id]; c != nil && slices.Contains(kinds, c.Kind) && !c.Revoked {
+		return c, nil
+	}
+	return nil, &wire.Error{
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kinds[0], id), Details: map[string]any{"id": id},
+	}
+}
+
+// List returns the credentials of some kinds that have not expired.
+func (b *Book) List(at time.Time, kinds ...string) *wire.CredentialList {
+	answer := &wire.CredentialList{Credentials: []wire.Credential{}}
+	for _, c := range b.order {
+		if slices.Contains(kinds, c.Kind) && !c.over(at) && !c.Revoked {
+			answer.Credentials = append(answer.Credentials, c.Credential)
+		}
+	}
+	return answer
+}
+
+// All returns all credentials, in the order in which they were issued.
+func (b *Book) All() iter.Seq[*Credential] { return slices.Values(b.order) }
+
+// HasKey reports whether an agent has a key.
+func (b *Book) HasKey(agent string) bool { return b.keys[agent] > 0 }
+
+// HasToken reports whether an actor has a token.
+func (b *Book) HasToken(actor string) bool {
+	return slices.ContainsFunc(b.order, func(c *Credential) bool { return c.Kind == Actor && c.For == actor })
+}
+
+// HasOther reports whether the actor of a token has another valid one.
+func (b *Book) HasOther(token *Credential, at time.Time) bool {
+	return slices.ContainsFunc(b.order, func(c *Credential) bool {
+		return c != token && c.Kind == Actor && c.For == token.For && !c.over(at)
+	})
+}
+
+// Shorten makes the credentials of one kind that a name has expire at a time, unless they expire
+// earlier.
+func (b *Book) Shorten(kind, name, until string) {
+	at, _ := object.ParseTime(until)
+	for _, c := range b.order {
+		if c.Kind == kind && c.For == name && (c.until.IsZero() || at.Before(c.until)) {
+			c.until, c.ExpiresAt = at, until
+		}
+	}
+}
+
+// beyond is how long a revoked token is kept after it has expired, since the check of a token
+// tolerates clock skew.
+const beyond = time.Minute
+
+// Sweep removes expired credentials, and returns them.
+func (b *Book) Sweep(at time.Time) (removed []*Credential) {
+	for _, c := range slices.Clone(b.order) {
+		if c.over(at) && !(c.Revoked && c.until.Add(beyond).After(at)) {
+			b.Remove(c)
+			removed = append(removed, c)
+		}
+	}
+	return removed
+}

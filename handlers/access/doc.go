@@ -1,0 +1,13 @@
+// Package access keeps the credentials of callers: keys of agents, registration tokens of
+// servers, tokens of people and tokens of actors.
+//
+//	key           of an agent; an agent may have several while it changes them
+//	registration  of a server that has not registered yet; it is used once
+//	token         of a person; it is signed elsewhere, and kept only so that it can be revoked
+//	actor         of an actor of the message bus on another machine
+//
+// A Book holds no secrets. A key is found by its hash, a person's token by its id.
+//
+// The package does not decide who may issue or revoke a credential, and records nothing. The
+// package handlers does both. Times and random bytes are arguments.
+package access
