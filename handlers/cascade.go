@@ -5,6 +5,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -176,7 +177,7 @@ func (ld linkDecision) unblock(tasks []*task) {
 		ld.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
 	}
 	tasks = slices.Clone(tasks)
-	slices.SortStableFunc(tasks, inTurn)
+	slices.SortStableFunc(tasks, queue.Compare)
 	for _, k := range tasks {
 		switch {
 		case k.work() != nil:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
@@ -33,7 +34,7 @@ func (S *State) nextHanded(a *agent) (first *delegatedWork) {
 		if k.occupies() {
 			used++
 		}
-		if d := k.delegation(); d != nil && d.waits() && S.tasks.graph.Open(k.node) == 0 && (first == nil || k.before(first.task)) {
+		if d := k.delegation(); d != nil && d.waits() && S.tasks.graph.Open(k.node) == 0 && (first == nil || queue.Before(k, first.task)) {
 			first = d
 		}
 	}

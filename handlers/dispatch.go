@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 )
 
@@ -26,7 +27,7 @@ func (td taskDecision) dispatch() {
 // round.
 func (t *taskQueue) match() (first *task, to *agent) {
 	for _, d := range t.fresh {
-		if k := d.head(); k != nil && (first == nil || k.before(first)) {
+		if k := d.Head(); k != nil && (first == nil || queue.Before(k, first)) {
 			if a := t.mostPatient(d); a != nil {
 				first, to = k, a
 			}
@@ -44,20 +45,12 @@ func (t *taskQueue) match() (first *task, to *agent) {
 // better returns the first task that fits, and its agent: one under a capability of a, or the
 // best so far.
 func (t *taskQueue) better(under string, a *agent, first *task, to *agent) (*task, *agent) {
-	for _, d := range t.under[under] {
-		if k := d.head(); (first == nil || k.before(first)) && t.fits(d, a) {
+	for _, d := range t.waiting.Under(under) {
+		if k := d.Head(); (first == nil || queue.Before(k, first)) && t.fits(d, a) {
 			first, to = k, a
 		}
 	}
 	return first, to
-}
-
-// before reports whether a task is dispatched before another.
-func (t *task) before(o *task) bool {
-	if t.urgency != o.urgency {
-		return t.urgency < o.urgency
-	}
-	return t.created < o.created
 }
 
 // mostPatient returns the first free agent that fits a bucket.
@@ -73,8 +66,9 @@ func (t *taskQueue) mostPatient(d *bucket) *agent {
 // fits reports whether an agent can get the tasks of a bucket. It must receive notices, or be a
 // server that polls.
 func (t *taskQueue) fits(d *bucket, a *agent) bool {
-	return a.actor != d.submitter && a.hears() && a.offers(d.role, d.capabilities) &&
-		(d.wants == nil || t.index.Fits(&d.wants.Demand, a.ID, match.Conditions{}))
+	asks := &d.Asks
+	return a.actor != asks.submitter && a.hears() && a.offers(asks.role, asks.capabilities) &&
+		(asks.wants == nil || t.index.Fits(&asks.wants.Demand, a.ID, match.Conditions{}))
 }
 
 // settled starts a new round after everything was dispatched.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 )
 
@@ -11,7 +12,7 @@ import (
 // assigned ones, then waiting ones, each in the order of creation. It is cheap enough for
 // frequent calls.
 func (s *State) OpenTasks(most int) []wire.Task {
-	var found taskList
+	var found queue.List[*task]
 	for _, a := range s.agents.order {
 		found = append(found, a.holds...)
 	}

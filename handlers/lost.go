@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 )
 
@@ -91,7 +92,7 @@ type lostTask struct {
 // reassignLost reassigns tasks with requirements and delegated tasks that have lost their agents
 // in this turn. It runs at the end of the turn, when all changes of agents are known.
 func (td taskDecision) reassignLost() {
-	slices.SortStableFunc(td.lostTasks, func(a, b lostTask) int { return inTurn(a.task, b.task) })
+	slices.SortStableFunc(td.lostTasks, func(a, b lostTask) int { return queue.Compare(a.task, b.task) })
 	for _, o := range td.lostTasks {
 		if o.task.delegation() != nil {
 			td.delegations().handOver(o.task, o.of, td.departed)

@@ -2,10 +2,10 @@ package handlers
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 )
 
@@ -15,32 +15,26 @@ import (
 // has changed: buckets that have become non-empty, and agents that have become free. If nothing
 // has changed, nothing is checked.
 type taskQueue struct {
-	byKey map[string]*bucket
-	// The buckets with waiting tasks, each under one of its capabilities: the one with the
-	// fewest buckets. Buckets without capabilities are under "". An agent checks only its own
-	// capabilities.
-	under map[string][]*bucket
-	free  []*agent  // agents that can get a task, by patience
-	fresh []*bucket // of this round
-	freed []*agent  // those that became free in this round, by patience
-	round int64     // grows when all has been given out
-	key   []byte    // buffer for a key
-	index *match.Index
+	waiting queue.Queue[*task, demand]
+	free    []*agent  // agents that can get a task, by patience
+	fresh   []*bucket // those that became non-empty in this round
+	freed   []*agent  // those that became free in this round, by patience
+	round   int64     // grows when all has been given out
+	key     []byte    // buffer for a key
+	index   *match.Index
 }
 
-// A bucket holds the waiting tasks that ask the same of an agent. The submitter is part of it,
-// since an agent never gets its own tasks. The tasks of a bucket differ only in their order.
-type bucket struct {
+// A bucket holds the waiting tasks of one demand.
+type bucket = queue.Bucket[*task, demand]
+
+// A demand is what a task asks of an agent. The submitter is part of it, since an agent never
+// gets its own tasks.
+type demand struct {
 	role         string
 	capabilities []string
 	submitter    string
 	wants        *requirements // further requirements
-	waiting      [urgencies]taskList
-	size         int
-	key          string
-	filed        string // under this capability
-	at           int    // its index there
-	round        int64  // in which it was last empty and then not
+	round        int64         // in which its bucket was last empty and then not
 }
 
 // spareDemands is the number of empty buckets that are kept for later tasks. There are few
@@ -48,7 +42,7 @@ type bucket struct {
 const spareDemands = 1024
 
 func newTaskQueue(index *match.Index) taskQueue {
-	return taskQueue{index: index, byKey: make(map[string]*bucket), under: make(map[string][]*bucket), round: 1}
+	return taskQueue{index: index, waiting: queue.New[*task, demand](spareDemands), round: 1}
 }
 
 // enqueue adds a task to those that wait for an agent, unless something holds it back. A task
@@ -64,13 +58,7 @@ func (t *tasks) enqueue(k *task) {
 		}
 		return
 	}
-	d := t.queue.demand(k)
-	if d.size == 0 {
-		t.queue.file(d)
-	}
-	d.waiting[k.urgency] = d.waiting[k.urgency].with(k)
-	d.size++
-	k.demand = d
+	t.queue.add(k)
 }
 
 // unqueue removes a waiting task from its queue.
@@ -83,85 +71,40 @@ func (t *tasks) unqueue(k *task) {
 	}
 }
 
-// demand finds the demand of a task.
-func (t *taskQueue) demand(k *task) *bucket {
+// add lets a task wait in the bucket of its demand.
+func (t *taskQueue) add(k *task) {
+	k.demand = t.bucketOf(k)
+	if t.waiting.Add(k.demand, k) && k.demand.Asks.round != t.round {
+		k.demand.Asks.round = t.round
+		t.fresh = append(t.fresh, k.demand)
+	}
+}
+
+// bucketOf returns the bucket for a task.
+func (t *taskQueue) bucketOf(k *task) *bucket {
 	capabilities := k.view.RequiredCapabilities
 	if !slices.IsSorted(capabilities) {
 		capabilities = slices.Sorted(slices.Values(capabilities))
 	}
-	t.key = appendPart(appendPart(t.key[:0], k.view.RequiredRole), k.view.SubmittedBy)
+	t.key = queue.AppendKey(queue.AppendKey(t.key[:0], k.view.RequiredRole), k.view.SubmittedBy)
 	for _, c := range capabilities {
-		t.key = appendPart(t.key, c)
+		t.key = queue.AppendKey(t.key, c)
 	}
 	if w := k.wants(); w != nil {
 		t.key = append(append(t.key, 0xff), w.key...) // no length begins like this
 	}
-	d := t.byKey[string(t.key)]
-	if d == nil {
-		d = &bucket{
-			role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(), key: string(t.key),
-		}
-		t.byKey[d.key] = d
+	if b := t.waiting.Find(t.key); b != nil {
+		return b
 	}
-	return d
+	return t.waiting.Open(t.key, capabilities, demand{
+		role: k.view.RequiredRole, capabilities: capabilities, submitter: k.view.SubmittedBy, wants: k.wants(),
+	})
 }
 
-// appendPart appends a text to a key, preceded by its length.
-func appendPart(key []byte, text string) []byte {
-	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
-}
-
-// file adds a bucket to the index.
-func (t *taskQueue) file(d *bucket) {
-	d.filed = ""
-	for i, c := range d.capabilities {
-		if i == 0 || len(t.under[c]) < len(t.under[d.filed]) {
-			d.filed = c
-		}
-	}
-	d.at = len(t.under[d.filed])
-	t.under[d.filed] = append(t.under[d.filed], d)
-	if d.round != t.round {
-		d.round = t.round
-		t.fresh = append(t.fresh, d)
-	}
-}
-
-// unfile removes an empty bucket from the index.
-func (t *taskQueue) unfile(d *bucket) {
-	beside := t.under[d.filed]
-	last := len(beside) - 1
-	beside[d.at], beside[last].at = beside[last], d.at
-	beside[last] = nil
-	if last > 0 {
-		t.under[d.filed] = beside[:last]
-	} else {
-		delete(t.under, d.filed)
-	}
-	if len(t.byKey) > spareDemands {
-		delete(t.byKey, d.key)
-	}
-}
-
-// drop takes a task out of its demand.
+// drop takes a task out of its bucket.
 func (t *taskQueue) drop(k *task) {
-	d := k.demand
+	t.waiting.Remove(k.demand, k)
 	k.demand = nil
-	d.waiting[k.urgency] = d.waiting[k.urgency].without(k)
-	d.size--
-	if d.size == 0 {
-		t.unfile(d)
-	}
-}
-
-// head returns the next task of a bucket, or nil.
-func (b *bucket) head() *task {
-	for _, line := range b.waiting {
-		if len(line) > 0 {
-			return line[0]
-		}
-	}
-	return nil
 }
 
 // removeIdle removes an agent from the free agents. It must be called before the agent changes,

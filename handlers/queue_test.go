@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -106,7 +107,7 @@ func (h hands) expect(now *State, given []string) (expected []string) {
 		h[g[37:]].holds--
 	}
 	slices.SortFunc(tasks, func(a, b *task) int {
-		if a.before(b) {
+		if queue.Before(a, b) {
 			return -1
 		}
 		return 1
@@ -148,12 +149,14 @@ func TestDemandsAreForgotten(t *testing.T) {
 	for i := range 2 * spareDemands {
 		submit(i)
 	}
-	require.Equal(t, 2*spareDemands, len(p.state.tasks.queue.byKey))
+	require.Equal(t, 2*spareDemands, p.state.tasks.queue.waiting.Len())
 	requireSound(t, p.state)
 	for _, k := range p.state.tasks.list {
 		p.do(Actor{Kind: Operator}, &wire.Request{Operation: "cancel-task", Body: &wire.CancelTask{TaskID: k.view.ID}})
 	}
-	require.Zero(t, len(p.state.tasks.queue.under))
-	require.LessOrEqual(t, len(p.state.tasks.queue.byKey), spareDemands)
+	for range p.state.tasks.queue.waiting.Buckets() {
+		require.Fail(t, "a bucket is not empty")
+	}
+	require.LessOrEqual(t, p.state.tasks.queue.waiting.Len(), spareDemands)
 	requireSound(t, p.state)
 }

@@ -1,10 +1,10 @@
 package handlers
 
 import (
-	"cmp"
 	"slices"
 
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 )
@@ -12,7 +12,7 @@ import (
 // requirements is what the requirements document of a task asks of an agent.
 type requirements struct {
 	match.Demand
-	key   string   // equal for equal requirements
+	key   []byte   // equal for equal requirements
 	under []string // what an agent must have, as keys of the index
 }
 
@@ -24,14 +24,13 @@ func newWants(r *hub.Requirements) *requirements {
 
 func wantsOf(d *match.Demand) *requirements {
 	w := &requirements{Demand: *d}
-	key := appendPart(appendPart(nil, d.Repo), d.Prefer)
+	w.key = queue.AppendKey(queue.AppendKey(nil, d.Repo), d.Prefer)
 	for _, texts := range [][]string{d.Languages, d.Environments, d.Tools, d.Tags} {
-		key = appendPart(key, "")
+		w.key = queue.AppendKey(w.key, "")
 		for _, text := range texts {
-			key = appendPart(key, text)
+			w.key = queue.AppendKey(w.key, text)
 		}
 	}
-	w.key = string(key)
 	if d.Repo != "" {
 		w.under = append(w.under, underRepo+d.Repo)
 	}
@@ -51,75 +50,36 @@ const (
 // checked when an agent appears, gets room or gains capabilities, and only under the keys of
 // that agent.
 type requirementQueue struct {
-	byKey map[string]*requirementBucket
-	under map[string][]*requirementBucket
-	order []*agent // agents that have gained something in this turn
+	waiting queue.Queue[*task, *requirements]
+	order   []*agent // agents that have gained something in this turn
 }
 
-type requirementBucket struct {
-	wants   *requirements
-	waiting [urgencies]taskList
-	size    int
-	filed   string
-	at      int
-}
+// A requirementBucket holds the waiting tasks with the same requirements.
+type requirementBucket = queue.Bucket[*task, *requirements]
 
 func newRequirementQueue() requirementQueue {
-	return requirementQueue{byKey: make(map[string]*requirementBucket), under: make(map[string][]*requirementBucket)}
+	return requirementQueue{waiting: queue.New[*task, *requirements](0)}
 }
 
 // add lets a task wait.
 func (r *requirementQueue) add(k *task) {
-	h := r.byKey[k.wants().key]
-	if h == nil {
-		h = &requirementBucket{wants: k.wants()}
-		for i, u := range h.wants.under {
-			if i == 0 || len(r.under[u]) < len(r.under[h.filed]) {
-				h.filed = u
-			}
-		}
-		h.at = len(r.under[h.filed])
-		r.under[h.filed] = append(r.under[h.filed], h)
-		r.byKey[h.wants.key] = h
+	b := r.waiting.Find(k.wants().key)
+	if b == nil {
+		b = r.waiting.Open(k.wants().key, k.wants().under, k.wants())
 	}
-	h.waiting[k.urgency] = h.waiting[k.urgency].with(k)
-	h.size++
-	k.more.bucket = h
+	r.waiting.Add(b, k)
+	k.more.bucket = b
 }
 
 // drop takes a task out.
 func (r *requirementQueue) drop(k *task) {
-	h := k.more.bucket
+	r.waiting.Remove(k.more.bucket, k)
 	k.more.bucket = nil
-	h.waiting[k.urgency] = h.waiting[k.urgency].without(k)
-	if h.size--; h.size > 0 {
-		return
-	}
-	delete(r.byKey, h.wants.key)
-	beside := r.under[h.filed]
-	last := len(beside) - 1
-	beside[h.at], beside[last].at = beside[last], h.at
-	beside[last] = nil
-	if last > 0 {
-		r.under[h.filed] = beside[:last]
-	} else {
-		delete(r.under, h.filed)
-	}
-}
-
-// head returns the next task of a bucket, or nil.
-func (r *requirementBucket) head() *task {
-	for _, line := range r.waiting {
-		if len(line) > 0 {
-			return line[0]
-		}
-	}
-	return nil
 }
 
 // gain marks an agent that has appeared, has room again or has new capabilities.
 func (r *requirementQueue) gain(a *agent) {
-	if len(r.byKey) > 0 && !slices.Contains(r.order, a) {
+	if r.waiting.Len() > 0 && !slices.Contains(r.order, a) {
 		r.order = append(r.order, a)
 	}
 }
@@ -136,7 +96,7 @@ func (r *requirementQueue) looked() {
 func (td taskDecision) rematch() {
 	w := &td.state.tasks.required
 	defer w.looked()
-	if td.state.stopping || td.state.rules.IgnoreArrivals || len(w.byKey) == 0 {
+	if td.state.stopping || td.state.rules.IgnoreArrivals || w.waiting.Len() == 0 {
 		return
 	}
 	defer func(from Actor) { td.from = from }(td.from)
@@ -158,9 +118,9 @@ func (S *State) nextFor(a *agent) *task {
 	}
 	var first *task
 	look := func(under string) {
-		for _, h := range S.tasks.required.under[under] {
-			if k := h.head(); (first == nil || k.before(first)) &&
-				S.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+		for _, h := range S.tasks.required.waiting.Under(under) {
+			if k := h.Head(); (first == nil || queue.Before(k, first)) &&
+				S.agents.index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				first = k
 			}
 		}
@@ -170,11 +130,6 @@ func (S *State) nextFor(a *agent) *task {
 		look(under)
 	}
 	return first
-}
-
-// inTurn orders tasks by urgency, then by age.
-func inTurn(a, b *task) int {
-	return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(a.created, b.created))
 }
 
 // place assigns a task to the agent that fits it best. It reports false if none fits.

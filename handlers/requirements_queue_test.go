@@ -23,31 +23,18 @@ func requireSoundWishes(t testing.TB, s *State) {
 		}
 		if waits {
 			waiting++
-			require.Contains(t, k.more.bucket.waiting[k.urgency], k)
-			require.Equal(t, k.wants().key, k.more.bucket.wants.key)
+			require.Contains(t, slices.Collect(k.more.bucket.Items()), k)
+			require.Equal(t, k.wants().key, k.more.bucket.Asks.key)
 		}
 	}
+	require.NoError(t, s.tasks.required.waiting.Check())
 	filed := 0
-	for under, beside := range s.tasks.required.under {
-		require.NotEmpty(t, beside)
-		for at, h := range beside {
-			filed++
-			require.Same(t, h, s.tasks.required.byKey[h.wants.key])
-			require.Equal(t, under, h.filed)
-			require.Equal(t, at, h.at)
-			require.True(t, under == "" && len(h.wants.under) == 0 || slices.Contains(h.wants.under, under))
-			size := 0
-			for _, line := range h.waiting {
-				require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
-				size += len(line)
-			}
-			require.Equal(t, h.size, size)
-			require.Positive(t, size)
-			waiting -= size
-		}
+	for h := range s.tasks.required.waiting.Buckets() {
+		filed++
+		waiting -= len(slices.Collect(h.Items()))
 	}
 	require.Zero(t, waiting)
-	require.Equal(t, len(s.tasks.required.byKey), filed)
+	require.Equal(t, s.tasks.required.waiting.Len(), filed)
 	require.Empty(t, s.tasks.required.order, "all of them have been looked at")
 }
 
@@ -74,8 +61,8 @@ func requireSoundIndex(t testing.TB, s *State) {
 		})
 	}
 	demands := []match.Demand{{}, {Languages: []string{"go"}}, {Repo: "api", Tags: []string{"gpu"}}, {Environments: []string{"linux"}, Prefer: "a3"}}
-	for _, h := range s.tasks.required.byKey {
-		demands = append(demands, h.wants.Demand)
+	for h := range s.tasks.required.waiting.Buckets() {
+		demands = append(demands, h.Asks.Demand)
 	}
 	for i := range demands {
 		require.Equal(t, fresh.Verdicts(&demands[i]), s.agents.index.Verdicts(&demands[i]))

@@ -95,35 +95,15 @@ func requireSoundMarket(t testing.TB, s *State) {
 			require.False(t, fits, "%s waits, and %s would fit", k.view.ID, a.ID)
 		}
 	}
-	demands := 0
-	for capability, under := range s.tasks.queue.under {
-		demands += len(under)
-		for i, d := range under {
-			requireSoundDemand(t, d, capability, i)
-			waiting -= d.size
+	require.NoError(t, s.tasks.queue.waiting.Check())
+	for d := range s.tasks.queue.waiting.Buckets() {
+		for k := range d.Items() {
+			require.Same(t, d, k.demand)
+			waiting--
 		}
 	}
 	require.Zero(t, waiting)
-	require.LessOrEqual(t, len(s.tasks.queue.byKey), demands+spareDemands)
 	requireSoundFree(t, s)
-}
-
-// requireSoundDemand requires that a demand is in its place and that its waiting tasks are in
-// order.
-func requireSoundDemand(t testing.TB, d *bucket, capability string, at int) {
-	require.Equal(t, at, d.at)
-	require.Equal(t, capability, d.filed)
-	require.True(t, capability == "" && len(d.capabilities) == 0 || slices.Contains(d.capabilities, capability))
-	size := 0
-	for _, line := range d.waiting {
-		size += len(line)
-		require.True(t, slices.IsSortedFunc(line, func(a, b *task) int { return int(a.created - b.created) }))
-		for _, k := range line {
-			require.Same(t, d, k.demand)
-		}
-	}
-	require.Equal(t, d.size, size)
-	require.Positive(t, size)
 }
 
 // requireSoundFree requires that exactly the agents that could be assigned a task are free.

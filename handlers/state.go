@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -48,8 +49,8 @@ type agents struct {
 // tasks holds all tasks, open and ended.
 type tasks struct {
 	byID     map[string]*task
-	list     taskList
-	owned    map[string]taskList
+	list     queue.List[*task]
+	owned    map[string]queue.List[*task]
 	counts   map[wire.TaskState]int
 	finished []*task          // tasks that are kept whole, in the order of their end
 	queue    taskQueue        // those that wait for an agent
@@ -96,7 +97,7 @@ func New(rules Rules) *State {
 		rules:  rules,
 		agents: agents{byID: make(map[string]*agent), index: index},
 		tasks: tasks{
-			byID: make(map[string]*task), owned: make(map[string]taskList), counts: make(map[wire.TaskState]int),
+			byID: make(map[string]*task), owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
 		},
 		questions: questions{byID: make(map[string]*question)},

@@ -89,8 +89,11 @@ const (
 // blocked counts pending tasks that wait for others, beside the states.
 const blocked wire.TaskState = "blocked"
 
-// urgencies is the number of classes: urgent, high, normal, low.
-const urgencies = 4
+// Urgency returns the class of its priority: urgent, high, normal, low.
+func (t *task) Urgency() uint8 { return t.urgency }
+
+// Created returns the number of its first record.
+func (t *task) Created() int64 { return t.created }
 
 // label returns a task as shown to people: its short id and its name.
 func label(id, name string) string { return fmt.Sprintf("%s %q", short(id), wire.Visible(name)) }
@@ -237,7 +240,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 				Details: map[string]any{"pointer": "/payload/cursor"},
 			}
 		}
-		from = from.after(last)
+		from = from.After(last)
 	}
 	most := int64(wire.MaxCounted)
 	if q.Uncounted {
@@ -282,14 +285,14 @@ func (t *task) inConversation(id string) bool {
 
 // owns adds a task to those that an actor sees, in the order of creation.
 func (t *tasks) owns(actor string, k *task) {
-	t.owned[actor] = t.owned[actor].with(k)
+	t.owned[actor] = t.owned[actor].With(k)
 }
 
 // disowns removes a task that an agent has lost from those that it sees, unless the agent
 // submitted it.
 func (t *tasks) disowns(actor string, k *task) {
 	if k.view.SubmittedBy != actor {
-		t.owned[actor] = t.owned[actor].without(k)
+		t.owned[actor] = t.owned[actor].Without(k)
 	}
 }
 

@@ -242,14 +242,12 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	}
 	for a := range gained {
 		w.saw["gained"]++
-		for _, h := range w.state.tasks.required.byKey {
-			if !w.state.agents.index.Fits(&h.wants.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+		for h := range w.state.tasks.required.waiting.Buckets() {
+			if !w.state.agents.index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				continue
 			}
-			for _, line := range h.waiting {
-				for _, k := range line {
-					w.must(changed[k.view.ID], "%s waits, and would fit %s", k.view.ID, a.ID)
-				}
+			for k := range h.Items() {
+				w.must(changed[k.view.ID], "%s waits, and would fit %s", k.view.ID, a.ID)
 			}
 		}
 	}
