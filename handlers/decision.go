@@ -3,6 +3,7 @@ package handlers
 import (
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 )
 
@@ -12,10 +13,10 @@ type decision struct {
 	at      time.Time
 	from    Actor
 	random  [16]byte
-	request *wire.Request // nil unless it is one
-	settled bool          // the request is answered, or will be later
-	pages   []Page        // of the log, that the answer needs
-	until   int64         // the last record to use, for a repeated answer; 0: all
+	request *wire.Request  // nil unless it is one
+	settled bool           // the request is answered, or will be later
+	pages   []history.Page // of the log, that the answer needs
+	until   int64          // the last record to use, for a repeated answer; 0: all
 	out     *Outcome
 	took    time.Duration // since the input came
 	starts  bool          // the input is the start of the orchestrator: all runs are lost, although the State has them

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -227,13 +228,13 @@ func TestCompleteResponse(t *testing.T) {
 	answer := &wire.TaskAnswer{Document: wire.Raw(`{"id":"t-1","status":"completed"}`)}
 	gone := read(func(seq int64) (wire.Record, error) { return wire.Record{}, fmt.Errorf("record %d is gone", seq) })
 	foreign := read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil })
-	for _, page := range []Page{{Task: "t-1", Response: 7}, {Task: "t-1", Ended: 7}} {
-		_, err := Complete(answer, []Page{page}, gone)
+	for _, page := range []history.Page{{Task: "t-1", Response: 7}, {Task: "t-1", Ended: 7}} {
+		_, err := Complete(answer, []history.Page{page}, gone)
 		require.ErrorContains(t, err, "record 7 is gone")
-		_, err = Complete(answer, []Page{page}, foreign)
+		_, err = Complete(answer, []history.Page{page}, foreign)
 		require.Error(t, err)
 	}
-	_, err := Complete(answer, []Page{{Task: "t-1", Response: 1}}, shelf(p.records))
+	_, err := Complete(answer, []history.Page{{Task: "t-1", Response: 1}}, shelf(p.records))
 	require.ErrorContains(t, err, "keeps no line")
 	whole, err := Complete(answer, nil, shelf(p.records))
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ func (dd delegationDecision) act(k *task, f *taskActed) {
 	if !a.reachable() || a.run != k.delegation().out {
 		return // that run has ended, and the next gets the whole task
 	}
-	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.line()}
+	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.Line()}
 	if f.Act == delegation.ActUpdate { // a lost status request is answered with what is known
 		l.Task, l.Said = k.view.ID, dd.state.seq
 		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // after the inputs that wait

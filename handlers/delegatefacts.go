@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -21,7 +22,7 @@ type delegated struct {
 
 // read reads the request, which has been read before.
 func (d *delegated) read() (*delegation.Request, error) {
-	request, err := wire.ReadTaskRequest(d.Document, deepest)
+	request, err := wire.ReadTaskRequest(d.Document, history.Deepest)
 	if err != nil {
 		return nil, fmt.Errorf("its request makes no sense: %w", err)
 	}
@@ -87,6 +88,9 @@ type taskResponded struct {
 }
 
 func (*taskResponded) kind() string { return events.TaskResponded }
+
+// Line returns the response as it is sent to the source.
+func (t *taskResponded) Line() wire.Raw { return t.Document }
 
 func (t *taskResponded) apply(s *State, r *wire.Record) {
 	if !t.Own {
@@ -159,8 +163,8 @@ func (t *taskActed) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), t.Request, s.questions.answerOf(k, nil), nil)
 }
 
-// line returns the act as it is sent to the agent.
-func (t *taskActed) line() wire.Raw {
+// Line returns the act as it is sent to the agent.
+func (t *taskActed) Line() wire.Raw {
 	return oneLine(delegation.AppendAct(nil, &delegation.Act{ID: t.ID, Type: t.Act, Input: t.Input, Payload: t.Payload, Reason: t.Reason}))
 }
 

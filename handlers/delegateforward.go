@@ -1,9 +1,9 @@
 package handlers
 
 import (
-	"fmt"
 	"slices"
 
+	"orchestrator/handlers/history"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -158,13 +158,5 @@ func LineOf(r wire.Record) (wire.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch f := f.(type) {
-	case *taskResponded:
-		return f.Document, nil
-	case *taskActed:
-		return f.line(), nil
-	case *sessionSaid:
-		return f.line(), nil
-	}
-	return nil, fmt.Errorf("record %d, a %s, keeps no line", r.Seq, r.Kind)
+	return history.LineOf(f, &r)
 }

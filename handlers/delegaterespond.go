@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
@@ -192,9 +193,9 @@ func (dd delegationDecision) standingAnswer(k *task) *wire.TaskAnswer {
 	}
 	switch d := k.delegation(); {
 	case d != nil && d.said == k.view.State.Response():
-		dd.pages = append(dd.pages, Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
+		dd.pages = append(dd.pages, history.Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
 	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
-		dd.pages = append(dd.pages, Page{Task: k.view.ID, Ended: k.ended})
+		dd.pages = append(dd.pages, history.Page{Task: k.view.ID, Ended: k.ended})
 	}
 	answer := dd.state.questions.answerOf(k, nil)
 	answer.Trace = k.trace()
@@ -213,37 +214,6 @@ func getTaskResponse(dd delegationDecision, r *wire.GetTaskResponse) (*wire.Task
 		dd.checkOn(k)
 	}
 	return dd.standingAnswer(k), nil
-}
-
-// completeResponse completes an answer with a response from the log.
-func completeResponse(a *wire.TaskAnswer, pages []Page, record Archive) (*wire.TaskAnswer, error) {
-	if len(pages) == 0 {
-		return a, nil
-	}
-	p := pages[0]
-	if p.Response != 0 {
-		r, err := record.Record(p.Response)
-		if err != nil {
-			return nil, err
-		}
-		document, err := LineOf(r)
-		if err != nil {
-			return nil, err
-		}
-		return &wire.TaskAnswer{Document: p.Metadata.FillIn(document), Trace: a.Trace}, nil
-	}
-	r, refusal := wire.ReadTaskResponse(a.Document, deepest)
-	if refusal != nil {
-		return nil, refusal
-	}
-	var v wire.Task
-	if err := p.part(&v, p.Ended, record); err != nil {
-		return nil, err
-	}
-	if r.Result = v.Result; r.Fault != nil {
-		r.Fault.Message = v.Error
-	}
-	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, r)), Trace: a.Trace}, nil
 }
 
 // statusPatience is how long an agent has to answer a status request before its source gets the

@@ -12,7 +12,7 @@
 // The package is pure. It has no clock and no randomness: times and random bytes come with
 // the input, so the same inputs give the same records, byte for byte. It keeps open work,
 // the latest finished tasks whole and older ones as stubs. The rest is in the log: an answer
-// that needs it names the records (Page), and Complete fills them in.
+// that needs it names the records (history.Page), and Complete fills them in.
 //
 //	decision.go      the decision about one input, and its domains
 //	operations.go    every request, with its audience; all transports use this table

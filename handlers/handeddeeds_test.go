@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
@@ -246,7 +247,7 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 		}
 		whole, err := Complete(l.Payload, l.Pages, w.handovers)
 		w.must(err == nil, "%v", err)
-		a, bad := wire.ReadTaskResponse(whole.(*wire.TaskAnswer).Document, deepest)
+		a, bad := wire.ReadTaskResponse(whole.(*wire.TaskAnswer).Document, history.Deepest)
 		w.must(bad == nil && a.ID == e.id && a.Status == e.state.Response(), "%+v is %s: %v", e, whole.(*wire.TaskAnswer).Document, bad)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
@@ -65,7 +66,7 @@ func (h *handovers) hearPassing(l *Letter) bool {
 	if l.Kept != 0 || !isAct(l, delegation.ActStatus, delegation.ActCancel) {
 		return false
 	}
-	said, err := wire.ReadTaskAct(l.Line, deepest)
+	said, err := wire.ReadTaskAct(l.Line, history.Deepest)
 	h.w.must(err == nil, "%s: %v", l.Line, err)
 	e, v := h.byID[said.ID], h.w.bus.lives[l.To.Name]
 	h.w.must(e != nil && l.To.Name == e.holder && l.To.Run == e.out && v != nil && v.runs && v.run == l.To.Run, "%s of %+v is told to %v", l.Line, e, l.To)
@@ -95,7 +96,7 @@ func (h *handovers) hearRequest(e *handover, l *Letter) {
 	at := slices.Index(h.turn.forwards, e)
 	h.w.must(at >= 0 && l.To.Name == e.holder && l.To.Run == e.out && l.Said == 0, "%+v is told to %v once more: %s", e, l.To, l.Line)
 	h.turn.forwards = slices.Delete(h.turn.forwards, at, at+1)
-	q, err := wire.ReadTaskRequest(l.Line, deepest)
+	q, err := wire.ReadTaskRequest(l.Line, history.Deepest)
 	h.w.must(err == nil, "%s: %v", l.Line, err)
 	said := h.asked[e.id]
 	if said == nil {
@@ -117,7 +118,7 @@ func (h *handovers) hearStanding(in *Input, l *Letter) {
 		h.w.saw["handed on: the same words again"]++
 		return
 	}
-	a, err := wire.ReadTaskResponse(l.Line, deepest)
+	a, err := wire.ReadTaskResponse(l.Line, history.Deepest)
 	h.w.must(err == nil && a.ID == r.ID && a.Status == h.w.state.tasks.byID[r.ID].view.State.Response(), "%s is said of %+v: %v", l.Line, h.byID[r.ID], err)
 	h.w.saw["handed on: how it stands"]++
 }

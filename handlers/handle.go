@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -158,7 +159,7 @@ func (d *decision) answer(payload any) {
 		d.look(&answer.Task)
 	case *wire.Sent:
 		if answer.Payload == nil {
-			d.pages = append(d.pages, Page{Sent: answer.Seq})
+			d.pages = append(d.pages, history.Page{Sent: answer.Seq})
 		}
 	case *wire.TaskList:
 		if d.request.Operation != "query-tasks" { // its tasks are in short form

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -112,8 +113,8 @@ func (t *tasks) showResults(k *task, v *wire.Task) {
 }
 
 // resultPages returns the results that a task shows and that are only in the log.
-func (t *tasks) resultPages(v *wire.Task) []PageResult {
-	var pages []PageResult
+func (t *tasks) resultPages(v *wire.Task) []history.Result {
+	var pages []history.Result
 	room := wire.MaxLinkResults
 	for i := range v.Links {
 		l, up := &v.Links[i], t.byID[v.Links[i].On]
@@ -122,7 +123,7 @@ func (t *tasks) resultPages(v *wire.Task) []PageResult {
 		}
 		room -= up.result
 		if l.LeftOut {
-			pages = append(pages, PageResult{Link: i, Ended: up.ended})
+			pages = append(pages, history.Result{Link: i, Ended: up.ended})
 		}
 	}
 	return pages
@@ -177,12 +178,12 @@ func (t *task) leaveDelivered() {
 }
 
 // inputPages returns the inputs of a task whose data are only in the log.
-func (t *tasks) inputPages(v *wire.Task) []PageInput {
-	var pages []PageInput
+func (t *tasks) inputPages(v *wire.Task) []history.Input {
+	var pages []history.Input
 	for _, in := range v.ResolvedInputs {
 		up := t.byID[in.From]
 		if d := up.delivery(in.Key); d != nil && d.data == nil && d.logged {
-			pages = append(pages, PageInput{Key: in.Key, Ended: up.ended})
+			pages = append(pages, history.Input{Key: in.Key, Ended: up.ended})
 		}
 	}
 	return pages

@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -225,7 +226,7 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 	if m.ReplyTo > md.state.seq {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
 	} else if m.ReplyTo != 0 {
-		md.pages = append(md.pages, Page{Reply: true})
+		md.pages = append(md.pages, history.Page{Reply: true})
 	}
 	if m.Topic == mail.TopicTaskFailed && m.ReplyTo != 0 && object.MemberOf(m.Payload, "error_code") == nil {
 		warnings = append(warnings, "its payload has no error_code")

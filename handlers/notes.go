@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -25,10 +26,10 @@ func (*taskNoted) kind() string { return events.TaskNoted }
 func (t *taskNoted) apply(s *State, r *wire.Record) {
 	m := s.tasks.byID[t.ID].needsMore()
 	m.notes = append(m.notes, r.Seq)
-	s.saveReply(agentOf(r.From), t.Request, &wire.NoteReply{Note: t.note(r)}, nil)
+	s.saveReply(agentOf(r.From), t.Request, &wire.NoteReply{Note: t.Note(r)}, nil)
 }
 
-func (t *taskNoted) note(r *wire.Record) wire.Note {
+func (t *taskNoted) Note(r *wire.Record) wire.Note {
 	return wire.Note{
 		ID: fmt.Sprintf("n%d", r.Seq), TaskID: t.ID, Author: r.From, Content: t.Content, Urgent: t.Urgent, CreatedAt: object.Timestamp(r.At),
 	}
@@ -51,7 +52,7 @@ func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 		td.tell(td.state.agents.byID[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
 	}
 	records := td.out.Records
-	return &wire.NoteReply{Note: f.note(&records[len(records)-1])}, nil
+	return &wire.NoteReply{Note: f.Note(&records[len(records)-1])}, nil
 }
 
 func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
@@ -60,7 +61,7 @@ func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
 		return nil, err
 	}
 	if k.more != nil {
-		td.pages = append(td.pages, Page{Task: k.view.ID, Notes: k.more.notes})
+		td.pages = append(td.pages, history.Page{Task: k.view.ID, Notes: k.more.notes})
 	}
 	return &wire.NoteList{Notes: []wire.Note{}}, nil
 }

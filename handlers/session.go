@@ -145,9 +145,5 @@ const (
 	progressEvery = 30 * time.Second
 )
 
-// deepest is the maximum nesting of a message that was accepted before, independent of the
-// current rules.
-const deepest = 10_000
-
 // deliveryRetries are the delays between attempts to deliver a message.
 var deliveryRetries = [session.DeliveryRetries]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/handlers/history"
 	"orchestrator/handlers/scope"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -102,7 +103,7 @@ func (t *tasks) completable(x *messageContext, id string) (*work, *wire.Error) {
 // payloadOf returns the payload of a session message, unchanged.
 func payloadOf(document wire.Raw) wire.Raw {
 	var o object.Reader
-	if o.Read(document, deepest, "") != nil {
+	if o.Read(document, history.Deepest, "") != nil {
 		return nil
 	}
 	return o.Document("payload")

@@ -69,7 +69,7 @@ func (ss *sessionSaid) apply(st *State, r *wire.Record) {
 	}
 	st.addItem(&outboxItem{
 		seq: r.Seq, to: to, from: ss.From, id: ss.ID, kind: ss.Type, task: ss.Task, by: ss.By, held: ss.Fate == fateHeld,
-		line: ss.line(),
+		line: ss.Line(),
 	}, r.At)
 }
 
@@ -81,12 +81,19 @@ func (ss *sessionSaid) answer(seq int64) *wire.SessionSaid {
 	}
 }
 
+// Entry implements history.Entry.
+func (ss *sessionSaid) Entry(e *wire.SessionEntry) (to string) {
+	e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = ss.Document, ss.ID, ss.Type, ss.From, ss.TookMS, ss.Notes
+	e.Sequence, e.Chain, e.By = ss.Sequence, ss.Chain, ss.By
+	return ss.To
+}
+
 // farAhead is how far a sequence number may exceed the highest one of the session and still
 // advance it. A larger number counts only for its message.
 const farAhead = 1 << 20
 
-// line returns the message as it is delivered.
-func (ss *sessionSaid) line() wire.Raw {
+// Line returns the message as it is delivered.
+func (ss *sessionSaid) Line() wire.Raw {
 	m := session.Message{Document: ss.Document, Sequenced: ss.Given}
 	if ss.Linked {
 		m.CorrelationID = ss.Chain
@@ -115,6 +122,13 @@ func (sr *sessionRefused) apply(st *State, _ *wire.Record) {
 	s := st.sessions.byID[sr.Session]
 	s.messages++
 	s.refused++
+}
+
+// Entry implements history.Entry. A message that was refused has no addressee.
+func (sr *sessionRefused) Entry(e *wire.SessionEntry) (to string) {
+	e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = sr.Document, sr.ID, sr.Type, sr.From, sr.TookMS, sr.Errors
+	e.Refused, e.Chain, e.By = sr.Why, sr.Chain, sr.By
+	return ""
 }
 
 // sessionFact makes a fact of a session's log true.

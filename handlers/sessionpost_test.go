@@ -185,7 +185,7 @@ func (m *minutes) hearLine(l *Letter) {
 	line := l.Line
 	if l.Kept != 0 {
 		m.w.must(l.Kept == p.seq && p.repeat, "%+v is told from the record", p)
-		line = p.sessionSaid.line()
+		line = p.sessionSaid.Line()
 	}
 	m.w.voice.Write(line)
 	m.lookAtLine(line, p.sessionSaid)

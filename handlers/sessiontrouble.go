@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -85,7 +86,7 @@ func (wd workDecision) restartWork(w *work, attempt int, outcome, why string) {
 		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
-	first, err := session.Read(w.document, deepest)
+	first, err := session.Read(w.document, history.Deepest)
 	if err != nil { // an earlier version took it
 		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return

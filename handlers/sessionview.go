@@ -4,23 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
-	"orchestrator/wire/object"
 )
-
-// A SessionPage selects a page of the log of a session.
-type SessionPage struct {
-	Session string
-	After   int64 // messages behind this number
-	Until   int64 // messages up to this number
-	Limit   int
-	Chain   string // only messages of this chain; "": all
-	Task    string // likewise
-	To      string // likewise
-}
-
-// sessionPageBytes is the maximum size of a page. A larger message is a page by itself.
-const sessionPageBytes = 4 << 20
 
 func listSessions(sd sessionDecision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
 	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
@@ -66,13 +52,13 @@ func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wir
 	if err != nil {
 		return nil, err
 	}
-	page := &SessionPage{
-		Session: s.spec.ID, After: r.After, Until: max(sd.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+	page := &history.SessionPage{
+		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	if page.Limit == 0 {
 		page.Limit = wire.SessionPage
 	}
-	sd.pages = append(sd.pages, Page{Session: page})
+	sd.pages = append(sd.pages, history.Page{Session: page})
 	view := sd.state.agents.sessionView(s)
 	if r.TaskID != "" {
 		view.Tasks = slices.DeleteFunc(view.Tasks, func(k wire.SessionTask) bool { return k.TaskID != r.TaskID && k.Revises != r.TaskID })
@@ -182,61 +168,4 @@ func listReviews(sd sessionDecision, r *wire.ListReviews) (*wire.ReviewList, *wi
 		}
 	}
 	return answer, nil
-}
-
-// completeSession reads a page of the log of a session.
-func completeSession(answer *wire.SessionView, pages []Page, record Archive) (any, error) {
-	whole := *answer
-	for _, p := range pages {
-		var err error
-		if whole.Messages, whole.Next, whole.More, err = readSessionLog(record, p.Session); err != nil {
-			return nil, err
-		}
-	}
-	return &whole, nil
-}
-
-// maxScanned is the maximum number of log entries that one page reads, even if few match.
-const maxScanned = 20_000
-
-func readSessionLog(record Archive, page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
-	entries, next = []wire.SessionEntry{}, page.After
-	size, scanned := 0, 0
-	search := wire.Search{To: []string{sessionPrefix + page.Session}, After: page.After, Until: page.Until}
-	for r, err := range record.Find(search) {
-		if err != nil {
-			return nil, 0, false, err
-		}
-		f, err := decode(&r)
-		if err != nil {
-			return nil, 0, false, err
-		}
-		if scanned++; scanned > maxScanned {
-			return entries, next, true, nil
-		}
-		if e, wanted := page.entry(f, &r); wanted {
-			if size += len(e.Document); len(entries) == page.Limit || size > sessionPageBytes && len(entries) > 0 {
-				return entries, next, true, nil
-			}
-			entries = append(entries, e)
-		}
-		next = r.Seq
-	}
-	return entries, next, false, nil
-}
-
-// entry returns a record as an entry of the session's log, and whether it matches.
-func (p *SessionPage) entry(f fact, r *wire.Record) (wire.SessionEntry, bool) {
-	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: object.Timestamp(r.At)}
-	to := ""
-	switch f := f.(type) {
-	case *sessionSaid:
-		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Notes
-		e.Sequence, e.Chain, e.By, to = f.Sequence, f.Chain, f.By, f.To
-	case *sessionRefused:
-		e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors, e.Refused, e.Chain, e.By = f.Document, f.ID, f.Type, f.From, f.TookMS, f.Errors, f.Why, f.Chain, f.By
-	default:
-		return e, false
-	}
-	return e, (p.Task == "" || p.Task == r.Correlation) && (p.Chain == "" || p.Chain == e.Chain) && (p.To == "" || p.To == to)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -106,13 +107,13 @@ func TestComplete(t *testing.T) {
 	answer := p.state.tasks.reply(p.task("one"))
 	answer.Task.Payload = nil
 	one, two := p.task("one"), p.task("two")
-	whole, err := Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{one.created}}}, shelf(p.records))
+	whole, err := Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{one.created}}}, shelf(p.records))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(whole.(*wire.TaskReply).Task.Payload))
 	require.Nil(t, answer.Task.Payload, "the one that was given may be remembered")
-	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{two.created}}}, shelf(p.records))
+	_, err = Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{two.created}}}, shelf(p.records))
 	require.ErrorContains(t, err, "is not about task")
-	_, err = Complete(answer, []Page{{Task: one.view.ID, Parts: []int64{1}}},
+	_, err = Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{1}}},
 		read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil }))
 	require.Error(t, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -228,7 +229,7 @@ func (p *player) showLetter(l *Letter) {
 		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
 	case l.Pages != nil:
 		for _, page := range l.Pages {
-			fmt.Fprintf(&p.out, "(of records %v)\n", page.records())
+			fmt.Fprintf(&p.out, "(of records %v)\n", recordsOf(&page))
 		}
 		var err error
 		l.Payload, err = Complete(l.Payload, l.Pages, shelf(p.records))
@@ -259,7 +260,7 @@ func (p *player) showLine(to string, line []byte) {
 }
 
 // records returns the numbers of all records that a page names.
-func (p *Page) records() []int64 {
+func recordsOf(p *history.Page) []int64 {
 	all := append(slices.Clone(p.Parts), p.Notes...)
 	if p.Response != 0 {
 		all = append(all, p.Response)

@@ -77,7 +77,7 @@ func (td taskDecision) recall(k *task, holder, run, reason string) {
 	if d := k.delegation(); d != nil {
 		if a := td.state.agents.byID[holder]; d.out == a.run && a.reachable() {
 			cancel := &taskActed{ID: k.view.ID, Act: delegation.ActCancel, Reason: reason}
-			td.out.Letters = append(td.out.Letters, Letter{To: Actor{Kind: Agent, Name: holder, Run: a.run}, Line: cancel.line()})
+			td.out.Letters = append(td.out.Letters, Letter{To: Actor{Kind: Agent, Name: holder, Run: a.run}, Line: cancel.Line()})
 		}
 		return
 	}

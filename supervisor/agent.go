@@ -137,7 +137,7 @@ type agent struct {
 	starts    int
 	restarts  int
 	refused   int64 // messages refused in earlier runs
-	history   history
+	history   restartHistory
 	halt      *stopRequest // nil unless a stop was requested
 	due       *deadline    // the next restart, or the next rung of the stop
 	watch     *deadline    // the next check for silence

@@ -37,9 +37,9 @@ type verdict struct {
 	why     string // the reason for no restart; "" if the agent ended well
 }
 
-// history holds the past restarts of an agent. Its times are monotonic, so changes of the clock
+// restartHistory holds the past restarts of an agent. Its times are monotonic, so changes of the clock
 // have no effect.
-type history struct {
+type restartHistory struct {
 	streak   int         // restarts since the agent was last up long enough
 	restarts []time.Time // within the window, oldest first
 	endings  []string    // the exits before those restarts
@@ -47,7 +47,7 @@ type history struct {
 
 // after decides what happens after an agent ended at now with the given uptime. chance is in
 // [0, 1).
-func (h *history) after(r Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
+func (h *restartHistory) after(r Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	failed := code != 0
 	switch {
 	case failed && slices.Contains(r.Permanent, code):
@@ -61,7 +61,7 @@ func (h *history) after(r Restart, code int, cause string, up time.Duration, now
 }
 
 // again decides for an end that leads to a restart, unless there were too many.
-func (h *history) again(r Restart, cause string, up time.Duration, now time.Time, chance float64) verdict {
+func (h *restartHistory) again(r Restart, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	if up >= r.ResetAfter {
 		h.streak = 0
 	}
@@ -87,4 +87,4 @@ func (r Restart) delay(n int, chance float64) time.Duration {
 }
 
 // forget clears the history, because a person asked for the start.
-func (h *history) forget() { *h = history{} }
+func (h *restartHistory) forget() { *h = restartHistory{} }

@@ -24,7 +24,7 @@ func TestRestartWindowIsMonotonic(t *testing.T) {
 	require.Equal(t, time.Hour, first.Round(0).Sub(jumped(first, -time.Hour).Round(0)))
 
 	r := Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 2, Window: time.Minute}
-	var h history
+	var h restartHistory
 	require.True(t, h.again(r, "exit 1", 0, first, 0.5).again)
 	h.restarts[0] = jumped(first, -time.Hour)
 	require.Equal(t, 2, h.again(r, "exit 1", 0, first.Add(time.Second), 0.5).attempt)

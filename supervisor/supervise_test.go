@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 	decide := func(policy Policy, code int, chance float64) verdict {
 		r := r
 		r.Policy = policy
-		return new(history).after(r, code, fmt.Sprintf("exit %d", code), 0, now, chance)
+		return new(restartHistory).after(r, code, fmt.Sprintf("exit %d", code), 0, now, chance)
 	}
 	require.Equal(t, verdict{}, decide(OnFailure, 0, 0))
 	require.Equal(t, verdict{}, decide(Never, 0, 0))

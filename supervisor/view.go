@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -61,7 +62,7 @@ func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 // Since returns the tasks that had not ended at a time, for a report at the end of Run.
 func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	var list *wire.TaskList
-	var pages []handlers.Page
+	var pages []history.Page
 	s.dispatcher.Look(func(state *handlers.State) { list, pages = state.Since(at) })
 	whole, err := handlers.Complete(list, pages, s.dispatcher)
 	if err != nil {

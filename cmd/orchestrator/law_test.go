@@ -44,8 +44,8 @@ var mayImport = map[string][]string{
 	"agents/...":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "agents/..."},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
-	"supervisor/dispatch":      {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "handlers/access", "supervisor/stdin"},
-	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "supervisor/child", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"},
+	"supervisor/dispatch":      {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
+	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/delegation"},
 	"cmd/orchestrator/help":    {},

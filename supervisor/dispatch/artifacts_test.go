@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/history"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -61,7 +62,7 @@ func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
 		require.Len(t, responded, 1)
 		require.NotContains(t, string(responded[0].Payload), large)
 		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &delegation.Trace{TraceID: "trace-1"}}
-		l := handlers.Letter{Payload: part, Pages: []handlers.Page{{Task: "a", Response: responded[0].Seq}}}
+		l := handlers.Letter{Payload: part, Pages: []history.Page{{Task: "a", Response: responded[0].Seq}}}
 		require.Nil(t, s.complete(&l))
 		whole := l.Payload.(*wire.TaskAnswer)
 		require.Contains(t, string(whole.Document), large)

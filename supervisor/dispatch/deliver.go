@@ -312,7 +312,7 @@ func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 	return nil
 }
 
-// Record implements handlers.Archive.
+// Record implements history.Archive.
 func (d *Dispatcher) Record(seq int64) (wire.Record, error) {
 	if d.record == nil {
 		return wire.Record{}, errors.New("nothing is recorded")
@@ -323,7 +323,7 @@ func (d *Dispatcher) Record(seq int64) (wire.Record, error) {
 	return wire.Record{}, fmt.Errorf("there is no record %d", seq)
 }
 
-// Find implements handlers.Archive.
+// Find implements history.Archive.
 func (d *Dispatcher) Find(s wire.Search) iter.Seq2[wire.Record, error] {
 	return d.record.Find(context.Background(), s)
 }

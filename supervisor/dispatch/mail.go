@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
@@ -47,8 +48,8 @@ func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	waiter, remove := d.notifier.add(r.actor)
 	defer remove()
 	for {
-		page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
-		messages, seen, _, err := handlers.ReadMail(d, page, maxReadBytes)
+		page := history.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
+		messages, seen, _, err := history.ReadMail(d, page, maxReadBytes)
 		if err != nil {
 			return nil, d.unreadable(err)
 		}

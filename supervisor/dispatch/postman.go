@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/history"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -159,8 +160,8 @@ func (p *postman) visit(r *round) {
 		p.await(r)
 		return
 	}
-	page := handlers.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages)), Told: true}
-	messages, seen, _, err := handlers.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
+	page := history.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages)), Told: true}
+	messages, seen, _, err := history.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
 		time.AfterFunc(time.Second, func() { p.again(r) }) // does nothing after the end

@@ -1,0 +1,139 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/mail"
+)
+
+// shelf is a log in memory: record n at n-1.
+type shelf []wire.Record
+
+func (s shelf) Record(seq int64) (wire.Record, error) {
+	if seq < 1 || seq > int64(len(s)) {
+		return wire.Record{}, fmt.Errorf("record %d is gone", seq)
+	}
+	return s[seq-1], nil
+}
+
+func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) {
+		for _, r := range s {
+			if slices.Contains(search.To, r.To) && r.Seq > search.After && (search.Until == 0 || r.Seq <= search.Until) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// done is a fact of a test: the end of a task.
+type done struct{ result wire.Raw }
+
+func (d done) FillIn(t *wire.Task, _ *wire.Record) { t.Result = d.result }
+func (d done) Delivers() wire.Raw                  { return d.result }
+
+// said is a fact of a test: a message of a session.
+type said struct{ chain, to string }
+
+func (s said) Entry(e *wire.SessionEntry) string {
+	e.Chain, e.Document = s.chain, wire.Raw(`{}`)
+	return s.to
+}
+
+// logOf returns a Log with some facts, each in a record of its own.
+func logOf(facts ...any) Log {
+	var s shelf
+	for i := range facts {
+		s = append(s, wire.Record{Seq: int64(i + 1), To: "session:s", Correlation: "t-1", Kind: "test"})
+	}
+	return Log{Archive: s, Decode: func(r *wire.Record) (any, error) {
+		if facts[r.Seq-1] == nil {
+			return nil, errors.New("a record of another version")
+		}
+		return facts[r.Seq-1], nil
+	}}
+}
+
+// TestCompleteTask checks what is filled in, and that the given answer stays as it is.
+func TestCompleteTask(t *testing.T) {
+	l := logOf(done{wire.Raw(`{"contracts":{"api":{"status":"fulfilled","data":{"a":1}}}}`)}, 7, nil)
+	given := &wire.TaskReply{Task: wire.Task{ID: "t-1", ResolvedInputs: wire.Inputs{{Key: "api"}}, Links: []wire.Link{{LeftOut: true}}}}
+	page := Page{Task: "t-1", Ended: 1, Inputs: []Input{{Key: "api", Ended: 1}}, Results: []Result{{Link: 0, Ended: 1}}}
+	whole, err := l.Complete(given, []Page{page})
+	require.NoError(t, err)
+	task := whole.(*wire.TaskReply).Task
+	require.NotEmpty(t, task.Result)
+	require.Equal(t, task.Result, task.Links[0].Result)
+	require.False(t, task.Links[0].LeftOut)
+	require.Nil(t, given.Task.Result)
+	require.True(t, given.Task.Links[0].LeftOut)
+
+	for what, page := range map[string]Page{
+		"is gone": {Task: "t-1", Ended: 9}, "another version": {Task: "t-1", Ended: 3}, "not about task": {Task: "t-2", Ended: 1},
+		"not the end": {Task: "t-1", Inputs: []Input{{Key: "api", Ended: 2}}},
+	} {
+		_, err := l.Complete(given, []Page{page})
+		require.ErrorContains(t, err, what)
+	}
+	_, err = l.Complete(&wire.NoteList{}, []Page{{Notes: []int64{1}}})
+	require.ErrorContains(t, err, "is no note")
+	_, err = l.Complete(&wire.TaskAnswer{}, []Page{{Response: 1}})
+	require.ErrorContains(t, err, "keeps no line")
+	same, err := l.Complete(&wire.Nothing{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, &wire.Nothing{}, same)
+}
+
+// TestSessionPage checks the limit and the filters of a page.
+func TestSessionPage(t *testing.T) {
+	l := logOf(said{"c", "dev"}, said{"d", "dev"}, 7, said{"c", "boss"}, said{"c", "dev"})
+	read := func(p SessionPage) *wire.SessionView {
+		p.Session = "session:s"
+		v, err := l.Complete(&wire.SessionView{}, []Page{{Session: &p}})
+		require.NoError(t, err)
+		return v.(*wire.SessionView)
+	}
+	v := read(SessionPage{Limit: 2})
+	require.Len(t, v.Messages, 2)
+	require.True(t, v.More)
+	v = read(SessionPage{Limit: 9, After: v.Next})
+	require.Len(t, v.Messages, 2)
+	require.False(t, v.More)
+	require.Equal(t, int64(5), v.Next)
+	require.Len(t, read(SessionPage{Limit: 9, Chain: "c", To: "dev"}).Messages, 2)
+	require.Len(t, read(SessionPage{Limit: 9, Until: 1}).Messages, 1)
+	require.Empty(t, read(SessionPage{Limit: 9, Task: "t-2"}).Messages)
+}
+
+// TestReadMail checks that a page has the messages of an actor and the broadcasts of others, up
+// to its limit or its size.
+func TestReadMail(t *testing.T) {
+	var s shelf
+	for i, to := range []string{"PO:one", mail.Broadcast, "PO:two", "PO:one"} {
+		s = append(s, wire.Record{Seq: int64(i + 1), From: "GO", To: to, Topic: mail.TopicDirect, Payload: wire.Raw(`{"a":1}`)})
+	}
+	messages, seen, more, err := ReadMail(s, MailPage{Actor: "PO:one", Limit: 9}, 1<<20)
+	require.NoError(t, err)
+	require.Len(t, messages, 3)
+	require.Equal(t, int64(4), seen)
+	require.False(t, more)
+	messages, seen, more, err = ReadMail(s, MailPage{Actor: "PO:one", Limit: 2}, 1<<20)
+	require.NoError(t, err)
+	require.Len(t, messages, 2)
+	require.Equal(t, int64(2), seen)
+	require.True(t, more)
+	messages, _, more, err = ReadMail(s, MailPage{Actor: "PO:one", Limit: 9}, 1)
+	require.NoError(t, err)
+	require.Len(t, messages, 1, "a larger message is a page by itself")
+	require.True(t, more)
+	messages, _, _, err = ReadMail(s, MailPage{Actor: "GO", Limit: 9}, 1<<20)
+	require.NoError(t, err)
+	require.Empty(t, messages, "broadcasts of the actor itself")
+}
