@@ -130,8 +130,8 @@ func revokeToken(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Err
 	if err != nil {
 		return nil, err
 	}
-	if c.Kind == access.Actor && !ad.state.access.HasOther(c, ad.at) && ad.state.bus.remote(c.For) {
-		ad.mail().resolveStale(ad.state.bus.actors[c.For], "its token was revoked")
+	if c.Kind == access.Actor && !ad.state.access.HasOther(c, ad.at) && ad.state.bus.Remote(c.For) {
+		ad.mail().resolveStale(ad.state.bus.Actor(c.For), "its token was revoked")
 	}
 	ad.fact("", "", &tokenRevoked{ID: c.ID, Subject: c.For})
 	return &c.Credential, nil
@@ -152,8 +152,8 @@ func (t *tokenRevoked) apply(s *State, r *wire.Record) {
 		c.Revoked = true
 	default: // it is not signed, so it is invalid without a record here
 		s.access.Remove(c)
-		if !s.access.HasOther(c, r.At) && s.bus.remote(c.For) {
-			s.bus.dropActor(c.For)
+		if !s.access.HasOther(c, r.At) && s.bus.Remote(c.For) {
+			s.bus.Drop(c.For)
 		}
 	}
 }

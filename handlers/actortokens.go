@@ -25,10 +25,10 @@ func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken,
 			}
 		}
 	}
-	if c := ad.state.bus.actors[r.Actor]; c != nil && c.agent != nil {
+	if c := ad.state.bus.Actor(r.Actor); c != nil && c.Agent != nil {
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.agent.ID),
-			Details: map[string]any{"actor": r.Actor, "agent": c.agent.ID, "reason": "actor_taken"},
+			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.Agent.ID),
+			Details: map[string]any{"actor": r.Actor, "agent": c.Agent.ID, "reason": "actor_taken"},
 		}
 	}
 	token, id, hash := access.NewToken(ad.random)
@@ -59,7 +59,7 @@ func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
 	s.access.Add(&access.Credential{Credential: wire.Credential{
 		ID: a.ID, Kind: access.Actor, For: a.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: a.ExpiresAt,
 	}, Hash: a.Hash})
-	s.bus.enter(a.Actor, r.Seq)
+	s.bus.Enter(a.Actor, r.Seq)
 }
 
 // ActorOf returns the actor of a token, given by its hash. It reports false if the token is not

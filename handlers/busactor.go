@@ -3,107 +3,35 @@ package handlers
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/bus"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
 
-// A busActor is an actor on the bus, which has mail. Most actors are agents. Others are programs
-// on another machine.
-type busActor struct {
-	id     string
-	number int64     // in the order in which they became known
-	since  int64     // number of the record by which it did
-	agent  *agent    // its agent; nil: none here
-	ofRun  bool      // it exists only for one run of the agent
-	cursor int64     // the last message that it acked
-	latest int64     // the last that was sent only to it
-	seen   time.Time // its last sign of life
-	beat   time.Time // its heartbeat, or when it was first expected
-	beats  bool      // there was one
-	due    bool      // the next one is expected
-	stale  bool      // its heartbeat is overdue, and GO was notified
-}
+// A busActor is an actor on the bus, which may be an agent here.
+type busActor = bus.Actor[agent]
 
-// date implements byTime. It returns the time of the last heartbeat.
-func (b *busActor) date() (time.Time, int64) { return b.beat, b.number }
-
-// bus holds the actors that have mail. The mail itself is in the log.
-type bus struct {
-	actors map[string]*busActor
-	order  []*busActor          // in the order in which they became known
-	met    int64                // so far
-	due    timeOrder[*busActor] // actors whose heartbeat is expected
-	keys   sentKeys
-}
-
-func newBus() bus {
-	b := bus{actors: make(map[string]*busActor), keys: newSentKeys()}
-	b.enter(mail.Global, 0)
-	return b
-}
-
-// enter returns the actor with an id, and adds it if it is new.
-func (b *bus) enter(id string, seq int64) *busActor {
-	c := b.actors[id]
-	if c == nil {
-		b.met++
-		c = &busActor{id: id, number: b.met, since: seq}
-		b.actors[id] = c
-		b.order = append(b.order, c)
-	}
-	return c
-}
-
-// leave forgets an actor.
-func (b *bus) leave(c *busActor) {
-	b.unwatch(c)
-	delete(b.actors, c.id)
-	b.order = slices.DeleteFunc(b.order, func(o *busActor) bool { return o == c })
-}
-
-// watch expects a heartbeat of an actor, the last of which was at a given time. No heartbeat of
-// a stale actor is expected until one arrives.
-func (b *bus) watch(c *busActor, at time.Time) {
-	b.unwatch(c)
-	c.beat, c.due = at, true
-	b.due.add(c)
-}
-
-// unwatch expects it no more.
-func (b *bus) unwatch(c *busActor) {
-	if c.due {
-		b.due.drop(c)
-		c.due = false
-	}
-}
-
-// beat records a heartbeat. If the agent does not run, the heartbeat is late and no further one
-// is expected.
-func (b *bus) beat(c *busActor, at time.Time) {
-	b.unwatch(c)
-	c.seen, c.beat, c.beats = at, at, true
-	if c.agent == nil || c.agent.remote != nil || c.agent.alive() {
-		b.watch(c, at)
-	}
+// beat records a heartbeat of an actor. The agent of an actor may have ended since.
+func beat(b *bus.Directory[agent], c *busActor, at time.Time) {
+	b.Beat(c, at, c.Agent == nil || c.Agent.remote != nil || c.Agent.alive())
 }
 
 // attach gives an agent the mail of an actor.
 func (s *State) attach(a *agent, id string, seq int64) *busActor {
-	if a.mail != nil && a.mail.id == id {
+	if a.mail != nil && a.mail.ID == id {
 		return a.mail
 	}
 	s.detach(a)
-	c := s.bus.enter(id, seq)
-	if c.agent != nil {
-		c.agent.mail = nil // its run has ended, otherwise the name would be taken
+	c := s.bus.Enter(id, seq)
+	if c.Agent != nil {
+		c.Agent.mail = nil // its run has ended, otherwise the name would be taken
 	}
-	s.bus.unwatch(c)
+	s.bus.Unwatch(c)
 	s.access.RemoveAll(access.Actor, id) // an agent has its own from its start
-	a.mail, c.agent = c, a
+	a.mail, c.Agent = c, a
 	return c
 }
 
@@ -114,10 +42,10 @@ func (s *State) detach(a *agent) {
 	if c == nil {
 		return
 	}
-	a.mail, c.agent = nil, nil
-	s.bus.unwatch(c)
-	if c.ofRun && !s.access.HasToken(c.id) {
-		s.bus.leave(c)
+	a.mail, c.Agent = nil, nil
+	s.bus.Unwatch(c)
+	if c.OfRun && !s.access.HasToken(c.ID) {
+		s.bus.Leave(c)
 	}
 }
 
@@ -138,41 +66,24 @@ func (s *State) attachAgent(a *agent, seq int64) {
 	case a.mail != nil && a.alive(): // its running actor stays
 	case mail.PerRun(a.writes()):
 		s.detach(a)
-	case s.bus.taken(a.writes(), a): // until it starts: the other has ended by then
+	case isTaken(s.bus.Actor(a.writes()), a): // until it starts: the other has ended by then
 		s.detach(a)
 	default:
 		s.attach(a, a.writes(), seq)
 	}
 }
 
-// remote reports whether an actor is known and belongs to no agent here.
-func (b *bus) remote(id string) bool {
-	c := b.actors[id]
-	return c != nil && c.agent == nil
-}
-
-// dropActor handles the loss of the last token of an external actor. Its heartbeat is no longer
-// expected. A short-lived actor is removed.
-func (b *bus) dropActor(id string) {
-	c := b.actors[id]
-	b.unwatch(c)
-	if mail.Passing(id) && !c.stale {
-		b.leave(c)
-	}
-}
-
-// taken reports whether a running agent other than a has the mail of an actor.
-func (b *bus) taken(id string, a *agent) bool {
-	c := b.actors[id]
-	return c != nil && c.agent != nil && c.agent != a && c.agent.remote == nil && c.agent.alive()
+// isTaken reports whether a running agent other than a has the mail of an actor.
+func isTaken(c *busActor, a *agent) bool {
+	return c != nil && c.Agent != nil && c.Agent != a && c.Agent.remote == nil && c.Agent.alive()
 }
 
 // attachRun gives an agent that has started the mail of its run.
 func (s *State) attachRun(a *agent, r *wire.Record) {
 	c := s.attach(a, mail.ActorOfRun(a.writes(), a.run), r.Seq)
-	c.ofRun, a.farewell = mail.PerRun(a.writes()), false
+	c.OfRun, a.farewell = mail.PerRun(a.writes()), false
 	if a.named() {
-		s.bus.watch(c, r.At)
+		s.bus.Watch(c, r.At)
 	}
 }
 
@@ -216,7 +127,7 @@ func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 				Details: map[string]any{"agent": md.from.Name, "reason": "no_actor"},
 			}
 		}
-		id = a.mail.id
+		id = a.mail.ID
 	}
 	if claimed != "" && claimed != id {
 		return "", wrongActor(id, claimed, where)
@@ -240,8 +151,8 @@ func (s *State) Reads(name string) (actor string, after int64) {
 	if a == nil || a.mail == nil {
 		return "", 0
 	}
-	if a.mail.ofRun {
-		return a.mail.id, max(a.mail.cursor, a.mail.since)
+	if a.mail.OfRun {
+		return a.mail.ID, max(a.mail.Cursor, a.mail.Since)
 	}
-	return a.mail.id, a.mail.cursor
+	return a.mail.ID, a.mail.Cursor
 }

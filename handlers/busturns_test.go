@@ -296,12 +296,12 @@ func (w *world) lookAtMissed() {
 
 // lookAtBus compares the bus with the records.
 func (w *world) lookAtBus() {
-	for _, c := range w.state.bus.order {
-		w.must(c.stale == w.bus.missed[c.id], "%s is stale: %t", c.id, c.stale)
-		w.must(c.cursor == w.bus.cursors[c.id], "%s has acked %d, not %d", c.id, w.bus.cursors[c.id], c.cursor)
+	for _, c := range w.state.bus.All() {
+		w.must(c.Stale == w.bus.missed[c.ID], "%s is stale: %t", c.ID, c.Stale)
+		w.must(c.Cursor == w.bus.cursors[c.ID], "%s has acked %d, not %d", c.ID, w.bus.cursors[c.ID], c.Cursor)
 	}
 	for id, is := range w.bus.missed {
-		w.must(!is || w.state.bus.actors[id] != nil, "GO waits for %s, and nobody knows it", id)
+		w.must(!is || w.state.bus.Actor(id) != nil, "GO waits for %s, and nobody knows it", id)
 	}
 	for hash, token := range w.bus.tokens {
 		id, ok := w.state.ActorOf(hash, w.at)

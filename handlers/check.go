@@ -145,7 +145,7 @@ func (sr *serverRegistered) check(s *State) error {
 }
 
 func (a *actorStale) check(s *State) error {
-	if s.bus.actors[a.Actor] == nil {
+	if s.bus.Actor(a.Actor) == nil {
 		return fmt.Errorf("there is no actor %q", a.Actor)
 	}
 	return nil

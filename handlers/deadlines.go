@@ -19,7 +19,7 @@ func (s *State) Due() (time.Time, bool) {
 			due, some = lost, true
 		}
 	}
-	if len(s.bus.due) > 0 {
+	if len(s.bus.Expected()) > 0 {
 		if stale := s.staleAt(); !some || stale.Before(due) {
 			due, some = stale, true
 		}
@@ -37,15 +37,15 @@ func (s *State) Due() (time.Time, bool) {
 }
 
 // lostAt returns when the first server will have been silent for too long.
-func (s *State) lostAt() time.Time { return s.agents.online.first(s.since).Add(s.rules.Silence) }
+func (s *State) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
 
-// date implements byTime. It returns the deadline of the question.
-func (q *question) date() (time.Time, int64) { return q.deadline, q.number }
+// Date implements byTime. It returns the deadline of the question.
+func (q *question) Date() (time.Time, int64) { return q.deadline, q.number }
 
 // keepDeadline adds a question to the deadlines, if it has one.
 func (qs *questions) keepDeadline(q *question) {
 	if !q.deadline.IsZero() {
-		qs.deadlines.add(q)
+		qs.deadlines.Add(q)
 	}
 }
 

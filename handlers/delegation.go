@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
@@ -37,12 +38,12 @@ type delegatedWork struct {
 	awaited *task     // the task of the source that waits for it
 }
 
-// date implements byTime.
-func (d *delegatedWork) date() (time.Time, int64) { return d.due, d.number }
+// Date implements byTime.
+func (d *delegatedWork) Date() (time.Time, int64) { return d.due, d.number }
 
 // delegations holds all delegations by what must happen next.
 type delegations struct {
-	due   timeOrder[*delegatedWork]
+	due   queue.Timeline[*delegatedWork]
 	look  []*agent // agents that may have room for waiting tasks
 	fresh []reply  // that this turn has sent on their way
 }
@@ -67,13 +68,13 @@ func (d *delegatedWork) waits() bool { return d.out == "" && d.task.view.State =
 
 // when sets the times at which a delegation is due. A zero time means never.
 func (ds *delegations) when(d *delegatedWork, next, asked time.Time) {
-	ds.due.drop(d)
+	ds.due.Drop(d)
 	d.next, d.asked, d.due = next, asked, next
 	if next.IsZero() || !asked.IsZero() && asked.Before(next) {
 		d.due = asked
 	}
 	if !d.due.IsZero() {
-		ds.due.add(d)
+		ds.due.Add(d)
 	}
 }
 

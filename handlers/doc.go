@@ -21,7 +21,7 @@
 //	link*.go         dependencies (package graph) and contracts; cascade.go: the end of a task
 //	delegat*.go      task requests of protocol D and their responses
 //	session*.go      protocol C; outbox*.go: messages that their addressees may not have read
-//	mail*.go, bus*   the message bus of protocol E
+//	mail*.go, bus*   the message bus of protocol E (package bus)
 //	access.go ...    keys, tokens, registrations (package access)
 //	snapshot.go      a State as bytes, restore.go: and back
 //

@@ -42,9 +42,9 @@ func (f *fuzzer) decide(in *Input) Outcome {
 
 // mailName returns an actor that may have mail.
 func (f *fuzzer) mailName() string {
-	known := f.state.bus.order
+	known := f.state.bus.All()
 	if n := f.next(); n < len(known) {
-		return known[n].id
+		return known[n].ID
 	}
 	return []string{"HO:far", "PO:a", "W:0", "S:db:0", "broadcast", "Bus", "GO"}[f.next()%7]
 }

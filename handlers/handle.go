@@ -218,6 +218,6 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 		Seq: d.state.seq, At: d.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
 	}
 	d.out.Records = append(d.out.Records, r)
-	d.state.bus.arrived(&r)
+	d.state.bus.Arrived(&r)
 	f.apply(d.state, &r)
 }

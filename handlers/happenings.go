@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/bus"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -62,7 +63,7 @@ func (s *State) awake(at time.Time) {
 		}
 		s.tasks.queue.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
-		s.bus.endLife(a)
+		a.endRun(&s.bus)
 		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
 		s.sessions.waitAgain(a, at)
 		s.updateStanding(a)
@@ -106,8 +107,8 @@ func (l *lifecycleEvent) change(a *agent) {
 // of them is refused.
 const maxPast = 16
 
-// endLife records that a run has ended and its output was read.
-func (b *bus) endLife(a *agent) {
+// endRun records that a run has ended and its output was read.
+func (a *agent) endRun(b *bus.Directory[agent]) {
 	if !a.ended && a.run != "" {
 		if a.past = append(a.past, a.run); len(a.past) > maxPast {
 			a.past = a.past[1:]
@@ -115,7 +116,7 @@ func (b *bus) endLife(a *agent) {
 	}
 	a.ended = true
 	if a.mail != nil {
-		b.unwatch(a.mail)
+		b.Unwatch(a.mail)
 	}
 }
 
@@ -129,7 +130,7 @@ func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
 		if !a.runs(f.Run) {
 			return
 		}
-		s.bus.endLife(a)
+		a.endRun(&s.bus)
 		a.wrecked = !f.Figures.Ordered && (f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"orchestrator/wire/object"
 )
 
+// A sentKey is an idempotency key of a sender.
+type sentKey struct{ from, key string }
+
 // A ledger models the bus from its records alone: the actors, the messages, the cursors, and the
 // silent actors.
 type ledger struct {

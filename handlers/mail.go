@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 
+	"orchestrator/handlers/bus"
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -39,9 +40,9 @@ func (m *mailed) read(r *wire.Record) error {
 }
 
 func (m *mailed) apply(s *State, r *wire.Record) {
-	s.bus.keys.keep(r.From, m.key, keyed{seq: r.Seq})
+	s.bus.Keys.Keep(r.From, m.key, bus.Sent{Seq: r.Seq})
 	if r.From != mail.Bus {
-		s.bus.heard(s.bus.enter(r.From, r.Seq), r)
+		m.heard(s, s.bus.Enter(r.From, r.Seq), r)
 	}
 	if m.cause != nil {
 		answer := &wire.Sent{Mail: m.Mail, Warnings: m.cause.Warnings}
@@ -50,28 +51,21 @@ func (m *mailed) apply(s *State, r *wire.Record) {
 	}
 }
 
-// arrived records that an actor has new mail.
-func (b *bus) arrived(r *wire.Record) {
-	if to := b.actors[r.To]; to != nil && r.IsMail() {
-		to.latest = r.Seq
-	}
-}
-
 // heard updates the sender of a message. An agent does not send agent.spawned itself.
-func (b *bus) heard(c *busActor, r *wire.Record) {
+func (m *mailed) heard(s *State, c *busActor, r *wire.Record) {
 	if r.Topic != mail.TopicAgentSpawned {
-		c.seen = r.At
+		c.Seen = r.At
 	}
 	switch r.Topic {
 	case mail.TopicHeartbeat:
-		b.beat(c, r.At)
+		beat(&s.bus, c, r.At)
 	case mail.TopicAgentTerminated:
 		switch {
 		case r.To != mail.Global:
-		case c.agent != nil:
-			c.agent.farewell = true
+		case c.Agent != nil:
+			c.Agent.farewell = true
 		default: // it has ended regularly
-			b.unwatch(c)
+			s.bus.Unwatch(c)
 		}
 	}
 }
@@ -94,7 +88,7 @@ func (md mailDecision) post(f *mailed) {
 	md.state.seq++
 	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(md.at)
 	md.out.Records = append(md.out.Records, r)
-	md.state.bus.arrived(&r)
+	md.state.bus.Arrived(&r)
 	f.apply(md.state, &r)
 }
 
@@ -122,8 +116,8 @@ func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error)
 			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
 		}
 	}
-	if before, _ := md.state.bus.before(&m.Lookup, from, m.Key); before.seq != 0 { // the record has its content
-		return &wire.Sent{Mail: wire.Mail{Seq: before.seq}, Duplicate: true}, nil
+	if before, _ := md.state.bus.Keys.Before(&m.Lookup, from, m.Key); before.Seq != 0 { // the record has its content
+		return &wire.Sent{Mail: wire.Mail{Seq: before.Seq}, Duplicate: true}, nil
 	}
 	return md.send(from, m), nil
 }
@@ -149,21 +143,6 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	return nil, "", "" // the request will be refused, or has no key
 }
 
-// before returns what an actor has sent with a key. sure is false if the Lookup does not
-// suffice.
-func (b *bus) before(l *wire.Lookup, from, key string) (what keyed, sure bool) {
-	if key == "" {
-		return keyed{}, true
-	}
-	if l.Sender != from {
-		return keyed{}, false // the agent was another actor when it was looked up
-	}
-	if l.Before != 0 {
-		return keyed{seq: l.Before, sum: l.Sum}, true
-	}
-	return b.keys.find(from, key, l.Looked)
-}
-
 // SumOf returns the checksum of a record with a key, if the same key with other content is
 // refused. It returns 0 if only the key counts.
 func SumOf(r *wire.Record) uint64 {
@@ -183,7 +162,7 @@ func (d *decision) outdated(r *wire.Request) bool {
 	if l == nil {
 		return false
 	}
-	_, sure := d.state.bus.before(l, from, key)
+	_, sure := d.state.bus.Keys.Before(l, from, key)
 	return !sure
 }
 
@@ -205,13 +184,13 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 		md.tellGlobal(mail.Bus, mail.TopicUnknown, f.Seq, mail.UnknownTopic{Topic: m.Topic, From: from, To: m.To, Seq: f.Seq})
 	}
 	if m.Topic == mail.TopicHeartbeat {
-		md.resolveStale(md.state.bus.actors[from], "its heartbeat is back")
+		md.resolveStale(md.state.bus.Actor(from), "its heartbeat is back")
 	}
 	switch {
 	case about != nil:
 		md.heed(about, f)
 	case given != nil:
-		md.tasks().assignBy(given, md.state.bus.actors[m.To].agent, &taskAssigned{Way: byHand, mailed: true})
+		md.tasks().assignBy(given, md.state.bus.Actor(m.To).Agent, &taskAssigned{Way: byHand, mailed: true})
 	case m.Topic == mail.TopicTaskFailed && m.To == mail.Global && f.ReplyTo != nil:
 		md.deadLetter(f)
 	}
@@ -220,7 +199,7 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 
 // oddMail returns warnings about a message that is accepted.
 func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
-	if odd := misdirected(from, m); odd != "" {
+	if odd := bus.Misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)
 	}
 	if m.ReplyTo > md.state.seq {

@@ -16,8 +16,8 @@ func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.
 		return nil, err
 	}
 	answer := &wire.MailList{Actor: id, Messages: []wire.Mail{}}
-	if c := md.state.bus.actors[id]; c != nil {
-		answer.Cursor = c.cursor
+	if c := md.state.bus.Actor(id); c != nil {
+		answer.Cursor = c.Cursor
 	}
 	page := &history.MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
 	if r.Cursor != nil {
@@ -38,10 +38,10 @@ func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error
 			Details: map[string]any{"pointer": "/payload/seq", "last": md.state.seq},
 		}
 	}
-	if c := md.state.bus.actors[id]; c == nil || r.Seq > c.cursor {
+	if c := md.state.bus.Actor(id); c == nil || r.Seq > c.Cursor {
 		md.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(md.from.String()), Request: md.mark()})
 	}
-	return &wire.Acked{Actor: id, Cursor: md.state.bus.actors[id].cursor}, nil
+	return &wire.Acked{Actor: id, Cursor: md.state.bus.Actor(id).Cursor}, nil
 }
 
 // mailAcked records that an actor has processed its mail up to a number.
@@ -56,10 +56,10 @@ type mailAcked struct {
 func (*mailAcked) kind() string { return events.MessageAcked }
 
 func (m *mailAcked) apply(s *State, r *wire.Record) {
-	c := s.bus.enter(m.Actor, r.Seq)
-	c.cursor = max(c.cursor, m.Seq)
+	c := s.bus.Enter(m.Actor, r.Seq)
+	c.Cursor = max(c.Cursor, m.Seq)
 	if m.Actor != mail.Bus {
-		c.seen = r.At
+		c.Seen = r.At
 	}
-	s.saveReply(m.Agent, m.Request, &wire.Acked{Actor: m.Actor, Cursor: c.cursor}, nil)
+	s.saveReply(m.Agent, m.Request, &wire.Acked{Actor: m.Actor, Cursor: c.Cursor}, nil)
 }

@@ -99,8 +99,8 @@ func (md mailDecision) deadLetter(m *mailed) {
 
 // handsOut returns the pending task that a message of GO gives to an agent.
 func (S *State) handsOut(from string, m *wire.SendMessage) (*task, []string) {
-	c := S.bus.actors[m.To]
-	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.agent == nil {
+	c := S.bus.Actor(m.To)
+	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.Agent == nil {
 		return nil, nil
 	}
 	var said object.Reader
@@ -158,7 +158,7 @@ func (t *taskHelp) mailTo(s *State) (actor, topic string) {
 // actorOf returns the actor id of an agent, or "" if it has none.
 func (as *agents) actorOf(agent string) string {
 	if a := as.byID[agent]; a != nil && a.mail != nil {
-		return a.mail.id
+		return a.mail.ID
 	}
 	return ""
 }

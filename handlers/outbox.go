@@ -31,8 +31,8 @@ type outboxItem struct {
 	next    time.Time // when it is retried, or counts as unread
 }
 
-// date implements byTime.
-func (oi *outboxItem) date() (time.Time, int64) { return oi.next, oi.seq }
+// Date implements byTime.
+func (oi *outboxItem) Date() (time.Time, int64) { return oi.next, oi.seq }
 
 // lasting reports whether an item stays until its task or review is taken up.
 func (oi *outboxItem) lasting() bool {
@@ -100,14 +100,14 @@ func (oi *outboxItem) turnOf(at time.Time) time.Time {
 // it is not sent.
 func (x *sessions) deferUntil(p *outboxItem, until time.Time) {
 	x.fresh = slices.DeleteFunc(x.fresh, func(o *outboxItem) bool { return o == p })
-	x.posted.drop(p)
+	x.posted.Drop(p)
 	p.out, p.taken, p.next = "", false, p.turnOf(until)
-	x.posted.add(p)
+	x.posted.Add(p)
 	for _, o := range p.to.outbox[slices.Index(p.to.outbox, p)+1:] {
 		if o.waits() && o.next.Before(p.next) {
-			x.posted.drop(o)
+			x.posted.Drop(o)
 			o.next = p.next
-			x.posted.add(o)
+			x.posted.Add(o)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (x *sessions) deferUntil(p *outboxItem, until time.Time) {
 // sendItem queues an item for the current run of its recipient. Its letter is written when the
 // turn ends.
 func (s *State) sendItem(p *outboxItem, at time.Time) {
-	s.sessions.posted.drop(p)
+	s.sessions.posted.Drop(p)
 	p.out, p.taken = s.agents.byID[p.to.AgentID].run, false
 	if p.unread() {
 		s.sessions.askLater(p, at.Add(p.patience()))
@@ -130,14 +130,14 @@ func (oi *outboxItem) patience() time.Duration {
 
 // askLater sets the time at which an item that was sent is checked again.
 func (x *sessions) askLater(p *outboxItem, at time.Time) {
-	x.posted.drop(p)
+	x.posted.Drop(p)
 	p.next = at
-	x.posted.add(p)
+	x.posted.Add(p)
 }
 
 // removeItem removes an item.
 func (x *sessions) removeItem(p *outboxItem) {
-	x.posted.drop(p)
+	x.posted.Drop(p)
 	p.to.outbox = slices.DeleteFunc(p.to.outbox, func(o *outboxItem) bool { return o == p })
 }
 

@@ -19,7 +19,7 @@ func (*sessionDelivered) kind() string { return events.SessionDelivered }
 
 func (sd *sessionDelivered) apply(s *State, r *wire.Record) {
 	p := s.sessions.outboxItem(sd.Agent, sd.Message)
-	s.sessions.posted.drop(p)
+	s.sessions.posted.Drop(p)
 	p.taken, p.given = true, r.At
 	if p.told() {
 		p.line = nil

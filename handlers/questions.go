@@ -121,7 +121,7 @@ func (*questionRejoined) kind() string { return events.QuestionRejoined }
 
 func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
 	q := s.questions.byID[qr.ID]
-	s.questions.deadlines.drop(q)
+	s.questions.deadlines.Drop(q)
 	s.await(q, qr.Request, qr.Deadline)
 }
 
@@ -196,7 +196,7 @@ func (q *question) asker() Actor { return Actor{Kind: Agent, Name: q.view.Agent,
 func (qs *questions) close(id string) *question {
 	q := qs.byID[id]
 	delete(qs.byID, id)
-	qs.deadlines.drop(q)
+	qs.deadlines.Drop(q)
 	at, _ := slices.BinarySearchFunc(qs.open, q.number, func(o *question, number int64) int { return cmp.Compare(o.number, number) })
 	qs.open = slices.Delete(qs.open, at, at+1)
 	return q

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 )
@@ -101,7 +102,7 @@ func requireSoundServers(t testing.TB, s *State) {
 		}
 	}
 	require.Equal(t, len(s.agents.online), online)
-	require.True(t, slices.IsSortedFunc(s.agents.online, byDate[*agent]))
+	require.True(t, slices.IsSortedFunc(s.agents.online, queue.CompareTimes[*agent]))
 }
 
 // requireSoundHelp requires that an agent's question about its task is open exactly as long as

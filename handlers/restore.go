@@ -2,10 +2,10 @@ package handlers
 
 import (
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
-	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -205,31 +205,26 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 // restoreBus restores the actors of the bus. The keys of their mail are only in the log, which
 // the caller searches.
 func (r *restoring) restoreBus(kept *snapshot) {
-	r.bus.actors, r.bus.order, r.bus.met = make(map[string]*busActor), nil, kept.Met
-	r.bus.keys.floor = kept.Seq
+	r.bus.Keys = bus.NewKeys(kept.Seq)
+	var all []*busActor
 	for i := range kept.Actors {
 		k := &kept.Actors[i]
 		c := &busActor{
-			id: k.ID, number: k.Number, since: k.Since, ofRun: k.OfRun, cursor: k.Cursor, latest: k.Latest,
-			beats: k.Beats, due: k.Due, stale: k.Stale,
+			ID: k.ID, Number: k.Number, Since: k.Since, OfRun: k.OfRun, Cursor: k.Cursor, Latest: k.Latest,
+			Beats: k.Beats, Due: k.Due, Stale: k.Stale,
 		}
-		c.seen, _ = object.ParseTime(k.Seen)
-		c.beat, _ = object.ParseTime(k.Beat)
+		c.Seen, _ = object.ParseTime(k.Seen)
+		c.Beat, _ = object.ParseTime(k.Beat)
 		if k.Agent != "" {
-			if c.agent = r.agents.byID[k.Agent]; c.agent == nil || c.agent.mail != nil {
+			if c.Agent = r.agents.byID[k.Agent]; c.Agent == nil || c.Agent.mail != nil {
 				r.broken = true
 				return
 			}
-			c.agent.mail = c
+			c.Agent.mail = c
 		}
-		r.broken = r.broken || r.bus.actors[c.id] != nil || c.number > kept.Met
-		r.bus.actors[c.id] = c
-		r.bus.order = append(r.bus.order, c)
-		if c.due {
-			r.bus.due.add(c)
-		}
+		all = append(all, c)
 	}
-	r.broken = r.broken || r.bus.actors[mail.Global] == nil
+	r.broken = r.broken || !r.bus.Restore(all, kept.Met)
 }
 
 func (r *restoring) restoreQuestion(kept *snapshotQuestion) {

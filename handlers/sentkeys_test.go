@@ -6,31 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/bus"
 	"orchestrator/wire"
 )
-
-// TestSentKeys checks that the latest keys are known. For any other key, forgotten or never
-// used, only a lookup in the log can tell.
-//
-// Rows: E-16, E-17.
-func TestSentKeys(t *testing.T) {
-	const many = keysKept + 100
-	k := newSentKeys()
-	for seq := int64(1); seq <= many; seq++ {
-		k.keep("PO:one", fmt.Sprint(seq), keyed{seq: 2 * seq})
-		k.keep("PO:one", "", keyed{seq: 2*seq + 1})
-	}
-	requireSoundKeys(t, &k)
-	find := func(from, key string, looked int64) []any {
-		what, sure := k.find(from, key, looked)
-		return []any{what.seq, sure}
-	}
-	require.Equal(t, []any{int64(2 * many), true}, find("PO:one", fmt.Sprint(many), 0))
-	require.Equal(t, []any{int64(202), true}, find("PO:one", "101", 0), "the oldest that is known")
-	require.Equal(t, []any{int64(0), false}, find("PO:one", "100", 199), "it was sent behind that look, and forgotten")
-	require.Equal(t, []any{int64(0), true}, find("PO:one", "another", 200), "it would have been found, or be known")
-	require.Equal(t, []any{int64(0), true}, find("PO:two", fmt.Sprint(many), 200), "another's key is another")
-}
 
 // TestKeyAgain checks a message whose key was looked up before keys were forgotten. It is not
 // decided: there are no records, no letters and no change. After a new lookup there is one
@@ -62,10 +40,10 @@ func TestKeyAgain(t *testing.T) {
 	first := send(one, "k0")
 	require.Len(t, decide(one, first, early).Records, 1)
 	seq := p.state.Seq()
-	for i := range keysKept {
+	for i := range bus.MaxKeys {
 		require.Len(t, decide(far, send(far, fmt.Sprint("k", i)), len(p.records)).Records, 1)
 	}
-	requireSoundKeys(t, &p.state.bus.keys)
+	require.NoError(t, p.state.bus.Keys.Check())
 	for name, restart := range map[string]func() *State{
 		"as it was": func() *State { return p.state },
 		"replayed":  p.replayed,
@@ -161,8 +139,8 @@ func TestActorsOfRuns(t *testing.T) {
 		if n%8 == 0 {
 			p.state = p.replayed()
 		}
-		require.Len(t, p.state.bus.order, 5)
-		require.LessOrEqual(t, len(p.state.bus.due), 4)
+		require.Len(t, p.state.bus.All(), 5)
+		require.LessOrEqual(t, len(p.state.bus.Expected()), 4)
 		requireSoundBus(t, p.state)
 	}
 	p.requireReplay()

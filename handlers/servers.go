@@ -70,18 +70,18 @@ func (sr *serverRegistered) apply(s *State, r *wire.Record) {
 func (as *agents) hear(a *agent, at time.Time) {
 	a.state, a.stale = up, false
 	a.remote.seen = at
-	as.online.add(a)
+	as.online.Add(a)
 }
 
 // unhear removes a server from the online agents.
 func (as *agents) unhear(a *agent) {
 	if a.remote != nil {
-		as.online.drop(a)
+		as.online.Drop(a)
 	}
 }
 
-// date implements byTime. It returns the last sign of life of a server.
-func (a *agent) date() (time.Time, int64) { return a.remote.seen, a.number }
+// Date implements byTime. It returns the last sign of life of a server.
+func (a *agent) Date() (time.Time, int64) { return a.remote.seen, a.number }
 
 // serverSeen records a sign of life of a server.
 type serverSeen struct {

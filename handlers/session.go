@@ -3,6 +3,7 @@ package handlers
 import (
 	"time"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
 )
@@ -38,10 +39,10 @@ type member struct {
 type sessions struct {
 	byID    map[string]*sessionState
 	order   []*sessionState
-	seats   map[string][]*member   // the memberships of each agent
-	posted  timeOrder[*outboxItem] // items with a deadline
-	watched timeOrder[*work]       // works whose developer must report
-	fresh   []*outboxItem          // that this turn has sent on their way
+	seats   map[string][]*member        // the memberships of each agent
+	posted  queue.Timeline[*outboxItem] // items with a deadline
+	watched queue.Timeline[*work]       // works whose developer must report
+	fresh   []*outboxItem               // that this turn has sent on their way
 }
 
 func newSessions() sessions {
@@ -123,7 +124,7 @@ func (x *sessions) unseat(s *sessionState) {
 // drop removes the outbox of a former member.
 func (x *sessions) drop(m *member) {
 	for _, p := range m.outbox {
-		x.posted.drop(p)
+		x.posted.Drop(p)
 	}
 	m.outbox = nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/handlers/bus"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -51,7 +52,7 @@ func (ss *sessionSaid) apply(st *State, r *wire.Record) {
 	if ss.Sequence <= s.last+farAhead {
 		s.last = max(s.last, ss.Sequence)
 	}
-	st.bus.keys.keep(s.key(), r.Key, keyed{seq: r.Seq, sum: ss.Sum})
+	st.bus.Keys.Keep(s.key(), r.Key, bus.Sent{Seq: r.Seq, Sum: ss.Sum})
 	s.latest = ss
 	if ss.Request != nil {
 		st.saveReply(ss.From, ss.Request, ss.answer(r.Seq), nil)

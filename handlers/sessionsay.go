@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/handlers/bus"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -41,7 +42,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.Sessio
 		}
 		return nil, err
 	}
-	if before, _ := sd.state.bus.before(&said.Lookup, x.of.key(), x.MessageID); before.seq != 0 {
+	if before, _ := sd.state.bus.Keys.Before(&said.Lookup, x.of.key(), x.MessageID); before.Seq != 0 {
 		return sd.saidBefore(x, before)
 	}
 	if err := sd.consider(x); err != nil {
@@ -58,8 +59,8 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.Sessio
 
 // saidBefore answers a message whose message_id was used before. A repeat has no effect and is
 // no error; another message is refused.
-func (sd sessionDecision) saidBefore(x *messageContext, before keyed) (*wire.SessionSaid, *wire.Error) {
-	if before.sum != x.Sum {
+func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*wire.SessionSaid, *wire.Error) {
+	if before.Sum != x.Sum {
 		err := &wire.Error{
 			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
 			Details: map[string]any{"pointer": "/message_id", "reason": wire.ReasonReused},
@@ -70,7 +71,7 @@ func (sd sessionDecision) saidBefore(x *messageContext, before keyed) (*wire.Ses
 	if sd.request.Form == wire.DialectSession {
 		return nil, nil
 	}
-	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.seq, Duplicate: true}, nil
+	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.Seq, Duplicate: true}, nil
 }
 
 // locate finds the session of a message, its sender and its recipient.

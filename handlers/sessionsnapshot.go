@@ -208,6 +208,6 @@ func (r *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
 	}
 	if p.timed() {
 		p.next, _ = object.ParseTime(kept.Next)
-		r.sessions.posted.add(p)
+		r.sessions.posted.Add(p)
 	}
 }

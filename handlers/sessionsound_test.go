@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
 )
@@ -48,8 +49,8 @@ func requireSoundSessions(t testing.TB, s *State) {
 	require.Zero(t, seats, "anyRecipient has a seat in no session")
 	require.Equal(t, posted, len(x.posted))
 	require.Equal(t, watched, len(x.watched))
-	require.True(t, slices.IsSortedFunc(x.posted, byDate[*outboxItem]))
-	require.True(t, slices.IsSortedFunc(x.watched, byDate[*work]))
+	require.True(t, slices.IsSortedFunc(x.posted, queue.CompareTimes[*outboxItem]))
+	require.True(t, slices.IsSortedFunc(x.watched, queue.CompareTimes[*work]))
 	require.Empty(t, x.fresh, "all of them have been sent")
 }
 

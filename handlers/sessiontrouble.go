@@ -31,7 +31,7 @@ func (wt *workTroubled) apply(s *State, r *wire.Record) {
 	if wt.Tries > w.tries && w.active() {
 		w.begun, w.heard, w.overdue = r.At, r.At, false
 	}
-	s.sessions.watched.drop(w)
+	s.sessions.watched.Drop(w)
 	w.tries, w.limit = wt.Tries, time.Duration(wt.Limit)*time.Millisecond
 	s.watchWork(w)
 }

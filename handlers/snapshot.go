@@ -209,9 +209,9 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Owned = append(kept.Owned, snapshotOwner{Actor: actor, Tasks: ids(mine)})
 	}
 	slices.SortFunc(kept.Owned, func(a, b snapshotOwner) int { return cmp.Compare(a.Actor, b.Actor) })
-	kept.Met = s.bus.met
-	for _, c := range s.bus.order {
-		kept.Actors = append(kept.Actors, c.snapshot())
+	kept.Met = s.bus.Met()
+	for _, c := range s.bus.All() {
+		kept.Actors = append(kept.Actors, snapshotOf(c))
 	}
 	for _, x := range s.sessions.order {
 		kept.Sessions = append(kept.Sessions, x.snapshot())
@@ -295,18 +295,18 @@ func (a *agent) snapshot() snapshotAgent {
 	return kept
 }
 
-func (b *busActor) snapshot() snapshotActor {
+func snapshotOf(c *busActor) snapshotActor {
 	kept := snapshotActor{
-		ID: b.id, Number: b.number, Since: b.since, OfRun: b.ofRun, Cursor: b.cursor, Latest: b.latest, Beats: b.beats, Due: b.due, Stale: b.stale,
+		ID: c.ID, Number: c.Number, Since: c.Since, OfRun: c.OfRun, Cursor: c.Cursor, Latest: c.Latest, Beats: c.Beats, Due: c.Due, Stale: c.Stale,
 	}
-	if b.agent != nil {
-		kept.Agent = b.agent.ID
+	if c.Agent != nil {
+		kept.Agent = c.Agent.ID
 	}
-	if !b.seen.IsZero() {
-		kept.Seen = object.Timestamp(b.seen)
+	if !c.Seen.IsZero() {
+		kept.Seen = object.Timestamp(c.Seen)
 	}
-	if !b.beat.IsZero() {
-		kept.Beat = object.Timestamp(b.beat)
+	if !c.Beat.IsZero() {
+		kept.Beat = object.Timestamp(c.Beat)
 	}
 	return kept
 }

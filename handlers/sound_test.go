@@ -8,8 +8,8 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
-	"orchestrator/wire/mail"
 )
 
 // requireSoundTasks requires that every task is counted once, waits for open tasks only, and is
@@ -135,48 +135,23 @@ func requireSoundQuestions(t testing.TB, s *State) {
 		}
 	}
 	require.Equal(t, timed, len(s.questions.deadlines))
-	require.True(t, slices.IsSortedFunc(s.questions.deadlines, byDate[*question]))
+	require.True(t, slices.IsSortedFunc(s.questions.deadlines, queue.CompareTimes[*question]))
 }
 
 // requireSoundBus requires that every actor with mail is known once and that agents and actors
 // refer to each other. Exactly the expected heartbeats are watched. There are no more actors of
 // runs than agents.
 func requireSoundBus(t testing.TB, s *State) {
-	b := &s.bus
-	require.NotNil(t, b.actors[mail.Global])
-	require.Equal(t, len(b.actors), len(b.order))
-	due, number := 0, int64(0)
-	for _, c := range b.order {
-		require.Same(t, c, b.actors[c.id])
-		require.Greater(t, c.number, number, "%s became known before the one in front of it", c.id)
-		number = c.number
-		if c.agent != nil {
-			require.Same(t, s.agents.byID[c.agent.ID], c.agent)
-			require.Same(t, c, c.agent.mail, "%s is %s, and has the mail of another", c.agent.ID, c.id)
+	require.NoError(t, s.bus.Check())
+	for _, c := range s.bus.All() {
+		if c.Agent != nil {
+			require.Same(t, s.agents.byID[c.Agent.ID], c.Agent)
+			require.Same(t, c, c.Agent.mail, "%s is %s, and has the mail of another", c.Agent.ID, c.ID)
 		}
-		require.False(t, c.stale && c.due, "%s is missed and expected", c.id)
-		require.True(t, !c.ofRun || c.agent != nil || s.access.HasToken(c.id), "%s was a run, and is known for ever", c.id)
-		require.LessOrEqual(t, max(c.cursor, c.latest, c.since), s.seq)
-		if c.due {
-			due++
-			require.Contains(t, b.due, c)
-		}
+		require.True(t, !c.OfRun || c.Agent != nil || s.access.HasToken(c.ID), "%s was a run, and is known for ever", c.ID)
+		require.LessOrEqual(t, max(c.Cursor, c.Latest, c.Since), s.seq)
 	}
-	require.LessOrEqual(t, number, b.met)
-	require.Equal(t, due, len(b.due))
-	require.True(t, slices.IsSortedFunc(b.due, byDate[*busActor]))
 	for _, a := range s.agents.order {
-		require.True(t, a.mail == nil || b.actors[a.mail.id] == a.mail && a.mail.agent == a, "%s is another's actor", a.ID)
-	}
-	requireSoundKeys(t, &b.keys)
-}
-
-// requireSoundKeys requires that each kept key is there once, and that all forgotten ones are
-// older.
-func requireSoundKeys(t testing.TB, k *sentKeys) {
-	require.LessOrEqual(t, len(k.ring), keysKept)
-	require.Equal(t, len(k.ring), len(k.byKey))
-	for _, key := range k.ring {
-		require.Greater(t, k.byKey[key].seq, k.floor)
+		require.True(t, a.mail == nil || s.bus.Actor(a.mail.ID) == a.mail && a.mail.Agent == a, "%s is another's actor", a.ID)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
@@ -25,7 +26,7 @@ type State struct {
 	questions questions
 
 	access   access.Book
-	bus      bus
+	bus      bus.Directory[agent]
 	sessions sessions
 
 	delegations delegations
@@ -43,7 +44,7 @@ type agents struct {
 	order  []*agent // in the order in which they became known
 	met    int64    // agents so far
 	index  *match.Index
-	online timeOrder[*agent] // registered servers that are online
+	online queue.Timeline[*agent] // registered servers that are online
 }
 
 // tasks holds all tasks, open and ended.
@@ -61,9 +62,9 @@ type tasks struct {
 // questions holds the open questions.
 type questions struct {
 	byID      map[string]*question
-	open      []*question          // oldest first
-	deadlines timeOrder[*question] // questions with a deadline
-	numbered  int64                // questions so far
+	open      []*question               // oldest first
+	deadlines queue.Timeline[*question] // questions with a deadline
+	numbered  int64                     // questions so far
 }
 
 // New returns an empty State.
@@ -102,7 +103,7 @@ func New(rules Rules) *State {
 		},
 		questions: questions{byID: make(map[string]*question)},
 		access:    access.NewBook(),
-		bus:       newBus(),
+		bus:       bus.NewDirectory[agent](),
 		sessions:  newSessions(),
 	}
 }
@@ -250,7 +251,7 @@ func (s *State) Apply(r wire.Record) error {
 		}
 	}
 	s.seq = r.Seq
-	s.bus.arrived(&r)
+	s.bus.Arrived(&r)
 	f.apply(s, &r)
 	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()

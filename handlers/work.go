@@ -53,8 +53,8 @@ type reviewOf struct {
 	work   *work
 }
 
-// date implements byTime.
-func (w *work) date() (time.Time, int64) { return w.due, w.number }
+// Date implements byTime.
+func (w *work) Date() (time.Time, int64) { return w.due, w.number }
 
 // lead returns the architect of a work, or another architect of the session if that one is gone.
 // It may return nil.
@@ -191,7 +191,7 @@ func stateOf(phase string) wire.TaskState {
 // watchWork sets the time at which a work must be checked: for the silence of its developer, its
 // deadline or its time limit.
 func (s *State) watchWork(w *work) {
-	s.sessions.watched.drop(w)
+	s.sessions.watched.Drop(w)
 	w.due = time.Time{}
 	if !w.active() {
 		return
@@ -206,7 +206,7 @@ func (s *State) watchWork(w *work) {
 		w.due = w.begun.Add(w.limit)
 	}
 	if !w.due.IsZero() {
-		s.sessions.watched.add(w)
+		s.sessions.watched.Add(w)
 	}
 }
 
@@ -261,7 +261,7 @@ func (x *sessions) worksOf(agent string) (all []*work) {
 // messages meanwhile.
 func (s *State) stirred(at time.Time) {
 	for _, w := range slices.Clone(s.sessions.watched) {
-		s.sessions.watched.drop(w)
+		s.sessions.watched.Drop(w)
 		w.begun, w.heard = at, at
 		s.watchWork(w)
 	}

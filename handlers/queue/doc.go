@@ -5,6 +5,8 @@
 //	Bucket  the items that ask the same
 //	List    items in the order of their creation
 //
+// A Timeline is a queue of another kind: what is due at a time, the earliest first.
+//
 // A taker does not look at all buckets. Each is filed under one of the texts that it asks for:
 // the one with the fewest buckets. A taker therefore finds every bucket that it fits under the
 // texts that it has, and under "", where buckets are that ask for no text.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -91,4 +92,28 @@ func TestList(t *testing.T) {
 	require.True(t, Before(&item{created: 9}, &item{urgency: 1}))
 	require.Empty(t, List[*item]{one}.Without(one))
 	require.Len(t, List[*item]{one}.Without(two), 1)
+}
+
+// moment is an element of a Timeline of a test.
+type moment struct {
+	at     time.Time
+	number int64
+}
+
+func (m moment) Date() (time.Time, int64) { return m.at, m.number }
+
+// TestTimeline checks the order of a Timeline, and what is earliest after a time.
+func TestTimeline(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	early, late, later := moment{noon, 1}, moment{noon.Add(time.Second), 2}, moment{noon.Add(time.Second), 3}
+	var l Timeline[moment]
+	for _, m := range []moment{later, early, late, early} {
+		l.Add(m)
+	}
+	require.Equal(t, Timeline[moment]{early, late, later}, l)
+	require.Equal(t, noon, l.First(noon.Add(-time.Hour)))
+	require.Equal(t, noon.Add(time.Hour), l.First(noon.Add(time.Hour)))
+	l.Drop(early)
+	l.Drop(early)
+	require.Equal(t, Timeline[moment]{late, later}, l)
 }

@@ -1,4 +1,4 @@
-package handlers
+package bus
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ const (
 	globalOnly = mail.Global
 )
 
-// standardTopics are the topics that always exist. The last one is for the warning about an
+// topics are the topics that always exist. The last one is for the warning about an
 // unknown topic, which would otherwise cause another such warning.
-var standardTopics = []wire.TopicView{
+var topics = []wire.TopicView{
 	{Topic: mail.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
 	{Topic: mail.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
 	{Topic: mail.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
@@ -32,24 +32,22 @@ var standardTopics = []wire.TopicView{
 	{Topic: mail.TopicUnknown, From: mail.Bus, To: globalOnly, Summary: "An actor has used a topic that is not registered"},
 }
 
-// topicNamed finds a standard topic.
-func topicNamed(topic string) *wire.TopicView {
-	i := slices.IndexFunc(standardTopics, func(v wire.TopicView) bool { return v.Topic == topic })
+// Topics returns the topics that always exist.
+func Topics() []wire.TopicView { return slices.Clone(topics) }
+
+// Topic returns a standard topic, or nil.
+func Topic(topic string) *wire.TopicView {
+	i := slices.IndexFunc(topics, func(v wire.TopicView) bool { return v.Topic == topic })
 	if i < 0 {
 		return nil
 	}
-	return &standardTopics[i]
+	return &topics[i]
 }
 
-// knows reports whether a topic is registered.
-func (r *Rules) knows(topic string) bool {
-	return topicNamed(topic) != nil || slices.Contains(r.Topics, topic)
-}
-
-// misdirected returns a warning if the sender or the recipient does not fit the topic, or "".
+// Misdirected returns a warning if the sender or the recipient does not fit the topic, or "".
 // The message is still accepted.
-func misdirected(from string, m *wire.SendMessage) string {
-	v := topicNamed(m.Topic)
+func Misdirected(from string, m *wire.SendMessage) string {
+	v := Topic(m.Topic)
 	if v == nil {
 		return ""
 	}
@@ -63,18 +61,4 @@ func misdirected(from string, m *wire.SendMessage) string {
 		return fmt.Sprintf("%s is for %s, and this is to %s", m.Topic, v.To, m.To)
 	}
 	return ""
-}
-
-func listTopics(md mailDecision, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
-	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standardTopics)+len(md.state.rules.Topics))}
-	for _, v := range standardTopics {
-		v.Standard = true
-		answer.Topics = append(answer.Topics, v)
-	}
-	for _, topic := range md.state.rules.Topics {
-		if topicNamed(topic) == nil {
-			answer.Topics = append(answer.Topics, wire.TopicView{Topic: topic})
-		}
-	}
-	return answer, nil
 }

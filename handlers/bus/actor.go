@@ -1,0 +1,170 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/handlers/queue"
+	"orchestrator/wire"
+	"orchestrator/wire/mail"
+)
+
+// An Actor has mail. Most actors have an Owner. Others are programs on another machine.
+type Actor[Owner any] struct {
+	ID     string
+	Number int64     // in the order in which they became known
+	Since  int64     // number of the record by which it did
+	Agent  *Owner    // nil: none here
+	OfRun  bool      // it exists only for one run of its agent
+	Cursor int64     // the last message that it acked
+	Latest int64     // the last that was sent only to it
+	Seen   time.Time // its last sign of life
+	Beat   time.Time // its heartbeat, or when it was first expected
+	Beats  bool      // there was one
+	Due    bool      // the next one is expected
+	Stale  bool      // its heartbeat is overdue, and GO was notified
+}
+
+// Date implements queue.Timed. It returns the time of the last heartbeat.
+func (a *Actor[Owner]) Date() (time.Time, int64) { return a.Beat, a.Number }
+
+// A Directory holds the actors that have mail.
+type Directory[Owner any] struct {
+	Keys Keys // of their messages
+
+	byID  map[string]*Actor[Owner]
+	order []*Actor[Owner] // in the order in which they became known
+	met   int64           // so far
+	due   queue.Timeline[*Actor[Owner]]
+}
+
+// NewDirectory returns a Directory with only GO in it.
+func NewDirectory[Owner any]() Directory[Owner] {
+	d := Directory[Owner]{byID: make(map[string]*Actor[Owner]), Keys: NewKeys(0)}
+	d.Enter(mail.Global, 0)
+	return d
+}
+
+// Actor returns the actor with an id, or nil.
+func (d *Directory[Owner]) Actor(id string) *Actor[Owner] { return d.byID[id] }
+
+// All returns all actors, in the order in which they became known.
+func (d *Directory[Owner]) All() []*Actor[Owner] { return d.order }
+
+// Met returns the number of actors so far.
+func (d *Directory[Owner]) Met() int64 { return d.met }
+
+// Expected returns the actors whose heartbeat is expected, the one with the oldest first.
+func (d *Directory[Owner]) Expected() queue.Timeline[*Actor[Owner]] { return d.due }
+
+// Enter returns the actor with an id, and adds it if it is new.
+func (d *Directory[Owner]) Enter(id string, seq int64) *Actor[Owner] {
+	a := d.byID[id]
+	if a == nil {
+		d.met++
+		a = &Actor[Owner]{ID: id, Number: d.met, Since: seq}
+		d.byID[id] = a
+		d.order = append(d.order, a)
+	}
+	return a
+}
+
+// Restore replaces all actors. It reports false if they cannot be those of a Directory.
+func (d *Directory[Owner]) Restore(all []*Actor[Owner], met int64) bool {
+	d.byID, d.order, d.met, d.due = make(map[string]*Actor[Owner], len(all)), all, met, nil
+	for _, a := range all {
+		if d.byID[a.ID] != nil || a.Number > met {
+			return false
+		}
+		d.byID[a.ID] = a
+		if a.Due {
+			d.due.Add(a)
+		}
+	}
+	return d.byID[mail.Global] != nil
+}
+
+// Leave removes an actor.
+func (d *Directory[Owner]) Leave(a *Actor[Owner]) {
+	d.Unwatch(a)
+	delete(d.byID, a.ID)
+	d.order = slices.DeleteFunc(d.order, func(o *Actor[Owner]) bool { return o == a })
+}
+
+// Watch expects a heartbeat of an actor, the last of which was at a given time. No heartbeat of
+// a stale actor is expected until one arrives.
+func (d *Directory[Owner]) Watch(a *Actor[Owner], at time.Time) {
+	d.Unwatch(a)
+	a.Beat, a.Due = at, true
+	d.due.Add(a)
+}
+
+// Unwatch expects it no more.
+func (d *Directory[Owner]) Unwatch(a *Actor[Owner]) {
+	if a.Due {
+		d.due.Drop(a)
+		a.Due = false
+	}
+}
+
+// Beat records a heartbeat. If the actor does not run, the heartbeat is late and no further one
+// is expected.
+func (d *Directory[Owner]) Beat(a *Actor[Owner], at time.Time, runs bool) {
+	d.Unwatch(a)
+	a.Seen, a.Beat, a.Beats = at, at, true
+	if runs {
+		d.Watch(a, at)
+	}
+}
+
+// Arrived records that an actor has new mail.
+func (d *Directory[Owner]) Arrived(r *wire.Record) {
+	if to := d.byID[r.To]; to != nil && r.IsMail() {
+		to.Latest = r.Seq
+	}
+}
+
+// Remote reports whether an actor is known and has no owner here.
+func (d *Directory[Owner]) Remote(id string) bool {
+	a := d.byID[id]
+	return a != nil && a.Agent == nil
+}
+
+// Drop handles the loss of the last token of an external actor. Its heartbeat is no longer
+// expected. A short-lived actor is removed.
+func (d *Directory[Owner]) Drop(id string) {
+	a := d.byID[id]
+	d.Unwatch(a)
+	if mail.Passing(id) && !a.Stale {
+		d.Leave(a)
+	}
+}
+
+// Check returns an error if an actor is not in its place. It is for tests.
+func (d *Directory[Owner]) Check() error {
+	due, number := 0, int64(0)
+	for _, a := range d.order {
+		switch {
+		case d.byID[a.ID] != a:
+			return fmt.Errorf("%s is there twice", a.ID)
+		case a.Number <= number || a.Number > d.met:
+			return fmt.Errorf("%s became known before the one in front of it", a.ID)
+		case a.Stale && a.Due:
+			return fmt.Errorf("%s is missed and expected", a.ID)
+		case a.Due && !slices.Contains(d.due, a):
+			return fmt.Errorf("%s is expected, and not in the list", a.ID)
+		}
+		if number = a.Number; a.Due {
+			due++
+		}
+	}
+	if len(d.byID) != len(d.order) || due != len(d.due) || d.byID[mail.Global] == nil {
+		return fmt.Errorf("%d actors have an id, %d an order, %d a heartbeat", len(d.byID), len(d.order), len(d.due))
+	}
+	if !slices.IsSortedFunc(d.due, queue.CompareTimes[*Actor[Owner]]) {
+		return errors.New("the heartbeats are not in order")
+	}
+	return d.Keys.Check()
+}
