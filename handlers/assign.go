@@ -139,18 +139,18 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 	return answer, nil
 }
 
-// rememberAssigned stores the answer to the request that caused an assignment.
-func (s *State) rememberAssigned(r *wire.Record, f *taskAssigned, k *task) {
-	if f.Request == nil {
+// remember stores the answer to the request that caused an assignment.
+func (t *taskAssigned) remember(s *State, r *wire.Record, k *task) {
+	if t.Request == nil {
 		return
 	}
-	if f.Way == matched {
-		s.saveReply(agentOf(r.From), f.Request, &wire.Assignment{
-			Status: wire.Assigned, ServerID: s.agents.byID[f.Agent].serverID, ServerName: f.Agent, MatchScore: f.Score,
+	if t.Way == matched {
+		s.saveReply(agentOf(r.From), t.Request, &wire.Assignment{
+			Status: wire.Assigned, ServerID: s.agents.byID[t.Agent].serverID, ServerName: t.Agent, MatchScore: t.Score,
 		}, nil)
 		return
 	}
-	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 func matchAgents(td taskDecision, r *wire.TaskID) (*wire.Matches, *wire.Error) {

@@ -186,7 +186,7 @@ func (ld linkDecision) unblock(tasks []*task) {
 			ld.state.delegations.recheckCapacity(ld.state.agents.byID[k.view.AssignedTo])
 		case k.view.State == wire.TaskAssigned:
 			ld.tasks().tellAssigned(ld.state.agents.byID[k.view.AssignedTo], k)
-		case ld.state.free(k):
+		case ld.tasks().free(k):
 			ld.tasks().place(k, match.Conditions{Online: ld.state.rules.OnlineOnly})
 		}
 	}

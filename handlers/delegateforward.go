@@ -14,7 +14,7 @@ import (
 func (dd delegationDecision) forward() {
 	for i := 0; i < len(dd.state.delegations.look); i++ { // the loop may append to the list
 		a := dd.state.delegations.look[i]
-		for d := dd.state.nextHanded(a); d != nil; d = dd.state.nextHanded(a) {
+		for d := dd.nextHanded(a); d != nil; d = dd.nextHanded(a) {
 			dd.forwardTo(d, a)
 		}
 		dd.inputAgain(a)
@@ -25,8 +25,8 @@ func (dd delegationDecision) forward() {
 
 // nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
 // agent has no room.
-func (S *State) nextHanded(a *agent) (first *delegatedWork) {
-	if S.stopping || a.state != up || a.stale || !a.listens() {
+func (dd delegationDecision) nextHanded(a *agent) (first *delegatedWork) {
+	if dd.state.stopping || a.state != up || a.stale || !a.listens() {
 		return nil
 	}
 	used := 0
@@ -34,7 +34,7 @@ func (S *State) nextHanded(a *agent) (first *delegatedWork) {
 		if k.occupies() {
 			used++
 		}
-		if d := k.delegation(); d != nil && d.waits() && S.tasks.graph.Open(k.node) == 0 && (first == nil || queue.Before(k, first.task)) {
+		if d := k.delegation(); d != nil && d.waits() && dd.state.tasks.graph.Open(k.node) == 0 && (first == nil || queue.Before(k, first.task)) {
 			first = d
 		}
 	}

@@ -93,16 +93,16 @@ func (d *delegations) looked() {
 }
 
 // handOn adds the delegation of a new task.
-func (s *State) handOn(k *task, f *taskCreated, seq int64) {
-	q := f.request
+func (t *taskCreated) handOn(s *State, k *task, seq int64) {
+	q := t.request
 	d := &delegatedWork{
-		task: k, request: f.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
-		sum: f.Delegated.Sum, number: seq, context: q.Context,
+		task: k, request: t.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
+		sum: t.Delegated.Sum, number: seq, context: q.Context,
 	}
 	k.needsMore().delegation = d
 	s.agents.handsOn(k, +1)
 	if parent := s.tasks.byID[q.Context.ParentTaskID]; parent != nil {
-		s.awaitEnd(d, parent)
+		d.awaitEnd(s, parent)
 	}
 }
 
@@ -133,7 +133,7 @@ func direct(v *wire.Task) {
 
 // awaitEnd marks a delegated task as a part of its agent's own task. While that task waits, it
 // does not count against the capacity of its agent.
-func (s *State) awaitEnd(d *delegatedWork, parent *task) {
+func (d *delegatedWork) awaitEnd(s *State, parent *task) {
 	if !parent.view.State.Final() && parent.view.AssignedTo == agentOf(d.task.view.SubmittedBy) && parent.view.AssignedTo != "" {
 		d.awaited = parent
 		m := parent.needsMore()
@@ -142,8 +142,8 @@ func (s *State) awaitEnd(d *delegatedWork, parent *task) {
 	}
 }
 
-// closeDelegation drops the parts of a delegation that only an open task needs.
-func (s *State) closeDelegation(d *delegatedWork) {
+// close drops the parts of a delegation that only an open task needs.
+func (d *delegatedWork) close(s *State) {
 	d.request = nil
 	s.agents.handsOn(d.task, -1)
 	s.delegations.when(d, time.Time{}, time.Time{})

@@ -44,8 +44,8 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.tasks.queue.removeIdle(a)
 		came := a.takes()
 		l.change(a)
-		s.follow(a, l, r)
-		s.carry(a, l, r)
+		l.follow(s, a, r)
+		l.carry(s, a, r)
 		s.addIdle(a)
 		if !came && a.takes() {
 			s.tasks.required.gain(a)
@@ -121,36 +121,36 @@ func (a *agent) endRun(b *bus.Directory[agent]) {
 }
 
 // follow applies an event to the mail of its agent.
-func (s *State) follow(a *agent, f *lifecycleEvent, r *wire.Record) {
-	switch f.what {
+func (l *lifecycleEvent) follow(s *State, a *agent, r *wire.Record) {
+	switch l.what {
 	case events.AgentStarted:
 		s.attachRun(a, r)
 		a.wrecked = false
 	case events.AgentEnded:
-		if !a.runs(f.Run) {
+		if !a.runs(l.Run) {
 			return
 		}
 		a.endRun(&s.bus)
-		a.wrecked = !f.Figures.Ordered && (f.Figures.ExitCode == nil || *f.Figures.ExitCode != 0)
+		a.wrecked = !l.Figures.Ordered && (l.Figures.ExitCode == nil || *l.Figures.ExitCode != 0)
 	}
 }
 
 // carry applies an event to the session messages that wait for its agent.
-func (s *State) carry(a *agent, f *lifecycleEvent, r *wire.Record) {
-	switch f.what {
+func (l *lifecycleEvent) carry(s *State, a *agent, r *wire.Record) {
+	switch l.what {
 	case events.AgentStarted, events.AgentRecovered:
-		if a.runs(f.Run) && a.reachable() {
+		if a.runs(l.Run) && a.reachable() {
 			s.meetRun(a, r.At)
 			s.delegations.sendKeptResponses(a)
 			s.delegations.recheckCapacity(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {
-			if f.what == events.AgentStarted {
+			if l.what == events.AgentStarted {
 				m.number = 0 // each run starts its own numbering
 			}
 		}
 	case events.AgentEnded:
-		if a.runs(f.Run) {
+		if a.runs(l.Run) {
 			s.sessions.loseRun(a, r.At)
 		}
 	}

@@ -96,7 +96,7 @@ func (td taskDecision) reassignLost() {
 	for _, o := range td.lostTasks {
 		if o.task.delegation() != nil {
 			td.delegations().handOver(o.task, o.of, td.departed)
-		} else if td.state.free(o.task) {
+		} else if td.free(o.task) {
 			td.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}
 	}

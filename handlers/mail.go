@@ -173,7 +173,7 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 		f.ReplyTo = &m.ReplyTo
 	}
 	about, warnings := md.linked(m)
-	given, odd := md.state.handsOut(from, m)
+	given, odd := md.handsOut(from, m)
 	warnings = append(warnings, odd...)
 	warnings = append(warnings, md.oddMail(from, m)...)
 	if md.from.Kind == Agent {

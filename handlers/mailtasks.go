@@ -98,16 +98,16 @@ func (md mailDecision) deadLetter(m *mailed) {
 }
 
 // handsOut returns the pending task that a message of GO gives to an agent.
-func (S *State) handsOut(from string, m *wire.SendMessage) (*task, []string) {
-	c := S.bus.Actor(m.To)
+func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*task, []string) {
+	c := md.state.bus.Actor(m.To)
 	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.Agent == nil {
 		return nil, nil
 	}
 	var said object.Reader
-	if said.Read(m.Payload, S.rules.Depth, "") != nil {
+	if said.Read(m.Payload, md.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := S.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := md.state.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}

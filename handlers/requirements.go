@@ -103,7 +103,7 @@ func (td taskDecision) rematch() {
 	td.from = Actor{}
 	for i := 0; i < len(w.order); i++ { // assigning one may free another
 		for a := w.order[i]; td.state.agents.byID[a.ID] == a; {
-			k := td.state.nextFor(a)
+			k := td.nextFor(a)
 			if k == nil || !td.place(k, match.Conditions{Online: true, Free: true}) {
 				break
 			}
@@ -112,15 +112,15 @@ func (td taskDecision) rematch() {
 }
 
 // nextFor returns the first waiting task that an agent fits.
-func (S *State) nextFor(a *agent) *task {
+func (td taskDecision) nextFor(a *agent) *task {
 	if len(a.holds) >= a.Capacity || a.stale {
 		return nil
 	}
 	var first *task
 	look := func(under string) {
-		for _, h := range S.tasks.required.waiting.Under(under) {
+		for _, h := range td.state.tasks.required.waiting.Under(under) {
 			if k := h.Head(); (first == nil || queue.Before(k, first)) &&
-				S.agents.index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+				td.state.agents.index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				first = k
 			}
 		}
@@ -142,8 +142,8 @@ func (td taskDecision) place(k *task, c match.Conditions) bool {
 }
 
 // free reports whether a task with requirements can be assigned now.
-func (S *State) free(k *task) bool {
-	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && S.tasks.graph.Open(k.node) == 0 && !S.stopping
+func (td taskDecision) free(k *task) bool {
+	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && td.state.tasks.graph.Open(k.node) == 0 && !td.state.stopping
 }
 
 // asks reports whether a task is dispatched by its role and its capabilities.

@@ -49,7 +49,7 @@ func (sd sessionDecision) perform(x *messageContext) {
 		sd.aborted(x, x.Body.(*session.Abort))
 	case effectClose:
 		a := x.Body.(*session.Abort)
-		sd.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.state.leaving(x.of)})
+		sd.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.leaving(x.of)})
 	case effectStatus:
 		sd.answerQuery(x, x.Body.(*session.StatusQuery))
 	}

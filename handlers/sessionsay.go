@@ -83,7 +83,7 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 	if sd.from.Kind == Agent && m.From.AgentID != sd.from.Name {
 		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, sd.from.Name))
 	}
-	s, err := sd.state.sessionOf(said)
+	s, err := sd.sessionOf(said)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (as *agents) hasEnded(agent, instance string) bool {
 
 // sessionOf returns the session of a message: the one that it names, or the only one that both
 // members share.
-func (S *State) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
+func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
 		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
@@ -134,7 +134,7 @@ func (S *State) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 		if id == "" {
 			continue
 		}
-		if s := S.sessions.byID[id]; s != nil {
+		if s := sd.state.sessions.byID[id]; s != nil {
 			return s, nil
 		}
 		return nil, &wire.Error{
@@ -142,7 +142,7 @@ func (S *State) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 		}
 	}
 	var both, one []*sessionState
-	for _, seat := range S.sessions.seats[m.From.AgentID] {
+	for _, seat := range sd.state.sessions.seats[m.From.AgentID] {
 		one = append(one, seat.of)
 		if seat.of.addressed(m.To) != nil {
 			both = append(both, seat.of)
@@ -150,7 +150,7 @@ func (S *State) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
 	}
 	open := slices.DeleteFunc(slices.Clone(both), func(s *sessionState) bool { return s.closed() })
 	if len(open) > 1 {
-		if s := S.tasks.belongsTo(m, open); s != nil {
+		if s := sd.state.tasks.belongsTo(m, open); s != nil {
 			return s, nil
 		}
 	}
@@ -205,7 +205,7 @@ func (t *tasks) belongsTo(m *session.Message, open []*sessionState) *sessionStat
 func (sd sessionDecision) refusing(said *wire.SaySession) *sessionState {
 	name := sd.from.Name
 	if m := said.Message; m != nil {
-		if s, err := sd.state.sessionOf(said); err == nil && (sd.from.Kind != Agent || s.member(name) != nil) {
+		if s, err := sd.sessionOf(said); err == nil && (sd.from.Kind != Agent || s.member(name) != nil) {
 			return s
 		}
 		if sd.from.Kind != Agent {

@@ -42,14 +42,14 @@ func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wi
 
 // leaving returns the agents of a session that can stop when it ends: those that run here and
 // are in no other open session.
-func (S *State) leaving(s *sessionState) (names []string) {
+func (sd sessionDecision) leaving(s *sessionState) (names []string) {
 	for _, m := range s.members {
-		a := S.agents.byID[m.AgentID]
+		a := sd.state.agents.byID[m.AgentID]
 		if a == nil || a.remote != nil {
 			continue
 		}
 		busy := false
-		for _, seat := range S.sessions.seats[m.AgentID] {
+		for _, seat := range sd.state.sessions.seats[m.AgentID] {
 			busy = busy || seat.of != s && !seat.of.closed()
 		}
 		if !busy {

@@ -329,7 +329,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		s.updateStanding(holder)
 	}
 	if d := k.delegation(); d != nil {
-		s.closeDelegation(d)
+		d.close(s)
 	}
 	k.detachParts()
 	k.view.EndedAt, k.ended = object.Timestamp(r.At), r.Seq

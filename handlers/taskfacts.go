@@ -69,7 +69,7 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	s.tasks.owns(r.From, k)
 	s.count(k, +1)
 	if t.request != nil {
-		s.handOn(k, t, r.Seq)
+		t.handOn(s, k, r.Seq)
 	}
 	s.tasks.enqueue(k)
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
@@ -188,7 +188,7 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 	if d := k.delegation(); d != nil {
 		s.delegations.directed(d, a)
 	}
-	s.rememberAssigned(r, t, k)
+	t.remember(s, r, k)
 }
 
 // taskStarted records that an agent works on its task.

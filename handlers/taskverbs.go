@@ -49,7 +49,7 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 	}
 	td.links().missLate(k, r.Dependencies)
 	answer := td.state.tasks.reply(k) // with the state pending, as a repeat gets it
-	if td.state.rules.MatchOnCreate && td.state.free(k) {
+	if td.state.rules.MatchOnCreate && td.free(k) {
 		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
 	}
 	return answer, nil
