@@ -43,13 +43,8 @@ func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 
 // announce ends a turn by recording that the consequences of each ended task are complete.
 func (td taskDecision) announce() {
-	if len(td.announcements) == 0 {
-		return
-	}
-	defer func(from Actor) { td.from = from }(td.from)
-	td.from = Actor{}
 	for _, f := range td.announcements {
-		td.fact("", f.ID, f)
+		td.ownFact("", f.ID, f)
 	}
 	td.announcements = td.announcements[:0]
 }

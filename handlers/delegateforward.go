@@ -93,10 +93,8 @@ func (t *task) occupies() bool {
 
 // forwardTo sends a task to an agent.
 func (dd delegationDecision) forwardTo(d *delegatedWork, a *agent) {
-	defer func(from Actor) { dd.from = from }(dd.from)
-	dd.from = Actor{}
 	k := d.task
-	dd.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
+	dd.ownFact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
 	request := delegation.Request{Document: d.request}
 	dd.out.Letters = append(dd.out.Letters, Letter{
 		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: k.view.ID,

@@ -201,6 +201,11 @@ func (d *decision) fact(to, correlation string, f fact) {
 	d.factOf(d.from.String(), to, correlation, f)
 }
 
+// ownFact is fact with the orchestrator as the cause.
+func (d *decision) ownFact(to, correlation string, f fact) {
+	d.factOf(Actor{}.String(), to, correlation, f)
+}
+
 // factOf is fact with a cause other than the caller.
 func (d *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
