@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/match"
@@ -41,6 +42,11 @@ type agent struct {
 	given      int64 // number of the record that gave it its latest task
 	offered    bool  // it is in the list of free agents
 	memories   replyCache
+
+	conversation *conversation // of its program; nil if it reports none
+	grants       []grant       // oldest first
+	usage        used
+	limited      time.Time // it gets no task until then; zero: it is not limited
 }
 
 // An agentState is the state of an agent's process.
@@ -55,7 +61,9 @@ const (
 )
 
 // takes reports whether a task can be assigned to the agent.
-func (a *agent) takes() bool { return a.state == up && !a.stale && len(a.holds) < a.Capacity }
+func (a *agent) takes() bool {
+	return a.state == up && !a.stale && a.limited.IsZero() && len(a.holds) < a.Capacity
+}
 
 // hears reports whether the agent is notified of a task that is assigned to it.
 func (a *agent) hears() bool { return !a.deaf && !a.Deaf || a.remote != nil }
@@ -90,7 +98,7 @@ func (a *agent) status() string {
 		return string(a.state)
 	case a.stale, a.deaf:
 		return "stale"
-	case len(a.holds) > 0:
+	case len(a.holds) > 0, !a.limited.IsZero():
 		return "busy"
 	}
 	return "idle"
@@ -280,6 +288,7 @@ func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 		s.agents.dropKeptResponse(d) // no agent is left to receive it
 	}
 	s.tasks.queue.removeIdle(a)
+	s.agents.limited.Drop(parked{a})
 	s.agents.unhear(a)
 	s.detach(a)
 	for _, m := range s.sessions.seats[f.ID] {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -162,10 +163,35 @@ func (w *world) work() {
 		w.request(Actor{Kind: Operator}, "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
 	case n < 14:
 		w.request(w.anyCaller(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
-	case n < 18:
+	case n < 17:
 		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
+	case n < 18:
+		w.report(m, id)
 	default:
 		w.do(m.actor(), &wire.AgentEvent{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
+	}
+}
+
+// report has a coding agent report what it does.
+func (w *world) report(m *inhabitant, id string) {
+	switch w.chance.IntN(8) {
+	case 0:
+		w.do(m.actor(), &wire.AgentEvent{Name: "limited", Body: &activity.Limited{Until: object.Timestamp(w.at.Add(time.Duration(w.chance.IntN(60)) * time.Second))}})
+	case 1:
+		w.do(m.actor(), &wire.AgentEvent{Name: "receipt", Body: &activity.Receipt{Seq: 1, State: activity.InContext}})
+	case 2:
+		w.do(m.actor(), &wire.AgentEvent{Name: "session", Body: &activity.Conversation{ID: fmt.Sprint("c", w.chance.IntN(3))}})
+	case 3:
+		w.request(m.actor(), "return-task", fmt.Sprintf(`{"taskId":%q,"reason":"tired"}`, id))
+	case 4:
+		w.request(m.actor(), "report-progress", fmt.Sprintf(`{"taskId":%q,"message":"m"}`, id))
+	case 5:
+		w.request(m.actor(), "withdraw-question", fmt.Sprintf(`{"questionId":"q%d"}`, w.state.questions.numbered))
+	case 6:
+		w.request(m.actor(), "ask-permission", fmt.Sprintf(`{"taskId":%q,"tool":"Bash","title":"t","input":{"command":"c%d"},`+
+			`"choices":[{"id":"yes","kind":"allow_session"},{"id":"no","kind":"deny"}]}`, id, w.chance.IntN(3)))
+	default:
+		w.do(m.actor(), &wire.AgentEvent{Name: "usage", Body: &activity.Usage{TaskID: id, Input: 10, Output: 2, Cost: 0.5}})
 	}
 }
 

@@ -33,6 +33,9 @@ func (s *State) Due() (time.Time, bool) {
 	if handed := s.delegations.due; len(handed) > 0 && !s.stopping && (!some || handed[0].due.Before(due)) {
 		due, some = handed[0].due, true
 	}
+	if limited := s.agents.limited; len(limited) > 0 && (!some || limited[0].limited.Before(due)) {
+		due, some = limited[0].limited, true
+	}
 	return due, some
 }
 
@@ -60,6 +63,7 @@ func (d *decision) expire(due wire.Tick) {
 	d.sessions().retryItems(due.Blocked || due.Late)
 	d.works().watch()
 	d.delegations().tryAgain()
+	d.agents().unlimit()
 	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].deadline.After(d.at) {
 		q := d.state.questions.deadlines[0]
 		waited := q.waited(d.state)

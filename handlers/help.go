@@ -70,12 +70,17 @@ type questionWithdrawn struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`
 	Task  string `json:"task"`
+	Asked bool   `json:"asked,omitzero"` // by its agent, which waits for the answer no more
 }
 
 func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }
 
 func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
-	s.questions.close(q.ID)
+	closed := s.questions.close(q.ID)
+	if q.Asked {
+		s.settle(q.Agent, closed.request, nil, withdrawn())
+		return
+	}
 	if k := s.tasks.byID[q.Task]; k != nil && k.more != nil {
 		k.more.question = ""
 	}

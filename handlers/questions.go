@@ -19,6 +19,7 @@ type question struct {
 	door     bool        // an HTTP request waits for the answer, not a process
 	request  *requestKey // nil when no caller waits
 	deadline time.Time
+	aside    bool // its task goes on meanwhile
 }
 
 // maxQuestions is the maximum number of open questions of one agent. Each is kept until a
@@ -51,21 +52,9 @@ func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Erro
 	if timeout == 0 {
 		timeout = qd.state.rules.RequestTimeout
 	}
-	deadline := object.Timestamp(qd.at.Add(timeout))
-	switch q := qd.askedBefore(); {
-	case q == nil:
-		if err := qd.tooMany(); err != nil {
-			return nil, err
-		}
-		qd.fact("", "", &questionAsked{
-			ID: qd.state.questions.questionID(), Agent: qd.from.Name, Question: r.Question, Options: r.Options,
-			Deadline: deadline, Request: qd.mark(),
-		})
-	case q.waited(qd.state): // a repeat of an earlier question
-	default:
-		qd.fact("", "", &questionRejoined{ID: q.view.ID, Agent: qd.from.Name, Deadline: deadline, Request: qd.mark()})
-	}
-	return nil, nil
+	return nil, qd.ask(&questionAsked{
+		Question: r.Question, Options: r.Options, Deadline: object.Timestamp(qd.at.Add(timeout)),
+	})
 }
 
 // askedBefore returns the same question whose caller no longer waits because its run has ended,
@@ -91,6 +80,9 @@ type questionAsked struct {
 	Context  wire.Raw      `json:"context,omitzero"`
 	Deadline string        `json:"deadline,omitzero"`
 	Request  *requestKey   `json:"request,omitzero"` // nil: the agent does not wait
+
+	Task       string           `json:"for_task,omitzero"` // that the agent works on
+	Permission *wire.Permission `json:"permission,omitzero"`
 }
 
 func (*questionAsked) kind() string { return events.QuestionAsked }
@@ -98,10 +90,10 @@ func (*questionAsked) kind() string { return events.QuestionAsked }
 func (qa *questionAsked) apply(s *State, r *wire.Record) {
 	s.questions.numbered++
 	q := &question{
-		number: s.questions.numbered,
+		number: s.questions.numbered, aside: true,
 		view: wire.Question{
 			ID: qa.ID, Agent: qa.Agent, Question: qa.Question, Options: qa.Options, Context: qa.Context,
-			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At),
+			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At), Task: qa.Task, Permission: qa.Permission,
 		},
 	}
 	s.questions.byID[qa.ID] = q
@@ -166,15 +158,15 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 		}
 	}
 	told := q.waited(qd.state)
-	if k := qd.state.tasks.byID[q.view.Task]; k != nil { // it gets the answer with the next notice, or when it polls
+	if k := qd.state.tasks.byID[q.view.Task]; k != nil && !q.aside { // it gets the answer with the next notice, or when it polls
 		told = k.view.State == wire.TaskNeedsHuman
 	}
-	qd.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Told: told})
+	qd.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Message: r.Message, Told: told})
 	if told && q.request != nil {
-		answer := &wire.UserAnswer{Answer: r.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(qd.at)}}
+		answer := q.answer(r.Answer, r.Message, qd.at)
 		qd.out.Letters = append(qd.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
 	}
-	if q.view.Task != "" && !qd.reviews().judge(q.view.Task, q.view.ID, r.Answer) {
+	if q.view.Task != "" && !q.aside && !qd.reviews().judge(q.view.Task, q.view.ID, r.Answer) {
 		qd.helped(q.view.Task, r.Answer)
 	}
 	return &wire.QuestionReply{Question: q.view, Answer: r.Answer, Told: told}, nil
@@ -208,23 +200,43 @@ type questionAnswered struct {
 	Agent  string `json:"agent"`
 	Answer string `json:"answer"`
 	Told   bool   `json:"told"` // the agent still waited
+
+	Message string `json:"message,omitzero"`
 }
 
 func (*questionAnswered) kind() string { return events.QuestionAnswered }
 
 func (qa *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.questions.close(qa.ID)
-	answer := &wire.UserAnswer{Answer: qa.Answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(r.At)}}
+	answer := q.answer(qa.Answer, qa.Message, r.At)
+	if a := s.agents.byID[qa.Agent]; a != nil && q.view.Permission != nil {
+		a.grant(q.view.Permission, qa.Answer)
+	}
 	s.settle(qa.Agent, q.request, answer, nil)
 	s.tasks.help(q, qa.Answer, r)
 }
 
+// answer returns the answer of a person as its caller gets it.
+func (q *question) answer(answer, message string, at time.Time) *wire.UserAnswer {
+	a := &wire.UserAnswer{Answer: answer, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(at)}}
+	if q.view.Permission != nil {
+		a.Choice, a.Message = answer, message
+	}
+	return a
+}
+
+// awaits reports whether the task of a question waits for its answer.
+func (t *tasks) awaits(q *question) bool {
+	k := t.byID[q.view.Task]
+	return k != nil && k.more != nil && !q.aside
+}
+
 // help adds the answer of a person to the task of the question.
 func (t *tasks) help(q *question, answer string, r *wire.Record) {
-	k := t.byID[q.view.Task]
-	if k == nil || k.more == nil {
+	if !t.awaits(q) {
 		return
 	}
+	k := t.byID[q.view.Task]
 	k.more.question = ""
 	if r.Correlation == k.view.ID { // records of an earlier version have no task
 		k.more.parts = append(k.more.parts, r.Seq)

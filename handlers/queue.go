@@ -139,8 +139,8 @@ func (s *State) updateStanding(a *agent) {
 		running = len(a.holds)
 	}
 	capacity := a.Capacity
-	if a.remote != nil && !s.access.HasKey(a.ID) {
-		capacity = 0 // it has no key to fetch its tasks
+	if a.remote != nil && !s.access.HasKey(a.ID) || !a.limited.IsZero() {
+		capacity = 0 // it has no key to fetch its tasks, or its vendor limits the use
 	}
 	s.agents.index.Stand(a.ID, match.Standing{Online: a.online(), Running: running, Capacity: capacity, Load: len(a.holds)})
 }

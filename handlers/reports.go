@@ -22,6 +22,9 @@ func (td taskDecision) report(r *wire.AgentEvent) *wire.Error {
 		td.fact("", "", &questionAsked{ID: td.state.questions.questionID(), Agent: td.from.Name, Question: body.Question, Context: body.Context})
 		return nil
 	}
+	if td.agents().activity(r.Body) {
+		return nil
+	}
 	return &wire.Error{Code: wire.CodeUnknownType, Message: "there is no event:" + r.Name}
 }
 

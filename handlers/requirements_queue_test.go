@@ -54,7 +54,7 @@ func requireSoundIndex(t testing.TB, s *State) {
 			running = len(a.holds)
 		}
 		capacity := a.Capacity
-		if a.remote != nil && !s.access.HasKey(a.ID) {
+		if a.remote != nil && !s.access.HasKey(a.ID) || !a.limited.IsZero() {
 			capacity = 0
 		}
 		fresh.Put(a.ID, offerOf(a), match.Standing{
@@ -110,7 +110,7 @@ func requireSoundServers(t testing.TB, s *State) {
 func requireSoundHelp(t testing.TB, s *State) {
 	about := make(map[string]string)
 	for _, q := range s.questions.open {
-		if q.view.Task != "" {
+		if q.view.Task != "" && !q.aside {
 			k := s.tasks.byID[q.view.Task]
 			require.Empty(t, about[q.view.Task], "two questions about one task")
 			about[q.view.Task] = q.view.ID

@@ -99,7 +99,7 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	}
 	m := taskExtra{
 		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
-		question: kept.Question, history: kept.History, trace: kept.Trace,
+		question: kept.Question, history: kept.History, used: kept.Used, trace: kept.Trace,
 	}
 	if kept.Handed != nil {
 		m.delegation = kept.Handed.restore(k)
@@ -155,7 +155,7 @@ func (r *restoring) restoreAwaited(kept *snapshotTask) {
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
 	return !t.patient && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
-		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil
+		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.used == (used{})
 }
 
 // restoreLinks makes the graph.
@@ -179,6 +179,10 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
 	a.said = hub.ReadCapabilities(kept.Said)
+	a.grants, a.usage = kept.Grants, kept.Usage
+	if kept.Conversation != nil {
+		a.conversation = &conversation{*kept.Conversation}
+	}
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
 		memory := a.memories.keep(m.requestKey)
@@ -186,6 +190,9 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	r.broken = r.broken || r.agents.byID[a.ID] != nil
 	r.meet(a)
+	if a.limited, _ = object.ParseTime(kept.Limited); !a.limited.IsZero() {
+		r.agents.limited.Add(parked{a})
+	}
 	abilities := a.said
 	if abilities == nil {
 		abilities = hub.ReadCapabilities(a.Abilities)
@@ -228,7 +235,7 @@ func (r *restoring) restoreBus(kept *snapshot) {
 }
 
 func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
-	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request}
+	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request, aside: kept.Aside}
 	q.deadline, _ = object.ParseTime(q.view.Deadline)
 	r.broken = r.broken || r.questions.byID[q.view.ID] != nil
 	r.questions.byID[q.view.ID] = q

@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -15,7 +16,7 @@ import (
 
 // snapshotVersion is the version of the snapshot format. A snapshot of another version is
 // ignored; the State is then rebuilt from all records.
-const snapshotVersion = 7
+const snapshotVersion = 8
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.
@@ -90,6 +91,11 @@ type snapshotAgent struct {
 	Given    int64            `json:"given,omitzero"`
 	Holds    []string         `json:"holds,omitzero"`
 	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
+
+	Conversation *activity.Conversation `json:"conversation,omitzero"`
+	Grants       []grant                `json:"grants,omitzero"`
+	Usage        used                   `json:"usage,omitzero"`
+	Limited      string                 `json:"limited,omitzero"`
 }
 
 type snapshotRemote struct {
@@ -136,6 +142,7 @@ type snapshotTask struct {
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
+	Used      used               `json:"used,omitzero"`
 
 	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
@@ -183,6 +190,7 @@ type snapshotQuestion struct {
 	Run     string        `json:"run,omitzero"`
 	Door    bool          `json:"door,omitzero"`
 	Request *requestKey   `json:"request,omitzero"`
+	Aside   bool          `json:"aside,omitzero"`
 }
 
 // Snapshot returns the State as a snapshot.
@@ -218,7 +226,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	}
 	for _, q := range s.questions.open {
 		kept.Questions = append(kept.Questions, snapshotQuestion{
-			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request,
+			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside,
 		})
 	}
 	text, err := object.Encode(kept)
@@ -243,7 +251,7 @@ func (t *task) snapshot() snapshotTask {
 		return kept
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes = m.patient, m.promises, m.maxFiles, m.parts, m.notes
-	kept.Question, kept.History = m.question, m.history
+	kept.Question, kept.History, kept.Used = m.question, m.history, m.used
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand
@@ -280,7 +288,13 @@ func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
 		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
-		Holds: ids(a.holds), System: a.system,
+		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage,
+	}
+	if a.conversation != nil {
+		kept.Conversation = &a.conversation.Conversation
+	}
+	if !a.limited.IsZero() {
+		kept.Limited = object.Timestamp(a.limited)
 	}
 	if a.said != nil {
 		kept.Said = a.said.Document

@@ -40,11 +40,12 @@ type State struct {
 
 // agents holds all known agents.
 type agents struct {
-	byID   map[string]*agent
-	order  []*agent // in the order in which they became known
-	met    int64    // agents so far
-	index  *match.Index
-	online queue.Timeline[*agent] // registered servers that are online
+	byID    map[string]*agent
+	order   []*agent // in the order in which they became known
+	met     int64    // agents so far
+	index   *match.Index
+	online  queue.Timeline[*agent] // registered servers that are online
+	limited queue.Timeline[parked]
 }
 
 // tasks holds all tasks, open and ended.
@@ -161,6 +162,10 @@ var facts = map[string]func() fact{
 	events.DocumentOdd:            func() fact { return &oddity{what: events.DocumentOdd} },
 	events.QuestionWithdrawn:      func() fact { return new(questionWithdrawn) },
 	events.AgentCapable:           func() fact { return new(agentCapable) },
+	events.AgentConversation:      func() fact { return new(agentConversation) },
+	events.AgentUsage:             func() fact { return new(agentUsage) },
+	events.AgentLimited:           func() fact { return new(agentLimited) },
+	events.MessageReceipt:         func() fact { return new(mailReceipt) },
 	events.ServerRegistered:       func() fact { return new(serverRegistered) },
 	events.ServerSeen:             func() fact { return new(serverSeen) },
 	events.ServerLost:             func() fact { return new(serverLost) },

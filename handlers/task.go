@@ -42,6 +42,7 @@ type taskExtra struct {
 	delivered []delivery         // the contracts of its result
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
+	used      used               // what its agents have used for it
 	work      *work              // its work in a session
 
 	trace      *delegation.Trace // its position in a trace, if known

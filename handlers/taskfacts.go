@@ -221,6 +221,9 @@ type taskProgress struct {
 	Agent    string  `json:"agent"`
 	Progress float64 `json:"progress"`
 	Message  string  `json:"message,omitzero"`
+	Kind     string  `json:"kind,omitzero"` // of the message, if it came with report-progress
+
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskProgress) kind() string { return events.TaskProgress }
@@ -228,6 +231,7 @@ func (*taskProgress) kind() string { return events.TaskProgress }
 func (t *taskProgress) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Progress, k.view.Message = t.Progress, t.Message
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 	if w := k.work(); w != nil && w.phase == wire.PhaseWorking {
 		s.enter(w, wire.PhaseWorking, r.At)
 	}
@@ -256,6 +260,9 @@ type taskRequeued struct {
 	// Blameless is set if the agent never began the task, was stopped by the
 	// orchestrator or died with it. The attempt is not counted.
 	Blameless bool `json:"blameless,omitzero"`
+	Returned  bool `json:"returned,omitzero"` // by the agent
+
+	Request *requestKey `json:"request,omitzero"`
 }
 
 func (*taskRequeued) kind() string { return events.TaskRequeued }
@@ -263,7 +270,7 @@ func (*taskRequeued) kind() string { return events.TaskRequeued }
 // maxHistory is the maximum number of former agents that the error of a task names.
 const maxHistory = 10
 
-func (t *taskRequeued) apply(s *State, _ *wire.Record) {
+func (t *taskRequeued) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	if t.Death {
 		k.deaths++
@@ -276,6 +283,10 @@ func (t *taskRequeued) apply(s *State, _ *wire.Record) {
 		a.deaf = true
 	}
 	s.unassign(k, t.Agent, t.Why)
+	if a := s.agents.byID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
+		s.tasks.required.gain(a)
+	}
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
 // unassign takes a task from its agent and lets it wait for another.

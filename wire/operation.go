@@ -61,7 +61,7 @@ func request[T any, P interface {
 // Operations lists all operations, in the order of the manual.
 var Operations = func() (all []*Operation) {
 	for _, topic := range [][]Operation{
-		taskOperations, workOperations, serverOperations, questionOperations, accessOperations, mailOperations, delegationOperations, sessionOperations,
+		taskOperations, activityOperations, workOperations, serverOperations, questionOperations, accessOperations, mailOperations, delegationOperations, sessionOperations,
 	} {
 		for i := range topic {
 			all = append(all, &topic[i])

@@ -36,10 +36,14 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 	`"label": {"type": ["string", "null"], "description": "The text that the person sees; the value when it is missing."}, ` +
 	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
 
-// UserAnswer answers ask-user.
+// UserAnswer answers ask-user and ask-permission.
 type UserAnswer struct {
 	// The value of the option that the person chose, or the text that the person typed.
-	Answer   string         `json:"answer"`
+	Answer string `json:"answer"`
+	// The id of the choice, in the answer to ask-permission.
+	Choice string `json:"choice,omitzero"`
+	// What the person adds, in the answer to ask-permission.
+	Message  string         `json:"message,omitzero"`
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
@@ -55,7 +59,7 @@ type Question struct {
 	ID string `json:"id"`
 	// The agent that asks.
 	Agent string `json:"agent"`
-	// The task that waits for the answer, if the question comes from request-help.
+	// The task that the agent works on.
 	Task string `json:"task,omitzero"`
 	// The question. It is untrusted: escape it before you show it.
 	Question string `json:"question"`
@@ -69,6 +73,8 @@ type Question struct {
 	AskedAt string `json:"askedAt" schema:"stamp"`
 	// When the agent is told that there was no answer.
 	Deadline string `json:"deadline,omitzero" schema:"stamp"`
+	// What is asked for, if the question comes from ask-permission.
+	Permission *Permission `json:"permission,omitzero"`
 }
 
 // QuestionList answers list-questions, oldest first.
@@ -80,10 +86,12 @@ type QuestionList struct {
 type AnswerQuestion struct {
 	QuestionID string `json:"questionId"`
 	Answer     string `json:"answer"`
+	Message    string `json:"message,omitzero"` // for the agent, beside the choice about a permission
 }
 
 func (a *AnswerQuestion) fields(f *fields) {
 	f.need(&a.QuestionID, "questionId", "The id of the question.")
+	f.text(&a.Message, "message", "What the agent is to know beside the answer, such as why it is denied. Only for permissions.")
 	if f.describe("answer", "The answer: one of the values that the question allows, or any text if it has no options.", `"type": "string"`, true) {
 		return
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -128,7 +129,9 @@ func (p *Payloads) Report(name string, payload []byte) (any, *Error) {
 	case "question":
 		body = &OpenQuestion{Question: o.NeedText("question"), Context: o.Document("context")}
 	default:
-		return nil, unknownType("event:" + name)
+		if body = activity.Read(name, &o); body == nil {
+			return nil, unknownType("event:" + name)
+		}
 	}
 	return body, o.Err()
 }

@@ -190,7 +190,7 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 			Duplicate bool     `json:"duplicate,omitzero"`
 			Warnings  []string `json:"warnings,omitzero"`
 		}{},
-		"messages": MailList{}, "acked": Acked{}, "seen": Beat{}, "actors": ActorList{}, "topics": TopicList{},
+		"messages": MailList{}, "acked": Acked{}, "seen": Beat{}, "actors": ActorList{}, "topics": TopicList{}, "withdrawn": Withdrawn{},
 		"said": SessionSaid{}, "sessions": SessionList{}, "reviews": ReviewList{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))

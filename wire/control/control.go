@@ -85,6 +85,22 @@ type AgentView struct {
 	Mailbox     MailboxView `json:"mailbox"`
 	CPUMS       int64       `json:"cpu_ms"`
 	RSSBytes    int64       `json:"rss_bytes"`
+	Activity    *Activity   `json:"activity,omitzero"` // of a coding agent
+}
+
+// Activity is what a coding agent has reported about itself.
+type Activity struct {
+	State        string  `json:"state,omitzero"` // busy | waiting | idle
+	Since        string  `json:"since,omitzero"`
+	What         string  `json:"what,omitzero"`
+	Question     string  `json:"question,omitzero"`      // the one that it waits for
+	LimitedUntil string  `json:"limited_until,omitzero"` // it gets no task before
+	Conversation string  `json:"conversation,omitzero"`
+	Program      string  `json:"program,omitzero"` // its version
+	Model        string  `json:"model,omitzero"`
+	Input        int64   `json:"input_tokens,omitzero"` // in all its runs
+	Output       int64   `json:"output_tokens,omitzero"`
+	Cost         float64 `json:"cost,omitzero"`
 }
 
 // A TaskLabel is a short description of a task.

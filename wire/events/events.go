@@ -66,7 +66,11 @@ const (
 	ContractMissing        = "contract_missing"
 	SchemaVersionUnknown   = "schema_version_unknown"
 	DocumentOdd            = "document_odd"
-	AgentCapable           = "agent.capable" // it reports its capabilities
+	AgentCapable           = "agent.capable"      // it reports its capabilities
+	AgentConversation      = "agent.conversation" // the conversation of its program
+	AgentUsage             = "agent.usage"        // tokens and cost
+	AgentLimited           = "agent.limited"      // its vendor limits the use, or does so no more
+	MessageReceipt         = "message.receipt"    // what became of a message after it was written
 	QuestionAsked          = "question.asked"
 	QuestionRejoined       = "question.rejoined" // asked again by the next run of the agent
 	QuestionAnswered       = "question.answered"

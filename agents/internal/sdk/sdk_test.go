@@ -88,6 +88,8 @@ var withoutMethod = map[string]string{
 	"issue-token": "only GO may request it", "list-actors": "ask sends it", "list-topics": "ask sends it",
 	"submit-task-request": "delegate does this", "get-task-response": "a delegation does this", "update-task-request": "a delegation does this",
 	"send-session-message": "a session does this", "get-session": "ask sends it", "list-sessions": "ask sends it", "list-reviews": "ask sends it",
+	"current-task": "ask sends it", "report-progress": "ask sends it", "return-task": "ask sends it",
+	"ask-permission": "ask sends it", "withdraw-question": "ask sends it",
 }
 
 // A document is a type of the SDKs that is generated from a schema.

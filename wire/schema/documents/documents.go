@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/schema"
@@ -144,6 +145,16 @@ var all = []schema.Document{
 		About: "Report an error. If you cannot continue with a task, name it and set recoverable to false; the task then fails." + eventLine},
 	{Name: "event:question", Head: eventHead{}, Of: wire.OpenQuestion{}, Lenient: true, Title: "Show a question to people without waiting",
 		About: "Show a question to people. You get no answer; use ask-user to get one." + eventLine},
+	{Name: "event:usage", Head: eventHead{}, Of: activity.Usage{}, Lenient: true, Title: "What you have used",
+		About: "Report what a turn, or one request to a model, has used. The figures are added up by agent and by task." + eventLine},
+	{Name: "event:session", Head: eventHead{}, Of: activity.Conversation{}, Lenient: true, Title: "Your conversation",
+		About: "Report the conversation of your program. Your next run gets its id in ORC_CONVERSATION." + eventLine},
+	{Name: "event:turn", Head: eventHead{}, Of: activity.Turn{}, Lenient: true, Title: "What you do at the moment",
+		About: "Report what you do at the moment, for people. It is not recorded, and while you wait for a person your silence does not count." + eventLine},
+	{Name: "event:limited", Head: eventHead{}, Of: activity.Limited{}, Lenient: true, Title: "Your vendor limits the use",
+		About: "Report that your vendor limits the use. You get no task until then; return-task gives back the one that you have." + eventLine},
+	{Name: "event:receipt", Head: eventHead{}, Of: activity.Receipt{}, Lenient: true, Title: "What became of a message",
+		About: "Report that your model has a message that you were notified of, or that it was refused." + eventLine},
 
 	{Name: "notify:task-assigned", Head: noticeHead{}, Of: assignedNotice{}, Title: "A task is assigned to you",
 		About: "Announces that a task is assigned to you. get-task shows it." + noticeLine},

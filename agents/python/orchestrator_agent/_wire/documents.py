@@ -235,12 +235,19 @@ class Option(_Option, total=False):
     label: Optional[str]
 
 
-class UserAnswer(TypedDict):
-    """Answers ask-user."""
-
+class _UserAnswer(TypedDict):
     #: The value of the option that the person chose, or the text that the person typed.
     answer: str
     metadata: Dict[str, Any]
+
+
+class UserAnswer(_UserAnswer, total=False):
+    """Answers ask-user and ask-permission."""
+
+    #: The id of the choice, in the answer to ask-permission.
+    choice: str
+    #: What the person adds, in the answer to ask-permission.
+    message: str
 
 
 class Agent(TypedDict):

@@ -376,10 +376,14 @@ export interface AskUser {
   options?: (string | { label?: string; value: string })[];
 }
 
-/** Answers ask-user. */
+/** Answers ask-user and ask-permission. */
 export interface UserAnswer {
   /** The value of the option that the person chose, or the text that the person typed. */
   answer: string;
+  /** The id of the choice, in the answer to ask-permission. */
+  choice?: string;
+  /** What the person adds, in the answer to ask-permission. */
+  message?: string;
   metadata: { answeredAt: string };
 }
 

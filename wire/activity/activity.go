@@ -1,0 +1,152 @@
+// Package activity has the events by which a coding agent reports what it does: what it used, its
+// conversation, its turn, a limit of its vendor, and what became of a message.
+package activity
+
+import (
+	"fmt"
+
+	"orchestrator/wire/object"
+)
+
+// Usage is the payload of event:usage: what a turn, or one request to a model, has used.
+type Usage struct {
+	// The id of the task, if it was used for one.
+	TaskID string `json:"taskId,omitzero"`
+	// The number of the turn in this run.
+	Turn int64 `json:"turn,omitzero" schema:"whole=0"`
+	// The model.
+	Model string `json:"model,omitzero"`
+	// The tokens that went in.
+	Input int64 `json:"input" schema:"whole=0"`
+	// The tokens that came out.
+	Output int64 `json:"output" schema:"whole=0"`
+	// The tokens that were read from a cache.
+	CacheRead int64 `json:"cacheRead,omitzero" schema:"whole=0"`
+	// The tokens that were written to a cache.
+	CacheWrite int64 `json:"cacheWrite,omitzero" schema:"whole=0"`
+	// The tokens of its reasoning.
+	Reasoning int64 `json:"reasoning,omitzero" schema:"whole=0"`
+	// What it cost.
+	Cost float64 `json:"cost,omitzero" schema:"min=0"`
+	// The currency of the cost, such as USD.
+	Currency string `json:"currency,omitzero"`
+	// How many tokens the conversation has.
+	ContextUsed int64 `json:"contextUsed,omitzero" schema:"whole=0"`
+	// How many tokens a conversation may have.
+	ContextSize int64 `json:"contextSize,omitzero" schema:"whole=0"`
+}
+
+// Conversation is the payload of event:session: the conversation of the agent's program. The
+// next run of the agent gets its id in ORC_CONVERSATION.
+type Conversation struct {
+	// The id of the conversation, with which your program resumes it.
+	ID string `json:"id" schema:"nonblank"`
+	// The kind of program.
+	Kind string `json:"kind,omitzero"`
+	// The folder of the conversation.
+	Dir string `json:"dir,omitzero"`
+	// The version of the program.
+	Version string `json:"version,omitzero"`
+	// The model.
+	Model string `json:"model,omitzero"`
+}
+
+// Turn is the payload of event:turn: what an agent does at the moment. It is not recorded.
+type Turn struct {
+	// busy, waiting (for a person) or idle.
+	State string `json:"state" schema:"enum=busy|waiting|idle"`
+	// Since when, in ISO 8601.
+	Since string `json:"since,omitzero" schema:"time"`
+	// What you do, in a few words.
+	What string `json:"what,omitzero"`
+	// The id of the task that you work on.
+	TaskID string `json:"taskId,omitzero"`
+}
+
+// The states of a Turn.
+const (
+	Busy    = "busy"
+	Waiting = "waiting" // for a person
+	Idle    = "idle"
+)
+
+// Limited is the payload of event:limited: a vendor limits the use. The agent gets no task until
+// the time.
+type Limited struct {
+	// Until when, in ISO 8601.
+	Until string `json:"until" schema:"time"`
+	// What is limited, in words of the vendor.
+	Scope string `json:"scope,omitzero"`
+}
+
+// Receipt is the payload of event:receipt: what became of a message of the bus.
+type Receipt struct {
+	// The number of the message.
+	Seq int64 `json:"seq" schema:"whole=1"`
+	// in_context: your model has it. refused: your program did not take it.
+	State string `json:"state" schema:"enum=in_context|refused"`
+}
+
+// The states of a Receipt.
+const (
+	InContext = "in_context"
+	Refused   = "refused"
+)
+
+// Read reads the payload of an event about the work of a coding agent. It returns nil for any
+// other event.
+func Read(name string, o *object.Reader) any {
+	switch name {
+	case "usage":
+		return readUsage(o)
+	case "session":
+		return &Conversation{ID: o.NeedText("id"), Kind: o.Text("kind"), Dir: o.Text("dir"), Version: o.Text("version"), Model: o.Text("model")}
+	case "turn":
+		return &Turn{State: o.NeedOneOf("state", Busy, Waiting, Idle), Since: readWhen(o, "since"), What: o.Text("what"), TaskID: o.Text("taskId")}
+	case "limited":
+		o.NeedText("until")
+		return &Limited{Until: readWhen(o, "until"), Scope: o.Text("scope")}
+	case "receipt":
+		r := &Receipt{Seq: o.Whole("seq", 1), State: o.NeedOneOf("state", InContext, Refused)}
+		needWhole(o, "seq")
+		return r
+	}
+	return nil
+}
+
+func readUsage(o *object.Reader) *Usage {
+	u := &Usage{
+		TaskID: o.Text("taskId"), Turn: o.Whole("turn", 0), Model: o.Text("model"),
+		Input: o.Whole("input", 0), Output: o.Whole("output", 0), CacheRead: o.Whole("cacheRead", 0), CacheWrite: o.Whole("cacheWrite", 0),
+		Reasoning: o.Whole("reasoning", 0), Currency: o.Text("currency"), ContextUsed: o.Whole("contextUsed", 0), ContextSize: o.Whole("contextSize", 0),
+	}
+	needWhole(o, "input")
+	needWhole(o, "output")
+	cost, raw := o.Number("cost")
+	if raw != nil && cost < 0 {
+		o.Refuse("cost", "must be at least 0")
+	}
+	u.Cost = cost
+	return u
+}
+
+// needWhole refuses a number that is missing.
+func needWhole(o *object.Reader, key string) {
+	if o.Find(key) == nil {
+		o.Refuse(key, "is missing")
+	}
+}
+
+// readWhen reads an optional ISO 8601 time.
+func readWhen(o *object.Reader, key string) string {
+	when := o.OptionalText(key)
+	if when == nil {
+		return ""
+	}
+	at, ok := object.ParseTime(*when)
+	if !ok {
+		o.Refuse(key, fmt.Sprintf("must be an ISO 8601 time, not %.40q", *when))
+		return ""
+	}
+	return object.Timestamp(at)
+}

@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"orchestrator/wire/object"
+)
+
+// AskPermission is the payload of ask-permission. Input is what the tool would be called with;
+// with the tool it identifies what is allowed for a session, or always.
+type AskPermission struct {
+	TaskID  string             `json:"taskId,omitzero"`
+	Tool    string             `json:"tool"`
+	Title   string             `json:"title"`
+	Input   Raw                `json:"input"`
+	Paths   []string           `json:"paths,omitzero"`
+	Choices []PermissionChoice `json:"choices"`
+	Reason  string             `json:"reason,omitzero"`
+	Timeout int64              `json:"timeout,omitzero"` // milliseconds; 0: a year
+}
+
+// A PermissionChoice is one of the possible answers. Its kind says what it means.
+type PermissionChoice struct {
+	// The answer that the agent gets.
+	ID string `json:"id"`
+	// What it means.
+	Kind string `json:"kind" schema:"enum=allow_once|allow_session|allow_always|deny"`
+	// The text that the person sees.
+	Label string `json:"label,omitzero"`
+}
+
+// The kinds of a PermissionChoice.
+const (
+	AllowOnce    = "allow_once"
+	AllowSession = "allow_session" // and the same again, as long as the agent's conversation lasts
+	AllowAlways  = "allow_always"  // and the same again
+	Deny         = "deny"
+)
+
+var choiceKinds = []string{AllowOnce, AllowSession, AllowAlways, Deny}
+
+const schemaChoices = `"type": "array", "minItems": 1, "items": {"type": "object", "properties": {` +
+	`"id": {` + schemaWords + `, "description": "The answer that you get when the person chooses this."}, ` +
+	`"kind": {"enum": ["allow_once", "allow_session", "allow_always", "deny"], "description": "What it means."}, ` +
+	`"label": {"type": ["string", "null"], "description": "The text that the person sees."}}, "required": ["id", "kind"]}`
+
+func (a *AskPermission) fields(f *fields) {
+	f.text(&a.TaskID, "taskId", "The task that needs it; the task that you work on when it is missing.")
+	f.need(&a.Tool, "tool", "The tool, such as Bash.")
+	f.need(&a.Title, "title", "What is to be done, in one line.")
+	if !f.describe("input", "What the tool is to be called with.", `"type": "object"`, true) {
+		if a.Input = f.in.Document("input"); a.Input == nil && f.in.Err() == nil {
+			f.in.Refuse("input", "is missing")
+		}
+	}
+	f.texts(&a.Paths, "paths", "The files and folders that it concerns.")
+	if !f.describe("choices", "The possible answers.", schemaChoices, true) {
+		a.Choices = readChoices(f.in)
+	}
+	f.text(&a.Reason, "reason", "Why it is needed.")
+	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds; a year when it is missing.", 1)
+}
+
+func readChoices(o *object.Reader) []PermissionChoice {
+	var choices []PermissionChoice
+	taken := make(map[string]bool)
+	o.Objects("choices", func(item *object.Reader) {
+		c := PermissionChoice{ID: item.NeedText("id"), Kind: item.NeedOneOf("kind", choiceKinds...), Label: item.Text("label")}
+		if taken[c.ID] {
+			item.Refuse("id", "stands twice")
+		}
+		taken[c.ID] = true
+		choices = append(choices, c)
+	})
+	if len(choices) == 0 && o.Err() == nil {
+		o.Refuse("choices", "must have at least one choice")
+	}
+	return choices
+}
+
+// Permission is what a Question asks for, if it was asked with ask-permission.
+type Permission struct {
+	// The tool.
+	Tool string `json:"tool"`
+	// What the tool is to be called with.
+	Input Raw `json:"input" schema:"type=object"`
+	// The files and folders that it concerns.
+	Paths []string `json:"paths,omitzero"`
+	// Why it is needed.
+	Reason string `json:"reason,omitzero"`
+	// The possible answers, with what they mean.
+	Choices []PermissionChoice `json:"choices"`
+}
+
+// WithdrawQuestion is the payload of withdraw-question. The question is named by its id, or by the
+// id of the request that asked it.
+type WithdrawQuestion struct {
+	QuestionID string `json:"questionId,omitzero"`
+	RequestID  string `json:"requestId,omitzero"`
+}
+
+// Withdrawn answers withdraw-question.
+type Withdrawn struct {
+	// true: the question is closed, now or since before.
+	Withdrawn bool `json:"withdrawn"`
+}
+
+var answerWithdrawn = &Answer{Name: "withdrawn", Of: Withdrawn{}}
+
+func (w *WithdrawQuestion) fields(f *fields) {
+	f.text(&w.QuestionID, "questionId", "The id of the question.")
+	f.text(&w.RequestID, "requestId", "The id of your request that asked it.")
+	f.rule(`"anyOf": [{"required": ["questionId"], "properties": {"questionId": {"type": "string", "minLength": 1}}}, ` +
+		`{"required": ["requestId"], "properties": {"requestId": {"type": "string", "minLength": 1}}}]`)
+	if f.in != nil && w.QuestionID == "" && w.RequestID == "" && f.in.Err() == nil {
+		f.in.Refuse("questionId", "is missing, and so is requestId")
+	}
+}
+
+// ReportProgress is the payload of report-progress.
+type ReportProgress struct {
+	TaskID   string   `json:"taskId"`
+	Progress *float64 `json:"progress,omitzero"` // from 0 to 1; nil leaves it as it is
+	Message  string   `json:"message"`
+	Kind     string   `json:"kind,omitzero"`
+}
+
+func (r *ReportProgress) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", theTask)
+	f.need(&r.Message, "message", "What you do now.")
+	f.oneOf(&r.Kind, "kind", "What the message is: a tool call, words, or a step of a plan.", "tool", "words", "plan")
+	if f.describe("progress", "How much is done, from 0 to 1. When it is missing, it stays as it is.", `"type": ["number", "null"], "minimum": 0, "maximum": 1`, false) {
+		return
+	}
+	value, raw := f.in.Number("progress")
+	switch {
+	case raw == nil:
+	case value < 0 || value > 1:
+		f.in.Refuse("progress", "must be from 0 to 1")
+	default:
+		r.Progress = &value
+	}
+}
+
+// ReturnTask is the payload of return-task.
+type ReturnTask struct {
+	TaskID string `json:"taskId"`
+	Reason string `json:"reason"`
+}
+
+func (r *ReturnTask) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", theTask)
+	f.need(&r.Reason, "reason", "Why you do not go on with it.")
+}
+
+// activityOperations are the operations of agents about what they do at the moment.
+var activityOperations = []Operation{
+	request[Nothing](Operation{
+		Name: "current-task", Answer: answerTask, Audience: ForAgents, OfTask: true,
+		Summary:  "Show the task that you work on",
+		About:    "If you have several, it is the one that started first; if none has started, the one that was assigned first.",
+		Examples: []string{`{}`, ""},
+	}),
+	request[ReportProgress](Operation{
+		Name: "report-progress", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
+		Summary:  "Report what you do for a task, with or without how much of it is done",
+		About:    "It is event:progress as a request, for programs that do not write lines.",
+		Examples: []string{`{"taskId": "task-123", "message": "go test ./...", "kind": "tool"}`, `{"taskId": "task-123", "message": "half of the pages", "progress": 0.5}`},
+	}),
+	request[ReturnTask](Operation{
+		Name: "return-task", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
+		Summary:  "Give a task back, so that it waits for an agent again",
+		About:    "No attempt is counted.",
+		Examples: []string{`{"taskId": "task-123", "reason": "The usage limit is reached."}`},
+	}),
+	request[AskPermission](Operation{
+		Name: "ask-permission", Answer: answerAnswer, Audience: ForAgents, Writes: true,
+		Summary: "Ask a person whether a tool may be used, and wait for the answer",
+		About: "The answer has the id of the choice. A choice of the kind allow_session or allow_always is remembered: " +
+			"the same tool with the same input is then answered at once.",
+		Examples: []string{
+			`{"taskId": "task-123", "tool": "Bash", "title": "go get example.com/cursor", "input": {"command":"go get example.com/cursor"}, "paths": ["go.mod"], ` +
+				`"choices": [{"id": "yes", "kind": "allow_once", "label": "Allow"}, {"id": "session", "kind": "allow_session"}, {"id": "no", "kind": "deny"}], "reason": "The page needs it."}`,
+		},
+	}),
+	request[WithdrawQuestion](Operation{
+		Name: "withdraw-question", Answer: answerWithdrawn, Audience: ForAgents, Writes: true,
+		Summary:  "Withdraw a question of yours that needs no answer any more",
+		About:    "The request that asked it is answered with an error.",
+		Examples: []string{`{"questionId": "q5"}`, `{"requestId": "req-7"}`},
+	}),
+}

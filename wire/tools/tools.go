@@ -1,0 +1,258 @@
+// Package tools describes the operations of the orchestrator as tools that a model calls. One
+// table serves the clients that take tools in band and the MCP server.
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// Server is the name under which clients know the tools.
+const Server = "orc"
+
+// MaxText is the maximum size of a text that a model passes, in bytes. Longer ones are cut.
+const MaxText = 64 << 10
+
+// A Tool is an operation as a model calls it.
+type Tool struct {
+	Name, Description string
+	Schema            wire.Raw // of its arguments
+	ReadOnly          bool
+}
+
+// All lists the tools in the order in which models see them.
+var All = []Tool{
+	{Name: "task_current", ReadOnly: true, Description: "Returns your task: what to do, its requirements, notes and inputs.", Schema: args()},
+	{Name: "task_progress", Description: "Reports in a few words what you are doing. Call it at each step that a person would want to hear of.", Schema: args(
+		`!message:string:what you do now`, `progress:number:from 0 to 1, if you can tell`)},
+	{Name: "task_complete", Description: "Reports that your task is done. Say what you changed and how you checked it.", Schema: args(
+		`!summary:string:what was done, in a few sentences`,
+		`outputs:object:values of the outputs that the task names`,
+		`artifacts:strings:paths of files that belong to the result`,
+		`evidence:commands:commands that you ran to check it, with their exit codes`)},
+	{Name: "task_fail", Description: "Reports that your task cannot be done, and why.", Schema: args(
+		`!reason:string:why it cannot be done`)},
+	{Name: "task_add", Description: "Creates a task for the team. It is given to an agent that fits.", Schema: args(
+		`!title:string:one line`, `spec:string:what is to be done`, `role:string:the role that its agent must have`,
+		`needs:strings:ids of tasks that must be done first`)},
+	{Name: "tasks", ReadOnly: true, Description: "Lists the tasks of the team with their states.", Schema: args(
+		`status:string:only tasks with this status: queued, running, completed, failed or cancelled`)},
+	{Name: "ask_human", Description: "Asks a person a question and returns the answer. Use it for decisions that you must not make.", Schema: args(
+		`!question:string:the question, with what the person must know`, `options:strings:the answers to choose from`)},
+	{Name: "message_send", Description: "Sends a message to another member of the team, or to the person who runs it (GO).", Schema: args(
+		`!to:string:the actor`, `!text:string:the message`, `topic:string:a word for what it is about`)},
+	{Name: "message_read", ReadOnly: true, Description: "Returns your messages that you have not read.", Schema: args()},
+}
+
+// args makes the schema of the arguments of a tool. Each is key:type:description; an exclamation
+// mark says that it is required.
+func args(fields ...string) wire.Raw {
+	b, required := []byte(`{"type":"object","properties":{`), []byte(nil)
+	for i, field := range fields {
+		parts := strings.SplitN(field, ":", 3)
+		key, needed := strings.CutPrefix(parts[0], "!")
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(object.AppendText(b, key), ':', '{'), argTypes[parts[1]]...)
+		b = append(object.AppendMember(b, "description", parts[2]), '}')
+		if needed {
+			if required != nil {
+				required = append(required, ',')
+			}
+			required = object.AppendText(required, key)
+		}
+	}
+	return append(append(append(b, `},"required":[`...), required...), `]}`...)
+}
+
+var argTypes = map[string]string{
+	"string":   `"type":"string"`,
+	"number":   `"type":"number","minimum":0,"maximum":1`,
+	"object":   `"type":"object"`,
+	"strings":  `"type":"array","items":{"type":"string"}`,
+	"commands": `"type":"array","items":{"type":"object","properties":{"command":{"type":"string"},"exit":{"type":"integer"}},"required":["command","exit"]}`,
+}
+
+// arguments holds the arguments of all tools.
+type arguments struct {
+	Message   string     `json:"message"`
+	Progress  *float64   `json:"progress"`
+	Summary   string     `json:"summary"`
+	Outputs   wire.Raw   `json:"outputs"`
+	Artifacts []string   `json:"artifacts"`
+	Evidence  []evidence `json:"evidence"`
+	Reason    string     `json:"reason"`
+	Title     string     `json:"title"`
+	Spec      string     `json:"spec"`
+	Role      string     `json:"role"`
+	Needs     []string   `json:"needs"`
+	Status    string     `json:"status"`
+	Question  string     `json:"question"`
+	Options   []string   `json:"options"`
+	To        string     `json:"to"`
+	Text      string     `json:"text"`
+	Topic     string     `json:"topic"`
+}
+
+// A Request is the request that the call of a tool makes.
+type Request struct {
+	Operation string
+	Payload   any
+}
+
+// Prepare returns the request that the call of a tool makes for an agent whose open task is
+// task, or "". The error is for the model.
+func Prepare(tool string, args wire.Raw, task string) (*Request, error) {
+	var a arguments
+	if len(args) > 0 {
+		if err := object.Decode(args, &a); err != nil {
+			return nil, fmt.Errorf("the arguments cannot be read: %w", err)
+		}
+	}
+	switch tool {
+	case "task_current", "task_progress", "task_complete", "task_fail":
+		if task == "" {
+			return nil, errors.New("you have no open task")
+		}
+	}
+	switch tool {
+	case "task_current":
+		return &Request{"get-task", wire.TaskID{TaskID: task}}, nil
+	case "task_progress":
+		return &Request{"report-progress", Progress{TaskID: task, Progress: a.Progress, Message: Clip(a.Message, 2000)}}, nil
+	case "task_complete":
+		if strings.TrimSpace(a.Summary) == "" {
+			return nil, errors.New("summary is missing: say what was done")
+		}
+		return &Request{"complete-task", completeTask{task, a.result()}}, nil
+	case "task_fail":
+		if strings.TrimSpace(a.Reason) == "" {
+			return nil, errors.New("reason is missing: say why it cannot be done")
+		}
+		return &Request{"fail-task", failTask{task, Clip(a.Reason, MaxText)}}, nil
+	case "task_add":
+		return &Request{"submit-task", submitTask{Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
+	case "tasks":
+		return &Request{"query-tasks", queryTasks{a.Status}}, nil
+	case "ask_human":
+		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear}}, nil
+	case "message_send":
+		if a.Topic == "" {
+			a.Topic = "note"
+		}
+		return &Request{"send-message", sendMessage{a.To, a.Topic, words{a.Text}}}, nil
+	case "message_read":
+		return &Request{"poll-messages", struct{}{}}, nil
+	}
+	return nil, fmt.Errorf("there is no tool %.80q", tool)
+}
+
+// aYear is the longest time to wait for a person, in milliseconds.
+const aYear = 365 * 24 * 3600 * 1000
+
+// The payloads of requests.
+type (
+	// Progress is the payload of report-progress.
+	Progress struct {
+		TaskID   string   `json:"taskId"`
+		Progress *float64 `json:"progress,omitzero"`
+		Message  string   `json:"message"`
+		Kind     string   `json:"kind,omitzero"`
+	}
+	completeTask struct {
+		TaskID string   `json:"taskId"`
+		Result wire.Raw `json:"result"`
+	}
+	failTask struct {
+		TaskID string `json:"taskId"`
+		Error  string `json:"error"`
+	}
+	submitTask struct {
+		Name         string   `json:"name"`
+		Description  string   `json:"description,omitzero"`
+		Payload      wire.Raw `json:"payload"`
+		Role         string   `json:"requiredRole,omitzero"`
+		Dependencies []string `json:"dependencies,omitzero"`
+	}
+	queryTasks struct {
+		Status string `json:"status,omitzero"`
+	}
+	sendMessage struct {
+		To      string `json:"to_actor"`
+		Topic   string `json:"topic"`
+		Payload words  `json:"payload"`
+	}
+	words struct {
+		Text string `json:"text"`
+	}
+	evidence struct {
+		Command string `json:"command"`
+		Exit    int    `json:"exit"`
+	}
+	contract struct {
+		Status string   `json:"status"`
+		Data   wire.Raw `json:"data"`
+	}
+)
+
+// result returns the result of a task. If the model names outputs, it is a task-result document,
+// so that they fulfil the contracts of the task.
+func (a *arguments) result() wire.Raw {
+	summary := Clip(a.Summary, MaxText)
+	var outputs map[string]wire.Raw
+	if len(a.Outputs) == 0 || object.Decode(a.Outputs, &outputs) != nil || len(outputs) == 0 {
+		return encode(struct {
+			Summary   string     `json:"summary"`
+			Artifacts []string   `json:"artifacts,omitzero"`
+			Evidence  []evidence `json:"evidence,omitzero"`
+		}{summary, a.Artifacts, a.Evidence})
+	}
+	contracts := make(map[string]contract, len(outputs))
+	for key, value := range outputs {
+		contracts[key] = contract{Status: "fulfilled", Data: value}
+	}
+	return encode(struct {
+		Schema    string              `json:"$schema"`
+		Summary   string              `json:"summary"`
+		Contracts map[string]contract `json:"contracts"`
+	}{"orchestratia/task-result/v1", summary, contracts})
+}
+
+// Answer returns what a model is told about the answer to a request.
+func (r *Request) Answer(payload wire.Raw) string {
+	switch r.Operation {
+	case "complete-task", "fail-task":
+		return "reported; end your turn"
+	case "report-progress":
+		return "reported"
+	case "ask-user":
+		answer, _ := object.TextOf(payload, "answer")
+		return answer
+	}
+	return string(payload)
+}
+
+// Clip shortens a text to at most size bytes, at the end of a character.
+func Clip(s string, size int) string {
+	if len(s) <= size {
+		return s
+	}
+	for size > 0 && !utf8.RuneStart(s[size]) {
+		size--
+	}
+	return strings.TrimRight(s[:size], " \n") + "…"
+}
+
+func encode(v any) wire.Raw {
+	text, err := object.Encode(v)
+	if err != nil {
+		return wire.Raw("null") // these types have no values that cannot be encoded
+	}
+	return text
+}
