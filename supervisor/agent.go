@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -32,7 +33,8 @@ type Agent struct {
 	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
 	// so it may read files and block until ctx is done.
 	Environ   func(ctx context.Context) ([]string, error)
-	Raw       bool // it does not speak the protocol; nothing is sent to it
+	Client    *Client // its program is a coding agent; nil if it speaks our protocol
+	Raw       bool    // it does not speak the protocol; nothing is sent to it
 	NoStdin   bool
 	Pty       bool
 	DependsOn []string
@@ -127,6 +129,7 @@ type agent struct {
 	heir      *Agent      // for a guest: the configured agent of the same name
 	run       string
 	child     Process
+	channel   *dispatch.Channel // of its run; nil if all its output is log
 	mail      *stdin.Mailbox
 	exit      *child.Exit // exit of the current run, once the leader is dead
 	lastExit  string

@@ -176,7 +176,10 @@ var errGone = errors.New("the program that wanted to join has gone")
 // start creates the process of a run: a child, or a connection that has joined.
 func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process, error) {
 	j := sr.joined
-	if j == nil {
+	switch {
+	case j == nil && sr.spec.Client != nil:
+		return l.startClient(sr, spec, sr.conversation)
+	case j == nil:
 		return l.options.Start(spec)
 	}
 	j.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -85,7 +86,7 @@ func (l *lifecycle) watchSilence(a *agent) {
 	run := a.run
 	l.deadlines.drop(a.watch)
 	a.watch = l.deadlines.add(time.Now().Add(limit-a.voice.Silence()), func() {
-		if a.voice.Silence() < a.Health.Silence {
+		if turn := a.turn(); a.voice.Silence() < a.Health.Silence || turn != nil && turn.State == activity.Waiting {
 			l.watchSilence(a)
 			return
 		}

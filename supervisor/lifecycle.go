@@ -127,9 +127,11 @@ type startRequest struct {
 	run     string
 	session []string    // environment variables that describe its session
 	joined  *connection // nil for a child process
-	speech  *output.Run
-	channel *dispatch.Channel // nil if all its output is log
-	told    chan struct{}
+
+	conversation string // of the program of the agent; "" if there is none
+	speech       *output.Run
+	channel      *dispatch.Channel // nil if all its output is log
+	told         chan struct{}
 }
 
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
@@ -151,6 +153,9 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		sr.speech.Messages = sr.channel
 	}
 	env = append(without(env, sr.session), sr.session...)
+	if sr.conversation = l.conversation(sr.spec.Name); sr.conversation != "" {
+		env = append(env, "ORC_CONVERSATION="+sr.conversation)
+	}
 	env, shut := l.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
 	c, err := sr.start(l, a, child.Spec{
 		Command: sr.spec.Command,
@@ -192,6 +197,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 	a.deaf, a.silent, a.stopped = "", "", ""
 	a.starts++
 	a.mail = l.mailbox(a, m, c)
+	a.channel = m.channel
 	if m.channel != nil {
 		m.channel.Open(a.mail)
 	}

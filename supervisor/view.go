@@ -46,10 +46,22 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 		v.Status.Tasks, v.Status.Questions = state.Counts(), state.Questions()
 		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
 		for i := range v.Status.Agents {
-			v.Status.Agents[i].Tasks = state.TasksOf(v.Status.Agents[i].Name)
+			showWork(state, &v.Status.Agents[i])
 		}
 	})
 	return v, nil
+}
+
+// showWork adds to a view what the State knows of the work of the agent.
+func showWork(state *handlers.State, v *control.AgentView) {
+	v.Tasks = state.TasksOf(v.Name)
+	known := state.Activity(v.Name)
+	if now := v.Activity; known != nil && now != nil {
+		known.State, known.Since, known.What = now.State, now.Since, now.What
+	}
+	if known != nil {
+		v.Activity = known
+	}
 }
 
 // Left returns the first open tasks and the number of all open ones. It may be called before
@@ -132,7 +144,7 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 	s.dispatcher.Look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
 		for i := range got.status.Agents {
-			got.status.Agents[i].Tasks = state.TasksOf(got.status.Agents[i].Name)
+			showWork(state, &got.status.Agents[i])
 		}
 	})
 	s.dispatcher.Settle()            // the status shows only committed changes
@@ -188,6 +200,9 @@ func (s *Supervisor) view(a *agent) control.AgentView {
 		var refused int64
 		v.Mailbox.Messages, v.Mailbox.Bytes, refused = a.mail.Waiting()
 		v.Mailbox.Refused += refused
+	}
+	if turn := a.turn(); turn != nil {
+		v.Activity = &control.Activity{State: turn.State, Since: turn.Since, What: turn.What}
 	}
 	if a.state == control.StateBackoff {
 		v.NextStartMS = max(0, time.Until(a.due.at).Milliseconds())

@@ -28,9 +28,36 @@ type Agent struct {
 	Limits       Limits
 	Output       Output
 	Capabilities Capabilities
+	Client       Client
 
 	env environment
 }
+
+// A Client holds the settings of a coding agent: an agent whose protocol is its own.
+type Client struct {
+	Permission   string
+	Allow        []string
+	Model        string
+	Instructions string
+	OnTurnEnd    string
+	Resume       bool
+	Servers      []MCPServer
+}
+
+// An MCPServer is a program with more tools for a coding agent.
+type MCPServer struct {
+	Name    string
+	Command []string
+}
+
+// The protocols of coding agents.
+const (
+	ProtocolClaude = "claude"
+	ProtocolCodex  = "codex"
+)
+
+// IsClient reports whether the agent is a coding agent.
+func (a *Agent) IsClient() bool { return a.Protocol == ProtocolClaude || a.Protocol == ProtocolCodex }
 
 // InheritEnv selects the variables that an agent inherits: all, or the named ones. The zero
 // value selects none.

@@ -164,6 +164,8 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 		attributes: r.agentAttributes(&a, &waits, sc),
 		children: append(r.behaviour(path, &a, sc), child{kind: "capabilities", read: func(b *hcl.Block) {
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
+		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
+			mcpServer(r, b, path, &a.Client, sc)
 		}}),
 	})
 	r.checkAgent(b, &a, set)
@@ -178,7 +180,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
 		attr("env_file", r.envFiles(&a.EnvFile)),
 		attr("inherit_env", inheritEnv(&a.InheritEnv)),
-		attr("protocol", choice(&a.Protocol, "native", "raw")),
+		attr("protocol", protocol(&a.Protocol)),
 		attr("stdin", choice(&a.Stdin, "pipe", "null")),
 		attr("role", r.role(&a.Role)),
 		attr("actor", r.actor(a)),
@@ -187,12 +189,19 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
 		attr("autostart", truth(&a.Autostart)),
 		attr("on_exit", choice(&a.OnExit, "auto", "fail", "requeue")),
+		attr("permission", choice(&a.Client.Permission, "ask", "edits", "plan", "auto", "full")),
+		attr("allow", words(&a.Client.Allow)),
+		attr("model", text(&a.Client.Model)),
+		attr("instructions", text(&a.Client.Instructions)),
+		attr("on_turn_end", choice(&a.Client.OnTurnEnd, "remind", "complete", "fail")),
+		attr("resume", truth(&a.Client.Resume)),
 	}
 }
 
 // checkAgent checks what depends on more than one attribute.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
-	if _, ok := set["command"]; !ok && !meansCommand(b) {
+	checkClient(r, b, a, set)
+	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
 		r.report(b.DefRange, Problem{
 			Code: "config/missing-attribute", Summary: "Missing attribute",
 			Detail: fmt.Sprintf("Agent %q has no command.", a.Block),

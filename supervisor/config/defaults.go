@@ -58,6 +58,7 @@ func standardAgent() Agent {
 		Actor:      "auto",
 		Autostart:  true,
 		OnExit:     "auto",
+		Client:     Client{Permission: "ask", OnTurnEnd: "remind", Resume: true},
 		Restart: Restart{
 			Policy:     "on-failure",
 			Delay:      500 * time.Millisecond,

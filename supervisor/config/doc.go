@@ -27,6 +27,13 @@
 //	stdin                restart   it is opened at the start
 //	pty                  restart   the same
 //	actor                restart   letters are addressed to it
+//	permission           restart   a coding agent gets it at its start
+//	allow                restart   the same
+//	model                restart   the same
+//	instructions         restart   the same
+//	on_turn_end          restart   the same
+//	resume               restart   the same
+//	mcp                  restart   the same
 //	limits.*             restart   they are set before the program runs
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them

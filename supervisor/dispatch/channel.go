@@ -3,11 +3,13 @@ package dispatch
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
@@ -31,6 +33,8 @@ type Channel struct {
 	takes    bool             // one of them may assign a task to the agent
 	refused  stdin.Entry      // answers that need no decision, mostly to malformed messages
 	work     work
+
+	turn atomic.Pointer[activity.Turn] // what the agent does, as it reported last
 
 	refusals complaints
 	warned   bool // it has reported a line that was nearly a message, once a run
@@ -203,9 +207,16 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 		c.refusals.add(fmt.Sprintf("took %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
 	}
 	r.Payload = nil
+	if turn, ok := r.Body.(*activity.Turn); ok { // it holds only now, and is not recorded
+		c.turn.Store(turn)
+		return true
+	}
 	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Message: r})
 	return true
 }
+
+// Turn returns what the agent does at the moment, or nil if it does not report that.
+func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
 
 // admit counts a message against the rate limit and returns an error if it is exceeded.
 func (c *Channel) admit(now time.Time) *wire.Error {

@@ -174,6 +174,14 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	if v.PID == 0 && v.StartedAt != "" {
 		row("pipe", "up "+term.MS(v.UpMS))
 	}
+	if c := v.Activity; c != nil {
+		row("doing", activityNote(c))
+		row("client", strings.TrimSpace(c.Program+" "+c.Model))
+		row("conversation", c.Conversation)
+		if c.Input+c.Output > 0 {
+			row("used", usageNote(c))
+		}
+	}
 	row("run", v.Run)
 	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, term.Count(v.Restarts, "restart")))
 	row("last exit", v.LastExit)
@@ -181,6 +189,15 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	row("kept in", v.Output.File)
 	row("mailbox", mailboxNote(v.Mailbox))
 	return head + "\n" + term.Table(rows)
+}
+
+// usageNote returns what a coding agent has used in all its runs.
+func usageNote(c *control.Activity) string {
+	note := fmt.Sprintf("%d tokens in, %d out", c.Input, c.Output)
+	if c.Cost > 0 {
+		note += fmt.Sprintf(", %.4f USD", c.Cost)
+	}
+	return note
 }
 
 func outputNote(o control.OutputView) string {

@@ -14,7 +14,9 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
+	"orchestrator/wire/object"
 )
 
 // calmRows is how many agents status lists. In a larger team running agents are only
@@ -183,7 +185,28 @@ func agentRow(v control.AgentView, p term.Paint) []term.Cell {
 	} else {
 		row = append(row, term.Figure("-"), term.Figure("-"))
 	}
-	return append(row, term.Text(cmp.Or(term.AgentNote(v), silence(&v))))
+	return append(row, term.Text(cmp.Or(term.AgentNote(v), activityNote(v.Activity), silence(&v))))
+}
+
+// activityNote returns what a coding agent does: "busy 2m go test ./...", "waits for you q7",
+// "limited until 17:00".
+func activityNote(v *control.Activity) string {
+	now := time.Now()
+	switch {
+	case v == nil:
+		return ""
+	case v.LimitedUntil != "":
+		return "limited until " + term.Clock(v.LimitedUntil, now, "15:04")
+	case v.Question != "":
+		return "waits for you " + wire.Visible(v.Question)
+	case v.State == activity.Busy:
+		note := "busy"
+		if since, ok := object.ParseTime(v.Since); ok {
+			note += " " + term.Duration(now.Sub(since))
+		}
+		return strings.TrimSpace(note + " " + term.Clip(term.OneLine(v.What), 60))
+	}
+	return ""
 }
 
 // silence returns a remark on an agent that has run for a minute without output. It is only

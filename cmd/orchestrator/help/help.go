@@ -16,6 +16,7 @@ var Chapters = []struct{ Topic, About string }{
 	{"quickstart", "The first ten minutes, in the order they happen"},
 	{"config", "The file: every block and attribute, with its default"},
 	{"agents", "What an agent receives and sends, and how it ends"},
+	{"real-agents", "Claude Code and Codex as agents"},
 	{"tasks", "What a task is, and how it moves"},
 	{"work", "How tasks are assigned, ordered and reported"},
 	{"bus", "Messages between agents, people and programs elsewhere"},

@@ -3,10 +3,12 @@ package serve
 import (
 	"context"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"orchestrator/supervisor"
+	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/output"
@@ -34,6 +36,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Command:     a.Command,
 			Dir:         a.Dir,
 			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
+			Client:      codingAgent(a),
 			Raw:         a.Protocol == "raw",
 			NoStdin:     a.Stdin == "null",
 			Pty:         a.Pty,
@@ -53,6 +56,24 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 		})
 	}
 	return only(specs, t.chosen, t.noDeps)
+}
+
+// patience is how long a coding agent may be silent in a turn while no tool runs.
+const patience = 10 * time.Minute
+
+// codingAgent returns the settings of a coding agent, or nil for another agent.
+func codingAgent(a *config.Agent) *supervisor.Client {
+	if !a.IsClient() {
+		return nil
+	}
+	o := adapter.Opening{
+		Permission: a.Client.Permission, Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
+		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
+	}
+	for _, s := range a.Client.Servers {
+		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
+	}
+	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, Opening: o}
 }
 
 // busActor returns the bus actor of an agent, "" if the configuration says auto.

@@ -109,6 +109,13 @@ agent "worker" {
   autostart   = true
   on_exit     = "auto"
 
+  permission   = "ask"
+  allow        = []
+  model        = ""
+  instructions = ""
+  on_turn_end  = "remind"
+  resume       = true
+
   capabilities {
     languages            = []
     tools                = []

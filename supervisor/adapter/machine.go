@@ -1,0 +1,146 @@
+package adapter
+
+import (
+	"time"
+
+	"orchestrator/wire"
+)
+
+// An Opening describes the run that a Machine begins.
+type Opening struct {
+	Agent, Run   string
+	Dir          string // absolute
+	Permission   string // PermissionAsk and its like
+	Allow        []string
+	Model        string
+	Instructions string
+	OnTurnEnd    string   // OnTurnEndRemind and its like
+	Servers      []Server // further MCP servers
+	Conversation string   // to resume; "" begins a new one
+	Patience     time.Duration
+}
+
+// A Server is an MCP server that the client is to start.
+type Server struct {
+	Name    string
+	Command []string
+}
+
+// Values of Opening.Permission: who decides what a client may do. They are translated for each
+// client, and always set.
+const (
+	PermissionAsk   = "ask"   // a person decides about everything that changes something
+	PermissionEdits = "edits" // files may be edited; a person decides about the rest
+	PermissionPlan  = "plan"  // nothing may be changed
+	PermissionAuto  = "auto"  // a model of the vendor decides
+	PermissionFull  = "full"  // everything is allowed
+)
+
+// Values of Opening.OnTurnEnd: what happens when a turn ends and its task is still open.
+const (
+	OnTurnEndRemind   = "remind"   // the client is reminded once; then the task fails
+	OnTurnEndComplete = "complete" // the last words are the result
+	OnTurnEndFail     = "fail"     // the task fails
+)
+
+// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log, a Close or a Stuck.
+type Effect any
+
+type (
+	// Write is a line for the client, without its line feed.
+	Write struct{ Line []byte }
+	// Ask is a request to the orchestrator. Its answer is passed to Machine.Told.
+	Ask struct {
+		ID, Operation string
+		Payload       any
+	}
+	// Say is an event for the orchestrator.
+	Say struct {
+		Event   string
+		Payload any
+	}
+	// Log is a line for people: what the model or the client says.
+	Log struct{ Text string }
+	// Close ends the client's stdin.
+	Close struct{}
+	// Stuck ends a client that does not answer.
+	Stuck struct{ Why string }
+)
+
+// A Client speaks the protocol of one program. It is pure: it returns the lines to write as
+// Writes, and what the program reported as the events below. A method that cannot be performed
+// at the moment returns nil.
+type Client interface {
+	// Begin returns the handshake.
+	Begin(o *Opening) []Effect
+	// Heard takes a line of the program's stdout.
+	Heard(line []byte) []Effect
+	// Prompt begins a turn. The id comes back in InContext.
+	Prompt(id, text string) []Effect
+	// Steer adds a text to the running turn. It returns nil if the client cannot.
+	Steer(id, text string) []Effect
+	// Interrupt ends the running turn.
+	Interrupt() []Effect
+	// Decide answers a Permission.
+	Decide(p *Permission, d Decision) []Effect
+	// Result answers a Call.
+	Result(call, text string, failed bool) []Effect
+}
+
+// The events that a Client reports.
+type (
+	// Ready reports that the handshake is done.
+	Ready struct{ Conversation, Version, Model string }
+	// Begun reports that a turn has begun.
+	Begun struct{}
+	// InContext reports that the model has the text of a Prompt or a Steer.
+	InContext struct{ ID string }
+	// Unread reports that the client did not take the text of a Steer.
+	Unread struct{ ID string }
+	// Doing reports what the client does now: a tool call, a step of a plan.
+	Doing struct{ Kind, Text string }
+	// Permission asks whether a tool may be used.
+	Permission struct {
+		ID, Tool, Title string
+		Input           wire.Raw
+		Paths           []string
+		Reason          string
+		Lasting         wire.Raw // what the client needs to allow it for the session; nil if it cannot
+	}
+	// Withdrawn reports that the client no longer waits for the answer to a Permission or a Call.
+	Withdrawn struct{ ID string }
+	// Call is the call of one of our tools.
+	Call struct {
+		ID, Tool  string
+		Arguments wire.Raw
+	}
+	// Limited reports that the vendor limits the use. A client that retries by itself sets Retries.
+	Limited struct {
+		Until   time.Time // zero if it is unknown
+		Scope   string
+		Retries bool
+	}
+	// Ended reports the end of a turn.
+	Ended struct {
+		Failure string // "" or one of the failure classes
+		Text    string // the last words, or the reason of the failure
+		Stopped bool   // it was interrupted
+	}
+)
+
+// A Decision is the answer of a person to a Permission.
+type Decision struct {
+	Allow   bool
+	Lasting bool   // for the rest of the session
+	Message string // why not
+}
+
+// Failure classes of a turn.
+const (
+	FailRefused = "refused" // the model refuses
+	FailContext = "context" // the conversation is too long
+	FailLimit   = "limit"   // the vendor limits the use
+	FailLogin   = "login"   // the client is not logged in
+	FailTool    = "tool"    // any other error of the client
+	FailStuck   = "stuck"   // it did not answer
+)

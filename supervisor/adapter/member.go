@@ -1,0 +1,435 @@
+package adapter
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/object"
+	"orchestrator/wire/tools"
+)
+
+// A Machine makes a Client a member of the team. It is told the lines of the client and those of
+// the orchestrator, and returns what is to be done. It has no clock, no goroutine and no I/O.
+type Machine struct {
+	client Client
+	o      *Opening
+	now    time.Time
+	out    []Effect
+
+	ready    bool
+	closing  bool
+	busy     bool // a turn runs
+	turns    int64
+	last     time.Time // of the last line of the client
+	warned   bool      // it was interrupted, because it was silent
+	ids      uint64
+	waiting  map[string]pending    // requests to the orchestrator
+	granting map[string]Permission // permissions that a person decides about
+	calls    map[string]bool       // calls of our tools that are not answered
+
+	task    *task           // that the client works on
+	next    []*task         // given to this agent, and not begun
+	prompts []text          // to be said in the next turn
+	texts   map[string]text // that the client was given, and the model does not have yet
+	letters []letter        // mail that the client was given, in order
+	doing   string          // what it does now, as last reported
+	told    time.Time
+	parked  time.Time // no turn begins before
+}
+
+// A task is a task of this agent.
+type task struct {
+	id       string
+	view     taskView
+	started  bool
+	reminded bool
+	ended    bool // its end is reported
+}
+
+// A text is said to the client, with the numbers of the messages in it.
+type text struct {
+	words string
+	mail  []int64
+}
+
+// A letter is a message that the client was given.
+type letter struct {
+	seq  int64
+	read bool // the model has it
+}
+
+// A pending request waits for the answer of the orchestrator.
+type pending struct {
+	kind string // operation
+	task *task
+	call string // the call of a tool that waits, "" for none
+	tool *tools.Request
+	perm string // the permission that waits
+	news string // what changed about the task
+}
+
+// NewMachine returns a Machine around a client.
+func NewMachine(client Client, o *Opening) *Machine {
+	return &Machine{
+		client: client, o: o, waiting: map[string]pending{}, granting: map[string]Permission{},
+		calls: map[string]bool{}, texts: map[string]text{},
+	}
+}
+
+// Begin returns the handshake.
+func (m *Machine) Begin(at time.Time) []Effect {
+	m.now, m.last = at, at
+	return m.take(m.client.Begin(m.o))
+}
+
+// Heard takes a line of the client's stdout.
+func (m *Machine) Heard(at time.Time, line []byte) []Effect {
+	m.now, m.last, m.warned = at, at, false
+	return m.take(m.client.Heard(line))
+}
+
+// take handles what the client returned and returns what is to be done.
+func (m *Machine) take(from []Effect) []Effect {
+	m.handle(from)
+	m.advance()
+	out := m.out
+	m.out = nil
+	return out
+}
+
+func (m *Machine) handle(from []Effect) {
+	for _, e := range from {
+		switch e := e.(type) {
+		case *Ready:
+			m.opened(e)
+		case *Begun:
+			m.begun()
+		case *InContext:
+			m.inContext(e.ID)
+		case *Unread:
+			m.unread(e.ID)
+		case *Doing:
+			m.does(e)
+		case *Permission:
+			m.asked(e)
+		case *Withdrawn:
+			m.withdrawn(e.ID)
+		case *Call:
+			m.called(e)
+		case *activity.Usage:
+			m.used(e)
+		case *Limited:
+			m.limited(e)
+		case *Ended:
+			m.turnEnded(e)
+		case Log:
+			if strings.TrimSpace(e.Text) != "" {
+				m.out = append(m.out, e)
+			}
+		default: // Write, Close, Stuck
+			m.out = append(m.out, e)
+		}
+	}
+}
+
+func (m *Machine) id() string {
+	m.ids++
+	run, err := uuid.Parse(m.o.Run)
+	if err != nil {
+		return m.o.Run + "-" + strconv.FormatUint(m.ids, 10)
+	}
+	return uuid.NewSHA1(run, strconv.AppendUint(nil, m.ids, 10)).String()
+}
+
+// ask sends a request to the orchestrator.
+func (m *Machine) ask(payload any, p pending) {
+	id := m.id()
+	m.waiting[id] = p
+	m.out = append(m.out, Ask{ID: id, Operation: p.kind, Payload: payload})
+}
+
+func (m *Machine) say(event string, payload any) {
+	m.out = append(m.out, Say{Event: event, Payload: payload})
+}
+
+func (m *Machine) log(format string, args ...any) {
+	m.out = append(m.out, Log{Text: fmt.Sprintf(format, args...)})
+}
+
+// opened handles the end of the handshake.
+func (m *Machine) opened(r *Ready) {
+	if !m.ready {
+		m.ready = true
+		m.turn(activity.Idle, "")
+	}
+	if r.Conversation != "" {
+		m.say("session", activity.Conversation{ID: r.Conversation, Dir: m.o.Dir, Version: r.Version, Model: r.Model})
+	}
+}
+
+// turn reports the state of the agent.
+func (m *Machine) turn(state, what string) {
+	m.say("turn", activity.Turn{State: state, What: what, TaskID: m.taskID(), Since: object.Timestamp(m.now)})
+}
+
+func (m *Machine) taskID() string {
+	if m.task == nil {
+		return ""
+	}
+	return m.task.id
+}
+
+// advance begins a turn if there is something to say and no turn runs. Texts that came during a
+// turn are added to it, if the client can do that.
+func (m *Machine) advance() {
+	if !m.ready || m.closing {
+		return
+	}
+	if m.busy {
+		m.steer()
+		return
+	}
+	if m.now.Before(m.parked) {
+		return
+	}
+	if m.task == nil && len(m.next) > 0 {
+		m.task, m.next = m.next[0], m.next[1:]
+		m.prompts = append(m.prompts, text{words: m.task.view.prompt()})
+	}
+	if len(m.prompts) == 0 {
+		return
+	}
+	said := m.prompts[0]
+	for _, more := range m.prompts[1:] {
+		said.words += "\n\n" + more.words
+		said.mail = append(said.mail, more.mail...)
+	}
+	id := m.id()
+	effects := m.client.Prompt(id, said.words)
+	if effects == nil {
+		return
+	}
+	m.prompts, m.busy = nil, true
+	m.turns++
+	m.doing = ""
+	m.texts[id] = said
+	m.last = m.now
+	m.handle(effects)
+	m.turn(activity.Busy, "")
+}
+
+// steer adds the waiting texts to the running turn.
+func (m *Machine) steer() {
+	for len(m.prompts) > 0 {
+		id := m.id()
+		effects := m.client.Steer(id, m.prompts[0].words)
+		if effects == nil {
+			return
+		}
+		m.texts[id] = m.prompts[0]
+		m.prompts = m.prompts[1:]
+		m.handle(effects)
+	}
+}
+
+// begun starts the task of the turn.
+func (m *Machine) begun() {
+	m.busy = true
+	if k := m.task; k != nil && !k.started {
+		k.started = true
+		m.ask(wire.TaskID{TaskID: k.id}, pending{kind: "start-task", task: k})
+	}
+}
+
+// inContext reports mail as read when the model has it.
+func (m *Machine) inContext(id string) {
+	t := m.texts[id]
+	delete(m.texts, id)
+	for _, seq := range t.mail {
+		m.say("receipt", activity.Receipt{Seq: seq, State: activity.InContext})
+		for i := range m.letters {
+			if m.letters[i].seq == seq {
+				m.letters[i].read = true
+			}
+		}
+	}
+	var upTo int64
+	for len(m.letters) > 0 && m.letters[0].read {
+		upTo, m.letters = m.letters[0].seq, m.letters[1:]
+	}
+	if upTo > 0 {
+		m.ask(wire.AckMessages{Seq: upTo}, pending{kind: "ack-messages"})
+	}
+}
+
+// unread keeps a text that the client did not take for the next turn.
+func (m *Machine) unread(id string) {
+	if t, ok := m.texts[id]; ok {
+		delete(m.texts, id)
+		m.prompts = append(m.prompts, t)
+	}
+}
+
+// quiet is the least time between two reports of progress.
+const quiet = 500 * time.Millisecond
+
+// does reports what the client does.
+func (m *Machine) does(d *Doing) {
+	if d.Text == "" || d.Text == m.doing {
+		return
+	}
+	m.doing = d.Text
+	if m.now.Sub(m.told) < quiet {
+		return
+	}
+	m.told = m.now
+	m.turn(activity.Busy, d.Text)
+	if m.task != nil && !m.task.ended {
+		m.ask(tools.Progress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
+	}
+}
+
+// used reports the usage of a turn.
+func (m *Machine) used(u *activity.Usage) {
+	u.TaskID, u.Turn = m.taskID(), m.turns
+	m.say("usage", u)
+}
+
+func (m *Machine) limited(l *Limited) {
+	if l.Retries {
+		m.turn(activity.Busy, "waits for the limit of its vendor")
+		return
+	}
+	m.parked = l.Until
+	if !m.parked.After(m.now) {
+		m.parked = m.now.Add(retryLimit)
+	}
+	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
+}
+
+// retryLimit is how long an agent is parked if its vendor does not say until when.
+const retryLimit = 5 * time.Minute
+
+// turnEnded handles the end of a turn.
+func (m *Machine) turnEnded(e *Ended) {
+	m.busy = false
+	m.doing = ""
+	m.granting = map[string]Permission{}
+	m.turn(activity.Idle, "")
+	if e.Failure != "" {
+		m.keepUnread()
+	}
+	k := m.task
+	if k == nil {
+		return
+	}
+	if k.ended {
+		m.task = nil
+		return
+	}
+	if e.Failure == "" && (e.Stopped || len(m.prompts)+len(m.texts) > 0) {
+		return // what comes next goes on with the task
+	}
+	switch {
+	case e.Failure == FailLimit:
+		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: e.Text})
+	case e.Failure != "":
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000)})
+	case m.o.OnTurnEnd == OnTurnEndComplete:
+		m.end(pending{kind: "complete-task", task: k}, completion{k.id, summary{e.Text}})
+	case m.o.OnTurnEnd == OnTurnEndRemind && !k.reminded:
+		k.reminded = true
+		m.prompts = append(m.prompts, text{words: reminder(k.id)})
+	default:
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
+			TaskID: k.id, Error: "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000),
+		})
+	}
+}
+
+// failures begins the error of a task whose turn failed.
+var failures = map[string]string{
+	FailRefused: "the model refused: ",
+	FailContext: "the conversation became too long: ",
+	FailLogin:   "the client is not logged in: ",
+}
+
+type (
+	completion struct {
+		TaskID string  `json:"taskId"`
+		Result summary `json:"result"`
+	}
+	summary struct {
+		Summary string `json:"summary"`
+	}
+)
+
+func orElse(s, otherwise string) string { return cmp.Or(strings.TrimSpace(s), otherwise) }
+
+// keepUnread keeps the mail that the model did not get for the next turn.
+func (m *Machine) keepUnread() {
+	for _, id := range slices.Sorted(maps.Keys(m.texts)) {
+		if len(m.texts[id].mail) > 0 {
+			m.prompts = append(m.prompts, m.texts[id])
+		}
+	}
+	clear(m.texts)
+}
+
+// end reports the end of the task that the client works on.
+func (m *Machine) end(p pending, payload any) {
+	p.task.ended = true
+	if m.task == p.task && !m.busy {
+		m.task = nil
+	}
+	m.ask(payload, p)
+}
+
+// Next returns when Due is to be called.
+func (m *Machine) Next() (time.Time, bool) {
+	if !m.busy && len(m.prompts)+len(m.next) > 0 && m.now.Before(m.parked) {
+		return m.parked, true
+	}
+	if !m.busy && m.ready || len(m.granting) > 0 || len(m.calls) > 0 || m.o.Patience <= 0 {
+		return time.Time{}, false
+	}
+	return m.last.Add(m.o.Patience), true
+}
+
+// Due handles a client that has been silent for too long: its turn is interrupted, then it is
+// ended.
+func (m *Machine) Due(at time.Time) []Effect {
+	when, ok := m.Next()
+	m.now = at
+	if !ok || at.Before(when) {
+		return nil
+	}
+	m.last = at
+	if when.Equal(m.parked) {
+		return m.take(nil)
+	}
+	if effects := m.client.Interrupt(); m.busy && !m.warned && effects != nil {
+		m.warned = true
+		m.log("nothing was heard for %v: the turn is interrupted", m.o.Patience)
+		return m.take(effects)
+	}
+	m.out = append(m.out, Stuck{Why: fmt.Sprintf("nothing was heard for %v", m.o.Patience)})
+	return m.take(nil)
+}
+
+func encode(v any) wire.Raw {
+	text, err := object.Encode(v)
+	if err != nil {
+		return wire.Raw("null") // these types have no values that cannot be encoded
+	}
+	return text
+}

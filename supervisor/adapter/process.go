@@ -1,0 +1,329 @@
+package adapter
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire/line"
+	"orchestrator/wire/object"
+)
+
+// A Program is the process of a client: a child.Child, or a function in a test.
+type Program interface {
+	PID() int
+	StartedAt() time.Time
+	Stdin() child.Stdin
+	CloseStdin() bool
+	Signal(syscall.Signal)
+	Kill()
+	Unread() int64
+	Usage() (cpuMS, rss int64)
+}
+
+// maxWaiting is how many bytes may wait for the client, or for the orchestrator, before the
+// other side is not read any more.
+const maxWaiting = 1 << 20
+
+// A Process is a client that takes part as an agent: its stdin takes the lines of the
+// orchestrator, and its output is the requests and events of its Machine. What the client and
+// its model say is on stderr, so that no line of theirs can be a message.
+//
+// One lock protects the Machine. Two goroutines write: one to the client, and one to the
+// orchestrator, because either may block.
+type Process struct {
+	Program
+	machine *Machine
+	spec    child.Spec // the callbacks of the orchestrator
+	wire    func(direction byte, line []byte)
+
+	mu       sync.Mutex
+	timer    *time.Timer
+	toClient queue
+	toTeam   queue
+	errors   sync.Mutex // stderr is written by two goroutines
+	stderr   *line.Splitter
+	over     bool
+	writers  sync.WaitGroup
+}
+
+// Start starts a client. The start function creates the process from the specification that
+// Start completes. The wire function is called with each line of the client's protocol and its
+// direction, '<' or '>'; it may be nil.
+func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire func(byte, []byte)) (*Process, error) {
+	if wire == nil {
+		wire = func(byte, []byte) {}
+	}
+	p := &Process{machine: m, spec: spec, wire: wire, stderr: line.NewSplitter(maxLine)}
+	p.toClient.init()
+	p.toTeam.init()
+	stdout := line.NewSplitter(maxLine)
+	begun := make(chan struct{})
+	spec.Output = func(stream child.Stream, chunk []byte) {
+		<-begun
+		if stream == child.Stderr {
+			p.cried(chunk)
+			return
+		}
+		p.heard(stdout, chunk)
+	}
+	spec.Ended = func(ending child.Ending) {
+		<-begun
+		p.end(ending)
+	}
+	program, err := start(spec)
+	if err != nil {
+		return nil, err
+	}
+	p.Program = program
+	p.writers.Go(p.tellClient)
+	p.writers.Go(p.tellTeam)
+	p.step(func(now time.Time) []Effect { return m.Begin(now) })
+	close(begun)
+	return p, nil
+}
+
+// step lets the machine act, and performs what it returns.
+func (p *Process) step(act func(now time.Time) []Effect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	now := time.Now()
+	for _, e := range act(now) {
+		p.perform(e, now)
+	}
+	p.rearm(now)
+}
+
+func (p *Process) perform(e Effect, now time.Time) {
+	switch e := e.(type) {
+	case Write:
+		p.wire('>', e.Line)
+		p.toClient.add(append(bytes.Clone(e.Line), '\n'))
+	case Ask:
+		p.toTeam.add(message("request:"+e.Operation, e.ID, e.Payload, now))
+	case Say:
+		p.toTeam.add(message("event:"+e.Event, p.machine.id(), e.Payload, now))
+	case Log:
+		p.log(e.Text)
+	case Close:
+		p.toClient.close()
+	case Stuck:
+		p.log(e.Why)
+		p.Program.Kill()
+	}
+}
+
+func message(kind, id string, payload any, now time.Time) []byte {
+	b := object.AppendMember(object.AppendText([]byte(`{"type":`), kind), "id", id)
+	b = object.AppendMember(b, "timestamp", object.Timestamp(now))
+	return append(object.AppendRaw(b, "payload", encode(payload)), '}', '\n')
+}
+
+// rearm sets the timer to the time when the machine wants to act next.
+func (p *Process) rearm(now time.Time) {
+	when, ok := p.machine.Next()
+	if !ok {
+		if p.timer != nil {
+			p.timer.Stop()
+		}
+		return
+	}
+	if p.timer == nil {
+		p.timer = time.AfterFunc(when.Sub(now), func() { p.step(p.machine.Due) })
+		return
+	}
+	p.timer.Reset(when.Sub(now))
+}
+
+// heard takes output of the client. It waits while the orchestrator is behind.
+func (p *Process) heard(lines *line.Splitter, chunk []byte) {
+	p.toTeam.wait(time.Time{})
+	lines.Feed(chunk)
+	for l, ok := lines.Next(); ok; l, ok = lines.Next() {
+		if l.Cut {
+			p.step(func(time.Time) []Effect {
+				return []Effect{Log{Text: "a line of the client was too long: " + string(l.Text)}}
+			})
+			continue
+		}
+		p.wire('<', l.Text)
+		p.step(func(now time.Time) []Effect { return p.machine.Heard(now, l.Text) })
+	}
+}
+
+// log writes text for people, line by line.
+func (p *Process) log(text string) {
+	p.errors.Lock()
+	defer p.errors.Unlock()
+	p.spec.Output(child.Stderr, append([]byte(strings.TrimRight(text, "\n")), '\n'))
+}
+
+// cried passes on the stderr of the client in whole lines.
+func (p *Process) cried(chunk []byte) {
+	p.errors.Lock()
+	defer p.errors.Unlock()
+	p.stderr.Feed(chunk)
+	for l, ok := p.stderr.Next(); ok; l, ok = p.stderr.Next() {
+		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
+	}
+}
+
+// end handles the end of the client's process tree.
+func (p *Process) end(ending child.Ending) {
+	p.mu.Lock()
+	p.over = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.toClient.close()
+	p.toTeam.close()
+	p.writers.Wait()
+	p.errors.Lock()
+	if l, ok := p.stderr.Rest(); ok {
+		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
+	}
+	p.errors.Unlock()
+	p.spec.Ended(ending)
+}
+
+// tellClient writes to the client until the queue is closed, and then ends its stdin.
+func (p *Process) tellClient() {
+	defer p.Program.CloseStdin()
+	for {
+		text, ok := p.toClient.take()
+		if !ok {
+			return
+		}
+		if _, err := p.Program.Stdin().Write(text); err != nil {
+			p.toClient.fail(err)
+			return
+		}
+	}
+}
+
+// tellTeam passes requests and events on.
+func (p *Process) tellTeam() {
+	for {
+		text, ok := p.toTeam.take()
+		if !ok {
+			return
+		}
+		p.spec.Output(child.Stdout, text)
+	}
+}
+
+// Stdin takes the lines of the orchestrator.
+func (p *Process) Stdin() child.Stdin { return &orders{process: p, lines: line.NewSplitter(64 << 20)} }
+
+// CloseStdin ends the client's stdin when everything before it is written.
+func (p *Process) CloseStdin() bool {
+	p.toClient.close()
+	return true
+}
+
+// orders is the stdin of the agent.
+type orders struct {
+	process  *Process
+	lines    *line.Splitter
+	deadline time.Time
+}
+
+func (o *orders) SetWriteDeadline(at time.Time) error {
+	o.deadline = at
+	return nil
+}
+
+// Write passes lines to the machine. It waits while the client does not read its stdin.
+func (o *orders) Write(text []byte) (int, error) {
+	if err := o.process.toClient.wait(o.deadline); err != nil {
+		return 0, err
+	}
+	o.lines.Feed(text)
+	for l, ok := o.lines.Next(); ok; l, ok = o.lines.Next() {
+		o.process.step(func(now time.Time) []Effect { return o.process.machine.Told(now, l.Text) })
+	}
+	return len(text), nil
+}
+
+// A queue holds texts for a writer. Adding never blocks; wait blocks while it is full.
+type queue struct {
+	mu     sync.Mutex
+	moved  *sync.Cond
+	texts  [][]byte
+	bytes  int
+	closed bool
+	err    error // of the writer
+}
+
+func (q *queue) init() { q.moved = sync.NewCond(&q.mu) }
+
+func (q *queue) add(text []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.err != nil {
+		return
+	}
+	q.texts = append(q.texts, text)
+	q.bytes += len(text)
+	q.moved.Broadcast()
+}
+
+// take waits for all texts that are there, and returns them as one. It reports false when the
+// queue is closed and empty.
+func (q *queue) take() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.texts) == 0 && !q.closed {
+		q.moved.Wait()
+	}
+	if len(q.texts) == 0 {
+		return nil, false
+	}
+	text := bytes.Join(q.texts, nil)
+	q.texts, q.bytes = nil, 0
+	q.moved.Broadcast()
+	return text, true
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.moved.Broadcast()
+}
+
+func (q *queue) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err, q.texts, q.bytes = err, nil, 0
+	q.moved.Broadcast()
+}
+
+// wait waits until there is room, until the deadline, or until the queue is closed.
+func (q *queue) wait(deadline time.Time) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !deadline.IsZero() {
+		alarm := time.AfterFunc(time.Until(deadline), q.moved.Broadcast)
+		defer alarm.Stop()
+	}
+	for q.bytes > maxWaiting && !q.closed && q.err == nil {
+		if !deadline.IsZero() && !time.Now().Before(deadline) {
+			return os.ErrDeadlineExceeded
+		}
+		q.moved.Wait()
+	}
+	if q.closed {
+		return os.ErrClosed
+	}
+	return errors.Join(q.err)
+}

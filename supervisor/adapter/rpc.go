@@ -1,0 +1,97 @@
+package adapter
+
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+	"orchestrator/wire/tools"
+)
+
+// An RPC is a JSON-RPC message: a call, a notification or an answer.
+type RPC struct {
+	ID     wire.Raw `json:"id,omitzero"`
+	Method string   `json:"method,omitzero"`
+	Params wire.Raw `json:"params,omitzero"`
+	Result wire.Raw `json:"result,omitzero"`
+	Error  *struct {
+		Code    int64    `json:"code"`
+		Message string   `json:"message"`
+		Data    wire.Raw `json:"data,omitzero"`
+	} `json:"error,omitzero"`
+}
+
+// mcpVersion is the latest supported version of the Model Context Protocol.
+const mcpVersion = "2025-11-25"
+
+// AnswerRPC answers a message of an MCP client to the server of our tools. If it is the call of
+// a tool, it returns the call, whose ID is the id of the message, and no answer.
+func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
+	var m RPC
+	if object.Decode(message, &m) != nil {
+		return rpcError(nil, -32700, "this is no JSON-RPC message"), nil
+	}
+	switch m.Method {
+	case "initialize":
+		version, ok := object.TextOf(m.Params, "protocolVersion")
+		if !ok || version > mcpVersion {
+			version = mcpVersion
+		}
+		return rpcResult(m.ID, encode(map[string]any{
+			"protocolVersion": version, "capabilities": map[string]any{"tools": map[string]any{}},
+			"serverInfo": map[string]any{"name": tools.Server, "version": wire.FormatVersion},
+		})), nil
+	case "tools/list":
+		return rpcResult(m.ID, toolList()), nil
+	case "tools/call":
+		name, _ := object.TextOf(m.Params, "name")
+		return nil, &Call{ID: string(m.ID), Tool: name, Arguments: object.MemberOf(m.Params, "arguments")}
+	case "ping", "notifications/initialized", "notifications/cancelled":
+		return rpcResult(m.ID, wire.Raw("{}")), nil
+	}
+	return rpcError(m.ID, -32601, "there is no method "+m.Method), nil
+}
+
+func rpcResult(id, result wire.Raw) wire.Raw {
+	return encode(struct {
+		Version string   `json:"jsonrpc"`
+		ID      wire.Raw `json:"id,omitzero"`
+		Result  wire.Raw `json:"result"`
+	}{"2.0", id, result})
+}
+
+func rpcError(id wire.Raw, code int64, text string) wire.Raw {
+	return encode(map[string]any{"jsonrpc": "2.0", "id": orNull(id), "error": map[string]any{"code": code, "message": text}})
+}
+
+func orNull(id wire.Raw) wire.Raw {
+	if len(id) == 0 {
+		return wire.Raw("null")
+	}
+	return id
+}
+
+// ToolResult returns the answer to the call of a tool, whose message had this id.
+func ToolResult(id wire.Raw, text string, failed bool) wire.Raw {
+	return rpcResult(id, encode(map[string]any{
+		"content": []map[string]any{{"type": "text", "text": text}}, "isError": failed,
+	}))
+}
+
+// toolList answers tools/list.
+func toolList() wire.Raw {
+	type described struct {
+		Name        string         `json:"name"`
+		Description string         `json:"description"`
+		InputSchema wire.Raw       `json:"inputSchema"`
+		Annotations map[string]any `json:"annotations,omitzero"`
+		Meta        map[string]any `json:"_meta"`
+	}
+	list := make([]described, 0, len(tools.All))
+	for _, t := range tools.All {
+		d := described{Name: t.Name, Description: t.Description, InputSchema: t.Schema, Meta: map[string]any{"anthropic/alwaysLoad": true}}
+		if t.ReadOnly {
+			d.Annotations = map[string]any{"readOnlyHint": true}
+		}
+		list = append(list, d)
+	}
+	return encode(map[string]any{"tools": list})
+}

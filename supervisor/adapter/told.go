@@ -1,0 +1,300 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/object"
+)
+
+// An order is a line of the orchestrator.
+type order struct {
+	Type          string      `json:"type"`
+	CorrelationID string      `json:"correlationId"`
+	Payload       wire.Raw    `json:"payload"`
+	Error         *orderError `json:"error"`
+}
+
+type orderError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// notice is the payload of the notifications about tasks.
+type notice struct {
+	TaskID      string `json:"taskId"`
+	Message     string `json:"message"`
+	Reason      string `json:"reason"`
+	GracePeriod int64  `json:"gracePeriod"`
+}
+
+// mail is the payload of notify:message.
+type mail struct {
+	Seq     int64    `json:"seq"`
+	From    string   `json:"from_actor"`
+	To      string   `json:"to_actor"`
+	Topic   string   `json:"topic"`
+	Payload wire.Raw `json:"payload"`
+	ReplyTo *int64   `json:"reply_to"`
+}
+
+// Told takes a line of the orchestrator.
+func (m *Machine) Told(at time.Time, line []byte) []Effect {
+	m.now = at
+	var o order
+	if err := object.Decode(line, &o); err != nil {
+		m.log("a line of the orchestrator cannot be read: %v", err)
+		return m.take(nil)
+	}
+	kind, name, _ := strings.Cut(o.Type, ":")
+	switch {
+	case kind == "response":
+		m.answered(&o)
+	case kind == "notify":
+		m.notified(name, &o)
+	}
+	return m.take(nil)
+}
+
+func (m *Machine) notified(name string, o *order) {
+	if name == "message" {
+		m.received(o.Payload)
+		return
+	}
+	var n notice
+	if object.Decode(o.Payload, &n) != nil {
+		return
+	}
+	switch name {
+	case "task-assigned":
+		if m.find(n.TaskID) == nil {
+			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: &task{id: n.TaskID}})
+		}
+	case "task-cancelled":
+		m.cancelled(&n)
+	case "task-updated":
+		if k := m.find(n.TaskID); k != nil && !k.ended {
+			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: k, news: n.Message})
+		}
+	case "interrupt":
+		m.interrupt(n.Message)
+	case "shutdown":
+		m.closing = true
+		if m.busy {
+			m.handle(m.client.Interrupt())
+		}
+	}
+}
+
+// find returns the task with this id that the agent has, or nil.
+func (m *Machine) find(id string) *task {
+	if m.task != nil && m.task.id == id && !m.task.ended {
+		return m.task
+	}
+	for _, k := range m.next {
+		if k.id == id {
+			return k
+		}
+	}
+	for _, p := range m.waiting {
+		if p.kind == "get-task" && p.task.id == id {
+			return p.task
+		}
+	}
+	return nil
+}
+
+// cancelled drops a task. If the client works on it, its turn is interrupted.
+func (m *Machine) cancelled(n *notice) {
+	if k := m.task; k != nil && k.id == n.TaskID {
+		k.ended = true
+		m.prompts = nil
+		if m.busy {
+			m.handle(m.client.Interrupt())
+		} else {
+			m.task = nil
+		}
+		return
+	}
+	for i, k := range m.next {
+		if k.id == n.TaskID {
+			m.next = append(m.next[:i:i], m.next[i+1:]...)
+			return
+		}
+	}
+	for id, p := range m.waiting {
+		if p.kind == "get-task" && p.task.id == n.TaskID {
+			delete(m.waiting, id)
+		}
+	}
+}
+
+// interrupt ends the running turn. The next one begins with the text of the person, if there is
+// one.
+func (m *Machine) interrupt(words string) {
+	if words != "" {
+		m.prompts = append(m.prompts, text{words: fromPerson(words)})
+	}
+	if m.busy {
+		m.handle(m.client.Interrupt())
+	}
+}
+
+// received passes a message on to the client. An urgent one interrupts its turn.
+func (m *Machine) received(payload wire.Raw) {
+	var letterIn mail
+	if object.Decode(payload, &letterIn) != nil || letterIn.Seq == 0 {
+		return
+	}
+	for _, l := range m.letters {
+		if l.seq == letterIn.Seq {
+			return // it was pushed again
+		}
+	}
+	m.letters = append(m.letters, letter{seq: letterIn.Seq})
+	m.prompts = append(m.prompts, text{words: letterIn.frame(m.taskID()), mail: []int64{letterIn.Seq}})
+	if m.busy && letterIn.urgent() {
+		m.handle(m.client.Interrupt())
+	}
+}
+
+func (l *mail) urgent() bool {
+	urgent := object.MemberOf(l.Payload, "urgent")
+	return l.Topic == "urgent" || string(urgent) == "true"
+}
+
+// answered handles the answer to a request of this Machine.
+func (m *Machine) answered(o *order) {
+	p, ok := m.waiting[o.CorrelationID]
+	if !ok {
+		return
+	}
+	delete(m.waiting, o.CorrelationID)
+	failed := o.Error != nil
+	switch {
+	case p.perm != "":
+		m.decided(p.perm, o)
+	case p.call != "":
+		m.returned(&p, o)
+	case p.kind == "get-task":
+		m.given(&p, o)
+	case failed && p.kind == "start-task":
+		// It was started before, by an earlier run, or it is not ours any more; the end says so.
+	case failed && p.task != nil && p.task.ended:
+		m.log("%s was refused: %s", p.kind, o.Error.Message)
+	}
+}
+
+// given takes a task that was asked for.
+func (m *Machine) given(p *pending, o *order) {
+	var reply struct {
+		Task taskView `json:"task"`
+	}
+	if o.Error != nil || object.Decode(o.Payload, &reply) != nil {
+		return // it is gone
+	}
+	known := p.task.view.ID != ""
+	p.task.view = reply.Task
+	if known {
+		m.prompts = append(m.prompts, text{words: p.task.view.update(p.news)})
+		return
+	}
+	m.next = append(m.next, p.task)
+}
+
+// asked answers a request for permission: at once if it is always allowed, or else when a person
+// has decided.
+func (m *Machine) asked(p *Permission) {
+	if allowed(m.o.Allow, p) {
+		m.handle(m.client.Decide(p, Decision{Allow: true}))
+		return
+	}
+	m.granting[p.ID] = *p
+	choices := []wire.PermissionChoice{
+		{ID: "allow", Kind: wire.AllowOnce, Label: "Allow"},
+		{ID: "session", Kind: wire.AllowSession, Label: "Allow for this session"},
+		{ID: "always", Kind: wire.AllowAlways, Label: "Always allow"},
+		{ID: "deny", Kind: wire.Deny, Label: "Deny"},
+	}
+	m.turn(activity.Waiting, p.Title)
+	m.ask(wire.AskPermission{
+		TaskID: m.openTask(), Tool: p.Tool, Title: p.Title, Input: p.Input, Paths: p.Paths, Choices: choices, Reason: p.Reason,
+	}, pending{kind: "ask-permission", perm: p.ID})
+}
+
+func (m *Machine) openTask() string {
+	if m.task == nil || m.task.ended {
+		return ""
+	}
+	return m.task.id
+}
+
+// decided passes the decision of a person on.
+func (m *Machine) decided(id string, o *order) {
+	p, ok := m.granting[id]
+	if !ok {
+		return // the client does not wait any more
+	}
+	delete(m.granting, id)
+	var answer wire.UserAnswer
+	d := Decision{Message: "there was no answer"}
+	if o.Error != nil {
+		d.Message = o.Error.Message
+	} else if object.Decode(o.Payload, &answer) == nil {
+		d = Decision{
+			Allow: answer.Choice != "deny", Lasting: answer.Choice == "session" || answer.Choice == "always",
+			Message: orElse(answer.Message, "a person has denied it"),
+		}
+	}
+	m.last = m.now
+	m.handle(m.client.Decide(&p, d))
+	m.turn(activity.Busy, p.Title)
+}
+
+// withdrawn closes a question that the client does not wait for any more.
+func (m *Machine) withdrawn(id string) {
+	if _, ok := m.granting[id]; ok {
+		delete(m.granting, id)
+		for request, p := range m.waiting {
+			if p.perm == id {
+				m.ask(wire.WithdrawQuestion{RequestID: request}, pending{kind: "withdraw-question"})
+			}
+		}
+	}
+	delete(m.calls, id)
+}
+
+// allowed reports whether a permission is in a list of patterns such as Bash(go test:*), Bash or
+// Edit. A pattern in parentheses is the beginning of the command, or all of it.
+func allowed(patterns []string, p *Permission) bool {
+	command, _ := object.TextOf(p.Input, "command")
+	for _, pattern := range patterns {
+		tool, rest, has := strings.Cut(strings.TrimSuffix(pattern, ")"), "(")
+		if !strings.EqualFold(tool, p.Tool) {
+			continue
+		}
+		if !has {
+			return true
+		}
+		if beginning, ok := strings.CutSuffix(rest, ":*"); ok {
+			if (command == beginning || strings.HasPrefix(command, beginning+" ")) && plainCommand(command) {
+				return true
+			}
+		} else if command == rest {
+			return true
+		}
+	}
+	return false
+}
+
+// plainCommand reports whether a command is a single one: a pattern for its beginning says
+// nothing about what follows a shell operator.
+func plainCommand(command string) bool { return !strings.ContainsAny(command, ";&|<>`$\n\\(){}") }
+
+// fromPerson frames a text of the person who runs the team.
+func fromPerson(words string) string {
+	return fmt.Sprintf("From the person who runs the team: %s", words)
+}
