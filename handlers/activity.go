@@ -22,7 +22,7 @@ func (s *State) Activity(name string) *control.Activity {
 	}
 	v := &control.Activity{Input: a.usage.Input, Output: a.usage.Output, Cost: a.usage.Cost}
 	if c := a.conversation; c != nil {
-		v.Conversation, v.Program, v.Model = c.ID, c.Version, c.Model
+		v.Conversation, v.Kind, v.Dir, v.Program, v.Model = c.ID, c.Kind, c.Dir, c.Version, c.Model
 	}
 	if !a.limited.IsZero() {
 		v.LimitedUntil = object.Timestamp(a.limited)

@@ -36,10 +36,12 @@ func (a *agent) turn() *activity.Turn {
 	return a.channel.Turn()
 }
 
-// conversation returns the conversation of the program of an agent, or "".
-func (l *lifecycle) conversation(agent string) (id string) {
+// conversation returns the conversation of the program of an agent, or "". The conversation of
+// a coding agent is only for the program and the folder in which it was begun.
+func (l *lifecycle) conversation(spec *Agent) (id string) {
 	l.dispatcher.Look(func(s *handlers.State) {
-		if known := s.Activity(agent); known != nil {
+		known := s.Activity(spec.Name)
+		if known != nil && (spec.Client == nil || known.Kind == spec.Client.Protocol && known.Dir == spec.Dir) {
 			id = known.Conversation
 		}
 	})
@@ -54,12 +56,12 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 		return nil, fmt.Errorf("there is no protocol %q", c.Protocol)
 	}
 	o := c.Opening
-	o.Agent, o.Run, o.Dir = sr.spec.Name, sr.run, sr.spec.Dir
+	o.Agent, o.Run, o.Dir, o.Protocol = sr.spec.Name, sr.run, sr.spec.Dir, c.Protocol
 	if c.Resume {
 		o.Conversation = conversation
 	}
 	argv, env := kind.launch(spec.Command, &o)
 	spec.Command, spec.Env = argv, append(spec.Env, env...)
 	start := func(spec child.Spec) (adapter.Program, error) { return l.options.Start(spec) }
-	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine, nil)
+	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine)
 }

@@ -153,7 +153,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		sr.speech.Messages = sr.channel
 	}
 	env = append(without(env, sr.session), sr.session...)
-	if sr.conversation = l.conversation(sr.spec.Name); sr.conversation != "" {
+	if sr.conversation = l.conversation(&sr.spec); sr.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+sr.conversation)
 	}
 	env, shut := l.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))

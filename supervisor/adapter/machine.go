@@ -10,6 +10,7 @@ import (
 type Opening struct {
 	Agent, Run   string
 	Dir          string // absolute
+	Protocol     string
 	Permission   string // PermissionAsk and its like
 	Allow        []string
 	Model        string
@@ -43,7 +44,7 @@ const (
 	OnTurnEndFail     = "fail"     // the task fails
 )
 
-// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log, a Close or a Stuck.
+// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log or a Stuck.
 type Effect any
 
 type (
@@ -61,8 +62,6 @@ type (
 	}
 	// Log is a line for people: what the model or the client says.
 	Log struct{ Text string }
-	// Close ends the client's stdin.
-	Close struct{}
 	// Stuck ends a client that does not answer.
 	Stuck struct{ Why string }
 )
@@ -97,15 +96,18 @@ type (
 	InContext struct{ ID string }
 	// Unread reports that the client did not take the text of a Steer.
 	Unread struct{ ID string }
-	// Doing reports what the client does now: a tool call, a step of a plan.
-	Doing struct{ Kind, Text string }
+	// Doing reports what the client does now: a tool call, a step of a plan. A tool call has an
+	// id, and runs until Did has it.
+	Doing struct{ Kind, Text, ID string }
+	// Did reports the end of a tool call.
+	Did struct{ ID string }
 	// Permission asks whether a tool may be used.
 	Permission struct {
 		ID, Tool, Title string
 		Input           wire.Raw
 		Paths           []string
 		Reason          string
-		Lasting         wire.Raw // what the client needs to allow it for the session; nil if it cannot
+		Once            bool // its input does not say what is done, so the answer is not remembered
 	}
 	// Withdrawn reports that the client no longer waits for the answer to a Permission or a Call.
 	Withdrawn struct{ ID string }
@@ -131,7 +133,6 @@ type (
 // A Decision is the answer of a person to a Permission.
 type Decision struct {
 	Allow   bool
-	Lasting bool   // for the rest of the session
 	Message string // why not
 }
 

@@ -35,13 +35,14 @@ type Machine struct {
 	waiting  map[string]pending    // requests to the orchestrator
 	granting map[string]Permission // permissions that a person decides about
 	calls    map[string]bool       // calls of our tools that are not answered
+	running  map[string]bool       // tools of the client that run
 
-	task    *task           // that the client works on
-	next    []*task         // given to this agent, and not begun
-	prompts []text          // to be said in the next turn
-	texts   map[string]text // that the client was given, and the model does not have yet
-	letters []letter        // mail that the client was given, in order
-	doing   string          // what it does now, as last reported
+	task    *task      // that the client works on
+	next    []*task    // given to this agent, and not begun
+	prompts []text     // to be said in the next turn
+	sent    []delivery // texts that the client was given, and the model does not have yet
+	letters []letter   // mail that the client was given, in order
+	doing   string     // what it does now, as last reported
 	told    time.Time
 	parked  time.Time // no turn begins before
 }
@@ -61,6 +62,12 @@ type text struct {
 	mail  []int64
 }
 
+// A delivery is the texts that the client was given together.
+type delivery struct {
+	id    string
+	texts []text
+}
+
 // A letter is a message that the client was given.
 type letter struct {
 	seq  int64
@@ -69,19 +76,20 @@ type letter struct {
 
 // A pending request waits for the answer of the orchestrator.
 type pending struct {
-	kind string // operation
-	task *task
-	call string // the call of a tool that waits, "" for none
-	tool *tools.Request
-	perm string // the permission that waits
-	news string // what changed about the task
+	kind  string // operation
+	task  *task
+	call  string // the call of a tool that waits, "" for none
+	tool  *tools.Request
+	perm  string // the permission that waits
+	news  string // what changed about the task
+	tries int
 }
 
 // NewMachine returns a Machine around a client.
 func NewMachine(client Client, o *Opening) *Machine {
 	return &Machine{
 		client: client, o: o, waiting: map[string]pending{}, granting: map[string]Permission{},
-		calls: map[string]bool{}, texts: map[string]text{},
+		calls: map[string]bool{}, running: map[string]bool{},
 	}
 }
 
@@ -93,7 +101,7 @@ func (m *Machine) Begin(at time.Time) []Effect {
 
 // Heard takes a line of the client's stdout.
 func (m *Machine) Heard(at time.Time, line []byte) []Effect {
-	m.now, m.last, m.warned = at, at, false
+	m.now, m.last = at, at
 	return m.take(m.client.Heard(line))
 }
 
@@ -118,7 +126,12 @@ func (m *Machine) handle(from []Effect) {
 		case *Unread:
 			m.unread(e.ID)
 		case *Doing:
+			if e.ID != "" {
+				m.running[e.ID] = true
+			}
 			m.does(e)
+		case *Did:
+			delete(m.running, e.ID)
 		case *Permission:
 			m.asked(e)
 		case *Withdrawn:
@@ -135,7 +148,7 @@ func (m *Machine) handle(from []Effect) {
 			if strings.TrimSpace(e.Text) != "" {
 				m.out = append(m.out, e)
 			}
-		default: // Write, Close, Stuck
+		default: // Write, Stuck
 			m.out = append(m.out, e)
 		}
 	}
@@ -172,7 +185,7 @@ func (m *Machine) opened(r *Ready) {
 		m.turn(activity.Idle, "")
 	}
 	if r.Conversation != "" {
-		m.say("session", activity.Conversation{ID: r.Conversation, Dir: m.o.Dir, Version: r.Version, Model: r.Model})
+		m.say("session", activity.Conversation{ID: r.Conversation, Kind: m.o.Protocol, Dir: m.o.Dir, Version: r.Version, Model: r.Model})
 	}
 }
 
@@ -208,20 +221,19 @@ func (m *Machine) advance() {
 	if len(m.prompts) == 0 {
 		return
 	}
-	said := m.prompts[0]
-	for _, more := range m.prompts[1:] {
-		said.words += "\n\n" + more.words
-		said.mail = append(said.mail, more.mail...)
+	words := make([]string, 0, len(m.prompts))
+	for _, t := range m.prompts {
+		words = append(words, t.words)
 	}
 	id := m.id()
-	effects := m.client.Prompt(id, said.words)
+	effects := m.client.Prompt(id, strings.Join(words, "\n\n"))
 	if effects == nil {
 		return
 	}
+	m.sent = append(m.sent, delivery{id: id, texts: m.prompts})
 	m.prompts, m.busy = nil, true
 	m.turns++
 	m.doing = ""
-	m.texts[id] = said
 	m.last = m.now
 	m.handle(effects)
 	m.turn(activity.Busy, "")
@@ -235,7 +247,7 @@ func (m *Machine) steer() {
 		if effects == nil {
 			return
 		}
-		m.texts[id] = m.prompts[0]
+		m.sent = append(m.sent, delivery{id: id, texts: m.prompts[:1:1]})
 		m.prompts = m.prompts[1:]
 		m.handle(effects)
 	}
@@ -243,22 +255,33 @@ func (m *Machine) steer() {
 
 // begun starts the task of the turn.
 func (m *Machine) begun() {
-	m.busy = true
+	m.busy, m.warned = true, false
 	if k := m.task; k != nil && !k.started {
 		k.started = true
 		m.ask(wire.TaskID{TaskID: k.id}, pending{kind: "start-task", task: k})
 	}
 }
 
+// taken removes a delivery that the client was given, and returns its texts.
+func (m *Machine) taken(id string) []text {
+	i := slices.IndexFunc(m.sent, func(d delivery) bool { return d.id == id })
+	if i < 0 {
+		return nil
+	}
+	texts := m.sent[i].texts
+	m.sent = slices.Delete(m.sent, i, i+1)
+	return texts
+}
+
 // inContext reports mail as read when the model has it.
 func (m *Machine) inContext(id string) {
-	t := m.texts[id]
-	delete(m.texts, id)
-	for _, seq := range t.mail {
-		m.say("receipt", activity.Receipt{Seq: seq, State: activity.InContext})
-		for i := range m.letters {
-			if m.letters[i].seq == seq {
-				m.letters[i].read = true
+	for _, t := range m.taken(id) {
+		for _, seq := range t.mail {
+			m.say("receipt", activity.Receipt{Seq: seq, State: activity.InContext})
+			for i := range m.letters {
+				if m.letters[i].seq == seq {
+					m.letters[i].read = true
+				}
 			}
 		}
 	}
@@ -271,13 +294,8 @@ func (m *Machine) inContext(id string) {
 	}
 }
 
-// unread keeps a text that the client did not take for the next turn.
-func (m *Machine) unread(id string) {
-	if t, ok := m.texts[id]; ok {
-		delete(m.texts, id)
-		m.prompts = append(m.prompts, t)
-	}
-}
+// unread keeps the texts that the client did not take for the next turn.
+func (m *Machine) unread(id string) { m.prompts = append(m.prompts, m.taken(id)...) }
 
 // quiet is the least time between two reports of progress.
 const quiet = 500 * time.Millisecond
@@ -309,8 +327,12 @@ func (m *Machine) limited(l *Limited) {
 		m.turn(activity.Busy, "waits for the limit of its vendor")
 		return
 	}
-	m.parked = l.Until
-	if !m.parked.After(m.now) {
+	switch {
+	case l.Until.After(m.now):
+		m.parked = l.Until
+	case m.parked.After(m.now): // the time is known from before
+		return
+	default:
 		m.parked = m.now.Add(retryLimit)
 	}
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
@@ -321,9 +343,10 @@ const retryLimit = 5 * time.Minute
 
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
-	m.busy = false
+	m.busy, m.warned = false, false
 	m.doing = ""
-	m.granting = map[string]Permission{}
+	clear(m.running)
+	m.withdrawAll()
 	m.turn(activity.Idle, "")
 	if e.Failure != "" {
 		m.keepUnread()
@@ -336,23 +359,49 @@ func (m *Machine) turnEnded(e *Ended) {
 		m.task = nil
 		return
 	}
-	if e.Failure == "" && (e.Stopped || len(m.prompts)+len(m.texts) > 0) {
+	if e.Failure == "" && len(m.prompts)+len(m.sent) > 0 {
 		return // what comes next goes on with the task
 	}
 	switch {
 	case e.Failure == FailLimit:
-		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: e.Text})
+		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor limits the use")})
 	case e.Failure != "":
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000)})
-	case m.o.OnTurnEnd == OnTurnEndComplete:
-		m.end(pending{kind: "complete-task", task: k}, completion{k.id, summary{e.Text}})
-	case m.o.OnTurnEnd == OnTurnEndRemind && !k.reminded:
+	case m.o.OnTurnEnd == OnTurnEndComplete && !e.Stopped:
+		m.end(pending{kind: "complete-task", task: k}, completion{TaskID: k.id, Result: summary{Summary: e.Text}})
+	case !k.reminded && (m.o.OnTurnEnd == OnTurnEndRemind || e.Stopped):
 		k.reminded = true
 		m.prompts = append(m.prompts, text{words: reminder(k.id)})
 	default:
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
 			TaskID: k.id, Error: "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000),
 		})
+	}
+}
+
+// withdrawAll closes the questions to people that belong to the turn that has ended.
+func (m *Machine) withdrawAll() {
+	for _, id := range slices.Sorted(maps.Keys(m.waiting)) {
+		if p := m.waiting[id]; p.perm != "" || p.kind == "ask-user" {
+			delete(m.waiting, id)
+			m.ask(wire.WithdrawQuestion{RequestID: id}, pending{kind: "withdraw-question"})
+		}
+	}
+	clear(m.granting)
+	clear(m.calls)
+}
+
+// refused goes on when the end of a task was refused: the task is failed, then given back. If
+// that is refused, too, the program is ended, which gives back what it has.
+func (m *Machine) refused(p *pending, why string) {
+	m.log("%s was refused: %s", p.kind, why)
+	switch p.kind {
+	case "complete-task":
+		m.ask(wire.FailTask{TaskID: p.task.id, Error: tools.Clip("its result was refused: "+why, 2000)}, pending{kind: "fail-task", task: p.task})
+	case "fail-task":
+		m.ask(wire.ReturnTask{TaskID: p.task.id, Reason: tools.Clip(why, 2000)}, pending{kind: "return-task", task: p.task})
+	case "return-task":
+		m.out = append(m.out, Stuck{Why: "task " + p.task.id + " cannot be given back"})
 	}
 }
 
@@ -377,12 +426,14 @@ func orElse(s, otherwise string) string { return cmp.Or(strings.TrimSpace(s), ot
 
 // keepUnread keeps the mail that the model did not get for the next turn.
 func (m *Machine) keepUnread() {
-	for _, id := range slices.Sorted(maps.Keys(m.texts)) {
-		if len(m.texts[id].mail) > 0 {
-			m.prompts = append(m.prompts, m.texts[id])
+	for _, d := range m.sent {
+		for _, t := range d.texts {
+			if len(t.mail) > 0 {
+				m.prompts = append(m.prompts, t)
+			}
 		}
 	}
-	clear(m.texts)
+	m.sent = nil
 }
 
 // end reports the end of the task that the client works on.
@@ -399,7 +450,7 @@ func (m *Machine) Next() (time.Time, bool) {
 	if !m.busy && len(m.prompts)+len(m.next) > 0 && m.now.Before(m.parked) {
 		return m.parked, true
 	}
-	if !m.busy && m.ready || len(m.granting) > 0 || len(m.calls) > 0 || m.o.Patience <= 0 {
+	if !m.busy && m.ready || len(m.granting)+len(m.calls)+len(m.running) > 0 || m.o.Patience <= 0 {
 		return time.Time{}, false
 	}
 	return m.last.Add(m.o.Patience), true

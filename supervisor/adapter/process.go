@@ -40,29 +40,24 @@ type Process struct {
 	Program
 	machine *Machine
 	spec    child.Spec // the callbacks of the orchestrator
-	wire    func(direction byte, line []byte)
 
 	mu       sync.Mutex
 	timer    *time.Timer
 	toClient queue
 	toTeam   queue
 	errors   sync.Mutex // stderr is written by two goroutines
+	stdout   *line.Splitter
 	stderr   *line.Splitter
 	over     bool
 	writers  sync.WaitGroup
 }
 
 // Start starts a client. The start function creates the process from the specification that
-// Start completes. The wire function is called with each line of the client's protocol and its
-// direction, '<' or '>'; it may be nil.
-func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire func(byte, []byte)) (*Process, error) {
-	if wire == nil {
-		wire = func(byte, []byte) {}
-	}
-	p := &Process{machine: m, spec: spec, wire: wire, stderr: line.NewSplitter(maxLine)}
+// Start completes.
+func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int) (*Process, error) {
+	p := &Process{machine: m, spec: spec, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine)}
 	p.toClient.init()
 	p.toTeam.init()
-	stdout := line.NewSplitter(maxLine)
 	begun := make(chan struct{})
 	spec.Output = func(stream child.Stream, chunk []byte) {
 		<-begun
@@ -70,7 +65,7 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 			p.cried(chunk)
 			return
 		}
-		p.heard(stdout, chunk)
+		p.heard(chunk)
 	}
 	spec.Ended = func(ending child.Ending) {
 		<-begun
@@ -105,7 +100,6 @@ func (p *Process) step(act func(now time.Time) []Effect) {
 func (p *Process) perform(e Effect, now time.Time) {
 	switch e := e.(type) {
 	case Write:
-		p.wire('>', e.Line)
 		p.toClient.add(append(bytes.Clone(e.Line), '\n'))
 	case Ask:
 		p.toTeam.add(message("request:"+e.Operation, e.ID, e.Payload, now))
@@ -113,8 +107,6 @@ func (p *Process) perform(e Effect, now time.Time) {
 		p.toTeam.add(message("event:"+e.Event, p.machine.id(), e.Payload, now))
 	case Log:
 		p.log(e.Text)
-	case Close:
-		p.toClient.close()
 	case Stuck:
 		p.log(e.Why)
 		p.Program.Kill()
@@ -144,17 +136,16 @@ func (p *Process) rearm(now time.Time) {
 }
 
 // heard takes output of the client. It waits while the orchestrator is behind.
-func (p *Process) heard(lines *line.Splitter, chunk []byte) {
+func (p *Process) heard(chunk []byte) {
 	p.toTeam.wait(time.Time{})
-	lines.Feed(chunk)
-	for l, ok := lines.Next(); ok; l, ok = lines.Next() {
+	p.stdout.Feed(chunk)
+	for l, ok := p.stdout.Next(); ok; l, ok = p.stdout.Next() {
 		if l.Cut {
 			p.step(func(time.Time) []Effect {
 				return []Effect{Log{Text: "a line of the client was too long: " + string(l.Text)}}
 			})
 			continue
 		}
-		p.wire('<', l.Text)
 		p.step(func(now time.Time) []Effect { return p.machine.Heard(now, l.Text) })
 	}
 }
@@ -178,6 +169,9 @@ func (p *Process) cried(chunk []byte) {
 
 // end handles the end of the client's process tree.
 func (p *Process) end(ending child.Ending) {
+	if l, ok := p.stdout.Rest(); ok && !l.Cut {
+		p.step(func(now time.Time) []Effect { return p.machine.Heard(now, l.Text) })
+	}
 	p.mu.Lock()
 	p.over = true
 	if p.timer != nil {
@@ -313,7 +307,11 @@ func (q *queue) wait(deadline time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !deadline.IsZero() {
-		alarm := time.AfterFunc(time.Until(deadline), q.moved.Broadcast)
+		alarm := time.AfterFunc(time.Until(deadline), func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.moved.Broadcast()
+		})
 		defer alarm.Stop()
 	}
 	for q.bytes > maxWaiting && !q.closed && q.err == nil {

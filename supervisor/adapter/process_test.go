@@ -48,7 +48,7 @@ func TestProcess(t *testing.T) {
 		Output: said.add, Exited: func(child.Exit) {}, Ended: func(child.Ending) { close(ended) },
 	}
 	start := func(spec child.Spec) (adapter.Program, error) { return host.Start(spec) }
-	p, err := adapter.Start(start, spec, adapter.NewMachine(claude.New(), o), 1<<20, nil)
+	p, err := adapter.Start(start, spec, adapter.NewMachine(claude.New(), o), 1<<20)
 	require.NoError(t, err)
 	stdin := p.Stdin()
 	tell := func(line string) {

@@ -1,13 +1,15 @@
 package adapter
 
 import (
-	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
+	"orchestrator/wire/tools"
 )
 
 // An order is a line of the orchestrator.
@@ -55,6 +57,8 @@ func (m *Machine) Told(at time.Time, line []byte) []Effect {
 		m.answered(&o)
 	case kind == "notify":
 		m.notified(name, &o)
+	default: // delegated work and messages of sessions
+		m.log("a message was not taken: a coding agent takes tasks and mail only: %s", tools.Clip(string(line), 200))
 	}
 	return m.take(nil)
 }
@@ -79,8 +83,6 @@ func (m *Machine) notified(name string, o *order) {
 		if k := m.find(n.TaskID); k != nil && !k.ended {
 			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: k, news: n.Message})
 		}
-	case "interrupt":
-		m.interrupt(n.Message)
 	case "shutdown":
 		m.closing = true
 		if m.busy {
@@ -111,7 +113,7 @@ func (m *Machine) find(id string) *task {
 func (m *Machine) cancelled(n *notice) {
 	if k := m.task; k != nil && k.id == n.TaskID {
 		k.ended = true
-		m.prompts = nil
+		m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) == 0 })
 		if m.busy {
 			m.handle(m.client.Interrupt())
 		} else {
@@ -129,17 +131,6 @@ func (m *Machine) cancelled(n *notice) {
 		if p.kind == "get-task" && p.task.id == n.TaskID {
 			delete(m.waiting, id)
 		}
-	}
-}
-
-// interrupt ends the running turn. The next one begins with the text of the person, if there is
-// one.
-func (m *Machine) interrupt(words string) {
-	if words != "" {
-		m.prompts = append(m.prompts, text{words: fromPerson(words)})
-	}
-	if m.busy {
-		m.handle(m.client.Interrupt())
 	}
 }
 
@@ -182,9 +173,9 @@ func (m *Machine) answered(o *order) {
 	case p.kind == "get-task":
 		m.given(&p, o)
 	case failed && p.kind == "start-task":
-		// It was started before, by an earlier run, or it is not ours any more; the end says so.
+		// An earlier run has started it, or it is not ours any more, which its end shows.
 	case failed && p.task != nil && p.task.ended:
-		m.log("%s was refused: %s", p.kind, o.Error.Message)
+		m.refused(&p, o.Error.Message)
 	}
 }
 
@@ -193,8 +184,16 @@ func (m *Machine) given(p *pending, o *order) {
 	var reply struct {
 		Task taskView `json:"task"`
 	}
-	if o.Error != nil || object.Decode(o.Payload, &reply) != nil {
-		return // it is gone
+	if o.Error != nil {
+		m.askAgain(p, o.Error)
+		return
+	}
+	if object.Decode(o.Payload, &reply) != nil || p.task.ended {
+		return
+	}
+	if reply.Task.State == "planning" {
+		m.log("task %s needs a plan, and a coding agent cannot submit one: assign it without", p.task.id)
+		return
 	}
 	known := p.task.view.ID != ""
 	p.task.view = reply.Task
@@ -203,6 +202,22 @@ func (m *Machine) given(p *pending, o *order) {
 		return
 	}
 	m.next = append(m.next, p.task)
+}
+
+// maxTries is how often a task is asked for.
+const maxTries = 5
+
+// askAgain asks for a task again, unless it is gone or is not for this agent any more.
+func (m *Machine) askAgain(p *pending, err *orderError) {
+	switch {
+	case err.Code == "NOT_FOUND" || err.Code == "UNAUTHORIZED":
+	case p.tries < maxTries:
+		again := *p
+		again.tries++
+		m.ask(wire.TaskID{TaskID: p.task.id}, again)
+	default:
+		m.out = append(m.out, Stuck{Why: "task " + p.task.id + " cannot be read: " + err.Message})
+	}
 }
 
 // asked answers a request for permission: at once if it is always allowed, or else when a person
@@ -218,6 +233,9 @@ func (m *Machine) asked(p *Permission) {
 		{ID: "session", Kind: wire.AllowSession, Label: "Allow for this session"},
 		{ID: "always", Kind: wire.AllowAlways, Label: "Always allow"},
 		{ID: "deny", Kind: wire.Deny, Label: "Deny"},
+	}
+	if p.Once {
+		choices = []wire.PermissionChoice{choices[0], choices[3]}
 	}
 	m.turn(activity.Waiting, p.Title)
 	m.ask(wire.AskPermission{
@@ -244,27 +262,36 @@ func (m *Machine) decided(id string, o *order) {
 	if o.Error != nil {
 		d.Message = o.Error.Message
 	} else if object.Decode(o.Payload, &answer) == nil {
-		d = Decision{
-			Allow: answer.Choice != "deny", Lasting: answer.Choice == "session" || answer.Choice == "always",
-			Message: orElse(answer.Message, "a person has denied it"),
-		}
+		d.Allow = answer.Choice == "allow" || answer.Choice == "session" || answer.Choice == "always"
+		d.Message = orElse(answer.Message, "a person has denied it")
 	}
 	m.last = m.now
 	m.handle(m.client.Decide(&p, d))
-	m.turn(activity.Busy, p.Title)
+	m.resumed(p.Title)
 }
 
-// withdrawn closes a question that the client does not wait for any more.
+// withdrawn closes a question that the client does not wait for any more. The id of a call may
+// have the id of its message after it.
 func (m *Machine) withdrawn(id string) {
-	if _, ok := m.granting[id]; ok {
-		delete(m.granting, id)
-		for request, p := range m.waiting {
-			if p.perm == id {
-				m.ask(wire.WithdrawQuestion{RequestID: request}, pending{kind: "withdraw-question"})
-			}
+	for _, request := range slices.Sorted(maps.Keys(m.waiting)) {
+		p := m.waiting[request]
+		call, _, _ := strings.Cut(p.call, " ")
+		if p.perm != id && (call != id || p.kind != "ask-user") {
+			continue
 		}
+		delete(m.waiting, request)
+		delete(m.granting, p.perm)
+		delete(m.calls, p.call)
+		m.ask(wire.WithdrawQuestion{RequestID: request}, pending{kind: "withdraw-question"})
+		m.resumed("")
 	}
-	delete(m.calls, id)
+}
+
+// resumed reports that the client works again, if it does not wait for another answer.
+func (m *Machine) resumed(what string) {
+	if m.busy && len(m.granting) == 0 {
+		m.turn(activity.Busy, what)
+	}
 }
 
 // allowed reports whether a permission is in a list of patterns such as Bash(go test:*), Bash or
@@ -293,8 +320,3 @@ func allowed(patterns []string, p *Permission) bool {
 // plainCommand reports whether a command is a single one: a pattern for its beginning says
 // nothing about what follows a shell operator.
 func plainCommand(command string) bool { return !strings.ContainsAny(command, ";&|<>`$\n\\(){}") }
-
-// fromPerson frames a text of the person who runs the team.
-func fromPerson(words string) string {
-	return fmt.Sprintf("From the person who runs the team: %s", words)
-}

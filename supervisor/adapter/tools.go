@@ -28,7 +28,7 @@ func (m *Machine) called(c *Call) {
 func (m *Machine) returned(p *pending, o *order) {
 	m.last = m.now
 	if p.kind == "ask-user" {
-		m.turn(activity.Busy, "")
+		m.resumed("")
 	}
 	if o.Error != nil {
 		m.result(p.call, o.Error.Message, true)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -30,7 +31,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 		r.report(b.DefRange, Problem{
 			Code: "config/mcp-name", Summary: "Name is taken", Detail: `"orc" is the server with the tools of the orchestrator.`,
 		})
-	case !IsRole(s.Name):
+	case !IsRole(s.Name), strings.Contains(s.Name, "__"): // it separates server and tool in the names of tools
 		r.report(b.DefRange, Problem{
 			Code: "config/mcp-name", Summary: "Not a name", Detail: fmt.Sprintf("The name of an MCP server is %s: %q.", NameRule, s.Name),
 		})
@@ -49,7 +50,9 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 // command that the protocol implies.
 func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if !a.IsClient() {
-		if c, d := a.Client, standardAgent().Client; !reflect.DeepEqual(c, d) {
+		c := a.Client
+		c.Servers = nil
+		if !reflect.DeepEqual(c, standardAgent().Client) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/not-a-coding-agent", Summary: "Only for coding agents",
 				Detail: fmt.Sprintf("Agent %q has settings of a coding agent, which have a meaning only with protocol = \"claude\" or \"codex\".", a.Block),

@@ -96,6 +96,8 @@ type Activity struct {
 	Question     string  `json:"question,omitzero"`      // the one that it waits for
 	LimitedUntil string  `json:"limited_until,omitzero"` // it gets no task before
 	Conversation string  `json:"conversation,omitzero"`
+	Kind         string  `json:"kind,omitzero"`    // of the program
+	Dir          string  `json:"dir,omitzero"`     // of the conversation
 	Program      string  `json:"program,omitzero"` // its version
 	Model        string  `json:"model,omitzero"`
 	Input        int64   `json:"input_tokens,omitzero"` // in all its runs

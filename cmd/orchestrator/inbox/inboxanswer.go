@@ -48,7 +48,7 @@ func AnsweredWords(r *wire.QuestionReply) string {
 	agent := term.OneLine(r.Question.Agent)
 	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(term.Clip(term.OneLine(r.Answer), 100), "."))
 	switch {
-	case r.Question.Task != "":
+	case r.Question.Task != "" && !r.Question.Blocking:
 		return said + " Task " + term.ID(r.Question.Task) + " goes on."
 	case r.Told:
 		return said

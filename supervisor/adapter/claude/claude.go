@@ -67,20 +67,19 @@ func servers(o *adapter.Opening) string {
 
 // Client is the state of one run of Claude Code.
 type Client struct {
-	o          *adapter.Opening
-	requests   int
-	hello      string // the id of the initialize request
-	session    string // the conversation, as last reported
-	busy       bool
-	ready      bool
-	prompt     string // the prompt that begins the turn, until the model has it
-	words      string // the last words of the model in this turn
-	refused    bool   // the model refused in this turn
-	permission map[string]*adapter.Permission
+	o        *adapter.Opening
+	requests int
+	hello    string // the id of the initialize request
+	session  string // the conversation, as last reported
+	busy     bool
+	ready    bool
+	prompt   string // the prompt that begins the turn, until the model has it
+	words    string // the last words of the model in this turn
+	refused  bool   // the model refused in this turn
 }
 
 // New returns a Client.
-func New() *Client { return &Client{permission: map[string]*adapter.Permission{}} }
+func New() *Client { return new(Client) }
 
 func encode(v any) []byte {
 	text, err := object.Encode(v)
@@ -168,7 +167,6 @@ type request struct {
 	DisplayName string   `json:"display_name"`
 	Input       wire.Raw `json:"input"`
 	Description string   `json:"description"`
-	Suggestions wire.Raw `json:"permission_suggestions"`
 	BlockedPath string   `json:"blocked_path"`
 	Message     wire.Raw `json:"message"`
 	ServerName  string   `json:"server_name"`
@@ -183,6 +181,8 @@ type reply struct {
 
 type block struct {
 	Type  string   `json:"type"`
+	ID    string   `json:"id"`
+	Use   string   `json:"tool_use_id"`
 	Text  string   `json:"text"`
 	Name  string   `json:"name"`
 	Input wire.Raw `json:"input"`
@@ -200,7 +200,6 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 	case "control_request":
 		return c.requested(&m)
 	case "control_cancel_request":
-		delete(c.permission, m.RequestID)
 		return []adapter.Effect{&adapter.Withdrawn{ID: m.RequestID}}
 	case "system":
 		return c.system(&m, line)
@@ -217,7 +216,7 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 	case "result":
 		return c.ended(line)
 	}
-	return nil // other lines are kept with the raw wire, and are no error
+	return nil // other lines are not needed
 }
 
 // replied handles the answer to a control request of ours.
@@ -268,8 +267,8 @@ func (c *Client) assistant(m *message) []adapter.Effect {
 			}
 			effects = append(effects, adapter.Log{Text: b.Text})
 		case "tool_use":
-			if !strings.HasPrefix(b.Name, "mcp__"+tools.Server+"__") {
-				effects = append(effects, &adapter.Doing{Kind: "tool", Text: title(b.Name, b.Input)})
+			if !ours(b.Name) {
+				effects = append(effects, &adapter.Doing{Kind: "tool", Text: title(b.Name, b.Input), ID: b.ID})
 			}
 		}
 	}
@@ -287,15 +286,26 @@ func title(tool string, input wire.Raw) string {
 	return tool
 }
 
-// echoed handles a user message that the client repeats when the model gets it.
+// echoed handles a user message: one of ours, which the client repeats when the model gets it, or
+// the result of a tool.
 func (c *Client) echoed(m *message) []adapter.Effect {
 	if m.Refused != "" {
 		c.refused = true
 	}
-	if !m.IsReplay || m.UUID == "" {
+	if m.IsReplay && m.UUID != "" {
+		return c.inContext(m.UUID)
+	}
+	var blocks []block
+	if object.Decode(object.MemberOf(m.Message, "content"), &blocks) != nil {
 		return nil
 	}
-	return c.inContext(m.UUID)
+	var effects []adapter.Effect
+	for _, b := range blocks {
+		if b.Type == "tool_result" {
+			effects = append(effects, &adapter.Did{ID: b.Use})
+		}
+	}
+	return effects
 }
 
 // inContext reports that the model has a text. A text that came too late for its turn begins
@@ -329,37 +339,38 @@ func respond(id string, response any) adapter.Effect {
 	}})
 }
 
+// ours reports whether a tool is one of the orchestrator's.
+func ours(name string) bool {
+	own, ok := strings.CutPrefix(name, "mcp__"+tools.Server+"__")
+	return ok && slices.ContainsFunc(tools.All, func(t tools.Tool) bool { return t.Name == own })
+}
+
 // permissionFor asks whether a tool may be used. The tools of the orchestrator are always
 // allowed.
 func (c *Client) permissionFor(m *message) []adapter.Effect {
 	r := m.Request
-	p := &adapter.Permission{ID: m.RequestID, Tool: r.ToolName, Title: title(r.ToolName, r.Input), Input: r.Input, Lasting: r.Suggestions}
+	p := &adapter.Permission{ID: m.RequestID, Tool: r.ToolName, Title: title(r.ToolName, r.Input), Input: r.Input}
 	if r.BlockedPath != "" {
 		p.Paths = []string{r.BlockedPath}
 	}
 	if r.Description != "" {
 		p.Reason = r.Description
 	}
-	if strings.HasPrefix(r.ToolName, "mcp__"+tools.Server+"__") {
+	switch {
+	case ours(r.ToolName):
 		return c.Decide(p, adapter.Decision{Allow: true})
+	case r.ToolName == "ExitPlanMode" && c.o.Permission == adapter.PermissionPlan:
+		return c.Decide(p, adapter.Decision{Message: "you may only plan: report the plan as the result of your task"})
 	}
-	c.permission[p.ID] = p
 	return []adapter.Effect{p}
 }
 
 // Decide answers a permission.
 func (c *Client) Decide(p *adapter.Permission, d adapter.Decision) []adapter.Effect {
-	delete(c.permission, p.ID)
 	if !d.Allow {
 		return []adapter.Effect{respond(p.ID, map[string]any{"behavior": "deny", "message": d.Message})}
 	}
-	answer := map[string]any{"behavior": "allow", "updatedInput": orEmpty(p.Input)}
-	if d.Lasting {
-		if rules := forSession(p.Lasting); rules != nil {
-			answer["updatedPermissions"] = rules
-		}
-	}
-	return []adapter.Effect{respond(p.ID, answer)}
+	return []adapter.Effect{respond(p.ID, map[string]any{"behavior": "allow", "updatedInput": orEmpty(p.Input)})}
 }
 
 func orEmpty(document wire.Raw) wire.Raw {
@@ -367,24 +378,6 @@ func orEmpty(document wire.Raw) wire.Raw {
 		return wire.Raw("{}")
 	}
 	return document
-}
-
-// forSession returns the rules that the client suggests, with the session as their scope.
-// Nothing is written into its settings.
-func forSession(suggestions wire.Raw) []map[string]wire.Raw {
-	var rules []map[string]wire.Raw
-	if len(suggestions) == 0 || object.Decode(suggestions, &rules) != nil {
-		return nil
-	}
-	kept := rules[:0]
-	for _, rule := range rules {
-		if kind, _ := object.TextOf(encode(rule), "type"); kind == "setMode" {
-			continue // the mode is the file's
-		}
-		rule["destination"] = wire.Raw(`"session"`)
-		kept = append(kept, rule)
-	}
-	return kept
 }
 
 // rpc answers a message to the server of our tools.
@@ -476,7 +469,6 @@ func (c *Client) ended(line []byte) []adapter.Effect {
 		end.Failure = adapter.FailTool
 	}
 	c.busy, c.refused, c.prompt = false, false, ""
-	clear(c.permission)
 	return append(effects, end)
 }
 

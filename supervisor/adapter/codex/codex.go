@@ -5,6 +5,7 @@
 package codex
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,12 +55,14 @@ type Client struct {
 	turn     string // that runs, once it has begun
 	starting bool   // a turn was asked for, and has not begun
 	words    string
-	steered  []steer   // texts that the model does not have yet
-	resets   time.Time // when the limit ends, as last reported
+	steered  []steer             // texts that the model does not have yet
+	resets   time.Time           // when the limit ends, as last reported
+	stop     bool                // the turn that is starting is to be interrupted
+	changes  map[string]wire.Raw // what each change of files in this turn changes
 }
 
 // New returns a Client.
-func New() *Client { return &Client{waiting: map[int64]string{}} }
+func New() *Client { return &Client{waiting: map[int64]string{}, changes: map[string]wire.Raw{}} }
 
 func encode(v any) wire.Raw {
 	text, err := object.Encode(v)
@@ -200,6 +203,8 @@ type notice struct {
 }
 
 type item struct {
+	ID       string   `json:"id"`
+	Changes  wire.Raw `json:"changes"`
 	Type     string   `json:"type"`
 	ClientID string   `json:"clientId"`
 	Text     string   `json:"text"`
@@ -228,7 +233,7 @@ type tokens struct {
 	Reasoning  int64 `json:"reasoningOutputTokens"`
 }
 
-// notified handles a notification. Those that are not named here are kept with the raw wire.
+// notified handles a notification. Those that are not named here are not needed.
 func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	var n notice
 	if object.Decode(m.Params, &n) != nil && m.Method != "turn/completed" {
@@ -237,10 +242,17 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	switch m.Method {
 	case "turn/started":
 		c.turn, c.starting, c.words = n.Turn.ID, false, ""
-		return []adapter.Effect{&adapter.Begun{}}
+		effects := []adapter.Effect{&adapter.Begun{}}
+		if c.stop {
+			effects = append(effects, c.Interrupt()...)
+		}
+		return effects
 	case "item/started":
 		return c.began(&n.Item)
 	case "item/completed":
+		if n.Item.Type != "agentMessage" {
+			return []adapter.Effect{&adapter.Did{ID: n.Item.ID}}
+		}
 		if n.Item.Type == "agentMessage" {
 			c.words = n.Item.Text
 			return []adapter.Effect{adapter.Log{Text: n.Item.Text}}
@@ -276,11 +288,12 @@ func (c *Client) began(i *item) []adapter.Effect {
 			return []adapter.Effect{&adapter.InContext{ID: i.ClientID}}
 		}
 	case "commandExecution":
-		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: plain(i.Command, i.Actions)}}
+		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: plain(i.Command, i.Actions), ID: i.ID}}
 	case "fileChange":
+		c.changes[i.ID] = i.Changes
 		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: "edits files"}}
 	case "mcpToolCall":
-		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: i.Server + ": " + i.Tool}}
+		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: i.Server + ": " + i.Tool, ID: i.ID}}
 	case "webSearch":
 		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: "searches the web"}}
 	}
@@ -318,7 +331,8 @@ func (c *Client) unread(lost func(steer) bool) []adapter.Effect {
 
 // ended handles the end of a turn.
 func (c *Client) ended(n *notice) []adapter.Effect {
-	c.turn, c.starting = "", false
+	c.turn, c.starting, c.stop = "", false, false
+	clear(c.changes)
 	effects := c.unread(func(steer) bool { return true })
 	end := &adapter.Ended{Text: c.words}
 	for _, i := range n.Turn.Items {
@@ -327,9 +341,10 @@ func (c *Client) ended(n *notice) []adapter.Effect {
 		}
 	}
 	switch n.Turn.Status {
+	case "completed":
 	case "interrupted":
 		end.Stopped = true
-	case "failed":
+	default:
 		return append(effects, c.failed(n.Turn.Error, end)...)
 	}
 	return append(effects, end)
@@ -345,7 +360,10 @@ func (c *Client) failed(f *fault, end *adapter.Ended) []adapter.Effect {
 	switch info := string(f.Info); {
 	case info == `"contextWindowExceeded"`:
 		end.Failure = adapter.FailContext
-	case info == `"usageLimitExceeded"`, strings.Contains(info, "429"):
+	case strings.Contains(info, "429"):
+		end.Failure = adapter.FailLimit
+		return []adapter.Effect{&adapter.Limited{Scope: "429"}, end}
+	case info == `"usageLimitExceeded"`:
 		end.Failure = adapter.FailLimit
 		return []adapter.Effect{&adapter.Limited{Until: c.resets, Scope: "usage"}, end}
 	case info == `"unauthorized"`, strings.Contains(info, "401"):
@@ -360,29 +378,18 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
 		var p struct {
-			Command string   `json:"command"`
-			Actions []action `json:"commandActions"`
-			Cwd     string   `json:"cwd"`
-			Reason  string   `json:"reason"`
+			Command string `json:"command"`
+			Cwd     string `json:"cwd"`
+			Reason  string `json:"reason"`
 		}
 		_ = object.Decode(m.Params, &p) // an empty one is asked as it is
-		command := plain(p.Command, p.Actions)
+		command := unwrapped(p.Command)
 		return []adapter.Effect{&adapter.Permission{
-			ID: id, Tool: "Bash", Title: "Bash: " + command, Reason: p.Reason, Lasting: wire.Raw("true"),
+			ID: id, Tool: "Bash", Title: "Bash: " + command, Reason: p.Reason,
 			Input: encode(map[string]any{"command": command, "cwd": p.Cwd}),
 		}}
 	case "item/fileChange/requestApproval":
-		var p struct {
-			Reason    string `json:"reason"`
-			GrantRoot string `json:"grantRoot"`
-		}
-		_ = object.Decode(m.Params, &p) // an empty one is asked as it is
-		permission := &adapter.Permission{ID: id, Tool: "Edit", Title: "edit files", Reason: p.Reason, Input: wire.Raw("{}"), Lasting: wire.Raw("true")}
-		if p.GrantRoot != "" {
-			permission.Paths = []string{p.GrantRoot}
-			permission.Title = "edit files below " + p.GrantRoot
-		}
-		return []adapter.Effect{permission}
+		return []adapter.Effect{c.fileChange(id, m.Params)}
 	case "item/tool/call":
 		tool, _ := object.TextOf(m.Params, "tool")
 		return []adapter.Effect{&adapter.Call{ID: id, Tool: tool, Arguments: object.MemberOf(m.Params, "arguments")}}
@@ -396,13 +403,51 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	})}}
 }
 
+// fileChange asks whether files may be changed. What is changed was in the item of the change.
+func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
+	var r struct {
+		ItemID    string `json:"itemId"`
+		Reason    string `json:"reason"`
+		GrantRoot string `json:"grantRoot"`
+	}
+	_ = object.Decode(params, &r) // an empty one is asked as it is
+	var changes []struct {
+		Path string `json:"path"`
+	}
+	known := c.changes[r.ItemID]
+	p := &adapter.Permission{ID: id, Tool: "Edit", Title: "edit files", Reason: r.Reason, Input: wire.Raw("{}"), Once: true}
+	if len(known) > 0 && object.Decode(known, &changes) == nil {
+		p.Input, p.Once = encode(map[string]any{"changes": known, "grantRoot": r.GrantRoot}), false
+	}
+	for _, change := range changes {
+		p.Paths = append(p.Paths, change.Path)
+	}
+	if r.GrantRoot != "" {
+		p.Paths = append(p.Paths, r.GrantRoot)
+	}
+	if len(p.Paths) > 0 {
+		p.Title = "edit " + strings.Join(p.Paths, ", ")
+	}
+	return p
+}
+
+// shell matches a command that a shell runs, if the text for the shell needs no unquoting.
+var shell = regexp.MustCompile(`^/\S*/(?:ba|z|da)?sh -l?c (?:'([^']*)'|"([^"\\$` + "`" + `]*)"|([^\s'"\\]+))$`)
+
+// unwrapped returns a command without the shell around it, or the whole command if it cannot be
+// told what the shell gets.
+func unwrapped(command string) string {
+	found := shell.FindStringSubmatch(command)
+	if found == nil {
+		return command
+	}
+	return found[1] + found[2] + found[3]
+}
+
 // Decide answers a permission.
 func (c *Client) Decide(p *adapter.Permission, d adapter.Decision) []adapter.Effect {
 	decision := "decline"
-	switch {
-	case d.Allow && d.Lasting && p.Lasting != nil:
-		decision = "acceptForSession"
-	case d.Allow:
+	if d.Allow {
 		decision = "accept"
 	}
 	effects := []adapter.Effect{answer(p.ID, map[string]any{"decision": decision})}
@@ -452,7 +497,11 @@ func (c *Client) Steer(id, text string) []adapter.Effect {
 
 // Interrupt ends the turn.
 func (c *Client) Interrupt() []adapter.Effect {
-	if c.turn == "" {
+	switch {
+	case c.starting:
+		c.stop = true
+		return []adapter.Effect{}
+	case c.turn == "":
 		return nil
 	}
 	return []adapter.Effect{c.call("turn/interrupt", map[string]any{"threadId": c.thread, "turnId": c.turn})}

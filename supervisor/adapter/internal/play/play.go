@@ -138,8 +138,6 @@ func (p *player) show(effects []adapter.Effect) {
 			p.line("event:" + e.Event + " " + p.spelled(e.Payload))
 		case adapter.Log:
 			p.line("log " + e.Text)
-		case adapter.Close:
-			p.line("(its stdin ends)")
 		case adapter.Stuck:
 			p.line("(it is ended: " + e.Why + ")")
 		default:
