@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -80,19 +81,12 @@ func askPermission(qd questionDecision, r *wire.AskPermission) (*wire.UserAnswer
 	}
 	options := make([]wire.Option, 0, len(r.Choices))
 	for _, c := range r.Choices {
-		options = append(options, wire.Option{Label: orElse(c.Label, c.ID), Value: c.ID})
+		options = append(options, wire.Option{Label: cmp.Or(c.Label, c.ID), Value: c.ID})
 	}
 	return nil, qd.ask(&questionAsked{
 		Question: r.Title, Options: options, Task: r.TaskID, Deadline: object.Timestamp(qd.at.Add(wait)),
 		Permission: &wire.Permission{Tool: r.Tool, Input: r.Input, Paths: r.Paths, Reason: r.Reason, Choices: r.Choices},
 	})
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // ask puts a question whose caller waits, unless the same question is open.

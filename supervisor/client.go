@@ -21,7 +21,7 @@ type Client struct {
 
 // clients has the protocols of coding agents.
 var clients = map[string]struct {
-	launch func(command []string, o *adapter.Opening) (argv, env []string)
+	launch func(command []string, o *adapter.Opening) []string
 	begin  func() adapter.Client
 }{
 	"claude": {claude.Launch, func() adapter.Client { return claude.New() }},
@@ -60,8 +60,7 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 	if c.Resume {
 		o.Conversation = conversation
 	}
-	argv, env := kind.launch(spec.Command, &o)
-	spec.Command, spec.Env = argv, append(spec.Env, env...)
+	spec.Command = kind.launch(spec.Command, &o)
 	start := func(spec child.Spec) (adapter.Program, error) { return l.options.Start(spec) }
 	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine)
 }

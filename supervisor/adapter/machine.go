@@ -143,5 +143,4 @@ const (
 	FailLimit   = "limit"   // the vendor limits the use
 	FailLogin   = "login"   // the client is not logged in
 	FailTool    = "tool"    // any other error of the client
-	FailStuck   = "stuck"   // it did not answer
 )

@@ -476,11 +476,3 @@ func (m *Machine) Due(at time.Time) []Effect {
 	m.out = append(m.out, Stuck{Why: fmt.Sprintf("nothing was heard for %v", m.o.Patience)})
 	return m.take(nil)
 }
-
-func encode(v any) wire.Raw {
-	text, err := object.Encode(v)
-	if err != nil {
-		return wire.Raw("null") // these types have no values that cannot be encoded
-	}
-	return text
-}

@@ -116,7 +116,7 @@ func (p *Process) perform(e Effect, now time.Time) {
 func message(kind, id string, payload any, now time.Time) []byte {
 	b := object.AppendMember(object.AppendText([]byte(`{"type":`), kind), "id", id)
 	b = object.AppendMember(b, "timestamp", object.Timestamp(now))
-	return append(object.AppendRaw(b, "payload", encode(payload)), '}', '\n')
+	return append(object.AppendRaw(b, "payload", object.Spell(payload)), '}', '\n')
 }
 
 // rearm sets the timer to the time when the machine wants to act next.

@@ -35,7 +35,7 @@ func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 		if !ok || version > mcpVersion {
 			version = mcpVersion
 		}
-		return rpcResult(m.ID, encode(map[string]any{
+		return rpcResult(m.ID, object.Spell(map[string]any{
 			"protocolVersion": version, "capabilities": map[string]any{"tools": map[string]any{}},
 			"serverInfo": map[string]any{"name": tools.Server, "version": wire.FormatVersion},
 		})), nil
@@ -51,7 +51,7 @@ func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 }
 
 func rpcResult(id, result wire.Raw) wire.Raw {
-	return encode(struct {
+	return object.Spell(struct {
 		Version string   `json:"jsonrpc"`
 		ID      wire.Raw `json:"id,omitzero"`
 		Result  wire.Raw `json:"result"`
@@ -59,7 +59,7 @@ func rpcResult(id, result wire.Raw) wire.Raw {
 }
 
 func rpcError(id wire.Raw, code int64, text string) wire.Raw {
-	return encode(map[string]any{"jsonrpc": "2.0", "id": orNull(id), "error": map[string]any{"code": code, "message": text}})
+	return object.Spell(map[string]any{"jsonrpc": "2.0", "id": orNull(id), "error": map[string]any{"code": code, "message": text}})
 }
 
 func orNull(id wire.Raw) wire.Raw {
@@ -71,7 +71,7 @@ func orNull(id wire.Raw) wire.Raw {
 
 // ToolResult returns the answer to the call of a tool, whose message had this id.
 func ToolResult(id wire.Raw, text string, failed bool) wire.Raw {
-	return rpcResult(id, encode(map[string]any{
+	return rpcResult(id, object.Spell(map[string]any{
 		"content": []map[string]any{{"type": "text", "text": text}}, "isError": failed,
 	}))
 }
@@ -93,5 +93,5 @@ func toolList() wire.Raw {
 		}
 		list = append(list, d)
 	}
-	return encode(map[string]any{"tools": list})
+	return object.Spell(map[string]any{"tools": list})
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 )
 
@@ -77,6 +79,51 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 		d.submit(chunk, new(work))
 		d.Settle()
 		require.Equal(t, []string{"0", "1", "2"}, order)
+		d.Close()
+	})
+}
+
+// TestPanicIsAnswered checks that a panic costs only its request: the agent gets an error on its
+// stdin, without a stack, and its next request is granted.
+func TestPanicIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{Record: newLedger()})
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}}})
+		boss := d.enter("boss", stdin.Limits{Messages: 10, Bytes: 1 << 20})
+		boss.listen()
+		bad := &wire.Request{ID: "bad", Operation: "submit-task", Body: (*wire.SubmitTask)(nil)}
+		d.submit([]handlers.Input{{At: time.Now(), From: boss.actor(), Message: bad}}, new(work))
+		boss.says(`{"type":"request:query-agents","id":"good","timestamp":"` + noon + `"}`)
+		lines := boss.lines()
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[0], `"correlationId":"bad"`)
+		require.Contains(t, lines[0], `"code":"INTERNAL_ERROR"`)
+		require.NotContains(t, lines[0], "goroutine")
+		require.Contains(t, lines[1], `"type":"response:success"`)
+		require.Contains(t, lines[1], `"correlationId":"good"`)
+		d.Close()
+	})
+}
+
+// TestTurnsAreNotRecorded checks that the last event:turn of a run can be read, and that none is
+// recorded.
+func TestTurnsAreNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record})
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}}})
+		boss := d.enter("boss", stdin.Limits{Messages: 10, Bytes: 1 << 20})
+		boss.listen()
+		require.Nil(t, boss.Turn())
+		d.Settle()
+		before := record.Last()
+		boss.says(
+			`{"type":"event:turn","id":"1","timestamp":"`+noon+`","payload":{"state":"busy","what":"go test"}}`,
+			`{"type":"event:turn","id":"2","timestamp":"`+noon+`","payload":{"state":"waiting"}}`,
+		)
+		d.Settle()
+		require.Equal(t, activity.Waiting, boss.Turn().State)
+		require.Equal(t, before, record.Last())
 		d.Close()
 	})
 }

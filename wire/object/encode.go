@@ -16,6 +16,16 @@ var asIs = json.JoinOptions(
 	jsontext.PreserveRawStrings(true),
 )
 
+// Spell returns a value as JSON, or null if it cannot be encoded. It is for values whose types
+// can always be encoded.
+func Spell(v any) Raw {
+	text, err := Encode(v)
+	if err != nil {
+		return Raw("null")
+	}
+	return text
+}
+
 // Decode reads a document strictly: keys match exactly, none occurs twice, and nothing follows
 // the document. Keys that v does not have are ignored, so that a newer orchestrator can send
 // more to an older reader.

@@ -207,7 +207,7 @@ func (a *arguments) result() wire.Raw {
 	summary := Clip(a.Summary, MaxText)
 	var outputs map[string]wire.Raw
 	if len(a.Outputs) == 0 || object.Decode(a.Outputs, &outputs) != nil || len(outputs) == 0 {
-		return encode(struct {
+		return object.Spell(struct {
 			Summary   string     `json:"summary"`
 			Artifacts []string   `json:"artifacts,omitzero"`
 			Evidence  []evidence `json:"evidence,omitzero"`
@@ -217,7 +217,7 @@ func (a *arguments) result() wire.Raw {
 	for key, value := range outputs {
 		contracts[key] = contract{Status: "fulfilled", Data: value}
 	}
-	return encode(struct {
+	return object.Spell(struct {
 		Schema    string              `json:"$schema"`
 		Summary   string              `json:"summary"`
 		Contracts map[string]contract `json:"contracts"`
@@ -247,12 +247,4 @@ func Clip(s string, size int) string {
 		size--
 	}
 	return strings.TrimRight(s[:size], " \n") + "…"
-}
-
-func encode(v any) wire.Raw {
-	text, err := object.Encode(v)
-	if err != nil {
-		return wire.Raw("null") // these types have no values that cannot be encoded
-	}
-	return text
 }

@@ -29,7 +29,7 @@ var modes = map[string]string{
 }
 
 // Launch returns the command line of the client.
-func Launch(command []string, o *adapter.Opening) (argv, env []string) {
+func Launch(command []string, o *adapter.Opening) (argv []string) {
 	if len(command) == 0 {
 		command = []string{"claude"}
 	}
@@ -45,7 +45,7 @@ func Launch(command []string, o *adapter.Opening) (argv, env []string) {
 	if o.Conversation != "" {
 		argv = append(argv, "--resume", o.Conversation)
 	}
-	return argv, nil
+	return argv
 }
 
 // servers returns the configuration of the MCP servers: our tools in band, and those of the
@@ -62,7 +62,7 @@ func servers(o *adapter.Opening) string {
 	for _, s := range o.Servers {
 		all[s.Name] = server{Command: s.Command[0], Args: s.Command[1:]}
 	}
-	return string(encode(map[string]any{"mcpServers": all}))
+	return string(object.Spell(map[string]any{"mcpServers": all}))
 }
 
 // Client is the state of one run of Claude Code.
@@ -81,15 +81,7 @@ type Client struct {
 // New returns a Client.
 func New() *Client { return new(Client) }
 
-func encode(v any) []byte {
-	text, err := object.Encode(v)
-	if err != nil {
-		return []byte("null") // these values can be encoded
-	}
-	return text
-}
-
-func write(v any) adapter.Effect { return adapter.Write{Line: encode(v)} }
+func write(v any) adapter.Effect { return adapter.Write{Line: object.Spell(v)} }
 
 // control makes a control request.
 func (c *Client) control(request map[string]any) (id string, effect adapter.Effect) {

@@ -30,7 +30,7 @@ var modes = map[string]mode{
 }
 
 // Launch returns the command line of the client.
-func Launch(command []string, o *adapter.Opening) (argv, env []string) {
+func Launch(command []string, o *adapter.Opening) (argv []string) {
 	if len(command) == 0 {
 		command = []string{"codex"}
 	}
@@ -39,9 +39,9 @@ func Launch(command []string, o *adapter.Opening) (argv, env []string) {
 		"-c", "approval_policy="+m.policy, "-c", "approvals_reviewer="+m.reviewer, "-c", "sandbox_mode="+m.sandbox)
 	for _, s := range o.Servers {
 		prefix := "mcp_servers." + s.Name + "."
-		argv = append(argv, "-c", prefix+"command="+string(encode(s.Command[0])), "-c", prefix+"args="+string(encode(s.Command[1:])))
+		argv = append(argv, "-c", prefix+"command="+string(object.Spell(s.Command[0])), "-c", prefix+"args="+string(object.Spell(s.Command[1:])))
 	}
-	return append(argv, "app-server"), nil
+	return append(argv, "app-server")
 }
 
 // Client is the state of one run of Codex.
@@ -64,23 +64,15 @@ type Client struct {
 // New returns a Client.
 func New() *Client { return &Client{waiting: map[int64]string{}, changes: map[string]wire.Raw{}} }
 
-func encode(v any) wire.Raw {
-	text, err := object.Encode(v)
-	if err != nil {
-		return wire.Raw("null") // these values can be encoded
-	}
-	return text
-}
-
 // call calls a method of the client.
 func (c *Client) call(method string, params any) adapter.Effect {
 	c.calls++
 	c.waiting[c.calls] = method
-	return adapter.Write{Line: encode(map[string]any{"id": c.calls, "method": method, "params": params})}
+	return adapter.Write{Line: object.Spell(map[string]any{"id": c.calls, "method": method, "params": params})}
 }
 
 func answer(id string, result any) adapter.Effect {
-	return adapter.Write{Line: encode(map[string]any{"id": wire.Raw(id), "result": result})}
+	return adapter.Write{Line: object.Spell(map[string]any{"id": wire.Raw(id), "result": result})}
 }
 
 // Begin returns the handshake.
@@ -386,7 +378,7 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 		command := unwrapped(p.Command)
 		return []adapter.Effect{&adapter.Permission{
 			ID: id, Tool: "Bash", Title: "Bash: " + command, Reason: p.Reason,
-			Input: encode(map[string]any{"command": command, "cwd": p.Cwd}),
+			Input: object.Spell(map[string]any{"command": command, "cwd": p.Cwd}),
 		}}
 	case "item/fileChange/requestApproval":
 		return []adapter.Effect{c.fileChange(id, m.Params)}
@@ -398,7 +390,7 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	case "item/tool/requestUserInput":
 		return []adapter.Effect{answer(id, map[string]any{"answers": map[string]any{}}), adapter.Log{Text: "a question was not answered: the model has ask_human"}}
 	}
-	return []adapter.Effect{adapter.Write{Line: encode(map[string]any{
+	return []adapter.Effect{adapter.Write{Line: object.Spell(map[string]any{
 		"id": m.ID, "error": map[string]any{"code": -32601, "message": "there is no method " + m.Method},
 	})}}
 }
@@ -417,7 +409,7 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 	known := c.changes[r.ItemID]
 	p := &adapter.Permission{ID: id, Tool: "Edit", Title: "edit files", Reason: r.Reason, Input: wire.Raw("{}"), Once: true}
 	if len(known) > 0 && object.Decode(known, &changes) == nil {
-		p.Input, p.Once = encode(map[string]any{"changes": known, "grantRoot": r.GrantRoot}), false
+		p.Input, p.Once = object.Spell(map[string]any{"changes": known, "grantRoot": r.GrantRoot}), false
 	}
 	for _, change := range changes {
 		p.Paths = append(p.Paths, change.Path)

@@ -1,0 +1,29 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/control"
+	"orchestrator/wire/object"
+)
+
+// TestActivityNote checks what the tables say about a coding agent. A limit comes before a question,
+// and a question before what it does.
+func TestActivityNote(t *testing.T) {
+	now := time.Now()
+	limit := now.Add(time.Minute)
+	ago := object.Timestamp(now.Add(-2*time.Minute - time.Second))
+	busy := control.Activity{State: "busy", Since: ago, What: "go test\n./..."}
+	asking, limited := busy, busy
+	asking.Question = "q7"
+	limited.Question, limited.LimitedUntil = "q7", object.Timestamp(limit)
+	require.Empty(t, activityNote(nil))
+	require.Empty(t, activityNote(&control.Activity{State: "idle", Since: ago}))
+	require.Regexp(t, `^busy 2m\S* go test \./\.\.\.$`, activityNote(&busy))
+	require.Equal(t, "waits for you q7", activityNote(&asking))
+	require.Contains(t, activityNote(&limited), "limited until ")
+	require.Contains(t, activityNote(&limited), limit.Format("15:04"))
+}
