@@ -2,9 +2,11 @@ package supervisor
 
 import (
 	"fmt"
+	"strings"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/adapter/acp"
 	"orchestrator/supervisor/adapter/claude"
 	"orchestrator/supervisor/adapter/codex"
 	"orchestrator/supervisor/child"
@@ -26,6 +28,7 @@ var clients = map[string]struct {
 }{
 	"claude": {claude.Launch, func() adapter.Client { return claude.New() }},
 	"codex":  {codex.Launch, func() adapter.Client { return codex.New() }},
+	"acp":    {acp.Launch, func() adapter.Client { return acp.New() }},
 }
 
 // turn returns what a running agent does at the moment, or nil if it does not report that.
@@ -59,6 +62,17 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 	o.Agent, o.Run, o.Dir, o.Protocol = sr.spec.Name, sr.run, sr.spec.Dir, c.Protocol
 	if c.Resume {
 		o.Conversation = conversation
+	}
+	if c.Protocol != "acp" {
+		o.Door = nil // it takes our tools in band
+	}
+	for _, entry := range spec.Env {
+		if name, _, _ := strings.Cut(entry, "="); name == "ORC_SOCKET" || name == "ORC_AGENT_ID" {
+			o.DoorEnv = append(o.DoorEnv, entry)
+		}
+	}
+	if c.Protocol == "acp" {
+		spec.Env = append(spec.Env, acp.Environ(spec.Command, &o)...)
 	}
 	spec.Command = kind.launch(spec.Command, &o)
 	start := func(spec child.Spec) (adapter.Program, error) { return l.options.Start(spec) }

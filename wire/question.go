@@ -10,6 +10,7 @@ type AskUser struct {
 	Question string   `json:"question"`
 	Options  []Option `json:"options,omitzero"` // none: any text is allowed
 	Timeout  int64    `json:"timeout,omitzero"` // milliseconds; 0: as for every request
+	Wait     int64    `json:"wait,omitzero"`    // milliseconds; 0: as long as the timeout
 }
 
 // An Option is one of the allowed answers to a question. Delegated work asks with the same.
@@ -27,6 +28,7 @@ func Options(values ...string) []Option {
 func (a *AskUser) fields(f *fields) {
 	f.need(&a.Question, "question", "The question.")
 	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
+	f.milliseconds(&a.Wait, "wait", "How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of the question, and later its answer as mail.", 1)
 	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
 		a.Options = delegation.ReadOptions(f.in, "options")
 	}
@@ -40,6 +42,8 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 type UserAnswer struct {
 	// The value of the option that the person chose, or the text that the person typed.
 	Answer string `json:"answer"`
+	// The question, if there is no answer yet. It will come as mail on the topic question.answered.
+	QuestionID string `json:"questionId,omitzero"`
 	// The id of the choice, in the answer to ask-permission.
 	Choice string `json:"choice,omitzero"`
 	// What the person adds, in the answer to ask-permission.

@@ -41,10 +41,10 @@ var mayImport = map[string][]string{
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"}, // cmd connects it to the other packages
 	"supervisor/api":           {"wire/schema", "wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
-	"agents/...":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
+	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
-	"wire/tools":               {"wire", "wire/object"},
+	"wire/tools":               {"wire", "wire/mail", "wire/object"},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
 	"supervisor/dispatch":      {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
@@ -59,12 +59,13 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/bus":     verbsMayImport(),
 	"cmd/orchestrator/inbox":   verbsMayImport(),
 	"cmd/orchestrator/project": verbsMayImport("wire/schema", "supervisor/config", "wire/line"),
+	"cmd/orchestrator/join":    verbsMayImport("agents", "agents/mcp"),
 	"cmd/orchestrator/access":  verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
 	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
-	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console"),
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
@@ -78,22 +79,23 @@ func verbsMayImport(more ...string) []string {
 
 // onlyIn lists where packages outside the module may be imported.
 var onlyIn = map[string][]string{
-	"github.com/bmatcuk/doublestar":      {"handlers/scope"},
-	"github.com/hashicorp/hcl":           {"supervisor/config"},
-	"github.com/zclconf/go-cty":          {"supervisor/config"},
-	"github.com/go-json-experiment/json": {"wire/..."},
-	"github.com/ncruces/go-sqlite3":      {"supervisor/eventlog"},
-	"modernc.org/sqlite":                 {}, // the second driver, only for tests
-	"github.com/creack/pty":              {"supervisor/child", "fixtures/screen"},
-	"github.com/charmbracelet/x/vt":      {"fixtures/screen"},
-	"charm.land":                         {"cmd/orchestrator/watch"},
-	"github.com/spf13/cobra":             {"cmd/..."},
-	"github.com/prometheus":              {"supervisor/telemetry"},
-	"go.opentelemetry.io":                {"supervisor/telemetry"},
-	"google.golang.org/protobuf":         {"supervisor/telemetry"},
-	"net/http":                           {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry is only a client, of a collector
-	"database/sql":                       {"supervisor/eventlog"},
-	"os/exec":                            {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen", "fixtures/picture"}, // bench measures it; screen and picture run a command
+	"github.com/bmatcuk/doublestar":          {"handlers/scope"},
+	"github.com/hashicorp/hcl":               {"supervisor/config"},
+	"github.com/zclconf/go-cty":              {"supervisor/config"},
+	"github.com/go-json-experiment/json":     {"wire/..."},
+	"github.com/ncruces/go-sqlite3":          {"supervisor/eventlog"},
+	"modernc.org/sqlite":                     {}, // the second driver, only for tests
+	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
+	"github.com/creack/pty":                  {"supervisor/child", "fixtures/screen"},
+	"github.com/charmbracelet/x/vt":          {"fixtures/screen"},
+	"charm.land":                             {"cmd/orchestrator/watch"},
+	"github.com/spf13/cobra":                 {"cmd/..."},
+	"github.com/prometheus":                  {"supervisor/telemetry"},
+	"go.opentelemetry.io":                    {"supervisor/telemetry"},
+	"google.golang.org/protobuf":             {"supervisor/telemetry"},
+	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry is only a client, of a collector
+	"database/sql":                           {"supervisor/eventlog"},
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen", "fixtures/picture"}, // bench measures it; screen and picture run a command
 }
 
 // pure packages get time and randomness as values and have no side effects.

@@ -1,6 +1,10 @@
 // Package adapter makes coding agents members of the team: programs such as Claude Code and Codex,
 // which speak a protocol of their own.
 //
+// A client may take the tools of the orchestrator in band, or from an MCP server that it starts,
+// Opening.Door. Of a call to that server the Machine learns nothing, so after each turn it asks the
+// orchestrator what became of the task and which mail was read.
+//
 // A [Client] speaks the protocol of one program, and a [Machine] around it takes tasks, passes mail
 // on, asks people for permissions and reports. Both are pure: they get lines and the time, and
 // return what is to be done. A [Process] performs that. It is a process of an agent like any

@@ -18,6 +18,8 @@ type Opening struct {
 	OnTurnEnd    string   // OnTurnEndRemind and its like
 	Servers      []Server // further MCP servers
 	Conversation string   // to resume; "" begins a new one
+	Door         []string // the MCP server of our tools, for clients that take no tools in band
+	DoorEnv      []string // what its environment needs
 	Patience     time.Duration
 }
 

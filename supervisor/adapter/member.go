@@ -27,6 +27,7 @@ type Machine struct {
 
 	ready    bool
 	closing  bool
+	looking  bool // the orchestrator is asked what the client did in the turn that has ended
 	busy     bool // a turn runs
 	turns    int64
 	last     time.Time // of the last line of the client
@@ -45,6 +46,7 @@ type Machine struct {
 	doing   string     // what it does now, as last reported
 	told    time.Time
 	parked  time.Time // no turn begins before
+	limits  int       // how often it was parked without a known end
 }
 
 // A task is a task of this agent.
@@ -82,6 +84,7 @@ type pending struct {
 	tool  *tools.Request
 	perm  string // the permission that waits
 	news  string // what changed about the task
+	ended *Ended // the turn about which the orchestrator is asked
 	tries int
 }
 
@@ -204,7 +207,7 @@ func (m *Machine) taskID() string {
 // advance begins a turn if there is something to say and no turn runs. Texts that came during a
 // turn are added to it, if the client can do that.
 func (m *Machine) advance() {
-	if !m.ready || m.closing {
+	if !m.ready || m.closing || m.looking {
 		return
 	}
 	if m.busy {
@@ -333,13 +336,15 @@ func (m *Machine) limited(l *Limited) {
 	case m.parked.After(m.now): // the time is known from before
 		return
 	default:
-		m.parked = m.now.Add(retryLimit)
+		m.parked = m.now.Add(backOff[min(m.limits, len(backOff)-1)])
+		m.limits++
 	}
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
 }
 
-// retryLimit is how long an agent is parked if its vendor does not say until when.
-const retryLimit = 5 * time.Minute
+// backOff is how long an agent is parked if its vendor does not say until when: the first time,
+// the second, and later ones until a turn has succeeded.
+var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
@@ -350,7 +355,62 @@ func (m *Machine) turnEnded(e *Ended) {
 	m.turn(activity.Idle, "")
 	if e.Failure != "" {
 		m.keepUnread()
+	} else {
+		m.limits = 0
 	}
+	if len(m.o.Door) > 0 && (m.task != nil || len(m.letters) > 0) {
+		m.look(e)
+		return
+	}
+	m.settle(e)
+}
+
+// look asks what a client with tools of its own did in a turn: which mail it has read, and whether
+// its task is still open.
+func (m *Machine) look(e *Ended) {
+	m.looking = true
+	m.ask(struct{}{}, pending{kind: "poll-messages", ended: e})
+}
+
+// looked takes the answer about the mail, or about the task.
+func (m *Machine) looked(p *pending, o *order) {
+	switch p.kind {
+	case "poll-messages":
+		var list wire.MailList
+		if o.Error == nil && object.Decode(o.Payload, &list) == nil {
+			m.keepOnly(list.Messages)
+		}
+		if m.task != nil && !m.task.ended {
+			m.ask(wire.TaskID{TaskID: m.task.id}, pending{kind: "get-task", task: m.task, ended: p.ended})
+			return
+		}
+	case "get-task":
+		var reply struct {
+			Task struct {
+				AssignedTo string         `json:"assignedTo"`
+				State      wire.TaskState `json:"state"`
+			} `json:"task"`
+		}
+		if o.Error == nil && object.Decode(o.Payload, &reply) == nil {
+			state := reply.Task.State
+			p.task.ended = p.task.ended || reply.Task.AssignedTo != m.o.Agent || state != wire.TaskRunning && state != wire.TaskAssigned
+		}
+	}
+	m.looking = false
+	m.settle(p.ended)
+}
+
+// keepOnly drops the letters that are not in a list of unread messages.
+func (m *Machine) keepOnly(unread []wire.Mail) {
+	open := func(seq int64) bool {
+		return slices.ContainsFunc(unread, func(l wire.Mail) bool { return l.Seq == seq })
+	}
+	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool { return !open(l.seq) })
+	m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) > 0 && !slices.ContainsFunc(t.mail, open) })
+}
+
+// settle decides about the task of a turn that has ended.
+func (m *Machine) settle(e *Ended) {
 	k := m.task
 	if k == nil {
 		return

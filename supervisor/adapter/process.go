@@ -43,6 +43,7 @@ type Process struct {
 
 	mu       sync.Mutex
 	timer    *time.Timer
+	lingers  *time.Timer // ends a client that goes on after the end of its stdin
 	toClient queue
 	toTeam   queue
 	errors   sync.Mutex // stderr is written by two goroutines
@@ -174,8 +175,10 @@ func (p *Process) end(ending child.Ending) {
 	}
 	p.mu.Lock()
 	p.over = true
-	if p.timer != nil {
-		p.timer.Stop()
+	for _, t := range []*time.Timer{p.timer, p.lingers} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	p.mu.Unlock()
 	p.toClient.close()
@@ -218,9 +221,18 @@ func (p *Process) tellTeam() {
 // Stdin takes the lines of the orchestrator.
 func (p *Process) Stdin() child.Stdin { return &orders{process: p, lines: line.NewSplitter(64 << 20)} }
 
+// eofPatience is how long a client may go on after the end of its stdin. Some never end by
+// themselves.
+const eofPatience = 5 * time.Second
+
 // CloseStdin ends the client's stdin when everything before it is written.
 func (p *Process) CloseStdin() bool {
 	p.toClient.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over && p.lingers == nil {
+		p.lingers = time.AfterFunc(eofPatience, func() { p.Program.Signal(syscall.SIGTERM) })
+	}
 	return true
 }
 

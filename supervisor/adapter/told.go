@@ -33,16 +33,6 @@ type notice struct {
 	GracePeriod int64  `json:"gracePeriod"`
 }
 
-// mail is the payload of notify:message.
-type mail struct {
-	Seq     int64    `json:"seq"`
-	From    string   `json:"from_actor"`
-	To      string   `json:"to_actor"`
-	Topic   string   `json:"topic"`
-	Payload wire.Raw `json:"payload"`
-	ReplyTo *int64   `json:"reply_to"`
-}
-
 // Told takes a line of the orchestrator.
 func (m *Machine) Told(at time.Time, line []byte) []Effect {
 	m.now = at
@@ -136,23 +126,23 @@ func (m *Machine) cancelled(n *notice) {
 
 // received passes a message on to the client. An urgent one interrupts its turn.
 func (m *Machine) received(payload wire.Raw) {
-	var letterIn mail
-	if object.Decode(payload, &letterIn) != nil || letterIn.Seq == 0 {
+	var in wire.Mail
+	if object.Decode(payload, &in) != nil || in.Seq == 0 {
 		return
 	}
 	for _, l := range m.letters {
-		if l.seq == letterIn.Seq {
+		if l.seq == in.Seq {
 			return // it was pushed again
 		}
 	}
-	m.letters = append(m.letters, letter{seq: letterIn.Seq})
-	m.prompts = append(m.prompts, text{words: letterIn.frame(m.taskID()), mail: []int64{letterIn.Seq}})
-	if m.busy && letterIn.urgent() {
+	m.letters = append(m.letters, letter{seq: in.Seq})
+	m.prompts = append(m.prompts, text{words: tools.Letter(&in, m.taskID()), mail: []int64{in.Seq}})
+	if m.busy && urgent(&in) {
 		m.handle(m.client.Interrupt())
 	}
 }
 
-func (l *mail) urgent() bool {
+func urgent(l *wire.Mail) bool {
 	urgent := object.MemberOf(l.Payload, "urgent")
 	return l.Topic == "urgent" || string(urgent) == "true"
 }
@@ -166,6 +156,8 @@ func (m *Machine) answered(o *order) {
 	delete(m.waiting, o.CorrelationID)
 	failed := o.Error != nil
 	switch {
+	case p.ended != nil:
+		m.looked(&p, o)
 	case p.perm != "":
 		m.decided(p.perm, o)
 	case p.call != "":

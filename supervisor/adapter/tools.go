@@ -8,7 +8,7 @@ import (
 
 // called performs the call of one of our tools.
 func (m *Machine) called(c *Call) {
-	request, err := tools.Prepare(c.Tool, c.Arguments, m.openTask())
+	request, err := tools.Prepare(c.Tool, c.Arguments, m.openTask(), 0)
 	if err != nil {
 		m.result(c.ID, err.Error(), true)
 		return

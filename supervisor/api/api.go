@@ -121,6 +121,9 @@ type API struct {
 	OpenMail  func(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error)
 	KeepAlive time.Duration // longest silence of a mail stream; 0: 15 seconds
 
+	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
+	MCP http.Handler
+
 	// Metrics writes figures in the Prometheus text format; nil disables them.
 	Metrics func(ctx context.Context, to io.Writer) error
 
@@ -170,6 +173,9 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 	}
 	if api.Metrics != nil {
 		at("GET "+metricsPath, api.behind("metrics", toLook, api.metrics))
+	}
+	if api.MCP != nil {
+		at("POST "+mcpPath, api.behind("mcp", (&Route{Access: Agents}).admission(), api.mcp))
 	}
 	at("GET "+openAPIPath, api.openAPI())
 }

@@ -54,10 +54,13 @@ type MCPServer struct {
 const (
 	ProtocolClaude = "claude"
 	ProtocolCodex  = "codex"
+	ProtocolACP    = "acp"
 )
 
 // IsClient reports whether the agent is a coding agent.
-func (a *Agent) IsClient() bool { return a.Protocol == ProtocolClaude || a.Protocol == ProtocolCodex }
+func (a *Agent) IsClient() bool {
+	return a.Protocol == ProtocolClaude || a.Protocol == ProtocolCodex || a.Protocol == ProtocolACP
+}
 
 // InheritEnv selects the variables that an agent inherits: all, or the named ones. The zero
 // value selects none.

@@ -10,7 +10,7 @@ import (
 
 // protocol reads the protocol of an agent.
 func protocol(into *string) func(value) {
-	read := choice(into, "messages", "native", "claude", "codex", "raw")
+	read := choice(into, "messages", "native", "claude", "codex", "acp", "raw")
 	return func(v value) {
 		read(v)
 		if *into == "messages" {
@@ -55,12 +55,19 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		if !reflect.DeepEqual(c, standardAgent().Client) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/not-a-coding-agent", Summary: "Only for coding agents",
-				Detail: fmt.Sprintf("Agent %q has settings of a coding agent, which have a meaning only with protocol = \"claude\" or \"codex\".", a.Block),
+				Detail: fmt.Sprintf("Agent %q has settings of a coding agent, which have a meaning only with protocol = \"claude\", \"codex\" or \"acp\".", a.Block),
 			})
 		}
 		return
 	}
-	if len(a.Command) == 0 {
+	switch {
+	case len(a.Command) > 0:
+	case a.Protocol == ProtocolACP: // many programs speak it
+		r.report(b.DefRange, Problem{
+			Code: "config/missing-attribute", Summary: "Missing attribute", Detail: fmt.Sprintf("Agent %q has no command.", a.Block),
+			Hint: `Say which program speaks ACP, such as command = ["gemini", "--acp"].`,
+		})
+	default:
 		a.Command = []string{a.Protocol}
 	}
 	if _, ok := set["on_exit"]; !ok && a.OnExit == "auto" {

@@ -5,7 +5,9 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"orchestrator/wire"
@@ -23,19 +25,20 @@ type Tool struct {
 	Name, Description string
 	Schema            wire.Raw // of its arguments
 	ReadOnly          bool
+	OfTask            bool // it is about the open task of the caller
 }
 
 // All lists the tools in the order in which models see them.
 var All = []Tool{
-	{Name: "task_current", ReadOnly: true, Description: "Returns your task: what to do, its requirements, notes and inputs.", Schema: args()},
-	{Name: "task_progress", Description: "Reports in a few words what you are doing. Call it at each step that a person would want to hear of.", Schema: args(
+	{Name: "task_current", OfTask: true, ReadOnly: true, Description: "Returns your task: what to do, its requirements, notes and inputs.", Schema: args()},
+	{Name: "task_progress", OfTask: true, Description: "Reports in a few words what you are doing. Call it at each step that a person would want to hear of.", Schema: args(
 		`!message:string:what you do now`, `progress:number:from 0 to 1, if you can tell`)},
-	{Name: "task_complete", Description: "Reports that your task is done. Say what you changed and how you checked it.", Schema: args(
+	{Name: "task_complete", OfTask: true, Description: "Reports that your task is done. Say what you changed and how you checked it.", Schema: args(
 		`!summary:string:what was done, in a few sentences`,
 		`outputs:object:values of the outputs that the task names`,
 		`artifacts:strings:paths of files that belong to the result`,
 		`evidence:commands:commands that you ran to check it, with their exit codes`)},
-	{Name: "task_fail", Description: "Reports that your task cannot be done, and why.", Schema: args(
+	{Name: "task_fail", OfTask: true, Description: "Reports that your task cannot be done, and why.", Schema: args(
 		`!reason:string:why it cannot be done`)},
 	{Name: "task_add", Description: "Creates a task for the team. It is given to an agent that fits.", Schema: args(
 		`!title:string:one line`, `spec:string:what is to be done`, `role:string:the role that its agent must have`,
@@ -47,6 +50,17 @@ var All = []Tool{
 	{Name: "message_send", Description: "Sends a message to another member of the team, or to the person who runs it (GO).", Schema: args(
 		`!to:string:the actor`, `!text:string:the message`, `topic:string:a word for what it is about`)},
 	{Name: "message_read", ReadOnly: true, Description: "Returns your messages that you have not read.", Schema: args()},
+}
+
+// Next is the tool that waits for a task. Only guests have it, since other members are given
+// their tasks.
+var Next = Tool{
+	Name: "task_next", Description: "Begins your next task and returns it. If there is none, it waits for one as long as 45 seconds.", Schema: args(),
+}
+
+// OfTask reports whether a tool is about the open task of its caller.
+func OfTask(tool string) bool {
+	return slices.ContainsFunc(All, func(t Tool) bool { return t.Name == tool && t.OfTask })
 }
 
 // args makes the schema of the arguments of a tool. Each is key:type:description; an exclamation
@@ -107,19 +121,17 @@ type Request struct {
 }
 
 // Prepare returns the request that the call of a tool makes for an agent whose open task is
-// task, or "". The error is for the model.
-func Prepare(tool string, args wire.Raw, task string) (*Request, error) {
+// task, or "". A question waits for its answer as long as wait, if that is not 0; then the answer
+// comes as mail. The error is for the model.
+func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Request, error) {
 	var a arguments
 	if len(args) > 0 {
 		if err := object.Decode(args, &a); err != nil {
 			return nil, fmt.Errorf("the arguments cannot be read: %w", err)
 		}
 	}
-	switch tool {
-	case "task_current", "task_progress", "task_complete", "task_fail":
-		if task == "" {
-			return nil, errors.New("you have no open task")
-		}
+	if OfTask(tool) && task == "" {
+		return nil, errors.New("you have no open task")
 	}
 	switch tool {
 	case "task_current":
@@ -141,7 +153,7 @@ func Prepare(tool string, args wire.Raw, task string) (*Request, error) {
 	case "tasks":
 		return &Request{"query-tasks", queryTasks{a.Status}}, nil
 	case "ask_human":
-		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear}}, nil
+		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: wait.Milliseconds()}}, nil
 	case "message_send":
 		if a.Topic == "" {
 			a.Topic = "note"
@@ -232,10 +244,25 @@ func (r *Request) Answer(payload wire.Raw) string {
 	case "report-progress":
 		return "reported"
 	case "ask-user":
-		answer, _ := object.TextOf(payload, "answer")
-		return answer
+		return answered(payload)
+	case "poll-messages":
+		var list wire.MailList
+		if object.Decode(payload, &list) != nil || len(list.Messages) == 0 {
+			return "there are no messages that you have not read"
+		}
+		return Letters(list.Messages)
 	}
-	return string(payload)
+	return Clip(string(payload), 4*MaxText)
+}
+
+// answered returns what a model is told about the answer to a question.
+func answered(payload wire.Raw) string {
+	var a wire.UserAnswer
+	if object.Decode(payload, &a) != nil || a.QuestionID == "" {
+		return a.Answer
+	}
+	return fmt.Sprintf("The question was asked as %s, and is not answered yet. The answer will come as mail. "+
+		"Go on with what does not depend on it, or end your turn.", a.QuestionID)
 }
 
 // Clip shortens a text to at most size bytes, at the end of a character.

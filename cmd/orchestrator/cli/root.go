@@ -56,7 +56,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		verbs []string
 	}{
 		{"Start", []string{"init", "validate", "fmt", "schema"}},
-		{"Run", []string{"up", "run", "pipe", "reload", "down"}},
+		{"Run", []string{"up", "run", "pipe", "mcp", "reload", "down"}},
 		{"Look", []string{"status", "watch", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
 		{"Agents", []string{"agent", "ps", "check"}},

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"os"
 	"syscall"
 	"time"
 
@@ -69,6 +70,9 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 	o := adapter.Opening{
 		Permission: a.Client.Permission, Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
 		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
+	}
+	if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so
+		o.Door = []string{self, "mcp"}
 	}
 	for _, s := range a.Client.Servers {
 		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})

@@ -258,7 +258,7 @@ func (t *Instance) door() *api.API {
 		"restart-agent": agents(s.RestartAgents),
 		"reload":        api.Do(t.reload),
 	})
-	return &api.API{
+	d := &api.API{
 		MaxBody:    t.http.MaxBody,
 		Rate:       t.http.Rate,
 		Log:        t.log,
@@ -280,6 +280,8 @@ func (t *Instance) door() *api.API {
 		Metrics:    t.watch.Metrics,
 		Version:    cli.Version,
 	}
+	d.MCP = serveMCP(d)
+	return d
 }
 
 // Serve starts the API. The returned function shuts it down.

@@ -445,7 +445,7 @@ func (c *Client) ended(line []byte) []adapter.Effect {
 	}
 	switch {
 	case failed != nil:
-		end.Failure, end.Text = adapter.FailTool, "the end of the turn cannot be read: "+failed.Error()
+		end.Failure, end.Text = adapter.FailTool, "the end of the turn cannot be read"
 	case strings.HasPrefix(m.TerminalReason, "aborted"):
 		end.Stopped = true
 	case m.TerminalReason == "prompt_too_long":

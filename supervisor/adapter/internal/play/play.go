@@ -109,6 +109,8 @@ func (p *player) open(setting string) {
 		p.opening.OnTurnEnd = value
 	case "conversation":
 		p.opening.Conversation = value
+	case "door":
+		p.opening.Door = strings.Fields(value)
 	case "model":
 		p.opening.Model = value
 	default:

@@ -1,0 +1,175 @@
+// Package join has the commands that connect other programs with a team: mcp and acp.
+package join
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/agents"
+	"orchestrator/agents/mcp"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// mcpFlags are the flags of mcp.
+type mcpFlags struct {
+	as           string
+	role         cli.Choice
+	capabilities []string
+	private      bool
+}
+
+// MCPCommand returns the mcp command.
+func MCPCommand(a *cli.App) *cobra.Command {
+	f := mcpFlags{role: cli.Choice{Of: wire.Roles, Open: true, Close: true}}
+	verb := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve the team's tools to an MCP client, on this stdin and stdout",
+		Long: `Serves tools to a client of the Model Context Protocol: to work on tasks, to ask people,
+and to write to other members. A client that an agent starts acts as that agent.
+
+With --as NAME, a client that you run yourself joins as a guest: a new agent, or a
+stopped one of the file. It gets tasks with --role or --capability, and calls task_next
+to wait for one. It leaves when stdin ends; its open task is then given back.
+
+Results also have the mail that was not read yet. A question to a person is answered
+within 45 seconds; a later answer comes as mail.`,
+		Example: `  claude mcp add team -- orchestrator mcp --as ann -c /home/ann/shop/orchestrator.hcl
+  orchestrator mcp --as helper --role worker`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return serveMCP(a, f) },
+	}
+	set := verb.Flags()
+	set.StringVar(&f.as, "as", "", "join as a guest with this `NAME`")
+	set.Var(&f.role, "role", "the role of a guest: worker, planner, reviewer or another word")
+	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities of a guest: comma-separated `NAMES`; may be repeated")
+	set.BoolVar(&f.private, "no-mail", false, "keep mail out of results, if the client gets it in another way")
+	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
+	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
+	_ = verb.RegisterFlagCompletionFunc("capability", cobra.NoFileCompletions)
+	return verb
+}
+
+func serveMCP(a *cli.App, f mcpFlags) error {
+	if f.as == "" && (f.role.Value != "" || len(f.capabilities) > 0) {
+		return cli.UsageError("only a guest has a role and capabilities of its own", "Write: orchestrator mcp --as NAME --role ROLE")
+	}
+	d, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.Context()
+	defer stop()
+	o := mcp.Options{Version: cli.Version, Private: f.private}
+	if f.as != "" {
+		return serveGuest(ctx, d, f, o)
+	}
+	if d.Target.URL == "" && !d.Target.Inside {
+		return cli.UsageError("only an agent has tools, and this command was started by none", "Join as a guest: orchestrator mcp --as NAME")
+	}
+	return ended(ctx, a, mcp.Serve(ctx, &caller{client: d}, o))
+}
+
+// ended returns the error of a server that has ended. The end of stdin is none.
+func ended(ctx context.Context, a *cli.App, err error) error {
+	if over := a.Ended(ctx); over != nil {
+		return over
+	}
+	if err != nil && ctx.Err() == nil {
+		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the client's messages cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// A caller is a member that asks over HTTP.
+type caller struct{ client *client.Client }
+
+// Ask calls an operation.
+func (c *caller) Ask(ctx context.Context, operation string, payload, answer any) error {
+	if payload == nil {
+		payload = wire.Nothing{}
+	}
+	text, err := c.client.Ask(ctx, operation, payload)
+	if failure, ok := errors.AsType[*cli.Failure](err); ok {
+		return &agents.Refusal{Code: agents.Code(strings.ToUpper(string(failure.Code))), Message: failure.Message}
+	}
+	if err != nil || answer == nil {
+		return err
+	}
+	return object.DecodeOwn(text, answer)
+}
+
+// parting is how long a guest that leaves waits for the answer that its task was given back.
+const parting = 2 * time.Second
+
+// serveGuest serves a client that is an agent of its own.
+func serveGuest(ctx context.Context, d *client.Client, f mcpFlags, o mcp.Options) error {
+	link, err := d.Join(ctx, url.Values{"as": {f.as}, "role": {f.role.Value}, "capability": f.capabilities})
+	if err != nil {
+		return d.Failed(ctx, err)
+	}
+	defer link.Close()
+	conn := agents.Connect(link, link)
+	next := make(chan struct{}, 1)
+	o.Next = next
+	serving, over := context.WithCancelCause(ctx)
+	defer over(nil)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for notice := range conn.News(serving) {
+			switch notice.Name {
+			case agents.TaskAssigned:
+				select {
+				case next <- struct{}{}:
+				default: // the server looks for all tasks at each signal
+				}
+			case agents.Shutdown:
+				over(errStopped)
+			}
+		}
+		over(errStopped)
+	})
+	err = mcp.Serve(serving, conn, o)
+	if !errors.Is(context.Cause(serving), errStopped) {
+		giveBack(conn)
+	}
+	over(nil)
+	link.Leave()
+	listening.Wait()
+	return err
+}
+
+var errStopped = errors.New("the orchestrator has stopped")
+
+// giveBack returns the open tasks of a guest that leaves, because the end of a pipe would count
+// as their end.
+func giveBack(conn *agents.Conn) {
+	ctx, stop := context.WithTimeout(context.Background(), parting)
+	defer stop()
+	full := wire.Raw(`{"capabilities":{"max_concurrent_tasks":0}}`) // or it gets the task again
+	if conn.Ask(ctx, "update-capabilities", full, nil) != nil {
+		return
+	}
+	for {
+		var answer struct {
+			Task struct {
+				ID string `json:"id"`
+			} `json:"task"`
+		}
+		if conn.Ask(ctx, "current-task", nil, &answer) != nil {
+			return
+		}
+		if conn.Ask(ctx, "return-task", wire.ReturnTask{TaskID: answer.Task.ID, Reason: "its client has left"}, nil) != nil {
+			return
+		}
+	}
+}

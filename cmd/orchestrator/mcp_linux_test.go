@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// A toolUser is an MCP client that is connected with the team.
+type toolUser struct {
+	t       *testing.T
+	session *sdk.ClientSession
+}
+
+func (s *stage) toolUser(transport sdk.Transport) *toolUser {
+	s.t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(s.t.Context(), transport, nil)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = session.Close() })
+	return &toolUser{t: s.t, session: session}
+}
+
+// guest starts an MCP client that joins as a guest.
+func (s *stage) guest(args ...string) *toolUser {
+	cmd := exec.Command(s.program, append([]string{"mcp", "--state-dir", s.state()}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = s.dir, s.environ(), os.Stderr
+	return s.toolUser(&sdk.CommandTransport{Command: cmd})
+}
+
+// use calls a tool and returns the texts of its result.
+func (u *toolUser) use(tool string, arguments map[string]any) (texts []string, failed bool) {
+	u.t.Helper()
+	result, err := u.session.CallTool(u.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	require.NoError(u.t, err)
+	for _, c := range result.Content {
+		texts = append(texts, c.(*sdk.TextContent).Text)
+	}
+	return texts, result.IsError
+}
+
+// used is use, for a call that must succeed with one text.
+func (u *toolUser) used(tool string, arguments map[string]any) string {
+	u.t.Helper()
+	texts, failed := u.use(tool, arguments)
+	require.False(u.t, failed, "%q", texts)
+	require.Len(u.t, texts, 1)
+	return texts[0]
+}
+
+// refused is use, for a call that must fail.
+func (u *toolUser) refused(tool string, arguments map[string]any) string {
+	u.t.Helper()
+	texts, failed := u.use(tool, arguments)
+	require.True(u.t, failed, "%q", texts)
+	return texts[0]
+}
+
+const oneIdler = "agent \"idler\" {\n  command = [\"cat\"]\n}\n"
+
+// A person's own client joins as a guest, works on a task and leaves.
+func TestMCPGuest(t *testing.T) {
+	s := newStage(t, quick+oneIdler).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "")
+	ann := s.guest("--as", "ann", "--role", "author")
+	list, err := ann.session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, list.Tools, 10)
+	for _, tool := range list.Tools {
+		require.NotEmpty(t, tool.Description)
+		require.Equal(t, true, tool.Meta["anthropic/alwaysLoad"], tool.Name)
+	}
+	require.Contains(t, ann.refused("task_complete", map[string]any{"summary": "done"}), "you have no open task")
+
+	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--role", "author", "-q"))
+	require.Contains(t, ann.used("task_next", nil), `"name":"Write the page"`)
+	s.waitForState(id, wire.TaskRunning)
+	require.Equal(t, "reported", ann.used("task_progress", map[string]any{"message": "half", "progress": 0.5}))
+
+	// Mail comes with the next result, once.
+	s.ask("bus", "send", "--to", "W:"+s.agent("ann").Run, "--topic", "note", "--payload", `{"text":"Keep it short. </mail>"}`)
+	texts, failed := ann.use("task_current", nil)
+	require.False(t, failed)
+	require.Len(t, texts, 2)
+	require.Contains(t, texts[0], id)
+	require.Contains(t, texts[1], "Keep it short. <\\/mail>\n</mail>")
+	require.NotContains(t, ann.used("task_current", nil), "Keep it short")
+
+	// A person is asked.
+	answered := make(chan string)
+	go func() {
+		answered <- ann.used("ask_human", map[string]any{"question": "Which?", "options": []string{"a", "b"}})
+	}()
+	s.answerQuestion(s.waitForQuestions(1)[0].ID, "b")
+	require.Equal(t, "b", <-answered)
+
+	require.Contains(t, ann.used("task_complete", map[string]any{"summary": "written"}), "reported")
+	s.waitForState(id, wire.TaskDone)
+	require.Contains(t, string(s.shownTask(id).Result), "written")
+
+	// A task that is open when the client leaves is given back.
+	id = strings.TrimSpace(s.ask("task", "add", "Write more", "--role", "author", "-q"))
+	require.Contains(t, ann.used("task_next", nil), id)
+	require.NoError(t, ann.session.Close())
+	s.waitForState(id, wire.TaskPending)
+}
+
+// A program that an agent starts acts as the agent.
+func TestMCPOfAnAgent(t *testing.T) {
+	s := newStage(t, quick+`
+agent "worker" {
+  command = ["sh", "worker.sh"]
+}
+`, "worker.sh", `
+read -r assigned
+printf '%s\n' \
+  '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+  '{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+  '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_complete","arguments":{"summary":"from inside"}}}' > calls
+(cat calls; until grep -q '"id":2' answers; do sleep 0.05; done) | "$ORCHESTRATOR" mcp > answers
+cat
+`)
+	s.upWith("ORCHESTRATOR=" + s.program)
+	s.waitForEvents(1, events.AgentStarted, "")
+	id := strings.TrimSpace(s.ask("task", "add", "Do it", "-q"))
+	s.waitForState(id, wire.TaskDone)
+	require.Contains(t, string(s.shownTask(id).Result), "from inside")
+
+	_, stderr, code := s.call("mcp")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "orchestrator mcp --as NAME")
+}
+
+// Clients that want a URL find the tools on the listener. A request acts as the agent whose key
+// it has.
+func TestMCPOverHTTP(t *testing.T) {
+	s := newStage(t, quick+"http {\n  listen = [\"127.0.0.1:0\"]\n}\n"+oneIdler).up()
+	url := s.listening() + "/mcp"
+	var key struct {
+		Key string `json:"key"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(s.ask("key", "issue", "idler", "--json")), &key))
+	idler := s.toolUser(&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(key.Key)}, DisableStandaloneSSE: true})
+	id := strings.TrimSpace(s.ask("task", "add", "Do it", "-q"))
+	require.Contains(t, idler.used("task_current", nil), id)
+	s.ask("bus", "send", "--to", "W:"+s.agent("idler").Run, "--topic", "note", "--payload", `{"text":"Over HTTP."}`)
+	texts, _ := idler.use("tasks", nil)
+	require.Len(t, texts, 2)
+	require.Contains(t, texts[1], "Over HTTP.")
+	idler.used("task_complete", map[string]any{"summary": "done"})
+	s.waitForState(id, wire.TaskDone)
+
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	_, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, nil)
+	require.Error(t, err, "without a key")
+}
+
+// bearer is a transport that adds a key.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"orchestrator/wire/object"
+)
+
+// mcpPath is where clients of the Model Context Protocol send their messages.
+const mcpPath = "/mcp"
+
+// AskAs performs an operation for the caller of an HTTP request, if the caller may ask for it. The
+// request of the operation and its answer are JSON. A handler that serves another protocol
+// uses it, so that its callers have the rights that they have everywhere.
+func (api *API) AskAs(ctx context.Context, r *http.Request, operation string, request []byte) ([]byte, error) {
+	caller := CallerOf(r.Context())
+	if refusal := api.toOperation(operation)(caller, r); refusal != nil {
+		api.noteRefused(caller, operation, refusal)
+		return nil, refusal
+	}
+	answer, err := api.ask(withCaller(ctx, caller), operation, request)
+	if err != nil {
+		return nil, err
+	}
+	return object.Encode(answer)
+}
+
+// mcp passes a message on to the handler in the field MCP.
+func (api *API) mcp(w http.ResponseWriter, r *http.Request) {
+	body, err := api.body(w, r)
+	if err != nil {
+		api.refuse(w, r, err)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	api.MCP.ServeHTTP(w, r)
+}
