@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -268,4 +269,104 @@ func (s *Supervisor) recordBroke(err error) {
 		s.broken = err
 		s.life.stop("nothing can be recorded any more")
 	})
+}
+
+// Restore rebuilds the State from the record and removes unfinished files of earlier runs. It
+// must be called before Run.
+func (s *Supervisor) Restore(ctx context.Context) error {
+	s.artifacts.clear()
+	if err := s.dispatcher.Restore(ctx); err != nil {
+		return err
+	}
+	s.dispatcher.Look(func(state *handlers.State) {
+		s.audience.Recent.Begin(state.Seq())
+		s.life.idle.tally.tasks = state.Open()
+	})
+	return nil
+}
+
+// Look answers read-only requests until ctx is done. It starts no agent and records nothing.
+func (s *Supervisor) Look(ctx context.Context) {
+	defer close(s.done)
+	defer s.audience.Recent.Close()
+	go s.dispatcher.Run()
+	for {
+		select {
+		case <-s.inbox.wake:
+			for _, turn := range s.take() {
+				turn()
+			}
+		case <-ctx.Done():
+			s.dispatcher.Close()
+			return
+		}
+	}
+}
+
+// Adopt applies changed rules.
+func (s *Supervisor) Adopt(rules handlers.Rules) { s.dispatcher.Adopt(rules) }
+
+// A deadline is a function that is to be called at a given time.
+type deadline struct {
+	at    time.Time
+	do    func()
+	index int // in the heap; -1 when it is not there
+}
+
+// deadlines is a heap of all pending deadlines, soonest first. One timer serves them all.
+type deadlines []*deadline
+
+func (d deadlines) Len() int           { return len(d) }
+func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
+
+func (d deadlines) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (d *deadlines) Push(x any) {
+	entry := x.(*deadline)
+	entry.index = len(*d)
+	*d = append(*d, entry)
+}
+
+// Pop implements heap.Interface.
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	entry := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	entry.index = -1
+	return entry
+}
+
+// add adds a deadline and returns it.
+func (d *deadlines) add(at time.Time, do func()) *deadline {
+	entry := &deadline{at: at, do: do}
+	heap.Push(d, entry)
+	return entry
+}
+
+// drop removes an entry. It ignores a nil entry and one that is no longer in the heap.
+func (d *deadlines) drop(entry *deadline) {
+	if entry != nil && entry.index >= 0 {
+		heap.Remove(d, entry.index)
+	}
+}
+
+// next returns the time of the soonest deadline, and whether there is one.
+func (d deadlines) next() (time.Time, bool) {
+	if len(d) == 0 {
+		return time.Time{}, false
+	}
+	return d[0].at, true
+}
+
+// pop removes and returns the soonest entry if it is due, or returns nil.
+func (d *deadlines) pop(now time.Time) *deadline {
+	if len(*d) == 0 || (*d)[0].at.After(now) {
+		return nil
+	}
+	return heap.Pop(d).(*deadline)
 }

@@ -2,11 +2,16 @@ package api
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -136,4 +141,204 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// listenerInfo holds what a listener determines about its callers.
+type listenerInfo struct {
+	caller Caller          // the caller if a request has no credential
+	visit  *runSocket      // the run whose socket it is, or nil
+	hosts  map[string]bool // accepted host names; nil: all
+}
+
+// entranceKey is the context key of a listenerInfo.
+type entranceKey struct{}
+
+// enterBy returns the base context of requests at a listener. If the listener has no entrance
+// method, callers are Unknown.
+func enterBy(l net.Listener) context.Context {
+	e := new(listenerInfo)
+	if known, ok := l.(interface{ entrance() *listenerInfo }); ok {
+		e = known.entrance()
+	}
+	return context.WithValue(context.Background(), entranceKey{}, e)
+}
+
+func entranceOf(ctx context.Context) *listenerInfo {
+	if e, ok := ctx.Value(entranceKey{}).(*listenerInfo); ok {
+		return e
+	}
+	return new(listenerInfo)
+}
+
+// hostNames returns the accepted values of the Host header. A name without a port accepts any
+// port.
+func hostNames(hosts []string) map[string]bool {
+	names := make(map[string]bool, len(hosts))
+	for _, host := range hosts {
+		names[hostName(host)] = true
+	}
+	return names
+}
+
+// hostName returns the normalized form of a host name.
+func hostName(host string) string {
+	if bare, ok := strings.CutPrefix(host, "["); ok {
+		if bare, ok = strings.CutSuffix(bare, "]"); ok {
+			host = bare
+		}
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// answersTo reports whether the Host of a request is a name of this listener. The check stops
+// DNS rebinding: a web page whose name resolves to this address is refused.
+func (l *listenerInfo) answersTo(r *http.Request) bool {
+	if l.hosts == nil {
+		return true
+	}
+	name := r.Host
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		name = host
+	}
+	if l.hosts[hostName(name)] || l.hosts[hostName(r.Host)] {
+		return true
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	asked, err := netip.ParseAddr(hostName(name))
+	return ok && err == nil && asked.Unmap() == local.AddrPort().Addr().Unmap()
+}
+
+// Inside is an in-process listener. Its callers are operators.
+type Inside struct {
+	conns chan net.Conn
+	over  chan struct{}
+	once  sync.Once
+}
+
+// NewInside returns an Inside without connections.
+func NewInside() *Inside {
+	return &Inside{conns: make(chan net.Conn), over: make(chan struct{})}
+}
+
+// Dial opens a connection to the listener.
+func (i *Inside) Dial(ctx context.Context) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case i.conns <- there:
+		return here, nil
+	case <-i.over:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept waits for a connection.
+func (i *Inside) Accept() (net.Conn, error) {
+	select {
+	case conn := <-i.conns:
+		return conn, nil
+	case <-i.over:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes the listener; Dial and Accept then return net.ErrClosed.
+func (i *Inside) Close() error {
+	i.once.Do(func() { close(i.over) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (i *Inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
+
+func (i *Inside) entrance() *listenerInfo {
+	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
+}
+
+// TCP configures a TCP listener.
+type TCP struct {
+	Hosts       []string // further host names that are accepted
+	Certificate string   // a PEM file; enables TLS
+	Key         string   // a PEM file
+}
+
+// TCPListener is a listener for other users and machines. Callers without a credential are
+// Unknown.
+type TCPListener struct {
+	net.Listener
+	url   string
+	hosts map[string]bool // the names by which it may be asked for
+}
+
+// URL returns the URL of the listener.
+func (l *TCPListener) URL() string { return l.url }
+
+func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts} }
+
+// ListenTCP opens a listener at host:port. Without a certificate the address must be a loopback
+// address, because credentials would otherwise be sent unencrypted. The resolved address
+// counts, not the name.
+func ListenTCP(address string, o TCP) (*TCPListener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address: %w", address, err)
+	}
+	at, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("finding %s: %w", address, err)
+	}
+	secure, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	if secure == nil && !at.IP.IsLoopback() {
+		return nil, fmt.Errorf("%s can be reached from other machines, and so wants TLS: "+
+			"set http.certificate and http.key to PEM files, or listen at 127.0.0.1", address)
+	}
+	listener, err := net.ListenTCP("tcp", at)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is taken by another program: %w", address, syscall.EADDRINUSE)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening at %s: %w", address, err)
+	}
+	return o.guard(listener, secure, host), nil
+}
+
+// config returns the TLS configuration, or nil without a certificate. Only TLS 1.3 is accepted.
+func (t *TCP) config() (*tls.Config, error) {
+	if t.Certificate == "" && t.Key == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading http.certificate (%s) and http.key (%s): %w", t.Certificate, t.Key, err)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"http/1.1"}, // a pipe needs a connection of its own
+	}, nil
+}
+
+// guard wraps an open listener. An unspecified host, such as 0.0.0.0, is not an accepted host
+// name.
+func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) *TCPListener {
+	at, _ := listener.Addr().(*net.TCPAddr)
+	names := t.Hosts
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	} else {
+		names = append(names[:len(names):len(names)], host)
+	}
+	l := &TCPListener{
+		Listener: lingerListener{listener},
+		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
+		hosts:    hostNames(names),
+	}
+	if secure != nil {
+		l.Listener = tls.NewListener(lingerListener{listener}, secure)
+		l.url = "https://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
+	}
+	return l
 }

@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"log"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -85,4 +88,163 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 		_ = s.http.Close()
 	}
 	s.answering.Wait()
+}
+
+// The kernel resets a connection that is closed with unread data, and the reset can
+// overtake the answer. The rest of a request is therefore read, within bounds, after the
+// answer: by whole if the request reaches a handler, by lingering if net/http refuses it.
+
+// Bounds of what is read after an answer.
+const (
+	restBytes = 64 << 20
+	restTime  = 5 * time.Second
+)
+
+// rest is the body of a request. It knows whether it was read to its end.
+type rest struct {
+	io.ReadCloser
+	over atomic.Bool
+}
+
+func (r *rest) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err == io.EOF {
+		r.over.Store(true)
+	}
+	return n, err
+}
+
+// unread reports whether there is more of a request than was read.
+func unread(r *http.Request) bool {
+	b, ok := r.Body.(*rest)
+	return ok && !b.over.Load()
+}
+
+// whole answers at once, also when the body has not come yet, and then reads what is left
+// of the body.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &rest{ReadCloser: r.Body}
+		own := r.WithContext(r.Context()) // net/http looks at the body of its own Request
+		own.Body = body
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex() // or net/http reads the body before it sends the head
+		answer := &answer{ResponseWriter: w, body: body}
+		next.ServeHTTP(answer, own)
+		if body.over.Load() || answer.FlushError() != nil {
+			return
+		}
+		_ = control.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.CopyN(io.Discard, r.Body, restBytes)
+	})
+}
+
+// answer is the answer to a request with a body. It is the last of its connection if it
+// begins before the body was read. The rest of the body would be read as a request.
+type answer struct {
+	http.ResponseWriter
+	body  *rest
+	begun bool
+}
+
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answer) begin() {
+	if !a.begun && !a.body.over.Load() {
+		a.Header().Set("Connection", "close")
+	}
+	a.begun = true
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begin()
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin()
+	return a.ResponseWriter.Write(p)
+}
+
+func (a *answer) FlushError() error {
+	a.begin()
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// stream is what lingering needs of a connection.
+type stream interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
+// lingering is a connection that is closed in order: the other side is told that nothing
+// more comes, and what it still sends is read, before the connection goes.
+type lingering struct {
+	stream
+	calm atomic.Bool // no answer since it was idle, so nothing can be lost
+}
+
+// linger makes a connection one that is closed in order, if it can be.
+func linger(conn net.Conn) net.Conn {
+	if s, ok := conn.(stream); ok {
+		return &lingering{stream: s}
+	}
+	return conn
+}
+
+func (l *lingering) Close() error {
+	if !l.calm.Swap(true) && l.CloseWrite() == nil {
+		_ = l.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.CopyN(io.Discard, l.stream, restBytes)
+	}
+	return l.stream.Close()
+}
+
+// follow follows the state of a connection: one that is idle or new is closed at once.
+func (s *Server) follow(conn net.Conn, state http.ConnState) {
+	for {
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = outer.NetConn()
+	}
+	c, ok := conn.(*lingering)
+	if !ok {
+		return
+	}
+	c.calm.Store(state == http.StateNew || state == http.StateIdle || state == http.StateHijacked)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open[c] = true
+	case http.StateHijacked, http.StateClosed:
+		delete(s.open, c)
+	}
+}
+
+// hurry makes all connections close at once from now on.
+func (s *Server) hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		c.calm.Store(true)
+	}
+}
+
+// lingerListener accepts connections that are closed in order.
+type lingerListener struct{ net.Listener }
+
+func (l lingerListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return linger(conn), nil
 }

@@ -1,7 +1,9 @@
 package child
 
 import (
+	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -255,4 +257,119 @@ func (c *Child) reap() {
 	c.host.mu.Lock()
 	delete(c.host.leaders, c.pid)
 	c.host.mu.Unlock()
+}
+
+// ends holds the child's ends of its streams, in the order of its file descriptors.
+type ends struct {
+	theirs []int // to be closed after the child was started
+	stdin  int
+	stdout int
+	stderr int
+}
+
+func (e *ends) files() []uintptr {
+	return []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr)}
+}
+
+// open makes the child's streams and the pumps that read them.
+func (c *Child) open() (*ends, error) {
+	e := &ends{}
+	var err error
+	if c.spec.Pty {
+		err = c.openPty(e)
+	} else {
+		err = c.openPipes(e)
+	}
+	if err == nil {
+		var file *os.File
+		file, e.stderr, err = pipe("stderr", true)
+		if err == nil {
+			e.theirs = append(e.theirs, e.stderr)
+			c.err, err = newPump(Stderr, file, c.spec.Output)
+		}
+	}
+	if err != nil {
+		e.closeAll(c)
+		return nil, err
+	}
+	return e, nil
+}
+
+func (c *Child) openStdin(e *ends) error {
+	file, theirs, err := pipe("stdin", false)
+	if err != nil {
+		return err
+	}
+	e.stdin = theirs
+	c.stdin, err = newStdin(file)
+	return err
+}
+
+func (c *Child) openPipes(e *ends) error {
+	var err error
+	if c.spec.NoStdin {
+		e.stdin, err = null()
+	} else {
+		err = c.openStdin(e)
+	}
+	if err != nil {
+		return err
+	}
+	e.theirs = append(e.theirs, e.stdin)
+	file, theirs, err := pipe("stdout", true)
+	if err != nil {
+		return err
+	}
+	e.stdout = theirs
+	e.theirs = append(e.theirs, theirs)
+	c.out, err = newPump(Stdout, file, c.spec.Output)
+	return err
+}
+
+func (e *ends) closeAll(c *Child) {
+	closeAll(e.theirs...)
+	e.closeOurs(c)
+}
+
+func (e *ends) closeOurs(c *Child) {
+	c.closeStdin()
+	for _, p := range []*pump{c.out, c.err} {
+		if p != nil {
+			_ = p.file.Close()
+		}
+	}
+}
+
+// A stdin is the write end of a child's stdin.
+type stdin struct {
+	*os.File
+	conn syscall.RawConn
+}
+
+func newStdin(file *os.File) (*stdin, error) {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	return &stdin{File: file, conn: conn}, nil
+}
+
+// TryWrite writes as much as fits without blocking. It ignores the deadline of earlier writes.
+func (s *stdin) TryWrite(text []byte) (n int, err error) {
+	closed := s.conn.Control(func(fd uintptr) {
+		for {
+			if n, err = unix.Write(int(fd), text); !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	})
+	switch {
+	case closed != nil:
+		return 0, os.ErrClosed
+	case errors.Is(err, unix.EAGAIN):
+		return 0, nil
+	case err != nil:
+		return 0, os.NewSyscallError("write", err)
+	}
+	return n, nil
 }

@@ -1,6 +1,8 @@
 package child
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,4 +114,91 @@ func checkDir(dir string) *StartError {
 		return &StartError{Reason: fmt.Sprintf("its folder %q is a file", dir), Err: fs.ErrInvalid}
 	}
 	return nil
+}
+
+// beginning is how many bytes of a file are read to explain why it cannot be run. The kernel
+// reads as much of a first line.
+const beginning = 256
+
+// readBeginning returns the first bytes of a file, and whether it could be read.
+func readBeginning(path string) ([]byte, bool) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer file.Close()
+	text := make([]byte, beginning)
+	n, _ := file.Read(text)
+	return text[:n], true
+}
+
+// notAProgram explains why the kernel cannot run a file.
+func notAProgram(path string) (reason, hint string) {
+	text, known := readBeginning(path)
+	switch {
+	case known && len(text) == 0:
+		return fmt.Sprintf("%q is no program: it is empty", path), ""
+	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf#!")):
+		return fmt.Sprintf("%q is no program: a byte order mark stands before its first line", path),
+			"save it as UTF-8 without one"
+	case bytes.HasPrefix(text, []byte("\x7fELF")), bytes.IndexByte(text, 0) >= 0:
+		return fmt.Sprintf("%q is no program for this machine: it is made for another one, or damaged", path), ""
+	}
+	line := cmp.Or(firstLines[filepath.Ext(path)], "#!/bin/sh")
+	return fmt.Sprintf("%q is no program: a script needs a first line such as %s", path, line), ""
+}
+
+// firstLines maps the extension of a script to its usual first line.
+var firstLines = map[string]string{
+	".py": "#!/usr/bin/env python3", ".rb": "#!/usr/bin/env ruby", ".pl": "#!/usr/bin/env perl", ".bash": "#!/bin/bash",
+	".js": "#!/usr/bin/env node", ".mjs": "#!/usr/bin/env node", ".cjs": "#!/usr/bin/env node",
+}
+
+// noInterpreter explains why an existing file is reported as missing: its interpreter does not
+// exist.
+func noInterpreter(path string) (reason, hint string) {
+	text, _ := readBeginning(path)
+	line, _, whole := bytes.Cut(text, []byte("\n"))
+	asked, is := bytes.CutPrefix(line, []byte("#!"))
+	if !is || !whole {
+		return fmt.Sprintf("%q exists, but the interpreter it is made for does not", path), ""
+	}
+	if bytes.HasSuffix(asked, []byte("\r")) {
+		return fmt.Sprintf("%q exists, but no interpreter is called %q: its lines end as on Windows", path, strings.TrimSpace(string(asked))+"\r"),
+			fmt.Sprintf(`sed -i 's/\r$//' %s`, path)
+	}
+	name, _, _ := strings.Cut(strings.TrimSpace(string(asked)), " ")
+	return fmt.Sprintf("%q exists, but the interpreter in its first line does not: %q", path, name), ""
+}
+
+// meantFile returns a file with the same name but another extension in the folder of a missing
+// one.
+func meantFile(path string) (string, bool) {
+	stem := func(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return "", false
+	}
+	for _, e := range entries {
+		if e.Type()&fs.ModeDir == 0 && strings.EqualFold(stem(e.Name()), stem(filepath.Base(path))) {
+			return e.Name(), true
+		}
+	}
+	return "", false
+}
+
+// oneWord returns a hint for a command that was written as one word. The hint lists its words
+// if the first one is a program.
+func oneWord(command, dir string, env []string) string {
+	words := strings.Fields(command)
+	if len(words) < 2 {
+		return ""
+	}
+	if _, err := find(words[0], dir, env); err != nil {
+		return ""
+	}
+	for i := range words {
+		words[i] = fmt.Sprintf("%q", words[i])
+	}
+	return "each word stands for itself: did you mean command = [" + strings.Join(words, ", ") + "]?"
 }

@@ -234,3 +234,159 @@ func (h *Host) clearStrays() []Process {
 	}
 	return ended
 }
+
+// traceEvery is how often the trees of children are listed if there is no cgroup. A process
+// that clears its environment, leaves its session and loses its parent is known only if it was
+// listed before.
+const traceEvery = 250 * time.Millisecond
+
+// traceShare is the least ratio of the time between two looks to the time that a look takes.
+const traceShare = 20
+
+// trace records the descendants of each child, for the end of the child. It reports them and
+// all orphans to the watchdog. If a tree cannot be read, its earlier record is kept.
+func (h *Host) trace() {
+	h.census.RLock()
+	defer h.census.RUnlock()
+	h.mu.Lock()
+	children := make([]*Child, 0, len(h.leaders))
+	for _, c := range h.leaders {
+		children = append(children, c)
+	}
+	h.mu.Unlock()
+	all := make(map[identity]bool)
+	for _, c := range children {
+		found := make(map[int]Process)
+		err := enterAgain(found, c.traced(), enterAs)
+		err = firstError(err, enter(found, c.pid))
+		if err != nil {
+			for _, p := range c.traced() {
+				found[p.PID] = p
+			}
+		}
+		for _, p := range found {
+			all[p.identity()] = true
+		}
+		delete(found, c.pid)
+		c.setTraced(inOrder(found))
+	}
+	for p := range h.adoptedNow() {
+		all[p] = true
+	}
+	h.watchdog.sees(all)
+}
+
+// adoptedNow returns the present orphans of this process and their descendants. It reaps none.
+func (h *Host) adoptedNow() map[identity]bool {
+	pids, _ := childrenOf(os.Getpid())
+	found := make(map[int]Process)
+	for _, pid := range h.notLeaders(pids) {
+		s, living, err := readLiving(pid)
+		if err != nil || !living || h.watchdog.is(pid) || h.foreign[pid].same(s.process(pid)) {
+			continue
+		}
+		if o, foreign, err := h.identify(pid); err == nil && !foreign && o.pid == pid {
+			_ = enterAs(found, pid, s)
+		}
+	}
+	all := make(map[identity]bool)
+	for _, p := range found {
+		all[p.identity()] = true
+	}
+	return all
+}
+
+// traced returns the descendants of the leader that the latest trace recorded.
+func (c *Child) traced() []Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.below
+}
+
+func (c *Child) setTraced(found []Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.below = found
+}
+
+// Some descendants of this process are foreign. A program may start a sidecar and then become
+// the orchestrator by exec, which leaves it with a child that it did not start. That child and
+// its descendants are not signalled, unless they have the mark of this home.
+
+// meetForeign records the descendants of this process before the first Start. It repeats this
+// until it finds no new process, because a process that loses its parent between the reading of
+// two lists is in neither.
+func (h *Host) meetForeign() error {
+	h.foreign = make(map[int]Process)
+	for range passes {
+		found := make(map[int]Process)
+		children, err := childrenOf(os.Getpid())
+		for _, pid := range children {
+			if !h.reapDead(pid) {
+				err = firstError(err, enter(found, pid))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		settled := true
+		for pid, p := range found {
+			settled = settled && h.foreign[pid].same(p)
+			h.foreign[pid] = p
+		}
+		if settled {
+			return nil
+		}
+	}
+	return errUnsettled
+}
+
+// followForeign records the new descendants of foreign processes, before they become orphans
+// whose origin is unknown. h.census must be held.
+func (h *Host) followForeign() error {
+	if len(h.foreign) == 0 {
+		return nil
+	}
+	found := make(map[int]Process)
+	for pid, known := range h.foreign {
+		if _, again := found[pid]; again {
+			continue
+		}
+		s, err := readStat(pid)
+		if vanished(err) || err == nil && s.born != known.born {
+			continue
+		}
+		if err == nil {
+			err = enterAs(found, pid, s)
+		}
+		if err != nil {
+			return err // keeps the earlier result
+		}
+	}
+	h.foreign = found
+	return nil
+}
+
+// isForeign reports whether an unmarked orphan is foreign: it is known, or its group is that of
+// a known one or of this process. Children have their own groups, so their processes are not in
+// one of these by themselves.
+func (h *Host) isForeign(o orphan) (bool, error) {
+	if known, ok := h.foreign[o.pid]; ok {
+		s, err := readStat(o.pid)
+		if err != nil && !vanished(err) {
+			return false, err
+		}
+		if s.born == known.born {
+			return true, nil
+		}
+	}
+	if o.group == unix.Getpgrp() {
+		return true, nil
+	}
+	for _, known := range h.foreign {
+		if known.group == o.group {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -2,7 +2,11 @@ package config
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -116,4 +120,154 @@ func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
 	}
 	seen[name] = b.LabelRanges[0]
 	return true
+}
+
+// fileNames are the names of a configuration file, in the order of the search.
+var fileNames = []string{"orchestrator.hcl", "orchestrator.hcl.json"}
+
+// A NotFound reports that there is no configuration.
+type NotFound struct {
+	Looked []string // the folders searched, nearest first
+}
+
+func (nf *NotFound) Error() string {
+	where := "nowhere"
+	if n := len(nf.Looked); n > 0 {
+		where = nf.Looked[0]
+		if n > 1 {
+			where += " or its parents up to " + nf.Looked[n-1]
+		}
+	}
+	return fmt.Sprintf("no %s in %s", fileNames[0], where)
+}
+
+// Find returns the configuration file to use. It is explicit if that is not empty, else
+// $ORC_CONFIG of environ. If explicit names a folder, it is the file in that folder. Find does
+// not check whether an explicit file can be read.
+//
+// Otherwise Find searches dir and then its parents for orchestrator.hcl or
+// orchestrator.hcl.json. The search ends with the first folder that holds .git, the home folder
+// or the root. It does not go on to another device or to a folder of another user. A file found
+// in this way must not be writable by another user.
+func Find(dir, explicit string, environ []string) (string, error) {
+	if explicit == "" {
+		explicit, _ = lookup(environ, "ORC_CONFIG")
+	}
+	if explicit != "" {
+		return given(dir, explicit)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the configuration: %w", err)
+	}
+	home, _ := lookup(environ, "HOME")
+	notFound := &NotFound{}
+	for at := dir; ; at = filepath.Dir(at) {
+		if file, ok := configIn(at); ok {
+			if err := trusted(file); err != nil {
+				return "", err
+			}
+			return file, nil
+		}
+		notFound.Looked = append(notFound.Looked, at)
+		_, err := os.Lstat(filepath.Join(at, ".git"))
+		top := err == nil || at == filepath.Dir(at) || (home != "" && at == filepath.Clean(home)) ||
+			elsewhere(at, filepath.Dir(at))
+		if top {
+			return "", notFound
+		}
+	}
+}
+
+func given(dir, explicit string) (string, error) {
+	if !filepath.IsAbs(explicit) {
+		explicit = filepath.Join(dir, explicit)
+	}
+	info, err := os.Stat(explicit)
+	if err != nil || !info.IsDir() {
+		return explicit, nil
+	}
+	if file, ok := configIn(explicit); ok {
+		return file, nil
+	}
+	return "", &NotFound{Looked: []string{explicit}}
+}
+
+func configIn(dir string) (string, bool) {
+	for _, name := range fileNames {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// lookup returns a variable of a list such as os.Environ returns. The last of several counts,
+// as for a started program.
+func lookup(environ []string, name string) (string, bool) {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// UntrustedError reports that another user could have written a configuration that was found by
+// searching. A file that is named explicitly is always used.
+type UntrustedError struct {
+	File string
+	Why  string
+}
+
+func (e *UntrustedError) Error() string { return e.File + " is not used: " + e.Why }
+
+// trusted returns an *UntrustedError if another user could have written a file or put it in its
+// place. For a link, both the link and its target are checked.
+func trusted(file string) error {
+	paths := []string{filepath.Dir(file), file}
+	if real, err := filepath.EvalSymlinks(file); err == nil && real != file {
+		paths = append(paths, filepath.Dir(real), real)
+	}
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return fmt.Errorf("looking for the configuration: %w", err)
+		}
+		if why := writtenByOthers(info, os.Geteuid()); why != "" {
+			return &UntrustedError{File: file, Why: path + " " + why}
+		}
+	}
+	return nil
+}
+
+// writtenByOthers returns a reason if a user other than self and root could have written a
+// file. Write access of the group is allowed, because on many systems each user has a private
+// group.
+func writtenByOthers(info os.FileInfo, self int) string {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || int(owner.Uid) != self && owner.Uid != 0:
+		return "belongs to another user"
+	case info.Mode().Type() != os.ModeSymlink && info.Mode().Perm()&0o002 != 0:
+		return "can be written by other users (chmod o-w closes it to them)"
+	}
+	return ""
+}
+
+// elsewhere reports whether the search must not continue in the parent of a folder. The parent
+// is then on another device, or its owner is neither root nor the owner of the folder.
+func elsewhere(dir, parent string) bool {
+	from, err := os.Stat(dir)
+	if err != nil {
+		return true
+	}
+	to, err := os.Stat(parent)
+	if err != nil {
+		return true
+	}
+	a, known := from.Sys().(*syscall.Stat_t)
+	b, knownToo := to.Sys().(*syscall.Stat_t)
+	return !known || !knownToo || a.Dev != b.Dev || b.Uid != a.Uid && b.Uid != 0
 }

@@ -2,6 +2,11 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"sort"
 	"strconv"
 	"time"
 
@@ -9,7 +14,10 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -112,4 +120,302 @@ func (r Requests) AgentOf(key string) (name string, err error) {
 func (r Requests) ActorOf(token string) (actor string, known bool) {
 	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(access.Hash(token), time.Now()) })
 	return actor, known
+}
+
+// A MailReader reads the mail of an actor: the recorded messages first, then new ones. It holds
+// no messages, so a slow reader only reads later.
+type MailReader struct {
+	dispatcher *Dispatcher
+	actor      string
+	after      int64
+}
+
+// OpenMail opens the mail of an actor for a caller that may read it. Reading begins after
+// cursor, or after the last message that the actor has acked. Actor "" means the caller.
+func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
+	answer, err := r.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*wire.MailList)
+	if !ok {
+		return nil, fmt.Errorf("poll-messages was answered with a %T", answer)
+	}
+	reader := &MailReader{dispatcher: r.dispatcher, actor: list.Actor, after: list.Cursor}
+	if cursor != nil {
+		reader.after = *cursor
+	}
+	return reader, nil
+}
+
+// maxReadBytes is how many bytes a reader gets at once, as there may be many slow readers. A larger
+// message is delivered by itself.
+const maxReadBytes = 32 << 10
+
+// Next waits for new messages and returns them.
+func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
+	d := r.dispatcher
+	waiter, remove := d.notifier.add(r.actor)
+	defer remove()
+	for {
+		page := history.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
+		messages, seen, _, err := history.ReadMail(d, page, maxReadBytes)
+		if err != nil {
+			return nil, d.unreadable(err)
+		}
+		if r.after = seen; len(messages) > 0 {
+			return messages, nil
+		}
+		if _, err := Await(ctx, d.options.Done, waiter.ready); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// A MailQuery selects messages.
+type MailQuery struct {
+	Topic  string // a glob; "": all
+	Actor  string // sender or recipient; "": all
+	Since  int64  // only messages after this number
+	Last   int    // number of latest messages; 0: all
+	Follow bool
+}
+
+func (q *MailQuery) wants(m *wire.Mail) bool {
+	if q.Actor != "" && m.From != q.Actor && m.To != q.Actor && (m.To != mail.Broadcast || m.From == q.Actor) {
+		return false
+	}
+	if q.Topic == "" {
+		return true
+	}
+	fits, _ := path.Match(q.Topic, m.Topic) // Messages has refused invalid patterns
+	return fits
+}
+
+// Messages sends messages, oldest first, and then new ones if asked to.
+func (r Requests) Messages(ctx context.Context, q MailQuery, send func(wire.Mail) error) error {
+	if _, err := path.Match(q.Topic, ""); err != nil {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the topic is no pattern: " + q.Topic}
+	}
+	d := r.dispatcher
+	d.Settle()
+	waiter, remove := d.notifier.add("")
+	defer remove()
+	after, err := d.past(ctx, q, send)
+	for err == nil && q.Follow {
+		if _, err = Await(ctx, d.options.Done, waiter.ready); err == nil {
+			after, err = d.messages(ctx, wire.Search{After: after}, q, send)
+		}
+	}
+	return err
+}
+
+// errEnough ends a search early.
+var errEnough = errors.New("enough")
+
+// past sends the recorded messages and returns the number after which new ones begin. For
+// q.Last it first counts from the end, so that no messages are held in memory.
+func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
+	search := wire.Search{After: q.Since}
+	if q.Last == 0 {
+		return d.messages(ctx, search, q, send)
+	}
+	if search.Until = d.last.Load(); search.Until <= q.Since {
+		return q.Since, nil
+	}
+	from, n := search, 0
+	from.Backward = true
+	_, err := d.messages(ctx, from, q, func(m wire.Mail) error {
+		search.After = m.Seq - 1
+		if n++; n == q.Last {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || n == 0 {
+		return search.Until, err
+	}
+	_, err = d.messages(ctx, search, q, send)
+	return search.Until, err
+}
+
+// messages sends the messages that match a search and a query. It returns the number of the
+// last one that it saw.
+func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
+	last := search.After
+	for r, err := range d.record.Find(ctx, search) {
+		if err != nil {
+			return last, d.unreadable(err)
+		}
+		last = r.Seq
+		if m := wire.MailOf(&r); q.wants(&m) {
+			if err := send(m); err != nil {
+				return last, err
+			}
+		}
+	}
+	return last, ctx.Err()
+}
+
+// lookUp reads from the record what the decision about an input needs: whether the sender of a
+// message with a key has used that key before. The State knows the latest messages itself, and
+// rejects a look-up that is too old.
+func (d *Dispatcher) lookUp(inputs []handlers.Input) {
+	for i := range inputs {
+		in := &inputs[i]
+		if !keyed(in) {
+			continue
+		}
+		var l *wire.Lookup
+		var from, key string
+		d.Look(func(s *handlers.State) { l, from, key = s.IdempotencyKey(in) })
+		if l != nil {
+			in.Refusal = d.sentBefore(l, from, key)
+		}
+	}
+}
+
+// keyed reports whether an input is a message with a key. For a session message the key is its
+// id, if that can be read.
+func keyed(in *handlers.Input) bool {
+	r, ok := in.Message.(*wire.Request)
+	if !ok {
+		return false
+	}
+	switch m := r.Body.(type) {
+	case *wire.SendMessage:
+		return m.Key != ""
+	case *wire.SaySession:
+		return m.Message != nil
+	}
+	return false
+}
+
+// sentBefore looks for an earlier message of the same sender with the same key.
+func (d *Dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
+	*l = wire.Lookup{Sender: from, Looked: math.MaxInt64}
+	if d.record == nil {
+		return nil
+	}
+	l.Looked = d.last.Load() // before the search, which may miss later records
+	for r, err := range d.Find(wire.Search{From: from, Key: key}) {
+		if err != nil {
+			return d.unreadable(err)
+		}
+		l.Before, l.Sum = r.Seq, handlers.SumOf(&r)
+	}
+	return nil
+}
+
+// observer is the actor of requests on behalf of Hooks. The audit records them; Hooks do not
+// see them.
+var observer = handlers.Actor{Kind: handlers.Operator, Name: "telemetry"}
+
+// A ResumePoint tells a reader of the record how far back to start so that it sees every
+// open task.
+type ResumePoint struct {
+	// Behind is the number of a fact. The facts after it include the creation of every open
+	// task and of its parents.
+	Behind   int64
+	Sessions []string // that are open
+}
+
+// Hindsight returns the ResumePoint of a reader that has read up to since. Tasks that ended
+// after since count as open. The point is as late as possible, because a record may be long.
+func (r Requests) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
+	h := ResumePoint{Behind: r.dispatcher.last.Load()}
+	if r.dispatcher.record == nil {
+		return h, nil
+	}
+	sessions, err := r.Do(ctx, observer, "list-sessions", &wire.Nothing{})
+	if err != nil {
+		return h, err
+	}
+	if list, ok := sessions.(*wire.SessionList); ok {
+		for _, b := range list.Sessions {
+			if b.State == wire.SessionOpen {
+				h.Sessions = append(h.Sessions, b.ID)
+			}
+		}
+	}
+	oldest, err := r.oldestOpen(ctx, since)
+	if err != nil || oldest == "" {
+		return h, err
+	}
+	h.Behind = r.dispatcher.behind(oldest)
+	return h, nil
+}
+
+// oldestOpen returns the creation time of the oldest task that is open or a parent of an open
+// one. It returns "" if no task is open.
+func (r Requests) oldestOpen(ctx context.Context, since int64) (oldest string, err error) {
+	known := make(map[string]bool)
+	others, err := r.dispatcher.endedBehind(ctx, since)
+	if err != nil {
+		return "", err
+	}
+	meet := func(k *wire.Task) {
+		known[k.ID] = true
+		if oldest == "" || k.CreatedAt < oldest {
+			oldest = k.CreatedAt
+		}
+		if k.Details != nil && k.ParentTaskID != "" {
+			others = append(others, k.ParentTaskID)
+		}
+	}
+	for _, status := range []string{wire.TaskPending.Status(), wire.TaskRunning.Status()} {
+		answer, err := r.Do(ctx, observer, "query-tasks", &wire.QueryTasks{Status: status, Limit: math.MaxInt32})
+		if err != nil {
+			return "", err
+		}
+		if list, ok := answer.(*wire.TaskList); ok {
+			for i := range list.Tasks {
+				meet(&list.Tasks[i])
+			}
+		}
+	}
+	for len(others) > 0 {
+		id := others[0]
+		if others = others[1:]; known[id] {
+			continue
+		}
+		answer, err := r.Do(ctx, observer, "get-task", &wire.TaskID{TaskID: id})
+		if err != nil {
+			return "", err
+		}
+		if reply, ok := answer.(*wire.TaskReply); ok {
+			meet(&reply.Task)
+		}
+	}
+	return oldest, nil
+}
+
+// endedBehind returns the ids of the tasks that ended after a fact.
+func (d *Dispatcher) endedBehind(ctx context.Context, since int64) (ids []string, err error) {
+	for r, err := range d.record.Records(ctx, since) {
+		if err != nil {
+			return nil, d.unreadable(err)
+		}
+		switch r.Kind {
+		case events.TaskDone, events.TaskFailed, events.TaskCancelled:
+			ids = append(ids, r.Correlation)
+		}
+	}
+	return ids, nil
+}
+
+// behind returns the number of the last fact before a time. It uses binary search, because a
+// record may be long. If the clock was set back, the result may be too late and an old task is
+// missed.
+func (d *Dispatcher) behind(when string) int64 {
+	at, err := time.Parse(time.RFC3339Nano, when)
+	last := d.last.Load()
+	if err != nil {
+		return last
+	}
+	before := sort.Search(int(last), func(n int) bool {
+		r, err := d.Record(int64(n) + 1)
+		return err != nil || !r.At.Before(at)
+	})
+	return int64(before)
 }

@@ -1,10 +1,12 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 
 	"orchestrator/wire"
 )
@@ -183,4 +185,206 @@ func (s span) broken(what string, cause error) error {
 // astray returns the error for an intact row to which an index leads by mistake.
 func astray(seq int64) error {
 	return &ChainError{Seq: seq, What: "an index leads to it and should not"}
+}
+
+// A page is a position in the log, and the facts read before it.
+type page struct {
+	after int64  // the last fact read
+	sum   uint32 // its checksum
+	end   int64  // the last fact to read
+	facts []wire.Record
+	names map[string]string // shared copies of texts that many rows have
+}
+
+// manyNames is the most texts that names holds.
+const manyNames = 4096
+
+// read reads and verifies rows until the page is full.
+func (p *page) read(rows statement, c *chain) error {
+	for size := 0; p.after < p.end && len(p.facts) < pageRows && size < pageBytes; {
+		more, err := rows.next()
+		if err != nil {
+			return p.failed(err)
+		}
+		if !more {
+			return p.broken("it is missing")
+		}
+		if seq := rows.integer(0); seq != p.after+1 {
+			return p.broken(fmt.Sprintf("it is missing; the next one is %d", seq))
+		}
+		r, ok := p.decode(rows)
+		if !ok {
+			return p.broken("its time is not RFC 3339 in UTC with milliseconds")
+		}
+		sum := c.next(p.sum, rows.text(1), &r)
+		if kept := rows.integer(10); int64(sum) != kept {
+			return p.broken(fmt.Sprintf("its checksum is %08x and should be %08x", kept, sum))
+		}
+		p.after, p.sum = r.Seq, sum
+		p.facts = append(p.facts, r)
+		size += len(r.Payload)
+	}
+	return nil
+}
+
+// decode converts a row to a fact. The columns are those of selectEvents.
+func (p *page) decode(rows statement) (r wire.Record, ok bool) {
+	r.Seq = rows.integer(0)
+	r.At, ok = parseAt(rows.text(1))
+	r.From = p.name(rows.text(2))
+	r.To = p.name(rows.text(3))
+	r.Topic = p.name(rows.text(4))
+	r.Kind = p.name(rows.text(5))
+	if payload := rows.text(6); len(payload) > 0 {
+		r.Payload = append(make([]byte, 0, len(payload)), payload...)
+	}
+	r.ReplyTo = rows.integer(7)
+	r.Key = string(rows.text(8))
+	r.Correlation = string(rows.text(9))
+	return r, ok
+}
+
+// name returns a shared string for a text that many rows have.
+func (p *page) name(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if s, ok := p.names[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	if len(p.names) < manyNames {
+		p.names[s] = s
+	}
+	return s
+}
+
+func (p *page) broken(what string) error {
+	return &ChainError{Seq: p.after + 1, What: what}
+}
+
+// failed returns the error for a failure of SQLite after the last fact read. A malformed file
+// is a broken chain; a read error of the disk is not.
+func (p *page) failed(err error) error {
+	if damaged(err) {
+		return &ChainError{Seq: p.after + 1, What: "it cannot be read", Cause: err}
+	}
+	return fmt.Errorf("reading behind fact %d: %w", p.after, err)
+}
+
+// firstNumbers is the number of entries of a mailbox that are fetched first. Each further page
+// has twice as many, up to pageRows. So one letter costs little, and many letters need few
+// pages.
+const firstNumbers = 16
+
+// mail merges the mailboxes of several recipients in the order of a search. It holds only
+// numbers of 8 bytes, so that many mailboxes can be merged although a letter may have
+// megabytes. A letter is read when it is the next one.
+type mail struct {
+	fetch    func(to string, s span, n int) ([]int64, error) // at most n, in order
+	backward bool
+	idle     []*mailbox // mailboxes whose next number is not known yet
+	turns    []*mailbox // mailboxes sorted by their next number; the last one is next
+}
+
+// A mailbox is the letters of one recipient.
+type mailbox struct {
+	to    string  // "": all letters
+	ahead []int64 // numbers fetched, in the order of the search
+	left  span    // not fetched
+	page  int     // how many to fetch
+}
+
+// A span is the numbers above after, up to until, in one of two directions.
+type span struct {
+	after, until int64
+	backward     bool
+}
+
+// openMail begins a search of the facts up to end.
+func openMail(s wire.Search, end int64, fetch func(to string, s span, n int) ([]int64, error)) *mail {
+	left := span{after: max(s.After, 0), until: end, backward: s.Backward}
+	if s.Until != 0 {
+		left.until = min(end, s.Until)
+	}
+	to := slices.Compact(slices.Sorted(slices.Values(s.To))) // a name given twice is one mailbox
+	if len(to) == 0 {
+		to = []string{""}
+	} else if to[0] == "" {
+		to = to[1:] // an empty name would select all mail
+	}
+	m := &mail{fetch: fetch, backward: s.Backward}
+	for _, name := range to {
+		m.idle = append(m.idle, &mailbox{to: name, left: left, page: firstNumbers})
+	}
+	return m
+}
+
+// next returns the number of the next letter and the recipient of its mailbox, or 0 at the end.
+func (m *mail) next(ctx context.Context) (seq int64, to string, err error) {
+	for _, box := range m.idle {
+		if err := ctx.Err(); err != nil {
+			return 0, "", err
+		}
+		if err := m.enter(box); err != nil {
+			return 0, "", err
+		}
+	}
+	m.idle = m.idle[:0]
+	last := len(m.turns) - 1
+	if last < 0 {
+		return 0, "", nil
+	}
+	box := m.turns[last]
+	m.turns = m.turns[:last]
+	m.idle = append(m.idle, box)
+	seq, box.ahead = box.ahead[0], box.ahead[1:]
+	return seq, box.to, nil
+}
+
+// enter sorts a mailbox into turns, or drops it at its end.
+func (m *mail) enter(box *mailbox) error {
+	if len(box.ahead) == 0 {
+		if err := m.refill(box); err != nil || len(box.ahead) == 0 {
+			return err
+		}
+	}
+	at, _ := slices.BinarySearchFunc(m.turns, box, func(a, b *mailbox) int {
+		if m.backward {
+			return cmp.Compare(a.ahead[0], b.ahead[0])
+		}
+		return cmp.Compare(b.ahead[0], a.ahead[0])
+	})
+	m.turns = slices.Insert(m.turns, at, box)
+	return nil
+}
+
+// refill fetches the next page of a mailbox.
+func (m *mail) refill(box *mailbox) (err error) {
+	if box.left.after >= box.left.until {
+		return nil
+	}
+	if box.ahead, err = m.fetch(box.to, box.left, box.page); err != nil {
+		return err
+	}
+	if len(box.ahead) < box.page {
+		box.left = span{}
+		return nil
+	}
+	box.left = box.left.behind(box.ahead[len(box.ahead)-1])
+	box.page = min(2*box.page, pageRows)
+	return nil
+}
+
+// holds reports whether a number is in the span.
+func (s span) holds(seq int64) bool { return seq > s.after && seq <= s.until }
+
+// behind returns the rest of the span after a number.
+func (s span) behind(seq int64) span {
+	if s.backward {
+		s.until = seq - 1
+	} else {
+		s.after = seq
+	}
+	return s
 }

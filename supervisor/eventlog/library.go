@@ -1,8 +1,13 @@
 package eventlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
 )
 
 // A library opens connections of one SQLite implementation for Go. The package links ncruces;
@@ -116,4 +121,135 @@ func foreign(err error) error {
 func damaged(err error) bool {
 	code := codeOf(err) & 0xff
 	return code == codeCorrupt || code == codeNotADB
+}
+
+// memory is the address space that each connection may use. It is taken from the machine as
+// needed, and kept. SQLite needs about three times the longest text, and sometimes more because
+// of fragmentation.
+const memory = 1 << 30
+
+// leastMemory is what a connection needs for the longest fact.
+const leastMemory = 128 << 20
+
+// ncruces opens connections of the linked library: SQLite compiled to Go, without cgo. If the
+// address space of the process is limited, it tries less memory.
+func ncruces(path string, readOnly bool) (connection, error) {
+	c, err := openWith(path, readOnly, memory)
+	for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
+		c, err = openWith(path, readOnly, room)
+	}
+	return c, err
+}
+
+// openWith opens a connection that may use room bytes of memory.
+func openWith(path string, readOnly bool, room int64) (c connection, err error) {
+	defer func() {
+		if p := recover(); p != nil { // SQLite in Go panics if there is no memory
+			cause, ok := p.(error)
+			if !ok {
+				cause = fmt.Errorf("panic: %v", p)
+			}
+			c, err = nil, &sqlError{code: codeNoMemory, cause: cause}
+		}
+	}()
+	mode := "rw"
+	if readOnly {
+		mode = "ro"
+	}
+	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
+	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), room), name.String())
+	if err != nil {
+		return nil, fromNcruces(err)
+	}
+	// Without this, SQLite plans a query again whenever a bound number differs from the one
+	// before. That takes twice as long as reading a row.
+	if _, err := conn.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return nil, errors.Join(fromNcruces(err), conn.Close())
+	}
+	return ncrucesConn{conn}, nil
+}
+
+type ncrucesConn struct{ *sqlite3.Conn }
+
+func (c ncrucesConn) exec(sql string) error { return fromNcruces(c.Exec(sql)) }
+func (c ncrucesConn) close() error          { return fromNcruces(c.Close()) }
+
+func (c ncrucesConn) persistWAL() error {
+	_, err := c.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true)
+	return fromNcruces(err)
+}
+
+func (c ncrucesConn) prepare(sql string) (statement, error) {
+	stmt, _, err := c.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, fromNcruces(err)
+	}
+	return ncrucesStmt{stmt}, nil
+}
+
+type ncrucesStmt struct{ *sqlite3.Stmt }
+
+func (s ncrucesStmt) bind(args []value) error {
+	for i := range args {
+		var err error
+		switch a := &args[i]; a.kind {
+		case null:
+			err = s.BindNull(i + 1)
+		case integer:
+			err = s.BindInt64(i+1, a.int)
+		case stringText:
+			err = s.BindText(i+1, a.text)
+		case bytesText:
+			err = s.BindRawText(i+1, a.bytes)
+		case blob:
+			err = s.BindBlob(i+1, a.bytes)
+		}
+		if err != nil {
+			return fromNcruces(err)
+		}
+	}
+	return nil
+}
+
+func (s ncrucesStmt) run(args []value) error {
+	if err := s.bind(args); err != nil {
+		return err
+	}
+	err := s.Exec()
+	if large(args) {
+		err = errors.Join(err, s.ClearBindings()) // release the values before the next row
+	}
+	return fromNcruces(err)
+}
+
+// large reports whether values are too large to be kept in memory between rows.
+func large(args []value) bool {
+	size := 0
+	for i := range args {
+		size += len(args[i].text) + len(args[i].bytes)
+	}
+	return size > 1<<20
+}
+
+func (s ncrucesStmt) query(args []value) error { return s.bind(args) }
+
+func (s ncrucesStmt) next() (bool, error) {
+	if s.Step() {
+		return true, nil
+	}
+	return false, fromNcruces(s.Err())
+}
+
+func (s ncrucesStmt) done() error              { return fromNcruces(s.Reset()) }
+func (s ncrucesStmt) integer(column int) int64 { return s.ColumnInt64(column) }
+func (s ncrucesStmt) text(column int) []byte   { return s.ColumnRawBlob(column) }
+func (s ncrucesStmt) close() error             { return fromNcruces(s.Close()) }
+
+func fromNcruces(err error) error {
+	if err == nil {
+		return nil
+	}
+	var code sqlite3.ExtendedErrorCode
+	errors.As(err, &code)
+	return &sqlError{code: int(code), cause: err}
 }

@@ -1,10 +1,16 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"orchestrator/wire"
 )
@@ -128,4 +134,135 @@ func moved(end, assumed int64) error {
 // outside returns the error for a state that includes facts that are not in the log.
 func outside(seq, last int64) error {
 	return fmt.Errorf("keeping a state of fact %d: the log has facts 1 to %d", seq, last)
+}
+
+// atLayout is RFC 3339 in UTC with exactly three digits of a second. The fixed width lets times
+// sort as text.
+const atLayout = "2006-01-02T15:04:05.000Z"
+
+// maxFact is the largest total size of a fact's texts, so that no fact exhausts the memory of
+// SQLite; see memory. Larger content must be stored in a file that the payload names.
+const maxFact = 32 << 20
+
+// examine returns an error for the first fact of a batch that cannot be stored. It checks all
+// facts before anything is written.
+func examine(last int64, batch []wire.Record) error {
+	for i := range batch {
+		r := &batch[i]
+		if what := flaw(r); what != "" {
+			return fmt.Errorf("%w: fact %d of %d (%q): %s", ErrInvalid, i+1, len(batch), r.Kind, what)
+		}
+		if seq := last + int64(i) + 1; r.Seq != 0 && r.Seq != seq {
+			return fmt.Errorf("%w: fact %d of %d (%q): it is numbered %d and would get %d", ErrInvalid, i+1, len(batch), r.Kind, r.Seq, seq)
+		}
+	}
+	return nil
+}
+
+// flaw returns why a fact cannot be stored, or "".
+//
+// A NUL is valid UTF-8, but SQLite's functions and its shell end a text at it. They would then
+// show a text other than the stored one. JSON text contains no NUL.
+func flaw(r *wire.Record) string {
+	switch {
+	case !plain(r.From):
+		return "the sender is not text"
+	case !plain(r.To):
+		return "the addressee is not text"
+	case !plain(r.Topic):
+		return "the topic is not text"
+	case !plain(r.Kind):
+		return "the kind is not text"
+	case !plain(r.Key):
+		return "the idempotency key is not text"
+	case !plain(r.Correlation):
+		return "the correlation is not text"
+	case !utf8.Valid(r.Payload) || bytes.IndexByte(r.Payload, 0) >= 0:
+		return "the payload is not text"
+	}
+	size := len(r.From) + len(r.To) + len(r.Topic) + len(r.Kind) + len(r.Payload) + len(r.Key) + len(r.Correlation)
+	if size > maxFact {
+		return fmt.Sprintf("it has %d bytes, and %d is the limit", size, maxFact)
+	}
+	if year := r.At.UTC().Year(); year < 0 || year > 9999 {
+		return fmt.Sprintf("the year %d has no RFC 3339 form", year)
+	}
+	return ""
+}
+
+func plain(s string) bool {
+	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+}
+
+// appendAt appends a time in the format of the column at.
+func appendAt(b []byte, at time.Time) []byte {
+	return at.UTC().AppendFormat(b, atLayout)
+}
+
+// parseAt is the inverse of appendAt.
+func parseAt(text []byte) (at time.Time, ok bool) {
+	if len(text) != len(atLayout) || text[len(text)-1] != 'Z' {
+		return time.Time{}, false
+	}
+	err := at.UnmarshalText(text)
+	return at, err == nil
+}
+
+// asKept returns a fact as a log returns it.
+func asKept(r wire.Record, seq int64) wire.Record {
+	r.Seq = seq
+	r.At = r.At.UTC().Truncate(time.Millisecond)
+	if len(r.Payload) == 0 {
+		r.Payload = nil
+	}
+	return r
+}
+
+// castagnoli returns the table of the polynomial that processors support in hardware. It is
+// built at the first use, because most commands need none.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// A chain computes the checksums of rows. The sum of a row is the CRC-32C of everything in the
+// log up to that row. The length of each field precedes it, so that no two logs have the same
+// bytes:
+//
+//	seq, at, actor_from, actor_to, topic, kind, idempotency_key, correlation,
+//	reply_to, payload
+//
+// Numbers and lengths are 8 bytes, little-endian. NULL counts as empty. The sum before the
+// first row is 0.
+type chain struct {
+	frame []byte // reused
+}
+
+// next returns the sum of a row, given the sum of the row before and the text
+// of its time.
+func (c *chain) next(sum uint32, at []byte, r *wire.Record) uint32 {
+	b := number(c.frame[:0], r.Seq)
+	b = append(number(b, int64(len(at))), at...)
+	b = text(b, r.From)
+	b = text(b, r.To)
+	b = text(b, r.Topic)
+	b = text(b, r.Kind)
+	b = text(b, r.Key)
+	b = text(b, r.Correlation)
+	b = number(b, r.ReplyTo)
+	b = number(b, int64(len(r.Payload)))
+	c.frame = b
+	return crc32.Update(crc32.Update(sum, castagnoli(), b), castagnoli(), r.Payload)
+}
+
+// follow returns the sum of a part of a state. The first part continues the sum of the last
+// fact that the state includes, so that a state of another log is detected. Each other part
+// continues the sum of the part before it.
+func follow(sum uint32, part []byte) uint32 {
+	return crc32.Update(sum, castagnoli(), part)
+}
+
+func number(b []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(n))
+}
+
+func text(b []byte, s string) []byte {
+	return append(number(b, int64(len(s))), s...)
 }

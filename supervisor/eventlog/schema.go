@@ -1,8 +1,10 @@
 package eventlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // applicationID marks the file as an event log ("orEL"), and schemaVersion is the version of
@@ -13,7 +15,7 @@ const (
 )
 
 // schema creates everything in the file. A program refuses a file of a newer version. It must
-// read every older version, and upgrades the file when it opens it for writing: see older.go.
+// read every older version, and upgrades the file when it opens it for writing: see upgrade.
 //
 // events has one row for each fact, numbered from 1 without gaps:
 //
@@ -27,7 +29,7 @@ const (
 //	reply_to         the seq that it answers; NULL when none
 //	idempotency_key  unique for each actor_from; NULL when none
 //	correlation      what it belongs together with; NULL when nothing
-//	crc              the chain: see chain.go
+//	crc              the chain: see chain
 //
 // Go's "" and 0 are stored as NULL, which makes `IS NULL` useful and keeps the partial indexes
 // small. actor_from and kind are never NULL, because a unique index does not compare NULLs.
@@ -174,4 +176,53 @@ func first(stmt statement, args []value, see func(row statement)) (found bool, e
 func firstInt(stmt statement, args ...value) (n int64, found bool, err error) {
 	found, err = first(stmt, args, func(row statement) { n = row.integer(0) })
 	return n, found, err
+}
+
+// upgrade converts a file of version 1 to version 2. It checks the version again in its
+// transaction, because another program may have converted the file.
+func (l *SQLite) upgrade() error {
+	if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
+		return err
+	}
+	return l.transact("adding the index of all mail", func() error {
+		if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
+			return err
+		}
+		return l.writer.exec(fmt.Sprintf("%s; PRAGMA user_version = %d", lettersIndex, schemaVersion))
+	}, func() {})
+}
+
+// addressees returns every actor that has mail. A file of version 1 has no index of all mail,
+// so a search merges the mailboxes of these actors.
+func (l *SQLite) addressees(ctx context.Context) (all []string, err error) {
+	for name, found := "", true; found; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		before := name
+		if name, found, err = l.addressee(before); err != nil {
+			return nil, err
+		}
+		if found && name <= before {
+			return nil, &ChainError{Seq: 1, What: "the index of mail is out of order"}
+		}
+		if found {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// addressee returns the next actor with mail, in the order of names.
+func (l *SQLite) addressee(before string) (name string, found bool, err error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.reader == nil {
+		return "", false, fs.ErrClosed
+	}
+	found, err = first(l.addressed, []value{ofText(before)}, func(row statement) { name = string(row.text(0)) })
+	if damaged(err) {
+		return "", false, &ChainError{Seq: 1, What: "the index of mail cannot be read", Cause: err}
+	}
+	return name, found, err
 }

@@ -7,9 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // openWork is the open work, as read from the record. Only the goroutine that follows the
@@ -246,3 +249,148 @@ func (w *openWork) summary() *summary {
 }
 
 func orElse(text, otherwise string) string { return cmp.Or(text, otherwise) }
+
+// A place identifies a span: its trace, its id, and the id of its parent.
+type place struct {
+	trace, span string
+	parent      string // "" for the first span of its trace
+	sampled     bool   // the trace is sent
+}
+
+// placeOf returns the place of a new task.
+func (w *openWork) placeOf(f *fact) place {
+	p := place{span: spanOf(f.Task)}
+	above, known := w.parentOf(f.Parent)
+	switch {
+	case wire.IsTraceID(f.TraceID) && wire.IsSpanID(f.SpanID):
+		p.trace, p.parent, p.sampled = f.TraceID, f.SpanID, true // the sender has a span
+	case wire.IsTraceID(f.TraceID) && f.TraceID != above.trace:
+		p.trace, p.sampled = f.TraceID, w.spans.samples(f.TraceID)
+	case known:
+		p.trace, p.parent, p.sampled = above.trace, above.span, above.sampled
+	default:
+		p.trace = traceOf(f.Task)
+		p.sampled = w.spans.samples(p.trace)
+	}
+	return p
+}
+
+// parentOf returns the place of a parent task. A parent that ended too long ago is not known;
+// it is treated as the first of its trace.
+func (w *openWork) parentOf(id string) (p place, known bool) {
+	if id == "" {
+		return place{}, false
+	}
+	if k := w.tasks[id]; k != nil {
+		return k.place, true
+	}
+	if p, known = w.gone.places[id]; known {
+		return p, true
+	}
+	trace := traceOf(id)
+	return place{trace: trace, span: spanOf(id), sampled: w.spans.samples(trace)}, true
+}
+
+func traceOf(what string) string { return wire.TraceIDOf([]byte(what)) }
+func spanOf(what string) string  { return wire.SpanIDOf([]byte(what)) }
+
+// A lineage stores the places of tasks that ended recently and may still get children.
+type lineage struct {
+	places map[string]place
+	order  []string // a ring
+	next   int
+}
+
+// remembered is the number of places that a lineage stores.
+const remembered = 10_000
+
+func (l *lineage) add(id string, p place) {
+	if l.places == nil {
+		l.places = make(map[string]place)
+	}
+	if len(l.order) < remembered {
+		l.order = append(l.order, id)
+	} else {
+		delete(l.places, l.order[l.next])
+		l.order[l.next] = id
+		l.next = (l.next + 1) % remembered
+	}
+	l.places[id] = p
+}
+
+// Asked is the beginning of a request.
+type Asked struct {
+	At        time.Time
+	Operation string
+	From      string
+	Agent     string // "" if the caller is not an agent
+	Run       string
+	ID        string // unique within Run
+}
+
+// Answered is the end of a request.
+type Answered struct {
+	At      time.Time
+	Run, ID string
+	Code    wire.Code // code of a refusal, or ""
+}
+
+// An askKey identifies a request that waits for its answer.
+type askKey struct{ run, id string }
+
+// maxAsks is the number of requests that are tracked at a time. When there are more, all
+// earlier ones are forgotten, because some of them may never be answered.
+const maxAsks = 10_000
+
+// asked begins the span of a request.
+func (w *openWork) asked(a *Asked) {
+	key := askKey{run: a.Run, id: a.ID}
+	if w.spans == nil {
+		return
+	}
+	if before := w.asks[key]; before != nil {
+		endAsk(before, a.At, "repeated", "") // the two answers could not be told apart
+	}
+	if len(w.asks) >= maxAsks {
+		w.spans.drop(len(w.asks))
+		clear(w.asks)
+	}
+	what := "request " + a.Run + " " + a.ID + " " + object.Timestamp(a.At)
+	p := place{trace: traceOf(what), span: spanOf(what)}
+	if held := w.held[a.Agent]; a.Agent != "" && len(held) == 1 && held[0].span != nil {
+		h := held[0]
+		p.trace, p.parent, p.sampled = h.place.trace, h.place.span, h.place.sampled
+	}
+	w.asks[key] = w.spans.start(p, "request "+a.Operation, a.At,
+		attribute.String("request.operation", a.Operation), attribute.String("request.actor", a.From))
+}
+
+// answered ends the span of a request.
+func (w *openWork) answered(a *Answered) {
+	key := askKey{run: a.Run, id: a.ID}
+	asked := w.asks[key]
+	if asked == nil {
+		return
+	}
+	delete(w.asks, key)
+	outcome := "granted"
+	if a.Code != "" {
+		outcome = string(a.Code)
+	}
+	endAsk(asked, a.At, outcome, string(a.Code))
+}
+
+// forsake ends the requests of an ended run, which get no answer.
+func (w *openWork) forsake(run string, at time.Time) {
+	for key, asked := range w.asks {
+		if key.run == run {
+			delete(w.asks, key)
+			endAsk(asked, at, "forsaken", "the agent has ended")
+		}
+	}
+}
+
+func endAsk(asked span, at time.Time, outcome, why string) {
+	asked.SetAttributes(attribute.String("request.outcome", outcome))
+	finish(asked, at, why)
+}

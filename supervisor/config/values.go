@@ -1,15 +1,137 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 )
+
+// A value is the known, non-null value of an attribute before it is stored in Config.
+type value struct {
+	r         *reader
+	name      string // name of the attribute
+	expr      hcl.Expression
+	cty       cty.Value // without marks
+	sensitive bool
+}
+
+// value evaluates an attribute. It returns false if the expression has a mistake, which it
+// reports. It also returns false for null, which means the default, and for a value that is
+// unknown because of Options.NoEnv.
+func (r *reader) value(expr hcl.Expression, name string, sc *scope) (value, bool) {
+	v, ok := r.evaluate(expr, sc)
+	if !ok || !v.IsWhollyKnown() {
+		return value{}, false
+	}
+	bare, marks := v.UnmarkDeep()
+	if bare.IsNull() {
+		return value{}, false
+	}
+	return value{r: r, name: name, expr: expr, cty: bare, sensitive: len(marks) > 0}, true
+}
+
+// reject reports an invalid value. The detail may contain the value only through quoted.
+func (v value) reject(code, summary, detail, hint string) {
+	v.r.report(v.expr.Range(), Problem{Code: "config/" + code, Summary: summary, Detail: detail, Hint: hint})
+}
+
+func (v value) warn(code, summary, detail, hint string) {
+	v.r.report(v.expr.Range(), Problem{Severity: SeverityWarning, Code: "config/" + code, Summary: summary, Detail: detail, Hint: hint})
+}
+
+func (v value) quoted() string {
+	if v.sensitive {
+		return "(sensitive)"
+	}
+	if v.cty.Type() == cty.String {
+		return fmt.Sprintf("%q", v.cty.AsString())
+	}
+	if s, err := convert.Convert(v.cty, cty.String); err == nil {
+		return s.AsString()
+	}
+	return kindOf(v.cty)
+}
+
+// suggest is didYouMean, unless the suggestion would reveal a sensitive value.
+func (v value) suggest(wrong string, known []string) string {
+	if v.sensitive {
+		return ""
+	}
+	return didYouMean(wrong, known)
+}
+
+// wrongKind reports a value of the wrong type.
+func (v value) wrongKind(want string) {
+	v.reject("wrong-type", "Wrong type", fmt.Sprintf("%s is %s, not %s.", v.name, want, kindOf(v.cty)), "")
+}
+
+func kindOf(v cty.Value) string {
+	ty := v.Type()
+	switch {
+	case v.IsNull():
+		return "null"
+	case ty == cty.String:
+		return "text"
+	case ty == cty.Number:
+		return "a number"
+	case ty == cty.Bool:
+		return "true or false"
+	case ty.IsListType(), ty.IsTupleType(), ty.IsSetType():
+		return "a list"
+	case ty.IsMapType(), ty.IsObjectType():
+		return "a map"
+	}
+	return "something else"
+}
+
+func (v value) asText() (string, bool) {
+	s, err := convert.Convert(v.cty, cty.String)
+	if err != nil || s.IsNull() {
+		v.wrongKind("text in quotes")
+		return "", false
+	}
+	return s.AsString(), true
+}
+
+func (v value) asNumber(want string) (*big.Float, bool) {
+	n, err := convert.Convert(v.cty, cty.Number)
+	if err != nil || n.IsNull() {
+		v.wrongKind(want)
+		return nil, false
+	}
+	return n.AsBigFloat(), true
+}
+
+// items returns the elements of a list. Each has its own position if the list is a literal.
+func (v value) items(want string) ([]value, bool) {
+	ty := v.cty.Type()
+	if !ty.IsListType() && !ty.IsTupleType() && !ty.IsSetType() {
+		v.wrongKind(want)
+		return nil, false
+	}
+	exprs, diags := hcl.ExprList(v.expr)
+	spelled := !diags.HasErrors() && len(exprs) == v.cty.LengthInt()
+	var items []value
+	for i, element := range v.cty.AsValueSlice() {
+		item := v
+		item.cty = element
+		item.name = "each element of " + v.name
+		if spelled {
+			item.expr = exprs[i]
+		}
+		items = append(items, item)
+	}
+	return items, true
+}
 
 // The functions in this file return readers of attributes. Each is given where the value goes
 // and which values are allowed.
@@ -232,4 +354,69 @@ func path(into *string, absolute func(string) string) func(value) {
 			*into = absolute(s)
 		}
 	}
+}
+
+// units are the units of sizes, longer names first so that the whole suffix is matched.
+var units = []struct {
+	name  string
+	bytes int64
+}{
+	{name: "KiB", bytes: kib},
+	{name: "MiB", bytes: mib},
+	{name: "GiB", bytes: gib},
+	{name: "KB", bytes: 1_000},
+	{name: "MB", bytes: 1_000_000},
+	{name: "GB", bytes: 1_000_000_000},
+	{name: "B", bytes: 1},
+}
+
+var (
+	errNoUnit   = errors.New("it has no unit")
+	errNoNumber = errors.New("it is no whole number and unit")
+	errTooLarge = errors.New("it is too large")
+)
+
+// parseSize parses a size such as "64KiB". Only "0" needs no unit.
+func parseSize(s string) (int64, error) {
+	if s == "0" {
+		return 0, nil
+	}
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		if !isDigits(digits) {
+			return 0, errNoNumber
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n > math.MaxInt64/u.bytes {
+			return 0, errTooLarge
+		}
+		return n * u.bytes, nil
+	}
+	return 0, errNoUnit
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// sizeHint returns a hint with the size that was probably meant by "64k" or "16 mib".
+func (v value) sizeHint(s string) string {
+	if v.sensitive {
+		return ""
+	}
+	compact := strings.ToUpper(strings.ReplaceAll(s, " ", ""))
+	number := strings.TrimRight(compact, "KMGIB")
+	if !isDigits(number) {
+		return ""
+	}
+	for _, u := range units {
+		unit := strings.ToUpper(u.name)
+		if rest := compact[len(number):]; rest == unit || rest == unit[:1] {
+			return "Did you mean " + strconv.Quote(number+u.name) + "?"
+		}
+	}
+	return ""
 }

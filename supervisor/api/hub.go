@@ -1,0 +1,253 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// The hub is protocol A: servers that work on tasks. Its routes are the same operations with
+// their own paths, documents and errors.
+
+// hubTrees are the path prefixes of the hub.
+var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
+
+// ofHub reports whether a path belongs to the hub, even if it does not exist.
+func ofHub(path string) bool { return below(path, hubTrees) }
+
+// hubRoutes lists all routes of the hub. Operators use /tasks, agents use /servers for their
+// own tasks and /server for tasks that they manage.
+var hubRoutes = []route{
+	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
+		query: []parameter{byTrace}},
+	{pattern: "GET /api/v1/tasks/{id}", access: Operators, operation: "get-task", read: readTaskID, write: writeDetail},
+	{pattern: "PUT /api/v1/tasks/{id}", access: Operators, operation: "update-task", read: readChanges, write: writeDetail},
+	{pattern: "POST /api/v1/tasks/{id}/notes", access: Operators, operation: "add-note", read: readNote, write: writeNoted},
+	{pattern: "GET /api/v1/tasks/{id}/notes", access: Operators, operation: "list-notes", read: readTaskID, write: writeNotes},
+	{pattern: "POST /api/v1/tasks/{id}/approve-plan", access: Operators, operation: "approve-plan", read: readTaskID, write: writeMoved},
+	{pattern: "POST /api/v1/tasks/{id}/revise-plan", access: Operators, operation: "revise-plan", read: readFeedback, write: writeMoved},
+	{pattern: "POST /api/v1/tasks/{id}/auto-assign", access: Operators, operation: "auto-assign", read: readTaskID, write: writeMatched},
+	{pattern: "GET /api/v1/tasks/{id}/matching-agents", access: Operators, operation: "match-agents", read: readTaskID, write: writeMatches},
+
+	{pattern: "GET /api/v1/servers/tasks/poll", access: Agents, operation: "poll-tasks", read: readNothing, write: writePolled},
+	{pattern: "POST /api/v1/servers/tasks/{id}/start", access: Agents, operation: "start-task", read: readTaskID, write: writeMoved},
+	{pattern: "POST /api/v1/servers/tasks/{id}/complete", access: Agents, operation: "complete-task", read: readCompletion, write: writeDone},
+	{pattern: "POST /api/v1/servers/tasks/{id}/fail", access: Agents, operation: "fail-task", read: readFailure, write: writeMoved},
+	{pattern: "POST /api/v1/servers/tasks/{id}/help", access: Agents, operation: "request-help", read: readHelp, write: writeHelp},
+	{pattern: "POST /api/v1/servers/register", access: Public, operation: "register-agent", read: readNewcomer, write: writeRegistered},
+	{pattern: "POST /api/v1/servers/heartbeat", access: Agents, operation: "update-capabilities", read: readHeartbeat, write: writeAlive},
+
+	{pattern: "POST /api/v1/server/tasks", access: Agents, wide: true, operation: "submit-task", read: readTask, write: writeCreated,
+		query: []parameter{byTrace}},
+	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines, answer: (*API).tasks,
+		query: []parameter{byProject, byState, byLimit, byTask}},
+	{pattern: "GET /api/v1/server/tasks/check", access: Agents, wide: true, operation: "check-tasks", read: readSession, write: writeChecked,
+		query: []parameter{bySession}},
+	{pattern: "GET /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "get-task", read: readTaskID, write: writeDetail},
+	{pattern: "PUT /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "update-task", read: readChanges, write: writeDetail},
+	{pattern: "DELETE /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "cancel-task", read: readDismissal, write: writeMoved},
+	{pattern: "POST /api/v1/server/tasks/{id}/start", access: Agents, wide: true, operation: "start-task", read: readTaskID, write: writeMoved},
+	{pattern: "POST /api/v1/server/tasks/{id}/complete", access: Agents, wide: true, operation: "complete-task", read: readCompletion, write: writeDone},
+	{pattern: "POST /api/v1/server/tasks/{id}/fail", access: Agents, wide: true, operation: "fail-task", read: readFailure, write: writeMoved},
+	{pattern: "POST /api/v1/server/tasks/{id}/help", access: Agents, wide: true, operation: "request-help", read: readHelp, write: writeHelp},
+	{pattern: "POST /api/v1/server/tasks/{id}/assign", access: Agents, wide: true, operation: "assign-task", read: readAssignee, write: writeAssigned},
+	{pattern: "POST /api/v1/server/tasks/{id}/dependencies", access: Agents, wide: true, operation: "add-dependency", read: readLink, write: writeLinked},
+	{pattern: "DELETE /api/v1/server/tasks/{id}/dependencies/{dep_id}", access: Agents, wide: true, operation: "remove-dependency",
+		read: readLinkID, write: writeUnlinked},
+	{pattern: "POST /api/v1/server/tasks/{id}/notes", access: Agents, wide: true, operation: "add-note", read: readNote, write: writeNoted},
+	{pattern: "POST /api/v1/server/tasks/{id}/plan", access: Agents, wide: true, operation: "submit-plan", read: readPlan, write: writeMoved},
+	{pattern: "GET /api/v1/server/servers", access: Agents, wide: true, operation: "query-servers", read: readNothing, write: writeServers},
+}
+
+// Readers of hub requests.
+var (
+	readChanges    = bodyOf("hub.changes", true, wire.ReadHubUpdate)
+	readCompletion = bodyOf("hub.completion", true, wire.ReadHubComplete)
+	readFailure    = bodyOf("hub.failure", false, wire.ReadHubFail)
+	readDismissal  = bodyOf("hub.cancellation", false, wire.ReadHubCancel)
+	readHelp       = bodyOf("hub.call-for-help", false, wire.ReadHubHelp)
+	readNote       = bodyOf("hub.new-note", true, wire.ReadHubNote)
+	readPlan       = bodyOf("hub.plan", true, wire.ReadHubPlan)
+	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
+	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
+	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
+	readNewcomer   = bodyOf("hub.registration", true, func(o *object.Reader, _ string) *wire.Register { return wire.ReadPayload[wire.Register](o) })
+	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
+)
+
+// Readers of requests that only have a path or a query. A body is ignored.
+var (
+	readTaskID  = &reading{read: func(a *params) any { return &wire.TaskID{TaskID: a.task} }}
+	readNothing = &reading{read: func(*params) any { return new(wire.Nothing) }}
+	readSession = &reading{read: func(a *params) any { return &wire.CheckTasks{SessionID: a.word(bySession)} }}
+	readLinkID  = &reading{read: func(a *params) any {
+		return &wire.RemoveDependency{TaskID: a.task, DependencyID: a.dependency}
+	}}
+	readFilter = &reading{read: func(a *params) any {
+		return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: a.limit(), Cursor: a.word(byTask)}
+	}}
+)
+
+// Query parameters.
+var (
+	bySession = parameter{name: "session_id", words: "A session: the name of an agent, its server id or the id of its run; the caller itself when it is missing."}
+	byTask    = parameter{name: "cursor", words: "Only tasks after this one: see the header Link of the page before."}
+	byProject = parameter{name: "project_id", words: "Only tasks of this project."}
+	byState   = parameter{name: "status", words: "Only tasks that stand there.", of: hubStates()}
+)
+
+// hubStates returns the task states that the hub distinguishes.
+func hubStates() (words []string) {
+	for _, state := range wire.TaskStates {
+		if word := state.Hub(); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// Writers of hub answers.
+var (
+	writeCreated    = placed(answered(http.StatusCreated, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
+	writeMoved      = placed(answered(http.StatusOK, "hub.task-brief", func(r *wire.TaskReply) any { return briefly(&r.Task) }))
+	writeDetail     = placed(answered(http.StatusOK, "hub-task", func(r *wire.TaskReply) any { return r.Task.Hub() }))
+	writeDone       = answered(http.StatusOK, "hub.ok", func(*wire.TaskReply) any { return okReply{Status: "ok"} })
+	writeHelp       = placed(answered(http.StatusOK, "hub.help", helpReply))
+	writeAssigned   = placed(answered(http.StatusOK, "hub.assigned", assignedReply))
+	writeMatched    = answered(http.StatusOK, "hub.matched", as[wire.Assignment])
+	writeMatches    = answered(http.StatusOK, "hub.matches", as[wire.Matches])
+	writeLines      = &writing{status: http.StatusOK, schema: "hub.task-lines", headings: []heading{nextPage}}
+	writePolled     = answered(http.StatusOK, "hub.tasks", func(l *wire.TaskList) any { return hubTasks(l) })
+	writeChecked    = answered(http.StatusOK, "hub.checked", checkedReply)
+	writeNoted      = answered(http.StatusCreated, "note", func(r *wire.NoteReply) any { return &r.Note })
+	writeNotes      = answered(http.StatusOK, "hub.notes", func(l *wire.NoteList) any { return l.Notes })
+	writeLinked     = answered(http.StatusCreated, "link", func(r *wire.LinkReply) any { return &r.Dependency })
+	writeUnlinked   = answered(http.StatusOK, "link", func(r *wire.LinkReply) any { return &r.Dependency })
+	writeServers    = answered(http.StatusOK, "hub.servers", as[wire.ServerList])
+	writeRegistered = answered(http.StatusCreated, "hub.registered", as[wire.Registered])
+	writeAlive      = answered(http.StatusOK, "hub.alive", func(s *wire.Server) any { return &aliveReply{Status: "ok", Server: s} })
+)
+
+type okReply struct {
+	Status string `json:"status" schema:"const=ok"`
+}
+
+type aliveReply struct {
+	Status string       `json:"status" schema:"const=ok"`
+	Server *wire.Server `json:"server"`
+}
+
+// taskBrief is the short answer to a change of a task.
+type taskBrief struct {
+	// The id of the task.
+	ID string `json:"id" schema:"minlen=1"`
+	// The title of the task.
+	Title  string `json:"title"`
+	Status string `json:"status" schema:"ref=hub.state"`
+	// The kind of task.
+	Type string `json:"type"`
+	// The priority as it was given, or the word for its number.
+	Priority  string `json:"priority"`
+	CreatedAt string `json:"created_at" schema:"ref=hub.time"`
+}
+
+func briefly(t *wire.Task) taskBrief {
+	return taskBrief{
+		ID: t.ID, Title: t.Name, Status: t.State.Hub(), Type: t.Type, Priority: wire.PriorityWord(t.Priority), CreatedAt: t.CreatedAt,
+	}
+}
+
+// helpShown is a task whose agent waits for a person.
+type helpShown struct {
+	taskBrief
+	// The id of the question.
+	Intervention string `json:"intervention_id" schema:"minlen=1"`
+}
+
+// assignedShown is a task that is assigned to an agent.
+type assignedShown struct {
+	taskBrief
+	// The server_id of the agent.
+	ServerID string `json:"assigned_server_id" schema:"minlen=1"`
+	// The name of the agent.
+	ServerName string `json:"assigned_server_name" schema:"minlen=1"`
+}
+
+// helpReply returns the answer to a call for help, with the id of the question.
+func helpReply(r *wire.TaskReply) any {
+	question := ""
+	if d := r.Task.Details; d != nil && d.Help != nil {
+		question = d.Help.QuestionID
+	}
+	return &helpShown{taskBrief: briefly(&r.Task), Intervention: question}
+}
+
+// assignedReply returns the answer to an assignment, with the agent.
+func assignedReply(r *wire.TaskReply) any {
+	return &assignedShown{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
+}
+
+// taskLine is a task in a list, without large members, which are not loaded.
+type taskLine struct {
+	taskBrief
+	// The repository that the task is about.
+	TargetRepo *string `json:"target_repo" schema:"null"`
+	// The project that the task belongs to.
+	ProjectID *string `json:"project_id" schema:"null"`
+	// The session that the task came from.
+	SessionID *string `json:"session_id" schema:"null"`
+	// The task that the submitter was working on.
+	ParentTaskID *string `json:"parent_task_id" schema:"null"`
+	// The dependencies of the task.
+	Dependencies []wire.Link `json:"dependencies"`
+	// The progress, from 0 to 1; 0 when it is missing.
+	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
+	// Why the task failed.
+	Error *string `json:"error" schema:"null"`
+	// The submitter, such as agent:planner or operator.
+	CreatedBy string `json:"created_by"`
+	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
+	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
+	// The name of that agent.
+	AssignedServerName *string `json:"assigned_server_name" schema:"null"`
+	AssignedAt         *string `json:"assigned_at" schema:"ref=hub.time-or-null"`
+	StartedAt          *string `json:"started_at" schema:"ref=hub.time-or-null"`
+	CompletedAt        *string `json:"completed_at" schema:"ref=hub.time-or-null"`
+}
+
+// taskPage is a page of a list of tasks.
+type taskPage struct {
+	Tasks []taskLine `json:"tasks"`
+	// The number of tasks after this page, counted up to 10000; missing if there are none.
+	More int64 `json:"more,omitzero" schema:"min=1"`
+	// The last task of the page, if more follow. Use it as the cursor of the next request.
+	Cursor string `json:"cursor,omitzero"`
+}
+
+func taskLines(l *wire.TaskList) *taskPage {
+	found := make([]taskLine, 0, len(l.Tasks))
+	for i := range l.Tasks {
+		h := l.Tasks[i].Hub()
+		found = append(found, taskLine{
+			taskBrief: briefly(&l.Tasks[i]), TargetRepo: h.TargetRepo, ProjectID: h.ProjectID, SessionID: h.SessionID,
+			ParentTaskID: h.ParentTaskID, Dependencies: h.Dependencies, Progress: h.Progress, Error: h.Error,
+			CreatedBy: h.CreatedBy, AssignedServerID: h.AssignedServerID, AssignedServerName: h.AssignedServerName,
+			AssignedAt: h.AssignedAt, StartedAt: h.StartedAt, CompletedAt: h.CompletedAt,
+		})
+	}
+	return &taskPage{Tasks: found, More: l.More, Cursor: l.Cursor}
+}
+
+func hubTasks(l *wire.TaskList) []*wire.HubTask {
+	found := make([]*wire.HubTask, 0, len(l.Tasks))
+	for i := range l.Tasks {
+		found = append(found, l.Tasks[i].Hub())
+	}
+	return found
+}
+
+func checkedReply(l *wire.TaskList) any {
+	return map[string]any{"count": len(l.Tasks), "tasks": hubTasks(l)}
+}
