@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -339,4 +340,15 @@ func after(d time.Duration, code int) part {
 func (p *play) Tell(ctx context.Context, name string, line []byte) error {
 	_, err := p.tell(ctx, name, line)
 	return err
+}
+
+// rounds returns how often to repeat a random test: n times, or n/8 under the race detector,
+// where each round is several times slower. Races show early; rare cases are left to the run
+// without it.
+func rounds(n int) int {
+	build, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return n / 8
+	}
+	return n
 }

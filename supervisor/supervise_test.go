@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -420,5 +421,61 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 		text, err := os.ReadFile(names[0])
 		require.NoError(t, err)
 		require.Equal(t, " no end\n", string(text)[len(output.Stamp(time.Time{})):])
+	})
+}
+
+// jumped returns a time as if the clock had been off by d when it was read. Only the wall time
+// changes, not the monotonic reading.
+func jumped(at time.Time, d time.Duration) time.Time {
+	const nsecShift = 30 // of package time: the seconds are above the nanoseconds
+	*(*uint64)(unsafe.Pointer(&at)) += uint64(int64(d/time.Second)) << nsecShift
+	return at
+}
+
+// TestRestartWindowIsMonotonic checks that the restart window uses the monotonic clock: setting
+// the clock does not empty it.
+func TestRestartWindowIsMonotonic(t *testing.T) {
+	first := time.Now()
+	require.Zero(t, first.Sub(jumped(first, -time.Hour)), "package time keeps times in another way now")
+	require.Equal(t, time.Hour, first.Round(0).Sub(jumped(first, -time.Hour).Round(0)))
+
+	r := Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 2, Window: time.Minute}
+	var h restartHistory
+	require.True(t, h.again(r, "exit 1", 0, first, 0.5).again)
+	h.restarts[0] = jumped(first, -time.Hour)
+	require.Equal(t, 2, h.again(r, "exit 1", 0, first.Add(time.Second), 0.5).attempt)
+}
+
+// TestConversationOfTheRunBefore checks that a run gets the conversation that the run before has
+// reported, and that a coding agent gets only one of its own program and folder.
+func TestConversationOfTheRunBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agents, parts, all := talkers(t, Agent{Name: "a"})
+		a := all[0]
+		p := perform(t, Options{Record: newLedger()}, agents, parts)
+		synctest.Wait()
+		given := func() (found []string) {
+			for _, pair := range a.run.spec.Env {
+				if strings.HasPrefix(pair, "ORC_CONVERSATION=") {
+					found = append(found, pair)
+				}
+			}
+			return found
+		}
+		require.Empty(t, given())
+		require.Nil(t, p.view("a").Activity)
+		a.says(`{"type":"event:session","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"id":"c-1","kind":"claude","dir":"/repo"}}`)
+		require.Equal(t, "c-1", p.view("a").Activity.Conversation)
+		for _, want := range []struct{ protocol, dir, id string }{
+			{"claude", "/repo", "c-1"}, {"codex", "/repo", ""}, {"claude", "/other", ""},
+		} {
+			spec := &Agent{Name: "a", Dir: want.dir, Client: &Client{Protocol: want.protocol}}
+			require.Equal(t, want.id, p.life.conversation(spec), want)
+		}
+		restart := p.ask(p.RestartAgents, "a")
+		<-time.After(time.Minute)
+		require.Len(t, restart.outcomes(), 1)
+		require.Equal(t, []string{"ORC_CONVERSATION=c-1"}, given())
+		require.NoError(t, p.stop())
 	})
 }

@@ -3,10 +3,12 @@ package api
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +76,199 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			require.Error(t, lines.Err(), "it is cut off, and does not look complete")
 		})
 	}
+}
+
+// TestMailEndsWithItsCredential checks that a stream sends nothing after its credential became
+// invalid, and that an idle stream ends too.
+//
+// Rows: E-05, E-77, K-18.
+func TestMailEndsWithItsCredential(t *testing.T) {
+	for name, test := range map[string]struct {
+		credential string // "": a token of ann
+		ttl        time.Duration
+		over       bool // the stream ends by itself
+	}{
+		"an actor's token is void":              {credential: "orc_actor"},
+		"an actor's token is another's":         {credential: "orc_moved"},
+		"an actor's token is an agent's":        {credential: "orc_turned"},
+		"an agent's key is void":                {credential: "orc_agent"},
+		"an agent's key is for another run":     {credential: "orc_run"},
+		"an operator's token is revoked":        {ttl: time.Hour},
+		"the time of an operator's token comes": {ttl: 50*time.Second - leeway, over: true},
+	} {
+		for _, mail := range []bool{false, true} {
+			var void atomic.Bool
+			p := newPost()
+			d := mailDoor(p)
+			d.Agent = func(key string) (agent, run string, ok bool) {
+				switch {
+				case key == "orc_run" && void.Load():
+					return "coder", "run-2", true
+				case key == "orc_run":
+					return "coder", "run-1", true
+				case key == "orc_turned":
+					return "HO:far", "", void.Load()
+				}
+				return "coder", "", key == "orc_agent" && !void.Load()
+			}
+			d.Actor = func(token string) (id string, ok bool) {
+				if token == "orc_moved" && void.Load() {
+					return "HO:near", true
+				}
+				return "HO:far", token == "orc_moved" || token == "orc_turned" || token == "orc_actor" && !void.Load()
+			}
+			d.Signer = signer(t)
+			d.Signer.Revoked = func(string) bool { return void.Load() && !test.over }
+			visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+				credential := test.credential
+				if credential == "" {
+					var err error
+					credential, err = d.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonViewer, ExpiresAt: time.Now().Add(test.ttl)})
+					require.NoError(t, err)
+				}
+				begun := time.Now()
+				stream := asks{client: c, header: http.Header{"Authorization": {"Bearer " + credential}}}.listen(t, "").begins(t)
+				stream.hears(t, streamIdles)
+				p.send(someMail(7))
+				stream.hears(t, event("7", "task.assigned", mailText))
+				void.Store(true)
+				if mail && !test.over {
+					p.send(someMail(8))
+				}
+				text, err := stream.rest()
+				require.NoError(t, err)
+				switch {
+				case test.over:
+					require.Equal(t, 50*time.Second, time.Since(begun), name)
+					require.Equal(t, streamIdles+streamIdles, text, "%s: until then it was told", name)
+				case mail:
+					require.Empty(t, text, name)
+					require.Equal(t, keepAlive, time.Since(begun), "%s: at once", name)
+				default:
+					require.Empty(t, text, name)
+					require.Equal(t, 2*keepAlive, time.Since(begun), "%s: with the next sign of life", name)
+				}
+				synctest.Wait()
+				require.Empty(t, d.readers.open)
+			})
+		}
+	}
+}
+
+// TestLinesEndWithTheirKey checks that a stream of lines to a server ends with the server's key.
+func TestLinesEndWithTheirKey(t *testing.T) {
+	var void atomic.Bool
+	lines := make(chan string, 1)
+	h := build(t, func(d *API) {
+		d.Agent = func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" && !void.Load() }
+		d.Streams = map[string]Stream{"follow": func(_ context.Context, _ []byte, send func(any) error) error {
+			for line := range lines {
+				if err := send(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		d.WithKey = func(string) bool { return true }
+	}, TCP{})
+	lines <- "first"
+	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/operations/follow", nil)
+	require.NoError(t, err)
+	request.Header.Set("X-API-Key", "orc_coder")
+	response, err := over("").Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	first := make([]byte, len("\"first\"\n"))
+	_, err = io.ReadFull(response.Body, first)
+	require.NoError(t, err)
+	void.Store(true)
+	lines <- "second"
+	_, err = response.Body.Read(make([]byte, 1))
+	require.Error(t, err)
+}
+
+// TestMailEndsWithItsRun checks that a stream ends with its run, over its socket and over TCP.
+//
+// Rows: E-08, K-18.
+func TestMailEndsWithItsRun(t *testing.T) {
+	h := buildHub(t, nil)
+	for _, way := range []string{"socket", "token"} {
+		env, end := h.run(t, "run-"+way)
+		by := asks{client: over(env[EnvSocket])}
+		if way == "token" {
+			by = h.as(http.Header{"X-Api-Key": {env[EnvToken]}})
+		}
+		stream := by.listen(t, "").begins(t)
+		require.Equal(t, []opening{{from: Caller{Kind: Agent, Name: "coder", Run: "run-" + way}}}, h.post.taken())
+		end()
+		text, _ := stream.rest()
+		require.Empty(t, text)
+		<-h.post.left
+	}
+}
+
+// TestMailForTooManyReaders checks that a caller may have a limited number of open streams, and
+// that others are not affected.
+//
+// Rows: E-08, K-06.
+func TestMailForTooManyReaders(t *testing.T) {
+	p := newPost()
+	d := mailDoor(p)
+	var noted []string
+	d.Refused = func(from Caller, operation string, err *wire.Error) {
+		noted = append(noted, from.String()+" "+operation+" "+string(err.Code))
+	}
+	d.Actor = func(token string) (id string, ok bool) { return token[len(KeyPrefix):], true }
+	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+		by := func(actor string) asks {
+			return asks{client: c, header: http.Header{"X-Api-Key": {KeyPrefix + actor}}}
+		}
+		var open []*listener
+		for range maxReaders {
+			open = append(open, by("a").listen(t, "").begins(t))
+		}
+		p.taken()
+		for range 2 {
+			response, text := by("a").do(t, http.MethodGet, "/api/sse/events", "")
+			requireRefused(t, response, text, http.StatusTooManyRequests, wire.CodeLimited)
+			require.Equal(t, busPause, response.Header.Get("Retry-After"))
+			require.Contains(t, text, "actor a has 16 streams open")
+		}
+		require.Empty(t, p.taken(), "nobody is asked for their mail")
+		require.Equal(t, []string{"actor a follow-messages limited", "actor a follow-messages limited"}, noted)
+		open = append(open, by("b").listen(t, "").begins(t))
+
+		open[0].leave()
+		synctest.Wait()
+		open = append(open, by("a").listen(t, "").begins(t))
+		response, _ := by("a").do(t, http.MethodGet, "/api/sse/events", "")
+		require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+		for _, stream := range open {
+			stream.leave()
+		}
+		synctest.Wait()
+		require.Empty(t, d.readers.open, "who has none is forgotten")
+	})
+}
+
+func TestReadersAreCounted(t *testing.T) {
+	var s readers
+	full := func(c Caller) (leave func()) {
+		for range maxReaders {
+			var refusal *wire.Error
+			leave, refusal = s.enter(c)
+			require.Nil(t, refusal)
+		}
+		_, refusal := s.enter(c)
+		require.NotNil(t, refusal)
+		return leave
+	}
+	leave := full(Caller{Kind: Agent, Name: "a", Run: "1"})
+	full(Caller{Kind: Agent, Name: "a", Run: "2"})
+	full(Caller{Kind: Agent, Name: "a"})
+	full(Caller{Kind: Operator, Name: "a"})
+	key := "orc_x"
+	leave()
+	_, refusal := s.enter(Caller{Kind: Agent, Name: "a", Run: "1", key: &key})
+	require.Nil(t, refusal, "whichever of its credentials it shows")
 }

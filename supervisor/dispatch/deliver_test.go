@@ -2,16 +2,22 @@ package dispatch
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/history"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 )
 
@@ -143,5 +149,143 @@ func TestHopeIsToldOnce(t *testing.T) {
 		d.Detach("a", "a-run")
 		d.Close()
 		d.deliver([]handlers.Letter{{To: to, Line: wire.Raw(`{}`), Said: 1}}, new([]byte))
+	})
+}
+
+// TestReceiptsOfLines checks that each line that needs a receipt gets one. For a run that has
+// ended it is lost.
+//
+// Rows: D-17, D-36.
+func TestReceiptsOfLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{})
+		var mu sync.Mutex
+		var all []wire.Delivered
+		box, theirs := boxOf(t, stdin.Limits{Messages: 1000, Bytes: 1 << 20}, func(receipts []wire.Delivered, written bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range receipts {
+				r.Lost = !written
+				all = append(all, r)
+			}
+		})
+		d.recipients.open("a", "run", box)
+		to := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "run"}
+		line := func(n int, task string, said int64) handlers.Letter {
+			return handlers.Letter{To: to, Line: wire.Raw(fmt.Sprintf(`{"n": %d}`, n)), Task: task, Said: said}
+		}
+		d.deliver([]handlers.Letter{line(1, "t", 0), line(2, "t", 7), line(3, "", 8), line(4, "", 0), {To: to, Kept: 9, Task: "u", Said: 9}}, new([]byte))
+		text := make([]byte, 4*len(`{"n": 1}`+"\n"))
+		for read := 0; read < len(text); {
+			n, err := theirs.Read(text[read:])
+			require.NoError(t, err)
+			read += n
+		}
+		synctest.Wait()
+		require.Equal(t, "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}\n{\"n\": 4}\n", string(text), "there is no record in which the last could be read")
+		mu.Lock()
+		require.Equal(t, []wire.Delivered{
+			{Agent: "a", Run: "run", Task: "t"}, {Agent: "a", Run: "run", Task: "t", Said: 7}, {Agent: "a", Run: "run", Said: 8},
+		}, all)
+		mu.Unlock()
+		said := handlers.Letter{To: to, Said: 1, Line: wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + delegation.ArtifactRef(strings.Repeat("0", 64)) + `"}]}`)}
+		require.False(t, isElsewhere(&said), "what is said in a session is passed on as it came")
+		said.Task = "t"
+		require.True(t, isElsewhere(&said))
+		box.Drop()
+		d.Close()
+	})
+}
+
+// TestDelayedLinesLeaveNothing checks that nothing is kept for a run to which all lines were
+// written, or which has ended.
+//
+// Rows: D-17, D-36.
+func TestDelayedLinesLeaveNothing(t *testing.T) {
+	for name, end := range map[string]func(a *speaker){
+		"written": func(a *speaker) { a.listen() },
+		"ended":   func(a *speaker) { a.box.Drop() },
+		"closed":  func(a *speaker) { _ = a.theirs.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				record := newLedger()
+				d := begin(t, Options{Record: record})
+				a := d.enter("a", stdin.Limits{Messages: 4, Bytes: 1 << 20})
+				d.Settle()
+				refers := wire.Raw(`{"status":"x","artifacts":[{"content":"","ref":"` + delegation.ArtifactRef(strings.Repeat("0", 64)) + `"}]}`)
+				for range 4 {
+					d.deliver([]handlers.Letter{{To: a.actor(), Line: refers, Task: "t"}}, new([]byte))
+				}
+				loads := func() int {
+					synctest.Wait()
+					d.mail.mu.Lock()
+					defer d.mail.mu.Unlock()
+					return len(d.mail.loads)
+				}
+				require.Equal(t, 1, loads(), "there is no room")
+				end(a)
+				<-time.After(time.Minute)
+				require.Zero(t, loads())
+				a.box.Drop()
+				d.Close()
+			})
+		})
+	}
+}
+
+// shelf stores artifacts in memory.
+type shelf map[string]string
+
+func (s shelf) Detach(r *delegation.Response) *wire.Error {
+	err := r.Detach(100, func(content string) (string, error) {
+		sum := sha256.Sum256([]byte(content))
+		ref := delegation.ArtifactRef(hex.EncodeToString(sum[:]))
+		s[ref] = content
+		return ref, nil
+	})
+	if err != nil {
+		return &wire.Error{Code: wire.CodeInternal, Message: err.Error()}
+	}
+	return nil
+}
+
+func (s shelf) Attach(document wire.Raw) wire.Raw {
+	whole, _ := delegation.Attach(document, func(ref string) (string, error) { return s[ref], nil })
+	return whole
+}
+
+// TestCompletedResponsesStayInTheirTrace checks that a response completed from the log and from
+// files keeps its trace.
+//
+// Rows: D-13, D-35.
+func TestCompletedResponsesStayInTheirTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		s := begin(t, Options{Record: record, Artifacts: make(shelf)})
+		s.Note(&wire.AgentSet{Agents: []wire.Member{
+			{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1, Capabilities: []string{"parse"}},
+		}})
+		boss, w := s.enter("boss", stdin.Limits{Messages: 100, Bytes: 1 << 20}), s.enter("w", stdin.Limits{Messages: 100, Bytes: 1 << 20})
+		boss.listen()
+		w.listen()
+		boss.says(`{"id":"a","type":"parse","payload":{}}`)
+		require.Len(t, w.lines(), 1)
+		large := strings.Repeat("x", 1000)
+		w.says(`{"id":"a","status":"completed","result":{"success":true},"artifacts":[{"name":"n","type":"text/plain","content":"` + large + `"}]}`)
+		require.Len(t, boss.lines(), 1)
+		require.Contains(t, boss.lines()[0], large)
+		responded := record.facts(t, events.TaskResponded)
+		require.Len(t, responded, 1)
+		require.NotContains(t, string(responded[0].Payload), large)
+		part := &wire.TaskAnswer{Document: wire.Raw(`{"id":"a","status":"completed"}`), Trace: &delegation.Trace{TraceID: "trace-1"}}
+		l := handlers.Letter{Payload: part, Pages: []history.Page{{Task: "a", Response: responded[0].Seq}}}
+		require.Nil(t, s.complete(&l))
+		whole := l.Payload.(*wire.TaskAnswer)
+		require.Contains(t, string(whole.Document), large)
+		require.Equal(t, part.Trace, whole.Trace)
+		boss.box.Drop()
+		w.box.Drop()
+		s.Close()
 	})
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -157,6 +158,60 @@ func TestDoorHearsThatTheDiskHangs(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, record.facts(t, events.TaskCreated), 3)
 		require.Empty(t, d.recipients.waiters)
+		d.Close()
+	})
+}
+
+// TestComplaints checks that different complaints are all reported, equal ones once with their
+// count, and at most a few together.
+func TestComplaints(t *testing.T) {
+	type told struct {
+		text  string
+		count int64
+	}
+	say := func(texts ...string) (all []told) {
+		var what complaints
+		for _, text := range texts {
+			what.add(text)
+		}
+		c := Channel{complain: func(_, text string, count int64) { all = append(all, told{text, count}) }}
+		c.report("", &what, time.Unix(9, 0))
+		return all
+	}
+	require.Empty(t, say())
+	require.Equal(t, []told{{"b (2 times)", 2}, {"a", 1}}, say("b", "a", "b"))
+	var many []string
+	for n := range 8 {
+		many = append(many, fmt.Sprint(n))
+	}
+	all := say(many...)
+	require.Len(t, all, maxComplaints)
+	require.Equal(t, told{"4 (and 3 more)", 4}, all[maxComplaints-1])
+}
+
+// TestMailWaitersAreRemoved checks that a waiter for mail is removed when its reader ends, for any
+// reason.
+func TestMailWaitersAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{Record: newLedger()})
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "one", Actor: "PO:one"}}})
+		one := d.enter("one", stdin.Limits{Messages: 100, Bytes: 1 << 20})
+		one.listen()
+		waiters := func() int {
+			n := &d.notifier
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return len(n.waiters)
+		}
+		one.says(`{"type":"request:send-message","id":"1","timestamp":"` + noon + `","payload":{"to_actor":"PO:one","topic":"message.direct","payload":{}}}`)
+		sent := 0
+		require.NoError(t, d.Requests().Messages(t.Context(), MailQuery{}, func(wire.Mail) error { sent++; return nil }))
+		require.Positive(t, sent)
+		require.Zero(t, waiters())
+		gone := errors.New("gone")
+		require.ErrorIs(t, d.Requests().Messages(t.Context(), MailQuery{Follow: true}, func(wire.Mail) error { return gone }), gone)
+		require.Zero(t, waiters())
+		one.box.Drop()
 		d.Close()
 	})
 }

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,4 +162,106 @@ func TestCallersInWords(t *testing.T) {
 	} {
 		require.Equal(t, want, c.String())
 	}
+}
+
+// Rows: A-164, K-06.
+func TestContentTypes(t *testing.T) {
+	h := build(t, nil, TCP{})
+	for value, good := range map[string]bool{
+		"application/json":                  true,
+		"application/json; charset=utf-8":   true,
+		"Application/JSON;charset=UTF-8":    true,
+		`application/json; charset="utf-8"`: true,
+		"application/json; charset=latin1":  false,
+		"application/json; charset=":        false,
+		"application/jsonl":                 false,
+		"application/vnd.x+json":            false,
+		"application/x-www-form-urlencoded": false,
+		"text/plain":                        false,
+		"text/plain, application/json":      false,
+		"multipart/form-data; boundary=x":   false,
+		"json":                              false,
+		"":                                  false,
+	} {
+		for _, way := range []asks{{client: over(""), url: h.tcp.URL()}, {client: over(h.socket)}} {
+			for _, path := range []string{"operations/look", "server/tasks", "servers/register"} {
+				way.header = http.Header{"X-Api-Key": {"orc_coder"}, "Content-Type": {value}}
+				status, text := way.post(t, path, "{}")
+				want := http.StatusOK
+				if !good {
+					want = http.StatusUnsupportedMediaType
+					require.Contains(t, text, `"code":"media_type"`)
+				}
+				require.Equal(t, want, status, "%q at %s: %s", value, path, text)
+				status, _ = way.post(t, path, "")
+				require.Equal(t, http.StatusOK, status, "without a body there is nothing to read")
+			}
+		}
+	}
+	a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {"orc_coder"}}}
+	status, _ := a.post(t, "operations/look", "{}")
+	require.Equal(t, http.StatusOK, status, "who says nothing says JSON")
+	a.header["Content-Type"] = []string{"application/json", "text/plain"}
+	status, _ = a.post(t, "operations/look", "{}")
+	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	delete(a.header, "Content-Type")
+	a.header["Content-Encoding"] = []string{"gzip"}
+	status, _ = a.post(t, "operations/look", "{}")
+	require.Equal(t, http.StatusUnsupportedMediaType, status)
+}
+
+// Rows: A-164, K-06.
+func TestBodyThatIsTooLarge(t *testing.T) {
+	h := build(t, nil, TCP{})
+	a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {"orc_coder"}}}
+	status, _ := a.post(t, "operations/look", "{}"+strings.Repeat(" ", 1<<10-2))
+	require.Equal(t, http.StatusOK, status)
+	status, text := a.post(t, "operations/look", "{}"+strings.Repeat(" ", 1<<10-1))
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+	require.Contains(t, text, `"code":"too_large"`)
+}
+
+// TestStrangersBodyIsNotRead checks that the body of an unauthenticated caller is not read.
+func TestStrangersBodyIsNotRead(t *testing.T) {
+	h := build(t, nil, TCP{})
+	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/tasks", neverRead{t})
+	require.NoError(t, err)
+	request.ContentLength = 1 << 20
+	request.Header.Set("Expect", "100-continue")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: 1 << 40}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+}
+
+type neverRead struct{ t *testing.T }
+
+func (n neverRead) Read([]byte) (int, error) {
+	n.t.Error("the door has asked for it")
+	return 0, http.ErrBodyNotAllowed
+}
+
+// TestGrantsAreForAdministrators checks that a person with a token needs the role admin for the
+// operations that grant access. The token of a person is signed; that of an actor is not.
+func TestGrantsAreForAdministrators(t *testing.T) {
+	issued := wire.IssuedToken{ID: "t", Subject: "ann", Role: wire.PersonViewer, IssuedAt: "2026-11-21T14:00:00Z", ExpiresAt: "2126-11-21T14:00:00Z"}
+	d := &API{Signer: signer(t), Operations: make(map[string]Operation)}
+	for _, name := range append([]string{"get-task"}, granting...) {
+		d.Operations[name] = func(context.Context, []byte) (any, error) { return &issued, nil }
+	}
+	for role, may := range map[string]bool{"": true, wire.PersonAdmin: true, wire.PersonOperator: false, wire.PersonViewer: false} {
+		for name := range d.Operations {
+			err := mayAsk(Caller{Kind: Operator, Role: role}, name)
+			require.Equal(t, may || name == "get-task", err == nil, "%s %s", role, name)
+		}
+	}
+	answer, err := d.ask(t.Context(), "issue-token", nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, answer.(*wire.IssuedToken).Token)
+	require.Empty(t, issued.Token, "the answer of the operation is unchanged")
+	issued.Actor = "HO:far"
+	answer, err = d.ask(t.Context(), "issue-token", nil)
+	require.NoError(t, err)
+	require.Empty(t, answer.(*wire.IssuedToken).Token)
 }

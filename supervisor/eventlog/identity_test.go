@@ -137,3 +137,21 @@ func TestFilesThatVanish(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.Equal(t, int64(65), mustOpen(t, Options{Path: path, Durable: true}).Last())
 }
+
+// TestInPlace checks that a file is lost if its path holds nothing or another file. A path that
+// cannot be read proves nothing.
+func TestInPlace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, nil, 0o600))
+	open, err := os.Stat(name)
+	require.NoError(t, err)
+	require.NoError(t, InPlace(name, open))
+	require.NoError(t, InPlace(filepath.Join(name, "below"), open), "it cannot be asked")
+	require.NoError(t, os.Rename(name, name+".old"))
+	var lost *LostError
+	require.ErrorAs(t, InPlace(name, open), &lost)
+	require.False(t, lost.Replaced)
+	require.NoError(t, os.WriteFile(name, nil, 0o600))
+	require.ErrorAs(t, InPlace(name, open), &lost)
+	require.True(t, lost.Replaced)
+}
