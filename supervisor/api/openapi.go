@@ -1,7 +1,8 @@
 package api
 
 import (
-	"embed"
+	"cmp"
+	_ "embed" // for ownSchemas
 	"fmt"
 	"maps"
 	"net/http"
@@ -98,7 +99,7 @@ func (api *API) describe() (wire.Raw, error) {
 	doc := &openAPI{
 		OpenAPI: "3.1.0",
 		Info: openInfo{
-			Title: "Orchestrator", Version: orElse(api.Version, "0"),
+			Title: "Orchestrator", Version: cmp.Or(api.Version, "0"),
 			Description: "The API of an orchestrator of agents. Its unix socket needs no credential: " +
 				"the kernel says who comes. A caller that asks too often is told with 429 and Retry-After when to come again.",
 		},
@@ -126,13 +127,6 @@ func (api *API) describe() (wire.Raw, error) {
 	return object.Encode(doc)
 }
 
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 // openAPI serves the document, which is built once.
 func (api *API) openAPI() http.HandlerFunc {
 	text, err := api.describe()
@@ -148,15 +142,21 @@ func (api *API) openAPI() http.HandlerFunc {
 	})
 }
 
-// ownSchemas are the schemas used only by this package: those of the hub, the bus and the API
+// ownSchemas has the schemas used only by this package: those of the hub, the bus and the API
 // itself.
 //
-//go:embed schemas/*.json
-var ownSchemas embed.FS
+//go:embed schemas/api.json
+var ownSchemas []byte
 
 // allSchemas returns all schemas by their component names. References point into the document.
 func allSchemas() (map[string]wire.Raw, error) {
-	all := make(map[string]wire.Raw)
+	var all map[string]wire.Raw
+	if err := object.Decode(ownSchemas, &all); err != nil {
+		return nil, fmt.Errorf("reading the schemas of the API: %w", err)
+	}
+	for name, text := range all {
+		all[name] = referring(name, text)
+	}
 	for _, name := range schema.Names() {
 		text, _ := schema.Text(name) // it is among them
 		own, err := embedded(name, text)
@@ -164,23 +164,6 @@ func allSchemas() (map[string]wire.Raw, error) {
 			return nil, err
 		}
 		all[component(name)] = own
-	}
-	files, err := ownSchemas.ReadDir("schemas")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := ownSchemas.ReadFile("schemas/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		var found map[string]wire.Raw
-		if err := object.Decode(text, &found); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file.Name(), err)
-		}
-		for name, text := range found {
-			all[name] = referring(name, text)
-		}
 	}
 	return all, nil
 }

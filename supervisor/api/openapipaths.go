@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -79,7 +80,7 @@ func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw
 		done.Headers = described(placeHeading)
 	}
 	e := &endpoint{
-		ID: name, Summary: orElse(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
+		ID: name, Summary: cmp.Or(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
 		Security:  api.operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
 		Responses: api.responses(done, 400, 401, 403, 404, 409, 413, 415),
@@ -177,7 +178,7 @@ var listWords = map[string]struct {
 func (api *API) listEndpoint(name string) *endpoint {
 	words := listWords[name]
 	return &endpoint{
-		ID: name, Summary: orElse(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
+		ID: name, Summary: cmp.Or(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
 		Parameters: inQuery(words.query), Responses: api.responses(asLines(words.line), 400, 401, 403),
 	}
 }
@@ -209,7 +210,7 @@ func inPath(path string) (parameters []openParameter) {
 			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that is depended on."}
 			name = strings.TrimSuffix(name, "}")
 			parameters = append(parameters, openParameter{
-				Name: name, In: "path", Required: true, Description: orElse(words[name], "A part of the path."), Schema: wire.Raw(`{"type":"string"}`),
+				Name: name, In: "path", Required: true, Description: cmp.Or(words[name], "A part of the path."), Schema: wire.Raw(`{"type":"string"}`),
 			})
 		}
 	}
@@ -288,7 +289,7 @@ func refused(schema wire.Raw, statuses []int) map[string]openResponse {
 func passageEndpoint(t *route) *endpoint {
 	e := &endpoint{
 		ID:      strings.ReplaceAll(t.operation, "-", "_") + "_by" + strings.NewReplacer("/api/v1/", "_", "/", "_", "{", "", "}", "", "-", "_").Replace(t.path()),
-		Summary: orElse(t.summary, declared(t.operation).Summary), Description: orElse(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
+		Summary: cmp.Or(t.summary, declared(t.operation).Summary), Description: cmp.Or(t.words, "The operation "+t.operation+"."), Tags: []string{tagHub}, Security: t.access.security(),
 		Parameters: append(inPath(t.path()), inQuery(t.query)...),
 		Responses:  refused(refer("hub.refusal"), refusals(t)),
 	}

@@ -1,12 +1,48 @@
 package api
 
 import (
+	"flag"
+	"os"
 	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/schema"
+	shared "orchestrator/wire/schema/documents"
+	"orchestrator/wire/schema/generator"
 )
+
+var update = flag.Bool("update", false, "write the schemas anew")
+
+// TestSchemaFile compares the file of the schemas of the API with their declarations.
+func TestSchemaFile(t *testing.T) {
+	words := shared.Words
+	words["api.codes"] = []string{
+		string(wire.CodeMalformed), string(wire.CodeInvalid), string(wire.CodeUnauthenticated), string(wire.CodeDenied), string(wire.CodeNotFound),
+		string(wire.CodeUnknownType), string(codeMethod), string(wire.CodeConflict), string(wire.CodeTooLarge), string(wire.CodeMediaType),
+		string(wire.CodeLimited), string(wire.CodeTimeout), string(wire.CodeInternal),
+	}
+	g := generator.Generator{Root: "../..", Documents: slices.Concat(documents, shared.All()), Words: words}
+	var all schema.Node
+	for i := range documents {
+		node, err := g.Document(&documents[i])
+		require.NoError(t, err)
+		all = append(all, schema.Member{Key: documents[i].Name, Value: node})
+	}
+	const file = "schemas/api.json"
+	if *update {
+		require.NoError(t, os.WriteFile(file, generator.Format(all), 0o644))
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(generator.Format(all)), string(text), "%s is not as it is declared: go test ./supervisor/api -run TestSchemaFile -update", file)
+	files, err := os.ReadDir("schemas")
+	require.NoError(t, err)
+	require.Len(t, files, 1, "each file but api.json is declared nowhere")
+}
 
 // closed is the rule that a document has no other members.
 var closed = schema.Limit("additionalProperties", "false")
@@ -22,16 +58,6 @@ func versioned(name string) schema.Node {
 	return schema.AnyOf(schema.Ref(name), schema.And(schema.Type("object"), schema.Has("$schema", schema.Ref("hub.other-version"))), schema.Type("null"))
 }
 
-// stateWords returns the states of tasks as the hub calls them.
-func stateWords() (words []string) {
-	for _, state := range wire.TaskStates {
-		if word := state.Hub(); !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	return words
-}
-
 // named returns the rule that a member names an agent.
 func named(key string) schema.Node {
 	return schema.Has(key, schema.And(schema.Type("string"), schema.Pattern(schema.Nonblank)))
@@ -41,7 +67,7 @@ func named(key string) schema.Node {
 // type has its members; a row without one is a text, a list, or a choice.
 var documents = []schema.Document{
 	{Name: "hub.state", Title: "The state of a task",
-		Rules: schema.Enum(stateWords()...)},
+		Rules: schema.Enum(hubStates()...)},
 	{Name: "hub.time", Title: "A time",
 		Rules: schema.And(schema.Type("string"), schema.Limit("format", `"date-time"`), schema.Formats["stamp"])},
 	{Name: "hub.time-or-null", Title: "A time or null",
