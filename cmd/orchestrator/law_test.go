@@ -321,7 +321,6 @@ var (
 	}
 	largeTypes = map[string]int{
 		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69,
-		"supervisor/config.reader": 73,
 	}
 )
 

@@ -179,14 +179,14 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 	return []attribute{
 		attr("command", argv(&a.Command)),
 		attr("description", text(&a.Description)),
-		attr("dir", r.folder(&a.Dir)),
+		attr("dir", folder(&a.Dir)),
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
-		attr("env_file", r.envFiles(&a.EnvFile)),
+		attr("env_file", envFiles(&a.EnvFile)),
 		attr("inherit_env", inheritEnv(&a.InheritEnv)),
 		attr("protocol", protocol(&a.Protocol)),
 		attr("stdin", choice(&a.Stdin, "pipe", "null")),
-		attr("role", r.role(&a.Role)),
-		attr("actor", r.actor(a)),
+		attr("role", role(&a.Role)),
+		attr("actor", actor(a)),
 		attr("pty", truth(&a.Pty)),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
@@ -227,7 +227,7 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 
 // role reads the role of an agent. Any word is valid, but a word that is close to a known role
 // gets a warning.
-func (r *reader) role(into *string) func(value) {
+func role(into *string) func(value) {
 	return func(v value) {
 		s, ok := v.asText()
 		switch {
@@ -249,10 +249,10 @@ func (r *reader) role(into *string) func(value) {
 var roles = []string{"worker", "planner", "reviewer"}
 
 // folder reads the path of an existing folder.
-func (r *reader) folder(into *string) func(value) {
+func folder(into *string) func(value) {
 	return func(v value) {
 		var dir string
-		path(&dir, r.config.absolute)(v)
+		path(&dir, v.r.config.absolute)(v)
 		if dir == "" {
 			return
 		}
@@ -320,8 +320,9 @@ var actorForm = expression(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)
 var topicForm = expression(`^[^.\s*]+(\.[^.\s*]+)*$`)
 
 // actor reads the actor of an agent. An actor that is not per run may be used only once.
-func (r *reader) actor(a *Agent) func(value) {
+func actor(a *Agent) func(value) {
 	return func(v value) {
+		taken := v.r.actors
 		var id string
 		word(&id)(v)
 		switch {
@@ -336,7 +337,7 @@ func (r *reader) actor(a *Agent) func(value) {
 		if id == "auto" || id == "W" || strings.HasPrefix(id, "S:") && strings.Count(id, ":") == 1 {
 			return
 		}
-		if other, taken := r.actors[id]; taken {
+		if other, ok := taken[id]; ok {
 			hint := "Two agents cannot read the same mail: give each an actor of its own."
 			if a.Index > 0 && strings.HasPrefix(other, a.Block) {
 				hint = "Replicas need one each, such as \"PO:name-${self.index}\"."
@@ -344,7 +345,7 @@ func (r *reader) actor(a *Agent) func(value) {
 			v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q is %s already.", other, v.quoted()), hint)
 			return
 		}
-		r.actors[id] = a.Name
+		taken[id] = a.Name
 	}
 }
 

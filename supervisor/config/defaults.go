@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -17,7 +18,7 @@ const (
 // standard returns the configuration of a file that sets nothing.
 func standard(file string) *Config {
 	dir := filepath.Dir(file)
-	c := &Config{
+	return &Config{
 		File: file,
 		Dir:  dir,
 		Orchestrator: Orchestrator{
@@ -47,7 +48,6 @@ func standard(file string) *Config {
 		secrets:   map[string]secret{},
 		withheld:  map[string]bool{},
 	}
-	return c
 }
 
 // standardAgent returns an agent whose block sets nothing, before the defaults block is
@@ -86,6 +86,17 @@ func standardAgent() Agent {
 	}
 }
 
+// standardSession returns a session whose block sets nothing.
+func standardSession() Session {
+	return Session{
+		Validation:    "standard",
+		MaxIterations: 3,
+		OnMax:         "human_review",
+		ProgressAfter: 2 * time.Minute,
+		ProgressEvery: 30 * time.Second,
+	}
+}
+
 // signals are the allowed stop signals.
 var signals = []string{"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGKILL"}
 
@@ -93,7 +104,7 @@ var signals = []string{"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIG
 func (r *reader) defaults(blocks hcl.Blocks) Agent {
 	a := standardAgent()
 	a.Dir = r.config.Dir
-	a.Output.Dir = r.inStateDir(a.Output.Dir)
+	a.Output.Dir = r.config.inStateDir(a.Output.Dir)
 	for _, b := range blocks {
 		r.read(b.Body, r.scope, section{
 			title:      "Block defaults",
@@ -105,11 +116,12 @@ func (r *reader) defaults(blocks hcl.Blocks) Agent {
 	return a
 }
 
-func (r *reader) inStateDir(p string) string {
-	if p != "" && p[0] == '~' {
-		return r.config.absolute(p)
+// inStateDir returns p, relative to the state folder unless it is absolute or begins with ~.
+func (c *Config) inStateDir(p string) string {
+	if strings.HasPrefix(p, "~") {
+		return c.absolute(p)
 	}
-	return within(r.config.Orchestrator.StateDir, p)
+	return within(c.Orchestrator.StateDir, p)
 }
 
 // behaviour returns the child blocks that agents and defaults share.
@@ -122,7 +134,7 @@ func (r *reader) behaviour(path string, a *Agent, sc *scope) []child {
 		{kind: "stop", attributes: stopAttributes(&a.Stop)},
 		{kind: "health", attributes: healthAttributes(&a.Health)},
 		{kind: "limits", attributes: limitsAttributes(&a.Limits)},
-		{kind: "output", attributes: r.outputAttributes(&a.Output)},
+		{kind: "output", attributes: outputAttributes(&a.Output, r.config)},
 	}
 	var children []child
 	for _, k := range kinds {
@@ -179,9 +191,9 @@ func limitsAttributes(x *Limits) []attribute {
 	}
 }
 
-func (r *reader) outputAttributes(x *Output) []attribute {
+func outputAttributes(x *Output, c *Config) []attribute {
 	return []attribute{
-		attr("dir", path(&x.Dir, r.inStateDir)),
+		attr("dir", path(&x.Dir, c.inStateDir)),
 		attr("max_size", size(&x.MaxSize, 1)),
 		attr("keep", whole(&x.Keep, 0, math.MaxInt32)),
 		attr("tail", whole(&x.Tail, 0, 1_000_000)),

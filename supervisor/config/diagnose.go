@@ -70,7 +70,7 @@ func splitHint(detail string) (rest, hint string) {
 func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *section) {
 	switch {
 	case d.Summary == "Unsupported argument", d.Summary == "Extraneous JSON object property":
-		name := r.nameAt(at)
+		name := r.sources.nameAt(at)
 		p.Code, p.Summary = "config/unknown-attribute", "Unknown attribute"
 		p.Detail = fmt.Sprintf("%s has no attribute %q.", known.title, name)
 		p.Hint = cmp.Or(placeOf(name, known), didYouMean(name, known.names()), known.listed())
@@ -78,7 +78,7 @@ func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *
 			p.Hint = fmt.Sprintf("It is a block: write %s { … } without =.", name)
 		}
 	case d.Summary == "Unsupported block type":
-		name := r.nameAt(at)
+		name := r.sources.nameAt(at)
 		p.Code, p.Summary = "config/unknown-block", "Unknown block"
 		p.Detail = fmt.Sprintf("%s has no block %q.", known.title, name)
 		p.Hint = cmp.Or(didYouMean(name, known.names()), known.listed())
@@ -94,15 +94,6 @@ func (r *reader) rewordBody(p *Problem, d *hcl.Diagnostic, at hcl.Range, known *
 	default:
 		p.Code = "config/bad-body"
 	}
-}
-
-// nameAt returns the identifier or JSON key at a position.
-func (r *reader) nameAt(at hcl.Range) string {
-	src, ok := r.sources[at.Filename]
-	if !ok || at.Start.Byte > at.End.Byte || at.End.Byte > len(src.text) {
-		return ""
-	}
-	return strings.Trim(string(src.text[at.Start.Byte:at.End.Byte]), `"`)
 }
 
 // nearest returns the known name that was most likely meant, or "".

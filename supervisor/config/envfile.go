@@ -19,7 +19,7 @@ type envSetting struct {
 }
 
 // envFiles reads a list of env files and checks each.
-func (r *reader) envFiles(into *[]string) func(value) {
+func envFiles(into *[]string) func(value) {
 	return func(v value) {
 		items, ok := v.items("a list of files")
 		if !ok {
@@ -28,12 +28,12 @@ func (r *reader) envFiles(into *[]string) func(value) {
 		var files []string
 		for _, item := range items {
 			var file string
-			path(&file, r.config.absolute)(item)
+			path(&file, v.r.config.absolute)(item)
 			if file == "" {
 				continue
 			}
 			files = append(files, file)
-			if _, err := readEnvFile(context.Background(), file); err != nil && !(r.options.NoEnv && isMissing(file)) {
+			if _, err := readEnvFile(context.Background(), file); err != nil && !(v.r.options.NoEnv && isMissing(file)) {
 				item.reject("bad-env-file", "Environment file cannot be used", fmt.Sprintf("%s: %v.", item.quoted(), err), "")
 			}
 		}

@@ -137,7 +137,7 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 		fmt.Fprintf(h, "%s %s\n", name, r.config.secrets[name].definition())
 	}
 	if len(names) > 0 {
-		h.Write([]byte(r.plainText(e.whole)))
+		h.Write([]byte(r.sources.plainText(e.whole)))
 		for _, t := range e.whole.Variables() {
 			if root := t.RootName(); root != "secret" {
 				v, _ := t.TraverseAbs(e.scope.context())
@@ -147,25 +147,6 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// plainText returns the source of an expression without spaces and comments.
-func (r *reader) plainText(expr hcl.Expression) string {
-	at := expr.Range()
-	src := r.sources[at.Filename]
-	if src == nil || at.End.Byte > len(src.text) || at.Start.Byte > at.End.Byte {
-		return ""
-	}
-	text := src.text[at.Start.Byte:at.End.Byte]
-	tokens, _ := hclsyntax.LexExpression(text, "", hcl.InitialPos)
-	var b strings.Builder
-	for _, t := range tokens {
-		if t.Type != hclsyntax.TokenComment && t.Type != hclsyntax.TokenNewline {
-			b.Write(t.Bytes)
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
 }
 
 // Environ returns the environment for one start of an agent: the inherited variables of base,

@@ -94,10 +94,9 @@ func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	known := slices.Sorted(maps.Keys(root.Type().AttributeTypes()))
 	kind := rootNames[t.RootName()]
 	p := Problem{
-		Code:    "config/unknown-" + strings.ReplaceAll(kind, " ", "-"),
-		Summary: "Unknown " + kind,
-		Detail:  fmt.Sprintf("There is no %s %q.", kind, name),
-		Hint:    didYouMean(name, known),
+		Code: "config/unknown-" + strings.ReplaceAll(kind, " ", "-"), Summary: "Unknown " + kind,
+		Detail: fmt.Sprintf("There is no %s %q.", kind, name),
+		Hint:   didYouMean(name, known),
 	}
 	if p.Hint == "" && len(known) > 0 && len(known) <= 12 {
 		p.Hint = "There are: " + strings.Join(known, ", ") + "."
@@ -119,21 +118,18 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 	switch {
 	case name == "secret":
 		return Problem{
-			Code:    "config/secret-outside-env",
-			Summary: "Secret outside of env",
-			Detail:  "A secret can be used only in the env of an agent, so that it is never stored or shown.",
+			Code: "config/secret-outside-env", Summary: "Secret outside of env",
+			Detail: "A secret can be used only in the env of an agent, so that it is never stored or shown.",
 		}
 	case name == "self":
 		return Problem{
-			Code:    "config/unknown-reference",
-			Summary: "No self here",
-			Detail:  "self.name and self.index exist only inside of an agent block, and not in replicas.",
+			Code: "config/unknown-reference", Summary: "No self here",
+			Detail: "self.name and self.index exist only inside of an agent block, and not in replicas.",
 		}
 	}
 	p := Problem{
-		Code:    "config/unknown-reference",
-		Summary: "Unknown reference",
-		Detail:  fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
+		Code: "config/unknown-reference", Summary: "Unknown reference",
+		Detail: fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
 	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
 	if len(t) == 1 { // a root is never mentioned by itself

@@ -112,9 +112,8 @@ func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
 	name := b.Labels[0]
 	if first, taken := seen[name]; taken {
 		r.report(b.LabelRanges[0], Problem{
-			Code:    "config/duplicate-" + b.Type,
-			Summary: "Duplicate " + b.Type,
-			Detail:  "The name " + quotedList([]string{name}) + " is taken at " + place(first) + ".",
+			Code: "config/duplicate-" + b.Type, Summary: "Duplicate " + b.Type,
+			Detail: "The name " + quotedList([]string{name}) + " is taken at " + place(first) + ".",
 		})
 		return false
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -65,21 +66,11 @@ func (s *section) names() []string {
 }
 
 func (s *section) hasAttribute(name string) bool {
-	for _, a := range s.attributes {
-		if a.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.attributes, func(a attribute) bool { return a.name == name })
 }
 
 func (s *section) hasChild(kind string) bool {
-	for _, c := range s.children {
-		if c.kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.children, func(c child) bool { return c.kind == kind })
 }
 
 // read reads a body and returns the positions of its attributes.
@@ -119,9 +110,8 @@ func (r *reader) children(blocks hcl.Blocks, c child) {
 		}
 		if first != nil && !c.many {
 			r.report(b.DefRange, Problem{
-				Code:    "config/duplicate-block",
-				Summary: "Duplicate block",
-				Detail:  fmt.Sprintf("There is one %s block at most; the first is at %s.", c.kind, place(first.DefRange)),
+				Code: "config/duplicate-block", Summary: "Duplicate block",
+				Detail: fmt.Sprintf("There is one %s block at most; the first is at %s.", c.kind, place(first.DefRange)),
 			})
 			continue
 		}
@@ -169,7 +159,7 @@ func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
 	if src == nil || p.Summary != "Argument or block definition required" || at.End.Byte > len(src.text) {
 		return true
 	}
-	name := r.nameAt(at)
+	name := r.sources.nameAt(at)
 	switch after := bytes.TrimLeft(src.text[at.End.Byte:], " \t"); {
 	case bytes.HasPrefix(after, []byte("'")):
 		return false // single quotes have their own message
@@ -185,12 +175,11 @@ func placeOf(name string, known *section) string {
 	if known.title != "The file" {
 		return ""
 	}
-	for _, a := range new(reader).agentAttributes(&Agent{}, new([]dependency), nil) {
-		if a.name == name {
-			return fmt.Sprintf("It stands in the block of an agent: agent \"NAME\" { %s = … }", name)
-		}
+	agent := section{attributes: new(reader).agentAttributes(&Agent{}, nil, nil)}
+	if !agent.hasAttribute(name) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("It stands in the block of an agent: agent \"NAME\" { %s = … }", name)
 }
 
 // meansCommand reports whether an agent has a misspelled command attribute. The missing command

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -98,8 +97,8 @@ func (r *reader) http(b *hcl.Block) {
 		attr("hosts", words(&h.Hosts)),
 		attr("max_body", sizeUpTo(&h.MaxBody, kib, maxSaid)),
 		attr("rate", whole(&h.Rate, 1, math.MaxInt32)),
-		attr("certificate", r.existingFile(&h.Certificate)),
-		attr("key", r.existingFile(&h.Key)),
+		attr("certificate", existingFile(&h.Certificate)),
+		attr("key", existingFile(&h.Key)),
 	}})
 	_, hasCertificate := set["certificate"]
 	_, hasKey := set["key"]
@@ -144,10 +143,10 @@ func isLoopback(host string) bool {
 
 // existingFile reads the path of a file. The file must exist, unless the configuration is
 // checked for another machine.
-func (r *reader) existingFile(into *string) func(value) {
+func existingFile(into *string) func(value) {
 	return func(v value) {
 		var file string
-		path(&file, r.config.absolute)(v)
+		path(&file, v.r.config.absolute)(v)
 		if file == "" {
 			return
 		}
@@ -155,7 +154,7 @@ func (r *reader) existingFile(into *string) func(value) {
 		if err == nil && info.IsDir() {
 			err = errIsFolder
 		}
-		if err != nil && !r.options.NoEnv {
+		if err != nil && !v.r.options.NoEnv {
 			v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
 		}
 		*into = file
@@ -173,10 +172,8 @@ func (r *reader) settle() {
 }
 
 func (r *reader) session(b *hcl.Block) {
-	s := Session{
-		Name: b.Labels[0], Validation: "standard", MaxIterations: 3, OnMax: "human_review",
-		ProgressAfter: 2 * time.Minute, ProgressEvery: 30 * time.Second,
-	}
+	s := standardSession()
+	s.Name = b.Labels[0]
 	members := map[string]hcl.Range{}
 	r.read(b.Body, r.scope, section{
 		title: fmt.Sprintf("Session %q", s.Name),

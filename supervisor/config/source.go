@@ -25,7 +25,7 @@ const maxSource = 1 << 20
 type reader struct {
 	options   Options
 	config    *Config
-	sources   map[string]*source // by the name shown in problems
+	sources   sources
 	problems  Problems
 	sensitive []string // values no problem may show
 	functions map[string]function.Function
@@ -36,6 +36,9 @@ type reader struct {
 	memberNames  []string // members of all sessions, with their positions
 	memberPlaces []hcl.Range
 }
+
+// sources are the texts that were read, by the name shown in problems.
+type sources map[string]*source
 
 type source struct {
 	text []byte
@@ -51,20 +54,20 @@ func (r *reader) report(at hcl.Range, p Problem) {
 		p.Severity = SeverityError
 	}
 	p.Range = rangeOf(at)
-	p.Snippet = r.snippet(at, at)
+	p.Snippet = r.sources.snippet(at, at)
 	r.problems = append(r.problems, p)
 }
 
 // reportWithin is report for a mistake that cannot be understood without the lines before it.
 func (r *reader) reportWithin(around, at hcl.Range, p Problem) {
 	r.report(at, p)
-	r.problems[len(r.problems)-1].Snippet = r.snippet(around, at)
+	r.problems[len(r.problems)-1].Snippet = r.sources.snippet(around, at)
 }
 
 // snippet returns the lines from the start of around to the line on which at starts.
-func (r *reader) snippet(around, at hcl.Range) *Snippet {
+func (s sources) snippet(around, at hcl.Range) *Snippet {
 	const most = 6 // lines; a long list must not push the mistake off the screen
-	src, ok := r.sources[at.Filename]
+	src, ok := s[at.Filename]
 	if !ok || src.hidden || at.Start.Line == 0 || at.Start.Byte > len(src.text) {
 		return nil
 	}
@@ -82,7 +85,7 @@ func (r *reader) snippet(around, at hcl.Range) *Snippet {
 	code := strings.TrimSuffix(string(text[from:to]), "\r")
 	start := min(at.Start.Byte-from, len(code))
 	return &Snippet{
-		Context:        r.blockAround(at),
+		Context:        src.blockAround(at),
 		Code:           code,
 		StartLine:      line,
 		HighlightStart: start,
@@ -96,12 +99,11 @@ func lineStart(text []byte, at int) int {
 
 // blockAround returns the header of the outermost block around a position, such as `agent
 // "coder"`.
-func (r *reader) blockAround(at hcl.Range) string {
-	src := r.sources[at.Filename]
-	if src.file == nil {
+func (s *source) blockAround(at hcl.Range) string {
+	if s.file == nil {
 		return ""
 	}
-	b := src.file.OutermostBlockAtPos(at.Start)
+	b := s.file.OutermostBlockAtPos(at.Start)
 	if b == nil {
 		return ""
 	}
@@ -110,6 +112,31 @@ func (r *reader) blockAround(at hcl.Range) string {
 		header += fmt.Sprintf(" %q", label)
 	}
 	return header
+}
+
+// at returns the text of a range, or "" if it is not within a source.
+func (s sources) at(r hcl.Range) string {
+	src, ok := s[r.Filename]
+	if !ok || r.Start.Byte > r.End.Byte || r.End.Byte > len(src.text) {
+		return ""
+	}
+	return string(src.text[r.Start.Byte:r.End.Byte])
+}
+
+// nameAt returns the identifier or JSON key at a position.
+func (s sources) nameAt(at hcl.Range) string { return strings.Trim(s.at(at), `"`) }
+
+// plainText returns the source of an expression without spaces and comments.
+func (s sources) plainText(expr hcl.Expression) string {
+	tokens, _ := hclsyntax.LexExpression([]byte(s.at(expr.Range())), "", hcl.InitialPos)
+	var b strings.Builder
+	for _, t := range tokens {
+		if t.Type != hclsyntax.TokenComment && t.Type != hclsyntax.TokenNewline {
+			b.Write(t.Bytes)
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
 }
 
 // open reads and parses a file. Problems are reported under name.
@@ -124,9 +151,8 @@ func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
 
 func unreadable(path string, err error) Problem {
 	return Problem{
-		Code:    "config/unreadable",
-		Summary: "File cannot be read",
-		Detail:  fmt.Sprintf("%s: %v.", path, cause(err)),
+		Code: "config/unreadable", Summary: "File cannot be read",
+		Detail: fmt.Sprintf("%s: %v.", path, cause(err)),
 	}
 }
 
@@ -348,16 +374,14 @@ func hugeNumeral(s string) bool {
 
 func tooDeep() Problem {
 	return Problem{
-		Code:    "config/too-deep",
-		Summary: "Nested too deeply",
-		Detail:  fmt.Sprintf("At most %d levels of brackets can be read, and %d operators in one expression.", maxNesting, maxOperators),
+		Code: "config/too-deep", Summary: "Nested too deeply",
+		Detail: fmt.Sprintf("At most %d levels of brackets can be read, and %d operators in one expression.", maxNesting, maxOperators),
 	}
 }
 
 func hugeNumber() Problem {
 	return Problem{
-		Code:    "config/bad-number",
-		Summary: "Number too large",
-		Detail:  "No attribute takes a number of that many digits.",
+		Code: "config/bad-number", Summary: "Number too large",
+		Detail: "No attribute takes a number of that many digits.",
 	}
 }

@@ -26,51 +26,55 @@ type variable struct {
 	failed    bool      // an invalid value was given
 }
 
+// A variables reads variables and gives them their values.
+type variables struct {
+	r        *reader
+	declared map[string]*variable
+}
+
 // variables reads the declarations and returns the object named var. Each variable gets the
 // value of the source with the highest precedence.
 func (r *reader) variables(blocks hcl.Blocks) cty.Value {
+	vs := &variables{r: r, declared: map[string]*variable{}}
 	seen := map[string]hcl.Range{}
-	declared := map[string]*variable{}
 	for _, b := range blocks {
 		if r.unique(seen, b) {
-			declared[b.Labels[0]] = r.declaration(b)
+			vs.declared[b.Labels[0]] = vs.declaration(b)
 		}
 	}
-	r.assign(declared)
-	for name, v := range declared {
+	vs.assign()
+	object := map[string]cty.Value{}
+	for name, v := range vs.declared {
 		if v.sensitive {
 			r.config.withheld["ORC_VAR_"+name] = true
 		}
-	}
-	object := map[string]cty.Value{}
-	for name, v := range declared {
-		object[name] = r.settled(v)
+		object[name] = vs.settled(v)
 	}
 	return cty.ObjectVal(object)
 }
 
-func (r *reader) declaration(b *hcl.Block) *variable {
+func (vs *variables) declaration(b *hcl.Block) *variable {
 	v := &variable{name: b.Labels[0], at: b.LabelRanges[0], kind: cty.DynamicPseudoType}
 	if !hclsyntax.ValidIdentifier(v.name) {
-		r.report(v.at, Problem{
+		vs.r.report(v.at, Problem{
 			Code: "config/bad-name", Summary: "Bad name",
 			Detail: "A variable is called var.NAME, so its name has letters, digits, - and _ only, and starts with a letter.",
 		})
 	}
 	var fallback *hcl.Attribute
-	r.read(b.Body, r.scope, section{
+	vs.r.read(b.Body, vs.r.scope, section{
 		title: fmt.Sprintf("Variable %q", v.name),
 		path:  "variable." + v.name,
 		attributes: []attribute{
-			{name: "type", raw: func(a *hcl.Attribute) { r.variableType(v, a) }},
+			{name: "type", raw: func(a *hcl.Attribute) { vs.variableType(v, a) }},
 			{name: "default", raw: func(a *hcl.Attribute) { fallback = a }},
 			attr("description", text(new(string))),
 			attr("sensitive", truth(&v.sensitive)),
 		},
 	})
 	if fallback != nil {
-		if value, ok := r.evaluate(fallback.Expr, r.scope); ok {
-			r.give(v, value, fallback.Expr.Range(), "its default")
+		if value, ok := vs.r.evaluate(fallback.Expr, vs.r.scope); ok {
+			vs.give(v, value, fallback.Expr.Range(), "its default")
 		} else {
 			v.failed = true
 		}
@@ -78,9 +82,9 @@ func (r *reader) declaration(b *hcl.Block) *variable {
 	return v
 }
 
-func (r *reader) variableType(v *variable, a *hcl.Attribute) {
+func (vs *variables) variableType(v *variable, a *hcl.Attribute) {
 	kind, optional, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
-	r.diagnose(diags, "config/bad-type", nil)
+	vs.r.diagnose(diags, "config/bad-type", nil)
 	if !diags.HasErrors() {
 		v.kind, v.optional = kind, optional
 	}
@@ -88,9 +92,9 @@ func (r *reader) variableType(v *variable, a *hcl.Attribute) {
 
 // give sets a variable, replacing a value of lower precedence. who names the source of the
 // value.
-func (r *reader) give(v *variable, value cty.Value, at hcl.Range, who string) {
+func (vs *variables) give(v *variable, value cty.Value, at hcl.Range, who string) {
 	if v.sensitive {
-		r.rememberAll(value)
+		vs.rememberAll(value)
 	}
 	if v.optional != nil && !value.IsNull() && value.IsWhollyKnown() {
 		bare, marks := value.UnmarkDeep()
@@ -98,7 +102,7 @@ func (r *reader) give(v *variable, value cty.Value, at hcl.Range, who string) {
 	}
 	converted, err := convert.Convert(value, v.kind)
 	if err != nil {
-		r.report(at, Problem{
+		vs.r.report(at, Problem{
 			Code: "config/wrong-type", Summary: "Wrong type of variable",
 			Detail: fmt.Sprintf("Variable %q has the type %s; %s is %s.",
 				v.name, typeexpr.TypeString(v.kind), who, kindOf(value)),
@@ -111,10 +115,10 @@ func (r *reader) give(v *variable, value cty.Value, at hcl.Range, who string) {
 
 // settled returns the value that expressions see. A variable without a value is unknown, so
 // that it is reported once and not at each use.
-func (r *reader) settled(v *variable) cty.Value {
+func (vs *variables) settled(v *variable) cty.Value {
 	if v.value == cty.NilVal || v.failed {
 		if !v.failed {
-			r.report(v.at, Problem{
+			vs.r.report(v.at, Problem{
 				Code: "config/missing-variable", Summary: "Variable without a value",
 				Detail: fmt.Sprintf("Variable %q has no default and was given no value.", v.name),
 				Hint:   fmt.Sprintf("Give one with --var %s=… or ORC_VAR_%s=….", v.name, v.name),
@@ -129,12 +133,12 @@ func (r *reader) settled(v *variable) cty.Value {
 }
 
 // rememberAll remembers every text within a value for masked.
-func (r *reader) rememberAll(v cty.Value) {
+func (vs *variables) rememberAll(v cty.Value) {
 	bare, _ := v.UnmarkDeep()
 	_ = cty.Walk(bare, func(_ cty.Path, leaf cty.Value) (bool, error) {
 		if leaf.IsKnown() && !leaf.IsNull() && leaf.Type().IsPrimitiveType() {
 			if s, err := convert.Convert(leaf, cty.String); err == nil {
-				r.sensitive = append(r.sensitive, s.AsString())
+				vs.r.sensitive = append(vs.r.sensitive, s.AsString())
 			}
 		}
 		return true, nil
@@ -145,77 +149,77 @@ func (r *reader) rememberAll(v cty.Value) {
 const autoVarFile = "orchestrator.auto.vars.hcl"
 
 // assign sets the values of variables, beginning with the source of lowest precedence.
-func (r *reader) assign(declared map[string]*variable) {
-	auto := filepath.Join(r.config.Dir, autoVarFile)
+func (vs *variables) assign() {
+	auto := filepath.Join(vs.r.config.Dir, autoVarFile)
 	if _, err := os.Stat(auto); err == nil {
-		r.varFile(auto, autoVarFile, declared)
+		vs.varFile(auto, autoVarFile)
 	}
-	if !r.options.NoEnv {
-		for name, v := range declared {
-			if raw, ok := lookup(r.options.Environ, "ORC_VAR_"+name); ok {
-				r.giveText(v, raw, "ORC_VAR_"+name)
+	if !vs.r.options.NoEnv {
+		for name, v := range vs.declared {
+			if raw, ok := lookup(vs.r.options.Environ, "ORC_VAR_"+name); ok {
+				vs.giveText(v, raw, "ORC_VAR_"+name)
 			}
 		}
 	}
-	for _, file := range r.options.VarFiles {
-		r.varFile(file, file, declared)
+	for _, file := range vs.r.options.VarFiles {
+		vs.varFile(file, file)
 	}
-	for _, pair := range r.options.Vars {
-		r.flagVar(pair, declared)
+	for _, pair := range vs.r.options.Vars {
+		vs.flagVar(pair)
 	}
 }
 
-func (r *reader) flagVar(pair string, declared map[string]*variable) {
+func (vs *variables) flagVar(pair string) {
 	name, raw, ok := strings.Cut(pair, "=")
 	if !ok || name == "" {
-		r.report(hcl.Range{}, Problem{
+		vs.r.report(hcl.Range{}, Problem{
 			Code: "config/bad-var", Summary: "Bad --var",
 			Detail: "A variable is given as --var name=value.",
 		})
 		return
 	}
-	v, ok := declared[name]
+	v, ok := vs.declared[name]
 	if !ok {
-		r.report(hcl.Range{}, undeclared(name, "--var "+name, declared))
+		vs.r.report(hcl.Range{}, vs.undeclared(name, "--var "+name))
 		return
 	}
-	r.giveText(v, raw, "--var "+name)
+	vs.giveText(v, raw, "--var "+name)
 }
 
-func undeclared(name, who string, declared map[string]*variable) Problem {
+func (vs *variables) undeclared(name, who string) Problem {
 	return Problem{
 		Code: "config/unknown-variable", Summary: "Unknown variable",
 		Detail: fmt.Sprintf("%s is for a variable the file does not declare.", who),
-		Hint:   didYouMean(name, slices.Collect(maps.Keys(declared))),
+		Hint:   didYouMean(name, slices.Collect(maps.Keys(vs.declared))),
 	}
 }
 
 // giveText parses a value that was given as text. For a text, number or bool it is the value
 // itself, otherwise an expression such as ["a", "b"].
-func (r *reader) giveText(v *variable, raw, who string) {
+func (vs *variables) giveText(v *variable, raw, who string) {
 	if v.sensitive {
-		r.remember(raw)
+		vs.r.remember(raw)
 	}
 	if v.kind == cty.DynamicPseudoType || v.kind.IsPrimitiveType() {
 		value := cty.StringVal(strings.ToValidUTF8(raw, "\uFFFD"))
 		if v.kind == cty.Number && hugeNumeral(raw) {
-			r.report(v.at, hugeNumber())
+			vs.r.report(v.at, hugeNumber())
 			v.failed = true
 			return
 		}
-		r.give(v, value, v.at, who)
+		vs.give(v, value, v.at, who)
 		return
 	}
-	value, ok := parseText(raw, r.scope)
+	value, ok := parseText(raw, vs.r.scope)
 	if !ok {
-		r.report(v.at, Problem{
+		vs.r.report(v.at, Problem{
 			Code: "config/bad-var", Summary: "Bad value of variable",
 			Detail: fmt.Sprintf("%s is no list or map as it would stand in the file.", who),
 		})
 		v.failed = true
 		return
 	}
-	r.give(v, value, v.at, who)
+	vs.give(v, value, v.at, who)
 }
 
 func parseText(raw string, sc *scope) (cty.Value, bool) {
@@ -231,21 +235,21 @@ func parseText(raw string, sc *scope) (cty.Value, bool) {
 }
 
 // varFile reads a file of name = value lines.
-func (r *reader) varFile(file, name string, declared map[string]*variable) {
-	body, ok := r.open(file, name, true)
+func (vs *variables) varFile(file, name string) {
+	body, ok := vs.r.open(file, name, true)
 	if !ok {
 		return
 	}
 	attributes, diags := body.JustAttributes()
-	r.diagnose(diags, "config/bad-body", nil)
+	vs.r.diagnose(diags, "config/bad-body", nil)
 	for _, a := range attributes {
-		v, ok := declared[a.Name]
+		v, ok := vs.declared[a.Name]
 		if !ok {
-			r.report(a.NameRange, undeclared(a.Name, a.Name, declared))
+			vs.r.report(a.NameRange, vs.undeclared(a.Name, a.Name))
 			continue
 		}
-		if value, ok := r.evaluate(a.Expr, &scope{roots: map[string]cty.Value{}}); ok {
-			r.give(v, value, a.Expr.Range(), "the value here")
+		if value, ok := vs.r.evaluate(a.Expr, &scope{roots: map[string]cty.Value{}}); ok {
+			vs.give(v, value, a.Expr.Range(), "the value here")
 		} else {
 			v.failed = true
 		}
@@ -286,14 +290,9 @@ func (r *reader) locals(blocks hcl.Blocks) cty.Value {
 
 // names returns the names in file order, so that a cycle is reported where it begins.
 func (l *locals) names() []string {
-	var names []string
-	for name := range l.exprs {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(l.exprs), func(a, b string) int {
 		return l.exprs[a].Range.Start.Byte - l.exprs[b].Range.Start.Byte
 	})
-	return names
 }
 
 // work evaluates one local after those that it mentions. The value of an invalid local is
