@@ -110,7 +110,7 @@ func (l *lifecycle) seat(guest Agent, j *connection) (before *connection, err er
 		return a.joined, conflict(a, fmt.Sprintf("a program has joined as %q already", a.Name),
 			"Join under another name: --as NAME     End the other one: orchestrator agent stop "+a.Name)
 	default:
-		if err := l.seated(a); err != nil {
+		if err := seated(a); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func (l *lifecycle) seat(guest Agent, j *connection) (before *connection, err er
 }
 
 // seated returns an error if no program can join as agent a at present.
-func (l *lifecycle) seated(a *agent) error {
+func seated(a *agent) error {
 	switch {
 	case a.removed:
 		return conflict(a, fmt.Sprintf("agent %q is no longer in the configuration and is being stopped", a.Name), "Try again in a moment")

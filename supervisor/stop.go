@@ -93,11 +93,11 @@ func (l *lifecycle) signalRung(a *agent) {
 	l.deadlines.drop(a.due)
 	a.halt.signalled = true
 	a.child.Signal(a.Stop.Signal)
-	a.due = l.deadlines.add(time.Now().Add(l.within(a.Stop.Grace)), func() { l.killRung(a) })
+	a.due = l.deadlines.add(time.Now().Add(l.within(a.Stop.Grace)), func() { killRung(a) })
 }
 
 // killRung is the last step of the stop sequence: it kills the process tree.
-func (l *lifecycle) killRung(a *agent) {
+func killRung(a *agent) {
 	a.halt.forced = true
 	a.child.Kill()
 }
@@ -126,7 +126,7 @@ func (l *lifecycle) stopped(a *agent, ending child.Ending) {
 		l.dispatcher.Note(&wire.AgentGone{Agent: a.Name}) // no event reports that it will not start
 	}
 	if ran {
-		a.lastStop = l.stoppedText(a, h, ending)
+		a.lastStop = stoppedText(a, h, ending)
 		l.event(a, wire.Event{
 			Kind: events.AgentStopped,
 			Text: a.lastStop,
@@ -138,7 +138,7 @@ func (l *lifecycle) stopped(a *agent, ending child.Ending) {
 		})
 	}
 	if l.stopping != nil {
-		l.stopping.count(a, ran, h.forced, ending)
+		l.stopping.count(ran, h.forced, ending)
 	}
 	if a.next != nil {
 		l.adopt(a, *a.next)
@@ -167,7 +167,7 @@ func (l *lifecycle) afterStop(a *agent, h *stopRequest) {
 }
 
 // stoppedText describes a stop in one line.
-func (l *lifecycle) stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
+func stoppedText(a *agent, h *stopRequest, ending child.Ending) string {
 	text := a.lastExit
 	if h.forced {
 		text += ", had to be killed"
@@ -233,7 +233,7 @@ func (l *lifecycle) checkOver() {
 }
 
 // count adds an agent that has stopped to the summary.
-func (t *stopping) count(a *agent, ran, forced bool, ending child.Ending) {
+func (t *stopping) count(ran, forced bool, ending child.Ending) {
 	t.leftOvers += len(ending.LeftOver)
 	t.survivors = append(t.survivors, ending.Survivors...)
 	if ran {

@@ -111,7 +111,7 @@ func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 	return ask(ctx, s, func() (seen, error) {
 		v := seen{status: s.status()}
 		for _, a := range s.life.order {
-			v.status.Agents = append(v.status.Agents, s.view(a))
+			v.status.Agents = append(v.status.Agents, view(a))
 			v.children = append(v.children, a.child)
 		}
 		s.nameAwaited(v.status.Agents)
@@ -177,7 +177,7 @@ func (s *Supervisor) status() control.Status {
 	}
 }
 
-func (s *Supervisor) view(a *agent) control.AgentView {
+func view(a *agent) control.AgentView {
 	v := control.AgentView{
 		Name:        a.Name,
 		Block:       a.Block,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -332,7 +333,7 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if refusal.Code == wire.CodeLimited && w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", busPause)
 		}
-		api.write(w, busStatus(refusal.Code), toHub(refusal))
+		api.write(w, status(refusal.Code), toHub(refusal))
 		return
 	}
 	api.write(w, status(refusal.Code), wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
@@ -355,26 +356,20 @@ func (api *API) write(w http.ResponseWriter, status int, document any) {
 	_ = sent(control)
 }
 
-func status(code wire.Code) int {
-	switch code {
-	case wire.CodeInvalid, wire.CodeMalformed:
-		return http.StatusBadRequest
-	case wire.CodeUnauthenticated:
-		return http.StatusUnauthorized
-	case wire.CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case wire.CodeMediaType:
-		return http.StatusUnsupportedMediaType
-	case wire.CodeLimited:
-		return http.StatusTooManyRequests
-	case wire.CodeDenied:
-		return http.StatusForbidden
-	case wire.CodeNotFound, wire.CodeUnknownType:
-		return http.StatusNotFound
-	case wire.CodeConflict:
-		return http.StatusConflict
-	case wire.CodeTimeout:
-		return http.StatusGatewayTimeout
-	}
-	return http.StatusInternalServerError
+// statuses are the HTTP statuses of codes; all others are internal errors.
+var statuses = map[wire.Code]int{
+	wire.CodeInvalid:         http.StatusBadRequest,
+	wire.CodeMalformed:       http.StatusBadRequest,
+	wire.CodeUnauthenticated: http.StatusUnauthorized,
+	wire.CodeTooLarge:        http.StatusRequestEntityTooLarge,
+	wire.CodeMediaType:       http.StatusUnsupportedMediaType,
+	wire.CodeLimited:         http.StatusTooManyRequests,
+	wire.CodeDenied:          http.StatusForbidden,
+	wire.CodeNotFound:        http.StatusNotFound,
+	wire.CodeUnknownType:     http.StatusNotFound,
+	wire.CodeConflict:        http.StatusConflict,
+	wire.CodeTimeout:         http.StatusGatewayTimeout,
+	codeMethod:               http.StatusMethodNotAllowed,
 }
+
+func status(code wire.Code) int { return cmp.Or(statuses[code], http.StatusInternalServerError) }

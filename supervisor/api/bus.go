@@ -27,13 +27,6 @@ var busTrees = []string{"/api/bus", "/api/sse", "/api/agents", "/health"}
 // ofBus reports whether a path belongs to the bus, even if it does not exist.
 func ofBus(path string) bool { return below(path, busTrees) }
 
-func busStatus(code wire.Code) int {
-	if code == wire.CodeInvalid {
-		return http.StatusBadRequest
-	}
-	return hubStatus(code)
-}
-
 // busPause is the default Retry-After, in seconds.
 const busPause = "5"
 

@@ -94,13 +94,8 @@ func recoverable(e *wire.Error) bool {
 // hubStatus returns the HTTP status of a code. It distinguishes malformed JSON from an invalid
 // document.
 func hubStatus(code wire.Code) int {
-	switch code {
-	case wire.CodeInvalid:
+	if code == wire.CodeInvalid {
 		return http.StatusUnprocessableEntity
-	case wire.CodeUnknownType:
-		return http.StatusNotFound
-	case codeMethod:
-		return http.StatusMethodNotAllowed
 	}
 	return status(code)
 }

@@ -126,6 +126,30 @@ func trusted(conn net.Conn) error {
 	return err
 }
 
+// peer returns the user at the other end of a unix socket.
+func peer(conn net.Conn) (uid int, err error) {
+	socket, ok := conn.(syscall.Conn)
+	if !ok {
+		return -1, errors.New("not a unix socket")
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	uid = -1
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, err := credOf(fd)
+		if failed = err; err == nil {
+			uid = int(cred.Uid)
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return -1, err
+	}
+	return uid, nil
+}
+
 func stranger(uid, self int) bool { return uid != self && uid != 0 }
 
 // Dial opens a connection to the orchestrator at a socket. It returns a StrangerError if

@@ -33,10 +33,10 @@ func (api *API) metrics(w http.ResponseWriter, r *http.Request) {
 }
 
 // metricsEndpoint describes the route of the metrics.
-func (api *API) metricsEndpoint() *endpoint {
+func metricsEndpoint() *endpoint {
 	return &endpoint{
 		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
-		Responses: api.responses(openResponse{
+		Responses: responses(openResponse{
 			Description: "Agents, tasks, messages and the record, in figures.",
 			Content:     map[string]openContent{inFigures: {Schema: wire.Raw(`{"type":"string"}`)}},
 		}, 400, 401, 403, 409),

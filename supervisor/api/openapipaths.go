@@ -27,7 +27,7 @@ const (
 // endpoints describes everything that the API serves, by method and path.
 func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
-		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: api.responses(inSchema("This document.", anyObject)),
+		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: responses(inSchema("This document.", anyObject)),
 	}}
 	for name := range api.Operations {
 		found["POST "+operationsPath+name] = api.operationEndpoint(declared(name), schemas)
@@ -38,16 +38,16 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 		found["POST "+operationsPath+name] = e
 	}
 	for name := range api.Lists {
-		found["GET "+apiPath+name] = api.listEndpoint(name)
+		found["GET "+apiPath+name] = listEndpoint(name)
 	}
 	if api.Metrics != nil {
-		found["GET "+metricsPath] = api.metricsEndpoint()
+		found["GET "+metricsPath] = metricsEndpoint()
 	}
 	for name := range api.Pipes {
-		found["POST "+apiPath+name] = api.pipeEndpoint(name)
+		found["POST "+apiPath+name] = pipeEndpoint(name)
 	}
 	for _, route := range api.Routes {
-		found[route.Pattern] = api.routeEndpoint(&route)
+		found[route.Pattern] = routeEndpoint(&route)
 	}
 	for _, t := range api.passages() {
 		found[t.pattern] = passageEndpoint(t)
@@ -83,7 +83,7 @@ func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw
 		ID: name, Summary: cmp.Or(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
 		Security:  api.operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
-		Responses: api.responses(done, 400, 401, 403, 404, 409, 413, 415),
+		Responses: responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
 	if opensTask(name) {
 		e.Parameters = inQuery([]parameter{byTrace})
@@ -175,31 +175,31 @@ var listWords = map[string]struct {
 	}},
 }
 
-func (api *API) listEndpoint(name string) *endpoint {
+func listEndpoint(name string) *endpoint {
 	words := listWords[name]
 	return &endpoint{
 		ID: name, Summary: cmp.Or(words.summary, "The list "+name), Tags: []string{tagDoor}, Security: security(byToken),
-		Parameters: inQuery(words.query), Responses: api.responses(asLines(words.line), 400, 401, 403),
+		Parameters: inQuery(words.query), Responses: responses(asLines(words.line), 400, 401, 403),
 	}
 }
 
-func (api *API) pipeEndpoint(name string) *endpoint {
-	responses := api.responses(openResponse{}, 400, 401, 403, 404, 409)
-	delete(responses, "200")
-	responses["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
+func pipeEndpoint(name string) *endpoint {
+	found := responses(openResponse{}, 400, 401, 403, 404, 409)
+	delete(found, "200")
+	found["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
 	return &endpoint{
 		ID: name, Summary: "Join as an agent: the connection carries its lines from then on", Tags: []string{tagDoor}, Security: security(byToken),
-		Description: "For those who run where the orchestrator does, at its unix socket.", Responses: responses,
+		Description: "For those who run where the orchestrator does, at its unix socket.", Responses: found,
 	}
 }
 
 // routeEndpoint describes a published route.
-func (api *API) routeEndpoint(t *Route) *endpoint {
+func routeEndpoint(t *Route) *endpoint {
 	method, path, _ := strings.Cut(t.Pattern, " ")
 	return &endpoint{
 		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
 		Tags: []string{tagDoor}, Security: t.Access.security(), Parameters: inPath(path),
-		Responses: api.responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
+		Responses: responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
 	}
 }
 
@@ -256,7 +256,7 @@ func asLines(line string) openResponse {
 }
 
 // responses returns a success and refusals, with those that every route may have.
-func (api *API) responses(success openResponse, refusals ...int) map[string]openResponse {
+func responses(success openResponse, refusals ...int) map[string]openResponse {
 	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
 	all["200"] = success
 	return all

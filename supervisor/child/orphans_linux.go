@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/signal"
@@ -218,7 +219,7 @@ func (h *Host) clearStrays() []Process {
 		found := make(map[int]Process)
 		orphans, err := h.orphans()
 		for _, o := range orphans {
-			err = firstError(err, enterOrphan(found, o.pid))
+			err = cmp.Or(err, enterOrphan(found, o.pid))
 		}
 		left := inOrder(found)
 		if err == nil && len(left) == 0 {
@@ -258,7 +259,7 @@ func (h *Host) trace() {
 	for _, c := range children {
 		found := make(map[int]Process)
 		err := enterAgain(found, c.traced(), enterAs)
-		err = firstError(err, enter(found, c.pid))
+		err = cmp.Or(err, enter(found, c.pid))
 		if err != nil {
 			for _, p := range c.traced() {
 				found[p.PID] = p
@@ -323,7 +324,7 @@ func (h *Host) meetForeign() error {
 		children, err := childrenOf(os.Getpid())
 		for _, pid := range children {
 			if !h.reapDead(pid) {
-				err = firstError(err, enter(found, pid))
+				err = cmp.Or(err, enter(found, pid))
 			}
 		}
 		if err != nil {

@@ -19,6 +19,12 @@ type leaf struct{ fd int }
 
 type look struct{}
 
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+	noChar     = 0xff
+)
+
 func findDelegation(string) *delegation                    { return nil }
 func (h *Host) meetForeign() error                         { return nil }
 func (h *Host) tend()                                      {}
@@ -36,35 +42,6 @@ func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid,
 
 func (p *pump) pipeName() string { return "" }
 func holders(string) []Process   { return nil }
-
-// plainEcho makes an echo that the program turns on return lines unchanged.
-func plainEcho(fd int) error {
-	t, err := unix.IoctlGetTermios(fd, unix.TIOCGETA)
-	if err != nil {
-		return err
-	}
-	t.Lflag &^= unix.ECHOCTL
-	return unix.IoctlSetTermios(fd, unix.TIOCSETA, t)
-}
-
-// typeEnd types the end-of-file character if the terminal behind master is in line mode and has
-// one. It does not block.
-func typeEnd(master *stdin) bool {
-	const disabled = 0xff
-	conn, err := master.SyscallConn()
-	if err != nil {
-		return false
-	}
-	typed := false
-	_ = conn.Control(func(fd uintptr) {
-		t, err := unix.IoctlGetTermios(int(fd), unix.TIOCGETA)
-		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != disabled {
-			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
-			typed = n == 1
-		}
-	})
-	return typed
-}
 
 func cloexecPipe(ends *[2]int) error {
 	syscall.ForkLock.RLock()

@@ -11,41 +11,20 @@ import (
 )
 
 // adoptOrphans makes the kernel reparent the orphans among the descendants to this process.
+// How the settings of a terminal are read and written, and the code of a character that it does
+// not have.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+	noChar     = 0
+)
+
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC) }
 
 // widen enlarges a pipe if the user's limit on pipe memory allows it.
 func widen(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
-
-// plainEcho makes an echo that the program turns on return lines unchanged. Otherwise a newline
-// would come back as ^J, and neither a line reader nor the echo filter would recognize it.
-func plainEcho(fd int) error {
-	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return err
-	}
-	t.Lflag &^= unix.ECHOCTL
-	return unix.IoctlSetTermios(fd, unix.TCSETS, t)
-}
-
-// typeEnd types the end-of-file character if the terminal behind master is in line mode and has
-// one. It does not block.
-func typeEnd(master *stdin) bool {
-	conn, err := master.SyscallConn()
-	if err != nil {
-		return false
-	}
-	typed := false
-	_ = conn.Control(func(fd uintptr) {
-		t, err := unix.IoctlGetTermios(int(fd), unix.TCGETS) // the settings of the program's side
-		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != 0 {
-			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
-			typed = n == 1
-		}
-	})
-	return typed
-}
 
 // attributes returns how the child is started: in its own group or, with a terminal, session,
 // in its leaf, and with a pidfd. It gets SIGKILL when this process dies.

@@ -192,6 +192,35 @@ func (c *Child) openPty(e *ends) error {
 	return err
 }
 
+// plainEcho makes an echo that the program turns on return lines unchanged. Otherwise a newline
+// would come back as ^J, and neither a line reader nor the echo filter would recognize it.
+func plainEcho(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return err
+	}
+	t.Lflag &^= unix.ECHOCTL
+	return unix.IoctlSetTermios(fd, setTermios, t)
+}
+
+// typeEnd types the end-of-file character if the terminal behind master is in line mode and has
+// one. It does not block.
+func typeEnd(master *stdin) bool {
+	conn, err := master.SyscallConn()
+	if err != nil {
+		return false
+	}
+	typed := false
+	_ = conn.Control(func(fd uintptr) {
+		t, err := unix.IoctlGetTermios(int(fd), getTermios) // the settings of the program's side
+		if err == nil && t.Lflag&unix.ICANON != 0 && t.Cc[unix.VEOF] != noChar {
+			n, _ := unix.Write(int(fd), t.Cc[unix.VEOF:unix.VEOF+1])
+			typed = n == 1
+		}
+	})
+	return typed
+}
+
 // dupFD returns a non-blocking duplicate of fd that is closed on exec.
 func dupFD(fd int) (int, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -83,20 +84,20 @@ func (c *Child) members(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAs)
 	pids, leafErr := c.leaf.members()
-	err = firstError(err, leafErr)
+	err = cmp.Or(err, leafErr)
 	for _, pid := range pids {
 		if pid != c.pid {
-			err = firstError(err, enter(found, pid))
+			err = cmp.Or(err, enter(found, pid))
 		}
 	}
 	orphans, lookErr := c.host.orphans()
-	err = firstError(err, lookErr)
+	err = cmp.Or(err, lookErr)
 	for _, o := range orphans {
 		switch {
 		case o.group == c.pid || o.session == c.pid || o.run == c.spec.Run:
-			err = firstError(err, enterOrphan(found, o.pid))
+			err = cmp.Or(err, enterOrphan(found, o.pid))
 		case o.unsettled && found[o.pid].PID == 0:
-			err = firstError(err, errUnsettled) // it may belong to this child
+			err = cmp.Or(err, errUnsettled) // it may belong to this child
 		}
 	}
 	return inOrder(found), err
@@ -107,11 +108,16 @@ func enter(found map[int]Process, pid int) error {
 	if _, known := found[pid]; known {
 		return nil
 	}
+	return enterLiving(found, pid, enterAs)
+}
+
+// enterLiving records a process with as, if it lives.
+func enterLiving(found map[int]Process, pid int, as func(map[int]Process, int, stat) error) error {
 	s, living, err := readLiving(pid)
 	if !living {
 		return err
 	}
-	return enterAs(found, pid, s)
+	return as(found, pid, s)
 }
 
 // enterAgain records the processes that still live. A dying process loses its marks before it
@@ -123,7 +129,7 @@ func enterAgain(found map[int]Process, processes []Process, as func(map[int]Proc
 		if living && s.born == p.born {
 			statErr = as(found, p.PID, s)
 		}
-		err = firstError(err, statErr)
+		err = cmp.Or(err, statErr)
 	}
 	return err
 }
@@ -148,22 +154,13 @@ func enterAs(found map[int]Process, pid int, s stat) error {
 	found[pid] = s.process(pid)
 	children, err := childrenOf(pid)
 	for _, below := range children {
-		err = firstError(err, enter(found, below))
+		err = cmp.Or(err, enter(found, below))
 	}
 	return err
 }
 
-func firstError(first, next error) error {
-	if first != nil {
-		return first
-	}
-	return next
-}
-
 func inOrder(found map[int]Process) []Process {
-	list := slices.Collect(maps.Values(found))
-	slices.SortFunc(list, func(a, b Process) int { return a.PID - b.PID })
-	return list
+	return slices.SortedFunc(maps.Values(found), func(a, b Process) int { return a.PID - b.PID })
 }
 
 func signalAll(processes []Process, sig unix.Signal) {
@@ -256,7 +253,7 @@ func (e *earlier) killLeaves(leaves []*leaf) (left []Process, err error) {
 		for _, p := range inside {
 			e.meet(p)
 		}
-		left, err = append(left, inside...), firstError(err, leafErr)
+		left, err = append(left, inside...), cmp.Or(err, leafErr)
 		l.kill()
 	}
 	return left, err
@@ -273,11 +270,7 @@ func (l *leaf) living() ([]Process, error) {
 	pids, err := l.members()
 	found := make(map[int]Process)
 	for _, pid := range pids {
-		s, living, statErr := readLiving(pid)
-		if living {
-			found[pid] = s.process(pid)
-		}
-		err = firstError(err, statErr)
+		err = cmp.Or(err, enterLiving(found, pid, enterAlone))
 	}
 	return inOrder(found), err
 }
@@ -312,25 +305,21 @@ func (e *earlier) clearMarked() []Process {
 func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAlone)
-	err = firstError(err, enterAgain(found, e.known, enterAs))
+	err = cmp.Or(err, enterAgain(found, e.known, enterAs))
 	all, listErr := processes()
-	err = firstError(err, listErr)
+	err = cmp.Or(err, listErr)
 	for _, pid := range all {
 		if e.spare[pid] {
 			continue
 		}
 		home, run, marksErr := marks(pid)
 		if marksErr != nil && !errors.Is(marksErr, errUnsettled) {
-			err = firstError(err, marksErr)
+			err = cmp.Or(err, marksErr)
 		}
 		if home != e.home || run == "" || e.mine != nil && !e.mine(run) {
 			continue
 		}
-		s, living, statErr := readLiving(pid)
-		if living {
-			found[pid] = s.process(pid)
-		}
-		err = firstError(err, statErr)
+		err = cmp.Or(err, enterLiving(found, pid, enterAlone))
 	}
 	return inOrder(found), err
 }

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// maxEnvFile is the largest env file, well above what a program can be given.
-const maxEnvFile = mib
-
 var envName = expression(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // An envSetting is a value for an environment variable, or nil to remove the variable.
@@ -48,7 +45,7 @@ func isMissing(file string) bool {
 
 // readEnvFile reads NAME=value lines. Errors give the number of a line, never its content.
 func readEnvFile(ctx context.Context, file string) ([]envSetting, error) {
-	text, err := readAll(ctx, file, maxEnvFile)
+	text, err := readAll(ctx, file)
 	if err != nil {
 		return nil, cause(err)
 	}

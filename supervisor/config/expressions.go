@@ -177,9 +177,9 @@ func mentioned(expr hcl.Expression, root string) (names []string, all bool) {
 // values, because their content may be secret.
 func (r *reader) functionTable() map[string]function.Function {
 	return map[string]function.Function{
-		"abspath": r.abspathFunction(),
+		"abspath": r.pathFunction(func(path string) (cty.Value, error) { return cty.StringVal(path), nil }),
 		"env":     r.envFunction(),
-		"file":    r.fileFunction(),
+		"file":    r.pathFunction(r.readFile),
 
 		"tobool":   stdlib.MakeToFunc(cty.Bool),
 		"tonumber": stdlib.MakeToFunc(cty.Number),
@@ -255,27 +255,21 @@ func (r *reader) envFunction() function.Function {
 	})
 }
 
-func (r *reader) fileFunction() function.Function {
-	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "path", Type: cty.String}},
-		Type:   function.StaticReturnType(cty.String),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			file := r.config.absolute(args[0].AsString())
-			text, err := readAll(context.Background(), file, mib)
-			if err != nil {
-				return cty.NilVal, function.NewArgErrorf(0, "%s cannot be read: %v", file, cause(err))
-			}
-			return r.hush(strings.ToValidUTF8(string(text), "\uFFFD")), nil
-		},
-	})
+func (r *reader) readFile(file string) (cty.Value, error) {
+	text, err := readAll(context.Background(), file)
+	if err != nil {
+		return cty.NilVal, function.NewArgErrorf(0, "%s cannot be read: %v", file, cause(err))
+	}
+	return r.hush(strings.ToValidUTF8(string(text), "\uFFFD")), nil
 }
 
-func (r *reader) abspathFunction() function.Function {
+// pathFunction returns a function of a path, which do gets as an absolute one.
+func (r *reader) pathFunction(do func(path string) (cty.Value, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			return cty.StringVal(r.config.absolute(args[0].AsString())), nil
+			return do(r.config.absolute(args[0].AsString()))
 		},
 	})
 }

@@ -105,10 +105,8 @@ func argv(into *[]string) func(value) {
 	}
 }
 
-const (
-	secretCommandLimit = 10 * time.Second
-	maxSecret          = mib
-)
+// secretCommandLimit is how long the command of a secret may take.
+const secretCommandLimit = 10 * time.Second
 
 // read returns the value of a secret. Errors name its source.
 func (s secret) read(ctx context.Context, c *Config, base []string) (string, error) {
@@ -125,7 +123,7 @@ func (s secret) read(ctx context.Context, c *Config, base []string) (string, err
 func (s secret) raw(ctx context.Context, c *Config, base []string) (string, error) {
 	switch {
 	case s.file != "":
-		text, err := readAll(ctx, s.file, maxSecret)
+		text, err := readAll(ctx, s.file)
 		if err != nil {
 			return "", fmt.Errorf("file %s: %w", s.file, cause(err))
 		}
@@ -154,7 +152,7 @@ func (s secret) run(ctx context.Context, c *Config, base []string) (string, erro
 		return "", fmt.Errorf("command %q: no answer within %v", s.command[0], secretCommandLimit)
 	case err != nil:
 		return "", fmt.Errorf("command %q: %w", s.command[0], err)
-	case int64(len(text)) > maxSecret:
+	case int64(len(text)) > maxFile:
 		return "", fmt.Errorf("command %q: %w", s.command[0], errSecretTooLarge)
 	}
 	return withoutNewline(text), nil

@@ -16,9 +16,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// maxSource is the largest configuration file. The parser is recursive, and a program cannot
-// recover from a stack overflow.
-const maxSource = 1 << 20
+// maxFile is the largest file that is read. The parser is recursive, and a program cannot recover
+// from a stack overflow.
+const maxFile = mib
 
 // A reader is one load. It collects the mistakes while it reads the parts of a file, in the
 // order of their dependencies.
@@ -141,7 +141,7 @@ func (s sources) plainText(expr hcl.Expression) string {
 
 // open reads and parses a file. Problems are reported under name.
 func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
-	text, err := readAll(context.Background(), path, maxSource)
+	text, err := readAll(context.Background(), path)
 	if err != nil {
 		r.report(hcl.Range{Filename: name}, unreadable(path, err))
 		return nil, false
@@ -186,25 +186,25 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 // pipe that a key agent writes to.
 const readPatience = 10 * time.Second
 
-// readAll reads a file of at most limit bytes.
-func readAll(ctx context.Context, path string, limit int64) ([]byte, error) {
+// readAll reads a file of at most maxFile bytes.
+func readAll(ctx context.Context, path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
 		return nil, errIsFolder
-	case info.Size() > limit:
-		return nil, fmt.Errorf("it is larger than %d KiB", limit/kib)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it is larger than %d KiB", maxFile/kib)
 	case !info.Mode().IsRegular():
-		return readWaiting(ctx, path, limit)
+		return readWaiting(ctx, path)
 	}
 	return os.ReadFile(path)
 }
 
 // readWaiting reads a file that may block. An open cannot be cancelled: after a timeout its
 // goroutine remains until the next writer opens the file.
-func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) {
+func readWaiting(ctx context.Context, path string) ([]byte, error) {
 	type result struct {
 		text []byte
 		err  error
@@ -219,9 +219,9 @@ func readWaiting(ctx context.Context, path string, limit int64) ([]byte, error) 
 			return
 		}
 		defer file.Close()
-		text, err := io.ReadAll(io.LimitReader(file, limit+1))
-		if err == nil && int64(len(text)) > limit {
-			err = fmt.Errorf("it is larger than %d KiB", limit/kib)
+		text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+		if err == nil && int64(len(text)) > maxFile {
+			err = fmt.Errorf("it is larger than %d KiB", maxFile/kib)
 		}
 		done <- result{text, err}
 	}()

@@ -223,7 +223,7 @@ func (vs *variables) giveText(v *variable, raw, who string) {
 }
 
 func parseText(raw string, sc *scope) (cty.Value, bool) {
-	if _, _, bad := excess([]byte(raw), "", false); bad || int64(len(raw)) > maxSource {
+	if _, _, bad := excess([]byte(raw), "", false); bad || int64(len(raw)) > maxFile {
 		return cty.NilVal, false
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(raw), "", hcl.InitialPos)
