@@ -39,15 +39,13 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 		}
 		shown = append(shown, text)
 	}
-	if len(shown) == 0 {
+	switch shown = slices.Compact(shown); len(shown) {
+	case 0:
 		return "", nil
+	case 1:
+		return shown[0], nil
 	}
-	for _, other := range shown[1:] {
-		if other != shown[0] {
-			return "", unauthenticated("the request came with two credentials that differ", "Send one")
-		}
-	}
-	return shown[0], nil
+	return "", unauthenticated("the request came with two credentials that differ", "Send one")
 }
 
 // isKey reports whether a text can be a key.

@@ -8,10 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"orchestrator/wire"
 	"strings"
 	"syscall"
 	"time"
+
+	"orchestrator/wire"
 
 	"golang.org/x/sys/unix"
 )

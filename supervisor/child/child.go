@@ -55,7 +55,10 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	if e != nil {
 		return nil, e
 	}
-	touch(path)
+	// The kernel reads the beginning as well. If a mount hangs, the wait is here, where no lock is
+	// held. A thread that hangs in fork or exec would hold the census, and block the garbage
+	// collector. A file that cannot be read may be executable.
+	_, _ = readBeginning(path)
 	h.room <- struct{}{}
 	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}

@@ -78,19 +78,6 @@ func executable(path string) *StartError {
 	return nil
 }
 
-// touch reads the beginning of a file, as the kernel will. If a mount hangs, the wait is here,
-// where no lock is held. A thread that hangs in fork or exec would hold the census, and block
-// the garbage collector. Errors are ignored, because an unreadable file may be executable.
-func touch(path string) {
-	file, err := os.Open(path)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	var beginning [256]byte
-	_, _ = file.Read(beginning[:])
-}
-
 // lookup returns the last value of name in env, as execve's reader would see
 // it.
 func lookup(env []string, name string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -128,12 +129,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // temporary reports whether an error means that a resource is used up.
 func temporary(err error) bool {
-	for _, short := range []error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ETXTBSY} {
-		if errors.Is(err, short) {
-			return true
-		}
-	}
-	return false
+	used := []error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.ENOSPC, unix.ETXTBSY}
+	return slices.ContainsFunc(used, func(e error) bool { return errors.Is(err, e) })
 }
 
 // lacking returns the error of a step that failed before the program was executed.

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"iter"
@@ -35,14 +36,19 @@ func NewMemory() *Memory {
 	return &Memory{taken: make(map[sender]int64), letters: make(map[string][]int64)}
 }
 
+// usable returns an error if the log is closed or ctx is done. m.mu must be held.
+func (m *Memory) usable(ctx context.Context) error {
+	if m.closed {
+		return fs.ErrClosed
+	}
+	return ctx.Err()
+}
+
 // Append implements Log.
 func (m *Memory) Append(ctx context.Context, last int64, batch []wire.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return fs.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	if end := int64(len(m.facts)); end != last {
@@ -118,12 +124,9 @@ func (m *Memory) Records(ctx context.Context, after int64) iter.Seq2[wire.Record
 func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		m.mu.Lock()
-		facts, holder, closed := m.facts, m.taken[sender{from: s.From, key: s.Key}], m.closed
+		facts, holder, err := m.facts, m.taken[sender{from: s.From, key: s.Key}], m.usable(ctx)
 		m.mu.Unlock()
-		if err := ctx.Err(); err != nil || closed {
-			if closed {
-				err = fs.ErrClosed
-			}
+		if err != nil {
 			yield(wire.Record{}, err)
 			return
 		}
@@ -166,10 +169,7 @@ func (m *Memory) numbers(to string, s span, n int) ([]int64, error) {
 func (m *Memory) Snapshot(ctx context.Context) (int64, []byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return 0, nil, fs.ErrClosed
-	}
-	if err := ctx.Err(); err != nil || len(m.kept) == 0 {
+	if err := m.usable(ctx); err != nil || len(m.kept) == 0 {
 		return 0, nil, err
 	}
 	newest := m.kept[len(m.kept)-1]
@@ -180,21 +180,15 @@ func (m *Memory) Snapshot(ctx context.Context) (int64, []byte, error) {
 func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return fs.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	if last := int64(len(m.facts)); seq < 1 || seq > last {
 		return outside(seq, last)
 	}
-	at := 0
-	for at < len(m.kept) && m.kept[at].seq < seq {
-		at++
-	}
+	at, known := slices.BinarySearchFunc(m.kept, seq, func(s state, seq int64) int { return cmp.Compare(s.seq, seq) })
 	rest := m.kept[at:]
-	if len(rest) > 0 && rest[0].seq == seq {
+	if known {
 		rest = rest[1:]
 	}
 	m.kept = append(append(m.kept[:at:at], state{seq: seq, body: append([]byte{}, body...)}), rest...)

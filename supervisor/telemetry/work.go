@@ -167,20 +167,20 @@ func (w *openWork) change(k *task, f *fact, r *wire.Record) {
 			w.spans.hop(k)
 		}
 	case events.TaskRequeued:
-		w.leave(k, r.At, orElse(f.Why, "lost"))
+		w.leave(k, r.At, cmp.Or(f.Why, "lost"))
 		k.waits = r.At
 	case events.TaskForwarded:
 		w.forward(k, f.Run, r.At)
 	case events.TaskRetried:
-		w.leave(k, r.At, orElse(string(f.Error), "failed"))
+		w.leave(k, r.At, cmp.Or(string(f.Error), "failed"))
 		k.waits = r.At
 		k.retries++
 	case events.TaskDone:
 		w.over(k, wire.TaskDone, r.At, "")
 	case events.TaskFailed:
-		w.over(k, wire.TaskFailed, r.At, orElse(string(f.Error), "failed"))
+		w.over(k, wire.TaskFailed, r.At, cmp.Or(string(f.Error), "failed"))
 	case events.TaskCancelled:
-		w.over(k, wire.TaskCancelled, r.At, orElse(f.Reason, "cancelled"))
+		w.over(k, wire.TaskCancelled, r.At, cmp.Or(f.Reason, "cancelled"))
 	}
 }
 
@@ -247,8 +247,6 @@ func (w *openWork) summary() *summary {
 	}
 	return s
 }
-
-func orElse(text, otherwise string) string { return cmp.Or(text, otherwise) }
 
 // A place identifies a span: its trace, its id, and the id of its parent.
 type place struct {
