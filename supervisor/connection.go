@@ -52,7 +52,8 @@ func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn,
 	patience := time.NewTimer(lately)
 	defer patience.Stop()
 	for patient := true; ; {
-		before, err := s.seatOf(guest, j)
+		// After an early return the run could begin without its caller.
+		before, err := ask(context.Background(), s, func() (*connection, error) { return s.life.seat(guest, j) })
 		if before == nil || !patient {
 			if err != nil {
 				return err
@@ -84,12 +85,6 @@ func (s *Supervisor) sit(j *connection) error {
 		<-p.done
 	}
 	return err
-}
-
-// seatOf runs seat on the supervisor's goroutine. It always waits for the result, because after
-// an early return the run could begin without its caller.
-func (s *Supervisor) seatOf(guest Agent, j *connection) (before *connection, err error) {
-	return ask(context.Background(), s, func() (*connection, error) { return s.life.seat(guest, j) })
 }
 
 // seat begins the run. If another connection has the agent, seat also returns that connection.

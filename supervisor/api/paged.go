@@ -58,7 +58,7 @@ func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error 
 	if limited {
 		if first.More {
 			w.Header().Set(mailMore, "true")
-			linkNext(w, r, lastSeq(first))
+			linkNext(w, r, strconv.FormatInt(first.Messages[len(first.Messages)-1].Seq, 10))
 		}
 		api.write(w, http.StatusOK, first.Messages)
 		return nil
@@ -82,11 +82,6 @@ func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error 
 		list = nil
 		return items, more, nil
 	})
-}
-
-// lastSeq returns the number of the last message of a list that has one.
-func lastSeq(l *wire.MailList) string {
-	return strconv.FormatInt(l.Messages[len(l.Messages)-1].Seq, 10)
 }
 
 // get asks for an operation for the caller of a request.

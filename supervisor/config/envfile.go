@@ -2,8 +2,8 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -30,17 +30,12 @@ func envFiles(into *[]string) func(value) {
 				continue
 			}
 			files = append(files, file)
-			if _, err := readEnvFile(context.Background(), file); err != nil && !(v.r.options.NoEnv && isMissing(file)) {
+			if _, err := readEnvFile(context.Background(), file); err != nil && !(v.r.options.NoEnv && errors.Is(err, errNotThere)) {
 				item.reject("bad-env-file", "Environment file cannot be used", fmt.Sprintf("%s: %v.", item.quoted(), err), "")
 			}
 		}
 		*into = files
 	}
-}
-
-func isMissing(file string) bool {
-	_, err := os.Stat(file)
-	return os.IsNotExist(err)
 }
 
 // readEnvFile reads NAME=value lines. Errors give the number of a line, never its content.

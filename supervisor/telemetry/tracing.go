@@ -56,7 +56,7 @@ func (t *tracing) close(most time.Duration) {
 	ctx, enough := context.WithTimeout(context.Background(), most)
 	defer enough()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.gate.warn("the last spans were not sent in time", "error", err)
+		t.gate.complain("the last spans were not sent in time", "error", err)
 	}
 	t.sender.giveUp()
 }
@@ -278,8 +278,6 @@ func (g *gate) lost(why string) {
 	}
 	g.complain("spans are lost", "count", g.quiet.Swap(0), "why", why)
 }
-
-func (g *gate) warn(message string, args ...any) { g.complain(message, args...) }
 
 // An outlet is the exporter behind a gate.
 type outlet gate
