@@ -1,3 +1,5 @@
+//go:build !race
+
 package agents_test
 
 import (
@@ -14,7 +16,8 @@ import (
 
 // TestTypeScript plays the dialogues with the TypeScript SDK, and runs its other tests and the
 // examples of its README. The code is compiled to JavaScript, so only node is needed. Types are
-// not checked; tsc does that.
+// not checked; tsc does that. The race detector cannot see node, and compiling esbuild for it
+// takes long.
 func TestTypeScript(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil && os.Getenv("CI") == "" {
