@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"fmt"
 	"time"
 
 	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -156,4 +158,143 @@ func (t *tokenRevoked) apply(s *State, r *wire.Record) {
 			s.bus.Drop(c.For)
 		}
 	}
+}
+
+func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+	if ad.state.agents.byID[r.Agent] == nil {
+		return nil, noAgent(r.Agent)
+	}
+	key, id, hash := access.NewKey(ad.random)
+	ad.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
+	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
+}
+
+func noAgent(name string) *wire.Error {
+	return &wire.Error{
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", name), Details: map[string]any{"agent": name},
+	}
+}
+
+// AgentOf returns the agent of a key, given by its hash.
+func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
+	c := s.access.Find(hash, access.Key, at)
+	if c == nil {
+		return "", false
+	}
+	return c.For, s.agents.byID[c.For] != nil
+}
+
+// keyIssued records that a key authenticates an agent. The key itself is not stored.
+type keyIssued struct {
+	ID    string `json:"id"`
+	Agent string `json:"agent"`
+	Hash  string `json:"hash"`
+}
+
+func (*keyIssued) kind() string { return events.KeyIssued }
+
+func (k *keyIssued) apply(s *State, r *wire.Record) {
+	s.sweep(r.At)
+	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.admit(s.agents.byID[k.Agent])
+}
+
+// admit records that an agent has a key. A server that had none can be assigned tasks again.
+func (s *State) admit(a *agent) {
+	if a != nil {
+		if a.remote != nil {
+			a.remote.keyless = 0
+		}
+		s.tasks.queue.removeIdle(a)
+		s.addIdle(a)
+		s.tasks.required.gain(a)
+	}
+}
+
+// keysRotated records that an agent has a new key, and when its old ones expire.
+type keysRotated struct {
+	ID    string `json:"id"`
+	Agent string `json:"agent"`
+	Hash  string `json:"hash"`
+	Until string `json:"until"`
+}
+
+func (*keysRotated) kind() string { return events.KeyRotated }
+
+func (k *keysRotated) apply(s *State, r *wire.Record) {
+	s.access.Shorten(access.Key, k.Agent, k.Until)
+	s.sweep(r.At)
+	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
+	s.admit(s.agents.byID[k.Agent])
+}
+
+func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
+	if ad.state.agents.byID[r.Agent] == nil {
+		return nil, noAgent(r.Agent)
+	}
+	key, id, hash := access.NewKey(ad.random)
+	until := object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond))
+	ad.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
+	return &wire.IssuedKey{ID: id, Agent: r.Agent, Key: key}, nil
+}
+
+// issueActorToken creates a token for an actor on another machine. The existing tokens of the
+// actor stay valid for the overlap. The actor of an agent gets no token: the agent receives one
+// at its start, and tokens issued before then are void.
+func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
+	if ad.from.Kind != Operator {
+		if from, err := ad.mail().writer("", "actor"); err != nil {
+			return nil, err
+		} else if from != mail.Global {
+			return nil, &wire.Error{
+				Code: wire.CodeDenied, Message: fmt.Sprintf("tokens are for %s to issue, and you are %s", mail.Global, from),
+				Details: map[string]any{"actor": from},
+			}
+		}
+	}
+	if c := ad.state.bus.Actor(r.Actor); c != nil && c.Agent != nil {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.Agent.ID),
+			Details: map[string]any{"actor": r.Actor, "agent": c.Agent.ID, "reason": "actor_taken"},
+		}
+	}
+	token, id, hash := access.NewToken(ad.random)
+	f := &actorTokenIssued{
+		ID: id, Actor: r.Actor, Hash: hash, Until: object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond)),
+	}
+	if r.TTL != 0 {
+		f.ExpiresAt = access.Expiry(ad.at, r.TTL, 0)
+	}
+	ad.fact("", "", f)
+	return &wire.IssuedToken{ID: f.ID, Actor: f.Actor, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt, Token: token}, nil
+}
+
+// actorTokenIssued records that an actor has a new token, and when its old ones expire.
+type actorTokenIssued struct {
+	ID        string `json:"id"`
+	Actor     string `json:"actor"`
+	Hash      string `json:"hash"`
+	Until     string `json:"until"`
+	ExpiresAt string `json:"expires_at,omitzero"`
+}
+
+func (*actorTokenIssued) kind() string { return events.ActorTokenIssued }
+
+func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
+	s.access.Shorten(access.Actor, a.Actor, a.Until)
+	s.sweep(r.At)
+	s.access.Add(&access.Credential{Credential: wire.Credential{
+		ID: a.ID, Kind: access.Actor, For: a.Actor, IssuedAt: object.Timestamp(r.At), ExpiresAt: a.ExpiresAt,
+	}, Hash: a.Hash})
+	s.bus.Enter(a.Actor, r.Seq)
+}
+
+// ActorOf returns the actor of a token, given by its hash. It reports false if the token is not
+// valid.
+func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
+	c := s.access.Find(hash, access.Actor, at)
+	if c == nil {
+		return "", false
+	}
+	return c.For, true
 }

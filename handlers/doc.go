@@ -14,16 +14,20 @@
 // the latest finished tasks whole and older ones as stubs. The rest is in the log: an answer
 // that needs it names the records (history.Page), and Complete fills them in.
 //
-//	decision.go      the decision about one input, and its domains
+//	state.go         the State, the facts that change it, the decision about one input
+//	handle.go        inputs and their outcomes, deadlines
 //	operations.go    every request, with its audience; all transports use this table
-//	task*.go         tasks: facts, requests, what agents report
-//	queue.go         waiting tasks and idle agents; requirements.go: tasks with requirements
-//	link*.go         dependencies (package graph) and contracts; cascade.go: the end of a task
-//	delegat*.go      task requests of protocol D and their responses
-//	session*.go      protocol C; outbox*.go: messages that their addressees may not have read
-//	mail*.go, bus*   the message bus of protocol E (package bus)
-//	access.go ...    keys, tokens, registrations (package access)
+//	task*.go         tasks: facts, requests, what follows their end; update.go: notes and plans
+//	reports.go       what agents report; questions.go: what they ask people
+//	assign.go        which agent gets a task; queue.go: waiting tasks and idle agents
+//	links.go         dependencies (package graph) and contracts; dependencies.go: requests on them
+//	delegation.go    task requests of protocol D: delegate.go, forward.go, respond.go
+//	session*.go      protocol C; outbox.go: messages that their addressees may not have read
+//	mail.go          the message bus of protocol E (package bus); actors.go: its actors
+//	agents.go        agents; lifecycle.go: their starts and ends; servers.go: registered ones
+//	access.go        keys, tokens, registrations (package access)
 //	snapshot.go      a State as bytes, restore.go: and back
+//	tell.go          facts as text; check.go: whether a fact of the log can be applied
 //
 // # Tasks
 //

@@ -8,8 +8,122 @@ import (
 
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
+
+// An Input is one message to decide about.
+type Input struct {
+	At      time.Time
+	From    Actor
+	Message wire.Message
+	Random  [16]byte // new for each input; source of ids and keys
+	// Refusal is set if a request cannot be decided, because a required lookup failed.
+	Refusal *wire.Error
+	Took    time.Duration // time since a session message arrived, for its log
+}
+
+// An Actor is the sender of an input. Its fields come from the connection or the credential,
+// never from the message.
+type Actor struct {
+	Kind ActorKind
+	Name string // of an agent; of a person, if known; the id of an external actor
+	Run  string // of an agent: the process that speaks
+	Only string // of an agent over HTTP: the run that its credential is for; "": any
+	// ExplicitSteps is set for callers that report each step of a task. A task that was not
+	// started cannot be ended then.
+	ExplicitSteps bool
+	ActsForOthers bool // an agent on a route that manages tasks of others
+}
+
+// ActorKind is the kind of an Actor.
+type ActorKind uint8
+
+// The kinds of Actor.
+const (
+	Orchestrator ActorKind = iota
+	Operator
+	Agent
+	Anonymous // a caller that has not registered yet
+	External  // an actor on another machine, which has only mail here
+)
+
+// String returns the actor as recorded in the log.
+func (a Actor) String() string {
+	switch a.Kind {
+	case Operator:
+		if a.Name != "" {
+			return "operator:" + a.Name
+		}
+		return "operator"
+	case Agent:
+		return agentPrefix + a.Name
+	case Anonymous:
+		return "stranger"
+	case External:
+		return "actor:" + a.Name
+	}
+	return "orchestrator"
+}
+
+const agentPrefix = "agent:"
+
+// An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
+// slices longer must copy them.
+type Outcome struct {
+	Records []wire.Record
+	Letters []Letter
+	// Refused is the error of a request or an event, for the audit; nil if it was accepted.
+	// Waits reports whether the answer comes later.
+	Refused *wire.Error
+	Waits   bool
+	// Again reports that nothing was decided, because the Lookup of the request is too old. The
+	// caller must repeat the search and call Handle again.
+	Again bool
+	// Fault is an internal error, if there was one. It is for the log of the orchestrator and
+	// not for the caller.
+	Fault error
+}
+
+// A Letter is a message to send once the records are durable: the answer to a request, or a
+// notice to an agent.
+type Letter struct {
+	To      Actor
+	Request string         // of an answer: the id of the request
+	Form    wire.Dialect   // of an answer: the form of the request
+	Notice  string         // of a notice: its name
+	Payload any            // of either
+	Refusal *wire.Error    // of an answer: instead of a payload
+	Task    string         // of a notice: a wire.Delivered reports that it was written
+	Pages   []history.Page // of an answer: the parts that are only in the log
+	Line    wire.Raw       // a complete line, instead of the fields above
+	Said    int64          // of a Line: its record, for the wire.Delivered that reports it
+	Kept    int64          // instead of a Line: the record that holds it; see LineOf
+	After   int64          // of a session message: the previous one that is on its way
+
+	Metadata *delegation.Metadata // of the task, for the members that the line lacks
+}
+
+// Rules holds the settings from the configuration.
+type Rules struct {
+	RequestTimeout      time.Duration // default timeout of questions
+	OnDependencyFailure string        // auto | block | cancel
+	LenientResults      bool          // a result that does not conform to its $schema is accepted
+	MatchOnCreate       bool          // tasks with requirements are matched when they are created
+	IgnoreArrivals      bool          // do not match them when an agent becomes available
+	OnlineOnly          bool          // match them only with agents that are online
+	CountAssigned       bool          // tasks that are not started count against capacity
+	MaxAttempts         int           // maximum attempts of a task whose agents end
+	DelegationRetries   int           // retries of a failed delegated task with a recoverable fault
+	Silence             time.Duration // of a server that has registered: then it is offline
+	Heartbeat           time.Duration // interval of heartbeats
+	Stale               time.Duration // time without a heartbeat after which GO is notified
+	Topics              []string      // registered topics besides the standard ones
+	Depth               int           // how deep a payload may nest
+	KeepFinished        int           // finished tasks that are kept whole
+	KeepClosed          int           // closed sessions, and servers without a key, that are kept
+}
 
 // Prepare decodes the payload of a request. It may run outside of the goroutine that calls
 // Handle.
@@ -226,3 +340,87 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 	d.state.bus.Arrived(&r)
 	f.apply(d.state, &r)
 }
+
+// Due returns the earliest deadline, if there is one. At that time the caller handles a
+// wire.Tick.
+func (s *State) Due() (time.Time, bool) {
+	due, some := time.Time{}, false
+	if len(s.questions.deadlines) > 0 {
+		due, some = s.questions.deadlines[0].deadline, true
+	}
+	if len(s.agents.online) > 0 {
+		if lost := s.lostAt(); !some || lost.Before(due) {
+			due, some = lost, true
+		}
+	}
+	if len(s.bus.Expected()) > 0 {
+		if stale := s.staleAt(); !some || stale.Before(due) {
+			due, some = stale, true
+		}
+	}
+	if posted := s.sessions.posted; len(posted) > 0 && !s.stopping && (!some || posted[0].next.Before(due)) {
+		due, some = posted[0].next, true
+	}
+	if watched := s.sessions.watched; len(watched) > 0 && !s.stopping && (!some || watched[0].due.Before(due)) {
+		due, some = watched[0].due, true
+	}
+	if handed := s.delegations.due; len(handed) > 0 && !s.stopping && (!some || handed[0].due.Before(due)) {
+		due, some = handed[0].due, true
+	}
+	if limited := s.agents.limited; len(limited) > 0 && (!some || limited[0].limited.Before(due)) {
+		due, some = limited[0].limited, true
+	}
+	return due, some
+}
+
+// lostAt returns when the first server will have been silent for too long.
+func (s *State) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
+
+// Date implements byTime. It returns the deadline of the question.
+func (q *question) Date() (time.Time, int64) { return q.deadline, q.number }
+
+// keepDeadline adds a question to the deadlines, if it has one.
+func (qs *questions) keepDeadline(q *question) {
+	if !q.deadline.IsZero() {
+		qs.deadlines.Add(q)
+	}
+}
+
+// expire handles everything that is due: questions that expire, silent servers, actors and
+// developers, session messages to be retried, and delegated tasks to be retried or reported.
+func (d *decision) expire(due wire.Tick) {
+	if due.Late {
+		d.fact("", "", new(stoodStill)) // all servers and actors get their time again
+	}
+	d.agents().silence()
+	d.mail().missBeats()
+	d.sessions().retryItems(due.Blocked || due.Late)
+	d.works().watch()
+	d.delegations().tryAgain()
+	d.agents().unlimit()
+	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].deadline.After(d.at) {
+		q := d.state.questions.deadlines[0]
+		waited := q.waited(d.state)
+		d.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
+		if waited {
+			d.out.Letters = append(d.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
+		}
+	}
+}
+
+func expired() *wire.Error {
+	return &wire.Error{Code: wire.CodeTimeout, Message: "there was no answer in time: ask again, or with a longer timeout"}
+}
+
+// stoodStill records that the orchestrator, or its machine, was suspended. Silence in that time
+// does not count.
+type stoodStill struct{}
+
+func (*stoodStill) kind() string { return events.OrchestratorStoodStill }
+
+func (*stoodStill) apply(s *State, r *wire.Record) {
+	s.since = r.At
+	s.stirred(r.At)
+}
+
+func (*stoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

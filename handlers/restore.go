@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"time"
+
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
@@ -241,4 +243,84 @@ func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
 	r.questions.byID[q.view.ID] = q
 	r.questions.open = append(r.questions.open, q)
 	r.questions.keepDeadline(q)
+}
+
+// restoreSession restores a session. Tasks and agents must have been restored before.
+func (r *restoring) restoreSession(kept *snapshotSession) {
+	x := &sessionState{
+		spec: kept.Spec, file: kept.File, closedAt: kept.ClosedAt, aborted: kept.Aborted, reason: kept.Reason, messages: kept.Messages,
+		refused: kept.Refused, last: kept.Last, byReview: make(map[string]*reviewOf),
+	}
+	r.broken = r.broken || r.sessions.byID[x.spec.ID] != nil || len(kept.Numbers) != len(x.spec.Members)
+	if r.broken {
+		return
+	}
+	r.sessions.put(x)
+	r.sessions.seatIn(x)
+	for i, m := range x.members {
+		m.number = kept.Numbers[i]
+	}
+	for i := range kept.Works {
+		r.restoreWork(x, &kept.Works[i])
+	}
+	for i := range kept.Reviews {
+		r.restoreReview(x, &kept.Reviews[i])
+	}
+	for i, k := range kept.Works {
+		if v := x.byReview[k.Open]; v != nil {
+			x.works[i].open = v
+		}
+	}
+	for i := range kept.Parcels {
+		r.restoreParcel(x, &kept.Parcels[i])
+	}
+}
+
+func (r *restoring) restoreWork(x *sessionState, kept *snapshotWork) {
+	w := &work{
+		of: x, task: r.task(kept.Task), number: kept.Number, architect: kept.Architect, developer: kept.Developer, phase: kept.Phase,
+		chain: kept.Chain, message: kept.Message, document: kept.Document, scope: kept.Scope, tested: kept.Tested, tries: kept.Tries, loop: kept.Loop,
+		result: kept.Result, escalated: kept.Escalated, question: kept.Question, trouble: kept.Trouble,
+		limit: time.Duration(kept.Limit) * time.Millisecond, overdue: kept.Overdue, wished: kept.Wished, expired: kept.Expired,
+	}
+	w.begun, _ = object.ParseTime(kept.Begun)
+	w.heard, _ = object.ParseTime(kept.Heard)
+	if kept.Revises != "" {
+		if w.revises = r.task(kept.Revises).work(); w.revises == nil {
+			r.broken = true
+			return
+		}
+		w.revises.revision = w
+	}
+	w.task.needsMore().work = w
+	x.works = append(x.works, w)
+	x.track(w)
+	r.watchWork(w)
+}
+
+func (r *restoring) restoreReview(x *sessionState, kept *snapshotReview) {
+	w := r.task(kept.View.TaskID).work()
+	r.broken = r.broken || w == nil
+	v := &reviewOf{named: kept.Named, wanted: kept.Wanted, view: kept.View, work: w}
+	x.reviews = append(x.reviews, v)
+	x.byReview[v.view.ReviewID] = v
+}
+
+func (r *restoring) restoreParcel(x *sessionState, kept *snapshotParcel) {
+	p := &outboxItem{
+		seq: kept.Seq, to: x.member(kept.To), from: kept.From, id: kept.ID, kind: kept.Kind, task: kept.Task, by: kept.By, line: kept.Line,
+		held: kept.Held, out: kept.Out, taken: kept.Taken, repeat: kept.Repeat, retries: kept.Retries,
+	}
+	if p.to == nil {
+		r.broken = true
+		return
+	}
+	p.to.outbox = append(p.to.outbox, p)
+	if p.taken {
+		p.given, _ = object.ParseTime(kept.Given)
+	}
+	if p.timed() {
+		p.next, _ = object.ParseTime(kept.Next)
+		r.sessions.posted.Add(p)
+	}
 }

@@ -1,10 +1,14 @@
 package handlers
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -148,3 +152,172 @@ const (
 
 // deliveryRetries are the delays between attempts to deliver a message.
 var deliveryRetries = [session.DeliveryRetries]time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
+
+// sessionOpened records that a session is new, open again, or changed.
+type sessionOpened struct {
+	wire.SessionSpec
+	File bool `json:"file,omitzero"`
+}
+
+func (*sessionOpened) kind() string { return events.SessionOpened }
+
+func (so *sessionOpened) apply(st *State, _ *wire.Record) {
+	s := st.sessions.byID[so.ID]
+	if s == nil {
+		s = &sessionState{byReview: make(map[string]*reviewOf)}
+	}
+	s.spec, s.file, s.closedAt, s.reason, s.aborted = so.SessionSpec, so.File, 0, "", false
+	st.sessions.put(s)
+	st.sessions.seatIn(s)
+	for _, w := range s.works {
+		st.watchWork(w)
+	}
+}
+
+// sessionClosed records that a session accepts no messages any more.
+type sessionClosed struct {
+	ID     string   `json:"session_id"`
+	Reason string   `json:"reason"`
+	By     string   `json:"by,omitzero"`   // the member that has aborted it
+	Stop   []string `json:"stop,omitzero"` // agents that end with it
+}
+
+func (*sessionClosed) kind() string { return events.SessionClosed }
+
+func (sc *sessionClosed) apply(st *State, r *wire.Record) {
+	s := st.sessions.byID[sc.ID]
+	s.closedAt, s.reason, s.aborted = r.Seq, sc.Reason, sc.By != ""
+	for _, m := range s.members {
+		st.sessions.drop(m)
+	}
+	st.sessions.trim(st.rules.KeepClosed)
+}
+
+// trim removes closed sessions until at most keep are left. Those that were closed first are
+// removed first. Their messages stay in the log, and their tasks remain. Aborted sessions are
+// kept, since the next start opens them again.
+func (x *sessions) trim(keep int) {
+	var closed []*sessionState
+	for _, s := range x.order {
+		if s.closed() && !s.aborted {
+			closed = append(closed, s)
+		}
+	}
+	slices.SortFunc(closed, func(a, b *sessionState) int { return cmp.Compare(a.closedAt, b.closedAt) })
+	for _, s := range closed[:max(0, len(closed)-keep)] {
+		for _, w := range s.works {
+			w.task.more.work = nil
+		}
+		delete(x.byID, s.spec.ID)
+		x.order = slices.DeleteFunc(x.order, func(o *sessionState) bool { return o == s })
+		x.unseat(s)
+	}
+}
+
+// syncSessions applies the configured sessions: it opens new ones, updates changed ones and
+// closes the others. An aborted session stays closed until the next start: see reconvene.
+func (sd sessionDecision) syncSessions(specs []wire.SessionSpec) {
+	there := make(map[string]bool, len(specs))
+	for _, spec := range specs {
+		there[spec.ID] = true
+		if s := sd.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
+			sd.dismiss(s, &spec)
+			sd.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
+		}
+	}
+	for _, s := range slices.Clone(sd.state.sessions.order) {
+		if s.file && !s.closed() && !there[s.spec.ID] {
+			sd.closeSession(s, &sessionClosed{Reason: "it is no longer in the configuration"})
+		}
+	}
+	sd.leaveBehind()
+}
+
+// leaveBehind ends the work of members that are no longer agents, and retries their undelivered
+// messages.
+func (sd sessionDecision) leaveBehind() {
+	for _, s := range sd.state.sessions.order {
+		for _, m := range s.members {
+			if sd.state.agents.byID[m.AgentID] != nil {
+				continue
+			}
+			for _, p := range slices.Clone(m.outbox) {
+				if p.out != "" && slices.Contains(m.outbox, p) {
+					sd.deliveryFailed(p)
+				}
+			}
+			for _, w := range slices.Clone(s.works) {
+				if w.developer == m.AgentID && (w.active() || w.phase == wire.PhaseHeld) {
+					sd.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
+				}
+			}
+		}
+	}
+}
+
+// reconvene opens the sessions that were aborted before this orchestrator started.
+func (sd sessionDecision) reconvene() {
+	for _, s := range sd.state.sessions.order {
+		if s.closed() && s.aborted {
+			sd.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
+		}
+	}
+}
+
+// dismiss ends the work of members that are not in the new spec.
+func (sd sessionDecision) dismiss(s *sessionState, spec *wire.SessionSpec) {
+	if s == nil || s.closed() {
+		return
+	}
+	for _, m := range s.members {
+		if slices.Contains(spec.Members, m.SessionMember) {
+			continue
+		}
+		why := fmt.Sprintf("%s is not one of the %ss of the session any more", m.AgentID, m.AgentType)
+		for _, w := range slices.Clone(s.works) {
+			sd.dismissFrom(w, m.AgentID, why)
+		}
+	}
+}
+
+func (sd sessionDecision) dismissFrom(w *work, name, why string) {
+	switch {
+	case w.open != nil && w.open.view.Reviewer == name:
+		sd.reviews().breakReview(w, why)
+	case w.developer != name:
+	case w.phase == wire.PhaseHeld: // its developer never received it
+		sd.tasks().cancel(w.task, why, end{})
+		sd.links().abandon(w.task, "")
+	case w.active():
+		if w.task.view.AssignedTo == name {
+			sd.tasks().recall(w.task, name, w.task.run, why)
+		}
+		sd.works().loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
+	}
+}
+
+// closeSession closes a session and drops its works.
+func (sd sessionDecision) closeSession(s *sessionState, f *sessionClosed) {
+	for _, w := range slices.Backward(slices.Clone(s.works)) { // dependents first
+		sd.works().drop(w, "its session was ended: "+brief(f.Reason), "")
+	}
+	f.ID, f.Reason = s.spec.ID, brief(f.Reason)
+	sd.fact("", "", f)
+}
+
+func sameSession(a, b *wire.SessionSpec) bool {
+	return a.Validation == b.Validation && a.MaxIterations == b.MaxIterations && a.OnMax == b.OnMax &&
+		a.RequireReview == b.RequireReview && a.TaskTimeout == b.TaskTimeout && a.ProgressAfter == b.ProgressAfter &&
+		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
+}
+
+func createSession(sd sessionDecision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
+	if s := sd.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
+			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
+		}
+	}
+	sd.fact("", "", &sessionOpened{SessionSpec: *spec})
+	return sd.state.agents.sessionView(sd.state.sessions.byID[spec.ID]), nil
+}

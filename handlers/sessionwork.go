@@ -1,9 +1,12 @@
 package handlers
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
+	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -172,4 +175,209 @@ func firstWords(text, otherwise string) string {
 		return otherwise
 	}
 	return line
+}
+
+// considerAck handles an acknowledgment of a developer, which starts its task.
+func (wd workDecision) considerAck(x *messageContext) {
+	for _, w := range wd.state.sessions.worksOf(x.from.AgentID) {
+		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
+			x.task, x.chain = w.task.view.ID, w.chain
+			x.effect, x.work = effectBegin, w
+			if x.to.AgentID != w.architect {
+				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it is for %s, which has assigned the task", w.architect))
+			}
+			return
+		}
+	}
+	x.notes = append(x.notes, "it acknowledges nothing that its sender has been given and not begun")
+}
+
+// acknowledged applies an acknowledgment. The architect is notified if it is for another member.
+func (wd workDecision) acknowledged(x *messageContext) {
+	wd.beginWork(x.work)
+	if x.to.AgentID != x.work.architect {
+		wd.tellArchitect(x.work, x.from.AgentID+" has acknowledged the task")
+	}
+}
+
+// beginWork records that a developer works on its task.
+func (wd workDecision) beginWork(w *work) {
+	switch {
+	case w.phase != wire.PhaseAssigned:
+	case w.task.view.State.Final(): // a revision of what is done
+		wd.moveWork(w, wire.PhaseWorking, "")
+	default:
+		defer func(from Actor) { wd.from = from }(wd.from)
+		wd.from = Actor{Kind: Agent, Name: w.developer}
+		wd.questions().cancelQuestions(w.task)
+		wd.tasks().start(w.task, nil)
+	}
+}
+
+// activeWork returns the work that a message of a developer is about.
+func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
+	w := t.workOn(x.of, id)
+	switch {
+	case w == nil:
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", id),
+			Details: map[string]any{"pointer": "/payload/task_id", "task_id": id},
+		}
+	case w.developer != x.from.AgentID:
+		return nil, rejected("/payload/task_id", fmt.Sprintf("the task %.80q is not yours", id))
+	case !w.active():
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q is not being worked on: it is %s", id, w.how()),
+			Details: map[string]any{"pointer": "/payload/task_id", "reason": "not_active", "task_id": id, "state": w.phase},
+		}
+	}
+	x.task, x.chain = id, w.chain
+	return w, nil
+}
+
+func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
+	w, err := wd.state.tasks.activeWork(x, p.TaskID)
+	if err != nil {
+		return err
+	}
+	outside, n := outside(w.scope, p.Files)
+	for _, file := range outside {
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %.80q is outside of the scope", file))
+	}
+	if n > len(outside) {
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", counted(n, "file")))
+	}
+	x.effect, x.work = effectProgress, w
+	return nil
+}
+
+// progressed applies a report of progress.
+func (wd workDecision) progressed(x *messageContext, p *session.Progress) {
+	w := x.work
+	wd.beginWork(w)
+	if w.task.view.State != wire.TaskRunning { // a revision of what is done
+		wd.moveWork(w, wire.PhaseWorking, p.Step)
+		return
+	}
+	wd.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{
+		ID: p.TaskID, Name: w.task.view.Name, Agent: w.developer, Progress: p.Percent / 100, Message: p.Step,
+	})
+}
+
+// passed reports whether a moment is over.
+func (wd workDecision) passed(moment string) bool {
+	at, ok := object.ParseTime(moment)
+	return ok && at.Before(wd.at)
+}
+
+// maxOffered is the maximum size of a result in a notice, in bytes.
+const maxOffered = 4096
+
+// offerSoft notifies the developer of a task with a soft dependency that the other task has
+// ended.
+func (wd workDecision) offerSoft(up, down *task) {
+	w := down.work()
+	if w == nil || !w.active() {
+		return
+	}
+	message := fmt.Sprintf("Task %s, whose result you may need, is %s", up.label(), up.view.State)
+	e, depends := wd.state.tasks.graph.Find(down.node, up.node, graph.Soft, "")
+	if result := up.view.Result; depends && !wd.state.tasks.graph.Edge(e).Private && len(result) > 0 && len(result) <= maxOffered && string(result) != "null" { // as a snapshot has none
+		message += ": " + string(result)
+	}
+	wd.tasks().tell(wd.state.agents.byID[w.developer], down, wire.NoticeUpdated, message)
+}
+
+// considerAbort decides about an abort of a task or of the session.
+func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wire.Error {
+	if a.Scope == session.AbortSession {
+		if a.TargetID != x.of.spec.ID {
+			return rejected("/payload/target_id", fmt.Sprintf("this is the session %q", x.of.spec.ID))
+		}
+		x.effect = effectClose
+		return nil
+	}
+	w := sd.state.tasks.workOn(x.of, a.TargetID)
+	if w != nil {
+		w = w.last() // its latest revision is the active one
+	}
+	switch {
+	case w == nil:
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", a.TargetID),
+			Details: map[string]any{"pointer": "/payload/target_id", "task_id": a.TargetID},
+		}
+	case w.settled():
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has ended", a.TargetID),
+			Details: map[string]any{"pointer": "/payload/target_id", "reason": "not_active", "task_id": a.TargetID},
+		}
+	}
+	x.task, x.chain = w.task.view.ID, w.chain
+	x.effect, x.work = effectDrop, w
+	return nil
+}
+
+// leaving returns the agents of a session that can stop when it ends: those that run here and
+// are in no other open session.
+func (sd sessionDecision) leaving(s *sessionState) (names []string) {
+	for _, m := range s.members {
+		a := sd.state.agents.byID[m.AgentID]
+		if a == nil || a.remote != nil {
+			continue
+		}
+		busy := false
+		for _, seat := range sd.state.sessions.seats[m.AgentID] {
+			busy = busy || seat.of != s && !seat.of.closed()
+		}
+		if !busy {
+			names = append(names, m.AgentID)
+		}
+	}
+	return names
+}
+
+// considerQuery answers a status query for a member that does not run.
+func (sd sessionDecision) considerQuery(x *messageContext) {
+	a := sd.state.agents.byID[x.to.AgentID]
+	if a == nil || a.remote != nil || a.reachable() || a.state == starting {
+		return
+	}
+	x.fate, x.effect = fateKept, effectStatus
+}
+
+// standing returns the status of an agent that does not run, with its tasks.
+func (sd sessionDecision) standing(s *sessionState, a *agent, task string) wire.Raw {
+	type standing struct {
+		AgentID string             `json:"agent_id"`
+		Status  string             `json:"status"`
+		By      string             `json:"answered_by"`
+		Tasks   []wire.SessionTask `json:"tasks"`
+	}
+	answer := standing{AgentID: a.ID, Status: a.status(), By: Actor{}.String(), Tasks: []wire.SessionTask{}}
+	for _, w := range s.works {
+		if w.developer == a.ID && (w.active() || w.task.view.ID == task) {
+			answer.Tasks = append(answer.Tasks, w.view())
+		}
+	}
+	text, err := object.Encode(answer)
+	if err != nil {
+		panic(fmt.Sprintf("how an agent is cannot be spelled: %v", err))
+	}
+	return text
+}
+
+// messageID returns the id of a message that the orchestrator sends for a member, in the form of
+// a UUID of version 4. It is derived from the session and the record number, so it is unique.
+func messageID(sessionID string, seq int64) string {
+	sum := sha256.Sum256(binary.AppendVarint([]byte(sessionID+"\x00"), seq))
+	return asUUID([16]byte(sum[:16]))
+}
+
+// counted returns a number with a noun in the singular or plural.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -1,12 +1,15 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/history"
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
@@ -304,4 +307,113 @@ func (s *State) TasksOf(name string) []control.TaskLabel {
 		labels = append(labels, control.TaskLabel{ID: k.view.ID, Name: k.view.Name, State: k.view.State, Progress: k.view.Progress})
 	}
 	return labels
+}
+
+// A decision is the handling of one input.
+type decision struct {
+	state   *State
+	at      time.Time
+	from    Actor
+	random  [16]byte
+	request *wire.Request  // nil unless it is one
+	settled bool           // the request is answered, or will be later
+	pages   []history.Page // of the log, that the answer needs
+	until   int64          // the last record to use, for a repeated answer; 0: all
+	out     *Outcome
+	took    time.Duration // since the input came
+	starts  bool          // the input is the start of the orchestrator: all runs are lost, although the State has them
+
+	lostTasks     []lostTask       // of this turn
+	departed      departures       // of this turn
+	announcements []*taskAnnounced // that end the turn
+}
+
+// The decisions of each domain are methods of a type of their own, which holds the decision. A
+// domain reaches another one through the methods below, so that each such reach is visible.
+type (
+	taskDecision       struct{ *decision } // tasks: what changes them, who may, and their assignment to agents
+	linkDecision       struct{ *decision } // dependencies and contracts
+	agentDecision      struct{ *decision } // agents and servers: they come, go and are lost
+	questionDecision   struct{ *decision } // questions to people and requests for help
+	delegationDecision struct{ *decision } // delegated tasks and their responses
+	sessionDecision    struct{ *decision } // sessions, their messages and the outboxes of their members
+	workDecision       struct{ *decision } // the works of sessions: tasks that an architect has assigned
+	reviewDecision     struct{ *decision } // the reviews of works and their escalation to a person
+	mailDecision       struct{ *decision } // the message bus: mail, presence and what a message does to a task
+	accessDecision     struct{ *decision } // keys, tokens and registrations
+)
+
+func (d *decision) tasks() taskDecision             { return taskDecision{decision: d} }
+func (d *decision) links() linkDecision             { return linkDecision{decision: d} }
+func (d *decision) agents() agentDecision           { return agentDecision{decision: d} }
+func (d *decision) questions() questionDecision     { return questionDecision{decision: d} }
+func (d *decision) delegations() delegationDecision { return delegationDecision{decision: d} }
+func (d *decision) sessions() sessionDecision       { return sessionDecision{decision: d} }
+func (d *decision) works() workDecision             { return workDecision{decision: d} }
+func (d *decision) reviews() reviewDecision         { return reviewDecision{decision: d} }
+func (d *decision) mail() mailDecision              { return mailDecision{decision: d} }
+func (d *decision) access() accessDecision          { return accessDecision{decision: d} }
+
+// OpenTasks returns up to most open tasks in short form. Tasks in progress come first, then
+// assigned ones, then waiting ones, each in the order of creation. It is cheap enough for
+// frequent calls.
+func (s *State) OpenTasks(most int) []wire.Task {
+	var found queue.List[*task]
+	for _, a := range s.agents.order {
+		found = append(found, a.holds...)
+	}
+	rank := func(k *task) int {
+		if k.view.State == wire.TaskAssigned {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(found, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.created, b.created))
+	})
+	if held := len(found); held < most && s.Open() > held {
+		for _, k := range s.tasks.list {
+			if len(found) == most {
+				break
+			}
+			if !k.view.State.Final() && !slices.Contains(found[:held], k) {
+				found = append(found, k)
+			}
+		}
+	}
+	tasks := make([]wire.Task, 0, min(most, len(found)))
+	for _, k := range found[:min(most, len(found))] {
+		v := &k.view
+		tasks = append(tasks, wire.Task{
+			ID: v.ID, Name: v.Name, State: v.State, Status: v.Status, RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
+			Progress: v.Progress, WaitsFor: s.tasks.waitsFor(k),
+		})
+	}
+	return tasks
+}
+
+// Asked returns up to most open questions, the oldest first.
+func (s *State) Asked(most int) []wire.Question {
+	questions := make([]wire.Question, 0, min(most, len(s.questions.open)))
+	for _, q := range s.questions.open[:min(most, len(s.questions.open))] {
+		questions = append(questions, q.view)
+	}
+	return questions
+}
+
+// HasPendingReply reports whether a run of an agent waits for an answer that comes later: to a
+// question, or from a task that the agent has delegated. Delegations of earlier runs count, too,
+// since the run receives their responses.
+func (s *State) HasPendingReply(run string) bool {
+	for _, a := range s.agents.order {
+		if a.run == run && a.handsOn > 0 {
+			return true
+		}
+	}
+	for _, q := range s.questions.open {
+		if q.request != nil && q.run == run {
+			return true
+		}
+	}
+	return false
 }

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"orchestrator/handlers/review"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -153,3 +156,324 @@ func (qe *questionExpired) tell(e *wire.Event) {
 }
 
 func (k *keyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new key "+k.ID }
+
+// What facts about the work on tasks mean, for people.
+
+func (t *taskUpdated) tell(e *wire.Event) { e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed" }
+
+func (t *taskNoted) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" noted: "+t.Content
+}
+
+func (t *taskPlanned) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" has a plan: a person or a planner has to approve it"
+}
+
+func (t *taskRevise) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" wants another plan: "+t.Feedback
+}
+
+func (t *taskHelp) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" needs a person: "+t.QuestionID+" "+t.Question
+}
+
+func (t *taskUnblocked) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" waits for nothing any more"
+}
+
+func (t *taskAnnounced) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, fmt.Sprintf("%s is %s", label(t.ID, t.Name), t.State)
+	if t.Unblocked > 0 {
+		e.Text += fmt.Sprintf(", %d unblocked", t.Unblocked)
+	}
+}
+
+func (d *dependencyAdded) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" depends on "+short(d.Dependency.On)
+	if d.Dependency.Type != hub.DependsBlocks && d.Dependency.Type != "" {
+		e.Text += ", " + d.Dependency.Type
+	}
+	if d.Dependency.Contract != "" {
+		e.Text += " " + d.Dependency.Contract
+	}
+}
+
+func (d *dependencyGone) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" does not depend on "+short(d.On)+" any more"
+}
+
+// maxTold is the maximum number of tasks that one text names.
+const maxTold = 5
+
+func (d *dependencyResolved) tell(e *wire.Event) {
+	var names []string
+	for i, w := range d.Waiting {
+		if i == maxTold {
+			names = append(names, fmt.Sprintf("%d more", len(d.Waiting)-i))
+			break
+		}
+		names = append(names, short(w.ID))
+	}
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" is there for "+strings.Join(names, ", ")
+}
+
+func (c *contractSeen) tell(e *wire.Event) {
+	e.Task, e.Text = c.ID, fmt.Sprintf("%s delivers %s", label(c.ID, c.Name), c.Key)
+	if c.what == events.ContractMissing {
+		e.Text = fmt.Sprintf("%s does not deliver %s", label(c.ID, c.Name), c.Key)
+	}
+	switch {
+	case c.Reason != "":
+		e.Text += ": " + c.Reason
+	case c.Status == hub.ContractPartial:
+		e.Text += ", in part"
+	}
+	if c.NeededBy != "" {
+		e.Text += ", which " + short(c.NeededBy) + " wants"
+	}
+}
+
+func (o *oddity) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = o.ID, o.Agent, o.Pointer+": "+o.Text
+	if o.ID != "" {
+		e.Text = label(o.ID, o.Name) + " " + e.Text
+	}
+}
+
+func (q *questionWithdrawn) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = q.Task, q.Agent, q.ID+" needs no answer any more"
+}
+
+func (ac *agentCapable) tell(e *wire.Event) {
+	e.Agent, e.Text = ac.Agent, "says what it can do"
+	if ac.Capabilities == nil {
+		e.Text = "says how it is"
+	}
+}
+
+func (sr *serverRegistered) tell(e *wire.Event) {
+	e.Agent, e.Text = sr.Agent, "has registered"
+	if sr.Hostname != "" {
+		e.Text += " from " + sr.Hostname
+	}
+}
+
+func (ss *serverSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is there" }
+func (sl *serverLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is not heard of any more" }
+
+func (k *keysRotated) tell(e *wire.Event) {
+	e.Agent, e.Text = k.Agent, "has a new key "+k.ID+", the old ones hold until "+k.Until
+}
+
+func (k *keyRevoked) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, k.ID+" is revoked" }
+
+func (ri *registrationIssued) tell(e *wire.Event) { e.Text = "a server may register with " + ri.ID }
+
+func (t *tokenIssued) tell(e *wire.Event) {
+	e.Text = t.Subject + " has a new token " + t.ID + " as " + t.Role
+}
+
+func (t *tokenRevoked) tell(e *wire.Event) { e.Text = t.ID + " of " + t.Subject + " is revoked" }
+
+func (m *mailed) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("%s -> %s  %s", m.From, m.To, m.Topic)
+	if m.ReplyTo != nil {
+		e.Text += fmt.Sprintf(", answers %d", *m.ReplyTo)
+	}
+	if m.cause != nil {
+		e.Agent = m.cause.Agent
+	}
+}
+
+func (m *mailAcked) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("%s has dealt with its mail up to %d", m.Actor, m.Seq)
+}
+
+func (a *actorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is there" }
+
+func (a *actorStale) tell(e *wire.Event) {
+	e.Text = a.Actor + " sends no heartbeat any more"
+	if a.Over {
+		e.Text = a.Actor + " is not missed any more"
+	}
+}
+
+func (a *actorTokenIssued) tell(e *wire.Event) { e.Text = a.Actor + " has a new token " + a.ID }
+
+// The events of facts about delegated tasks.
+
+func (f *taskForwarded) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Run, e.Text = f.ID, f.Agent, f.Run, label(f.ID, f.Name)+" is brought to "+f.Agent
+	if f.Acted != 0 {
+		e.Text = "the input to " + label(f.ID, f.Name) + " is brought to " + f.Agent
+	}
+}
+
+func (t *taskReturned) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
+	e.Text = t.Agent + " does not read: " + label(t.ID, t.Name) + " waits until it does"
+	if t.Acted != 0 {
+		e.Text = t.Agent + " does not read: the input to " + label(t.ID, t.Name) + " waits until it does"
+	}
+}
+
+func (t *taskResponded) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is "+t.Status+", says "+t.Agent
+	switch {
+	case t.Again:
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so again"
+	case t.Own:
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so"
+	}
+}
+
+func (t *taskAnswered) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" has the response"
+}
+
+func (t *taskUnanswered) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" does not read: the response waits until it does"
+}
+
+func (t *taskActed) tell(e *wire.Event) {
+	e.Task, e.Agent = t.ID, t.Agent
+	switch t.Act {
+	case delegation.ActStatus:
+		e.Text = t.Agent + " is asked how " + label(t.ID, t.Name) + " stands"
+	default:
+		e.Text = t.Agent + " is given input to " + label(t.ID, t.Name)
+	}
+}
+
+func (t *taskRetried) tell(e *wire.Event) {
+	e.Task, e.Agent = t.ID, t.Agent
+	e.Text = label(t.ID, t.Name) + " is tried again"
+	if t.Fault != nil { // other records have no fault
+		e.Text += " after " + t.Fault.Code + ": " + wire.Visible(t.Fault.Message)
+	}
+}
+
+// What facts about sessions mean, for people.
+
+func (so *sessionOpened) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("session %s is open, with %s", so.ID, counted(len(so.Members), "member"))
+}
+
+func (sc *sessionClosed) tell(e *wire.Event) {
+	e.Agent, e.Text = sc.By, fmt.Sprintf("session %s is closed: %s", sc.ID, sc.Reason)
+}
+
+func (ss *sessionSaid) tell(e *wire.Event) {
+	e.Agent, e.Task = ss.From, ss.Task
+	e.Text = fmt.Sprintf("%s  %s -> %s  %s", ss.Session, ss.From, ss.To, ss.Type)
+	if ss.Task != "" {
+		e.Text += " " + short(ss.Task)
+	}
+	if ss.By != "" {
+		e.Text += ", said by " + ss.By
+	}
+	switch ss.Fate {
+	case fateHeld:
+		e.Text += ", held back"
+	case fateKept:
+		e.Text += ", kept here"
+	}
+}
+
+func (sr *sessionRefused) tell(e *wire.Event) {
+	e.Agent, e.Task = sr.From, sr.Task
+	e.Text = fmt.Sprintf("%s  a message of %s is refused: %s", sr.Session, sr.From, sr.Why)
+}
+
+func (sd *sessionDelivered) tell(e *wire.Event) {
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has message %d", sd.Message)
+}
+
+func (sd *sessionDeferred) tell(e *wire.Event) {
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", sd.ID, sd.Next)
+	if sd.Again {
+		e.Text = fmt.Sprintf("%s is tried again, retry %d", sd.ID, sd.Retries)
+	}
+	if sd.Unread {
+		e.Text = fmt.Sprintf("runs and has not read %s: its sender is told again at %s", sd.ID, sd.Next)
+	}
+}
+
+func (su *sessionUndelivered) tell(e *wire.Event) {
+	e.Agent, e.Text = su.Agent, fmt.Sprintf("%s is not delivered: %s", su.ID, su.Why)
+}
+
+func (wa *workAssigned) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = wa.Developer, wa.ID, fmt.Sprintf("%s is assigned to %s by %s", short(wa.ID), wa.Developer, wa.Architect)
+	if wa.Revises != "" {
+		e.Text += ", a revision of " + short(wa.Revises)
+	}
+	if wa.Held {
+		e.Text += ", when it waits for nothing any more"
+	}
+}
+
+func (wm *workMoved) tell(e *wire.Event) {
+	e.Task, e.Text = wm.ID, fmt.Sprintf("%s is %s", short(wm.ID), wm.Phase)
+	if wm.Why != "" {
+		e.Text += ": " + wm.Why
+	}
+}
+
+func (wr *workRepeated) tell(e *wire.Event) {
+	e.Task, e.Text = wr.ID, short(wr.ID)+" is assigned again"
+}
+
+func (wc *workCompleted) tell(e *wire.Event) {
+	e.Task, e.Text = wc.ID, short(wc.ID)+" is completed, as its developer says"
+}
+
+func (wt *workTroubled) tell(e *wire.Event) {
+	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
+}
+
+func (d *deadlinePassed) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = d.Agent, d.ID, label(d.ID, d.Name)+" is not completed, and its deadline has passed: "+d.Deadline
+}
+
+func (p *progressOverdue) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = p.Agent, p.ID, label(p.ID, p.Name)+" has not been heard of since "+p.Since
+}
+
+func (rr *reviewRequested) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = rr.Reviewer, rr.ID, fmt.Sprintf("%s is asked to review %s", rr.Reviewer, short(rr.ID))
+}
+
+func (rd *reviewDecided) tell(e *wire.Event) {
+	e.Agent, e.Task = rd.Reviewer, rd.ID
+	e.Text = fmt.Sprintf("%s: %s%s", short(rd.ID), rd.Verdict, foundWords(rd.Findings))
+	if rd.Verdict == "" {
+		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(rd.ID), rd.Why)
+	}
+}
+
+// foundWords returns the number of open and of fixed findings, as text.
+func foundWords(found []review.Finding) string {
+	open := 0
+	for i := range found {
+		if found[i].IsOpen() {
+			open++
+		}
+	}
+	said := ""
+	if open > 0 {
+		said += ", " + counted(open, "finding")
+	}
+	if mended := len(found) - open; mended > 0 {
+		said += fmt.Sprintf(", %d mended", mended)
+	}
+	return said
+}
+
+func (re *reviewEscalated) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(re.ID, re.Name), counted(re.Iterations, "review"), counted(re.Open, "finding"), re.Policy)
+}
+
+func (re *reviewExtended) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, short(re.ID)+" is to be revised once more, as a person wants"
+}

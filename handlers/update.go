@@ -1,11 +1,14 @@
 package handlers
 
 import (
+	"fmt"
 	"slices"
 
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // taskUpdated records changes of a task. A nil field is unchanged.
@@ -121,4 +124,162 @@ func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Err
 		td.state.tasks.showResults(k, &answer.Task)
 	}
 	return answer, nil
+}
+
+// maxNotes is the maximum number of notes of a task.
+const maxNotes = 10_000
+
+// taskNoted records a note on a task. The note itself is only in the log.
+type taskNoted struct {
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Content string      `json:"content"`
+	Urgent  bool        `json:"urgent,omitzero"`
+	Request *requestKey `json:"request,omitzero"`
+}
+
+func (*taskNoted) kind() string { return events.TaskNoted }
+
+func (t *taskNoted) apply(s *State, r *wire.Record) {
+	m := s.tasks.byID[t.ID].needsMore()
+	m.notes = append(m.notes, r.Seq)
+	s.saveReply(agentOf(r.From), t.Request, &wire.NoteReply{Note: t.Note(r)}, nil)
+}
+
+func (t *taskNoted) Note(r *wire.Record) wire.Note {
+	return wire.Note{
+		ID: fmt.Sprintf("n%d", r.Seq), TaskID: t.ID, Author: r.From, Content: t.Content, Urgent: t.Urgent, CreatedAt: object.Timestamp(r.At),
+	}
+}
+
+func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if k.more != nil && len(k.more.notes) >= maxNotes {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has %d notes, and takes no more", k.label(), maxNotes),
+			Details: map[string]any{"taskId": k.view.ID, "reason": "too_many_notes"},
+		}
+	}
+	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: td.mark()}
+	td.fact("", k.view.ID, f)
+	if holder := k.view.AssignedTo; r.Urgent && !k.view.State.Final() && holder != td.from.Name {
+		td.tell(td.state.agents.byID[holder], k, wire.NoticeUpdated, "Note: "+r.Content)
+	}
+	records := td.out.Records
+	return &wire.NoteReply{Note: f.Note(&records[len(records)-1])}, nil
+}
+
+func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
+	k, err := td.manageableTask(r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if k.more != nil {
+		td.pages = append(td.pages, history.Page{Task: k.view.ID, Notes: k.more.notes})
+	}
+	return &wire.NoteList{Notes: []wire.Note{}}, nil
+}
+
+// taskPlanned records the plan of an agent for its task.
+type taskPlanned struct {
+	ID      string      `json:"task"`
+	Name    string      `json:"name"`
+	Agent   string      `json:"agent"`
+	Plan    wire.Raw    `json:"plan"`
+	Request *requestKey `json:"request,omitzero"`
+}
+
+func (*taskPlanned) kind() string { return events.TaskPlanned }
+
+func (t *taskPlanned) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	d := k.view.Details.Copy()
+	d.Plan, d.PlanFeedback = t.Plan, ""
+	s.rewrite(k, r, func() { k.view.Details = d })
+	s.move(k, wire.TaskPlanReview)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+}
+
+// rewrite changes texts or documents of a task, and remembers the record.
+func (s *State) rewrite(k *task, r *wire.Record, change func()) {
+	m := k.needsMore()
+	m.parts = append(m.parts, r.Seq)
+	change()
+	k.lighten()
+}
+
+// taskRevise records the feedback on a plan.
+type taskRevise struct {
+	ID       string      `json:"task"`
+	Name     string      `json:"name"`
+	Agent    string      `json:"agent"`
+	Feedback string      `json:"feedback"`
+	Request  *requestKey `json:"request,omitzero"`
+}
+
+func (*taskRevise) kind() string { return events.TaskPlanReturned }
+
+func (t *taskRevise) apply(s *State, r *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	d := k.view.Details.Copy()
+	d.PlanFeedback = t.Feedback
+	k.view.Details = d
+	s.move(k, wire.TaskPlanning)
+	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+}
+
+func submitPlan(td taskDecision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
+	k, err := td.held(r.TaskID, "planned")
+	switch {
+	case err != nil:
+		return nil, err
+	case k.view.State != wire.TaskPlanning:
+		return nil, wrongState(k, "planned")
+	}
+	td.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: td.mark()})
+	return td.state.tasks.reply(k), nil
+}
+
+// review returns a task whose plan the caller may approve or return.
+func (td taskDecision) review(id, verb string) (*task, *wire.Error) {
+	k, err := td.manageableTask(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case td.from.Kind == Agent && k.view.AssignedTo == td.from.Name:
+		return nil, &wire.Error{
+			Code: wire.CodeDenied, Message: "who wrote a plan does not judge it", Details: map[string]any{"taskId": k.view.ID},
+		}
+	case k.view.State != wire.TaskPlanReview:
+		return nil, wrongState(k, verb)
+	}
+	return k, nil
+}
+
+func approvePlan(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+	k, err := td.review(r.TaskID, "begun: there is no plan to approve")
+	switch {
+	case err != nil:
+		return nil, err
+	case td.state.tasks.graph.Open(k.node) > 0:
+		return nil, td.state.tasks.waits(k)
+	}
+	td.start(k, td.mark())
+	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
+	return td.state.tasks.reply(k), nil
+}
+
+func revisePlan(td taskDecision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
+	k, err := td.review(r.TaskID, "sent back: there is no plan to revise")
+	if err != nil {
+		return nil, err
+	}
+	td.fact(agentPrefix+k.view.AssignedTo, k.view.ID, &taskRevise{
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: td.mark(),
+	})
+	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
+	return td.state.tasks.reply(k), nil
 }
