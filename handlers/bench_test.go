@@ -3,6 +3,7 @@ package handlers
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/session"
 )
 
 // A bench drives a State without anything that would distort the measurement.
@@ -293,4 +295,170 @@ func BenchmarkSnapshot(b *testing.B) {
 			_, _ = Restore(Rules{}, text)
 		}
 	})
+}
+
+// mailers lists the senders in the benchmarks: an agent, whose requests are remembered, and an
+// external actor.
+var mailers = []struct {
+	name string
+	from Actor
+}{
+	{"agent", Actor{Kind: Agent, Name: "w0", Run: "r"}},
+	{"elsewhere", Actor{Kind: External, Name: "HO:far"}},
+}
+
+const letter = `{"to_actor":"GO","topic":"message.direct","payload":{"what":"The parser is built","files":["src/parser.go"]}}`
+
+func BenchmarkSend(b *testing.B) {
+	for _, m := range mailers {
+		b.Run(m.name, func(b *testing.B) {
+			z, r := newBench(b, 1), request(b, "send-message", letter)
+			b.ReportAllocs()
+			for b.Loop() {
+				z.ask(m.from, r)
+			}
+			require.Len(b, z.out.Records, 1)
+		})
+	}
+}
+
+// BenchmarkSendKey sends messages with more keys than the State remembers. The lookup in the log
+// is not included.
+func BenchmarkSendKey(b *testing.B) {
+	for _, m := range mailers {
+		b.Run(m.name, func(b *testing.B) {
+			z, r := newBench(b, 1), request(b, "send-message", letter)
+			body := r.Body.(*wire.SendMessage)
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				body.Key, body.Looked = strconv.Itoa(n), z.state.seq
+				_, body.Sender, _ = z.state.IdempotencyKey(&Input{From: m.from, Message: r})
+				z.ask(m.from, r)
+			}
+			require.Len(b, z.out.Records, 1)
+		})
+	}
+}
+
+// BenchmarkSendKnown sends a message again with the same key.
+func BenchmarkSendKnown(b *testing.B) {
+	z, r := newBench(b, 1), request(b, "send-message", letter)
+	r.Body.(*wire.SendMessage).Key = "k"
+	z.ask(mailers[0].from, r)
+	b.ReportAllocs()
+	for b.Loop() {
+		z.ask(mailers[0].from, r)
+	}
+	require.Empty(b, z.out.Records)
+}
+
+func BenchmarkAck(b *testing.B) {
+	z, r := newBench(b, 1), request(b, "ack-messages", `{"seq":1}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Body.(*wire.AckMessages).Seq = z.state.seq
+		z.ask(mailers[0].from, r)
+	}
+	require.Len(b, z.out.Records, 1)
+}
+
+// BenchmarkHeartbeat sends a heartbeat beside those of many other actors. One each minute is
+// recorded; one that is too soon is not.
+func BenchmarkHeartbeat(b *testing.B) {
+	for _, test := range []struct {
+		name    string
+		apart   time.Duration
+		records int
+	}{{"recorded", time.Minute, 1}, {"soon", 0, 0}} {
+		for _, others := range []int{0, 1000} {
+			b.Run(fmt.Sprintf("%s/others=%d", test.name, others), func(b *testing.B) {
+				z, r := newBench(b, 1), request(b, "heartbeat", `{}`)
+				for i := range others {
+					z.ask(Actor{Kind: External, Name: fmt.Sprint("HO:", i)}, r)
+				}
+				z.ask(mailers[0].from, r)
+				b.ReportAllocs()
+				for b.Loop() {
+					z.since += test.apart
+					z.ask(mailers[0].from, r)
+				}
+				require.Len(b, z.out.Records, test.records)
+			})
+		}
+	}
+}
+
+// BenchmarkSay measures a progress message: from the line that an agent printed to its records
+// and to the line for the receiver. It includes the receipt.
+func BenchmarkSay(b *testing.B) {
+	p := newPlayer(b)
+	for _, line := range []string{
+		"session shop architect=arch developer=dev reviewer=rev", "agents: arch(planner) dev(worker) rev(reviewer)", "up",
+		"start arch", "start dev", "start rev", "say arch dev msg-1 task_assignment", "say dev arch msg-2 acknowledgment reply=msg-1",
+	} {
+		p.play(line)
+	}
+	for _, m := range p.state.sessions.byID["shop"].members {
+		for len(m.outbox) > 0 {
+			p.state.sessions.removeItem(m.outbox[0])
+		}
+	}
+	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", session.TypeTaskProgress, nil))
+	dev, arch := p.actor("dev"), p.actor("arch")
+	at := len(`{"from_agent":{"agent_id":"dev","agent_type":"developer"},"message_id":"msg-`)
+	require.Equal(b, "1000000000", string(line[at:at+10]))
+	reader := wire.Reader{Agent: "dev", Depth: 64}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		copy(line[at:], fmt.Sprint(2_000_000_000+n))
+		s := reader.Parse(line).(*wire.Session)
+		said := &wire.SaySession{Session: *s, Lookup: wire.Lookup{Sender: "session:shop", Looked: p.state.seq}}
+		out := p.state.Handle(Input{At: p.at, From: dev, Message: &wire.Request{
+			ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: said,
+		}})
+		if out.Refused != nil {
+			b.Fatal(out.Refused)
+		}
+		number := out.Letters[0].Said
+		p.state.Handle(Input{At: p.at, Message: &wire.Delivered{Agent: "arch", Run: arch.Run, Said: number}})
+	}
+}
+
+// BenchmarkForemost lists the open tasks of a large team late in its work: 10,000 tasks are
+// done, and each of 1,000 agents has one.
+func BenchmarkForemost(b *testing.B) {
+	z := newBench(b, 1000)
+	submit := request(b, "submit-task", workerTask)
+	for range 10_000 {
+		z.cycle(submit)
+	}
+	for range 2000 {
+		z.ask(planner, submit)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if tasks := z.state.OpenTasks(40); len(tasks) != 40 {
+			b.Fatal(len(tasks))
+		}
+	}
+}
+
+// TestForemost checks that assigned tasks come first, and that waiting tasks show what they wait
+// for.
+func TestForemost(t *testing.T) {
+	z := newBench(t, 1)
+	var ids []string
+	for range 3 {
+		ids = append(ids, z.submit(workerTask))
+	}
+	last := z.submit(fmt.Sprintf(`{"type":"x","name":"last","dependencies":[%q]}`, ids[2]))
+	tasks := z.state.OpenTasks(10)
+	require.Len(t, tasks, 4)
+	require.Equal(t, ids[0], tasks[0].ID)
+	require.NotEmpty(t, tasks[0].AssignedTo)
+	require.Equal(t, []string{ids[1], ids[2], last}, []string{tasks[1].ID, tasks[2].ID, tasks[3].ID})
+	require.Equal(t, wire.TaskPending, tasks[3].State)
+	require.Equal(t, []string{ids[2]}, tasks[3].WaitsFor)
+	require.Len(t, z.state.OpenTasks(2), 2)
+	require.Empty(t, z.state.Asked(2))
 }

@@ -2,12 +2,314 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
+
+// step makes one thing happen.
+func (w *world) step() {
+	w.steps++
+	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
+	if due, some := w.state.Due(); some && !due.After(w.at) {
+		w.do(Actor{}, wire.Tick{Late: w.chance.IntN(20) == 0, Blocked: w.chance.IntN(20) == 0})
+		due, some = w.state.Due()
+		w.must(!some || due.After(w.at), "what was due at %v is due still", due)
+	}
+	w.lookAtMissed()
+	m := w.members[w.chance.IntN(len(w.members))]
+	if w.chance.IntN(4) == 0 {
+		w.post(m)
+	}
+	if w.chance.IntN(3) == 0 {
+		w.confer()
+	}
+	w.carry()
+	switch n := w.chance.IntN(1000); {
+	case n < 130:
+		w.submit(m)
+	case n < 510:
+		w.work()
+	case n < 630:
+		w.deliver()
+	case n < 670:
+		w.read(m)
+	case n < 695:
+		w.request(w.anyCaller(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case n < 715:
+		w.request(w.anyCaller(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case n < 770:
+		w.repeat()
+	case n < 790:
+		w.question(m)
+	case n < 810:
+		w.answer()
+	case n < 920:
+		w.deed(m)
+	case n < 950:
+		w.administer(m)
+	case n < 988:
+		w.accident(m)
+	case n < 998:
+		w.reconfigure(m)
+	case w.chance.IntN(8) == 0:
+		w.catastrophe()
+	}
+}
+
+// anyCaller returns an agent, a caller with its key, or a person.
+func (w *world) anyCaller(m *inhabitant) Actor {
+	switch w.chance.IntN(12) {
+	case 0:
+		return Actor{Kind: Operator}
+	case 1:
+		w.ids++
+		return Actor{Kind: Agent, Name: m.ID, Run: fmt.Sprintf("door:%d", w.ids)}
+	}
+	if !m.up && !m.dying {
+		return Actor{Kind: Operator}
+	}
+	a := m.actor()
+	a.ActsForOthers = w.chance.IntN(4) == 0
+	return a
+}
+
+// request makes a request under a new id.
+func (w *world) request(from Actor, operation, payload string) Outcome {
+	w.ids++
+	id := fmt.Sprintf("r%d", w.ids)
+	for _, m := range w.members {
+		if m.says(from) && m.counts {
+			m.ids++
+			id = fmt.Sprintf("%d", m.ids)
+		}
+	}
+	r := &wire.Request{ID: id, Operation: operation, Timestamp: object.Timestamp(w.at), Payload: []byte(payload)}
+	err := prepare(r)
+	w.must(err == nil, "%s cannot be read: %v", payload, err)
+	return w.do(from, r)
+}
+
+func (w *world) submit(m *inhabitant) {
+	if w.state.Open() > 120 {
+		w.tidy()
+	}
+	task := fmt.Sprintf(`{"type":"t","name":"n%d","payload":{"step":%d}`, w.steps, w.steps)
+	if w.chance.IntN(2) == 0 {
+		task += fmt.Sprintf(`,"requiredRole":%q`, wire.Roles[w.chance.IntN(3)])
+	}
+	if w.chance.IntN(3) > 0 {
+		task += fmt.Sprintf(`,"requiredCapabilities":[%q]`, skills[w.chance.IntN(4)])
+	}
+	if w.chance.IntN(3) == 0 {
+		task += fmt.Sprintf(`,"priority":%d`, w.chance.IntN(6))
+	}
+	var needs []string
+	for range w.chance.IntN(4) * w.chance.IntN(2) {
+		needs = append(needs, w.dependency())
+	}
+	task += w.documents() + `,"dependencies":[` + strings.Join(needs, ",") + `]}`
+	if w.chance.IntN(3) > 0 {
+		w.request(w.anyCaller(m), "submit-task", task)
+		return
+	}
+	task = strings.ReplaceAll(task, `"name":`, `"spec":"s","title":`)
+	w.request(Actor{Kind: Operator}, "hub:submit-task", task)
+}
+
+// tidy has a person cancel the task that has been open longest.
+func (w *world) tidy() {
+	for w.state.tasks.list[w.oldest].view.State.Final() {
+		w.oldest++
+	}
+	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[w.oldest].view.ID))
+}
+
+// someTask returns one of the latest tasks, or an unknown id.
+func (w *world) someTask() string {
+	if len(w.recent) == 0 || w.chance.IntN(50) == 0 {
+		return "no-such-task"
+	}
+	return w.recent[w.chance.IntN(len(w.recent))]
+}
+
+// work has an agent report on a task that it holds.
+func (w *world) work() {
+	m := w.members[w.chance.IntN(len(w.members))]
+	holds := w.state.TasksOf(m.ID)
+	if len(holds) == 0 || !m.up && !m.dying {
+		return
+	}
+	held := holds[w.chance.IntN(len(holds))]
+	id := held.ID
+	if w.state.tasks.byID[id].work() != nil && w.chance.IntN(12) > 0 {
+		return // reported in its session instead
+	}
+	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
+		return
+	}
+	switch n := w.chance.IntN(20); {
+	case n < 11:
+		w.request(m.actor(), "complete-task", fmt.Sprintf(`{"taskId":%q,"result":%s}`, id, w.result()))
+	case n < 12:
+		w.request(m.actor(), "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"no idea"}`, id))
+	case n < 13:
+		w.request(Actor{Kind: Operator}, "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
+	case n < 14:
+		w.request(w.anyCaller(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
+	case n < 17:
+		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
+	case n < 18:
+		w.report(m, id)
+	default:
+		w.do(m.actor(), &wire.AgentEvent{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
+	}
+}
+
+// report has a coding agent report what it does.
+func (w *world) report(m *inhabitant, id string) {
+	switch w.chance.IntN(8) {
+	case 0:
+		w.do(m.actor(), &wire.AgentEvent{Name: "limited", Body: &activity.Limited{Until: object.Timestamp(w.at.Add(time.Duration(w.chance.IntN(60)) * time.Second))}})
+	case 1:
+		w.do(m.actor(), &wire.AgentEvent{Name: "receipt", Body: &activity.Receipt{Seq: 1, State: activity.InContext}})
+	case 2:
+		w.do(m.actor(), &wire.AgentEvent{Name: "session", Body: &activity.Conversation{ID: fmt.Sprint("c", w.chance.IntN(3))}})
+	case 3:
+		w.request(m.actor(), "return-task", fmt.Sprintf(`{"taskId":%q,"reason":"tired"}`, id))
+	case 4:
+		w.request(m.actor(), "report-progress", fmt.Sprintf(`{"taskId":%q,"message":"m"}`, id))
+	case 5:
+		w.request(m.actor(), "withdraw-question", fmt.Sprintf(`{"questionId":"q%d"}`, w.state.questions.numbered))
+	case 6:
+		w.request(m.actor(), "ask-permission", fmt.Sprintf(`{"taskId":%q,"tool":"Bash","title":"t","input":{"command":"c%d"},`+
+			`"choices":[{"id":"yes","kind":"allow_session"},{"id":"no","kind":"deny"}]}`, id, w.chance.IntN(3)))
+	default:
+		w.do(m.actor(), &wire.AgentEvent{Name: "usage", Body: &activity.Usage{TaskID: id, Input: 10, Output: 2, Cost: 0.5}})
+	}
+}
+
+// deliver delivers or loses one notice.
+func (w *world) deliver() {
+	if len(w.mail) == 0 {
+		return
+	}
+	i := w.chance.IntN(len(w.mail))
+	l := w.mail[i]
+	w.mail = append(w.mail[:i:i], w.mail[i+1:]...)
+	lost := w.chance.IntN(30) == 0
+	for _, m := range w.members {
+		if m.ID == l.To.Name && (m.run != l.To.Run || !m.up) {
+			lost = true
+		}
+	}
+	w.do(Actor{}, &wire.Delivered{Agent: l.To.Name, Run: l.To.Run, Task: l.Task, Lost: lost})
+}
+
+func (w *world) read(m *inhabitant) {
+	from := w.anyCaller(m)
+	var out Outcome
+	switch w.chance.IntN(10) {
+	case 8:
+		out = w.request(from, w.one("list-sessions", "list-reviews"), `{}`)
+	case 9:
+		out = w.request(from, "get-session", fmt.Sprintf(`{"session_id":"s%d"}`, w.chance.IntN(4)))
+	case 0:
+		out = w.request(from, "query-agents", `{"status":"idle"}`)
+	case 3:
+		out = w.request(from, "query-servers", `{}`)
+	case 4:
+		out = w.request(from, "match-agents", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case 5:
+		out = w.request(from, "list-notes", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	case 6:
+		out = w.request(Actor{Kind: Operator}, "check-tasks", fmt.Sprintf(`{"sessionId":%q}`, m.ID))
+	case 1:
+		out = w.request(from, "query-tasks", `{"limit":5}`)
+	case 2:
+		out = w.request(from, "get-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
+	default:
+		out = w.request(Actor{Kind: Operator}, "list-questions", `{}`)
+	}
+	require.True(w.t, len(out.Records) == 0 || m.far, "reading changes nothing, but that a server is heard of")
+}
+
+// repeat sends one of the latest requests again: from the same run or, if that has ended, from
+// the next.
+func (w *world) repeat() {
+	if len(w.sent) == 0 {
+		return
+	}
+	i := w.chance.IntN(len(w.sent))
+	s := w.sent[i]
+	from := s.from
+	for _, m := range w.members {
+		if m.ID == from.Name && m.runs > 0 && from.Run != m.run && len(from.Run) > 0 && from.Run[0] == 'a' {
+			from = m.actor()
+		}
+	}
+	a := w.state.agents.byID[from.Name]
+	if a == nil {
+		w.do(from, s.request)
+		return
+	}
+	kept := a.memories.byID[s.request.ID]
+	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
+	answered := remembered && (kept.answer != nil || kept.err != nil)
+	if !remembered { // decided anew; the new answer counts from now on
+		w.sent = slices.Delete(w.sent, i, i+1)
+	}
+	out := w.do(from, s.request)
+	switch {
+	case answered && s.answer != "":
+		w.saw["repeat"]++
+		require.Empty(w.t, out.Records, "a repeat has no second effect")
+		require.Len(w.t, out.Letters, 1)
+		require.Equal(w.t, s.answer, w.text(&out.Letters[0]), "and the same answer")
+	case answered:
+		w.saw["repeat of a question"]++
+		require.Empty(w.t, out.Records)
+	case remembered && from.Run == s.from.Run:
+		w.saw["repeat while it waits"]++
+		require.True(w.t, out.Waits)
+		require.Empty(w.t, out.Records)
+	}
+}
+
+func (w *world) question(m *inhabitant) {
+	if len(w.state.questions.open) > 30 {
+		w.answer()
+		return
+	}
+	from := w.anyCaller(m)
+	switch {
+	case from.Kind != Agent || m.far && m.says(from):
+	case w.chance.IntN(4) == 0:
+		w.do(from, &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
+	default:
+		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":%d}`,
+			w.chance.IntN(2), 60_000))
+	}
+}
+
+func (w *world) answer() {
+	if len(w.state.questions.open) > 0 {
+		q := w.state.questions.open[w.chance.IntN(len(w.state.questions.open))]
+		answer := "yes"
+		if len(q.view.Options) > 2 { // what is to become of a task
+			answer = q.view.Options[w.chance.IntN(3)].Value
+		}
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":%q}`, q.view.ID, answer))
+	}
+}
 
 // Operations on tasks other than submitting, holding and ending them.
 

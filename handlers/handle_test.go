@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -218,4 +219,94 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 	state, err := s.Snapshot()
 	require.NoError(t, err)
 	require.Less(t, len(state), 8<<10)
+}
+
+// TestOperations checks that the examples of every operation can be decoded, and that the
+// operation takes the result.
+//
+// Rows: B-17, B-57.
+func TestOperations(t *testing.T) {
+	var standard []string
+	require.Equal(t, operationNames(wire.Operations), operationNames(operationsOf(operations)), "the rows of operations.go are not those of wire, in their order")
+	for _, o := range operations {
+		require.NotEmpty(t, o.Examples)
+		for _, example := range o.Examples {
+			r := &wire.Request{Operation: o.Name, Payload: []byte(cmp.Or(example, "{}"))}
+			require.Nil(t, Prepare(r, 64), o.Name)
+			require.IsType(t, o.Request, r.Body, o.Name)
+			require.Equal(t, o.Writes, r.Sum != 0, "%s is recognised when it comes again", o.Name)
+		}
+		require.Equal(t, o.Writes, wire.OperationNamed(o.Name).IsWrite())
+		require.Equal(t, o.Audience <= wire.ForAgents || o.Audience == wire.ForActors, wire.OperationNamed(o.Name).OpenToAgents())
+		require.Equal(t, o.Audience == wire.ForActors, wire.OperationNamed(o.Name).OpenToActors())
+		require.NotEmpty(t, o.Summary)
+		require.NotEmpty(t, o.Audience.String())
+		require.NotNil(t, o.Answer)
+		if o.Published {
+			standard = append(standard, o.Name)
+		}
+	}
+	require.Equal(t, []string{"query-agents", "query-tasks", "submit-task", "get-task", "ask-user"}, standard)
+	require.False(t, wire.OperationNamed("no-such-thing").IsWrite())
+	require.False(t, wire.OperationNamed("no-such-thing").OpenToAgents())
+}
+
+func operationsOf(bound []Operation) (all []*wire.Operation) {
+	for _, o := range bound {
+		all = append(all, o.Operation)
+	}
+	return all
+}
+
+func operationNames(operations []*wire.Operation) (all []string) {
+	for _, o := range operations {
+		all = append(all, o.Name)
+	}
+	return all
+}
+
+// Rows: B-79, T-24.
+func TestBucket(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		rate, burst float64
+		gap         time.Duration // between two messages
+		messages    int
+		taken       int
+	}{
+		{"a flood", 100, 100, 0, 300, 100},
+		{"a flood over a second", 100, 100, time.Second / 300, 300, 199},
+		{"just at the rate", 100, 100, 10 * time.Millisecond, 10_000, 10_000},
+		{"just above the rate", 100, 10, 5 * time.Millisecond, 2000, 1009},
+		{"one at a time", 1, 1, time.Second, 5, 5},
+		{"half a second apart", 1, 1, time.Second / 2, 6, 3},
+		{"nothing is allowed", 1, 0, time.Second, 5, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := Bucket{Rate: test.rate, Burst: test.burst}
+			taken, now := 0, beginning
+			for range test.messages {
+				if b.Take(now) {
+					taken++
+				}
+				now = now.Add(test.gap)
+			}
+			require.Equal(t, test.taken, taken)
+		})
+	}
+}
+
+// TestBucketAndClocks checks that a clock set back does not block the caller, and that one set
+// ahead gives at most a full bucket.
+//
+// Rows: B-79.
+func TestBucketAndClocks(t *testing.T) {
+	b := Bucket{Rate: 10, Burst: 2}
+	require.True(t, b.Take(beginning))
+	require.True(t, b.Take(beginning.Add(-time.Hour)))
+	require.False(t, b.Take(beginning.Add(-time.Hour)))
+	require.True(t, b.Take(beginning.Add(-time.Hour+100*time.Millisecond)))
+	require.True(t, b.Take(beginning.Add(time.Hour)))
+	require.True(t, b.Take(beginning.Add(time.Hour)))
+	require.False(t, b.Take(beginning.Add(time.Hour)))
 }
