@@ -1,5 +1,10 @@
 package graph
 
+import (
+	"fmt"
+	"iter"
+)
+
 // Node is something that depends on others. Nodes are numbered from 0.
 type Node int32
 
@@ -113,4 +118,208 @@ func (g *Graph) Edge(e Edge) View {
 		Down: d.ends[needs], Up: d.ends[waiting], Kind: d.kind, Key: g.keys.at(d.key),
 		Resolved: d.resolved, At: s.at, Number: s.number, Private: d.private,
 	}
+}
+
+// Depend makes down depend on up. A blocking dependency that would close a circle is refused
+// with that circle: nodes from down over up back to down, each waiting for the next. The key is
+// that of an Input, otherwise "".
+//
+// The Graph does not know which nodes have ended; call Resolve for an up node that has.
+func (g *Graph) Depend(down, up Node, kind Kind, key string) (Edge, []Node) {
+	if kind.blocks() {
+		if circle := g.Circle(down, up); circle != nil {
+			return none, circle
+		}
+		if !g.order.before(up, down) {
+			g.reorder(down, up)
+		}
+	}
+	return g.attach(View{Down: down, Up: up, Kind: kind, Key: key, Number: g.ledger.last + 1}), nil
+}
+
+// Put appends a dependency of another Graph in constant time, without looking for circles. The
+// blocking dependencies must not form one. Dependencies must be put in the order of their
+// numbers; Put panics otherwise.
+func (g *Graph) Put(v View) Edge {
+	if v.Number <= g.ledger.last {
+		panic(fmt.Sprintf("graph: dependency %d is put after %d", v.Number, g.ledger.last))
+	}
+	e := g.attach(v)
+	if g.edges[e].gates() && !g.order.before(v.Up, v.Down) {
+		g.unordered++
+		g.late = e
+	}
+	return e
+}
+
+// Resolve marks a dependency as resolved, with a stamp. It reports whether that was the last
+// one that blocked its down node. Resolving it again has no effect.
+func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
+	d := &g.edges[e]
+	if d.kind == gone || d.resolved {
+		return false
+	}
+	held := d.gates()
+	d.resolved, g.stamps[e].at = true, at
+	return held && g.release(d.ends[needs])
+}
+
+// Hide marks a dependency whose result is not shown.
+func (g *Graph) Hide(e Edge) { g.edges[e].private = true }
+
+// Show undoes Hide.
+func (g *Graph) Show(e Edge) { g.edges[e].private = false }
+
+// Remove removes a dependency. It reports whether that was the last one that blocked its down
+// node.
+func (g *Graph) Remove(e Edge) (unblocked bool) {
+	d := &g.edges[e]
+	if d.kind == gone {
+		return false
+	}
+	g.unlink(e, needs)
+	g.unlink(e, waiting)
+	held, down := d.gates(), d.ends[needs]
+	g.keys.drop(d.key)
+	*d, g.stamps[e] = edge{kind: gone, next: [2]Edge{needs: g.free}}, stamp{}
+	g.free = e
+	g.ledger.strike(g.stamps)
+	return held && g.release(down)
+}
+
+// release decrements the number of dependencies that block a node.
+func (g *Graph) release(n Node) (unblocked bool) {
+	g.nodes[n].open--
+	return g.nodes[n].open == 0
+}
+
+// attach appends a dependency to the lists of its nodes.
+func (g *Graph) attach(v View) Edge {
+	e := g.free
+	if e != none {
+		g.free = g.edges[e].next[needs]
+	} else {
+		e = Edge(len(g.edges))
+		g.edges = append(g.edges, edge{})
+		g.stamps = append(g.stamps, stamp{})
+	}
+	d := &g.edges[e]
+	*d = edge{
+		ends: [2]Node{needs: v.Down, waiting: v.Up},
+		key:  g.keys.keep(v.Key), kind: v.Kind, resolved: v.Resolved, private: v.Private,
+	}
+	g.stamps[e] = stamp{number: v.Number, at: v.At}
+	if d.gates() {
+		g.nodes[v.Down].open++
+	}
+	g.link(e, needs)
+	g.link(e, waiting)
+	g.ledger.enter(v.Number, e)
+	return e
+}
+
+func (g *Graph) link(e Edge, at end) {
+	d := &g.edges[e]
+	n := &g.nodes[d.ends[at]]
+	d.prev[at], d.next[at] = n.last[at], none
+	if n.last[at] != none {
+		g.edges[n.last[at]].next[at] = e
+	} else {
+		n.first[at] = e
+	}
+	n.last[at] = e
+}
+
+func (g *Graph) unlink(e Edge, at end) {
+	d := &g.edges[e]
+	n := &g.nodes[d.ends[at]]
+	if d.prev[at] != none {
+		g.edges[d.prev[at]].next[at] = d.next[at]
+	} else {
+		n.first[at] = d.next[at]
+	}
+	if d.next[at] != none {
+		g.edges[d.next[at]].prev[at] = d.prev[at]
+	} else {
+		n.last[at] = d.prev[at]
+	}
+}
+
+// settle restores the order after Put. For one dependency it does what Depend would have done;
+// for more it sorts all nodes.
+func (g *Graph) settle() {
+	switch {
+	case g.unordered == 0:
+		return
+	case g.unordered > 1:
+		g.order.arrange(g.sorted())
+	default:
+		d := &g.edges[g.late]
+		down, up := d.ends[needs], d.ends[waiting]
+		// It may be gone, and its edge be that of another one, which agrees.
+		if d.gates() && down != up && !g.order.before(up, down) && !g.search(down, up) {
+			g.reorder(down, up)
+		}
+	}
+	g.unordered = 0
+}
+
+// sorted returns all nodes in topological order.
+func (g *Graph) sorted() []Node {
+	sorted := make([]Node, 0, len(g.nodes))
+	open := make([]int32, len(g.nodes))
+	for n := range g.nodes {
+		if open[n] = g.nodes[n].open; open[n] == 0 {
+			sorted = append(sorted, Node(n))
+		}
+	}
+	for i := 0; i < len(sorted); i++ {
+		for e := g.nodes[sorted[i]].first[waiting]; e != none; e = g.edges[e].next[waiting] {
+			if d := &g.edges[e]; d.gates() {
+				down := d.ends[needs]
+				if open[down]--; open[down] == 0 {
+					sorted = append(sorted, down)
+				}
+			}
+		}
+	}
+	return sorted
+}
+
+// Needs iterates over the dependencies of a node, in the order of creation. The loop may
+// resolve or remove the current one, but must not remove others. New ones may or may not be
+// seen.
+func (g *Graph) Needs(n Node) iter.Seq[Edge] { return g.walk(n, needs) }
+
+// Waiting iterates over the dependencies on a node, resolved or not, in the order of creation.
+// The rules of Needs apply.
+func (g *Graph) Waiting(n Node) iter.Seq[Edge] { return g.walk(n, waiting) }
+
+func (g *Graph) walk(n Node, at end) iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		for e := g.nodes[n].first[at]; e != none; {
+			next := g.edges[e].next[at] // now: e may be removed
+			if !yield(e) {
+				return
+			}
+			e = next
+		}
+	}
+}
+
+// Find returns the oldest dependency with these properties. It walks both lists in parallel,
+// because one of them is often short. Both are in the order of creation, so both yield the same
+// result.
+func (g *Graph) Find(down, up Node, kind Kind, key string) (Edge, bool) {
+	a, b := g.nodes[down].first[needs], g.nodes[up].first[waiting]
+	for a != none && b != none {
+		for _, e := range [2]Edge{a, b} {
+			d := &g.edges[e]
+			if d.ends == [2]Node{needs: down, waiting: up} && d.kind == kind && g.keys.at(d.key) == key {
+				return e, true
+			}
+		}
+		a, b = g.edges[a].next[needs], g.edges[b].next[waiting]
+	}
+	return none, false
 }

@@ -4,10 +4,8 @@
 // An answer that needs the log comes with Pages, which name its records. Complete fills them in.
 // It needs no State, so it may run beside the decisions.
 //
-//	page.go      which records an answer needs
-//	complete.go  answers about tasks, their notes and their responses
-//	mail.go      messages of actors
-//	session.go   the log of a session
+//	page.go      which records an answer needs, messages of actors
+//	complete.go  answers about tasks, their notes, their responses and the log of a session
 //
 // The facts in the records belong to the package handlers. A fact implements the interfaces of
 // this package that fit it: Part, Success, Note, Entry, Line.

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -187,4 +188,147 @@ func (x *Index) leave(slot int32) {
 	}
 	clear(a.offers)
 	a.offers = a.offers[:0]
+}
+
+// Offer lists what an agent can do.
+type Offer struct {
+	Repos                                []Repo
+	Languages, Environments, Tools, Tags []string
+}
+
+// Repo is a repository of an agent, and what the agent can do in it.
+type Repo struct {
+	Name             string
+	Languages, Tools []string
+}
+
+// Empty reports whether an agent offers nothing and so fits nothing.
+func (o *Offer) Empty() bool {
+	return len(o.Repos) == 0 && len(o.Languages) == 0 && len(o.Environments) == 0 && len(o.Tools) == 0 && len(o.Tags) == 0
+}
+
+// Demand lists what a task requires of its agent. Prefer is the name of an agent.
+type Demand struct {
+	Repo                                 string
+	Languages, Environments, Tools, Tags []string
+	Prefer                               string
+}
+
+// Standing is the changing state of an agent. Running counts against its capacity. Load
+// includes tasks that have not begun and breaks ties.
+type Standing struct {
+	Online                  bool
+	Running, Capacity, Load int
+}
+
+// Conditions restrict a search.
+type Conditions struct {
+	Online bool   // only agents that are online
+	Free   bool   // only agents with less load than capacity
+	Not    string // never this agent
+}
+
+// Points; see the package documentation.
+const (
+	disqualified      = -1
+	repoPoints        = 100
+	languagePoints    = 50
+	environmentPoints = 30
+	toolPoints        = 10
+	tagPoints         = 5
+	preferPoints      = 200
+	onlinePoints      = 25
+	capacityPoints    = 50
+
+	// unit divides all soft points, so that sums of them have fewer bits.
+	unit = 5
+)
+
+// kind is the kind of a value: the same text may be a tool and a tag.
+type kind uint8
+
+const (
+	ofRepo kind = iota
+	ofLanguage
+	ofEnvironment
+	ofTool
+	ofRepoTool // a tool in one repo
+	ofTag
+)
+
+// value is something that agents offer and tasks demand.
+type value struct {
+	kind kind
+	repo string // of a tool in a repo
+	text string
+}
+
+// holders is the set of agents that offer a value.
+type holders struct {
+	of    value
+	cells []cell // by word
+	asked int    // the search that has last asked for the value
+}
+
+// cell is one word of a set of slots. A set has only non-empty cells, because most values are
+// held by few agents.
+type cell struct {
+	word int32
+	bits uint64
+}
+
+// place returns the position of a slot in a set.
+func place(slot int32) (word int32, bit uint64) {
+	return slot >> 6, 1 << (slot & 63)
+}
+
+// find returns the index of the cell of a word, or where to insert it.
+func (h *holders) find(word int32) (at int, there bool) {
+	return slices.BinarySearchFunc(h.cells, word, byWord)
+}
+
+func byWord(c cell, word int32) int { return cmp.Compare(c.word, word) }
+
+func (h *holders) has(slot int32) bool {
+	if h == nil {
+		return false
+	}
+	word, bit := place(slot)
+	at, there := h.find(word)
+	return there && h.cells[at].bits&bit != 0
+}
+
+// add adds a slot and reports whether it is new.
+func (h *holders) add(slot int32) bool {
+	word, bit := place(slot)
+	at, there := h.find(word)
+	if !there {
+		h.cells = slices.Insert(h.cells, at, cell{word: word})
+	}
+	old := h.cells[at].bits
+	h.cells[at].bits |= bit
+	return old&bit == 0
+}
+
+// drop removes a slot of the set.
+func (h *holders) drop(slot int32) {
+	word, bit := place(slot)
+	at, _ := h.find(word)
+	h.cells[at].bits &^= bit
+	if h.cells[at].bits == 0 {
+		h.cells = slices.Delete(h.cells, at, at+1)
+	}
+}
+
+// seek returns the first cell from at on that is not before a word. It first tries the next few
+// cells, because the result is usually near.
+func seek(cells []cell, at int, word int32) int {
+	for range 8 {
+		if at >= len(cells) || cells[at].word >= word {
+			return at
+		}
+		at++
+	}
+	further, _ := slices.BinarySearchFunc(cells[at:], word, byWord)
+	return at + further
 }

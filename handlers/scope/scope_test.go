@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -119,3 +120,180 @@ func TestOutside(t *testing.T) {
 }
 
 func allows(s *Scope, file string) bool { return len(s.Outside([]string{file})) == 0 }
+
+// TestBoundsOfAPattern checks the last accepted and the first refused size of each bound.
+//
+// Rows: C-28, T-28.
+func TestBoundsOfAPattern(t *testing.T) {
+	for name, test := range map[string]struct {
+		make func(n int) string
+		most int
+		file string
+	}{
+		"long":         {func(n int) string { return strings.Repeat("a", n-1) + "*" }, maxPatternLength, strings.Repeat("a", maxPatternLength)},
+		"stars":        {func(n int) string { return strings.Repeat("*", n) }, maxWildcards, "a"},
+		"questions":    {func(n int) string { return strings.Repeat("?", n-1) + "*" }, maxWildcards, strings.Repeat("a", maxWildcards)},
+		"classes":      {func(n int) string { return strings.Repeat("[a]", n-1) + "*" }, maxWildcards, strings.Repeat("a", maxWildcards)},
+		"braces":       {func(n int) string { return strings.Repeat("{a}", n) }, maxBraces, strings.Repeat("a", maxBraces)},
+		"nested":       {func(n int) string { return strings.Repeat("{", n) + "a" + strings.Repeat("}", n) }, maxBraces, "a"},
+		"alternatives": {func(n int) string { return "{" + strings.Repeat("b,", n-1) + "a}" }, maxAlternatives, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.True(t, allows(New([]string{test.make(test.most)}), test.file))
+			require.False(t, allows(New([]string{test.make(test.most + 1)}), test.file))
+		})
+	}
+	escaped := strings.Repeat(`\*\?\[\{\}`, maxWildcards)
+	require.True(t, allows(New([]string{escaped}), strings.ReplaceAll(escaped, `\`, "")), "what is escaped does not count")
+	require.False(t, allows(New([]string{strings.Repeat("{a,b}", maxBraces)}), strings.Repeat("a", maxBraces)), "2 to the power of 8")
+}
+
+// TestBoundsOfAScope checks that patterns beyond the bound allow nothing. Alternatives count,
+// even those refused for being too many.
+//
+// Rows: C-28, T-28.
+func TestBoundsOfAScope(t *testing.T) {
+	of := func(n int, pattern string) []string {
+		patterns := make([]string, n, n+1)
+		for i := range patterns {
+			patterns[i] = pattern
+		}
+		return append(patterns, "last")
+	}
+	for name, test := range map[string]struct {
+		pattern string
+		each    int
+	}{
+		"one":       {"a*", 1},
+		"not well":  {"[", 1},
+		"absolute":  {"/a", 1},
+		"three":     {"{a,b,c}*", 3},
+		"too many":  {strings.Repeat("{a,b}", maxBraces), maxAlternatives},
+		"very many": {strings.Repeat("{a,b,c,d,e}", maxBraces), maxAlternatives},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fit := (maxPatterns - 1) / test.each
+			require.True(t, allows(New(of(fit, test.pattern)), "last"))
+			s := New(of(maxPatterns/test.each+1, test.pattern))
+			require.False(t, allows(s, "last"))
+			require.LessOrEqual(t, len(s.globs)+len(s.files), maxPatterns)
+		})
+	}
+}
+
+// TestSteps checks that an expensive query stops at its bound of steps. Files that were not
+// checked by then are outside.
+//
+// Rows: C-75, T-28.
+func TestSteps(t *testing.T) {
+	for _, test := range hostile {
+		t.Run(test.name, func(t *testing.T) {
+			s := New([]string{test.pattern, "a.go", "**/[a].go"})
+			require.Len(t, s.globs, 2)
+			require.True(t, allows(s, "x/a.go"))
+			require.False(t, allows(s, test.file))
+
+			steps, asked := maxSteps/16, 0
+			for ; steps > 0; asked++ {
+				require.False(t, s.allows(test.file, &steps))
+			}
+			require.Zero(t, steps)
+			require.LessOrEqual(t, asked, maxSteps/16/look)
+			require.False(t, s.allows("x/a.go", &steps))
+			require.True(t, s.allows("a.go", &steps), "a file by its name is found without")
+			require.True(t, allows(s, "x/a.go"), "and the next question has its own")
+		})
+	}
+}
+
+// TestPriceIsKept checks that a compiled pattern is not much longer than its text. Then the
+// bounds of the text also bound the matching.
+func TestPriceIsKept(t *testing.T) {
+	for _, pattern := range []string{
+		strings.Repeat("[!a]", maxWildcards), strings.Repeat("[^a-b]", maxWildcards-2) + "/**", strings.Repeat("**/", maxWildcards/2-1) + "**",
+	} {
+		s := New([]string{pattern})
+		require.Len(t, s.globs, 1, "%q", pattern)
+		require.LessOrEqual(t, len(s.globs[0].tail), len(pattern)+len("/-/")*maxWildcards+len("/*"))
+	}
+}
+
+// hostile lists scopes and files made to be expensive: each wildcard nearly matches, again and
+// again.
+var hostile = []struct {
+	name    string
+	pattern string
+	file    string
+}{
+	{"many folders", strings.Repeat("**/", 15) + "[b]", strings.Repeat("a/", 2047) + "c"},
+	{"folders and stars", strings.Repeat("**/*/", 9) + "[b]", strings.Repeat("a/", 2047) + "c"},
+	{"stars", strings.Repeat("*a", 31) + "b*", strings.Repeat("a", 4095)},
+	{"a long name", "*" + strings.Repeat("a", 480) + "b*", strings.Repeat("a", 4095)},
+	{"a long name below", "**/*" + strings.Repeat("a", 120) + "b*", strings.Repeat(strings.Repeat("a", 254)+"/", 16)},
+	{"classes", "**/*" + strings.Repeat("[a-bc-de-fi-j]", 27) + "b*", strings.Repeat(strings.Repeat("j", 254)+"/", 16)},
+	{"negated classes", "**/*" + strings.Repeat("[!b-cd-ef-gh-i]", 27) + "b*", strings.Repeat(strings.Repeat("j", 254)+"/", 16)},
+	{"long tail", "**/*" + strings.Repeat("a", 480) + "[b]", strings.Repeat("a/", 2047) + "c"},
+	{"letters of many bytes", "*" + strings.Repeat("é", 240) + "b*", strings.Repeat("é", 2047)},
+	{"names one by one", "**/" + strings.Repeat("a/", 240) + "b*", strings.Repeat("a/", 2047) + "c"},
+	{"near miss at the end", "**/" + strings.Repeat("*a/", 28) + "[b]", strings.Repeat(strings.Repeat("a", 120)+"/", 30) + "c"},
+	{"not near", strings.Repeat("a", 480) + "/" + "*b", strings.Repeat("a", 480) + "/" + "c"},
+	{"not near and short", "a*b", "c"},
+}
+
+// BenchmarkHostile matches the same file and pattern until the steps run out.
+func BenchmarkHostile(b *testing.B) {
+	for _, test := range hostile {
+		b.Run(test.name, func(b *testing.B) {
+			s := New([]string{test.pattern})
+			if len(s.globs) != 1 {
+				b.Fatal("the pattern is refused")
+			}
+			file, _ := clean(test.file)
+			steps := s.globs[0].price(file)
+			for b.Loop() {
+				if s.globs[0].matches(file) {
+					b.Fatal("it matches")
+				}
+			}
+			perStep := float64(b.Elapsed()) / float64(b.N) / float64(steps)
+			b.ReportMetric(perStep, "ns/step")
+			b.ReportMetric(perStep*float64(maxSteps)/1e6, "ms/question")
+		})
+	}
+}
+
+// BenchmarkCompile compiles the most expensive scopes.
+func BenchmarkCompile(b *testing.B) {
+	same := func(pattern string, n int) []string {
+		return strings.Split(strings.Repeat(pattern+"\n", n-1)+pattern, "\n")
+	}
+	for name, patterns := range map[string][]string{
+		"alternatives": same(strings.Repeat("{a,b}", 6)+strings.Repeat("x", 470)+"*", 100),
+		"too many":     same(strings.Repeat("{a,b}", 8)+strings.Repeat("x", 470)+"*", 5000),
+		"nested":       same(strings.Repeat("{", 8)+strings.Repeat("x", 480)+strings.Repeat("}", 8), 5000),
+		"slashes":      same("a"+strings.Repeat("/.", 250)+"/*", 5000),
+		"only slashes": same("a"+strings.Repeat("/", 480)+"/*", 5000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				New(patterns)
+			}
+		})
+	}
+}
+
+// BenchmarkUsual checks a large completion in a large scope.
+func BenchmarkUsual(b *testing.B) {
+	var patterns, files []string
+	for i := range 20 {
+		patterns = append(patterns, fmt.Sprintf("frontend/src/components/part%d/**", i), fmt.Sprintf("services/s%d/**/*.{go,sql}", i))
+	}
+	for i := range 1000 {
+		files = append(files, fmt.Sprintf("frontend/src/components/part%d/deep/er/file%d.tsx", i%20, i), fmt.Sprintf("services/s%d/store/file%d.go", i%20, i))
+	}
+	for b.Loop() {
+		if New(patterns).Outside(files) != nil {
+			b.Fatal("something is outside")
+		}
+	}
+}
