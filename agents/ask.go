@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -155,4 +157,137 @@ func (c *Conn) settle(ctx context.Context, operation string, payload any) error 
 		return nil
 	}
 	return err
+}
+
+// Code is a refusal code for programs.
+type Code string
+
+// The codes. The list is complete.
+const (
+	InvalidRequest     Code = "INVALID_REQUEST"
+	InvalidMessageType Code = "INVALID_MESSAGE_TYPE"
+	Unauthorized       Code = "UNAUTHORIZED"
+	NotFound           Code = "NOT_FOUND"
+	Timeout            Code = "TIMEOUT"
+	InternalError      Code = "INTERNAL_ERROR"
+)
+
+// Reasons for refusals that share a code.
+const (
+	ReasonLimited    = "rate_limited" // too many messages; retry later
+	ReasonConflict   = "conflict"     // conflicts with the current state
+	ReasonWrongState = "wrong_state"  // the task is in the wrong state, for example ended
+	ReasonBlocked    = "blocked"      // the task waits for others
+)
+
+// Refusal is the error of a refused request.
+type Refusal struct {
+	Code    Code     `json:"code"`
+	Message string   `json:"message"`
+	Details wire.Raw `json:"details,omitzero"` // an object
+}
+
+// Error returns the message and the code.
+func (r *Refusal) Error() string { return fmt.Sprintf("%s (%s)", r.Message, r.Code) }
+
+// Reason returns the reason in the details, or "".
+func (r *Refusal) Reason() string {
+	var details object.Reader
+	if details.Read(r.Details, depth, "") != nil {
+		return ""
+	}
+	return details.Text("reason")
+}
+
+// refusedFor reports whether an error is a refusal with a reason.
+func refusedFor(reason string, err error) bool {
+	var refused *Refusal
+	return errors.As(err, &refused) && refused.Reason() == reason
+}
+
+// refusal decodes the error of an answer. A malformed error is still a refusal.
+func refusal(text wire.Raw) *Refusal {
+	r := new(Refusal)
+	if text == nil || object.DecodeOwn(text, r) != nil || r.Code == "" {
+		return &Refusal{Code: InternalError, Message: "refused, without a word that could be understood", Details: text}
+	}
+	return r
+}
+
+// envelope surrounds every message of an agent. It has no agentId, because the orchestrator
+// knows the sender by its pipe.
+type envelope struct {
+	Type      string   `json:"type"`
+	ID        string   `json:"id"`
+	Timestamp string   `json:"timestamp"`
+	Payload   wire.Raw `json:"payload"`
+}
+
+// maxLine is the orchestrator's default limit for the length of a line.
+const maxLine = 16 << 20
+
+var (
+	errUnsaid   = errors.New("it cannot be said")
+	errNoObject = errors.New("a payload must be an object")
+	errTooLong  = fmt.Errorf("it takes more than %d MiB", maxLine>>20)
+)
+
+// spell encodes a message as a line and returns its id. It rejects what the orchestrator would
+// take for log, because such a line is never answered.
+func spell(kind string, payload any) (id string, line []byte, err error) {
+	id = uuid.NewString()
+	body, err := asObject(payload)
+	if err == nil {
+		line, err = object.Encode(envelope{Type: kind, ID: id, Timestamp: object.Timestamp(time.Now()), Payload: body})
+	}
+	if err == nil {
+		err = readable(line)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", errUnsaid, err)
+	}
+	return id, append(line, '\n'), nil
+}
+
+// readable validates a line as the orchestrator will. Raw documents were copied into it
+// unchecked.
+func readable(line []byte) error {
+	var o object.Reader
+	if wrong := o.Read(line, depth, ""); wrong != nil {
+		return wrong
+	}
+	if len(line) > maxLine {
+		return errTooLong
+	}
+	return nil
+}
+
+// asObject spells a payload; none is an empty one.
+func asObject(payload any) (wire.Raw, error) {
+	if payload == nil {
+		return wire.Raw("{}"), nil
+	}
+	body, err := value(payload)
+	if err != nil {
+		return nil, err
+	}
+	if body == nil || body[0] != '{' {
+		return nil, errNoObject
+	}
+	return body, nil
+}
+
+// value encodes an optional value. It returns nil for nil and null.
+func value(v any) (wire.Raw, error) {
+	if v == nil {
+		return nil, nil
+	}
+	text, err := object.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("spelling %T: %w", v, err)
+	}
+	if string(text) == "null" {
+		return nil, nil
+	}
+	return text, nil
 }

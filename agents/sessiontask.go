@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"weak"
+
+	"github.com/google/uuid"
 
 	"orchestrator/wire"
 	"orchestrator/wire/session"
@@ -239,4 +242,175 @@ func (ti *taskIndex) enter(id string, t *SessionTask) {
 		}
 	}
 	ti.sweep = max(2*remembered, 2*len(ti.byID))
+}
+
+// Ended is the error of a task that has ended, or waits for a person, without the result that
+// the architect waits for.
+type Ended struct {
+	TaskID string
+	State  wire.TaskState // "" if unknown
+	Why    string
+}
+
+// Error returns the task, its state and the reason.
+func (e *Ended) Error() string {
+	if e.State == "" {
+		return fmt.Sprintf("task %s: %s", e.TaskID, e.Why)
+	}
+	return fmt.Sprintf("task %s is %s: %s", e.TaskID, e.State, e.Why)
+}
+
+// heed returns an *Ended if a notice means that the task does not go on. Notices describe
+// changes only in words, so heed asks for the state of the task. A task that the orchestrator
+// does not show counts as ended.
+func (t *SessionTask) heed(ctx context.Context, n update) error {
+	if n.cancelled {
+		return &Ended{TaskID: n.notice.TaskID, State: wire.TaskCancelled, Why: n.notice.Reason}
+	}
+	ended, err := t.architect.ended(ctx, n.notice.TaskID, n.notice.Message)
+	var refused *Refusal
+	switch {
+	case ended != nil:
+		return ended
+	case errors.As(err, &refused):
+		return &Ended{TaskID: n.notice.TaskID, Why: n.notice.Message}
+	}
+	return err
+}
+
+// ended asks for the state of a task. It returns nil if the task goes on.
+func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error) {
+	var document struct {
+		Tasks []wire.SessionTask `json:"tasks"`
+	}
+	err := a.conn.askPatiently(ctx, "get-session", wire.GetSession{SessionID: a.me.Session, TaskID: task, Limit: 1}, &document)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range document.Tasks {
+		if t.TaskID != task {
+			continue
+		}
+		if why == "" {
+			why = fmt.Sprintf("changes are wanted after %d of %d reviews", t.Iteration, t.MaxIterations)
+		}
+		switch {
+		case t.Phase == wire.PhaseHuman:
+			return &Ended{TaskID: task, State: wire.TaskNeedsHuman, Why: why}, nil
+		case t.Phase == wire.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
+			return &Ended{TaskID: task, State: wire.TaskCancelled, Why: why}, nil
+		case t.Phase == wire.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
+			return &Ended{TaskID: task, State: t.State, Why: why}, nil
+		}
+	}
+	return nil, nil
+}
+
+// mayRevise returns an *Ended if the session has ended the task or passed it to a person,
+// because its reviews are used up. A revision under another id would count as a new task.
+func (t *SessionTask) mayRevise(ctx context.Context) error {
+	ended, err := t.architect.ended(ctx, t.ID(), "")
+	var refused *Refusal
+	switch {
+	case ended != nil:
+		return ended
+	case errors.As(err, &refused): // then the session says it when the task is assigned
+		return nil
+	}
+	return err
+}
+
+// settled returns the final error of a reviewed task that cannot be revised. It is nil if the
+// session has marked the task as done, as its on_max setting may require.
+func (a *Architect) settled(ctx context.Context, task string, err error) error {
+	var refused *Undelivered
+	var ended *Ended
+	if errors.As(err, &refused) && (refused.Reason() == reasonTaken || refused.Reason() == reasonUsedUp) {
+		ended, _ = a.ended(ctx, task, refused.Message) // if it cannot be looked at, the refusal is all there is
+	} else {
+		errors.As(err, &ended)
+	}
+	switch {
+	case ended == nil:
+		return err
+	case ended.State == wire.TaskDone:
+		return nil
+	}
+	return ended
+}
+
+// Reasons why a reviewed task cannot be assigned or reviewed again.
+const (
+	reasonTaken  = "task_id_taken"
+	reasonUsedUp = "iterations_used_up"
+)
+
+// asking fills in the empty fields of a review request from the task, with a new id.
+func (t *SessionTask) asking(r ReviewRequest) ReviewRequest {
+	task := t.work.Task
+	r.ReviewID, r.TaskID = cmp.Or(r.ReviewID, "review-"+uuid.NewString()), t.id
+	if r.Scope.Files == nil {
+		r.Scope.Files = t.done.Changes.Touched()
+	}
+	if r.Scope.FocusAreas == nil {
+		r.Scope.FocusAreas = []string{session.FocusLogic}
+	}
+	r.Context.TaskDescription = cmp.Or(r.Context.TaskDescription, t.first)
+	if r.Context.AcceptanceCriteria == nil {
+		r.Context.AcceptanceCriteria = task.AcceptanceCriteria
+	}
+	if r.Context.PreviousReviews == nil {
+		r.Context.PreviousReviews = t.reviews
+	}
+	return r
+}
+
+// reviewed records a review for the context of the next one.
+func (t *SessionTask) reviewed(result ReviewResult) {
+	key := []string{}
+	for _, f := range result.Findings {
+		if f.FixedIn == 0 && f.Severity != session.SeveritySuggestion {
+			key = append(key, f.String())
+		}
+	}
+	t.reviews = append(t.reviews[:len(t.reviews):len(t.reviews)], ReviewSummary{
+		Number: int64(len(t.reviews)) + 1, Verdict: result.Verdict, KeyFindings: key,
+	})
+}
+
+// Revise assigns the task to its developer again. The findings of the review are in the
+// description and in a previous attempt.
+func (t *SessionTask) Revise(ctx context.Context, result ReviewResult) error {
+	return t.ReviseAs(ctx, t.id, result)
+}
+
+// ReviseAs is like Revise, but gives the task a new id.
+func (t *SessionTask) ReviseAs(ctx context.Context, id string, result ReviewResult) error {
+	a := t.architect
+	a.mu.Lock()
+	a.tasks.enter(id, t)
+	a.mu.Unlock()
+	work, said := t.work, requested(&result)
+	work.Task.TaskID = id
+	work.Task.Description = strings.TrimLeft(t.first+"\n\n"+said, "\n")
+	attempts := work.Task.Context.PreviousAttempts
+	work.Task.Context.PreviousAttempts = append(slices.Clone(attempts), Attempt{
+		Number: int64(len(attempts)) + 1, Outcome: result.Verdict, Feedback: said,
+	})
+	return t.assign(ctx, t.developer, work)
+}
+
+// requested returns the changes that a result asks for, as text.
+func requested(r *ReviewResult) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The review says %s: %s", r.Verdict, r.Summary)
+	for _, c := range r.RequiredChanges {
+		fmt.Fprintf(&b, "\n- %s: %s", c.Priority, c.Description)
+	}
+	for _, f := range r.Findings {
+		if f.FixedIn == 0 {
+			fmt.Fprintf(&b, "\n- %s", f)
+		}
+	}
+	return b.String()
 }

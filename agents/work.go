@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // Causes of the end of a handler's context, as context.Cause returns them.
@@ -204,3 +206,178 @@ func (w *work) finish(j *Job, err error) {
 
 // troubled reports the error of one task or message.
 func (w *work) troubled(err error) { w.conn.troubled(w.stop, err) }
+
+// States of a task before it can be done, and what moves it on:
+//
+//	assigned     start-task; refused as long as the task waits for others
+//	planning     Plan, submit-plan
+//	plan_review  a person approves the plan: running; or sends it back: planning
+//	needs_human  a person answers: running
+//	running      Do
+//
+// A task that was matched by role and capabilities is running once its agent is notified. The
+// agent itself starts any other task.
+
+var errNotYet = errors.New("it is not for the agent to go on")
+
+// begun brings a task to the state running. It returns false if there is nothing to do.
+func (w *work) begun(ctx context.Context, j *Job) (bool, error) {
+	for {
+		news := j.news()
+		task, err := j.look(ctx)
+		if err != nil {
+			return false, err
+		}
+		j.Task = task
+		switch task.State {
+		case wire.TaskPending, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled:
+			return false, nil
+		case wire.TaskAssigned:
+			if err = j.start(ctx); err == nil {
+				return true, nil
+			}
+		case wire.TaskPlanning:
+			err = w.plan(ctx, j)
+		case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
+			err = errNotYet
+		default:
+			return true, nil
+		}
+		if err := patience(ctx, news, err); err != nil {
+			return false, err
+		}
+	}
+}
+
+// patience handles a request that was refused because of the task's state: it waits for news,
+// or returns nil so that the caller looks at the task again.
+func patience(ctx context.Context, news <-chan struct{}, err error) error {
+	switch {
+	case refusedFor(ReasonWrongState, err): // it has moved since
+		return nil
+	case errors.Is(err, errNotYet), refusedFor(ReasonBlocked, err):
+		return await(ctx, news)
+	}
+	return err
+}
+
+// start reports the start of the work. It keeps ResolvedInputs, because only the answer to
+// get-task contains them.
+func (j *Job) start(ctx context.Context) error {
+	var answer wire.TaskReply
+	err := j.conn.askPatiently(ctx, "start-task", wire.TaskID{TaskID: j.id}, &answer)
+	if err == nil {
+		inputs := j.Task.ResolvedInputs
+		j.Task = *tidy(&answer.Task)
+		j.Task.ResolvedInputs = inputs
+	}
+	return err
+}
+
+// noPlan is the plan of a worker without a Plan function.
+const noPlan = "no plan: this agent works as it is told"
+
+// plan submits a plan for the task. If planning fails, it adds a note for people: a task that
+// has not begun cannot fail.
+func (w *work) plan(ctx context.Context, j *Job) error {
+	text, err := w.planned(ctx, j)
+	if err == nil {
+		err = w.conn.askPatiently(ctx, "submit-plan", wire.SubmitPlan{TaskID: j.id, Plan: text}, nil)
+	}
+	if err == nil || gaveUp(ctx, err) || ctx.Err() != nil || refusedFor(ReasonWrongState, err) {
+		return err
+	}
+	err = fmt.Errorf("it cannot be planned: %w", err)
+	return errors.Join(err, w.conn.askPatiently(ctx, "add-note", wire.AddNote{TaskID: j.id, Content: err.Error()}, nil))
+}
+
+// planned returns the plan that the worker makes, or noPlan.
+func (w *work) planned(ctx context.Context, j *Job) (wire.Raw, error) {
+	if w.worker.Plan == nil {
+		return value(noPlan)
+	}
+	plan, err := w.call(ctx, j, w.worker.Plan)
+	if err != nil {
+		return nil, err
+	}
+	text, err := value(plan)
+	if text == nil && err == nil {
+		return value(noPlan)
+	}
+	return text, err
+}
+
+// perform does a task from its assignment to its report.
+func (w *work) perform(ctx context.Context, j *Job) error {
+	begun, err := w.begun(ctx, j)
+	switch {
+	case errors.Is(context.Cause(ctx), ErrCancelled):
+		return nil // it came to its end before it began
+	case gaveUp(ctx, err):
+		return errUnfinished
+	case err != nil || !begun:
+		return err
+	}
+	result, err := w.call(ctx, j, w.worker.Do)
+	switch {
+	case errors.Is(context.Cause(ctx), ErrCancelled):
+		return nil
+	case err == nil:
+		return w.complete(ctx, j.id, result)
+	case gaveUp(ctx, err):
+		return errUnfinished
+	}
+	return w.fail(ctx, j.id, err.Error())
+}
+
+// gaveUp reports whether err only means that the agent has to shut down. A call may fail at the
+// end of the stream before the shutdown notice is processed.
+func gaveUp(ctx context.Context, err error) bool {
+	if errors.Is(err, errUnasked) || errors.Is(err, errUnanswered) {
+		return true
+	}
+	return err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// call calls a function of the worker. A panic fails the task, not the agent. Its stack is
+// reported separately, in an error event.
+func (w *work) call(ctx context.Context, j *Job, do func(context.Context, *Job) (any, error)) (result any, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = w.panicked(j.id, reason)
+		}
+	}()
+	return do(ctx, j)
+}
+
+// panicked reports where a function of the worker panicked, with the task if there is one. It
+// returns the error to report.
+func (w *work) panicked(task string, reason any) error {
+	return w.conn.panicked("the handler", task, reason)
+}
+
+// complete reports a result. If the orchestrator refuses it, the task fails; otherwise it would
+// run for ever.
+func (w *work) complete(ctx context.Context, id string, result any) error {
+	text, err := value(result)
+	if err != nil {
+		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+	}
+	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
+	var refused *Refusal
+	switch {
+	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":
+		return w.fail(ctx, id, "its result was refused: "+refused.Message)
+	case errors.Is(err, errUnsaid):
+		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+	}
+	return err
+}
+
+// fail reports that a task failed. The reason is never empty.
+func (w *work) fail(ctx context.Context, id, why string) error {
+	if strings.TrimSpace(why) == "" {
+		why = "it failed without a word"
+	}
+	return w.conn.settle(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
+}

@@ -1,20 +1,25 @@
 package bus
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"orchestrator/wire"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 )
 
 // A Client sends and receives mail for one actor. Set its fields before the first call; its
@@ -127,4 +132,222 @@ func (c *Client) troubled(err error) {
 	if c.Trouble != nil {
 		c.Trouble(err)
 	}
+}
+
+// Poll lists mail, oldest first: the unacknowledged messages, or all after a given number. It
+// changes nothing.
+func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]wire.Mail, error) {
+	values := url.Values{"actor": {cmp.Or(query.Actor, c.Actor)}}
+	if query.Cursor != nil {
+		values.Set("cursor", strconv.FormatInt(*query.Cursor, 10))
+	}
+	if query.Limit != 0 {
+		values.Set("limit", strconv.FormatInt(query.Limit, 10))
+	}
+	var mail []wire.Mail
+	err := c.get(ctx, "/api/bus/poll", values, &mail)
+	return mail, err
+}
+
+// Ack acknowledges all mail up to a number.
+func (c *Client) Ack(ctx context.Context, seq int64) (wire.Acked, error) {
+	var answer wire.Acked
+	err := c.post(ctx, "/api/bus/ack", wire.AckMessages{Actor: c.Actor, Seq: seq}, &answer)
+	return answer, err
+}
+
+// Heartbeat reports that the actor is present.
+func (c *Client) Heartbeat(ctx context.Context) (wire.Beat, error) {
+	var answer wire.Beat
+	err := c.post(ctx, "/api/bus/heartbeat", wire.Heartbeat{Actor: c.Actor}, &answer)
+	return answer, err
+}
+
+// Beat sends a heartbeat at once and then every BeatEvery, or at the interval that the bus asks
+// for. It returns when ctx ends, or when the bus refuses heartbeats of this actor.
+func (c *Client) Beat(ctx context.Context) error {
+	if err := c.ready(); err != nil {
+		return err
+	}
+	again := time.NewTicker(cmp.Or(c.BeatEvery, time.Minute))
+	defer again.Stop()
+	for {
+		beat, err := c.Heartbeat(ctx)
+		if c.BeatEvery == 0 && beat.Every > 0 {
+			again.Reset(time.Duration(beat.Every) * time.Millisecond)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case final(err):
+			return err
+		case err != nil:
+			c.troubled(err)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) error {
+	err := c.ready()
+	if err == nil {
+		err = c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Client) post(ctx context.Context, path string, request, answer any) error {
+	err := c.ready()
+	var body []byte
+	if err == nil {
+		body, err = object.Encode(request)
+	}
+	if err == nil {
+		err = c.call(ctx, http.MethodPost, path, body, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+const (
+	// patience bounds the wait for an answer. A bus that does not answer counts as unreachable.
+	patience = 30 * time.Second
+	// longest bounds an answer, so that a faulty server cannot use up the memory.
+	longest = 1 << 30
+)
+
+var (
+	errLost   = errors.New("the bus cannot be reached")
+	errSilent = fmt.Errorf("there was no answer for %v", patience)
+	errHuge   = fmt.Errorf("it has more than %d MiB", longest>>20)
+)
+
+// call sends one request and decodes the answer.
+func (c *Client) call(ctx context.Context, method, path string, body []byte, answer any) error {
+	limited, stop := context.WithTimeoutCause(ctx, patience, errSilent)
+	defer stop()
+	text, err := c.exchange(limited, method, path, body)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	if err := object.DecodeOwn(text, answer); err != nil {
+		return fmt.Errorf("understanding the answer of the bus: %w", err)
+	}
+	return nil
+}
+
+// exchange sends one request and returns the body of the answer.
+func (c *Client) exchange(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	response, err := c.open(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, longest+1))
+	switch {
+	case err != nil:
+		return nil, c.lost(ctx, err)
+	case len(text) > longest:
+		return nil, fmt.Errorf("understanding the answer of the bus: %w", errHuge)
+	}
+	return text, nil
+}
+
+// open sends one request and returns the response if its status is 2xx. The caller closes its
+// body.
+func (c *Client) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		defer response.Body.Close()
+		return nil, refusal(response)
+	}
+	return response, nil
+}
+
+// lost returns the error of a call that failed without an answer. It drops the *url.Error,
+// which would repeat the address.
+func (c *Client) lost(ctx context.Context, err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("%w at %s: %w", errLost, c.URL, err)
+}
+
+// Refusal is the error of a request that the bus refuses.
+type Refusal struct {
+	Status      int      `json:"-"`       // of HTTP
+	Code        string   `json:"code"`    // for programs; "" if the answer is not from the bus
+	Message     string   `json:"message"` // for people
+	Details     wire.Raw `json:"details"`
+	Recoverable bool     `json:"recoverable"` // a retry may succeed
+}
+
+// Error returns the message, the code and the HTTP status.
+func (r *Refusal) Error() string {
+	if r.Code == "" {
+		return fmt.Sprintf("%s (HTTP %d)", r.Message, r.Status)
+	}
+	return fmt.Sprintf("%s (%s, HTTP %d)", r.Message, r.Code, r.Status)
+}
+
+// refusal decodes a refusal. Any other body also yields a Refusal, because a proxy answers in
+// its own format.
+func refusal(response *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20)) // what there is of it
+	said := struct {
+		Error Refusal `json:"error"`
+	}{}
+	if object.DecodeOwn(text, &said) != nil || said.Error.Message == "" {
+		said.Error = Refusal{Message: "refused, without a word that could be understood: " + http.StatusText(response.StatusCode)}
+	}
+	said.Error.Status = response.StatusCode
+	return &said.Error
+}
+
+// passing reports whether a retry may succeed: there was no answer, or the server failed.
+func passing(err error) bool {
+	refused, ok := errors.AsType[*Refusal](err)
+	return ok && refused.Status >= 500 || errors.Is(err, errLost)
+}
+
+// final reports whether a retry cannot succeed because the bus has refused the request.
+// Timeouts and rate limits are not final.
+func final(err error) bool {
+	refused, ok := errors.AsType[*Refusal](err)
+	if !ok || refused.Recoverable {
+		return false
+	}
+	switch refused.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return refused.Status < 500
 }
