@@ -1,12 +1,16 @@
 package agents_test
 
 import (
+	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // TestOperations checks that the orchestrator can read the request of each method, and that the
@@ -141,4 +145,272 @@ func asHeard(reply *wire.TaskReply) wire.Task {
 	task := reply.Task
 	task.RequiredCapabilities, task.Dependencies = []string{}, []string{}
 	return task
+}
+
+// TestOperationsOnTasks is TestOperations for the requests on tasks that are extensions.
+func TestOperationsOnTasks(t *testing.T) {
+	task, name := taskNamed("one"), "new"
+	list := &wire.TaskList{Tasks: []wire.Task{task.Task}}
+	link := wire.Link{ID: "d1", On: "task-two", Type: hub.DependsInput, Contract: "k"}
+	note := wire.Note{ID: "n1", TaskID: "task-one", Author: "agent:me", Content: "c", CreatedAt: "2026-02-04T14:30:00.000Z"}
+	for operation, each := range map[string]exchange{
+		"update-task": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.UpdateTask(t.Context(), wire.UpdateTask{TaskID: "task-one", Name: &name, Without: []string{"requirements"}})
+			},
+			want:   &wire.UpdateTask{TaskID: "task-one", Name: &name, Without: []string{"requirements"}},
+			answer: task, got: asHeard(task),
+		},
+		"assign-task": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.AssignTask(t.Context(), wire.AssignTask{TaskID: "task-one", Agent: "coder", RequirePlan: true})
+			},
+			want:   &wire.AssignTask{TaskID: "task-one", Agent: "coder", RequirePlan: true},
+			answer: task, got: asHeard(task),
+		},
+		"auto-assign": {
+			ask:    func(t *talk) (any, error) { return t.agent.AutoAssign(t.Context(), "task-one") },
+			want:   &wire.TaskID{TaskID: "task-one"},
+			answer: wire.Assignment{Status: "no_match"}, got: wire.Assignment{Status: "no_match"},
+		},
+		"match-agents": {
+			ask:    func(t *talk) (any, error) { return t.agent.MatchAgents(t.Context(), "task-one") },
+			want:   &wire.TaskID{TaskID: "task-one"},
+			answer: wire.Matches{Servers: []wire.Match{{ServerName: "a", Score: -1}}, Total: 1},
+			got:    []wire.Match{{ServerName: "a", Score: -1, Reasons: []string{}}},
+		},
+		"poll-tasks": {
+			ask:  func(t *talk) (any, error) { return t.agent.PollTasks(t.Context()) },
+			want: &wire.Nothing{}, answer: list, got: []wire.Task{asHeard(task)},
+		},
+		"check-tasks": {
+			ask:  func(t *talk) (any, error) { return t.agent.CheckTasks(t.Context(), "coder") },
+			want: &wire.CheckTasks{SessionID: "coder"}, answer: list, got: []wire.Task{asHeard(task)},
+		},
+		"request-help": {
+			ask:    func(t *talk) (any, error) { return t.agent.RequestHelp(t.Context(), "task-one", "?", []int{1}) },
+			want:   &wire.RequestHelp{TaskID: "task-one", Question: "?", Context: wire.Raw(`[1]`)},
+			answer: task, got: asHeard(task),
+		},
+		"submit-plan": {
+			ask:    func(t *talk) (any, error) { return t.agent.SubmitPlan(t.Context(), "task-one", wire.Raw(delicate)) },
+			want:   &wire.SubmitPlan{TaskID: "task-one", Plan: wire.Raw(delicate)},
+			answer: task, got: asHeard(task),
+		},
+		"approve-plan": {
+			ask:  func(t *talk) (any, error) { return t.agent.ApprovePlan(t.Context(), "task-one") },
+			want: &wire.TaskID{TaskID: "task-one"}, answer: task, got: asHeard(task),
+		},
+		"revise-plan": {
+			ask:  func(t *talk) (any, error) { return t.agent.RevisePlan(t.Context(), "task-one", "test first") },
+			want: &wire.RevisePlan{TaskID: "task-one", Feedback: "test first"}, answer: task, got: asHeard(task),
+		},
+		"add-dependency": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.AddDependency(t.Context(), "task-one", hub.Dependency{On: "task-two", Type: hub.DependsInput, Contract: "k"})
+			},
+			want:   &wire.AddDependency{TaskID: "task-one", Dependency: hub.Dependency{On: "task-two", Type: hub.DependsInput, Contract: "k"}},
+			answer: &wire.LinkReply{Dependency: link}, got: link,
+		},
+		"remove-dependency": {
+			ask:    func(t *talk) (any, error) { return t.agent.RemoveDependency(t.Context(), "task-one", "d1") },
+			want:   &wire.RemoveDependency{TaskID: "task-one", DependencyID: "d1"},
+			answer: &wire.LinkReply{Dependency: link}, got: link,
+		},
+		"add-note": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.AddNote(t.Context(), wire.AddNote{TaskID: "task-one", Content: "c", Urgent: true})
+			},
+			want:   &wire.AddNote{TaskID: "task-one", Content: "c", Urgent: true},
+			answer: wire.NoteReply{Note: note}, got: note,
+		},
+		"list-notes": {
+			ask:  func(t *talk) (any, error) { return t.agent.ListNotes(t.Context(), "task-one") },
+			want: &wire.TaskID{TaskID: "task-one"}, answer: wire.NoteList{Notes: []wire.Note{note}}, got: []wire.Note{note},
+		},
+	} {
+		each.require(t, operation)
+	}
+}
+
+// TestOperationsOnServers is TestOperations for requests of servers.
+func TestOperationsOnServers(t *testing.T) {
+	server := wire.Server{ServerID: "s1", Name: "a", Status: "online", Repos: wire.Raw(`{}`)}
+	can := &hub.Capabilities{Document: wire.Raw(`{"languages":["go"]}`)}
+	exchange{
+		ask: func(t *talk) (any, error) {
+			return t.agent.UpdateCapabilities(t.Context(), wire.UpdateCapabilities{Capabilities: can, System: wire.Raw(`{"load":0.50}`)})
+		},
+		want: &wire.UpdateCapabilities{
+			Capabilities: &hub.Capabilities{Document: wire.Raw(`{"languages":["go"]}`), Languages: []string{"go"}, Capacity: 1},
+			System:       wire.Raw(`{"load":0.50}`),
+		},
+		answer: server, got: server,
+	}.require(t, "update-capabilities")
+	exchange{
+		ask:  func(t *talk) (any, error) { return t.agent.Servers(t.Context()) },
+		want: &wire.Nothing{}, answer: wire.ServerList{Servers: []wire.Server{server}}, got: []wire.Server{server},
+	}.require(t, "query-servers")
+}
+
+func TestPlansAndQuestionsThatCannotBeTold(t *testing.T) {
+	converse(t, func(t *talk) {
+		_, err := t.agent.SubmitPlan(t.Context(), "x", func() {})
+		require.Error(t, err)
+		_, err = t.agent.RequestHelp(t.Context(), "x", "?", func() {})
+		require.Error(t, err)
+	})
+}
+
+// TestResults checks that the results built by the SDK are those that the orchestrator reads.
+func TestResults(t *testing.T) {
+	for name, each := range map[string]struct {
+		result agents.Result
+		want   string
+	}{
+		"all of it": {
+			result: agents.Result{
+				Summary: "it went <well>",
+				Changes: agents.Changes{Modified: []string{"a"}, Created: []string{"b"}, Deleted: []string{"c"}, LinesAdded: 3, LinesRemoved: 1},
+				Contracts: map[string]agents.Contract{
+					"all": agents.Fulfilled(wire.Raw(`{"n":1.0}`)), "some": agents.Partial(map[string]int{"n": 1}), "none": agents.Skipped("no time"),
+				},
+				Tests:     agents.Tests{Framework: "go", Total: 3, Passed: 2, Skipped: 1, Coverage: 87.5},
+				Artifacts: map[string]any{"log": "out.log"},
+			},
+			want: `{"$schema":"orchestratia/task-result/v1","summary":"it went <well>",` +
+				`"changes":{"files_modified":["a"],"files_created":["b"],"files_deleted":["c"],"lines_added":3,"lines_removed":1},` +
+				`"contracts":{"all":{"status":"fulfilled","data":{"n":1.0}},"none":{"status":"skipped","data":{"reason":"no time"}},"some":{"status":"partial","data":{"n":1}}},` +
+				`"tests":{"framework":"go","total":3,"passed":2,"failed":0,"skipped":1,"coverage_percent":87.5},"artifacts":{"log":"out.log"}}`,
+		},
+		"a summary": {
+			result: agents.Result{Summary: "nothing to do"},
+			want:   `{"$schema":"orchestratia/task-result/v1","summary":"nothing to do"}`,
+		},
+	} {
+		text, err := object.Encode(each.result)
+		require.NoError(t, err, name)
+		require.Equal(t, each.want, string(text))
+		read := hub.ReadResult(text)
+		require.True(t, read.Structured)
+		require.Nil(t, read.Breach)
+		require.Len(t, read.Contracts, len(each.result.Contracts))
+	}
+}
+
+// Rows: B-18.
+func TestEventsOnTheLine(t *testing.T) {
+	for name, event := range map[string]struct {
+		tell func(t *talk) error
+		want string
+	}{
+		"progress": {
+			tell: func(t *talk) error { return t.agent.Progress("task-1", 0.75, "nearly <there>") },
+			want: `{"taskId":"task-1","progress":0.75,"message":"nearly <there>"}`,
+		},
+		"log": {
+			tell: func(t *talk) error { return t.agent.Log("warn", "", wire.Raw(delicate)) },
+			want: `{"level":"warn","message":"","context":` + delicate + `}`,
+		},
+		"error": {
+			tell: func(t *talk) error { return t.agent.Trouble("task-1", errors.New("no \xff luck"), false) },
+			want: `{"taskId":"task-1","error":"no ` + "\ufffd" + ` luck","recoverable":false}`,
+		},
+		"question": {
+			tell: func(t *talk) error { return t.agent.Wonder("why?", nil) },
+			want: `{"question":"why?"}`,
+		},
+		"of our own": {
+			tell: func(t *talk) error { return t.agent.Tell("of our own", nil) },
+			want: `{}`,
+		},
+	} {
+		converse(t, func(t *talk) {
+			told := make(chan error, 1)
+			go func() { told <- event.tell(t) }()
+			require.Equal(t, event.want, string(t.report(name).Payload))
+			require.NoError(t, <-told)
+		})
+	}
+}
+
+// TestWrongEventsAreSaidHere checks that the SDK refuses invalid events, because the
+// orchestrator does not answer them.
+func TestWrongEventsAreSaidHere(t *testing.T) {
+	converse(t, func(t *talk) {
+		require.EqualError(t, t.agent.Progress("task-1", 75, ""), "event progress: progress must be from 0 to 1")
+		require.EqualError(t, t.agent.Progress("", 0.5, ""), "event progress: taskId must not be empty")
+		require.Error(t, t.agent.Progress("task-1", math.NaN(), ""))
+		require.EqualError(t, t.agent.Log("info", "x", []int{1}), "event log: context must be an object")
+		require.Error(t, t.agent.Log("info", "x", func() {}))
+		require.Error(t, t.agent.Wonder("", nil))
+		require.Error(t, t.agent.Tell("anything", "text"))
+	})
+}
+
+func TestWhoeverIsNotAnsweredMayStillTell(t *testing.T) {
+	converse(t, func(t *talk) {
+		t.peer.End()
+		require.NoError(t, t.agent.Wait())
+		told := make(chan error, 1)
+		go func() { told <- t.agent.Log("info", "goodbye", nil) }()
+		t.report("log")
+		require.NoError(t, <-told)
+	})
+}
+
+// letter is a message as the bus stores it.
+var letter = wire.Mail{
+	Seq: 42, From: "GO", To: "HO:h1", Topic: "task.assigned", Payload: wire.Raw(delicate), ReplyTo: number(41),
+	CreatedAt: "2026-03-30T09:15:00.123Z",
+}
+
+func number(n int64) *int64 { return &n }
+
+// TestOperationsOnMail is TestOperations for mail.
+func TestOperationsOnMail(t *testing.T) {
+	received := wire.SendMessage{To: "GO", Topic: "task.completed", Payload: wire.Raw(delicate), ReplyTo: 42, Key: "k-1"}
+	for operation, each := range map[string]exchange{
+		"send-message": {
+			ask:    func(t *talk) (any, error) { return t.agent.SendMessage(t.Context(), received) },
+			want:   &received,
+			answer: &wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
+			got:    wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
+		},
+		"poll-messages": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.PollMessages(t.Context(), wire.PollMessages{Cursor: number(0), Limit: 2})
+			},
+			want:   &wire.PollMessages{Cursor: number(0), Limit: 2},
+			answer: &wire.MailList{Messages: []wire.Mail{letter}, Cursor: 41, More: true},
+			got:    wire.MailList{Messages: []wire.Mail{letter}, Cursor: 41, More: true},
+		},
+		"ack-messages": {
+			ask:    func(t *talk) (any, error) { return t.agent.AckMessages(t.Context(), 0) },
+			want:   &wire.AckMessages{},
+			answer: &wire.Acked{Actor: "HO:h1", Cursor: 45},
+			got:    wire.Acked{Actor: "HO:h1", Cursor: 45},
+		},
+		"heartbeat": {
+			ask:    func(t *talk) (any, error) { return t.agent.Heartbeat(t.Context()) },
+			want:   &wire.Heartbeat{},
+			answer: &wire.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
+			got:    wire.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
+		},
+	} {
+		each.require(t, operation)
+	}
+}
+
+func TestMailAsANotice(t *testing.T) {
+	converse(t, func(t *talk) {
+		require.NoError(t, t.peer.Notify(agents.Message, letter))
+		t.peer.End()
+		for notice := range t.agent.News(t.Context()) {
+			require.Equal(t, agents.Message, notice.Name)
+			var received wire.Mail
+			require.NoError(t, notice.Read(&received))
+			require.Equal(t, letter, received)
+		}
+	})
 }
