@@ -301,9 +301,7 @@ func (t *taskQueue) settled() {
 
 // assign dispatches a task to an agent and notifies it.
 func (td taskDecision) assign(k *task, a *agent) {
-	defer func(from Actor) { td.from = from }(td.from)
-	td.from = Actor{} // the orchestrator decides this
-	td.take(k, a, &taskAssigned{})
+	td.own.tasks().take(k, a, &taskAssigned{})
 	td.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
 }
 

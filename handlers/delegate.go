@@ -327,7 +327,5 @@ func contextBelow(parent *task) (c delegation.Context) {
 
 // assignDelegated assigns a delegated task to an agent. It is forwarded when the agent has room.
 func (dd delegationDecision) assignDelegated(k *task, a *agent) {
-	defer func(from Actor) { dd.from = from }(dd.from)
-	dd.from = Actor{}
-	dd.tasks().take(k, a, &taskAssigned{Way: assignedDelegated})
+	dd.own.tasks().take(k, a, &taskAssigned{Way: assignedDelegated})
 }

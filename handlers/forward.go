@@ -97,7 +97,7 @@ func (t *task) occupies() bool {
 // forwardTo sends a task to an agent.
 func (dd delegationDecision) forwardTo(d *delegatedWork, a *agent) {
 	k := d.task
-	dd.ownFact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
+	dd.own.fact(a.actor, k.view.ID, &taskForwarded{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run})
 	request := delegation.Request{Document: d.request}
 	dd.out.Letters = append(dd.out.Letters, Letter{
 		To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: k.view.ID,
@@ -298,11 +298,9 @@ func (t *task) parts() []*delegatedWork {
 
 // cancelParts cancels parts that no task waits for any more. The agent quiet is not notified.
 func (dd delegationDecision) cancelParts(parts []*delegatedWork, quiet string) {
-	defer func(from Actor) { dd.from = from }(dd.from)
-	dd.from = Actor{}
 	for _, d := range parts {
 		if !d.task.view.State.Final() {
-			dd.tasks().cancel(d.task, "The task that it was part of has ended", end{quiet: quiet})
+			dd.own.tasks().cancel(d.task, "The task that it was part of has ended", end{quiet: quiet})
 			dd.links().abandon(d.task, quiet)
 		}
 	}

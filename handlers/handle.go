@@ -160,8 +160,10 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
-	s.turn = decision{state: s, at: in.At.UTC().Truncate(time.Millisecond), from: in.From, random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
-	s.turn.handle(in.Message, in.Refusal)
+	t := &s.turn
+	*t = turn{state: s, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
+	t.sender, t.own = decision{turn: t, from: in.From}, decision{turn: t}
+	t.sender.handle(in.Message, in.Refusal)
 	return s.outcome
 }
 
@@ -315,12 +317,7 @@ func (d *decision) fact(to, correlation string, f fact) {
 	d.factOf(d.from.String(), to, correlation, f)
 }
 
-// ownFact is fact with the orchestrator as the cause.
-func (d *decision) ownFact(to, correlation string, f fact) {
-	d.factOf(Actor{}.String(), to, correlation, f)
-}
-
-// factOf is fact with a cause other than the caller.
+// factOf is fact with a cause other than the actor.
 func (d *decision) factOf(from, to, correlation string, f fact) {
 	topic := ""
 	if m, ok := f.(onBus); ok {

@@ -131,14 +131,14 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	if !ok {
 		return nil, "", ""
 	}
-	t := decision{state: s, from: in.From}
+	d := (&turn{state: s}).by(in.From)
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
-		if from, err := t.mail().writer(m.From, "from_actor"); m.Key != "" && err == nil {
+		if from, err := d.mail().writer(m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
 	case *wire.SaySession:
-		if x, err := t.sessions().locate(m); err == nil {
+		if x, err := d.sessions().locate(m); err == nil {
 			return &m.Lookup, x.of.key(), m.Message.MessageID
 		}
 	}
@@ -298,9 +298,9 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if _, err := md.tasks().manageableTask(id); err != nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
-	defer func(from Actor) { md.from = from }(md.from)
-	md.from.ExplicitSteps = false // mail has no word for the beginning
-	k, err := md.tasks().reportableTask(id, verb)
+	from := md.from
+	from.ExplicitSteps = false // mail has no word for the beginning
+	k, err := md.by(from).tasks().reportableTask(id, verb)
 	if err != nil {
 		return nil, []string{err.Message}
 	}
@@ -309,7 +309,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		e.progress = &at
 	}
 	if result := hub.ResultIn(&said, "result"); result != nil {
-		e.result = md.from.wrapped(result)
+		e.result = from.wrapped(result)
 	}
 	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !md.state.rules.LenientResults {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}

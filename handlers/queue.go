@@ -260,12 +260,10 @@ func (td taskDecision) rematch() {
 	if td.state.stopping || td.state.rules.IgnoreArrivals || w.waiting.Len() == 0 {
 		return
 	}
-	defer func(from Actor) { td.from = from }(td.from)
-	td.from = Actor{}
 	for i := 0; i < len(w.order); i++ { // assigning one may free another
 		for a := w.order[i]; td.state.agents.byID[a.ID] == a; {
 			k := td.nextFor(a)
-			if k == nil || !td.place(k, match.Conditions{Online: true, Free: true}) {
+			if k == nil || !td.own.tasks().place(k, match.Conditions{Online: true, Free: true}) {
 				break
 			}
 		}

@@ -130,7 +130,7 @@ func (dd delegationDecision) respondFor(k *task, fault *delegation.Fault, result
 
 // speakFor sends a response to the source of a task in place of its agent.
 func (dd delegationDecision) speakFor(k *task, r *delegation.Response) {
-	dd.ownFact(k.view.SubmittedBy, k.view.ID, &taskResponded{
+	dd.own.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Status: r.Status, Document: oneLine(delegation.AppendResponse(nil, r)), Own: true,
 	})
 }

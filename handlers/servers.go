@@ -198,8 +198,7 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 	if r.Capabilities != nil {
 		f.Capabilities = r.Capabilities.Document
 	}
-	defer func(from Actor) { ad.from = from }(ad.from)
-	ad.from = Actor{Kind: Agent, Name: r.Name} // from now on the caller is this agent
+	ad = ad.by(Actor{Kind: Agent, Name: r.Name}).agents() // from now on the caller is this agent
 	ad.fact(agentPrefix+r.Name, "", f)
 	if r.Capabilities != nil {
 		ad.oddCapabilities(ad.state.agents.byID[r.Name], r.Capabilities)

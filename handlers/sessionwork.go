@@ -207,10 +207,9 @@ func (wd workDecision) beginWork(w *work) {
 	case w.task.view.State.Final(): // a revision of what is done
 		wd.moveWork(w, wire.PhaseWorking, "")
 	default:
-		defer func(from Actor) { wd.from = from }(wd.from)
-		wd.from = Actor{Kind: Agent, Name: w.developer}
-		wd.questions().cancelQuestions(w.task)
-		wd.tasks().start(w.task, nil)
+		developer := wd.by(Actor{Kind: Agent, Name: w.developer})
+		developer.questions().cancelQuestions(w.task)
+		developer.tasks().start(w.task, nil)
 	}
 }
 

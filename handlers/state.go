@@ -37,7 +37,7 @@ type State struct {
 	stopping bool      // no new work is given out
 	since    time.Time // start of this orchestrator, which missed everything before
 
-	turn    decision // the current decision, reused
+	turn    turn // the current one, reused
 	outcome Outcome
 }
 
@@ -309,11 +309,13 @@ func (s *State) TasksOf(name string) []control.TaskLabel {
 	return labels
 }
 
-// A decision is the handling of one input.
-type decision struct {
+// A turn is the handling of one input.
+type turn struct {
+	sender decision // for the sender of the input
+	own    decision // for the orchestrator itself
+
 	state   *State
 	at      time.Time
-	from    Actor
 	random  [16]byte
 	request *wire.Request  // nil unless it is one
 	settled bool           // the request is answered, or will be later
@@ -327,6 +329,15 @@ type decision struct {
 	departed      departures       // of this turn
 	announcements []*taskAnnounced // that end the turn
 }
+
+// A decision is what an actor decides in a turn. The actor is the cause of the facts.
+type decision struct {
+	*turn
+	from Actor
+}
+
+// by returns the decision of another actor in the same turn.
+func (t *turn) by(from Actor) *decision { return &decision{turn: t, from: from} }
 
 // The decisions of each domain are methods of a type of their own, which holds the decision. A
 // domain reaches another one through the methods below, so that each such reach is visible.

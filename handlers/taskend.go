@@ -45,7 +45,7 @@ func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 // announce ends a turn by recording that the consequences of each ended task are complete.
 func (td taskDecision) announce() {
 	for _, f := range td.announcements {
-		td.ownFact("", f.ID, f)
+		td.own.fact("", f.ID, f)
 	}
 	td.announcements = td.announcements[:0]
 }
@@ -164,11 +164,7 @@ func (ld linkDecision) resolve(k *task) (count int, unblocked []*task) {
 
 // unblock records that tasks wait for nothing any more, and assigns those with requirements.
 func (ld linkDecision) unblock(tasks []*task) {
-	if len(tasks) == 0 {
-		return
-	}
-	defer func(from Actor) { ld.from = from }(ld.from)
-	ld.from = Actor{} // the orchestrator decides, not the caller
+	ld = ld.own.links() // the orchestrator decides, not the caller
 	for _, k := range tasks {
 		ld.fact("", k.view.ID, &taskUnblocked{ID: k.view.ID, Name: k.view.Name})
 	}
@@ -270,8 +266,7 @@ func (td taskDecision) recall(k *task, holder, run, reason string) {
 // their own dependents, or stay pending with a warning. The orchestrator is recorded as the
 // cause, and the agent quiet is not notified.
 func (ld linkDecision) abandon(ended *task, quiet string) {
-	defer func(from Actor) { ld.from = from }(ld.from)
-	ld.from = Actor{}
+	ld = ld.own.links()
 	for queue := []*task{ended}; len(queue) > 0; queue = queue[1:] {
 		ld.resolve(queue[0]) // soft dependencies
 		for _, k := range ld.state.tasks.waiting(queue[0]) {
