@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +19,18 @@ import (
 type reply struct {
 	payload wire.Raw
 	err     error
+}
+
+// A sender writes the requests and events of an agent, and passes each answer to the call that
+// waits for it.
+type sender struct {
+	out  io.Writer
+	turn chan struct{} // held by the goroutine that writes
+	torn error         // why out accepts no more lines; guarded by turn
+
+	mu      sync.Mutex              // guards what follows
+	waiting map[string]chan<- reply // by the id of the request
+	over    error                   // why no more answers come
 }
 
 // Errors of a request that was waiting when the stream ended. A request that was not sent has
@@ -37,24 +51,24 @@ var (
 // The orchestrator answers every line that it can read as a request. Ask itself rejects invalid
 // JSON and lines of more than 16 MiB. If the orchestrator's max_line or max_depth is lower, a
 // request may stay unanswered until ctx ends.
-func (c *Conn) Ask(ctx context.Context, operation string, payload, answer any) error {
-	if err := c.ask(ctx, operation, payload, answer); err != nil {
+func (s *sender) Ask(ctx context.Context, operation string, payload, answer any) error {
+	if err := s.ask(ctx, operation, payload, answer); err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	return nil
 }
 
-func (c *Conn) ask(ctx context.Context, operation string, payload, answer any) error {
+func (s *sender) ask(ctx context.Context, operation string, payload, answer any) error {
 	id, line, err := spell("request:"+operation, payload)
 	if err != nil {
 		return err
 	}
-	call, err := c.expect(id)
+	call, err := s.expect(id)
 	if err != nil {
 		return err
 	}
-	defer c.forget(id)
-	if err := c.write(ctx, line); err != nil {
+	defer s.forget(id)
+	if err := s.write(ctx, line); err != nil {
 		return err
 	}
 	select {
@@ -67,38 +81,58 @@ func (c *Conn) ask(ctx context.Context, operation string, payload, answer any) e
 
 // expect registers a request and returns the channel of its answer. The channel is buffered, so
 // the reader never blocks.
-func (c *Conn) expect(id string) (<-chan reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over != nil {
-		return nil, fmt.Errorf("%w: %w", errUnasked, c.over)
+func (s *sender) expect(id string) (<-chan reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
+		return nil, fmt.Errorf("%w: %w", errUnasked, s.over)
 	}
 	call := make(chan reply, 1)
-	c.waiting[id] = call
+	s.waiting[id] = call
 	return call, nil
 }
 
 // forget unregisters a request: its caller no longer waits for the answer.
-func (c *Conn) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.waiting, id)
+func (s *sender) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
 }
 
 // answered passes an answer to the caller that waits for it. It reports whether there was one:
 // duplicate, late and malformed answers have none.
-func (c *Conn) answered(id string, r reply, wrong *wire.Error) bool {
+func (s *sender) answered(id string, r reply, wrong *wire.Error) bool {
 	if wrong != nil {
 		return false
 	}
-	c.mu.Lock()
-	call := c.waiting[id]
-	delete(c.waiting, id)
-	c.mu.Unlock()
+	s.mu.Lock()
+	call := s.waiting[id]
+	delete(s.waiting, id)
+	s.mu.Unlock()
 	if call != nil {
 		call <- r
 	}
 	return call != nil
+}
+
+// lose fails every waiting call, since no more answers come. It returns their error.
+func (s *sender) lose(over error) error {
+	s.mu.Lock()
+	waiting := s.waiting
+	s.waiting, s.over = nil, over
+	s.mu.Unlock()
+	unanswered := fmt.Errorf("%w: %w", errUnanswered, over)
+	for _, call := range waiting {
+		call <- reply{err: unanswered}
+	}
+	return unanswered
+}
+
+// ending returns why the stream has ended, or nil while it has not.
+func (s *sender) ending() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 // into decodes an answer. It accepts duplicate keys, because an answer may contain documents
@@ -121,15 +155,48 @@ func (r reply) into(answer any) error {
 	return nil
 }
 
+var errTorn = errors.New("writing to the orchestrator")
+
+// write waits for its turn and writes a line. A write is never interrupted, because half a line
+// would corrupt the next one. After a failed write nothing more is written.
+func (s *sender) write(ctx context.Context, line []byte) error {
+	return s.writeNext(ctx, func() ([]byte, error) { return line, nil })
+}
+
+// writeNext is write for a line that must be spelled when its turn comes, because it contains
+// its own position.
+func (s *sender) writeNext(ctx context.Context, spell func() ([]byte, error)) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-s.turn }()
+	if s.torn != nil {
+		return s.torn
+	}
+	line, err := spell()
+	if err != nil {
+		return err
+	}
+	if _, err := s.out.Write(line); err != nil {
+		s.torn = fmt.Errorf("%w: %w", errTorn, err)
+	}
+	return s.torn
+}
+
 // pause is the wait before a request over the rate limit is repeated. The orchestrator counts
 // requests per second.
 const pause = time.Second
 
 // askPatiently is Ask for requests that must not be lost to the rate limit. A request over the
 // limit has had no effect, so it is repeated.
-func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answer any) error {
+func (s *sender) askPatiently(ctx context.Context, operation string, payload, answer any) error {
 	for {
-		err := c.Ask(ctx, operation, payload, answer)
+		err := s.Ask(ctx, operation, payload, answer)
 		if !refusedFor(ReasonLimited, err) {
 			return err
 		}
@@ -143,16 +210,16 @@ func (c *Conn) askPatiently(ctx context.Context, operation string, payload, answ
 
 // settle asks for an operation even if the stream has ended. The orchestrator still reads the
 // agent's output then, until its time to stop is up, but sends no answers.
-func (c *Conn) settle(ctx context.Context, operation string, payload any) error {
+func (s *sender) settle(ctx context.Context, operation string, payload any) error {
 	ctx = context.WithoutCancel(ctx) // the work is done, but its result is not reported yet
-	err := c.askPatiently(ctx, operation, payload, nil)
+	err := s.askPatiently(ctx, operation, payload, nil)
 	switch {
 	case errors.Is(err, errUnasked):
 		_, line, err := spell("request:"+operation, payload)
 		if err != nil {
 			return err
 		}
-		return c.write(ctx, line)
+		return s.write(ctx, line)
 	case errors.Is(err, errUnanswered):
 		return nil
 	}

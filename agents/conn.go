@@ -25,9 +25,7 @@ const (
 
 // A Conn is an agent's connection to its orchestrator. Its methods may be called concurrently.
 type Conn struct {
-	out  io.Writer
-	turn chan struct{} // held by the goroutine that writes
-	torn error         // why out accepts no more lines; guarded by turn
+	sender
 
 	done  chan struct{} // closed when in has ended
 	fresh chan struct{} // rings when there is news
@@ -35,19 +33,17 @@ type Conn struct {
 	talk  chan struct{} // rings when there is a session message
 	hatch chan struct{} // rings when something is asked of the agent
 
-	mu      sync.Mutex
-	waiting map[string]chan<- reply // by the id of the request
-	news    []Notice                // not taken yet
-	told    int64                   // how many there have been
-	mail    []wire.Mail             // not yet dealt with, ordered by number
-	dealt   int64                   // the highest number dealt with
-	heard   []heard                 // session messages, not taken yet
-	known   recent[struct{}]        // session messages received
-	said    recent[*Sent]           // session messages that the agent sent
-	places  int64                   // how many there have been
-	lines   resendBuffer            // the lines of said
-	lanes   map[string]*lane        // queues of session messages to send again
-	over    error                   // why in has ended
+	mu     sync.Mutex
+	news   []Notice         // not taken yet
+	told   int64            // how many there have been
+	mail   []wire.Mail      // not yet dealt with, ordered by number
+	dealt  int64            // the highest number dealt with
+	heard  []heard          // session messages, not taken yet
+	known  recent[struct{}] // session messages received
+	said   recent[*Sent]    // session messages that the agent sent
+	places int64            // how many there have been
+	lines  resendBuffer     // the lines of said
+	lanes  map[string]*lane // queues of session messages to send again
 
 	delegations map[string]*Delegation // that are not over, by the id of the task
 	asks        []asked                // items asked of the agent, not taken yet
@@ -70,15 +66,13 @@ type Conn struct {
 // at shutdown at the latest; the caller has to close any other stream.
 func Connect(in io.Reader, out io.Writer) *Conn {
 	c := &Conn{
-		out:     out,
-		turn:    make(chan struct{}, 1),
-		done:    make(chan struct{}),
-		fresh:   make(chan struct{}, 1),
-		post:    make(chan struct{}, 1),
-		talk:    make(chan struct{}, 1),
-		hatch:   make(chan struct{}, 1),
-		waiting: make(map[string]chan<- reply),
-		lanes:   make(map[string]*lane),
+		sender: sender{out: out, turn: make(chan struct{}, 1), waiting: make(map[string]chan<- reply)},
+		done:   make(chan struct{}),
+		fresh:  make(chan struct{}, 1),
+		post:   make(chan struct{}, 1),
+		talk:   make(chan struct{}, 1),
+		hatch:  make(chan struct{}, 1),
+		lanes:  make(map[string]*lane),
 
 		delegations: make(map[string]*Delegation),
 	}
@@ -99,13 +93,6 @@ func (c *Conn) Wait() error {
 		return err
 	}
 	return nil
-}
-
-// ending returns why in has ended, or nil while it has not.
-func (c *Conn) ending() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.over
 }
 
 // listen reads lines until in ends. Nothing else blocks it.
@@ -174,58 +161,22 @@ func (c *Conn) end(err error) {
 	if !errors.Is(err, io.EOF) {
 		over = fmt.Errorf("reading what the orchestrator says: %w", err)
 	}
+	unanswered := c.lose(over)
 	c.mu.Lock()
-	waiting, delegations := c.waiting, c.delegations
-	c.waiting, c.delegations, c.over = nil, nil, over
+	delegations := c.delegations
+	c.delegations = nil
 	c.mu.Unlock()
-	unanswered := fmt.Errorf("%w: %w", errUnanswered, over)
-	for _, call := range waiting {
-		call <- reply{err: unanswered}
-	}
 	for _, d := range delegations {
 		d.lose(unanswered)
 	}
 }
 
-var errTorn = errors.New("writing to the orchestrator")
-
-// write waits for its turn and writes a line. A write is never interrupted, because half a line
-// would corrupt the next one. After a failed write nothing more is written.
-func (c *Conn) write(ctx context.Context, line []byte) error {
-	return c.writeNext(ctx, func() ([]byte, error) { return line, nil })
-}
-
-// writeNext is write for a line that must be spelled when its turn comes, because it contains
-// its own position.
-func (c *Conn) writeNext(ctx context.Context, spell func() ([]byte, error)) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-c.turn }()
-	if c.torn != nil {
-		return c.torn
-	}
-	line, err := spell()
-	if err != nil {
-		return err
-	}
-	if _, err := c.out.Write(line); err != nil {
-		c.torn = fmt.Errorf("%w: %w", errTorn, err)
-	}
-	return c.torn
-}
-
 // Error handling of the loops that call functions of the agent's author.
 
 // troubled logs an error, if there is one. It stops the loop only if writing has failed.
-func (c *Conn) troubled(stop context.CancelCauseFunc, err error) {
+func (s *sender) troubled(stop context.CancelCauseFunc, err error) {
 	if err != nil && !errors.Is(err, errTorn) {
-		err = c.Log("warn", err.Error(), nil)
+		err = s.Log("warn", err.Error(), nil)
 	}
 	if errors.Is(err, errTorn) {
 		stop(err)
@@ -233,9 +184,9 @@ func (c *Conn) troubled(stop context.CancelCauseFunc, err error) {
 }
 
 // panicked reports a panic, with the task if there is one, and returns it as an error.
-func (c *Conn) panicked(what, task string, reason any) error {
+func (s *sender) panicked(what, task string, reason any) error {
 	err := fmt.Errorf("%s panicked: %v", what, reason)
-	_ = c.Tell("error", wire.Trouble{ // a broken stream shows in what is said next
+	_ = s.Tell("error", wire.Trouble{ // a broken stream shows in what is said next
 		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
 	})
 	return err

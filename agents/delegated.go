@@ -387,5 +387,5 @@ func (c *Conn) takeAsked() (a asked, ok, over bool) {
 	if len(c.asks) > 0 {
 		ring(c.hatch) // for another taker: the bell rang once
 	}
-	return a, ok, c.over != nil
+	return a, ok, c.ending() != nil
 }

@@ -103,8 +103,8 @@ func (c *Conn) entrust(d *Delegation) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.over != nil:
-		return fmt.Errorf("%w: %w", errUnasked, c.over)
+	case c.ending() != nil:
+		return fmt.Errorf("%w: %w", errUnasked, c.ending())
 	case c.delegations[d.ID] != nil:
 		return fmt.Errorf("%w: %w", errUnsaid, errAsked)
 	}

@@ -1,7 +1,5 @@
 //go:build !race
 
-//go:build !race
-
 package agents_test
 
 import (

@@ -80,7 +80,7 @@ func (c *Conn) take() (notice Notice, left int, over bool) {
 		c.news[0] = Notice{}
 		c.news = c.news[1:]
 	}
-	return notice, left, c.over != nil
+	return notice, left, c.ending() != nil
 }
 
 // noticed queues a notice.
@@ -257,5 +257,5 @@ func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 	if notices && len(c.news) > 0 {
 		ring(c.fresh)
 	}
-	return e, ok, c.over != nil
+	return e, ok, c.ending() != nil
 }

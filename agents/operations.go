@@ -9,73 +9,73 @@ import (
 )
 
 // QueryAgents lists the agents of the team that match the query.
-func (c *Conn) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wire.Agent, error) {
+func (s *sender) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wire.Agent, error) {
 	var answer wire.AgentList
-	err := c.Ask(ctx, "query-agents", query, &answer)
+	err := s.Ask(ctx, "query-agents", query, &answer)
 	return answer.Agents, err
 }
 
 // QueryTasks lists matching tasks, oldest first, among those that the agent submitted or is
 // assigned to.
-func (c *Conn) QueryTasks(ctx context.Context, query wire.QueryTasks) ([]wire.Task, error) {
-	return c.askTasks(ctx, "query-tasks", query)
+func (s *sender) QueryTasks(ctx context.Context, query wire.QueryTasks) ([]wire.Task, error) {
+	return s.askTasks(ctx, "query-tasks", query)
 }
 
 // SubmitTask submits a task and returns it as stored.
-func (c *Conn) SubmitTask(ctx context.Context, task wire.SubmitTask) (wire.Task, error) {
-	return c.askTask(ctx, "submit-task", task)
+func (s *sender) SubmitTask(ctx context.Context, task wire.SubmitTask) (wire.Task, error) {
+	return s.askTask(ctx, "submit-task", task)
 }
 
 // GetTask returns everything about one of the agent's own tasks.
-func (c *Conn) GetTask(ctx context.Context, id string) (wire.Task, error) {
-	return c.askTask(ctx, "get-task", wire.TaskID{TaskID: id})
+func (s *sender) GetTask(ctx context.Context, id string) (wire.Task, error) {
+	return s.askTask(ctx, "get-task", wire.TaskID{TaskID: id})
 }
 
 // AskUser asks a person and waits for the answer, which may take as long as the
 // question allows.
-func (c *Conn) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAnswer, error) {
+func (s *sender) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAnswer, error) {
 	var answer wire.UserAnswer
-	err := c.Ask(ctx, "ask-user", question, &answer)
+	err := s.Ask(ctx, "ask-user", question, &answer)
 	return answer, err
 }
 
 // StartTask starts a task that is assigned to the agent. It also takes an unassigned task that
 // the agent submitted.
-func (c *Conn) StartTask(ctx context.Context, id string) (wire.Task, error) {
-	return c.askTask(ctx, "start-task", wire.TaskID{TaskID: id})
+func (s *sender) StartTask(ctx context.Context, id string) (wire.Task, error) {
+	return s.askTask(ctx, "start-task", wire.TaskID{TaskID: id})
 }
 
 // CompleteTask reports that a task is done. The result is an object or a text, or nil for
 // success without a result.
-func (c *Conn) CompleteTask(ctx context.Context, id string, result any) (wire.Task, error) {
+func (s *sender) CompleteTask(ctx context.Context, id string, result any) (wire.Task, error) {
 	text, err := value(result)
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return c.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
+	return s.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
 }
 
 // FailTask says that a task cannot be done, and why.
-func (c *Conn) FailTask(ctx context.Context, id, why string) (wire.Task, error) {
-	return c.askTask(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
+func (s *sender) FailTask(ctx context.Context, id, why string) (wire.Task, error) {
+	return s.askTask(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
 }
 
 // CancelTask cancels a task that the agent submitted.
-func (c *Conn) CancelTask(ctx context.Context, id, reason string) (wire.Task, error) {
-	return c.askTask(ctx, "cancel-task", wire.CancelTask{TaskID: id, Reason: reason})
+func (s *sender) CancelTask(ctx context.Context, id, reason string) (wire.Task, error) {
+	return s.askTask(ctx, "cancel-task", wire.CancelTask{TaskID: id, Reason: reason})
 }
 
 // askTask asks for an operation that answers with a task.
-func (c *Conn) askTask(ctx context.Context, operation string, payload any) (wire.Task, error) {
+func (s *sender) askTask(ctx context.Context, operation string, payload any) (wire.Task, error) {
 	var answer wire.TaskReply
-	err := c.Ask(ctx, operation, payload, &answer)
+	err := s.Ask(ctx, operation, payload, &answer)
 	return *tidy(&answer.Task), err
 }
 
 // askTasks asks for an operation that answers with a list of tasks.
-func (c *Conn) askTasks(ctx context.Context, operation string, payload any) ([]wire.Task, error) {
+func (s *sender) askTasks(ctx context.Context, operation string, payload any) ([]wire.Task, error) {
 	var answer wire.TaskList
-	err := c.Ask(ctx, operation, payload, &answer)
+	err := s.Ask(ctx, operation, payload, &answer)
 	for i := range answer.Tasks {
 		tidy(&answer.Tasks[i])
 	}
@@ -101,145 +101,145 @@ func some(text wire.Raw) wire.Raw {
 
 // UpdateTask changes the text, documents or priority of a task and returns the updated task.
 // Nil fields stay unchanged.
-func (c *Conn) UpdateTask(ctx context.Context, change wire.UpdateTask) (wire.Task, error) {
-	return c.askTask(ctx, "update-task", change)
+func (s *sender) UpdateTask(ctx context.Context, change wire.UpdateTask) (wire.Task, error) {
+	return s.askTask(ctx, "update-task", change)
 }
 
 // AssignTask assigns an unassigned task to an agent.
-func (c *Conn) AssignTask(ctx context.Context, assignment wire.AssignTask) (wire.Task, error) {
-	return c.askTask(ctx, "assign-task", assignment)
+func (s *sender) AssignTask(ctx context.Context, assignment wire.AssignTask) (wire.Task, error) {
+	return s.askTask(ctx, "assign-task", assignment)
 }
 
 // AutoAssign assigns a task to the agent that matches its requirements best. If there is none,
 // the error is nil and the status says so.
-func (c *Conn) AutoAssign(ctx context.Context, id string) (wire.Assignment, error) {
+func (s *sender) AutoAssign(ctx context.Context, id string) (wire.Assignment, error) {
 	var answer wire.Assignment
-	err := c.Ask(ctx, "auto-assign", wire.TaskID{TaskID: id}, &answer)
+	err := s.Ask(ctx, "auto-assign", wire.TaskID{TaskID: id}, &answer)
 	return answer, err
 }
 
 // MatchAgents reports how well each agent matches a task, the best first.
-func (c *Conn) MatchAgents(ctx context.Context, id string) ([]wire.Match, error) {
+func (s *sender) MatchAgents(ctx context.Context, id string) ([]wire.Match, error) {
 	var answer wire.Matches
-	err := c.Ask(ctx, "match-agents", wire.TaskID{TaskID: id}, &answer)
+	err := s.Ask(ctx, "match-agents", wire.TaskID{TaskID: id}, &answer)
 	return answer.Servers, err
 }
 
 // PollTasks lists the tasks that the agent was assigned and has not begun.
-func (c *Conn) PollTasks(ctx context.Context) ([]wire.Task, error) {
-	return c.askTasks(ctx, "poll-tasks", nil)
+func (s *sender) PollTasks(ctx context.Context) ([]wire.Task, error) {
+	return s.askTasks(ctx, "poll-tasks", nil)
 }
 
 // CheckTasks is PollTasks for another session: an agent's name, its server id or the id of its
 // run. "" means the agent itself.
-func (c *Conn) CheckTasks(ctx context.Context, sessionID string) ([]wire.Task, error) {
-	return c.askTasks(ctx, "check-tasks", wire.CheckTasks{SessionID: sessionID})
+func (s *sender) CheckTasks(ctx context.Context, sessionID string) ([]wire.Task, error) {
+	return s.askTasks(ctx, "check-tasks", wire.CheckTasks{SessionID: sessionID})
 }
 
 // AddDependency makes a task depend on another one. The type defaults to wire.DependsBlocks.
-func (c *Conn) AddDependency(ctx context.Context, id string, on hub.Dependency) (wire.Link, error) {
-	return c.askLink(ctx, "add-dependency", wire.AddDependency{TaskID: id, Dependency: on})
+func (s *sender) AddDependency(ctx context.Context, id string, on hub.Dependency) (wire.Link, error) {
+	return s.askLink(ctx, "add-dependency", wire.AddDependency{TaskID: id, Dependency: on})
 }
 
 // RemoveDependency removes and returns a dependency, given its id or that of the task depended
 // on.
-func (c *Conn) RemoveDependency(ctx context.Context, id, dependency string) (wire.Link, error) {
-	return c.askLink(ctx, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: dependency})
+func (s *sender) RemoveDependency(ctx context.Context, id, dependency string) (wire.Link, error) {
+	return s.askLink(ctx, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: dependency})
 }
 
 // AddNote adds a note to a task.
-func (c *Conn) AddNote(ctx context.Context, note wire.AddNote) (wire.Note, error) {
+func (s *sender) AddNote(ctx context.Context, note wire.AddNote) (wire.Note, error) {
 	var answer wire.NoteReply
-	err := c.Ask(ctx, "add-note", note, &answer)
+	err := s.Ask(ctx, "add-note", note, &answer)
 	return answer.Note, err
 }
 
 // ListNotes returns the notes of a task, oldest first.
-func (c *Conn) ListNotes(ctx context.Context, id string) ([]wire.Note, error) {
+func (s *sender) ListNotes(ctx context.Context, id string) ([]wire.Note, error) {
 	var answer wire.NoteList
-	err := c.Ask(ctx, "list-notes", wire.TaskID{TaskID: id}, &answer)
+	err := s.Ask(ctx, "list-notes", wire.TaskID{TaskID: id}, &answer)
 	return answer.Notes, err
 }
 
 // askLink asks for an operation that answers with a dependency.
-func (c *Conn) askLink(ctx context.Context, operation string, payload any) (wire.Link, error) {
+func (s *sender) askLink(ctx context.Context, operation string, payload any) (wire.Link, error) {
 	var answer wire.LinkReply
-	err := c.Ask(ctx, operation, payload, &answer)
+	err := s.Ask(ctx, operation, payload, &answer)
 	return answer.Dependency, err
 }
 
 // RequestHelp reports that the agent needs a person to go on with a task, and returns without
 // waiting. TaskUpdated announces the answer; Job.Help waits for it. The context about may be
 // any value, or nil.
-func (c *Conn) RequestHelp(ctx context.Context, id, question string, about any) (wire.Task, error) {
+func (s *sender) RequestHelp(ctx context.Context, id, question string, about any) (wire.Task, error) {
 	text, err := value(about)
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return c.askTask(ctx, "request-help", wire.RequestHelp{TaskID: id, Question: question, Context: text})
+	return s.askTask(ctx, "request-help", wire.RequestHelp{TaskID: id, Question: question, Context: text})
 }
 
 // SubmitPlan submits the agent's plan for a task: an object or a text.
-func (c *Conn) SubmitPlan(ctx context.Context, id string, plan any) (wire.Task, error) {
+func (s *sender) SubmitPlan(ctx context.Context, id string, plan any) (wire.Task, error) {
 	text, err := value(plan)
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return c.askTask(ctx, "submit-plan", wire.SubmitPlan{TaskID: id, Plan: text})
+	return s.askTask(ctx, "submit-plan", wire.SubmitPlan{TaskID: id, Plan: text})
 }
 
 // ApprovePlan approves the plan of another agent.
-func (c *Conn) ApprovePlan(ctx context.Context, id string) (wire.Task, error) {
-	return c.askTask(ctx, "approve-plan", wire.TaskID{TaskID: id})
+func (s *sender) ApprovePlan(ctx context.Context, id string) (wire.Task, error) {
+	return s.askTask(ctx, "approve-plan", wire.TaskID{TaskID: id})
 }
 
 // RevisePlan sends the plan of another agent back, with feedback.
-func (c *Conn) RevisePlan(ctx context.Context, id, feedback string) (wire.Task, error) {
-	return c.askTask(ctx, "revise-plan", wire.RevisePlan{TaskID: id, Feedback: feedback})
+func (s *sender) RevisePlan(ctx context.Context, id, feedback string) (wire.Task, error) {
+	return s.askTask(ctx, "revise-plan", wire.RevisePlan{TaskID: id, Feedback: feedback})
 }
 
 // SendMessage sends mail from the agent's actor and returns the stored message. Mail with a key
 // is stored once, however often it is sent.
-func (c *Conn) SendMessage(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
+func (s *sender) SendMessage(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
 	var answer wire.Sent
-	err := c.Ask(ctx, "send-message", mail, &answer)
+	err := s.Ask(ctx, "send-message", mail, &answer)
 	return answer, err
 }
 
 // PollMessages lists the agent's mail, oldest first: the unacknowledged messages, or all after
 // a given number. It changes nothing; only AckMessages does.
-func (c *Conn) PollMessages(ctx context.Context, query wire.PollMessages) (wire.MailList, error) {
+func (s *sender) PollMessages(ctx context.Context, query wire.PollMessages) (wire.MailList, error) {
 	var answer wire.MailList
-	err := c.Ask(ctx, "poll-messages", query, &answer)
+	err := s.Ask(ctx, "poll-messages", query, &answer)
 	return answer, err
 }
 
 // AckMessages acknowledges all mail up to a number.
-func (c *Conn) AckMessages(ctx context.Context, seq int64) (wire.Acked, error) {
+func (s *sender) AckMessages(ctx context.Context, seq int64) (wire.Acked, error) {
 	var answer wire.Acked
-	err := c.Ask(ctx, "ack-messages", wire.AckMessages{Seq: seq}, &answer)
+	err := s.Ask(ctx, "ack-messages", wire.AckMessages{Seq: seq}, &answer)
 	return answer, err
 }
 
 // Heartbeat reports that the agent's actor is present.
-func (c *Conn) Heartbeat(ctx context.Context) (wire.Beat, error) {
+func (s *sender) Heartbeat(ctx context.Context) (wire.Beat, error) {
 	var answer wire.Beat
-	err := c.Ask(ctx, "heartbeat", nil, &answer)
+	err := s.Ask(ctx, "heartbeat", nil, &answer)
 	return answer, err
 }
 
 // UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
 // agent is assigned nothing.
-func (c *Conn) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
+func (s *sender) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
 	var answer wire.Server
-	err := c.Ask(ctx, "update-capabilities", now, &answer)
+	err := s.Ask(ctx, "update-capabilities", now, &answer)
 	return *tidyServer(&answer), err
 }
 
 // Servers lists all agents with what they can do, and whether they are online.
-func (c *Conn) Servers(ctx context.Context) ([]wire.Server, error) {
+func (s *sender) Servers(ctx context.Context) ([]wire.Server, error) {
 	var answer wire.ServerList
-	err := c.Ask(ctx, "query-servers", nil, &answer)
+	err := s.Ask(ctx, "query-servers", nil, &answer)
 	for i := range answer.Servers {
 		tidyServer(&answer.Servers[i])
 	}
@@ -254,14 +254,14 @@ func tidyServer(server *wire.Server) *wire.Server {
 
 // Tell sends an event, such as "progress". Events have no answer, so Tell itself validates
 // those of the protocol; the orchestrator would ignore an invalid one.
-func (c *Conn) Tell(event string, payload any) error {
-	if err := c.tell(event, payload); err != nil {
+func (s *sender) Tell(event string, payload any) error {
+	if err := s.tell(event, payload); err != nil {
 		return fmt.Errorf("event %s: %w", event, err)
 	}
 	return nil
 }
 
-func (c *Conn) tell(event string, payload any) error {
+func (s *sender) tell(event string, payload any) error {
 	body, err := asObject(payload)
 	if err != nil {
 		return err
@@ -274,36 +274,36 @@ func (c *Conn) tell(event string, payload any) error {
 	if err != nil {
 		return err
 	}
-	return c.write(context.Background(), line)
+	return s.write(context.Background(), line)
 }
 
 // Progress reports how much of a task is done, from 0 to 1. It does not complete the task;
 // CompleteTask does.
-func (c *Conn) Progress(taskID string, fraction float64, message string) error {
-	return c.Tell("progress", wire.Progress{TaskID: taskID, Progress: fraction, Message: message})
+func (s *sender) Progress(taskID string, fraction float64, message string) error {
+	return s.Tell("progress", wire.Progress{TaskID: taskID, Progress: fraction, Message: message})
 }
 
 // Log writes to the agent's log, at level info, warn or error. The context is an object, or
 // nil.
-func (c *Conn) Log(level, message string, context any) error {
+func (s *sender) Log(level, message string, context any) error {
 	about, err := value(context)
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
-	return c.Tell("log", wire.LogEntry{Level: level, Message: message, Context: about})
+	return s.Tell("log", wire.LogEntry{Level: level, Message: message, Context: about})
 }
 
 // Trouble reports an error. An error that is not recoverable fails the task.
-func (c *Conn) Trouble(taskID string, trouble error, recoverable bool) error {
-	return c.Tell("error", wire.Trouble{TaskID: taskID, Error: trouble.Error(), Recoverable: recoverable})
+func (s *sender) Trouble(taskID string, trouble error, recoverable bool) error {
+	return s.Tell("error", wire.Trouble{TaskID: taskID, Error: trouble.Error(), Recoverable: recoverable})
 }
 
 // Wonder shows people a question without waiting for an answer. The context is an object, or
 // nil.
-func (c *Conn) Wonder(question string, context any) error {
+func (s *sender) Wonder(question string, context any) error {
 	about, err := value(context)
 	if err != nil {
 		return fmt.Errorf("event question: %w", err)
 	}
-	return c.Tell("question", wire.OpenQuestion{Question: question, Context: about})
+	return s.Tell("question", wire.OpenQuestion{Question: question, Context: about})
 }

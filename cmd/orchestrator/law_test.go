@@ -320,7 +320,7 @@ var (
 		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
-		"agents.Conn": 104, "cmd/orchestrator/watch.model": 69,
+		"cmd/orchestrator/watch.model": 69,
 	}
 )
 
