@@ -315,12 +315,15 @@ func TestLawSizes(t *testing.T) {
 // when the package has shrunk, and do not raise it.
 var (
 	largePackages = map[string]packageSize{
-		"agents":   {lines: 6200, exported: 200},
-		"handlers": {lines: 14_000, exported: 40},
+		"handlers": {lines: 13_700, exported: 40},
 		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
 		"cmd/orchestrator/watch.model": 69,
+<<<<<<< HEAD
+=======
+		"supervisor/config.reader":     73,
+>>>>>>> e552d3f (cmd: the table of rows names the tests where they are now; lower bounds of package sizes)
 	}
 )
 
