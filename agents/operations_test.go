@@ -365,7 +365,8 @@ var letter = wire.Mail{
 	CreatedAt: "2026-03-30T09:15:00.123Z",
 }
 
-func number(n int64) *int64 { return &n }
+//go:fix inline
+func number(n int64) *int64 { return new(n) }
 
 // TestOperationsOnMail is TestOperations for mail.
 func TestOperationsOnMail(t *testing.T) {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -101,11 +102,7 @@ func issueToken(ad accessDecision, r *wire.IssueToken) (*wire.IssuedToken, *wire
 	if ad.from.Kind != Operator {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "people's tokens are for operators to issue"}
 	}
-	role := r.Role
-	if role == "" {
-		role = wire.PersonOperator
-	}
-	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: role, ExpiresAt: access.Expiry(ad.at, r.TTL, tokenLasts)}
+	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: cmp.Or(r.Role, wire.PersonOperator), ExpiresAt: access.Expiry(ad.at, r.TTL, tokenLasts)}
 	ad.fact("", "", f)
 	return &wire.IssuedToken{ID: f.ID, Subject: f.Subject, Role: f.Role, IssuedAt: object.Timestamp(ad.at), ExpiresAt: f.ExpiresAt}, nil
 }

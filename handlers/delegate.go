@@ -294,10 +294,7 @@ func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, sour
 	if trace.SpanID == "" {
 		trace.SpanID = wire.SpanIDOf([]byte(r.ID))
 	}
-	priority := r.Context.Priority
-	if priority == "" {
-		priority = delegation.PriorityNormal
-	}
+	priority := cmp.Or(r.Context.Priority, delegation.PriorityNormal)
 	document := r.Forwarded(delegation.Forwarding{
 		Source: source, Chain: chain, TraceID: trace.TraceID, SpanID: trace.SpanID, Baggage: trace.Baggage, Context: contextBelow(parent),
 	})

@@ -388,7 +388,7 @@ func (t *taskActed) apply(s *State, r *wire.Record) {
 		d := k.delegation()
 		s.delegations.when(d, d.next, until)
 	}
-	s.saveReply(agentOf(r.From), t.Request, s.questions.answerOf(k, nil), nil)
+	s.saveReply(agentOf(r.From), t.Request, s.questions.answerOf(k), nil)
 }
 
 // Line returns the act as it is sent to the agent.

@@ -335,10 +335,7 @@ func (md mailDecision) heed(e *mailReport, m *mailed) {
 	case mail.TopicTaskCompleted:
 		md.tasks().complete(k, e.result, end{mailed: true})
 	case mail.TopicTaskFailed:
-		why := e.text
-		if why == "" {
-			why = fmt.Sprintf("said by message %d", m.Seq)
-		}
+		why := cmp.Or(e.text, fmt.Sprintf("said by message %d", m.Seq))
 		md.tasks().fail(k, failure{why: why, end: end{mailed: true}})
 	case mail.TopicTaskProgress:
 		if e.progress != nil {

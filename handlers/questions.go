@@ -49,10 +49,7 @@ func (qd questionDecision) tooMany() *wire.Error {
 }
 
 func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
-	timeout := time.Duration(r.Timeout) * time.Millisecond
-	if timeout == 0 {
-		timeout = qd.state.rules.RequestTimeout
-	}
+	timeout := cmp.Or(time.Duration(r.Timeout)*time.Millisecond, qd.state.rules.RequestTimeout)
 	return nil, qd.ask(&questionAsked{
 		Question: r.Question, Options: r.Options, Deadline: object.Timestamp(qd.at.Add(timeout)),
 	})

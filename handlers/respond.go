@@ -179,8 +179,8 @@ func (t *task) metadata() delegation.Metadata {
 }
 
 // answerOf returns an answer with the status of a task.
-func (qs *questions) answerOf(k *task, result wire.Raw) *wire.TaskAnswer {
-	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, qs.response(k, result)))}
+func (qs *questions) answerOf(k *task) *wire.TaskAnswer {
+	return &wire.TaskAnswer{Document: oneLine(delegation.AppendResponse(nil, qs.response(k, nil)))}
 }
 
 // standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
@@ -195,7 +195,7 @@ func (dd delegationDecision) standingAnswer(k *task) *wire.TaskAnswer {
 	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
 		dd.pages = append(dd.pages, history.Page{Task: k.view.ID, Ended: k.ended})
 	}
-	answer := dd.state.questions.answerOf(k, nil)
+	answer := dd.state.questions.answerOf(k)
 	answer.Trace = k.trace()
 	return answer
 }
@@ -289,7 +289,7 @@ func (dd delegationDecision) repeatResponse(k *task) {
 		m := k.metadata()
 		l.Kept, l.Metadata = d.latest, &m
 	} else {
-		l.Line = dd.state.questions.answerOf(k, nil).Document
+		l.Line = dd.state.questions.answerOf(k).Document
 	}
 	dd.out.Letters = append(dd.out.Letters, l)
 }
@@ -324,7 +324,7 @@ func updateTaskRequest(dd delegationDecision, r *wire.UpdateTaskRequest) (*wire.
 	if dd.request.Form == wire.DialectTaskAct {
 		return nil, nil
 	}
-	answer := dd.state.questions.answerOf(k, nil) // a repeat gets the same answer
+	answer := dd.state.questions.answerOf(k) // a repeat gets the same answer
 	answer.Trace = k.trace()
 	return answer, nil
 }

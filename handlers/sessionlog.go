@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func (sd sessionDecision) logRefused(s *sessionState, said *wire.SaySession, tas
 		return
 	}
 	f := &sessionRefused{
-		Session: s.spec.ID, Type: heading(said.Type), ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(sd.took), By: sd.from.speaker(),
+		Session: s.spec.ID, Type: said.Type[:min(len(said.Type), 100)], ID: said.ID, Task: task, Why: brief(err.Message), TookMS: milliseconds(sd.took), By: sd.from.speaker(),
 		Document: said.Document, From: sd.from.Name,
 	}
 	if f.From == "" { // an operator that did not name a sender
@@ -192,9 +193,6 @@ func complaints(s *sessionState, said *wire.SaySession, err *wire.Error) []strin
 	}
 	return all
 }
-
-// heading returns the start of an unknown message type.
-func heading(text string) string { return text[:min(len(text), 100)] }
 
 // speaker returns the actor that sends a message for another, or "" if the sender does.
 func (a *Actor) speaker() string {
@@ -249,10 +247,7 @@ func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wir
 		return nil, err
 	}
 	page := &history.SessionPage{
-		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: int(r.Limit), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
-	}
-	if page.Limit == 0 {
-		page.Limit = wire.SessionPage
+		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: cmp.Or(int(r.Limit), wire.SessionPage), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	sd.pages = append(sd.pages, history.Page{Session: page})
 	view := sd.state.agents.sessionView(s)

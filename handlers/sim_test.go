@@ -113,16 +113,17 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
 
 func (w *world) summary() string {
-	text := fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.tasks.list))
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.tasks.list)))
 	var kinds []string
 	for kind := range w.saw {
 		kinds = append(kinds, kind)
 	}
 	slices.Sort(kinds)
 	for _, kind := range kinds {
-		text += fmt.Sprintf(" %s %d", kind, w.saw[kind])
+		text.WriteString(fmt.Sprintf(" %s %d", kind, w.saw[kind]))
 	}
-	return text
+	return text.String()
 }
 
 // seenSomewhere lists what must be seen in a run of enough steps.

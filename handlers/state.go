@@ -73,30 +73,14 @@ type questions struct {
 
 // New returns an empty State.
 func New(rules Rules) *State {
-	if rules.Depth == 0 {
-		rules.Depth = 64
-	}
-	if rules.KeepFinished == 0 {
-		rules.KeepFinished = 1000
-	}
-	if rules.KeepClosed == 0 {
-		rules.KeepClosed = 100
-	}
-	if rules.RequestTimeout == 0 {
-		rules.RequestTimeout = 30 * time.Second
-	}
-	if rules.MaxAttempts == 0 {
-		rules.MaxAttempts = 3
-	}
-	if rules.Silence == 0 {
-		rules.Silence = 90 * time.Second
-	}
-	if rules.Heartbeat == 0 {
-		rules.Heartbeat = time.Minute
-	}
-	if rules.Stale == 0 {
-		rules.Stale = 3 * time.Minute
-	}
+	rules.Depth = cmp.Or(rules.Depth, 64)
+	rules.KeepFinished = cmp.Or(rules.KeepFinished, 1000)
+	rules.KeepClosed = cmp.Or(rules.KeepClosed, 100)
+	rules.RequestTimeout = cmp.Or(rules.RequestTimeout, 30*time.Second)
+	rules.MaxAttempts = cmp.Or(rules.MaxAttempts, 3)
+	rules.Silence = cmp.Or(rules.Silence, 90*time.Second)
+	rules.Heartbeat = cmp.Or(rules.Heartbeat, time.Minute)
+	rules.Stale = cmp.Or(rules.Stale, 3*time.Minute)
 	index := match.New()
 	return &State{
 		rules:  rules,
@@ -421,10 +405,5 @@ func (s *State) HasPendingReply(run string) bool {
 			return true
 		}
 	}
-	for _, q := range s.questions.open {
-		if q.request != nil && q.run == run {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.questions.open, func(q *question) bool { return q.request != nil && q.run == run })
 }

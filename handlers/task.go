@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -225,10 +226,7 @@ func (t *tasks) waitsFor(k *task) []string {
 const defaultLimit = 100
 
 func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
-	limit := int(q.Limit)
-	if limit == 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(int(q.Limit), defaultLimit)
 	from := td.state.tasks.list
 	if td.from.Kind == Agent && !td.from.ActsForOthers {
 		from = td.state.tasks.owned[td.from.String()]

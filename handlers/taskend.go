@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"slices"
 
 	"orchestrator/handlers/graph"
@@ -198,11 +199,7 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 	if td.request.Form == wire.DialectTaskAct && k.delegation() == nil {
 		return nil, errNotDelegated(k) // the caller would get no response
 	}
-	reason := r.Reason
-	if reason == "" {
-		reason = "Cancelled by " + td.from.String()
-	}
-	td.cancel(k, reason, end{request: td.mark()})
+	td.cancel(k, cmp.Or(r.Reason, "Cancelled by "+td.from.String()), end{request: td.mark()})
 	td.links().abandon(k, "")
 	if td.request.Form == wire.DialectTaskAct {
 		return nil, nil // the response notifies the caller

@@ -224,26 +224,13 @@ func (w *work) deadlineAt() (time.Time, bool) {
 // silentAt returns when a developer has been silent about a work for too long. A work that takes
 // long must be reported on regularly.
 func (w *work) silentAt() time.Time {
-	every, after := w.of.every(), w.of.after()
+	every := cmp.Or(time.Duration(w.of.spec.ProgressEvery)*time.Millisecond, progressEvery)
+	after := cmp.Or(time.Duration(w.of.spec.ProgressAfter)*time.Millisecond, progressAfter)
 	silent := w.begun.Add(after + every)
 	if heard := w.heard.Add(every); heard.After(silent) {
 		return heard
 	}
 	return silent
-}
-
-func (s *sessionState) after() time.Duration {
-	if s.spec.ProgressAfter > 0 {
-		return time.Duration(s.spec.ProgressAfter) * time.Millisecond
-	}
-	return progressAfter
-}
-
-func (s *sessionState) every() time.Duration {
-	if s.spec.ProgressEvery > 0 {
-		return time.Duration(s.spec.ProgressEvery) * time.Millisecond
-	}
-	return progressEvery
 }
 
 // worksOf returns the works that an agent is assigned or works on.

@@ -373,12 +373,12 @@ func TestMailThatIsGivenUpAgainIsNotedOnce(t *testing.T) {
 			require.ErrorContains(t, err, "given up")
 			<-time.After(time.Minute)
 		}
-		keys := ""
+		var keys strings.Builder
 		for _, line := range incidents(t) {
 			var said struct{ Key string }
 			require.NoError(t, json.Unmarshal([]byte(line), &said))
-			keys += said.Key
+			keys.WriteString(said.Key)
 		}
-		require.Equal(t, "aba", keys)
+		require.Equal(t, "aba", keys.String())
 	})
 }

@@ -120,7 +120,7 @@ func TestKept(t *testing.T) {
 
 // said returns findings as results report them: ID or ID:iteration in which it was fixed.
 func said(texts string) (found []Finding) {
-	for _, text := range strings.Fields(texts) {
+	for text := range strings.FieldsSeq(texts) {
 		id, fixed, _ := strings.Cut(text, ":")
 		f := Finding{ID: id}
 		if fixed != "" {

@@ -79,11 +79,11 @@ func (m maker) part(depth int) (text string, ways []string) {
 func (m maker) file() string {
 	var names []string
 	for range 1 + m.IntN(4) {
-		name := ""
+		var name strings.Builder
 		for range 1 + m.IntN(3) {
-			name += string("aab-*"[m.IntN(5)])
+			name.WriteString(string("aab-*"[m.IntN(5)]))
 		}
-		names = append(names, name)
+		names = append(names, name.String())
 	}
 	return strings.Join(names, "/")
 }

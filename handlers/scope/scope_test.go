@@ -77,10 +77,10 @@ func TestAllows(t *testing.T) {
 		{"a/*[", "", "a/b a/["},
 	} {
 		s := New([]string{test.pattern})
-		for _, file := range strings.Fields(test.inside) {
+		for file := range strings.FieldsSeq(test.inside) {
 			require.True(t, allows(s, file), "%q should allow %q", test.pattern, file)
 		}
-		for _, file := range strings.Fields(test.outside) {
+		for file := range strings.FieldsSeq(test.outside) {
 			require.False(t, allows(s, file), "%q should not allow %q", test.pattern, file)
 		}
 	}
