@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"orchestrator/handlers/access"
@@ -167,9 +166,7 @@ func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error
 }
 
 func noAgent(name string) *wire.Error {
-	return &wire.Error{
-		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", name), Details: map[string]any{"agent": name},
-	}
+	return errorf(wire.CodeNotFound, details{"agent": name}, "there is no agent %q", name)
 }
 
 // AgentOf returns the agent of a key, given by its hash.
@@ -243,17 +240,12 @@ func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken,
 		if from, err := ad.mail().writer("", "actor"); err != nil {
 			return nil, err
 		} else if from != mail.Global {
-			return nil, &wire.Error{
-				Code: wire.CodeDenied, Message: fmt.Sprintf("tokens are for %s to issue, and you are %s", mail.Global, from),
-				Details: map[string]any{"actor": from},
-			}
+			return nil, errorf(wire.CodeDenied, details{"actor": from}, "tokens are for %s to issue, and you are %s", mail.Global, from)
 		}
 	}
 	if c := ad.state.bus.Actor(r.Actor); c != nil && c.Agent != nil {
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("%s is the agent %q, which has a token from its start", r.Actor, c.Agent.ID),
-			Details: map[string]any{"actor": r.Actor, "agent": c.Agent.ID, "reason": "actor_taken"},
-		}
+		return nil, errorf(wire.CodeConflict, details{"actor": r.Actor, "agent": c.Agent.ID, "reason": "actor_taken"},
+			"%s is the agent %q, which has a token from its start", r.Actor, c.Agent.ID)
 	}
 	token, id, hash := access.NewToken(ad.random)
 	f := &actorTokenIssued{

@@ -97,10 +97,7 @@ const fromActor = "from_actor"
 // claimed actor must be the same. Only operators on the local socket may act as another one.
 func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 	if claimed == mail.Broadcast && where != fromActor {
-		return "", &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%s must be an actor, and %s is all of them", where, mail.Broadcast),
-			Details: map[string]any{"pointer": "/payload/" + where},
-		}
+		return "", errorf(wire.CodeInvalid, details{"pointer": "/payload/" + where}, "%s must be an actor, and %s is all of them", where, mail.Broadcast)
 	}
 	id := ""
 	switch md.from.Kind {
@@ -125,10 +122,8 @@ func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 	case Agent:
 		a := md.state.agents.byID[md.from.Name]
 		if a == nil || a.mail == nil {
-			return "", &wire.Error{
-				Code: wire.CodeConflict, Message: fmt.Sprintf("%q has no mail now: it does not run, or another is the actor that it was", md.from.Name),
-				Details: map[string]any{"agent": md.from.Name, "reason": "no_actor"},
-			}
+			return "", errorf(wire.CodeConflict, details{"agent": md.from.Name, "reason": "no_actor"},
+				"%q has no mail now: it does not run, or another is the actor that it was", md.from.Name)
 		}
 		id = a.mail.ID
 	}
@@ -140,10 +135,8 @@ func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 
 // wrongActor refuses a claim to be another actor than id.
 func wrongActor(id, claimed, where string) *wire.Error {
-	return &wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("you are %s here, and cannot be %.80s", id, wire.Visible(claimed)),
-		Details: map[string]any{"actor": id, "pointer": "/payload/" + where},
-	}
+	return errorf(wire.CodeDenied, details{"actor": id, "pointer": "/payload/" + where},
+		"you are %s here, and cannot be %.80s", id, wire.Visible(claimed))
 }
 
 // Reads returns the actor whose mail an agent reads, and the number of the last message that it

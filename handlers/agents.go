@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -213,10 +212,8 @@ func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*wire.Ser
 	}
 	if merged := object.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
 		if len(merged) > maxSystem {
-			return nil, &wire.Error{
-				Code: wire.CodeInvalid, Message: fmt.Sprintf("system would be larger than %d bytes with what was said before", maxSystem),
-				Details: map[string]any{"pointer": "/payload/system"},
-			}
+			return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/system"},
+				"system would be larger than %d bytes with what was said before", maxSystem)
 		}
 		f.System = r.System
 	}

@@ -83,10 +83,8 @@ func assignedInSession(k *task) *wire.Error {
 	if w == nil || k.view.State.Final() {
 		return nil
 	}
-	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID),
-		Details: map[string]any{"taskId": k.view.ID, "session": w.of.spec.ID, "reason": "in_session"},
-	}
+	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "session": w.of.spec.ID, "reason": "in_session"},
+		"task %s belongs to the session %q, where its architect assigns it", k.label(), w.of.spec.ID)
 }
 
 // mayManage returns an error if the caller is an agent that may not decide about a task: it has
@@ -126,10 +124,8 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 	case k.view.State != wire.TaskPending:
 		return nil, wrongState(k, "assigned")
 	case k.wants() == nil:
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("task %s has no requirements to match agents by", k.label()),
-			Details: map[string]any{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"taskId": k.view.ID, "reason": "no_requirements", "pointer": "/payload/requirements"},
+			"task %s has no requirements to match agents by", k.label())
 	}
 	name, score, ok := td.state.agents.index.Best(&k.wants().Demand, match.Conditions{Online: td.state.rules.OnlineOnly})
 	if !ok {
@@ -208,15 +204,10 @@ func checkTasks(td taskDecision, r *wire.CheckTasks) (*wire.TaskList, *wire.Erro
 		a = td.state.agents.agentNamed(r.SessionID)
 	}
 	if r.SessionID == "" && td.from.Kind != Agent {
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: "sessionId is missing", Details: map[string]any{"pointer": "/payload/sessionId"},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/sessionId"}, "sessionId is missing")
 	}
 	if a == nil && td.from.Kind != Agent {
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no agent %q", r.SessionID),
-			Details: map[string]any{"sessionId": r.SessionID, "pointer": "/payload/sessionId"},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"sessionId": r.SessionID, "pointer": "/payload/sessionId"}, "there is no agent %q", r.SessionID)
 	}
 	if td.from.Kind == Agent && (a == nil || a.ID != td.from.Name) {
 		if me := td.state.agents.byID[td.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !td.from.ActsForOthers {

@@ -61,10 +61,8 @@ func (dd delegationDecision) notes(k *task, notes []string) {
 // no second effect.
 func (dd delegationDecision) handedOnBefore(k *task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != dd.from.String() {
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: "this id is that of another task: take a new one for each",
-			Details: map[string]any{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
+			"this id is that of another task: take a new one for each")
 	}
 	if dd.request.Form == wire.DialectTaskRequest {
 		dd.repeatResponse(k)

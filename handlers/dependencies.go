@@ -85,10 +85,7 @@ func (t *tasks) isVain(d hub.Dependency) bool {
 func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := ld.state.tasks.byID[d.On]
 	if on == nil {
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q to depend on", brief(d.On)),
-			Details: map[string]any{"taskId": brief(d.On), "pointer": pointer},
-		}
+		return errorf(wire.CodeNotFound, details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
 	}
 	if ld.state.tasks.isVain(*d) && !ld.state.rules.staysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
@@ -107,11 +104,8 @@ func collides(taken map[string]string, d hub.Dependency, pointer string) *wire.E
 		return nil
 	}
 	if other, there := taken[d.Contract]; there && other != d.On {
-		return &wire.Error{
-			Code:    wire.CodeConflict,
-			Message: fmt.Sprintf("%q is delivered by task %s already, and one would hide the other", d.Contract, other),
-			Details: map[string]any{"taskId": other, "contractKey": d.Contract, "reason": "contract_taken", "pointer": pointer},
-		}
+		return errorf(wire.CodeConflict, details{"taskId": other, "contractKey": d.Contract, "reason": "contract_taken", "pointer": pointer},
+			"%q is delivered by task %s already, and one would hide the other", d.Contract, other)
 	}
 	taken[d.Contract] = d.On
 	return nil
@@ -199,10 +193,7 @@ func circle(path []string) *wire.Error {
 	if len(path) > maxPathLength {
 		path = append(slices.Clone(path[:maxPathLength-1]), path[len(path)-1])
 	}
-	return &wire.Error{
-		Code: wire.CodeConflict, Message: message,
-		Details: map[string]any{"code": "TASK_GRAPH_CYCLE", "reason": "cycle", "path": path},
-	}
+	return errorf(wire.CodeConflict, details{"code": "TASK_GRAPH_CYCLE", "reason": "cycle", "path": path}, "%s", message)
 }
 
 // mayRelink returns an error if the dependencies of a task can no longer change.
@@ -238,10 +229,8 @@ func removeDependency(ld linkDecision, r *wire.RemoveDependency) (*wire.LinkRepl
 	}
 	e, found := ld.state.tasks.findLink(k, r.DependencyID)
 	if !found {
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("task %s has no dependency %q", k.label(), r.DependencyID),
-			Details: map[string]any{"taskId": k.view.ID, "dependencyId": r.DependencyID},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"taskId": k.view.ID, "dependencyId": r.DependencyID},
+			"task %s has no dependency %q", k.label(), r.DependencyID)
 	}
 	v := ld.state.tasks.graph.Edge(e)
 	if err := ld.mayRelink(k, v.Kind); err != nil {

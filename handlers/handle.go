@@ -215,11 +215,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 func (d *decision) ask(r *wire.Request) {
 	o := byName[r.Operation]
 	if o == nil {
-		d.refuse(&wire.Error{
-			Code:    wire.CodeUnknownType,
-			Message: fmt.Sprintf("there is no operation %q", r.Operation),
-			Details: map[string]any{"type": "request:" + r.Operation},
-		})
+		d.refuse(errorf(wire.CodeUnknownType, details{"type": "request:" + r.Operation}, "there is no operation %q", r.Operation))
 		return
 	}
 	if err := o.mayAsk(d.from); err != nil {
@@ -258,10 +254,7 @@ func (d *decision) unknown() bool {
 	if d.from.Kind != Agent || d.state.agents.byID[d.from.Name] != nil {
 		return false
 	}
-	d.refuse(&wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("%q is not one of the agents", d.from.Name),
-		Details: map[string]any{"agent": d.from.Name},
-	})
+	d.refuse(errorf(wire.CodeDenied, details{"agent": d.from.Name}, "%q is not one of the agents", d.from.Name))
 	return true
 }
 
@@ -305,6 +298,14 @@ func (d *decision) look(v *wire.Task) {
 func (d *decision) refuse(err *wire.Error) {
 	d.out.Refused, d.settled = err, true
 	d.out.Letters = append(d.out.Letters, Letter{To: d.from, Request: d.request.ID, Form: d.request.Form, Refusal: err})
+}
+
+// details are the members of an error for programs.
+type details = map[string]any
+
+// errorf returns an error with details and a formatted message.
+func errorf(code wire.Code, about details, format string, args ...any) *wire.Error {
+	return &wire.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: about}
 }
 
 // notice sends an agent a notification.

@@ -113,10 +113,8 @@ func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error)
 	case err != nil:
 		return nil, err
 	case m.To == mail.Broadcast && from != mail.Global:
-		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: fmt.Sprintf("only %s may broadcast, and you are %s", mail.Global, from),
-			Details: map[string]any{"actor": from, "pointer": "/payload/to_actor"},
-		}
+		return nil, errorf(wire.CodeDenied, details{"actor": from, "pointer": "/payload/to_actor"},
+			"only %s may broadcast, and you are %s", mail.Global, from)
 	}
 	if before, _ := md.state.bus.Keys.Before(&m.Lookup, from, m.Key); before.Seq != 0 { // the record has its content
 		return &wire.Sent{Mail: wire.Mail{Seq: before.Seq}, Duplicate: true}, nil
@@ -241,10 +239,8 @@ func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error
 	case err != nil:
 		return nil, err
 	case r.Seq > md.state.seq:
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("there is no message %d yet: the last number is %d", r.Seq, md.state.seq),
-			Details: map[string]any{"pointer": "/payload/seq", "last": md.state.seq},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/seq", "last": md.state.seq},
+			"there is no message %d yet: the last number is %d", r.Seq, md.state.seq)
 	}
 	if c := md.state.bus.Actor(id); c == nil || r.Seq > c.Cursor {
 		md.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(md.from.String()), Request: md.mark()})

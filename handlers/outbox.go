@@ -214,10 +214,8 @@ func (m *member) checkBacklog() *wire.Error {
 	if n < maxParcels && size < maxParcelBytes {
 		return nil
 	}
-	return &wire.Error{
-		Code: wire.CodeTimeout, Message: fmt.Sprintf("%s has not taken %s yet: say it again when it has", m.AgentID, counted(n, "message")),
-		Details: map[string]any{"to_agent": m.AgentID, "waiting": n},
-	}
+	return errorf(wire.CodeTimeout, details{"to_agent": m.AgentID, "waiting": n},
+		"%s has not taken %s yet: say it again when it has", m.AgentID, counted(n, "message"))
 }
 
 // before returns the record of the previous item that was sent to the same run and has not been

@@ -41,11 +41,8 @@ func (qd questionDecision) tooMany() *wire.Error {
 	if open < maxQuestions {
 		return nil
 	}
-	return &wire.Error{
-		Code:    wire.CodeLimited,
-		Message: fmt.Sprintf("%d of your questions wait for an answer: ask again when some have one", open),
-		Details: map[string]any{"reason": "too_many_questions", "open": open},
-	}
+	return errorf(wire.CodeLimited, details{"reason": "too_many_questions", "open": open},
+		"%d of your questions wait for an answer: ask again when some have one", open)
 }
 
 func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
@@ -139,10 +136,7 @@ func listQuestions(qd questionDecision, _ *wire.Nothing) (*wire.QuestionList, *w
 func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.QuestionReply, *wire.Error) {
 	q := qd.state.questions.byID[r.QuestionID]
 	if q == nil {
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", r.QuestionID),
-			Details: map[string]any{"questionId": r.QuestionID},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"questionId": r.QuestionID}, "no question %q is waiting for an answer", r.QuestionID)
 	}
 	allowed := func(o wire.Option) bool { return o.Value == r.Answer }
 	if len(q.view.Options) > 0 && !slices.ContainsFunc(q.view.Options, allowed) {
@@ -150,10 +144,8 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 		for _, o := range q.view.Options {
 			values = append(values, o.Value)
 		}
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%q is none of the answers to choose from", r.Answer),
-			Details: map[string]any{"questionId": q.view.ID, "options": values, "pointer": "/payload/answer"},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"questionId": q.view.ID, "options": values, "pointer": "/payload/answer"},
+			"%q is none of the answers to choose from", r.Answer)
 	}
 	told := q.waited(qd.state)
 	if k := qd.state.tasks.byID[q.view.Task]; k != nil && !q.aside { // it gets the answer with the next notice, or when it polls

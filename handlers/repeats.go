@@ -120,11 +120,8 @@ func (d *decision) repeated(r *wire.Request) bool {
 	case kept == nil:
 		return false
 	case kept.Run == d.from.Run && kept.Sum != r.Sum:
-		d.refuse(&wire.Error{
-			Code:    wire.CodeInvalid,
-			Message: "this id was used for another request: take a new one for each",
-			Details: map[string]any{"pointer": "/id", "reason": wire.ReasonReused},
-		})
+		d.refuse(errorf(wire.CodeInvalid, details{"pointer": "/id", "reason": wire.ReasonReused},
+			"this id was used for another request: take a new one for each"))
 	case kept.Run != d.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
 		return false
 	case kept.err != nil:

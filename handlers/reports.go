@@ -374,10 +374,7 @@ func (qd questionDecision) ask(f *questionAsked) *wire.Error {
 	if f.Task == "" {
 		f.Task = qd.state.agents.parentOf(qd.from.Name)
 	} else if k := qd.state.tasks.byID[f.Task]; k == nil || k.view.AssignedTo != qd.from.Name {
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", f.Task),
-			Details: map[string]any{"taskId": f.Task, "pointer": "/payload/taskId"},
-		}
+		return errorf(wire.CodeNotFound, details{"taskId": f.Task, "pointer": "/payload/taskId"}, "you have no task %.80q", f.Task)
 	}
 	switch q := qd.askedBefore(); {
 	case q == nil:
@@ -401,10 +398,8 @@ func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*wire.With
 			continue
 		}
 		if qd.state.tasks.awaits(q) {
-			return nil, &wire.Error{
-				Code: wire.CodeConflict, Message: "your task waits for the answer: start it again to go on without",
-				Details: map[string]any{"questionId": q.view.ID, "taskId": q.view.Task},
-			}
+			return nil, errorf(wire.CodeConflict, details{"questionId": q.view.ID, "taskId": q.view.Task},
+				"your task waits for the answer: start it again to go on without")
 		}
 		qd.withdraw(q)
 		break

@@ -17,9 +17,7 @@ import (
 func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 	k := dd.state.tasks.byID[r.ID]
 	if k == nil || k.view.AssignedTo != dd.from.Name {
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("you have no task %.80q", r.ID), Details: map[string]any{"taskId": r.ID},
-		}
+		return errorf(wire.CodeNotFound, details{"taskId": r.ID}, "you have no task %.80q", r.ID)
 	}
 	d := k.delegation()
 	switch {
@@ -30,10 +28,7 @@ func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 	case dd.state.agents.unbrought(k):
 		return notForwarded(k)
 	case d != nil && d.out != "" && d.out != dd.from.Run:
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is another run's of you now", k.label()),
-			Details: map[string]any{"taskId": r.ID, "reason": "other_run"},
-		}
+		return errorf(wire.CodeConflict, details{"taskId": r.ID, "reason": "other_run"}, "task %s is another run's of you now", k.label())
 	case r.Status == delegation.Cancelled && k.work() != nil:
 		return inItsSession(k, "cancelled")
 	}

@@ -170,10 +170,7 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 			Details: map[string]any{"pointer": "/payload/registration_token"}, Hint: "An operator makes one: orchestrator key register",
 		}
 	case c.Name != "" && c.Name != r.Name:
-		return nil, &wire.Error{
-			Code: wire.CodeUnauthenticated, Message: "the registration token is for another server",
-			Details: map[string]any{"pointer": "/payload/name"},
-		}
+		return nil, errorf(wire.CodeUnauthenticated, details{"pointer": "/payload/name"}, "the registration token is for another server")
 	}
 	if a := ad.state.agents.byID[r.Name]; a != nil && a.remote != nil && c.Name == "" {
 		return nil, &wire.Error{
@@ -183,10 +180,8 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 		}
 	}
 	if a := ad.state.agents.byID[r.Name]; a != nil && a.remote == nil {
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("%q is the name of an agent that runs here", r.Name),
-			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
-		}
+		return nil, errorf(wire.CodeConflict, details{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
+			"%q is the name of an agent that runs here", r.Name)
 	}
 	if why := wire.CheckName(r.Name); why != "" {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/payload/name"}}

@@ -313,10 +313,8 @@ func sameSession(a, b *wire.SessionSpec) bool {
 
 func createSession(sd sessionDecision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
 	if s := sd.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a session %q already", spec.ID),
-			Details: map[string]any{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
-		}
+		return nil, errorf(wire.CodeConflict, details{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
+			"there is a session %q already", spec.ID)
 	}
 	sd.fact("", "", &sessionOpened{SessionSpec: *spec})
 	return sd.state.agents.sessionView(sd.state.sessions.byID[spec.ID]), nil

@@ -22,10 +22,8 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	}
 	files := c.Changes.Touched()
 	if len(files) > maxFiles {
-		return &wire.Error{
-			Code: wire.CodeTooLarge, Message: fmt.Sprintf("it changes %d files, and %d is the most that a completion may", len(files), maxFiles),
-			Details: map[string]any{"pointer": "/payload/changes"},
-		}
+		return errorf(wire.CodeTooLarge, details{"pointer": "/payload/changes"},
+			"it changes %d files, and %d is the most that a completion may", len(files), maxFiles)
 	}
 	if outside, n := outside(w.scope, files); n > 0 {
 		return wd.outOfScope(w, outside, n)

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -269,15 +268,9 @@ func (sd sessionDecision) sessionNamed(id string) (*sessionState, *wire.Error) {
 	case id == "":
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "session_id is missing", Details: map[string]any{"pointer": "/payload/session_id"}}
 	case s == nil:
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id),
-			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"session_id": id, "pointer": "/payload/session_id"}, "there is no session %q", id)
 	case sd.from.Kind == Agent && s.member(sd.from.Name) == nil:
-		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: fmt.Sprintf("you are not a member of the session %q", id),
-			Details: map[string]any{"session_id": id, "pointer": "/payload/session_id"},
-		}
+		return nil, errorf(wire.CodeDenied, details{"session_id": id, "pointer": "/payload/session_id"}, "you are not a member of the session %q", id)
 	}
 	return s, nil
 }

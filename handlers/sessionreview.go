@@ -13,33 +13,22 @@ import (
 // considerRequest decides about a review request of an architect.
 func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewRequest) *wire.Error {
 	if before := x.of.byReview[r.ReviewID]; before != nil {
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a review %.80q already: take a new id for each", r.ReviewID),
-			Details: map[string]any{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
+			"there is a review %.80q already: take a new id for each", r.ReviewID)
 	}
 	w := rd.state.tasks.workOn(x.of, r.TaskID)
 	if w == nil {
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", r.TaskID),
-			Details: map[string]any{"pointer": "/payload/task_id", "task_id": r.TaskID},
-		}
+		return errorf(wire.CodeNotFound, details{"pointer": "/payload/task_id", "task_id": r.TaskID}, "no task of this session is called %.80q", r.TaskID)
 	}
 	w = w.last() // the latest revision is reviewed, whatever its id
 	x.task, x.chain = w.task.view.ID, w.chain
 	switch {
 	case !w.loop.MayRequest():
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has had %s, which is as many as there may be", r.TaskID, counted(w.loop.Iteration, "review")),
-			Details: map[string]any{
-				"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Limit(),
-			},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Limit()},
+			"the task %.80q has had %s, which is as many as there may be", r.TaskID, counted(w.loop.Iteration, "review"))
 	case !w.active() && w.phase != wire.PhaseCompleted:
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.how()),
-			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.phase},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.phase},
+			"the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.how())
 	case w.active():
 		x.notes = append(x.notes, "/payload/task_id: its developer has not said that it is done")
 	}
@@ -88,33 +77,24 @@ func (rd reviewDecision) considerResult(x *messageContext, r *session.ReviewResu
 	v := x.of.byReview[r.ReviewID]
 	switch {
 	case v == nil:
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no request for a review %.80q", r.ReviewID),
-			Details: map[string]any{"pointer": "/payload/review_id", "review_id": r.ReviewID},
-		}
+		return errorf(wire.CodeNotFound, details{"pointer": "/payload/review_id", "review_id": r.ReviewID},
+			"there is no request for a review %.80q", r.ReviewID)
 	case v.work.open != v:
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the review %.80q is over", r.ReviewID),
-			Details: map[string]any{"pointer": "/payload/review_id", "reason": "not_active", "review_id": r.ReviewID, "verdict": v.view.Verdict},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/review_id", "reason": "not_active", "review_id": r.ReviewID, "verdict": v.view.Verdict},
+			"the review %.80q is over", r.ReviewID)
 	case v.view.Reviewer != x.from.AgentID:
 		return rejected("/payload/review_id", fmt.Sprintf("the review %.80q is not yours", r.ReviewID))
 	}
 	w := v.work
 	x.task, x.chain = w.task.view.ID, w.chain
 	if r.TaskID != v.named && r.TaskID != x.task {
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the review %.80q is of the task %.80q", r.ReviewID, v.named),
-			Details: map[string]any{"pointer": "/payload/task_id", "reason": "wrong_task", "task_id": v.named},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/task_id", "reason": "wrong_task", "task_id": v.named},
+			"the review %.80q is of the task %.80q", r.ReviewID, v.named)
 	}
 	for i, f := range r.Findings {
 		if f.FixedIn > int64(v.view.Iteration) && f.FixedIn > x.of.reviewsOf(w) {
-			return &wire.Error{
-				Code:    wire.CodeConflict,
-				Message: fmt.Sprintf("the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.FindingID, f.FixedIn, v.view.Iteration),
-				Details: map[string]any{"pointer": fmt.Sprintf("/payload/findings/%d/fixed_in_iteration", i), "iteration": v.view.Iteration},
-			}
+			return errorf(wire.CodeConflict, details{"pointer": fmt.Sprintf("/payload/findings/%d/fixed_in_iteration", i), "iteration": v.view.Iteration},
+				"the finding %.80q cannot be fixed in iteration %d: this is iteration %d", f.FindingID, f.FixedIn, v.view.Iteration)
 		}
 	}
 	if err := r.Objection(); err != nil {

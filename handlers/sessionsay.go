@@ -61,10 +61,8 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.Sessio
 // no error; another message is refused.
 func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*wire.SessionSaid, *wire.Error) {
 	if before.Sum != x.Sum {
-		err := &wire.Error{
-			Code: wire.CodeInvalid, Message: "this message_id was used for another message: take a new one for each",
-			Details: map[string]any{"pointer": "/message_id", "reason": wire.ReasonReused},
-		}
+		err := errorf(wire.CodeInvalid, details{"pointer": "/message_id", "reason": wire.ReasonReused},
+			"this message_id was used for another message: take a new one for each")
 		sd.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
 	}
@@ -137,9 +135,7 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire
 		if s := sd.state.sessions.byID[id]; s != nil {
 			return s, nil
 		}
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no session %q", id), Details: map[string]any{"session_id": id, "pointer": "/session_id"},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"session_id": id, "pointer": "/session_id"}, "there is no session %q", id)
 	}
 	var both, one []*sessionState
 	for _, seat := range sd.state.sessions.seats[m.From.AgentID] {
@@ -158,10 +154,8 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire
 	case len(open) == 1:
 		return open[0], nil
 	case len(open) > 1:
-		return nil, &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("you are in %d sessions with %q: say which one is meant", len(open), m.To.AgentID),
-			Details: map[string]any{"pointer": "/session_id", "reason": "ambiguous_session"},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"pointer": "/session_id", "reason": "ambiguous_session"},
+			"you are in %d sessions with %q: say which one is meant", len(open), m.To.AgentID)
 	case len(both) > 0:
 		return both[0], nil
 	case len(one) > 0:
@@ -224,10 +218,8 @@ func (sd sessionDecision) refusing(said *wire.SaySession) *sessionState {
 // consider decides what follows from a message. It changes nothing yet.
 func (sd sessionDecision) consider(x *messageContext) *wire.Error {
 	if x.of.closed() {
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the session %q is closed: %s", x.of.spec.ID, x.of.reason),
-			Details: map[string]any{"session_id": x.of.spec.ID, "reason": "session_closed"},
-		}
+		return errorf(wire.CodeConflict, details{"session_id": x.of.spec.ID, "reason": "session_closed"},
+			"the session %q is closed: %s", x.of.spec.ID, x.of.reason)
 	}
 	if err := x.Misdirected(); err != nil {
 		return err

@@ -53,10 +53,8 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 	kinds := map[string]string{session.DependsHard: hub.DependsBlocks, hub.DependsSoft: hub.DependsSoft}
 	for i, d := range a.Dependencies {
 		if d.TaskID != a.Task.TaskID {
-			return nil, &wire.Error{
-				Code: wire.CodeInvalid, Message: fmt.Sprintf("task_id must be that of the task that is assigned, not %.80q", d.TaskID),
-				Details: map[string]any{"pointer": fmt.Sprintf("/payload/dependencies/%d/task_id", i)},
-			}
+			return nil, errorf(wire.CodeInvalid, details{"pointer": fmt.Sprintf("/payload/dependencies/%d/task_id", i)},
+				"task_id must be that of the task that is assigned, not %.80q", d.TaskID)
 		}
 		for _, on := range d.DependsOn {
 			needs = append(needs, hub.Dependency{On: on, Type: kinds[d.Type]})
@@ -74,11 +72,8 @@ func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment
 		if w != nil {
 			state, how = w.phase, w.how()
 		}
-		return &wire.Error{
-			Code:    wire.CodeConflict,
-			Message: fmt.Sprintf("there is a task %.80q already, and it is %s: only one whose review wants changes is assigned again", k.view.ID, how),
-			Details: map[string]any{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": k.view.ID, "state": state},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": k.view.ID, "state": state},
+			"there is a task %.80q already, and it is %s: only one whose review wants changes is assigned again", k.view.ID, how)
 	}
 	if len(a.Dependencies) > 0 {
 		x.notes = append(x.notes, "/payload/dependencies: a revision waits for nothing: they are passed over")
@@ -218,17 +213,12 @@ func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
 	w := t.workOn(x.of, id)
 	switch {
 	case w == nil:
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", id),
-			Details: map[string]any{"pointer": "/payload/task_id", "task_id": id},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"pointer": "/payload/task_id", "task_id": id}, "no task of this session is called %.80q", id)
 	case w.developer != x.from.AgentID:
 		return nil, rejected("/payload/task_id", fmt.Sprintf("the task %.80q is not yours", id))
 	case !w.active():
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q is not being worked on: it is %s", id, w.how()),
-			Details: map[string]any{"pointer": "/payload/task_id", "reason": "not_active", "task_id": id, "state": w.phase},
-		}
+		return nil, errorf(wire.CodeConflict, details{"pointer": "/payload/task_id", "reason": "not_active", "task_id": id, "state": w.phase},
+			"the task %.80q is not being worked on: it is %s", id, w.how())
 	}
 	x.task, x.chain = id, w.chain
 	return w, nil
@@ -302,15 +292,11 @@ func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wi
 	}
 	switch {
 	case w == nil:
-		return &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("no task of this session is called %.80q", a.TargetID),
-			Details: map[string]any{"pointer": "/payload/target_id", "task_id": a.TargetID},
-		}
+		return errorf(wire.CodeNotFound, details{"pointer": "/payload/target_id", "task_id": a.TargetID},
+			"no task of this session is called %.80q", a.TargetID)
 	case w.settled():
-		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task %.80q has ended", a.TargetID),
-			Details: map[string]any{"pointer": "/payload/target_id", "reason": "not_active", "task_id": a.TargetID},
-		}
+		return errorf(wire.CodeConflict, details{"pointer": "/payload/target_id", "reason": "not_active", "task_id": a.TargetID},
+			"the task %.80q has ended", a.TargetID)
 	}
 	x.task, x.chain = w.task.view.ID, w.chain
 	x.effect, x.work = effectDrop, w

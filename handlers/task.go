@@ -143,16 +143,10 @@ func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
 		k = td.state.tasks.byID[object.CanonicalID(id)]
 	}
 	if k == nil {
-		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", brief(id)),
-			Details: map[string]any{"taskId": brief(id)},
-		}
+		return nil, errorf(wire.CodeNotFound, details{"taskId": brief(id)}, "there is no task %q", brief(id))
 	}
 	if !k.submittedBy(td.from) && !td.manages(k) {
-		err := &wire.Error{
-			Code: wire.CodeDenied, Message: "the task is not yours: you neither submitted it nor have it",
-			Details: map[string]any{"taskId": id},
-		}
+		err := errorf(wire.CodeDenied, details{"taskId": id}, "the task is not yours: you neither submitted it nor have it")
 		if td.dependsOn(k) {
 			err.Details["hint"] = "its result is in your own task, beside the dependency"
 		}
@@ -179,11 +173,8 @@ func (td taskDecision) dependsOn(up *task) bool {
 
 // wrongState returns the refusal of an operation that the state of a task does not allow.
 func wrongState(k *task, verb string) *wire.Error {
-	return &wire.Error{
-		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("task %s is %s and cannot be %s", k.label(), k.view.State, verb),
-		Details: map[string]any{"taskId": k.view.ID, "state": string(k.view.State), "status": k.view.Status, "reason": "wrong_state"},
-	}
+	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "state": string(k.view.State), "status": k.view.Status, "reason": "wrong_state"},
+		"task %s is %s and cannot be %s", k.label(), k.view.State, verb)
 }
 
 // reply returns an answer with the current state of a task.
@@ -234,10 +225,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 	if q.Cursor != "" {
 		last, there := td.state.tasks.byID[q.Cursor]
 		if !there {
-			return nil, &wire.Error{
-				Code: wire.CodeInvalid, Message: fmt.Sprintf("cursor names a task that does not exist: %.80q", q.Cursor),
-				Details: map[string]any{"pointer": "/payload/cursor"},
-			}
+			return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/cursor"}, "cursor names a task that does not exist: %.80q", q.Cursor)
 		}
 		from = from.After(last)
 	}

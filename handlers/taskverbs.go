@@ -16,11 +16,8 @@ import (
 
 func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if roles := td.state.agents.rolesWithout(r.RequiredRole); roles != nil {
-		return nil, &wire.Error{
-			Code:    wire.CodeInvalid,
-			Message: fmt.Sprintf("requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole),
-			Details: map[string]any{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
-		}
+		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
+			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
 	of := r.Details
 	of.ParentTaskID = td.parent()
@@ -142,10 +139,7 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		}
 		td.take(k, a, &taskAssigned{Way: td.ownWay(k)})
 	case state == wire.TaskPending:
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has no agent that could work on it", k.label()),
-			Details: map[string]any{"taskId": k.view.ID, "reason": "unassigned"},
-		}
+		return nil, errorf(wire.CodeConflict, details{"taskId": k.view.ID, "reason": "unassigned"}, "task %s has no agent that could work on it", k.label())
 	case state != wire.TaskAssigned && state != wire.TaskNeedsHuman:
 		return nil, wrongState(k, "started")
 	case !td.maySteer(k):
@@ -172,28 +166,18 @@ func (td taskDecision) mayStart(k *task) bool {
 
 // waits returns the refusal to start a task that waits for others.
 func (t *tasks) waits(k *task) *wire.Error {
-	return &wire.Error{
-		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("task %s waits for others", k.label()),
-		Details: map[string]any{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.waitsFor(k)},
-	}
+	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "reason": "blocked", "waitsFor": t.waitsFor(k)}, "task %s waits for others", k.label())
 }
 
 // hasEnough returns the refusal of an agent that is at its capacity and wants to start another
 // of its tasks.
 func hasEnough(a *agent) *wire.Error {
-	return &wire.Error{
-		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("you have as many tasks as you may have at a time (%d)", a.Capacity),
-		Details: map[string]any{"reason": "at_capacity", "capacity": a.Capacity, "taskIds": ids(a.holds)},
-	}
+	return errorf(wire.CodeConflict, details{"reason": "at_capacity", "capacity": a.Capacity, "taskIds": ids(a.holds)},
+		"you have as many tasks as you may have at a time (%d)", a.Capacity)
 }
 
 func notHolder(k *task) *wire.Error {
-	return &wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("only the agent that has task %s may say that", k.label()),
-		Details: map[string]any{"taskId": k.view.ID},
-	}
+	return errorf(wire.CodeDenied, details{"taskId": k.view.ID}, "only the agent that has task %s may say that", k.label())
 }
 
 func (td taskDecision) start(k *task, mk *requestKey) {
@@ -226,11 +210,8 @@ func (td taskDecision) reportableTask(id, verb string) (*task, *wire.Error) {
 // inItsSession returns the refusal of a report that belongs in the session of the task, where it
 // is checked.
 func inItsSession(k *task, verb string) *wire.Error {
-	return &wire.Error{
-		Code:    wire.CodeConflict,
-		Message: fmt.Sprintf("task %s cannot be %s here: say so in its session %q, by a message", k.label(), verb, k.work().of.spec.ID),
-		Details: map[string]any{"taskId": k.view.ID, "reason": "in_session", "session": k.work().of.spec.ID},
-	}
+	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "reason": "in_session", "session": k.work().of.spec.ID},
+		"task %s cannot be %s here: say so in its session %q, by a message", k.label(), verb, k.work().of.spec.ID)
 }
 
 // notBegun adds a hint to an error about a task that its agent has not started.

@@ -158,10 +158,8 @@ func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 		return nil, err
 	}
 	if k.more != nil && len(k.more.notes) >= maxNotes {
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has %d notes, and takes no more", k.label(), maxNotes),
-			Details: map[string]any{"taskId": k.view.ID, "reason": "too_many_notes"},
-		}
+		return nil, errorf(wire.CodeConflict, details{"taskId": k.view.ID, "reason": "too_many_notes"},
+			"task %s has %d notes, and takes no more", k.label(), maxNotes)
 	}
 	f := &taskNoted{ID: k.view.ID, Name: k.view.Name, Content: r.Content, Urgent: r.Urgent, Request: td.mark()}
 	td.fact("", k.view.ID, f)
@@ -250,9 +248,7 @@ func (td taskDecision) review(id, verb string) (*task, *wire.Error) {
 	case err != nil:
 		return nil, err
 	case td.from.Kind == Agent && k.view.AssignedTo == td.from.Name:
-		return nil, &wire.Error{
-			Code: wire.CodeDenied, Message: "who wrote a plan does not judge it", Details: map[string]any{"taskId": k.view.ID},
-		}
+		return nil, errorf(wire.CodeDenied, details{"taskId": k.view.ID}, "who wrote a plan does not judge it")
 	case k.view.State != wire.TaskPlanReview:
 		return nil, wrongState(k, verb)
 	}
