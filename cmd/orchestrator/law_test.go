@@ -315,7 +315,7 @@ func TestLawSizes(t *testing.T) {
 // when the package has shrunk, and do not raise it.
 var (
 	largePackages = map[string]packageSize{
-		"handlers": {lines: 13_700, exported: 30},
+		"handlers": {lines: 13_400, exported: 30},
 		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
