@@ -237,7 +237,7 @@ func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Erro
 // at its start, and tokens issued before then are void.
 func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken, *wire.Error) {
 	if ad.from.Kind != Operator {
-		if from, err := ad.mail().writer("", "actor"); err != nil {
+		if from, err := ad.state.agents.writer(ad.from, "", "actor"); err != nil {
 			return nil, err
 		} else if from != mail.Global {
 			return nil, errorf(wire.CodeDenied, details{"actor": from}, "tokens are for %s to issue, and you are %s", mail.Global, from)

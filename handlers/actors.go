@@ -93,20 +93,20 @@ func (s *State) attachRun(a *agent, r *wire.Record) {
 // fromActor is the member of a message that names its sender.
 const fromActor = "from_actor"
 
-// writer returns the actor of the caller, as its connection or credential determines it. A
+// writer returns the bus actor of a caller, as its connection or credential determines it. A
 // claimed actor must be the same. Only operators on the local socket may act as another one.
-func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
+func (as *agents) writer(from Actor, claimed, where string) (string, *wire.Error) {
 	if claimed == mail.Broadcast && where != fromActor {
 		return "", errorf(wire.CodeInvalid, details{"pointer": "/payload/" + where}, "%s must be an actor, and %s is all of them", where, mail.Broadcast)
 	}
 	id := ""
-	switch md.from.Kind {
+	switch from.Kind {
 	case Orchestrator:
 		return mail.Bus, nil
 	case External:
-		id = md.from.Name
+		id = from.Name
 	case Operator:
-		if md.from.Name == "" {
+		if from.Name == "" {
 			if claimed != "" && where == fromActor && mail.CheckActor(claimed) != "" {
 				return "", wrongActor(mail.Global, claimed, where)
 			}
@@ -115,15 +115,15 @@ func (md mailDecision) writer(claimed, where string) (string, *wire.Error) {
 			}
 			return mail.Global, nil
 		}
-		id = "IO:" + md.from.Name
+		id = "IO:" + from.Name
 		if mail.CheckActor(id) != "" {
-			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", md.from.Name)}
+			return "", &wire.Error{Code: wire.CodeDenied, Message: fmt.Sprintf("%q cannot be part of an actor's id", from.Name)}
 		}
 	case Agent:
-		a := md.state.agents.byID[md.from.Name]
+		a := as.byID[from.Name]
 		if a == nil || a.mail == nil {
-			return "", errorf(wire.CodeConflict, details{"agent": md.from.Name, "reason": "no_actor"},
-				"%q has no mail now: it does not run, or another is the actor that it was", md.from.Name)
+			return "", errorf(wire.CodeConflict, details{"agent": from.Name, "reason": "no_actor"},
+				"%q has no mail now: it does not run, or another is the actor that it was", from.Name)
 		}
 		id = a.mail.ID
 	}
@@ -157,7 +157,7 @@ func (s *State) Reads(name string) (actor string, after int64) {
 const beatsApart = time.Second
 
 func heartbeat(md mailDecision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
-	id, err := md.writer(r.Actor, "actor")
+	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	if err != nil {
 		return nil, err
 	}

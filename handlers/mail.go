@@ -108,7 +108,7 @@ func (md mailDecision) tellGlobal(from, topic string, about int64, payload any) 
 }
 
 func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
-	from, err := md.writer(m.From, "from_actor")
+	from, err := md.state.agents.writer(md.from, m.From, "from_actor")
 	switch {
 	case err != nil:
 		return nil, err
@@ -129,14 +129,13 @@ func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	if !ok {
 		return nil, "", ""
 	}
-	d := (&turn{state: s}).by(in.From)
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
-		if from, err := d.mail().writer(m.From, "from_actor"); m.Key != "" && err == nil {
+		if from, err := s.agents.writer(in.From, m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
 	case *wire.SaySession:
-		if x, err := d.sessions().locate(m); err == nil {
+		if x, err := (&turn{state: s}).by(in.From).sessions().locate(m); err == nil {
 			return &m.Lookup, x.of.key(), m.Message.MessageID
 		}
 	}
@@ -217,7 +216,7 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 }
 
 func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
-	id, err := md.writer(r.Actor, "actor")
+	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +233,7 @@ func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.
 }
 
 func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
-	id, err := md.writer(r.Actor, "actor")
+	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	switch {
 	case err != nil:
 		return nil, err
