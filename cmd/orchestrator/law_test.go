@@ -320,10 +320,6 @@ var (
 	}
 	largeTypes = map[string]int{
 		"cmd/orchestrator/watch.model": 69,
-<<<<<<< HEAD
-=======
-		"supervisor/config.reader":     73,
->>>>>>> e552d3f (cmd: the table of rows names the tests where they are now; lower bounds of package sizes)
 	}
 )
 
