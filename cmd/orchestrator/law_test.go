@@ -282,11 +282,6 @@ func TestLawNoSleepInTests(t *testing.T) {
 	})
 }
 
-// smallFiles have less than 40 lines and stand alone. No other file may.
-var smallFiles = []string{
-	"cmd/orchestrator/serve/sdnotify.go", // the protocol of systemd
-}
-
 // ofPlatform matches files that may be small.
 var ofPlatform = regexp.MustCompile(`(^fixtures/|/doc\.go$|/main\.go$|_(linux|darwin|other|unix|windows)\.go$)`)
 
@@ -299,7 +294,7 @@ func TestLawSizes(t *testing.T) {
 		if f.lines > 600 {
 			guilty(f.syntax.Name, "more than 600 lines: split it")
 		}
-		if f.lines < 40 && !slices.Contains(smallFiles, f.path) && !ofPlatform.MatchString(f.path) {
+		if f.lines < 40 && !ofPlatform.MatchString(f.path) {
 			guilty(f.syntax.Name, "less than 40 lines: it belongs to another file")
 		}
 		for _, declaration := range f.syntax.Decls {

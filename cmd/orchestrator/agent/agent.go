@@ -2,10 +2,13 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/object"
 )
 
 // agentList is the JSON answer of agent ls and agent show.
@@ -217,4 +221,150 @@ func mailboxNote(m control.MailboxView) string {
 	}
 	return fmt.Sprintf("%s (%s) waiting, %d refused, %s unread in its stdin",
 		term.Count(m.Messages, "message"), term.Bytes(m.Bytes), m.Refused, term.Bytes(m.Unread))
+}
+
+// agentChangeCommand returns agent start, stop or restart. The command prints a line for
+// each agent, and exits with 1 if one failed.
+func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
+	var all, noDeps bool
+	path := "orchestrator agent " + name
+	verb := &cobra.Command{
+		Use:               name + " AGENT…",
+		Short:             short,
+		Long:              long,
+		Example:           fmt.Sprintf("  %s coder\n  %s coder reviewer --timeout 30s\n  %s --all --json", path, path, path),
+		ValidArgsFunction: a.CompleteAgents,
+		Args: func(_ *cobra.Command, names []string) error {
+			switch {
+			case len(names) == 0 && !all:
+				return cli.UsageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "See which there are: orchestrator agent ls")
+			case len(names) > 0 && all:
+				return cli.UsageError("--all already names every agent", "Leave out the names, or --all")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, names []string) error {
+			return changeAgents(a, name, control.AgentsRequest{Agents: names, NoDeps: noDeps})
+		},
+	}
+	verb.Flags().BoolVar(&all, "all", false, "every agent")
+	if name == "start" {
+		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start only these agents, without their dependencies")
+	}
+	return verb
+}
+
+func changeAgents(a *cli.App, name string, request control.AgentsRequest) error {
+	return cli.Query[control.AgentsReply]{
+		Operation: name + "-agent", Request: request, Awaits: "the agents to " + name,
+		Text: func(reply *control.AgentsReply) error { return showOutcomes(a, reply.Agents) },
+		Judge: func(reply *control.AgentsReply) error {
+			if slices.ContainsFunc(reply.Agents, func(agent control.AgentOutcome) bool { return !agent.OK }) {
+				return cli.ExitWith(cli.ExitNo)
+			}
+			return nil
+		},
+	}.Run(a)
+}
+
+// showOutcomes prints a line for each changed agent, followed by the last output of one
+// that failed.
+func showOutcomes(a *cli.App, agents []control.AgentOutcome) error {
+	p := a.Paint(a.Stdout)
+	wide := 0
+	for _, agent := range agents {
+		wide = max(wide, term.Width(wire.Visible(agent.Name)))
+	}
+	for _, agent := range agents {
+		name := wire.Visible(agent.Name)
+		if a.Flags.Quiet && agent.OK {
+			if err := a.Print("%s\n", name); err != nil {
+				return err
+			}
+			continue
+		}
+		said := wire.Visible(agent.Text)
+		if !agent.OK {
+			said = p.Bad("Error:") + " " + said
+		}
+		if err := a.Print("%s  %s\n", term.Pad(name, wide), said); err != nil {
+			return err
+		}
+		if err := showLastWords(a, agent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showLastWords(a *cli.App, agent control.AgentOutcome) error {
+	if agent.OK || len(agent.LastWords) == 0 {
+		return nil
+	}
+	if err := a.Print("  = Last words:\n"); err != nil {
+		return err
+	}
+	for _, line := range agent.LastWords {
+		if err := a.Print("      %s\n", wire.Visible(line)); err != nil {
+			return err
+		}
+	}
+	return a.Print("  = Read more: orchestrator logs %s\n", wire.Visible(agent.Name))
+}
+
+func agentServersCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "servers",
+		Short: "List the registered servers",
+		Long: `Lists the external servers that have registered as agents. A server is online as long as
+it sends requests or heartbeats. A server with a revoked key gets no work.`,
+		Example:           "  orchestrator agent servers\n  orchestrator key register --name build-1",
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return listServers(a) },
+	}
+}
+
+func listServers(a *cli.App) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		text, err := a.Ask(ctx, d, "query-servers", struct{}{})
+		if err != nil {
+			return err
+		}
+		all, err := client.Decode[wire.ServerList](text)
+		if err != nil {
+			return err
+		}
+		far := wire.ServerList{Servers: []wire.Server{}}
+		for _, s := range all.Servers {
+			if s.Remote {
+				far.Servers = append(far.Servers, s)
+			}
+		}
+		return showServers(a, &far)
+	})
+}
+
+func showServers(a *cli.App, far *wire.ServerList) error {
+	if a.Flags.JSON {
+		text, err := object.Encode(far)
+		if err != nil {
+			return err
+		}
+		return a.Answer(text)
+	}
+	if a.Flags.Quiet {
+		return cli.PrintNames(a, far.Servers, func(s *wire.Server) string { return s.Name })
+	}
+	if len(far.Servers) == 0 {
+		a.Note("No server has registered. To let one: orchestrator key register --name NAME")
+		return nil
+	}
+	rows := [][]term.Cell{{term.Text("NAME"), term.Text("STATUS"), term.Text("HOST"), term.Figure("RUNNING"), term.Text("LAST SEEN")}}
+	for _, s := range far.Servers {
+		rows = append(rows, []term.Cell{
+			term.Text(term.OneLine(s.Name)), term.Text(s.Status), term.Text(cmp.Or(term.OneLine(s.Hostname), "-")), term.Figure(strconv.Itoa(s.Running)), term.Text(term.Clock(s.LastSeen, time.Now(), time.TimeOnly)),
+		})
+	}
+	return a.Print("%s", term.Table(rows))
 }

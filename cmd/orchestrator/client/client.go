@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"orchestrator/supervisor/api"
+	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
 
@@ -181,4 +182,111 @@ func Decode[T any](text []byte) (T, error) {
 		return document, fmt.Errorf("reading the orchestrator's answer: %w", err)
 	}
 	return document, nil
+}
+
+// A Target is the orchestrator that a command uses.
+type Target struct {
+	Socket  string
+	URL     string // of a remote orchestrator, instead of Socket
+	Token   string // credential for URL
+	Subject string // name in messages: a file, a folder or a socket
+	Named   string // the flag that names it, as it was typed
+	Inside  bool   // this process runs inside an agent and acts as that agent
+
+	// Dial connects to the orchestrator; nil connects to Socket or URL.
+	Dial func(context.Context) (net.Conn, error)
+}
+
+// Where returns the URL or the path of the socket.
+func (t *Target) Where() string {
+	if t.URL != "" {
+		return t.URL
+	}
+	return t.Socket
+}
+
+// A Refusal is an error response of the API.
+type Refusal wire.Error
+
+// Error returns the message of the refusal.
+func (r *Refusal) Error() string { return r.Message }
+
+// An UnknownServerError is the response of a server that is not an orchestrator.
+type UnknownServerError struct {
+	Status string // as in "404 Not Found"
+	Code   int
+	Text   string // the start of the body
+}
+
+// Error returns the status of the response.
+func (e *UnknownServerError) Error() string {
+	return fmt.Sprintf("not an orchestrator (HTTP %s)", e.Status)
+}
+
+// refused returns the error for a response without an answer.
+func refused(response *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	var refusal wire.Refusal
+	if err := object.Decode(text, &refusal); err != nil || refusal.Error == nil {
+		return &UnknownServerError{Status: response.Status, Code: response.StatusCode, Text: string(text)}
+	}
+	return (*Refusal)(refusal.Error)
+}
+
+// A Link is the client's end of a pipe.
+type Link struct {
+	net.Conn
+	in *bufio.Reader // may hold bytes that follow the response
+}
+
+// Read reads what the orchestrator sends through the pipe.
+func (l *Link) Read(p []byte) (int, error) { return l.in.Read(p) }
+
+// Leave closes the link for writing. It stays open for reading.
+func (l *Link) Leave() {
+	if half, ok := l.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
+// Join opens a pipe through the socket of the target. It returns errors as they are, for
+// [Client.Failed].
+func (c *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
+	conn, err := api.Dial(ctx, c.Target.Socket)
+	if err != nil {
+		return nil, err
+	}
+	unhand := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	l, err := upgrade(conn, query)
+	if !unhand() && err == nil { // closed meanwhile
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// upgrade sends the request for the pipe and reads the response.
+func upgrade(conn net.Conn, query url.Values) (*Link, error) {
+	request, err := http.NewRequest(http.MethodPost, "http://localhost/api/v1/pipe?"+query.Encode(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", api.PipeProtocol)
+	if err := request.Write(conn); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(conn)
+	response, err := http.ReadResponse(in, request)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		defer response.Body.Close()
+		return nil, refused(response)
+	}
+	return &Link{Conn: conn, in: in}, nil
 }

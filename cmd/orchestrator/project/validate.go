@@ -1,6 +1,12 @@
 package project
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
@@ -104,4 +110,163 @@ func teamSize(c *config.Config) (agents, processes int) {
 		blocks[agent.Block] = true
 	}
 	return len(blocks), len(c.Agents)
+}
+
+// formatted is the JSON answer of fmt.
+type formatted struct {
+	FormatVersion string          `json:"format_version"`
+	Files         []formattedFile `json:"files"`
+}
+
+// A formattedFile is the result for one file: whether it was changed, and the difference.
+type formattedFile struct {
+	File    string `json:"file"`
+	Changed bool   `json:"changed"`
+	Diff    string `json:"diff,omitzero"`
+
+	text []byte // formatted
+	path string
+}
+
+// FmtCommand returns the fmt command.
+func FmtCommand(a *cli.App) *cobra.Command {
+	var check, differ bool
+	verb := &cobra.Command{
+		Use:   "fmt [FILE…|-]",
+		Short: "Format the file",
+		Long: `Formats configuration files and prints the names of the changed ones. Without names it
+formats the file that "up" would use; "-" reads stdin and writes stdout.
+
+--check and --diff write nothing. --check prints the names and exits with 3 if there are
+any; --diff shows the changes.`,
+		Example: `  orchestrator fmt
+  orchestrator fmt --check --diff     in CI
+  orchestrator fmt - < old.hcl > new.hcl`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return []cobra.Completion{"hcl"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		RunE: func(_ *cobra.Command, files []string) error {
+			if len(files) == 1 && files[0] == "-" {
+				return formatStream(a, check, differ)
+			}
+			return formatFiles(a, files, check, differ)
+		},
+	}
+	verb.Flags().BoolVar(&check, "check", false, "write nothing, exit 3 if a file is not formatted")
+	verb.Flags().BoolVar(&differ, "diff", false, "write nothing, show what would change")
+	return verb
+}
+
+// formatFiles formats files. It reads all of them before it writes one, so that a mistake
+// in one file leaves all files unchanged.
+func formatFiles(a *cli.App, names []string, check, differ bool) error {
+	if len(names) == 0 {
+		file, err := a.FindConfig(a.Flags.Config)
+		if err != nil {
+			return err
+		}
+		names = []string{a.Short(file)}
+	}
+	answer := formatted{FormatVersion: wire.FormatVersion}
+	for _, name := range names {
+		if name == "-" {
+			return cli.UsageError(`"-" stands alone`, "Write it as: orchestrator fmt -")
+		}
+		file, err := formatFile(a, name)
+		if err != nil {
+			return err
+		}
+		answer.Files = append(answer.Files, file)
+	}
+	changed := false
+	for i, file := range answer.Files {
+		if !file.Changed {
+			continue
+		}
+		changed = true
+		if !check && !differ {
+			answer.Files[i].Diff = ""
+			if err := cli.ReplaceFile(file.path, file.text); err != nil {
+				return fmt.Errorf("writing %s: %w", file.File, err)
+			}
+		}
+	}
+	if err := showFormatted(a, answer, check, differ); err != nil {
+		return err
+	}
+	if check && changed {
+		return cli.ExitWith(cli.ExitDifferences)
+	}
+	return nil
+}
+
+func showFormatted(a *cli.App, answer formatted, check, differ bool) error {
+	if a.Flags.JSON {
+		return a.Document(answer)
+	}
+	for _, file := range answer.Files {
+		if !file.Changed || a.Flags.Quiet {
+			continue
+		}
+		shown := wire.Visible(file.File) + "\n"
+		if differ {
+			shown = file.Diff
+		}
+		if err := a.Print("%s", shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// formatFile returns the formatted text of a file.
+func formatFile(a *cli.App, name string) (formattedFile, error) {
+	path := a.Path(name)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return formattedFile{}, &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("cannot read %s", name), Because: []string{rootOf(err)}}
+	}
+	after, err := format(a, before, name)
+	if err != nil {
+		return formattedFile{}, err
+	}
+	file := formattedFile{File: name, text: after, path: path, Changed: !bytes.Equal(before, after)}
+	if file.Changed {
+		file.Diff = string(diff.Diff(name, before, name+" (usual form)", after))
+	}
+	return file, nil
+}
+
+// format formats a text and prints the problems in it.
+func format(a *cli.App, src []byte, name string) ([]byte, error) {
+	text, problems := config.Format(src, name)
+	if problems.Errors() > 0 {
+		return nil, a.Invalid(problems, "Nothing was written.")
+	}
+	return text, nil
+}
+
+// formatStream formats stdin to stdout.
+func formatStream(a *cli.App, check, differ bool) error {
+	if a.Flags.JSON {
+		return cli.UsageError(`"fmt -" answers with the text itself, not with JSON`, "Leave out --json")
+	}
+	before, err := io.ReadAll(a.Stdin)
+	if err != nil {
+		return fmt.Errorf("reading stdin: %w", err)
+	}
+	after, err := format(a, before, "stdin")
+	if err != nil {
+		return err
+	}
+	switch {
+	case differ:
+		err = a.Print("%s", diff.Diff("stdin", before, "stdin (usual form)", after))
+	case !check:
+		err = a.Print("%s", after)
+	}
+	if err == nil && check && !bytes.Equal(before, after) {
+		return cli.ExitWith(cli.ExitDifferences)
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
+	"orchestrator/wire/object"
 )
 
 // A conversation is the exchange over a pipe, on the side of the joined program. Two
@@ -197,4 +200,103 @@ func unwritten(err error, terminal bool) *cli.Failure {
 		err = failed.Err
 	}
 	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("cannot write what is answered to stdout: %v", err)}
+}
+
+const (
+	// maxShown is the maximum length of a line on a terminal.
+	maxShown = 1 << 20
+	// maxEcho is the maximum length of a sent line that is shown.
+	maxEcho = 8 << 10
+)
+
+// A display writes lines for people: escaped for a terminal, with a mark, and cut to a
+// maximum length.
+type display struct {
+	to    io.Writer
+	mark  string
+	plain bool // not a terminal: lines are not escaped
+	lines *line.Splitter
+}
+
+// newDisplay returns a display for received lines.
+func newDisplay(terminal io.Writer) *display {
+	return &display{to: terminal, lines: line.NewSplitter(maxShown)}
+}
+
+// newEcho returns a display for sent lines.
+func newEcho(to io.Writer) *display {
+	return &display{to: to, mark: "> ", plain: !term.IsTerminal(to), lines: line.NewSplitter(maxEcho)}
+}
+
+// Write shows the lines that text completes.
+func (d *display) Write(text []byte) (int, error) {
+	d.lines.Feed(text)
+	for line, ok := d.lines.Next(); ok; line, ok = d.lines.Next() {
+		if err := d.show(line); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}
+
+// end shows a last line without a line end. It has no effect on nil.
+func (d *display) end() {
+	if d == nil {
+		return
+	}
+	if line, ok := d.lines.Rest(); ok {
+		_ = d.show(line)
+	}
+}
+
+func (d *display) show(line line.Line) error {
+	shown := []byte(d.mark)
+	if d.plain {
+		shown = append(shown, line.Text...)
+	} else {
+		shown = wire.AppendVisible(shown, line.Text)
+	}
+	if line.Cut {
+		shown = fmt.Appendf(shown, "… (%s in all)", term.Bytes(line.Size))
+	}
+	_, err := d.to.Write(append(shown, '\n'))
+	return err
+}
+
+// stdinAnswers copies typed lines and completes requests and events with an id and a
+// timestamp. A terminal delivers whole lines.
+type stdinAnswers struct {
+	to    io.Writer
+	typed int // messages that were given an id
+}
+
+func (s *stdinAnswers) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		if _, err := s.to.Write(s.complete(line, time.Now())); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}
+
+// complete adds the fields that a message lacks. It returns other lines unchanged.
+func (s *stdinAnswers) complete(line []byte, now time.Time) []byte {
+	trimmed := bytes.TrimSpace(line)
+	var given struct {
+		Type      string   `json:"type"`
+		ID        wire.Raw `json:"id"`
+		Timestamp wire.Raw `json:"timestamp"`
+	}
+	if object.Decode(trimmed, &given) != nil || !strings.HasPrefix(given.Type, "request:") && !strings.HasPrefix(given.Type, "event:") {
+		return line
+	}
+	var more []byte
+	if given.ID == nil {
+		s.typed++
+		more = fmt.Appendf(more, `"id":"%d",`, s.typed)
+	}
+	if given.Timestamp == nil {
+		more = fmt.Appendf(more, `"timestamp":%q,`, object.Timestamp(now))
+	}
+	return fmt.Appendf(nil, "{%s%s\n", more, trimmed[1:])
 }

@@ -1,14 +1,26 @@
 package serve
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -114,4 +126,168 @@ func reloadTally(reply *control.ReloadReply) string {
 		}
 	}
 	return title + ": " + strings.Join(parts, ", ") + "."
+}
+
+// waitOutcomes waits for changes and returns their outcomes.
+type waitOutcomes func(context.Context) ([]control.AgentOutcome, error)
+
+// reload applies the current file. A file with a mistake changes nothing. A caller that
+// stops waiting gets no outcomes, but the changes are still made.
+func (t *Instance) reload(ctx context.Context, r control.ReloadRequest) (control.ReloadReply, error) {
+	reply := control.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
+	if t.load == nil {
+		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
+	}
+	wait, err := t.change(ctx, &reply)
+	if err != nil || wait == nil {
+		return reply, err
+	}
+	outcomes, err := wait(ctx)
+	for _, o := range outcomes {
+		for i := range reply.Changes {
+			if c := &reply.Changes[i]; c.Agent == o.Name {
+				c.OK, c.Outcome = o.OK, o.Text
+			}
+		}
+	}
+	return reply, err
+}
+
+// change compares the file with the running configuration and makes the changes, for one
+// caller at a time. It returns nil if there is nothing to wait for.
+func (t *Instance) change(ctx context.Context, reply *control.ReloadReply) (waitOutcomes, error) {
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	next, problems := t.load()
+	if reply.Errors = problems.Errors(); reply.Errors > 0 {
+		var text bytes.Buffer
+		_ = problems.Render(&text, false)
+		reply.Problems = text.String()
+		t.log.Error("the changed configuration is not valid, nothing was changed", "problems", reply.Problems)
+		return nil, nil
+	}
+	changes := config.Compare(t.config, next)
+	for _, c := range changes {
+		detail := c.Detail
+		if detail == "" {
+			detail = strings.Join(c.Attributes, ", ")
+		}
+		reply.Changes = append(reply.Changes, control.ReloadChange{
+			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != config.ActionRefused,
+		})
+	}
+	if reply.DryRun {
+		return nil, nil
+	}
+	return t.apply(ctx, next, changes)
+}
+
+// apply makes the changes that do not need a restart. Later reloads compare with the new
+// configuration at once, even while earlier changes are pending.
+func (t *Instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
+	specs := make(map[string]supervisor.Agent)
+	for _, spec := range t.specs(next) {
+		specs[spec.Name] = spec
+	}
+	var todo []supervisor.Change
+	for _, c := range changes {
+		switch {
+		case c.Action == config.ActionRefused:
+			t.log.Warn("a change needs a restart of the orchestrator", "change", strings.Join(c.Attributes, ", "), "place", c.Place)
+		case c.Agent != "":
+			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
+		}
+	}
+	wait, err := t.Super.Apply(ctx, todo, sessions(next))
+	if err != nil {
+		return nil, err
+	}
+	t.config = next
+	adopted, _ := rules(next)
+	t.Super.Adopt(adopted)
+	t.log.SetLevel(logLevel(next.Log.Level))
+	return wait, nil
+}
+
+// specs returns the agents of a configuration for the supervisor. It starts the agents that
+// were chosen when the team was started.
+func (t *Instance) specs(c *config.Config) []supervisor.Agent {
+	var specs []supervisor.Agent
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		specs = append(specs, supervisor.Agent{
+			Name:        a.Name,
+			Block:       a.Block,
+			Place:       a.Place,
+			Description: a.Description,
+			Role:        a.Role,
+			Actor:       busActor(a.Actor),
+			Offers:      offers(&a.Capabilities),
+			Names:       a.Capabilities.Names,
+			Abilities:   abilities(&a.Capabilities),
+			Capacity:    a.Capabilities.MaxConcurrentTasks,
+			OnExit:      a.OnExit,
+			Command:     a.Command,
+			Dir:         a.Dir,
+			Environ:     func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
+			Client:      codingAgent(a),
+			Raw:         a.Protocol == "raw",
+			NoStdin:     a.Stdin == "null",
+			Pty:         a.Pty,
+			DependsOn:   a.DependsOn,
+			Autostart:   a.Autostart,
+			MaxLine:     int(c.Protocol.MaxLine),
+			Restart: supervisor.Restart{
+				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
+				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
+				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
+			},
+			Stop:    supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
+			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
+			Output:  output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+		})
+	}
+	return only(specs, t.chosen, t.noDeps)
+}
+
+// patience is how long a coding agent may be silent in a turn while no tool runs.
+const patience = 10 * time.Minute
+
+// codingAgent returns the settings of a coding agent, or nil for another agent.
+func codingAgent(a *config.Agent) *supervisor.Client {
+	if !a.IsClient() {
+		return nil
+	}
+	o := adapter.Opening{
+		Permission: a.Client.Permission, Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
+		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
+	}
+	if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so
+		o.Door = []string{self, "mcp"}
+	}
+	for _, s := range a.Client.Servers {
+		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
+	}
+	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, Opening: o}
+}
+
+// busActor returns the bus actor of an agent, "" if the configuration says auto.
+func busActor(actor string) string {
+	if actor == "auto" {
+		return ""
+	}
+	return actor
+}
+
+func signalNumber(name string) syscall.Signal {
+	if sig := unix.SignalNum(name); sig != 0 {
+		return sig
+	}
+	return syscall.SIGTERM
 }

@@ -146,3 +146,182 @@ func completeOneSession(a *cli.App, verb *cobra.Command, already []string, begun
 	}
 	return completeSessions(a, verb, already, begun)
 }
+
+// newSessionFlags are the flags of session new.
+type newSessionFlags struct {
+	members       []string
+	strict        bool
+	maxIterations int32
+	onMax         cli.Choice
+	requireReview bool
+}
+
+func sessionNewCommand(a *cli.App) *cobra.Command {
+	f := newSessionFlags{onMax: cli.Choice{Value: session.EscalateHumanReview, Of: session.Escalations}}
+	verb := &cobra.Command{
+		Use:   "new NAME --member AGENT=TYPE…",
+		Short: "Create a session",
+		Long: `Creates a session of agents. Each agent is an architect, a developer or a reviewer, and
+need not run yet. The session survives restarts. Declare permanent sessions in the
+file.`,
+		Example: `  orchestrator session new checkout --member ada=architect --member dev=developer --member rex=reviewer
+  orchestrator session new checkout --member ada=architect --member dev=developer --require-review --max-iterations 5 --on-max abort`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(_ *cobra.Command, args []string) error { return newSession(a, args[0], &f) },
+	}
+	set := verb.Flags()
+	set.StringArrayVar(&f.members, "member", nil, "member and its role in the session: `AGENT=TYPE`, may be repeated")
+	set.BoolVar(&f.strict, "strict", false, "reject messages that deviate from the protocol in any way")
+	set.Int32Var(&f.maxIterations, "max-iterations", session.DefaultIterations, "review a task at most `N` times, unless the task sets a limit")
+	set.Var(&f.onMax, "on-max", "what happens to a task that is not approved then: abort, force_approve or human_review")
+	set.BoolVar(&f.requireReview, "require-review", false, "a task is done only when it is approved")
+	_ = verb.RegisterFlagCompletionFunc("member", cli.Completion(a, completeMembers))
+	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
+	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)
+	return verb
+}
+
+func newSession(a *cli.App, name string, f *newSessionFlags) error {
+	spec, err := f.spec(name)
+	if err != nil {
+		return err
+	}
+	return cli.Query[struct{}]{
+		Operation: "create-session", Request: spec, Explain: cli.Problems,
+		Quiet: func(*struct{}) error { return a.Print("%s\n", wire.Visible(name)) },
+		Text: func(*struct{}) error {
+			if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(term.OneLine(name)), memberWords(spec.Members)); err != nil {
+				return err
+			}
+			a.Note("What they say to each other: orchestrator session show %s", term.OneLine(name))
+			return nil
+		},
+	}.Run(a)
+}
+
+// spec returns the session for the flags.
+func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
+	spec := &wire.SessionSpec{
+		ID: name, Validation: wire.ValidationStandard, MaxIterations: int64(f.maxIterations), OnMax: f.onMax.Value, RequireReview: f.requireReview,
+	}
+	if f.strict {
+		spec.Validation = wire.ValidationStrict
+	}
+	switch {
+	case name == "":
+		return nil, cli.UsageError("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
+	case len(f.members) == 0:
+		return nil, cli.UsageError("the session has no members", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
+	case f.maxIterations < 1:
+		return nil, cli.UsageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
+	}
+	for _, word := range f.members {
+		m, err := memberOf(word)
+		if err != nil {
+			return nil, err
+		}
+		spec.Members = append(spec.Members, m)
+	}
+	return spec, nil
+}
+
+// memberOf parses AGENT=TYPE.
+func memberOf(word string) (wire.SessionMember, error) {
+	agent, kind, ok := strings.Cut(word, "=")
+	if !ok || agent == "" {
+		return wire.SessionMember{}, cli.UsageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
+	}
+	if !slices.Contains(session.AgentTypes, kind) {
+		return wire.SessionMember{}, cli.UsageError(
+			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, session.AgentTypes)),
+			"It is one of "+strings.Join(session.AgentTypes, ", "),
+		)
+	}
+	return wire.SessionMember{AgentID: agent, AgentType: kind}, nil
+}
+
+// completeMembers completes agents, and after the = their types.
+func completeMembers(a *cli.App, verb *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	if agent, _, ok := strings.Cut(begun, "="); ok {
+		for _, kind := range session.AgentTypes {
+			offered = append(offered, agent+"="+kind)
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, _ := a.CompleteAgents(verb, nil, begun)
+	for _, name := range names {
+		name, about, _ := strings.Cut(name, "\t")
+		offered = append(offered, cobra.CompletionWithDesc(name+"=", about))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func sessionSendCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "send NAME FILE|-",
+		Short: "Send a message in a session",
+		Long: `Sends a message in a session: one JSON object, in a file or on stdin. At the socket you
+may send for every member; inside an agent only for that agent. A repeated message with
+the same message_id and content is sent once.`,
+		Example: `  orchestrator session send checkout assignment.json
+  id=$(orchestrator session send checkout - -q <assignment.json)`,
+		Args: cli.ArgCount(2, 2),
+		ValidArgsFunction: func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(already) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return completeOneSession(a, verb, already, begun)
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return say(a, args[0], args[1]) },
+	}
+}
+
+func say(a *cli.App, sessionID, file string) error {
+	source := "@" + file
+	if file == "-" {
+		source = file
+	}
+	text, err := cli.ReadArg(a, "FILE", source)
+	if err != nil {
+		return err
+	}
+	message := wire.Raw(text)
+	if !message.IsValid() || message.Kind() != '{' {
+		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+	}
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		return cli.Query[wire.SessionSaid]{
+			Operation: "send-session-message", Request: wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}},
+			Explain: func(err error) error { return cli.Problems(noSession(ctx, a, d, sessionID, err)) },
+			Quiet:   func(said *wire.SessionSaid) error { return a.Print("%s\n", term.OneLine(said.MessageID)) },
+			Text:    func(said *wire.SessionSaid) error { return showSaid(a, said) },
+		}.Send(ctx, a, d)
+	})
+}
+
+func showSaid(a *cli.App, said *wire.SessionSaid) error {
+	id := term.OneLine(said.MessageID)
+	verb := "Said "
+	if said.Duplicate {
+		verb = "Already said "
+	}
+	more := ""
+	if said.SequenceNumber > 0 {
+		more += fmt.Sprintf("  sequence %d", said.SequenceNumber)
+	}
+	if said.CorrelationID != "" {
+		more += "  chain " + term.OneLine(said.CorrelationID)
+	}
+	if err := a.Print("%s%s in %s%s\n", verb, a.Paint(a.Stdout).Strong(id), term.OneLine(said.SessionID), more); err != nil {
+		return err
+	}
+	if said.Held {
+		a.Note("It waits: it is delivered when the tasks are done that it depends on")
+	}
+	for _, note := range said.Notes {
+		a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), term.OneLine(note))
+	}
+	return nil
+}

@@ -2,7 +2,9 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // addFlags are the flags of task add.
@@ -206,4 +209,188 @@ func waitForNew(ctx context.Context, a *cli.App, d *client.Client, id, told stri
 		}
 	}
 	return v.verdict()
+}
+
+// detailFlags are the flags for parts that few tasks have.
+type detailFlags struct {
+	spec       string
+	targetRepo string
+	criteria   []string
+	project    string
+}
+
+func (f *detailFlags) addTo(verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringVar(&f.spec, "structured-spec", "", "machine-readable spec: a `JSON` object, @FILE or -")
+	set.StringVar(&f.targetRepo, "target-repo", "", "`REPO`sitory of the task")
+	set.StringArrayVar(&f.criteria, "criterion", nil, "acceptance criterion: `TEXT`, may be repeated")
+	set.StringVar(&f.project, "project", "", "project of the task: an `ID` of your choice")
+	for _, name := range []string{"target-repo", "criterion", "project"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// readInto adds the flags to the details of a new task.
+func (f *detailFlags) readInto(a *cli.App, d *wire.Details) (err error) {
+	d.TargetRepo, d.AcceptanceCriteria, d.ProjectID = f.targetRepo, f.criteria, f.project
+	d.StructuredSpec, err = cli.GivenDocument(a, "structured-spec", f.spec)
+	return err
+}
+
+// oneFromStdin returns an error if two flags read stdin. Its arguments alternate between
+// names and values.
+func oneFromStdin(flags ...string) error {
+	first := ""
+	for i := 0; i < len(flags); i += 2 {
+		switch {
+		case flags[i+1] != "-":
+		case first != "":
+			return cli.UsageError(fmt.Sprintf("--%s and --%s cannot both come from stdin", first, flags[i]), "Give one of them as @FILE")
+		default:
+			first = flags[i]
+		}
+	}
+	return nil
+}
+
+// priorityWords lists the names of priorities, the most urgent first.
+var priorityWords = []string{"critical", "high", "normal", "low"}
+
+// priorityOf parses a --priority: a number, or one of the words.
+func priorityOf(text string) (wire.Raw, error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, word := range priorityWords {
+		if text == word {
+			return wire.Raw(object.Quote(text)), nil
+		}
+	}
+	number := wire.Raw(text)
+	if !number.IsValid() || number.Kind() != '0' {
+		return nil, cli.UsageError(
+			fmt.Sprintf("--priority cannot be %q%s", text, cli.DidYouMean(text, priorityWords)),
+			"It is a number, of which 1 comes first and 3 is what a task has without one, or "+strings.Join(priorityWords, ", "),
+		)
+	}
+	return number, nil
+}
+
+// needFlags are the flags for the dependencies of a task.
+type needFlags struct {
+	needs   []string
+	inputs  []string
+	related []string
+}
+
+func (f *needFlags) addTo(a *cli.App, verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: comma-separated `IDS`; may be repeated")
+	set.StringSliceVar(&f.inputs, "input", nil, "tasks that must deliver an input first: comma-separated `ID:CONTRACT`; may be repeated")
+	set.StringSliceVar(&f.related, "related", nil, "related tasks, which do not block: comma-separated `IDS`; may be repeated")
+	for _, name := range []string{"needs", "input", "related"} {
+		_ = verb.RegisterFlagCompletionFunc(name, CompleteTasks(a, true))
+	}
+}
+
+// read returns the dependencies for the flags, without duplicates.
+func (f *needFlags) read(ctx context.Context, find *Finder) ([]hub.Dependency, error) {
+	var all []hub.Dependency
+	add := func(words []string, kind string) error {
+		for _, word := range words {
+			d, err := find.dependency(ctx, word, kind)
+			if err != nil {
+				return err
+			}
+			same := func(o hub.Dependency) bool { return o.On == d.On && o.Type == d.Type && o.Contract == d.Contract }
+			if !slices.ContainsFunc(all, same) {
+				all = append(all, d)
+			}
+		}
+		return nil
+	}
+	if err := add(f.needs, hub.DependsBlocks); err != nil {
+		return nil, err
+	}
+	if err := add(f.inputs, hub.DependsInput); err != nil {
+		return nil, err
+	}
+	return all, add(f.related, hub.DependsRelated)
+}
+
+// dependency parses ID, or ID:CONTRACT for an input.
+func (f *Finder) dependency(ctx context.Context, word, kind string) (hub.Dependency, error) {
+	id, contract, named := strings.Cut(word, ":")
+	switch {
+	case kind == hub.DependsInput && contract == "":
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
+	case kind != hub.DependsInput && named:
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
+	}
+	whole, err := f.ID(ctx, id)
+	return hub.Dependency{On: whole, Type: kind, Contract: contract}, err
+}
+
+// wantFlags are the flags for the requirements of a task: a document, or parts of one.
+type wantFlags struct {
+	document     string
+	repo         string
+	languages    []string
+	tools        []string
+	environments []string
+	tags         []string
+	prefer       string
+}
+
+func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
+	set := verb.Flags()
+	set.StringVar(&f.document, "requirements", "", "requirements for the agent: a `JSON` object, @FILE or -")
+	set.StringVar(&f.repo, "repo", "", "the agent must have the `REPO`sitory")
+	set.StringSliceVar(&f.languages, "language", nil, "languages that the agent must know: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.environments, "environment", nil, "environments of which the agent must have one: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.tools, "tool", nil, "prefer agents with these tools: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.tags, "tag", nil, "prefer agents with these tags, which count less: comma-separated `NAMES`; may be repeated")
+	set.StringVar(&f.prefer, "prefer", "", "prefer `AGENT`")
+	_ = verb.RegisterFlagCompletionFunc("prefer", a.CompleteAgents)
+	for _, name := range []string{"repo", "language", "environment", "tool", "tag"} {
+		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// read returns the requirements for the flags, or nil if there are none.
+func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
+	brief := &hub.Requirements{
+		Repo: f.repo, Languages: f.languages, Environments: f.environments, Tools: f.tools, Tags: f.tags, Prefer: f.prefer,
+	}
+	switch {
+	case f.document != "" && !brief.Empty():
+		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
+	case f.document != "":
+		document, err := cli.GivenDocument(a, "requirements", f.document)
+		return hub.ReadRequirements(document), err
+	case brief.Empty():
+		return nil, nil
+	}
+	return brief, nil
+}
+
+// wantWords returns a description of requirements, or "" if there are none.
+func wantWords(document wire.Raw) string {
+	r := hub.ReadRequirements(document)
+	if r.Empty() {
+		return ""
+	}
+	var parts []string
+	add := func(what, joint string, which ...string) {
+		if text := strings.Join(which, joint); text != "" {
+			parts = append(parts, what+" "+text)
+		}
+	}
+	add("repo", "", r.Repo)
+	add("language", " and ", r.Languages...)
+	add("environment", " or ", r.Environments...)
+	add("tools", ", ", r.Tools...)
+	add("tags", ", ", r.Tags...)
+	add("rather on", "", r.Prefer)
+	return strings.Join(parts, "; ")
 }

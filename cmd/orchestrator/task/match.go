@@ -1,9 +1,11 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 func taskMatchCommand(a *cli.App) *cobra.Command {
@@ -124,4 +127,176 @@ func matchVerdict(t *Seen, fits []Fit) string {
 		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
 	}
 	return fmt.Sprintf("%s asks for nothing, so no agent is matched. Give it to one: orchestrator task assign %s AGENT", label, id)
+}
+
+// A Fit is the result of matching one agent with a task.
+type Fit struct {
+	Agent  string
+	Status string   // idle, busy and so on
+	Score  int      // for the requirements of the task; 0 if it has none
+	points []string // parts of the score
+	Lacks  []string // empty if the agent fits
+	Full   bool     // the agent fits, but is at its capacity
+
+	verdict *wire.Match // answer of the match; nil if the task has no requirements
+}
+
+// Good reports whether the agent can take the task.
+func (f *Fit) Good() bool { return len(f.Lacks) == 0 }
+
+// Words returns why an agent fits, or why it does not.
+func (f *Fit) Words() string {
+	switch {
+	case len(f.Lacks) > 0:
+		return strings.Join(f.Lacks, ", ")
+	case len(f.points) > 0:
+		return strings.Join(f.points, ", ")
+	}
+	return f.Status
+}
+
+// AsksByName reports whether a task is assigned by its role and capabilities.
+func AsksByName(t *wire.Task) bool { return t.RequiredRole != "" || len(t.RequiredCapabilities) > 0 }
+
+// IsMatched reports whether a pending task has requirements, and no role or capabilities.
+func IsMatched(t *wire.Task) bool {
+	return Requires(t) && !AsksByName(t) && t.State == wire.TaskPending
+}
+
+// Requires reports whether a task has requirements.
+func Requires(t *wire.Task) bool {
+	return t.Details != nil && !hub.ReadRequirements(t.Details.Requirements).Empty()
+}
+
+// Fits returns the fit of each agent, the best first.
+func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, error) {
+	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Decode[wire.AgentList](text)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := map[string]*wire.Match{}
+	if Requires(&t.Task) {
+		if verdicts, err = matches(ctx, a, d, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	fits := make([]Fit, 0, len(list.Agents))
+	for i := range list.Agents {
+		f := byName(&t.Task, &list.Agents[i])
+		if v := verdicts[f.Agent]; v != nil {
+			f.weigh(v)
+		}
+		fits = append(fits, f)
+	}
+	slices.SortStableFunc(fits, func(x, y Fit) int { return cmp.Compare(y.rank(), x.rank()) })
+	return fits, nil
+}
+
+func matches(ctx context.Context, a *cli.App, d *client.Client, id string) (map[string]*wire.Match, error) {
+	text, err := a.Ask(ctx, d, "match-agents", wire.TaskID{TaskID: id})
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Decode[wire.Matches](text)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*wire.Match, len(list.Servers))
+	for i := range list.Servers {
+		found[list.Servers[i].ServerName] = &list.Servers[i]
+	}
+	return found, nil
+}
+
+// rank returns the order of a fit, higher first. Agents without free capacity follow those
+// that fit.
+func (f *Fit) rank() int {
+	switch {
+	case f.Good():
+		return f.Score + 2
+	case f.Full:
+		return 1
+	}
+	return 0
+}
+
+// byName returns the fit of an agent by role and capabilities.
+func byName(t *wire.Task, agent *wire.Agent) Fit {
+	f := Fit{Agent: agent.ID, Status: agent.Status}
+	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
+		f.Lacks = append(f.Lacks, "is a "+term.OneLine(agent.Role)+" and no "+term.OneLine(t.RequiredRole))
+	}
+	var missing []string
+	for _, c := range t.RequiredCapabilities {
+		if !slices.Contains(agent.Capabilities, c) {
+			missing = append(missing, term.OneLine(c))
+		}
+	}
+	if len(missing) > 0 {
+		f.Lacks = append(f.Lacks, "lacks capability "+strings.Join(missing, ", "))
+	}
+	if AsksByName(t) && len(f.Lacks) == 0 && t.SubmittedBy == "agent:"+agent.ID {
+		f.Lacks = append(f.Lacks, "has submitted it itself")
+	}
+	return f
+}
+
+// weigh adds the result for the requirements.
+func (f *Fit) weigh(v *wire.Match) {
+	f.verdict = v
+	if v.Score >= 0 {
+		f.Score = v.Score
+		for _, reason := range v.Reasons {
+			f.points = append(f.points, PointWords(reason))
+		}
+		return
+	}
+	before := len(f.Lacks)
+	for _, reason := range v.Reasons {
+		f.Lacks = append(f.Lacks, LackWords(reason))
+	}
+	f.Full = before == 0 && len(v.Reasons) == 1 && strings.HasPrefix(v.Reasons[0], fullReason)
+}
+
+const fullReason = "at capacity: "
+
+// PointWords shortens a reason for a score: "language match: go (+50)" is "languages +50".
+// It returns unknown reasons unchanged.
+func PointWords(reason string) string {
+	text, points, ok := strings.Cut(strings.TrimSuffix(reason, ")"), " (+")
+	if !ok {
+		return term.OneLine(reason)
+	}
+	what, _, _ := strings.Cut(text, ":")
+	short := map[string]string{
+		"repo match": "repo", "language match": "languages", "environment match": "environment", "tools match": "tools",
+		"tags match": "tags", "preferred server": "preferred", "has capacity": "capacity",
+	}
+	if words := short[what]; words != "" {
+		what = words
+	}
+	return term.OneLine(what) + " +" + points
+}
+
+// LackWords rephrases a reason against an agent for use in a sentence.
+func LackWords(reason string) string {
+	reason = strings.TrimSuffix(reason, " (disqualified)")
+	for _, known := range []struct{ begin, words string }{
+		{"missing repo: ", "lacks repo "},
+		{"missing language: ", "lacks language "},
+		{"no matching environment: ", "has no environment of "},
+		{fullReason, "has no room: "},
+	} {
+		if rest, ok := strings.CutPrefix(reason, known.begin); ok {
+			return known.words + term.OneLine(rest)
+		}
+	}
+	if reason == "no capabilities defined" {
+		return "says nothing of what it can do"
+	}
+	return term.OneLine(reason)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,158 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 )
+
+func taskAssignCommand(a *cli.App) *cobra.Command {
+	var auto, plan bool
+	verb := &cobra.Command{
+		Use:   "assign ID AGENT|--auto",
+		Short: "Give a task to an agent",
+		Long: `Assigns a pending task to an agent. The agent is notified and must start the task
+itself. With --require-plan it first submits a plan and starts when that is approved.
+
+--auto assigns a task with requirements to the agent that fits best. If no agent fits,
+the reasons are listed for each agent, and the exit code is 1.`,
+		Example: `  orchestrator task assign 91c0 coder-0
+  orchestrator task assign 91c0 coder-0 --require-plan
+  orchestrator task assign --auto 91c0`,
+		Args:              cli.ArgCount(1, 2),
+		ValidArgsFunction: cli.Completion(a, completeAssignment),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case auto && len(args) > 1:
+				return cli.UsageError("--auto finds the agent itself", "Leave out "+args[1]+", or --auto")
+			case auto && plan:
+				return cli.UsageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
+			case auto:
+				return a.WithClient(func(ctx context.Context, d *client.Client) error { return autoAssign(ctx, a, d, args[0]) })
+			case len(args) == 1:
+				return cli.UsageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
+			}
+			return moveTask(a, args[0], "assign-task", func(id string) any {
+				return wire.AssignTask{TaskID: id, Agent: args[1], RequirePlan: plan}
+			})
+		},
+	}
+	verb.Flags().BoolVar(&auto, "auto", false, "assign it to the agent that fits its requirements best")
+	verb.Flags().BoolVar(&plan, "require-plan", false, "the agent must submit a plan for approval first")
+	return verb
+}
+
+// completeAssignment completes a task that has not ended, and then an agent.
+func completeAssignment(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(already) {
+	case 0:
+		return CompleteTasks(a, false)(verb, already, begun)
+	case 1:
+		return a.CompleteAgents(verb, nil, begun)
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func autoAssign(ctx context.Context, a *cli.App, d *client.Client, word string) error {
+	id, err := NewFinder(a, d).ID(ctx, word)
+	if err != nil {
+		return err
+	}
+	text, err := a.Ask(ctx, d, "auto-assign", wire.TaskID{TaskID: id})
+	if err != nil {
+		return notMatched(explained(ctx, a, d, err), id)
+	}
+	reply, err := client.Decode[wire.Assignment](text)
+	if err != nil {
+		return err
+	}
+	if reply.Status != wire.Assigned {
+		return nobodyFits(ctx, a, d, id, text)
+	}
+	switch {
+	case a.Flags.JSON:
+		return a.Answer(text)
+	case a.Flags.Quiet:
+		return a.Print("%s\n", wire.Visible(reply.ServerName))
+	}
+	return a.Print("%s assigned to %s, score %d\n", a.Paint(a.Stdout).Strong(term.ID(id)), term.OneLine(reply.ServerName), reply.MatchScore)
+}
+
+// notMatched adds what to do with a task without requirements to an error.
+func notMatched(err error, id string) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if ok && f.Details["reason"] == "no_requirements" {
+		f.Exit = cli.ExitConflict // the command line was right
+		f.Hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", term.ID(id))
+	}
+	return err
+}
+
+// nobodyFits reports that no agent fits a task, with the reasons. The exit code is ExitNo.
+func nobodyFits(ctx context.Context, a *cli.App, d *client.Client, id string, text []byte) error {
+	if a.Flags.JSON {
+		if err := a.Answer(text); err != nil {
+			return err
+		}
+		return cli.ExitWith(cli.ExitNo)
+	}
+	t, _, err := GetTask(ctx, a, d, id)
+	if err != nil {
+		return err
+	}
+	fits, err := Fits(ctx, a, d, &t)
+	if err != nil {
+		return err
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no agent fits " + term.TaskLabel(id, t.Name),
+		Hint: fmt.Sprintf("It waits for one that does. Or give it to an agent all the same: orchestrator task assign %s AGENT", term.ID(id)),
+	}
+	const few = 10
+	for _, fit := range fits[:min(few, len(fits))] {
+		f.Because = append(f.Because, term.OneLine(fit.Agent)+" "+fit.Words())
+	}
+	if len(fits) > few {
+		f.Because = append(f.Because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, term.ID(id)))
+	}
+	return f
+}
+
+// isAgent returns an error if no agent has the name.
+func isAgent(ctx context.Context, a *cli.App, d *client.Client, name string) error {
+	text, err := a.Ask(ctx, d, "query-agents", wire.QueryAgents{})
+	if err != nil {
+		return err
+	}
+	list, err := client.Decode[wire.AgentList](text)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, agent := range list.Agents {
+		names = append(names, agent.ID)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return &cli.Failure{
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no agent is called %q%s", name, cli.DidYouMean(name, names)),
+		Hint: cli.NoAgentHint, Details: map[string]any{"agent": name},
+	}
+}
+
+// butMade adds to the error of an assignment that the new task exists.
+func butMade(err error, t *Seen) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok {
+		return err
+	}
+	if f.Details == nil {
+		f.Details = map[string]any{}
+	}
+	f.Details["taskId"] = t.ID
+	f.Because = append(f.Because, "The task is there: "+term.TaskLabel(t.ID, t.Name)+".")
+	if f.Hint == "" {
+		f.Hint = "See what became of it: orchestrator task show " + term.ID(t.ID)
+	}
+	return f
+}
 
 func taskStartCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{

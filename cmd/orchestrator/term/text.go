@@ -1,7 +1,9 @@
 package term
 
 import (
+	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -80,4 +82,80 @@ func Sentence(text string) string {
 		return ""
 	}
 	return strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".") + "."
+}
+
+// Duration formats a duration for people: 12m, 0.4s, 1h02m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 10*time.Minute && d%time.Minute >= time.Second:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	days := int(d.Hours()) / 24
+	return fmt.Sprintf("%dd%02dh", days, int(d.Hours())%24)
+}
+
+// MS formats a number of milliseconds as Duration does.
+func MS(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
+
+// Bytes formats a size as at most three digits and a letter: 31M, 1.2G.
+func Bytes(n int64) string {
+	size := float64(n)
+	for _, unit := range []string{"B", "K", "M", "G"} {
+		if size < 1000 {
+			if size < 9.95 && unit != "B" {
+				return fmt.Sprintf("%.1f%s", size, unit)
+			}
+			return fmt.Sprintf("%.0f%s", size, unit)
+		}
+		size /= 1024
+	}
+	return fmt.Sprintf("%.1fT", size)
+}
+
+// Clock formats a timestamp in local time. It adds the date unless that is today's.
+func Clock(stamp string, now time.Time, layout string) string {
+	at, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return wire.Visible(stamp)
+	}
+	at, now = at.Local(), now.Local()
+	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
+		return at.Format(layout)
+	}
+	return at.Format("2006-01-02 " + layout)
+}
+
+// Count returns a number with its noun in singular or plural.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if noun == "process" {
+		return fmt.Sprintf("%d processes", n)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Percent formats a progress from 0 to 1 as a percentage. It returns "" for 0.
+func Percent(progress float64) string {
+	if progress == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%%", progress*100)
+}
+
+// Bar draws a progress from 0 to 1 as a bar of size columns.
+func Bar(progress float64, size int) string {
+	full := min(size, max(0, int(progress*float64(size)+0.5)))
+	return strings.Repeat("#", full) + strings.Repeat("-", size-full)
 }

@@ -2,14 +2,18 @@ package why
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -175,4 +179,122 @@ func (c *taskCauses) inStory(f *task.Fit) whyFit {
 		w.Words = f.Words()
 	}
 	return w
+}
+
+// reviewsOf adds the reviews of a task that is in review.
+func reviewsOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
+	if c.task.State != wire.TaskInReview {
+		return nil
+	}
+	all, err := session.ListReviews(ctx, a, d, wire.ListReviews{})
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].TaskID == c.Task.ID {
+			c.Reviews = append(c.Reviews, all[i].ReviewView)
+		}
+	}
+	return nil
+}
+
+// reviewLines returns the latest reviews of the task.
+func (c *taskCauses) reviewLines(now time.Time) []string {
+	var lines []string
+	for i := range c.Reviews[max(0, len(c.Reviews)-maxTried):] {
+		r := &c.Reviews[max(0, len(c.Reviews)-maxTried)+i]
+		line := fmt.Sprintf("round %d by %s: %s", r.Iteration, term.OneLine(r.Reviewer), term.VerdictWord(r))
+		if r.Verdict == "" {
+			line += agoWords(r.RequestedAt, now)
+		} else {
+			line += ", " + term.Count(len(r.Findings), "finding")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// nextOfReview returns the next steps for a task in review.
+func (c *taskCauses) nextOfReview(id string) []string {
+	if len(c.Reviews) == 0 {
+		return []string{"Its work is in review. Its story: orchestrator events --task " + id}
+	}
+	last := &c.Reviews[len(c.Reviews)-1]
+	show := "What was asked, and found: orchestrator review show " + wire.Visible(last.ReviewID)
+	reviewer := term.OneLine(last.Reviewer)
+	if last.Verdict != "" {
+		return []string{"Round " + strconv.Itoa(last.Iteration) + " is decided: " + term.OneLine(last.Verdict) + ".", show}
+	}
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; v.Name == last.Reviewer && v.State != control.StateRunning {
+			return []string{fmt.Sprintf("%s is to look at it, and is %s. Why: orchestrator why %s", reviewer, standing(v), reviewer), show}
+		}
+	}
+	return []string{fmt.Sprintf("%s looks at its work (round %d). Why not yet: orchestrator why %s", reviewer, last.Iteration, reviewer), show}
+}
+
+// text returns the explanation for people.
+func (c *taskCauses) text(p term.Paint, now time.Time) string {
+	t := &c.Task
+	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.TaskLabel(t.ID, t.Name)), p.Task(t.State, task.HeldWords(&c.task.Task)), since(t.Since, now))
+	card := term.Card{}
+	card.Rows("waits for", storyLines(c.WaitsFor))
+	if behind := c.behind(); len(behind) > 0 {
+		card.Rows("held up by", storyLines(behind))
+	}
+	card.Row("asks for", c.Asks)
+	c.agentRows(&card)
+	if c.Attempts > 1 {
+		card.Row("attempts", fmt.Sprint(c.Attempts))
+	}
+	card.Rows("reviews", c.reviewLines(now))
+	addTried(&card, "tried", c.Tried, now)
+	card.Rows("next", c.Next)
+	return head + term.Table(card.Lines)
+}
+
+// behind returns the tasks in HeldUpBy that are not direct dependencies.
+func (c *taskCauses) behind() []whyTask {
+	var behind []whyTask
+	for _, t := range c.HeldUpBy {
+		direct := false
+		for _, w := range c.WaitsFor {
+			direct = direct || w.ID == t.ID
+		}
+		if !direct {
+			behind = append(behind, t)
+		}
+	}
+	return behind
+}
+
+// maxTold is how many tasks or agents are listed.
+const maxTold = 12
+
+func storyLines(tasks []whyTask) []string {
+	var lines []string
+	for _, t := range tasks[:min(maxTold, len(tasks))] {
+		lines = append(lines, term.TaskLabel(t.ID, t.Name)+" ("+t.far()+")")
+	}
+	if len(tasks) > maxTold {
+		lines = append(lines, fmt.Sprintf("and %d more", len(tasks)-maxTold))
+	}
+	return lines
+}
+
+// far returns the state of a task and its progress.
+func (t *whyTask) far() string {
+	return task.FarWords(&wire.Task{State: t.State, AssignedTo: t.AssignedTo, Progress: t.Progress})
+}
+
+func (c *taskCauses) agentRows(card *term.Card) {
+	if c.Asks == "" {
+		return // any agent fits, so none is listed
+	}
+	for _, f := range c.Agents[:min(maxTold, len(c.Agents))] {
+		card.Row(term.OneLine(f.Agent), f.Words)
+	}
+	if len(c.Agents) > maxTold {
+		card.Row("…", fmt.Sprintf("and %s more: orchestrator task match %s", term.Count(len(c.Agents)-maxTold, "agent"), term.ID(c.Task.ID)))
+	}
 }

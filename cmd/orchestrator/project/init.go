@@ -237,3 +237,159 @@ func rootOf(err error) string {
 	}
 	return err.Error()
 }
+
+// A language is a language of a first project.
+type language struct {
+	Name, title string
+	Command     []string // as in its orchestrator.hcl
+	get         string   // where to get its interpreter or compiler
+}
+
+var Languages = []language{
+	{Name: "sh", title: "shell", Command: []string{"sh", "agents/hello.sh"}, get: "the package dash or bash of your system"},
+	{Name: "go", title: "Go", Command: []string{"go", "run", "agents/hello.go"}, get: "https://go.dev/dl"},
+	{Name: "ts", title: "TypeScript", Command: []string{"node", "agents/hello.ts"}, get: "https://nodejs.org"},
+	{Name: "py", title: "Python", Command: []string{"python3", "agents/hello.py"}, get: "https://www.python.org"},
+}
+
+// project returns the first project in a language, with one agent.
+func (l language) project() project {
+	return project{folder: l.Name, flags: "--lang " + l.Name, language: l, next: []string{
+		"orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- " + strings.Join(l.Command, " "),
+	}}
+}
+
+func languageNames() []string {
+	var names []string
+	for _, l := range Languages {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// languageList is the JSON answer of init --list.
+type languageList struct {
+	FormatVersion string         `json:"format_version"`
+	Languages     []languageView `json:"languages"`
+}
+
+type languageView struct {
+	Lang    string   `json:"lang"`
+	Title   string   `json:"title"`
+	Command []string `json:"command"`
+	Runs    string   `json:"runs"` // path of the program that runs it; empty if not on the PATH
+}
+
+func listLanguages(a *cli.App) error {
+	list := languageList{FormatVersion: wire.FormatVersion}
+	rows := [][]term.Cell{{term.Text("LANG"), term.Text("LANGUAGE"), term.Text("IS RUN BY"), term.Text("WHICH IS HERE")}}
+	for _, l := range Languages {
+		runs := program(a, l.Command[0])
+		list.Languages = append(list.Languages, languageView{Lang: l.Name, Title: l.title, Command: l.Command, Runs: runs})
+		if runs == "" {
+			runs = "not on your PATH: " + l.get
+		}
+		rows = append(rows, []term.Cell{term.Text(l.Name), term.Text(l.title), term.Text(strings.Join(l.Command, " ")), term.Text(runs)})
+	}
+	switch {
+	case a.Flags.JSON:
+		return a.Document(list)
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, Languages, func(l *language) string { return l.Name })
+	}
+	return a.Print("%s", term.Table(rows))
+}
+
+// program returns the path of a program on the PATH, or "".
+func program(a *cli.App, name string) string {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// Programs returns the names of all files on the PATH.
+func Programs(a *cli.App) (names []string) {
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
+		entries, _ := os.ReadDir(dir) // a missing folder has no programs
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unit is the template of a systemd service for up. Up reports readiness and reloads, and
+// stops within the shutdown time of its file. The unit has no watchdog, because up sends no
+// heartbeats. With KillMode=mixed up ends the agents itself, and with Delegate each agent
+// can have a cgroup. The exit codes without a restart are those that another start does not
+// fix.
+const unit = `# A team of agents as a service. Install it for yourself:
+#   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
+#   systemctl --user daemon-reload
+#   systemctl --user enable --now %[1]s
+# For a systemd older than 253 write Type=notify, and reload by orchestrator reload.
+[Unit]
+Description=orchestrator of %[2]s
+StartLimitIntervalSec=120
+StartLimitBurst=5
+
+[Service]
+Type=notify-reload
+WorkingDirectory=%[2]s
+ExecStart=%[3]s --config %[4]s --color never up
+KillMode=mixed
+TimeoutStopSec=90
+Delegate=yes
+Restart=on-failure
+RestartSec=2
+RestartPreventExitStatus=1 2 6
+
+[Install]
+WantedBy=default.target
+`
+
+// printUnit prints the unit of the team in a folder.
+func printUnit(a *cli.App, dir string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	root := filepath.Clean(a.Path(dir))
+	file := filepath.Join(root, "orchestrator.hcl")
+	if _, err := os.Stat(file); err != nil {
+		a.Note("There is no %s yet. Write it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
+	}
+	return a.Print(unit, UnitName(filepath.Base(root)), strings.ReplaceAll(root, "%", "%%"), UnitWord(program), UnitWord(file))
+}
+
+// dirWord quotes a folder as an argument. It returns "" for the current folder.
+func dirWord(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return term.Word(dir)
+}
+
+// UnitName returns word as a valid name of a service.
+func UnitName(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, word)
+}
+
+// UnitWord quotes a word of a command in a unit.
+func UnitWord(word string) string {
+	word = strings.NewReplacer(`%`, `%%`, `$`, `$$`, `\`, `\\`, `"`, `\"`).Replace(word)
+	if strings.ContainsAny(word, " \t'\"\\;") {
+		return `"` + word + `"`
+	}
+	return word
+}

@@ -7,9 +7,88 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// notifyPatience is how long a write to the service manager may take.
+const notifyPatience = time.Second
+
+// notify sends a state to the service manager, if one started this program. It ignores
+// errors.
+func notify(socket, state string) {
+	if socket == "" {
+		return
+	}
+	if strings.HasPrefix(socket, "@") {
+		socket = "\x00" + socket[1:]
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(notifyPatience)) // its queue may be full
+	_, _ = conn.Write([]byte(state))
+}
+
+// monotonic returns the monotonic clock in microseconds, which the service manager expects
+// for a reload.
+func monotonic() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano() / 1000
+}
+
+// Percentages for debug.SetGCPercent, and the sizes of the live heap between them.
+const (
+	muchGarbage = 400
+	someGarbage = 100
+
+	smallHeap = 16 << 20
+	largeHeap = 128 << 20
+)
+
+// garbageFor returns the percentage for a live heap of so many bytes. At 100 percent a
+// heap of a few megabytes is collected hundreds of times a second while agents talk. At
+// 400 percent a large State would need gigabytes.
+func garbageFor(live uint64) int {
+	switch {
+	case live <= smallHeap:
+		return muchGarbage
+	case live >= largeHeap:
+		return someGarbage
+	}
+	const step = 25 // each change stops the world for a moment
+	return muchGarbage - int((muchGarbage-someGarbage)*(live-smallHeap)/(largeHeap-smallHeap))/step*step
+}
+
+// A tender adjusts the percentage after each garbage collection, which runs its finalizer.
+type tender struct {
+	percent int
+	sample  []metrics.Sample
+}
+
+func tendGarbage() {
+	c := &tender{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	debug.SetGCPercent(c.percent)
+	runtime.SetFinalizer(c, (*tender).look)
+}
+
+func (t *tender) look() {
+	metrics.Read(t.sample)
+	if percent := garbageFor(t.sample[0].Value.Uint64()); percent != t.percent {
+		debug.SetGCPercent(percent)
+		t.percent = percent
+	}
+	runtime.SetFinalizer(t, (*tender).look)
+}
 
 // listenerAt returns the program that listens at an address or blocks it. The pid is 0 if
 // /proc does not show it.

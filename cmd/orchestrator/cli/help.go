@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+)
+
+// helpCommand returns the help command.
+func helpCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC|CODE]",
+		Short: "Show the manual",
+		Long: `Explains a command, a topic or a code. A code is that of an error, of a reason, of a
+mistake in the file, or an exit code. Without an argument, help lists the topics.`,
+		Example: `  orchestrator help                          what there is to read
+  orchestrator help quickstart
+  orchestrator help logs                     a command
+  orchestrator help agent restart
+  orchestrator help config/unknown-agent     the code of an error, and what to do
+  orchestrator help 5                        an exit code`,
+		ValidArgsFunction: func(verb *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return append(help.TopicNames(), VerbNames(verb.Root())...), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(verb *cobra.Command, args []string) error { return showHelpOn(a, verb.Root(), args) },
+	}
+}
+
+// showHelpOn prints the help on one thing. A name of both a topic and a command, such as session,
+// is the topic. Its page refers to the command.
+func showHelpOn(a *App, root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return showContents(a)
+	}
+	if len(args) == 1 {
+		topic := args[0]
+		if also, ok := help.AlsoCalled[topic]; ok {
+			topic = also
+		}
+		if slices.Contains(help.TopicNames(), topic) {
+			return showTopic(a, root, topic)
+		}
+	}
+	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
+		verb.InitDefaultHelpFlag()
+		showHelp(a, verb)
+		return nil
+	}
+	return explain(a, root, args)
+}
+
+func showTopic(a *App, root *cobra.Command, topic string) error {
+	text, err := help.ReadTopic(topic)
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})
+	}
+	if slices.Contains(VerbNames(root), topic) {
+		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
+	}
+	return a.Print("%s", readable(a, text))
+}
+
+// readable formats a page for the width of the terminal.
+func readable(a *App, markdown string) string {
+	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
+}
+
+// contents is the JSON answer of help without an argument.
+type contents struct {
+	FormatVersion string        `json:"format_version"`
+	Topics        []contentLine `json:"topics"`
+}
+
+type contentLine struct {
+	Topic string `json:"topic"`
+	About string `json:"about"`
+}
+
+func showContents(a *App) error {
+	answer := contents{FormatVersion: wire.FormatVersion}
+	var b strings.Builder
+	b.WriteString("The manual.\n\n")
+	for _, chapter := range help.Chapters {
+		answer.Topics = append(answer.Topics, contentLine{Topic: chapter.Topic, About: chapter.About})
+		b.WriteString("  " + term.Pad(chapter.Topic, 17) + chapter.About + "\n")
+	}
+	b.WriteString(`
+  orchestrator help TOPIC     one of these pages
+  orchestrator help COMMAND   a command; all of them: orchestrator
+  orchestrator help CODE      the code of an error, such as not_found, and what to do
+`)
+	if a.Flags.JSON {
+		return a.Document(answer)
+	}
+	return a.Print("%s", b.String())
+}
+
+// codeHeads are the heads of the columns of codes. A table of the manual with such a column
+// explains the codes in it.
+var codeHeads = []string{"Code", "Error code", "Reason"}
+
+// codePages are the pages with tables of codes. Pages with remedies come last, as in an
+// answer.
+var codePages = []string{"exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
+
+// explained is the JSON answer of help CODE.
+type explained struct {
+	FormatVersion string        `json:"format_version"`
+	Code          string        `json:"code"`
+	Entries       []explanation `json:"entries"`
+}
+
+// An explanation is the text on a code in one column of a page.
+type explanation struct {
+	Code  string `json:"-"`
+	Topic string `json:"topic"`
+	Head  string `json:"head"`
+	Text  string `json:"text"`
+}
+
+// explain prints the explanations of a code. It returns an error for an unknown code.
+func explain(a *App, root *cobra.Command, args []string) error {
+	all, err := CodeEntries()
+	if err != nil {
+		return err
+	}
+	asked := strings.Join(args, " ")
+	found := entriesOf(all, asked)
+	if len(found) == 0 {
+		return UsageError(
+			fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))),
+			"Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting",
+		)
+	}
+	if a.Flags.JSON {
+		return a.Document(explained{FormatVersion: wire.FormatVersion, Code: found[0].Code, Entries: found})
+	}
+	var b strings.Builder
+	said := make(map[string]bool)
+	for _, e := range found {
+		if !said[e.Head] { // one line for each head: the meaning is the same on every page
+			fmt.Fprintf(&b, "- %s: %s\n", e.Head, e.Text)
+		}
+		said[e.Head] = true
+	}
+	fmt.Fprintf(&b, "\nMore: orchestrator help %s\n", found[len(found)-1].Topic)
+	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), readable(a, b.String()))
+}
+
+// entriesOf returns the entries of a code: exact matches, or else matches that ignore case
+// or the prefix config/.
+func entriesOf(all []explanation, code string) []explanation {
+	for _, same := range []func(explanation) bool{
+		func(e explanation) bool { return e.Code == code },
+		func(e explanation) bool { return strings.EqualFold(e.Code, code) },
+		func(e explanation) bool { return strings.EqualFold(e.Code, "config/"+code) },
+	} {
+		var found []explanation
+		for _, e := range all {
+			if same(e) {
+				found = append(found, e)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func codesOf(all []explanation) (codes []string) {
+	for _, e := range all {
+		codes = append(codes, e.Code)
+	}
+	return codes
+}
+
+// CodeEntries returns the entries of all tables of codes.
+func CodeEntries() (all []explanation, err error) {
+	for _, topic := range codePages {
+		text, err := help.ReadTopic(topic)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tableEntries(topic, text)...)
+	}
+	return all, nil
+}
+
+// tableEntries returns the entries of a page: one for each column beside the code.
+func tableEntries(topic, text string) (all []explanation) {
+	var heads []string // of the current table
+	at := -1           // column of the codes
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "|") {
+			heads = nil
+			continue
+		}
+		row := term.RowFields(line)
+		if heads == nil {
+			heads = row
+			at = slices.IndexFunc(heads, func(head string) bool { return slices.Contains(codeHeads, head) })
+			continue
+		}
+		if at < 0 || at >= len(row) || strings.Trim(row[at], "-") == "" {
+			continue
+		}
+		for i, text := range row {
+			if i != at && i < len(heads) && text != "" {
+				all = append(all, explanation{Code: row[at], Topic: topic, Head: heads[i], Text: text})
+			}
+		}
+	}
+	return all
+}
+
+// Version is the version of this program.
+const Version = "0.1.0"
+
+// build is the JSON answer of version.
+type build struct {
+	FormatVersion string `json:"format_version"`
+	Version       string `json:"version"`
+	Go            string `json:"go"`
+	OS            string `json:"os"`
+	Arch          string `json:"arch"`
+	Commit        string `json:"commit"`
+	Modified      bool   `json:"modified"` // built from a changed checkout
+}
+
+func thisBuild() build {
+	b := build{FormatVersion: wire.FormatVersion, Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			switch setting.Key {
+			case "vcs.revision":
+				b.Commit = setting.Value
+			case "vcs.modified":
+				b.Modified = setting.Value == "true"
+			}
+		}
+	}
+	return b
+}
+
+// VersionLine returns the build in one line.
+func VersionLine() string {
+	b := thisBuild()
+	commit := ""
+	if b.Commit != "" {
+		commit = ", commit " + b.Commit[:min(7, len(b.Commit))]
+		if b.Modified {
+			commit += " changed"
+		}
+	}
+	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
+}
+
+// versionCommand returns the version command.
+func versionCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Print the version",
+		Example:           "  orchestrator version\n  orchestrator version --json",
+		Args:              ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return showVersion(a) },
+	}
+}
+
+// showVersion prints the version.
+func showVersion(a *App) error {
+	if a.Flags.JSON {
+		return a.Document(thisBuild())
+	}
+	return a.Print("%s\n", VersionLine())
+}
