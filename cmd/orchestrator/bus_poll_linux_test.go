@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -207,5 +208,215 @@ func TestBusActorsThatAreThereOnce(t *testing.T) {
 	for _, id := range []string{"Bus", "Governor", "broadcast", "HO:", "S:db", ""} {
 		b.boss.spurned(http.StatusBadRequest, "invalid", "POST /api/agents/tokens", fmt.Sprintf(`{"actor":%q}`, id))
 	}
+	b.stop()
+}
+
+// news is the payload of a message to GO about an agent.
+type news struct {
+	Alert, Agent, Actor, Run, Signal, Text string
+	PID                                    int
+	ExitCode                               *int   `json:"exit_code"`
+	LastSeen                               string `json:"last_seen"`
+	Code                                   string `json:"error_code"`
+}
+
+// hearsOf waits until GO has n messages on a topic about an actor, and returns them.
+func (b *bureau) hearsOf(n int, topic, actor string) (found []news) {
+	b.t.Helper()
+	waitForThat(b.t, fmt.Sprintf("%d times %s of %s", n, topic, actor), func() bool {
+		found = nil
+		for _, l := range about(b.boss.polls("&cursor=0&limit=10000"), topic) {
+			var told news
+			require.NoError(b.t, json.Unmarshal(l.Payload, &told), l.text)
+			if told.Actor == actor {
+				found = append(found, told)
+			}
+		}
+		return len(found) >= n
+	})
+	return found
+}
+
+// GO gets a message about the start and the end of each run of an agent. A good end is reported
+// once, by the agent or the orchestrator; otherwise there is an alert.
+//
+// Rows: E-46, E-47, E-48, E-49, E-72.
+func TestBusLives(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("auto", "auto"), "one", "auto")
+	one, auto := actors[0], actors[1]
+	spawned := b.hearsOf(1, "agent.spawned", "PO:one")[0]
+	require.Equal(t, news{Agent: "one", Actor: "PO:one", Run: one.run, PID: one.pid}, spawned)
+	require.Equal(t, auto.run, b.hearsOf(1, "agent.spawned", "W:"+auto.run)[0].Run)
+	for _, l := range about(b.boss.polls(""), "agent.spawned") {
+		require.Equal(t, []string{"GO", "GO"}, []string{l.From, l.To})
+	}
+
+	auto.exit(0)
+	auto2 := b.enters("auto")
+	ended := b.hearsOf(1, "agent.terminated", "W:"+auto.run)
+	require.Len(t, ended, 1)
+	require.Equal(t, 0, *ended[0].ExitCode)
+
+	one.granted(nil, "send-message", `{"to_actor":"GO","topic":"agent.terminated","payload":{"actor":"PO:one","text":"bye"}}`)
+	one.exit(0)
+	one = b.enters("one")
+	b.hearsOf(2, "agent.spawned", "PO:one")
+	ended = b.hearsOf(1, "agent.terminated", "PO:one")
+	require.Equal(t, []string{"bye"}, []string{ended[0].Text}, "who has said so itself need not be said to have")
+	require.Len(t, ended, 1)
+
+	one.exit(3)
+	b.enters("one")
+	b.hearsOf(3, "agent.spawned", "PO:one")
+	crashed, resolved := b.hearsOf(1, "alert.fired", "PO:one"), b.hearsOf(1, "alert.resolved", "PO:one")
+	require.Len(t, crashed, 1)
+	require.Equal(t, "agent.crashed", crashed[0].Alert)
+	require.Equal(t, 3, *crashed[0].ExitCode)
+	require.Len(t, resolved, 1)
+	require.Equal(t, "agent.crashed", resolved[0].Alert)
+	auto2.die()
+	b.enters("auto")
+	crashed = b.hearsOf(1, "alert.fired", "W:"+auto2.run)
+	require.Equal(t, "SIGKILL", crashed[0].Signal)
+	require.Len(t, b.hearsOf(1, "agent.terminated", "PO:one"), 1, "a crash is no end")
+	for _, l := range about(b.boss.polls(""), "alert.fired") {
+		require.Equal(t, []string{"Bus", "GO"}, []string{l.From, l.To})
+	}
+	b.ask("agent", "stop", "one")
+	require.Len(t, b.hearsOf(2, "agent.terminated", "PO:one"), 2)
+	require.Equal(t, "offline", b.known("PO:one").Status)
+	b.stop()
+}
+
+// An agent that sends no heartbeats is reported as stale, once, until it sends one. GO is told
+// of both. An external actor is watched after its first heartbeat.
+//
+// Rows: E-48, E-49, E-50, E-64, E-65, E-66, E-67, T-40.
+func TestBusStale(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+writing("auto", "auto")+"bus {\n  heartbeat = \"1s\"\n  stale     = \"2s\"\n}\n", "one", "auto")
+	one, far, other := actors[0], b.clerk("HO:far"), b.clerk("HO:other")
+	beat := func(c *clerk) string {
+		t.Helper()
+		r := c.ask("POST /api/bus/heartbeat", fmt.Sprintf(`{"actor":%q}`, c.actor))
+		require.Equal(t, http.StatusOK, r.status, r.text)
+		var said struct {
+			Actor    string
+			LastSeen string `json:"last_seen"`
+			Every    int64  `json:"heartbeat_ms"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(r.text), &said))
+		require.Equal(t, c.actor, said.Actor)
+		require.EqualValues(t, 1000, said.Every)
+		return said.LastSeen
+	}
+	last := beat(far)
+	require.Regexp(t, moment, last)
+	require.Equal(t, last, b.known("HO:far").LastBeat)
+	require.Equal(t, "active", b.known("HO:far").Status)
+	other.send("GO", direct, `{}`)
+	require.Equal(t, "quiet", b.known("HO:other").Status, "nobody expects anything of who has never sent one")
+
+	fired := b.hearsOf(1, "alert.fired", "PO:one")
+	require.Equal(t, "agent.stale", fired[0].Alert)
+	require.Equal(t, "one", fired[0].Agent)
+	fired = b.hearsOf(1, "alert.fired", "HO:far")
+	require.Equal(t, "agent.stale", fired[0].Alert)
+	require.Equal(t, last, fired[0].LastSeen)
+	require.Equal(t, "stale", b.known("HO:far").Status)
+	one.granted(nil, "heartbeat", `{}`)
+	require.Equal(t, "agent.stale", b.hearsOf(1, "alert.resolved", "PO:one")[0].Alert)
+	require.Equal(t, "active", b.known("PO:one").Status)
+	b.hearsOf(2, "alert.fired", "PO:one")
+	require.Len(t, b.hearsOf(1, "alert.fired", "HO:far"), 1, "who stays away is missed once")
+	require.Len(t, b.hearsOf(1, "alert.resolved", "PO:one"), 1)
+	far.send("Bus", "heartbeat", `{}`) // a heartbeat sent as mail counts too
+	require.Len(t, b.hearsOf(1, "alert.resolved", "HO:far"), 1)
+	require.Equal(t, "active", b.known("HO:far").Status)
+	one.exit(0)
+	require.Contains(t, b.hearsOf(2, "alert.resolved", "PO:one")[1].Text, "it has ended")
+	for _, l := range b.boss.polls("") {
+		if strings.HasPrefix(l.Topic, "alert.") {
+			require.Equal(t, []string{"Bus", "GO"}, []string{l.From, l.To})
+			require.NotContains(t, l.text, "HO:other")
+			require.NotContains(t, l.text, `"W:`, "nor is anything expected of a run that has never sent one")
+		}
+	}
+	require.Empty(t, about(b.boss.polls(""), "topic.unknown"))
+	b.stop()
+}
+
+// Standard topics and topics of the file are accepted without a warning. Other topics are
+// accepted too, and GO gets one alert. An unusual sender or recipient of a topic only causes a
+// warning.
+//
+// Rows: E-41, E-42, E-43, E-44, E-45, E-50, E-51, E-52, E-53, E-54, E-55, E-56, E-62, E-63, T-38.
+func TestBusTopics(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one")+"bus {\n  topics = [\"build.finished\"]\n}\n", "one")
+	one, worker := b.agentsOwn("one", "PO:one"), b.clerk("W:a3f9")
+	require.Empty(t, b.boss.send("PO:one", "task.assigned", `{"ticket_id":"abc-123","priority":2}`).Warnings)
+	require.Equal(t, `{"ticket_id":"abc-123","priority":2}`, string(actors[0].hears(1)[0].Payload))
+	for _, topic := range []string{"task.completed", "task.failed", "task.progress", "agent.terminated", "message.direct", "build.finished"} {
+		require.Empty(t, worker.send("GO", topic, `{}`).Warnings, topic)
+	}
+	require.Empty(t, worker.send("Bus", "heartbeat", `{}`).Warnings)
+	require.Empty(t, worker.send("W:b", "message.direct", `{}`).Warnings)
+	require.Empty(t, b.boss.send("GO", "agent.spawned", `{}`).Warnings)
+	require.Empty(t, b.boss.send("broadcast", "broadcast.all", `{}`).Warnings)
+	require.Len(t, worker.send("GO", "alert.fired", `{}`).Warnings, 1)
+	require.Len(t, worker.send("GO", "alert.resolved", `{}`).Warnings, 1)
+	require.Len(t, worker.send("PO:one", "task.assigned", `{}`).Warnings, 1)
+	require.Len(t, worker.send("PO:one", "task.completed", `{}`).Warnings, 1)
+	require.Len(t, worker.send("GO", "topic.unknown", `{}`).Warnings, 1)
+	require.Len(t, about(b.boss.polls(""), "topic.unknown"), 1, "that one it has sent itself")
+
+	odd := worker.send("PO:one", "foo.bar", `{}`)
+	require.Len(t, odd.Warnings, 1)
+	unknown := about(b.boss.polls(""), "topic.unknown")
+	require.Len(t, unknown, 2)
+	require.Equal(t, []string{"Bus", "GO"}, []string{unknown[1].From, unknown[1].To})
+	require.Equal(t, odd.Seq, *unknown[1].ReplyTo)
+	require.Contains(t, string(unknown[1].Payload), `"topic":"foo.bar"`)
+	require.Contains(t, seqs(one.polls("")), odd.Seq)
+	b.boss.send("PO:one", "GO.to", `{}`)
+	require.Len(t, about(b.boss.polls(""), "topic.unknown"), 3)
+
+	task := b.boss.send("W:a3f9", "task.assigned", `{"ticket_id":"x"}`)
+	failed := worker.send("GO", "task.failed", `{"error_code":"E_DISK","error":"no room"}`, fmt.Sprintf(`"reply_to":%d`, task.Seq))
+	require.Contains(t, seqs(b.boss.polls("")), failed.Seq)
+	dead := b.hearsOf(1, "alert.fired", "W:a3f9")
+	require.Equal(t, []string{"message.failed", "E_DISK"}, []string{dead[0].Alert, dead[0].Code})
+	alerts := about(b.boss.polls(""), "alert.fired")
+	require.Equal(t, task.Seq, *alerts[len(alerts)-1].ReplyTo)
+	worker.acks(task.Seq)
+	require.Contains(t, seqs(worker.polls("&cursor=0")), task.Seq, "what could not be dealt with stays")
+	b.stop()
+}
+
+// Mail of an agent about its tasks updates the tasks.
+//
+// Rows: E-43, E-44, E-45, K-01.
+func TestBusMailOfTasks(t *testing.T) {
+	t.Parallel()
+	b, actors := newBureau(t, writing("one", "PO:one", "  capabilities {\n    max_concurrent_tasks = 3\n  }"), "one")
+	one := actors[0]
+	var tasks []aTask
+	for range 2 {
+		var made struct{ Task aTask }
+		b.operated(&made, "submit-task", `{"type":"t","name":"n","requiredRole":"worker"}`)
+		one.assigned(made.Task.ID)
+		tasks = append(tasks, made.Task)
+	}
+	one.granted(nil, "send-message", fmt.Sprintf(`{"to_actor":"GO","topic":"task.progress","payload":{"ticket_id":%q,"progress":0.5}}`, tasks[0].ID))
+	require.Equal(t, 0.5, one.task(tasks[0].ID).Progress)
+	b.agentsOwn("one", "PO:one").send("GO", "task.completed", fmt.Sprintf(`{"ticket_id":%q,"result":{"n":1.50}}`, tasks[0].ID))
+	done := one.task(tasks[0].ID)
+	require.Equal(t, "completed", done.Status)
+	require.Equal(t, `{"n":1.50}`, string(done.Result))
+	one.say(mailLine("PO:one", "GO", "task.failed", fmt.Sprintf(`{"ticket_id":%q,"error_code":"E_DISK","error":"no room"}`, tasks[1].ID)) + "\n")
+	waitForThat(t, "end of the task", func() bool { return one.task(tasks[1].ID).Status == "failed" })
+	require.Equal(t, "no room", one.task(tasks[1].ID).Error)
 	b.stop()
 }

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"slices"
-)
+import "slices"
 
 // A row is one requirement of a protocol.
 type row struct {
@@ -328,4 +326,55 @@ var taskRows = []row{
 	{id: "K-21", what: "to cancel is to tell"},
 	{id: "K-22", what: "one list of questions for people"},
 	{id: "T-23", what: "a replay is not a second request"},
+}
+
+// delegationRows are the rows of task requests and responses.
+var delegationRows = []row{
+	{id: "D-01", what: "a request has an id of its own"},
+	{id: "D-02", what: "and a type that names what somebody can do"},
+	{id: "D-03", what: "its payload is an object"},
+	{id: "D-04", what: "nothing else need be there"},
+	{id: "D-05", what: "a conversation holds tasks together"},
+	{id: "D-06", what: "a task may be a part of another"},
+	{id: "D-07", what: "for whom it is done"},
+	{id: "D-08", what: "when it was asked"},
+	{id: "D-09", what: "four words for how urgent it is"},
+	{id: "D-10", what: "who asks is answered, and is nobody else"},
+	{id: "D-11", what: "whoever is named gets it"},
+	{id: "D-12", what: "who has had it in hand, and nobody twice"},
+	{id: "D-13", what: "the ids of a trace"},
+	{id: "D-14", what: "baggage"},
+	{id: "D-15", what: "the trace goes with every hop"},
+	{id: "D-16", what: "who gets it when nobody is named"},
+	{id: "D-17", what: "a request in, responses out, and the other way round"},
+	{id: "D-18", what: "a response says which task it is about"},
+	{id: "D-19", what: "and how that stands, in six words"},
+	{id: "D-20", what: "it is there"},
+	{id: "D-21", what: "it is worked on"},
+	{id: "D-22", what: "it is done"},
+	{id: "D-23", what: "it failed"},
+	{id: "D-24", what: "it was given up"},
+	{id: "D-25", what: "it needs an answer"},
+	{id: "D-26", what: "what may follow what"},
+	{id: "D-27", what: "a result goes with the end alone"},
+	{id: "D-28", what: "what a result must look like", left: "no protocol lets an agent say it: what agents declare are names"},
+	{id: "D-29", what: "why it failed"},
+	{id: "D-30", what: "in words that all know"},
+	{id: "D-31", what: "when it began and ended"},
+	{id: "D-32", what: "how long it took"},
+	{id: "D-33", what: "who did it"},
+	{id: "D-34", what: "how often it was tried again"},
+	{id: "D-35", what: "what was made"},
+	{id: "D-36", what: "one request, one response"},
+	{id: "D-37", what: "asking how it stands"},
+	{id: "D-38", what: "asking for input, and getting it"},
+	{id: "D-39", what: "no id is used twice"},
+	{id: "D-40", what: "how the work went is known afterwards"},
+	{id: "D-41", what: "and why it failed"},
+	{id: "D-42", what: "a schema ships"},
+	{id: "D-43", what: "one trace over many agents"},
+	{id: "D-44", what: "what may go better is tried again"},
+	{id: "T-32", what: "what is said about a task is no second task"},
+	{id: "T-33", what: "keys of two kinds, and results too early"},
+	{id: "T-50", what: "a task that goes on to somebody else"},
 }

@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor/config"
+	"orchestrator/wire/control"
+)
+
+func TestTypist(t *testing.T) {
+	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	typist := &stdinAnswers{}
+	for _, test := range []struct{ typed, sent string }{
+		{`{"type":"request:query-agents"}`, `{"id":"1","timestamp":"2026-11-21T14:00:00.000Z","type":"request:query-agents"}`},
+		{`  {"type":"event:log","payload":{"level":"info","message":"x"}} `, `{"id":"2","timestamp":"2026-11-21T14:00:00.000Z","type":"event:log","payload":{"level":"info","message":"x"}}`},
+		{`{"type":"request:get-task","id":"a"}`, `{"timestamp":"2026-11-21T14:00:00.000Z","type":"request:get-task","id":"a"}`},
+		{`{"timestamp":"now","type":"request:get-task"}`, `{"id":"3","timestamp":"now","type":"request:get-task"}`},
+		{`{"type":"request:get-task","id":7,"timestamp":null}`, `{"type":"request:get-task","id":7,"timestamp":null}`},
+		{`{"type":"task"}`, `{"type":"task"}`},
+		{`{"type":"request:a","type":"request:b"}`, `{"type":"request:a","type":"request:b"}`},
+		{`hello`, `hello`},
+		{``, ``},
+	} {
+		require.Equal(t, test.sent+"\n", string(typist.complete([]byte(test.typed+"\n"), now)))
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	var shown bytes.Buffer
+	echo := newEcho(&shown)
+	for _, piece := range []string{"one\nt", "wo\n", strings.Repeat("x", 2*maxEcho), "\nlast"} {
+		n, err := echo.Write([]byte(piece))
+		require.NoError(t, err)
+		require.Len(t, piece, n)
+	}
+	echo.end()
+	lines := strings.Split(shown.String(), "\n")
+	require.Equal(t, []string{"> one", "> two"}, lines[:2])
+	require.Regexp(t, `^> x+… \(16K in all\)$`, lines[2])
+	require.Equal(t, []string{"> last", ""}, lines[3:])
+
+	shown.Reset()
+	_, err := newDisplay(&shown).Write([]byte("\x1b[2Jgone\n"))
+	require.NoError(t, err)
+	require.Equal(t, `\x1b[2Jgone`+"\n", shown.String())
+}
+
+// The farewell is found even if the stream is split inside it, and only the exact text matches.
+func TestFarewell(t *testing.T) {
+	stream := "{\"a\":\"\x04\"}\n{}\n\x04\n"
+	for cut := range len(stream) {
+		var heard []byte
+		over, last := false, byte('\n')
+		for _, piece := range []string{stream[:cut], stream[cut:]} {
+			if over || piece == "" {
+				continue
+			}
+			var text []byte
+			text, over = beforeFarewell([]byte(piece), last)
+			heard, last = append(heard, text...), piece[len(piece)-1]
+		}
+		require.True(t, over, "cut at %d", cut)
+		require.Equal(t, "{\"a\":\"\x04\"}\n{}\n", string(heard))
+	}
+}
+
+func TestSettled(t *testing.T) {
+	view := func(name string, state control.State, on ...string) control.AgentView {
+		return control.AgentView{Name: name, State: state, DependsOn: on}
+	}
+	waiting := func(name string, on ...string) control.AgentView { return view(name, control.StateWaiting, on...) }
+	for name, test := range map[string]struct {
+		agents []control.AgentView
+		want   bool
+	}{
+		"none":                     {want: true},
+		"running":                  {want: true, agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateFailed)}},
+		"starting":                 {agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateStarting)}},
+		"waits for a start":        {agents: []control.AgentView{view("a", control.StateStarting), waiting("b", "a")}},
+		"waits for one that runs":  {agents: []control.AgentView{view("a", control.StateRunning), waiting("b", "a")}},
+		"waits for one in backoff": {agents: []control.AgentView{view("a", control.StateBackoff), waiting("b", "a")}},
+		"waits in vain":            {want: true, agents: []control.AgentView{view("a", control.StateFailed), waiting("b", "a")}},
+		"in vain, further up": {want: true, agents: []control.AgentView{
+			waiting("d", "c"), waiting("c", "b", "x"), waiting("b", "a"), view("a", control.StateFailed), view("x", control.StateRunning),
+		}},
+		"hope, further up": {agents: []control.AgentView{
+			waiting("d", "c"), waiting("c", "b"), waiting("b", "a"), view("a", control.StateBackoff),
+		}},
+	} {
+		require.Equal(t, test.want, settled(control.Status{Agents: test.agents}), name)
+	}
+}
+
+// The log of a background orchestrator is rotated when it is large.
+func TestTurn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "orchestrator.log")
+	require.NoError(t, turn(name), "there is none yet")
+	for size, turned := range map[int64]bool{OwnLogSize: false, OwnLogSize + 1: true} {
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		require.NoError(t, os.Truncate(name, size))
+		require.NoError(t, turn(name))
+		if !turned {
+			require.FileExists(t, name)
+			continue
+		}
+		require.NoFileExists(t, name)
+		info, err := os.Stat(name + ".1")
+		require.NoError(t, err)
+		require.Equal(t, size, info.Size())
+	}
+}
+
+// Every command that opens the record reports it if the address space is too small. The test
+// does not set the limit, because then the Go runtime cannot always start a thread.
+func TestLittleAddressSpace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	wrong := fmt.Errorf("opening: %w", syscall.ENOMEM)
+	store := config.Store{Path: path}
+	for name, err := range map[string]error{
+		"up": cannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": cannotReadRecord(wrong, path),
+	} {
+		f := cli.FailureOf(err)
+		require.Equal(t, "there is too little address space for the record "+path, f.Message, name)
+		require.Equal(t, "Raise the limit: ulimit -v unlimited", f.Hint, name)
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+)
+
+// crowd is a team that causes every line of the console: a start, a line of each stream, an exit
+// with its cause, a restart with its delay, and a give-up.
+const crowd = `
+agent "a" {
+  command = ["sh", "-c", "printf 'plain \\033[2J escape\\n'; sleep 0.1; echo trouble >&2; exit 3"]
+  restart {
+    burst  = 1
+    delay  = "50ms"
+    jitter = 0
+  }
+}
+agent "longer-name" {
+  command = ["true"]
+}
+`
+
+// onTerminal runs up on a terminal. It returns the final screen and all output.
+func onTerminal(t *testing.T, environ ...string) (text, written string) {
+	w := inTerminal(t, crowd, "$UP --exit-when-idle", 120, 60, environ...)
+	return w.ends(cli.ExitNo), w.Written()
+}
+
+var (
+	colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	clocks = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+)
+
+// requireCrowd checks the lines: they are aligned, and each appears once.
+func requireCrowd(t *testing.T, screen string) {
+	t.Helper()
+	for _, line := range []string{
+		`^a           > started, pid \d+$`,
+		`^a           \| plain \\x1b\[2J escape$`,
+		`^a           : trouble$`,
+		`^a           ! exit 3 after \d\.\ds$`,
+		`^a           ! restart 1 of 1 in 0\.1s$`,
+		`^a           > started, pid \d+, start 2$`,
+		`^a           x gave up: it ended 2 times within 2m0s \(exit 3, exit 3\), the limit is 1 restart$`,
+		`^longer-name > started, pid \d+$`,
+		`^longer-name \. exit 0 after \d\.\ds$`,
+		`^orchestrator stopped .*nothing left running$`,
+	} {
+		require.Regexp(t, "(?m)"+line, clocks.ReplaceAllString(screen, ""))
+	}
+}
+
+func TestConsoleOnATerminal(t *testing.T) {
+	t.Parallel()
+	text, written := onTerminal(t)
+	require.Regexp(t, colour, written)
+	requireCrowd(t, text)
+}
+
+// Without color the rows below the lines remain. A dumb terminal gets only lines.
+func TestConsoleWithoutColour(t *testing.T) {
+	t.Parallel()
+	for _, environ := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		text, written := onTerminal(t, environ)
+		require.NotRegexp(t, colour, written, environ)
+		require.Equal(t, environ != "TERM=dumb", strings.Contains(written, "\x1b"), environ)
+		requireCrowd(t, text)
+	}
+}
+
+func TestConsoleInAPipe(t *testing.T) {
+	s := newStage(t, crowd)
+	cmd := exec.Command(s.program, "up", "--exit-when-idle", "--state-dir", s.state())
+	cmd.Dir, cmd.Env = s.dir, append(s.environ(), "TERM=xterm", "NO_COLOR=")
+	screen, err := cmd.Output()
+	require.Error(t, err, "an agent failed for good")
+	require.NotContains(t, string(screen), "\x1b")
+	requireCrowd(t, string(screen))
+}
+
+// awaitIn returns a function that reads lines until one contains a text.
+func awaitIn(t *testing.T, lines *bufio.Reader) func(part string) {
+	return func(part string) {
+		t.Helper()
+		for {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err, "waiting for %s", part)
+			if strings.Contains(line, part) {
+				return
+			}
+		}
+	}
+}
+
+// On a terminal, requests may be typed in short form, output is escaped, and Ctrl-D ends the
+// pipe.
+func TestPipeOnTerminal(t *testing.T) {
+	s := newStage(t, "")
+	cmd := exec.Command(s.program, "pipe", "--as", "me", "--echo")
+	cmd.Dir, cmd.Env = s.dir, append(s.environ(), "TERM=xterm")
+	terminal, err := pty.Start(cmd)
+	require.NoError(t, err)
+	defer terminal.Close()
+	screen := bufio.NewReader(terminal)
+	await := awaitIn(t, screen)
+	await("No orchestrator runs here: me has joined one of its own")
+	await("Ctrl-D ends.")
+	_, err = io.WriteString(terminal, `{"type":"request:query-agents"}`+"\n")
+	require.NoError(t, err)
+	await(`> {"id":"1","timestamp":"`)
+	await(`"correlationId":"1"`)
+	_, err = io.WriteString(terminal, `{"type":"request:submit-task","payload":{"type":"t","name":"\u009b2J"}}`+"\n\x04")
+	require.NoError(t, err)
+	await(`"name":"\u009b2J"`)
+	_, _ = io.Copy(io.Discard, screen) // reading a closed terminal gives an error
+	require.NoError(t, cmd.Wait())
+}
+
+// A second signal ends the pipe at once and leaves nothing behind.
+func TestPipeLeavesAtOnce(t *testing.T) {
+	s := newStage(t, "")
+	cmd := exec.Command(s.program, "pipe", "--as", "me", "-v")
+	cmd.Dir, cmd.Env = s.dir, s.environ()
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	answers, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	talk, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	await := awaitIn(t, bufio.NewReader(talk))
+	await("Look at it: orchestrator status --host ")
+	for _, line := range []string{
+		`{"type":"request:ask-user","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"question":"?","timeout":3600000}}`,
+		`{"type":"request:query-agents","id":"2","timestamp":"2026-11-21T14:00:00Z"}`,
+	} {
+		_, err = io.WriteString(in, line+"\n")
+		require.NoError(t, err)
+	}
+	awaitIn(t, bufio.NewReader(answers))(`"correlationId":"2"`) // so both have arrived
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	await("Waiting for what is still to be answered")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, cli.ExitTerminated, cmd.ProcessState.ExitCode())
+	left, err := filepath.Glob(s.path("orchestrator-pipe-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Closing the terminal of a team stops everything in order, also if nothing is being written
+// that could fail, and without the rows.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	agent := `
+agent "tidy" {
+  command = ["sh", "-c", "trap 'echo yes >tidied; exit 0' TERM; %s echo >ready; while :; do sleep 0.1; done"]
+}
+`
+	for name, test := range map[string]struct{ talk, streams, terminal string }{
+		"silent":  {"", "", "xterm"},
+		"talking": {"(while echo blah; do sleep 0.1; done) &", "", "xterm"},
+		"no rows": {"", "", "dumb"},
+		"no keys": {"", "</dev/null", "xterm"},
+		"no text": {"", ">out 2>&1", "xterm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, quick+fmt.Sprintf(agent, test.talk)).ship()
+			ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+			defer enough()
+			up := exec.CommandContext(ctx, "sh", "-c", "exec $UP --state-dir $STATE "+test.streams)
+			up.Dir = s.dir
+			up.Env = append(s.environ(), "TERM="+test.terminal, "UP="+s.program+" up", "STATE="+s.state())
+			terminal, err := pty.Start(up)
+			require.NoError(t, err)
+			waitForThat(t, "the agent runs", func() bool {
+				_, err := os.Stat(s.path("ready"))
+				return err == nil
+			})
+			require.NoError(t, terminal.Close())
+			require.NoError(t, up.Wait())
+			require.FileExists(t, s.path("tidied"), "the agent was told to end")
+		})
+	}
+}
+
+// A terminal that takes no output, for example after Ctrl-S, does not prevent the end of a team.
+func TestTerminalTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "chatty" {
+  command = ["sh", "-c", "trap 'echo yes >tidied; exit 0' TERM; head -c 200000 /dev/zero | tr '\\0' 'x' | fold -w 60; echo >ready; while :; do sleep 0.1; done"]
+  stdin   = "null"
+}
+`).ship()
+	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+	defer enough()
+	up := exec.CommandContext(ctx, s.program, "up", "--state-dir", s.state())
+	up.Dir, up.Env = s.dir, append(s.environ(), "TERM=xterm")
+	terminal, err := pty.StartWithSize(up, &pty.Winsize{Cols: 80, Rows: 24})
+	require.NoError(t, err)
+	defer terminal.Close()
+	waitForThat(t, "there is more than it takes", func() bool {
+		_, err := os.Stat(s.path("ready"))
+		return err == nil
+	})
+	require.NoError(t, up.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, up.Wait())
+	require.FileExists(t, s.path("tidied"), "the agent was told to end")
+}
