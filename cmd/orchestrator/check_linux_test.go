@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/check"
-	"orchestrator/cmd/orchestrator/checkup"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/project"
 )
@@ -38,10 +37,10 @@ func (s *stage) checkup(flags []string, command ...string) (report check.CheckRe
 }
 
 // faults returns the failures and warnings among findings, as "VERDICT CHECK".
-func faults(found checkup.Findings) []string {
+func faults(found check.Findings) []string {
 	list := []string{}
 	for _, one := range found {
-		if one.Verdict == checkup.Fail || one.Verdict == checkup.Warn {
+		if one.Verdict == check.Fail || one.Verdict == check.Warn {
 			list = append(list, string(one.Verdict)+" "+one.Check)
 		}
 	}
@@ -239,7 +238,7 @@ func TestCheckBadAgents(t *testing.T) {
 			var texts, cures []string
 			for _, one := range report.Findings {
 				texts, cures = append(texts, one.Text), append(cures, one.Cure)
-				if one.Verdict == checkup.Fail || one.Verdict == checkup.Warn {
+				if one.Verdict == check.Fail || one.Verdict == check.Warn {
 					require.NotEmpty(t, one.Cure, one.Text)
 				}
 			}

@@ -64,10 +64,9 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/checkup": {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/output", "cmd/orchestrator/term"},
 	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
-	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project", "cmd/orchestrator/checkup"),
+	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},
 }

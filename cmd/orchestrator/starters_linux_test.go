@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/checkup"
+	"orchestrator/cmd/orchestrator/check"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/project"
 )
@@ -40,7 +40,7 @@ func TestStarters(t *testing.T) {
 			require.Equal(t, cli.ExitOK, exit)
 			require.Zero(t, report.Failed+report.Warnings+report.Notes, "%+v", report.Findings)
 			for _, one := range report.Findings {
-				require.Equal(t, checkup.OK, one.Verdict)
+				require.Equal(t, check.OK, one.Verdict)
 			}
 
 			s.up("--json")

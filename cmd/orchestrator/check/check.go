@@ -1,5 +1,11 @@
 // Package check holds the check command, which runs a program as an agent and reports its
 // mistakes.
+//
+// A trial runs the program under a real supervisor, gives it tasks and sends it notifications. A
+// run records what the program does then: its lines, the events about it, and the audit of its
+// requests. The supervisor and package wire decide what a line is and whether a request is valid.
+// Judging functions state what that means for the author of the program, and how to fix it. Where
+// possible, a verdict depends on the order of events and not on durations.
 package check
 
 import (
@@ -11,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orchestrator/cmd/orchestrator/checkup"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/cmd/orchestrator/term"
@@ -66,26 +71,26 @@ fault only with --as. The exit code is 0 if nothing failed and 1 if something di
 type checking struct {
 	app     *cli.App
 	command []string
-	terms   checkup.Terms
+	terms   requirements
 	full    bool
-	found   checkup.Findings
+	found   Findings
 }
 
 // A CheckReport is the JSON answer of check.
 type CheckReport struct {
-	FormatVersion string           `json:"format_version"`
-	Command       []string         `json:"command"`
-	Role          string           `json:"role"`
-	OK            int              `json:"ok"`
-	Failed        int              `json:"failed"`
-	Warnings      int              `json:"warnings"`
-	Notes         int              `json:"notes"`
-	Findings      checkup.Findings `json:"findings"`
+	FormatVersion string   `json:"format_version"`
+	Command       []string `json:"command"`
+	Role          string   `json:"role"`
+	OK            int      `json:"ok"`
+	Failed        int      `json:"failed"`
+	Warnings      int      `json:"warnings"`
+	Notes         int      `json:"notes"`
+	Findings      Findings `json:"findings"`
 }
 
 func check(a *cli.App, command []string, f *checkFlags) error {
 	c := &checking{app: a, command: command, full: f.full}
-	c.terms = checkup.Terms{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration}
+	c.terms = requirements{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration}
 	if c.terms.Role == "" {
 		c.terms.Role = wire.RoleWorker
 	}
@@ -123,13 +128,13 @@ func (c *checking) all(ctx context.Context) error {
 	}
 	_, second, err := c.first(ctx)
 	if err == nil && ctx.Err() == nil {
-		c.found = append(c.found, checkup.Unsteady(first, second))
+		c.found = append(c.found, judgeRepeat(first, second))
 	}
 	return err
 }
 
 // first gives the program a task and then asks it to end.
-func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, error) {
+func (c *checking) first(ctx context.Context) (*trial, Findings, error) {
 	t, err := beginTrial(c.app, c.command, c.terms, false)
 	if err != nil {
 		return nil, nil, err
@@ -156,13 +161,13 @@ func (c *checking) first(ctx context.Context) (*checkRun, checkup.Findings, erro
 	if err != nil || ctx.Err() != nil {
 		return nil, nil, err
 	}
-	found := checkup.First(t.run, task, c.terms)
+	found := judgeFirst(t.run, task, c.terms)
 	t.works = t.run.Done(task) && !found.Buffered()
 	return t, found, nil
 }
 
 // notStarted returns the failure for a program that could not be started.
-func (c *checking) notStarted(refused *checkup.Refused) *cli.Failure {
+func (c *checking) notStarted(refused *refusedStart) *cli.Failure {
 	f := &cli.Failure{
 		Exit: refused.Exit, Code: cli.CodeFailed, Message: "cannot run " + c.command[0] + ": " + refused.Text,
 		Because: []string{"Nothing was checked."},
@@ -232,7 +237,7 @@ func quotedLine(command []string) string {
 
 // report prints the findings. It returns ExitNo if a check failed.
 func (c *checking) report() error {
-	failed := c.found.Count(checkup.Fail)
+	failed := c.found.Count(Fail)
 	err := c.print()
 	if err == nil && failed > 0 {
 		return cli.ExitWith(cli.ExitNo)
@@ -244,8 +249,8 @@ func (c *checking) print() error {
 	a := c.app
 	counts := CheckReport{
 		FormatVersion: wire.FormatVersion, Command: c.command, Role: c.terms.Role, Findings: c.found,
-		OK: c.found.Count(checkup.OK), Failed: c.found.Count(checkup.Fail),
-		Warnings: c.found.Count(checkup.Warn), Notes: c.found.Count(checkup.Note),
+		OK: c.found.Count(OK), Failed: c.found.Count(Fail),
+		Warnings: c.found.Count(Warn), Notes: c.found.Count(Note),
 	}
 	if a.Flags.JSON {
 		return a.Document(counts)
@@ -253,7 +258,7 @@ func (c *checking) print() error {
 	p := a.Paint(a.Stdout)
 	var b strings.Builder
 	for _, one := range c.found {
-		if a.Flags.Quiet && (one.Verdict == checkup.OK || one.Verdict == checkup.Note) {
+		if a.Flags.Quiet && (one.Verdict == OK || one.Verdict == Note) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s  %s\n", findingWord(p, one.Verdict), wire.Visible(one.Text))
@@ -268,13 +273,13 @@ func (c *checking) print() error {
 }
 
 // findingWord returns a verdict for the beginning of a line.
-func findingWord(p term.Paint, v checkup.Verdict) string {
+func findingWord(p term.Paint, v Verdict) string {
 	switch v {
-	case checkup.Fail:
+	case Fail:
 		return p.Bad("FAIL")
-	case checkup.Warn:
+	case Warn:
 		return p.Warn("warn")
-	case checkup.Note:
+	case Note:
 		return p.Dim("note")
 	}
 	return p.Good("ok") + "  "

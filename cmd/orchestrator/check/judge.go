@@ -1,7 +1,8 @@
-package checkup
+package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,16 +12,63 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Terms are the requirements of a check.
-type Terms struct {
+// A Verdict is the result of a check.
+type Verdict string
+
+const (
+	OK   Verdict = "ok"
+	Fail Verdict = "fail" // the program does not work as an agent
+	Warn Verdict = "warn" // the program works, but not as intended
+	Note Verdict = "note" // information, or a check that was not possible
+)
+
+// A Finding is the result of one check.
+type Finding struct {
+	Check   string  `json:"check"` // machine-readable name
+	Verdict Verdict `json:"verdict"`
+	Text    string  `json:"text"`
+	Cure    string  `json:"cure,omitzero"`
+}
+
+// Findings is a list of findings.
+type Findings []Finding
+
+func (f *Findings) add(verdict Verdict, check, cure, format string, args ...any) {
+	*f = append(*f, Finding{Check: check, Verdict: verdict, Text: fmt.Sprintf(format, args...), Cure: cure})
+}
+
+func (f *Findings) ok(check, format string, args ...any) { f.add(OK, check, "", format, args...) }
+
+// Count returns the number of findings with a verdict.
+func (f Findings) Count(verdict Verdict) (n int) {
+	for i := range f {
+		if f[i].Verdict == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// Buffered reports whether the output of the program is delayed by its own buffer.
+func (f Findings) Buffered() bool { return f.has("buffering") }
+
+// has reports whether one of the checks has failed or has a warning.
+func (f Findings) has(checks ...string) bool {
+	return slices.ContainsFunc(f, func(one Finding) bool {
+		return one.Verdict != OK && one.Verdict != Note && slices.Contains(checks, one.Check)
+	})
+}
+
+// requirements are what a check asks of a program.
+type requirements struct {
 	Demand bool   // the program must do tasks
 	Role   string // role that its tasks require
 	Wait   time.Duration
 	Grace  time.Duration // time between the end of stdin and the signal
 }
 
-// First judges a life in which the program got a task and was then asked to end.
-func First(r *Run, task string, terms Terms) Findings {
+// judgeFirst judges a life in which the program got a task and was then asked to end.
+func judgeFirst(r *run, task string, terms requirements) Findings {
 	var f Findings
 	f.starts(r, task)
 	f.prints(r, task)
@@ -34,7 +82,7 @@ func First(r *Run, task string, terms Terms) Findings {
 // buffering is the cure for buffered output.
 const buffering = "Flush stdout after each line: PYTHONUNBUFFERED=1 or python3 -u, fflush(stdout), $| = 1, or run it under stdbuf -oL"
 
-func (f *Findings) starts(r *Run, task string) {
+func (f *Findings) starts(r *run, task string) {
 	x, gone := r.exit()
 	first := ""
 	if len(r.said) > 0 {
@@ -47,14 +95,14 @@ func (f *Findings) starts(r *Run, task string) {
 		f.add(Note, "starts", "An agent that is there for tasks reads stdin until it ends", "ends by itself, with exit 0 after %s", term.Duration(x.Up))
 	case r.Done(task):
 		f.ok("starts", "starts%s", first)
-		*f = append(*f, After(Again, Died, r, true))
+		*f = append(*f, judgeStep(stepAgain, died, r, true))
 	default:
 		f.add(Fail, "starts", "Run it by hand: the same command, with its stdin left open", "ends by itself: %s%s", x.Text, r.lastWords())
 	}
 }
 
 // firstWord returns the time of the first line on stdout.
-func (r *Run) firstWord() time.Time {
+func (r *run) firstWord() time.Time {
 	first := r.said[0]
 	for _, at := range r.said {
 		if at.Before(first) {
@@ -67,7 +115,7 @@ func (r *Run) firstWord() time.Time {
 	return first
 }
 
-func (r *Run) lastWords() string {
+func (r *run) lastWords() string {
 	if len(r.last) == 0 {
 		return ", without a word"
 	}
@@ -75,7 +123,7 @@ func (r *Run) lastWords() string {
 }
 
 // prints judges whether output arrives when it is printed.
-func (f *Findings) prints(r *Run, task string) {
+func (f *Findings) prints(r *run, task string) {
 	before, after := r.around()
 	t := r.Tasks[task]
 	answered := t != nil && t.State != "" && !t.ByExit
@@ -92,7 +140,7 @@ func (f *Findings) prints(r *Run, task string) {
 
 // around counts the messages and lines on stdout before and after the request to end. The
 // audit has times in milliseconds; equal times count as before.
-func (r *Run) around() (before, after int) {
+func (r *run) around() (before, after int) {
 	asked := r.Asked.Truncate(time.Millisecond)
 	before, after = r.early, r.lines-r.early
 	for _, at := range r.trail.at {
@@ -106,10 +154,10 @@ func (r *Run) around() (before, after int) {
 }
 
 // works judges the result of the task.
-func (f *Findings) works(r *Run, task string, terms Terms) {
+func (f *Findings) works(r *run, task string, terms requirements) {
 	t := r.Tasks[task]
 	if t == nil {
-		t = new(Task)
+		t = new(seenTask)
 	}
 	missing := Note
 	if terms.Demand || r.Working {
@@ -140,7 +188,7 @@ func (f *Findings) works(r *Run, task string, terms Terms) {
 }
 
 // stamped judges the timestamp of a recorded message.
-func (f *Findings) stamped(t *Task) {
+func (f *Findings) stamped(t *seenTask) {
 	said, ok := object.ParseTime(t.Stamp)
 	if !ok {
 		return
@@ -152,7 +200,7 @@ func (f *Findings) stamped(t *Task) {
 }
 
 // says judges the messages and the other lines.
-func (f *Findings) says(r *Run) {
+func (f *Findings) says(r *run) {
 	had := len(*f)
 	f.refused(r.Refusals())
 	f.cut(r.cut)
@@ -177,7 +225,7 @@ func (f *Findings) cut(lines []string) {
 }
 
 // stops judges how the program ends when it is asked to.
-func (f *Findings) stops(r *Run, terms Terms) {
+func (f *Findings) stops(r *run, terms requirements) {
 	x, gone := r.exit()
 	if r.ByItself() || r.Stopped == nil {
 		return
@@ -208,7 +256,7 @@ func (f *Findings) stops(r *Run, terms Terms) {
 }
 
 // leaves judges whether the program leaves processes behind.
-func (f *Findings) leaves(r *Run) {
+func (f *Findings) leaves(r *run) {
 	if len(r.Exits) == 0 {
 		return
 	}
@@ -233,3 +281,146 @@ func (f *Findings) leaves(r *Run) {
 }
 
 func lower(text string) string { return strings.ToLower(text[:1]) + text[1:] }
+
+// A step is a test of whether a working program continues after an event.
+type step struct {
+	Check string
+	What  string // the event: "a notification that it does not know"
+	Cure  string
+}
+
+var (
+	stepAgain = step{
+		Check: "again", What: "the first",
+		Cure: "Go on reading after a task: an agent is there for many, and exit 0 is for one that is done with all",
+	}
+	stepUnknown = step{
+		Check: "unknown", What: "a notification that it does not know",
+		Cure: "Pass over each type that it does not know, and look for no member before it knows the type",
+	}
+	stepLong = step{
+		Check: "long-input", What: "a line of 1 MiB",
+		Cure: "Read whole lines of any length: bufio.Reader and not Scanner, readline and not a fixed buffer",
+	}
+	stepCancelled = step{
+		Check: "cancelled", What: "a task that is taken away (notify:task-cancelled, and a response:error to what it says of it then)",
+		Cure: "Take a response:error for an answer like any other, and go on with the next task",
+	}
+	stepPieces = step{
+		Check: "pieces", What: "a line that comes in pieces",
+		Cure: "Read up to the line end, however many reads that takes",
+	}
+	stepMany = step{
+		Check: "many", What: "ten tasks one after the other",
+		Cure: "Go on reading after a task: the next one comes when the one before has ended",
+	}
+	stepKilled = step{
+		Check: "killed", What: "a kill -9 with a task in its hands",
+		Cure: "Keep nothing that a second start cannot do without: no lock files, no half-written state",
+	}
+)
+
+// An outcome is the result of a step.
+type outcome int
+
+const (
+	wentOn outcome = iota // it did the next task, or only read its input if it does no tasks
+	died
+	fell   // it runs, but does not do the next task
+	unread // it does not read its input
+)
+
+// judgeStep judges the outcome of a step.
+func judgeStep(s step, o outcome, r *run, works bool) Finding {
+	var f Findings
+	switch {
+	case o == died && s.Check == stepAgain.Check:
+		f.add(Fail, s.Check, "Each request is answered on stdin, by response:success or response:error: pass over what is not waited for. "+s.Cure,
+			"dies after its first task%s", r.death())
+	case o != wentOn && s.Check == stepAgain.Check:
+		f.add(Fail, s.Check, s.Cure, "does one task, and no other after it")
+	case o == died:
+		f.add(Fail, s.Check, s.Cure, "dies of %s%s", s.What, r.death())
+	case o == fell:
+		f.add(Fail, s.Check, s.Cure, "does no task any more after %s", s.What)
+	case o == unread:
+		f.add(Note, s.Check, "", "did not read %s", s.What)
+	case s.Check == stepAgain.Check:
+		f.ok(s.Check, "does its next task after the first")
+	case works && s.Check == stepMany.Check:
+		f.ok(s.Check, "does %s", s.What)
+	case works:
+		f.ok(s.Check, "does its next task after %s", s.What)
+	default:
+		f.ok(s.Check, "lives on after %s", s.What)
+	}
+	return f[0]
+}
+
+// death describes an unexpected end of the program.
+func (r *run) death() string {
+	x, gone := r.exit()
+	if !gone {
+		return ""
+	}
+	return ": " + x.Text + r.lastWords()
+}
+
+// Crashed reports whether the program ended before it was asked to, or with a nonzero exit
+// code.
+func (r *run) Crashed() bool {
+	x, gone := r.exit()
+	return gone && (r.ByItself() || x.Code != nil && *x.Code != 0)
+}
+
+// judgeRepeat judges the differences between two lives that should have been alike.
+func judgeRepeat(first, second Findings) Finding {
+	var f Findings
+	var differ []string
+	for _, one := range second {
+		if one.Verdict != OK && !first.same(one) {
+			differ = append(differ, one.Text)
+		}
+	}
+	for _, one := range first {
+		if one.Verdict != OK && !second.same(one) {
+			differ = append(differ, "not any more: "+one.Text)
+		}
+	}
+	if len(differ) == 0 {
+		f.ok("repeats", "does the same when it is run again")
+	} else {
+		f.add(Warn, "repeats", "Look for what it keeps between its runs, and for what it leaves to chance",
+			"does not do the same when it is run again: %s", term.OneLine(strings.Join(differ, "; ")))
+	}
+	return f[0]
+}
+
+// same reports whether the findings have one with the same check and verdict.
+func (f Findings) same(one Finding) bool {
+	for _, other := range f {
+		if other.Check == one.Check && other.Verdict == one.Verdict {
+			return true
+		}
+	}
+	return false
+}
+
+// News returns the faults that only a later life has shown.
+func (f Findings) News(later Findings) (news Findings) {
+	for _, one := range later {
+		if one.Verdict != OK && one.Verdict != Note && !f.same(one) {
+			news = append(news, one)
+		}
+	}
+	return news
+}
+
+// judgeLater judges a life with steps: its messages, its end and its processes.
+func judgeLater(r *run, terms requirements) Findings {
+	var f Findings
+	f.says(r)
+	f.stops(r, terms)
+	f.leaves(r)
+	return f
+}

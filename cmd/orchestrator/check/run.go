@@ -1,33 +1,39 @@
-package checkup
+package check
 
 import (
+	"bytes"
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
-// A Run records one life of a program. Its fields may be read by the function that Await
+// A run records one life of a program. Its fields may be read by the function that Await
 // calls, and by all when the life is over.
-type Run struct {
+type run struct {
 	Agent string
 
-	Refused *Refused // why it could not be started, or nil
+	Refused *refusedStart // why it could not be started, or nil
 	PID     int
 	Starts  int
 	Started time.Time
 	Asked   time.Time // when it was asked to end
-	Exits   []Exit
+	Exits   []processExit
 	Stopped *wire.Event // how the ordered stop ended
 	Ended   bool        // no process of the last life is left
 	Left    []wire.LeftOver
 	Deaf    string // why it receives no messages; "" if it does
-	Tasks   map[string]*Task
+	Tasks   map[string]*seenTask
 	Working bool  // it has sent a message about one of its tasks
 	Told    int   // number of such messages
 	Unread  int64 // bytes of stdin it had not read when it was asked to end
@@ -46,14 +52,14 @@ type Run struct {
 	changed chan struct{}
 }
 
-// Refused is why a program could not be started.
-type Refused struct {
+// refusedStart is why a program could not be started.
+type refusedStart struct {
 	Exit int
 	Text string
 }
 
-// Exit is the end of one process.
-type Exit struct {
+// processExit is the end of one process.
+type processExit struct {
 	Text   string
 	Code   *int // nil when a signal ended it
 	Signal string
@@ -63,8 +69,8 @@ type Exit struct {
 	unasked bool // not part of an ordered stop
 }
 
-// A Task is a task of the program.
-type Task struct {
+// A seenTask is a task of the program.
+type seenTask struct {
 	State string // kind of the event that ended it; "" before
 	Text  string
 	At    time.Time
@@ -82,16 +88,16 @@ const (
 	saidKept  = 256 // times
 )
 
-// NewRun returns the run of an agent that has not started.
-func NewRun(agent string, depth int) *Run {
-	return &Run{
-		Agent: agent, Tasks: make(map[string]*Task), changed: make(chan struct{}),
+// newRun returns the run of an agent that has not started.
+func newRun(agent string, depth int) *run {
+	return &run{
+		Agent: agent, Tasks: make(map[string]*seenTask), changed: make(chan struct{}),
 		odd: oddities{reader: wire.Reader{Agent: agent, Depth: depth}},
 	}
 }
 
 // Follow records everything until the follower is closed.
-func (r *Run) Follow(f *output.Follower) {
+func (r *run) Follow(f *output.Follower) {
 	var spare output.Backlog
 	for f.Next(context.Background(), &spare, r.hear) {
 		r.mu.Lock()
@@ -102,7 +108,7 @@ func (r *Run) Follow(f *output.Follower) {
 }
 
 // Ends records that the program is now asked to end.
-func (r *Run) Ends() {
+func (r *run) Ends() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Asked, r.early = time.Now(), r.lines
@@ -113,7 +119,7 @@ func (r *Run) Ends() {
 
 // Await waits until so returns true. It calls so after each change, and returns false if
 // ctx is done first.
-func (r *Run) Await(ctx context.Context, so func() bool) bool {
+func (r *run) Await(ctx context.Context, so func() bool) bool {
 	for {
 		r.mu.Lock()
 		yes, changed := so(), r.changed
@@ -129,7 +135,7 @@ func (r *Run) Await(ctx context.Context, so func() bool) bool {
 	}
 }
 
-func (r *Run) hear(l output.Line) {
+func (r *run) hear(l output.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -150,18 +156,18 @@ func (r *Run) hear(l output.Line) {
 	}
 }
 
-func (r *Run) speaks(at time.Time) {
+func (r *run) speaks(at time.Time) {
 	if len(r.said) < saidKept {
 		r.said = append(r.said, at)
 	}
 }
 
-func (r *Run) remember(text []byte) {
+func (r *run) remember(text []byte) {
 	r.last = append(r.last, clip(text))
 	r.last = r.last[max(0, len(r.last)-wordsKept):]
 }
 
-func (r *Run) event(e *wire.Event, at time.Time) {
+func (r *run) event(e *wire.Event, at time.Time) {
 	if e.Task != "" {
 		r.taskEvent(e, at)
 	}
@@ -179,7 +185,7 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 		}
 	case events.AgentGaveUp:
 		if r.Starts == 0 && e.Figures.ExitCode != nil {
-			r.Refused = &Refused{Exit: *e.Figures.ExitCode, Text: e.Text}
+			r.Refused = &refusedStart{Exit: *e.Figures.ExitCode, Text: e.Text}
 		}
 	case events.AgentStopped:
 		r.Stopped = e
@@ -195,19 +201,19 @@ func (r *Run) event(e *wire.Event, at time.Time) {
 	}
 }
 
-func (r *Run) exits(e *wire.Event, at time.Time) {
+func (r *run) exits(e *wire.Event, at time.Time) {
 	for _, t := range r.Tasks { // the end of a task may precede the exit
 		ended := t.State == events.TaskDone || t.State == events.TaskFailed
 		t.ByExit = t.ByExit || ended && t.Stamp == "" && !t.At.Before(at)
 	}
-	r.Exits = append(r.Exits, Exit{
+	r.Exits = append(r.Exits, processExit{
 		Text: e.Text, Code: e.Figures.ExitCode, Signal: e.Figures.Signal, At: at,
 		Up: time.Duration(e.Figures.UpMS) * time.Millisecond, unasked: e.Kind == events.AgentExited,
 	})
 }
 
 // leave records processes that were left behind, each once.
-func (r *Run) leave(list []wire.LeftOver) {
+func (r *run) leave(list []wire.LeftOver) {
 	for _, one := range list {
 		if !slices.ContainsFunc(r.Left, func(l wire.LeftOver) bool { return l.PID == one.PID }) {
 			r.Left = append(r.Left, one)
@@ -216,10 +222,10 @@ func (r *Run) leave(list []wire.LeftOver) {
 }
 
 // taskEvent records an event of a task.
-func (r *Run) taskEvent(e *wire.Event, at time.Time) {
+func (r *run) taskEvent(e *wire.Event, at time.Time) {
 	t := r.Tasks[e.Task]
 	if t == nil {
-		t = new(Task)
+		t = new(seenTask)
 		r.Tasks[e.Task] = t
 	}
 	switch e.Kind {
@@ -242,32 +248,32 @@ func (r *Run) taskEvent(e *wire.Event, at time.Time) {
 }
 
 // running reports whether the program runs, according to the events so far.
-func (r *Run) running() bool { return len(r.Exits) < r.Starts }
+func (r *run) running() bool { return len(r.Exits) < r.Starts }
 
 // Gone reports whether the program has started and ended, or could not be started.
-func (r *Run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.running() }
+func (r *run) Gone() bool { return r.Refused != nil || r.Starts > 0 && !r.running() }
 
 // Over reports whether a task has ended, or waits for a person.
-func (r *Run) Over(task string) bool {
+func (r *run) Over(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != ""
 }
 
 // Unclear reports whether a task has ended in another way than by a message on stdout, such
 // as by the end of the program.
-func (r *Run) Unclear(task string) bool {
+func (r *run) Unclear(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State != "" && t.Stamp == ""
 }
 
 // Begun reports whether the program was notified of a task.
-func (r *Run) Begun(task string) bool {
+func (r *run) Begun(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.begun
 }
 
 // waits reports whether the program has submitted a task that is still open.
-func (r *Run) waits() bool {
+func (r *run) waits() bool {
 	for _, t := range r.Tasks {
 		if !t.given && t.State == "" {
 			return true
@@ -277,21 +283,123 @@ func (r *Run) waits() bool {
 }
 
 // Done reports whether the program has completed a task by a message.
-func (r *Run) Done(task string) bool {
+func (r *run) Done(task string) bool {
 	t := r.Tasks[task]
 	return t != nil && t.State == events.TaskDone && !t.ByExit
 }
 
 // exit returns the last exit, if there is one.
-func (r *Run) exit() (Exit, bool) {
+func (r *run) exit() (processExit, bool) {
 	if len(r.Exits) == 0 {
-		return Exit{}, false
+		return processExit{}, false
 	}
 	return r.Exits[len(r.Exits)-1], true
 }
 
 // ByItself reports whether the program ended before it was asked to.
-func (r *Run) ByItself() bool {
+func (r *run) ByItself() bool {
 	x, gone := r.exit()
 	return gone && x.unasked
+}
+
+// oddities collects log lines that may have been meant as messages.
+type oddities struct {
+	reader wire.Reader
+	list   []oddity
+}
+
+// An oddity is one kind of odd lines.
+type oddity struct {
+	check string
+	count int
+	first string // first such line
+	why   string // why the first one is not a message
+}
+
+func (o *oddities) note(check, why string, text []byte) {
+	for i := range o.list {
+		if o.list[i].check == check {
+			o.list[i].count++
+			return
+		}
+	}
+	o.list = append(o.list, oddity{check: check, count: 1, first: clip(text), why: why})
+}
+
+// The kinds of oddities.
+const (
+	oddType   = "types"      // an object with an unknown type
+	oddJSON   = "json"       // almost an object
+	oddKeys   = "keys"       // an object with a duplicate key
+	oddTorn   = "torn-lines" // a message begins inside another one
+	oddBehind = "own-line"   // a message begins after other text
+	oddSpread = "one-line"   // a message over several lines
+	oddUTF8   = "utf-8"
+	oddStderr = "stderr" // a message on stderr
+	oddMark   = "marks"  // invisible characters before the object
+	oddNested = "depth"
+)
+
+var (
+	// begun matches the beginning of a message anywhere in a line.
+	begun = regexp.MustCompile(`\{\s*["']type["']\s*:\s*["'](request|event):`)
+	// spread matches a line of a pretty-printed message.
+	spread = regexp.MustCompile(`^\s*"type"\s*:\s*"(request|event):[^"]*",?\s*$`)
+	// invisible matches invisible characters before an object.
+	invisible = regexp.MustCompile("^(\ufeff|\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1a])+\\s*\\{")
+)
+
+// onStdout checks a log line on stdout.
+func (o *oddities) onStdout(line []byte) {
+	text := bytes.TrimSpace(line)
+	var members map[string]wire.Raw
+	isObject := len(text) > 1 && text[0] == '{'
+	switch places := begun.FindAllIndex(text, 2); {
+	case !utf8.Valid(line):
+		o.note(oddUTF8, "", line)
+	case invisible.Match(line):
+		o.note(oddMark, "", line)
+	case spread.Match(line):
+		o.note(oddSpread, "", line)
+	case isObject && object.DecodeOwn(text, &members) == nil:
+		o.onObject(text, members)
+	case len(places) > 1, len(places) == 1 && places[0][0] > 0 && isObject:
+		o.note(oddTorn, "", line)
+	case len(places) == 1 && places[0][0] > 0:
+		o.note(oddBehind, "", line)
+	case isObject && (len(places) > 0 || bytes.Contains(text, []byte("type"))):
+		o.note(oddJSON, "", line)
+	}
+}
+
+// onObject checks a log line that is a JSON object.
+func (o *oddities) onObject(text []byte, members map[string]wire.Raw) {
+	log, ok := o.reader.Parse(text).(wire.Log)
+	if !ok {
+		return // a message: the audit has its result
+	}
+	switch {
+	case strings.Contains(log.Why, "stands twice"):
+		o.note(oddKeys, log.Why, text)
+	case strings.Contains(log.Why, "nests"):
+		o.note(oddNested, log.Why, text)
+	case log.Why != "": // an echo of received input
+	case members["type"] != nil:
+		o.note(oddType, "", text)
+	}
+}
+
+// onStderr checks a line of stderr, where messages have no effect.
+func (o *oddities) onStderr(line []byte) {
+	switch o.reader.Parse(line).(type) {
+	case *wire.Request, *wire.AgentEvent, *wire.Session:
+		o.note(oddStderr, "", line)
+	}
+}
+
+const most = 100 // columns of a shown line
+
+// clip returns the beginning of a line, escaped.
+func clip(text []byte) string {
+	return term.Clip(wire.Visible(string(text[:min(len(text), 4*most)])), most)
 }
