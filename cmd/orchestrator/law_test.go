@@ -313,7 +313,6 @@ var (
 		"wire":     {lines: 6_000, exported: 265},
 	}
 	largeTypes = map[string]int{
-		"cmd/orchestrator/watch.model": 69,
 	}
 )
 

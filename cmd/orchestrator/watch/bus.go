@@ -130,18 +130,18 @@ func (m *model) busKey(name string) {
 }
 
 func (m *model) drawBus(width, height int) []string {
+	b := &m.bus
 	switch {
 	case m.single() && m.focus[tabBus] == 1:
-		return m.topicsPane(width, height)
+		return b.topicsPane(m.pen, true, width, height)
 	case m.single():
-		return m.mailPane(width, height)
+		return b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width, height)
 	}
 	left := min(36, width*3/10)
-	return beside(m.topicsPane(left, height), m.mailPane(width-left, height))
+	return beside(b.topicsPane(m.pen, m.focus[tabBus] == 1, left, height), b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width-left, height))
 }
 
-func (m *model) topicsPane(width, height int) []string {
-	p, b := m.pen, &m.bus
+func (b *busView) topicsPane(p pen, focused bool, width, height int) []string {
 	from, to := b.pick.window(height - 2)
 	var rows []string
 	for i := from; i < to; i++ {
@@ -152,11 +152,10 @@ func (m *model) topicsPane(width, height int) []string {
 		rows = append(rows, p.row(i == b.pick.at, width-2,
 			cell{text: oneLine(name), size: width - 2 - 1 - 1 - 5}, cell{text: fmt.Sprint(n), size: 5, right: true}))
 	}
-	return p.draw(pane{title: "Topics", focused: m.focus[tabBus] == 1}, width, height, rows)
+	return p.draw(pane{title: "Topics", focused: focused}, width, height, rows)
 }
 
-func (m *model) mailPane(width, height int) []string {
-	p, b := m.pen, &m.bus
+func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int) []string {
 	from, to := b.rows.window(height - 2)
 	whom, topic := 16, 12
 	for _, one := range b.seen[from:to] {
@@ -173,7 +172,7 @@ func (m *model) mailPane(width, height int) []string {
 			ink = term.InkGood
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
-			cell{text: oneLine(term.Clock(one.CreatedAt, m.now, time.TimeOnly)), size: 8, ink: term.InkDim},
+			cell{text: oneLine(term.Clock(one.CreatedAt, now, time.TimeOnly)), size: 8, ink: term.InkDim},
 			cell{text: partiesText(one), size: whom},
 			cell{text: oneLine(one.Topic), size: topic, ink: ink},
 			cell{text: oneLine(string(one.Payload)), size: width},
@@ -186,7 +185,7 @@ func (m *model) mailPane(width, height int) []string {
 	if !b.follow {
 		title += ", frozen"
 	}
-	return p.draw(pane{title: title, focused: m.focus[tabBus] == 0}, width, height, rows)
+	return p.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
 func partiesText(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }

@@ -18,13 +18,13 @@ type choice struct {
 	question wire.Question
 }
 
-// left returns the time left for an answer, or "" without a deadline.
-func (m *model) left(q *wire.Question) string {
+// timeLeft returns the time left for an answer, or "" without a deadline.
+func timeLeft(q *wire.Question, now time.Time) string {
 	until, err := time.Parse(time.RFC3339Nano, q.Deadline)
 	if err != nil {
 		return ""
 	}
-	return term.Duration(max(0, until.Sub(m.now)))
+	return term.Duration(max(0, until.Sub(now)))
 }
 
 // answerFirst starts an answer to the selected question, or to the oldest one.
@@ -178,7 +178,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	if q.Task != "" {
 		add("task " + term.ID(q.Task))
 	}
-	if left := m.left(q); left != "" {
+	if left := timeLeft(q, m.now); left != "" {
 		add(left + " left")
 	}
 	if len(q.Context) > 0 {

@@ -144,7 +144,7 @@ func (m *model) tabKey(name string) {
 	case tabBus:
 		m.busKey(name)
 	case tabLog:
-		m.logKey(name)
+		m.log.key(name, m.filter[tabLog])
 	}
 }
 

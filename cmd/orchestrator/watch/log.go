@@ -119,8 +119,9 @@ func (m *model) hearLog(news logNews) {
 	}
 }
 
-func (m *model) logKey(name string) {
-	l := &m.log
+// key handles a key. The filter decides which lines are visible.
+func (l *logView) key(name, filter string) {
+	keep := lineFilter(filter)
 	page := max(1, l.room-1)
 	switch name {
 	case "f":
@@ -128,15 +129,15 @@ func (m *model) logKey(name string) {
 	case "w":
 		l.wrap = !l.wrap
 	case "up", "k":
-		m.step(-1)
+		l.step(keep, -1)
 	case "down", "j":
-		m.step(1)
+		l.step(keep, 1)
 	case "pgup", "ctrl+b":
-		m.step(-page)
+		l.step(keep, -page)
 	case "pgdown", "ctrl+f":
-		m.step(page)
+		l.step(keep, page)
 	case "home", "g":
-		m.step(-kept * 2)
+		l.step(keep, -kept*2)
 	case "end", "G":
 		l.turn(true)
 	}
@@ -144,9 +145,7 @@ func (m *model) logKey(name string) {
 
 // step moves by a number of visible lines. A step back stops following, and reaching the
 // end follows again.
-func (m *model) step(by int) {
-	l := &m.log
-	keep := m.lineFilter()
+func (l *logView) step(keep func(*control.LogLine) bool, by int) {
 	direction := 1
 	if by < 0 {
 		direction, by = -1, -by
@@ -179,9 +178,8 @@ func (l *logView) shownAbove(keep func(*control.LogLine) bool) int {
 	return 0
 }
 
-// lineFilter returns the filter of lines. @NAME selects the lines of an agent.
-func (m *model) lineFilter() func(*control.LogLine) bool {
-	filter := m.filter[tabLog]
+// lineFilter returns the function that applies a filter. @NAME selects the lines of an agent.
+func lineFilter(filter string) func(*control.LogLine) bool {
 	if name, ok := strings.CutPrefix(filter, "@"); ok {
 		return func(l *control.LogLine) bool { return l.Agent == name }
 	}
@@ -191,10 +189,9 @@ func (m *model) lineFilter() func(*control.LogLine) bool {
 	}
 }
 
-func (m *model) drawLog(width, height int) []string {
-	l := &m.log
+func (l *logView) draw(p pen, now time.Time, filter string, width, height int) []string {
 	l.room = height - 2
-	keep := m.lineFilter()
+	keep := lineFilter(filter)
 	var rows []string // last one first
 	lines := l.seen()
 	for at := min(l.at, lines.end()-1); at >= lines.first && len(rows) < l.room; at-- {
@@ -202,18 +199,16 @@ func (m *model) drawLog(width, height int) []string {
 		if !keep(one) {
 			continue
 		}
-		text := m.pen.logWords(one, m.now, l.name)
+		text := p.logWords(one, now, l.name)
 		parts := []string{text}
 		if l.wrap {
-			parts = m.pen.wrap(text, width-3)
+			parts = p.wrap(text, width-3)
 		}
 		for i := len(parts) - 1; i >= 0 && len(rows) < l.room; i-- {
 			rows = append(rows, " "+parts[i])
 		}
 	}
-	for i, j := 0, len(rows)-1; i < j; i, j = i+1, j-1 {
-		rows[i], rows[j] = rows[j], rows[i]
-	}
+	slices.Reverse(rows)
 	if len(rows) == 0 {
 		rows = []string{" No lines."}
 	}
@@ -221,7 +216,7 @@ func (m *model) drawLog(width, height int) []string {
 	if !l.follow {
 		title += fmt.Sprintf(", frozen, %d more", l.lines.end()-1-l.at)
 	}
-	return m.pen.draw(pane{title: title, focused: true}, width, height, rows)
+	return p.draw(pane{title: title, focused: true}, width, height, rows)
 }
 
 // logWords returns a line of output as a row. The agent's name is padded to the width name,

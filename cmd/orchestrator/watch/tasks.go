@@ -75,14 +75,12 @@ func (m *model) tasksPane(width, height int, focused bool) []string {
 	return m.pen.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
-// taskDetail returns the pane of the selected task, from the list of tasks.
-func (m *model) taskDetail(width, height int, focused bool) []string {
-	p := m.pen
-	t := m.tasks.picked()
+// taskDetail returns the pane of a task, or an empty one for nil.
+func (p pen) taskDetail(t *wire.Task, now time.Time, width, height int, focused bool) []string {
 	if t == nil {
 		return p.draw(pane{focused: focused}, width, height, nil)
 	}
-	at := func(stamp string) string { return oneLine(term.Clock(stamp, m.now, time.TimeOnly)) }
+	at := func(stamp string) string { return oneLine(term.Clock(stamp, now, time.TimeOnly)) }
 	var lines []string
 	row := func(name, text string) {
 		if text == "" {
@@ -117,17 +115,20 @@ func (m *model) taskDetail(width, height int, focused bool) []string {
 }
 
 func (m *model) drawTasks(width, height int) []string {
+	detail := func(width, height int, focused bool) []string {
+		return m.pen.taskDetail(m.tasks.picked(), m.now, width, height, focused)
+	}
 	switch {
 	case m.single() && m.focus[tabTasks]%2 == 1:
-		return m.taskDetail(width, height, true)
+		return detail(width, height, true)
 	case m.single():
 		return m.tasksPane(width, height, true)
 	case width >= 110:
 		left := width * 3 / 5
-		return beside(m.tasksPane(left, height, true), m.taskDetail(width-left, height, false))
+		return beside(m.tasksPane(left, height, true), detail(width-left, height, false))
 	}
 	lower := max(6, height/3)
-	return append(m.tasksPane(width, height-lower, true), m.taskDetail(width, lower, false)...)
+	return append(m.tasksPane(width, height-lower, true), detail(width, lower, false)...)
 }
 
 // graphView holds the tree of tasks. Ended tasks are hidden unless all is set.
@@ -164,9 +165,9 @@ func (m *model) graphKey(name string) {
 	}
 }
 
-func (m *model) drawGraphTab(width, height int) []string {
-	p := m.pen
-	r := &m.graph.rows
+// draw draws the tree. None is set if no task is known.
+func (g *graphView) draw(p pen, none bool, width, height int) []string {
+	r := &g.rows
 	from, to := r.window(height - 2)
 	var lines []string
 	for i, one := range r.seen[from:to] {
@@ -174,16 +175,16 @@ func (m *model) drawGraphTab(width, height int) []string {
 	}
 	if len(lines) == 0 {
 		lines = []string{" Every task has ended. + shows all."}
-		if len(m.tasks.all) == 0 {
+		if none {
 			lines = []string{" No tasks yet.", ` :task add "Say hello"`}
 		}
 	}
 	title := "Graph, what has not ended"
-	if m.graph.all {
+	if g.all {
 		title = "Graph, all"
 	}
-	if m.graph.left > 0 {
-		title += fmt.Sprintf(", %d not shown", m.graph.left)
+	if g.left > 0 {
+		title += fmt.Sprintf(", %d not shown", g.left)
 	}
 	return p.draw(pane{title: title + r.place(height-2), focused: true}, width, height, lines)
 }

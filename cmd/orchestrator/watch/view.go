@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 const (
@@ -80,13 +81,13 @@ func (m *model) body(width, height int) []string {
 	case tabAgents:
 		return m.drawAgents(width, height)
 	case tabGraph:
-		return m.drawGraphTab(width, height)
+		return m.graph.draw(m.pen, len(m.tasks.all) == 0, width, height)
 	case tabInbox:
 		return m.drawInbox(width, height)
 	case tabBus:
 		return m.drawBus(width, height)
 	case tabLog:
-		return m.drawLog(width, height)
+		return m.log.draw(m.pen, m.now, m.filter[tabLog], width, height)
 	}
 	return m.drawOverview(width, height)
 }
@@ -107,16 +108,16 @@ func (m *model) header() string {
 	if room < 0 {
 		return p.fit(left+"  "+doing, m.width)
 	}
-	tally, wide := m.tally(room - 2)
+	tally, wide := p.tally(m.status.Tasks, room-2)
 	return p.ink(term.InkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
 }
 
 // tally returns the counts of tasks by state that fit into room, the most urgent first.
-func (m *model) tally(room int) (text string, wide int) {
-	for _, c := range counted(m.status.Tasks) {
+func (p pen) tally(tasks control.TaskCounts, room int) (text string, wide int) {
+	for _, c := range counted(tasks) {
 		words := fmt.Sprintf("%d %s", c.n, c.state)
 		if size := len(words) + 2; c.n > 0 && wide+size <= room {
-			text += "  " + m.pen.ink(term.TaskInk(c.state), words)
+			text += "  " + p.ink(term.TaskInk(c.state), words)
 			wide += size
 		}
 	}
@@ -202,7 +203,7 @@ func (m *model) oldest() string {
 	}
 	q := &m.questions.all[0]
 	rest := "  a answers"
-	if left := m.left(q); left != "" {
+	if left := timeLeft(q, m.now); left != "" {
 		rest += "   " + left + " left"
 	}
 	asks := " ? " + oneLine(q.Agent) + " asks: " + oneLine(q.Question)
