@@ -318,11 +318,11 @@ func payloads(letters []letter) []string {
 	return found
 }
 
-// counting returns the payloads {"n":from}, {"n":from+1}, … of many messages.
-func counting(from, many int) []string {
+// counting returns the payloads {"n":0}, {"n":1}, … of many messages.
+func counting(many int) []string {
 	found := make([]string, 0, many)
 	for n := range many {
-		found = append(found, fmt.Sprintf(`{"n":%d}`, from+n))
+		found = append(found, fmt.Sprintf(`{"n":%d}`, n))
 	}
 	return found
 }

@@ -34,9 +34,9 @@ agent %[1]q {
 `, name)
 }
 
-// ear returns the lines that such an agent has read.
-func (s *stage) ear(name string) (found []aWord) {
-	text, _ := os.ReadFile(s.path(name + ".ear"))
+// ear returns the lines that the agent deaf has read.
+func (s *stage) ear() (found []aWord) {
+	text, _ := os.ReadFile(s.path("deaf.ear"))
 	for line := range strings.Lines(string(text)) {
 		if line, whole := strings.CutSuffix(line, "\n"); whole && strings.HasPrefix(line, `{"id":"t-`) {
 			found = append(found, readWord(s.t, line))
@@ -71,10 +71,10 @@ func TestDelegationToTheDeaf(t *testing.T) {
 	boss.hear(1, fmt.Sprintf("t-%02d", many-1), delegation.Cancelled)
 
 	h.write("go", "")
-	waitForThat(t, "everything", func() bool { return len(h.ear("deaf")) >= many })
+	waitForThat(t, "everything", func() bool { return len(h.ear()) >= many })
 	boss.quiet()
 	var requests, acts []string
-	for _, w := range h.ear("deaf") {
+	for _, w := range h.ear() {
 		if w.kind() == aRequest {
 			requests = append(requests, w.ID)
 		} else {
@@ -123,7 +123,7 @@ func TestDelegationByTheDeaf(t *testing.T) {
 	h.write("go", "")
 	ends := make(map[string]string)
 	waitForThat(t, "the end of everything", func() bool {
-		for _, w := range h.ear("deaf") {
+		for _, w := range h.ear() {
 			if w.kind() == delegation.Completed {
 				ends[w.ID] = string(w.Result)
 			}
@@ -141,7 +141,7 @@ func TestDelegationByTheDeaf(t *testing.T) {
 		return len(answered) == many+1
 	})
 	over := make(map[string]bool)
-	for _, w := range h.ear("deaf") {
+	for _, w := range h.ear() {
 		require.False(t, over[w.ID], "%s says more when it is over", w.ID)
 		over[w.ID] = w.kind() == delegation.Completed
 	}

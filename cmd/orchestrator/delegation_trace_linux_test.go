@@ -114,7 +114,7 @@ func TestDelegationIsOneTrace(t *testing.T) {
 		require.Equal(t, baggage, string(asked.Observability.Baggage), "digit for digit")
 		whole := c.task(asked.ID)
 		require.Equal(t, []string{trace, spans[len(spans)-1], "task " + asked.Type}, []string{whole.trace, whole.parent, whole.name})
-		require.Equal(t, whole.id, c.hop(asked.ID, 1).parent)
+		require.Equal(t, whole.id, c.hop(asked.ID).parent)
 		chain, parent, spans = append(chain, agent), asked.ID, append(spans, whole.id)
 	}
 	require.Equal(t, "draft.md", s.response(s.heardRequest("writer").ID).Artifacts[0].Name)

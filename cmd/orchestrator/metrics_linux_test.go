@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -40,9 +41,7 @@ func (s *stage) fetch(client *http.Client, url string, header http.Header) (stat
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, nil)
 	require.NoError(s.t, err)
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	answer, err := client.Do(r)
 	require.NoError(s.t, err)
 	defer answer.Body.Close()

@@ -122,8 +122,8 @@ func answerOf(of reflect.Type, prefix string) []string {
 // several returns the plural of a type's name.
 func several(name string) string {
 	words := strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(strings.TrimSuffix(name, "View"), "$1-$2"))
-	if strings.HasSuffix(words, "y") {
-		return strings.TrimSuffix(words, "y") + "ies"
+	if before, ok := strings.CutSuffix(words, "y"); ok {
+		return before + "ies"
 	}
 	return words + "s"
 }

@@ -106,9 +106,9 @@ func listening(names ...string) (hcl string) {
 }
 
 // newSession makes a stage that has the tap.
-func newSession(t *testing.T, hcl string, files ...string) *stage {
+func newSession(t *testing.T, hcl string) *stage {
 	t.Helper()
-	return newStage(t, quick+hcl, append([]string{"tap.sh", tap}, files...)...)
+	return newStage(t, quick+hcl, "tap.sh", tap)
 }
 
 // An utterance is a session message, from the log or from a line.
@@ -434,14 +434,14 @@ func troupeOf(t *testing.T, hcl string, names ...string) *theatre {
 // puppetAgents returns only the agent blocks of puppets.
 func puppetAgents(names ...string) string { return strings.TrimPrefix(puppets(names...), quick) }
 
-// waitForPhase waits until a task of a session is in a phase.
-func (s *stage) waitForPhase(sessionID, task, phase string) *proceedings {
+// waitForPhase waits until the task t of the session checkout is in a phase.
+func (s *stage) waitForPhase(phase string) *proceedings {
 	s.t.Helper()
 	var p *proceedings
-	waitForThat(s.t, task+" "+phase, func() bool {
-		p = s.proceedings(sessionID)
+	waitForThat(s.t, "t "+phase, func() bool {
+		p = s.proceedings("checkout")
 		for i := range p.Tasks {
-			if p.Tasks[i].TaskID == task && p.Tasks[i].Phase == phase {
+			if p.Tasks[i].TaskID == "t" && p.Tasks[i].Phase == phase {
 				return true
 			}
 		}

@@ -269,7 +269,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	ada.nth(2, session.TypeTaskCompletion)
 	ada.utter("msg-5", "rex", session.TypeReviewRequest, reviewing("r-2", "t", 1))
 	require.Equal(t, session.VerdictApproved, ada.nth(2, session.TypeReviewResult).body.Verdict)
-	task := h.waitForPhase("checkout", "t", wire.PhaseOver).task(t, "t")
+	task := h.waitForPhase(wire.PhaseOver).task(t, "t")
 	require.Equal(t, wire.TaskDone, task.State)
 	refused := 0
 	for _, u := range h.proceedings("checkout").said {

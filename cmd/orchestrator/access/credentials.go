@@ -127,10 +127,7 @@ func (c *credentials) named(list []wire.Credential, word string) (*wire.Credenti
 
 // completeCredentials completes ids, each with the kind and the holder of its credential.
 func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(already) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	return cli.OneArg(func(_ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		list := cli.ForCompletion(a, func(ctx context.Context, d *client.Client) ([]wire.Credential, error) {
 			return listCredentials(ctx, a, d, operation)
 		})
@@ -139,5 +136,5 @@ func completeCredentials(a *cli.App, operation string) cobra.CompletionFunc {
 			offered = append(offered, cobra.CompletionWithDesc(c.ID, kindWord(&c)+" of "+cmp.Or(term.OneLine(c.For), "no actor yet")))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }

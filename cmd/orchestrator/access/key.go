@@ -33,19 +33,11 @@ printed to stdout, and only once: the orchestrator stores a fingerprint of it.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completeOneAgent),
+		ValidArgsFunction: cli.OneArg(a.CompleteAgents),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return newKey(a, "issue-key", wire.IssueKey{Agent: args[0]}, "")
 		},
 	}
-}
-
-// completeOneAgent completes the agent of a command that takes only one.
-func completeOneAgent(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(already) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.CompleteAgents(verb, already, begun)
 }
 
 // newKey creates a key and prints it. The note more follows unless it is empty.
@@ -86,7 +78,7 @@ leaves time to distribute the new key. Only the key is printed to stdout, and on
 once.`,
 		Example:           "  KEY=$(orchestrator key rotate ci --overlap 1h)",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completeOneAgent),
+		ValidArgsFunction: cli.OneArg(a.CompleteAgents),
 		RunE: func(_ *cobra.Command, args []string) error {
 			old := "Older keys hold no more."
 			if overlap.Duration > 0 {

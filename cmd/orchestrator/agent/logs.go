@@ -236,8 +236,8 @@ func showEvents(a *cli.App, f eventFlags) error {
 	}
 	if f.task != "" {
 		err := a.WithClient(func(ctx context.Context, d *client.Client) error {
-			ids, err := task.TaskIDs(ctx, a, d, []string{f.task})
-			query["task"] = ids
+			id, err := task.NewFinder(a, d).ID(ctx, f.task)
+			query.Set("task", id)
 			return err
 		})
 		if err != nil {

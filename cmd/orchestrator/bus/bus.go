@@ -130,17 +130,14 @@ func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra
 // completeMail completes the numbers of messages that an actor has not acknowledged. The
 // flag holds the actor.
 func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
-	return func(verb *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(already) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	return cli.OneArg(func(verb *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		actor, _ := verb.Flags().GetString(flag)
 		var offered []cobra.Completion
 		for _, m := range cli.CompletionList[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
 			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), term.OneLine(m.From)+"  "+term.OneLine(m.Topic)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }
 
 // offeredMail is the maximum number of messages offered for completion.

@@ -162,3 +162,13 @@ func Completion(a *App, complete func(*App, *cobra.Command, []string, string) ([
 		return complete(a, verb, args, toComplete)
 	}
 }
+
+// OneArg completes only the first argument.
+func OneArg(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(already) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(verb, already, begun)
+	}
+}

@@ -191,7 +191,7 @@ func formatFiles(a *cli.App, names []string, check, differ bool) error {
 			}
 		}
 	}
-	if err := showFormatted(a, answer, check, differ); err != nil {
+	if err := showFormatted(a, answer, differ); err != nil {
 		return err
 	}
 	if check && changed {
@@ -200,7 +200,7 @@ func formatFiles(a *cli.App, names []string, check, differ bool) error {
 	return nil
 }
 
-func showFormatted(a *cli.App, answer formatted, check, differ bool) error {
+func showFormatted(a *cli.App, answer formatted, differ bool) error {
 	if a.Flags.JSON {
 		return a.Document(answer)
 	}

@@ -117,7 +117,7 @@ func turn(logName string) error {
 
 // keepTurning rotates the log of the program in the background until ctx is done. It also
 // creates a deleted log again.
-func keepTurning(ctx context.Context, a *cli.App, logName string, report func(error)) {
+func keepTurning(ctx context.Context, logName string, report func(error)) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	said := false

@@ -81,7 +81,7 @@ func down(a *cli.App, f downFlags) error {
 			err = show.line(line)
 		}
 		if err != nil {
-			return stillStopping(a, err)
+			return stillStopping(err)
 		}
 	}
 	return afterDown(ctx, a, door, show.stopped)
@@ -94,7 +94,7 @@ func afterDown(ctx context.Context, a *cli.App, d *client.Client, said bool) err
 	done()
 	switch {
 	case err != nil:
-		return stillStopping(a, err)
+		return stillStopping(err)
 	case !said:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed,
@@ -106,7 +106,7 @@ func afterDown(ctx context.Context, a *cli.App, d *client.Client, said bool) err
 }
 
 // stillStopping adds to the error of an aborted wait that the stop continues.
-func stillStopping(a *cli.App, err error) error {
+func stillStopping(err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Exit != cli.ExitTimeout && f.Exit != cli.ExitInterrupted && f.Exit != cli.ExitTerminated && f.Exit != cli.ExitHungUp {
 		return err

@@ -105,7 +105,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 	}
 	t := NewTeam()
 	t.log, t.record, t.http, t.depth = hclog.NewNullLogger(), record, c.HTTP, c.Protocol.MaxDepth
-	addLogged(a, c)
+	addLogged(c)
 	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: t.log}
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions = sessions(c)
@@ -160,7 +160,7 @@ func ownRecord(path string) error {
 }
 
 // addLogged adds agents to a configuration that have log files but are not in it.
-func addLogged(a *cli.App, c *config.Config) {
+func addLogged(c *config.Config) {
 	logs := filepath.Join(c.Orchestrator.StateDir, "logs")
 	folders, err := os.ReadDir(logs)
 	if err != nil {

@@ -164,7 +164,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	if f.detach && isDetached(a) {
 		turning, stop := context.WithCancel(context.Background())
 		defer stop()
-		go keepTurning(turning, a, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
+		go keepTurning(turning, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
 			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
 		})
 	}

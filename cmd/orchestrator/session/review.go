@@ -86,7 +86,7 @@ iteration, verdict and number of findings.`,
 func ListReviews(ctx context.Context, a *cli.App, d *client.Client, want wire.ListReviews) ([]reviewSeen, error) {
 	text, err := a.Ask(ctx, d, "list-reviews", want)
 	if err != nil {
-		return nil, noSession(ctx, a, d, want.SessionID, err)
+		return nil, noSession(ctx, d, want.SessionID, err)
 	}
 	return readReviews(text)
 }
@@ -164,7 +164,7 @@ review that found it and the one that found it fixed. Any unique prefix of the i
 accepted.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completeReviews),
+		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeReviews)),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "session"); err != nil {
 				return err
@@ -356,10 +356,7 @@ func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
 }
 
 // completeReviews completes the ids of reviews.
-func completeReviews(a *cli.App, _ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(already) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeReviews(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, r := range cli.CompletionList[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
 		offered = append(offered, cobra.CompletionWithDesc(r.ReviewID, sessionID(r.TaskID)+", "+term.VerdictWord(&r)))

@@ -102,12 +102,12 @@ func memberWords(members []wire.SessionMember) string {
 const noSessionHint = "See which there are: orchestrator session ls"
 
 // noSession adds the session that was probably meant to an error about an unknown one.
-func noSession(ctx context.Context, a *cli.App, d *client.Client, name string, err error) error {
+func noSession(ctx context.Context, d *client.Client, name string, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Code != wire.CodeNotFound {
 		return err
 	}
-	known := sessionNames(ctx, a, d)
+	known := sessionNames(ctx, d)
 	if slices.Contains(known, name) {
 		return err // something else was not found
 	}
@@ -117,7 +117,7 @@ func noSession(ctx context.Context, a *cli.App, d *client.Client, name string, e
 	return cli.WithHint(err, wire.CodeNotFound, noSessionHint)
 }
 
-func sessionNames(ctx context.Context, a *cli.App, d *client.Client) []string {
+func sessionNames(ctx context.Context, d *client.Client) []string {
 	raw, err := d.Ask(ctx, "list-sessions", struct{}{})
 	if err != nil {
 		return nil // the caller reports the first error
@@ -137,14 +137,6 @@ func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cob
 		offered = append(offered, cobra.CompletionWithDesc(s.ID, term.OneLine(s.State)+", "+memberWords(s.Members)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeOneSession is completeSessions for commands that take one session.
-func completeOneSession(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(already) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return completeSessions(a, verb, already, begun)
 }
 
 // newSessionFlags are the flags of session new.
@@ -272,7 +264,7 @@ the same message_id and content is sent once.`,
 			if len(already) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return completeOneSession(a, verb, already, begun)
+			return cli.OneArg(cli.Completion(a, completeSessions))(verb, already, begun)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return say(a, args[0], args[1]) },
 	}
@@ -294,7 +286,7 @@ func say(a *cli.App, sessionID, file string) error {
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		return cli.Query[wire.SessionSaid]{
 			Operation: "send-session-message", Request: wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}},
-			Explain: func(err error) error { return cli.Problems(noSession(ctx, a, d, sessionID, err)) },
+			Explain: func(err error) error { return cli.Problems(noSession(ctx, d, sessionID, err)) },
 			Quiet:   func(said *wire.SessionSaid) error { return a.Print("%s\n", term.OneLine(said.MessageID)) },
 			Text:    func(said *wire.SessionSaid) error { return showSaid(a, said) },
 		}.Send(ctx, a, d)

@@ -40,7 +40,7 @@ Only the last 100 messages are shown. -v shows them in full; --json shows everyt
   orchestrator session show checkout --all -v
   orchestrator session show checkout --json`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completeOneSession),
+		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeSessions)),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "task", "chain", "limit"); err != nil {
 				return err
@@ -87,7 +87,7 @@ func showSession(a *cli.App, name string, f *sessionFlags) error {
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		seen, err := getSession(ctx, a, d, &wire.GetSession{SessionID: name, TaskID: f.task, CorrelationID: f.chain}, most)
 		if err != nil {
-			return noSession(ctx, a, d, name, err)
+			return noSession(ctx, d, name, err)
 		}
 		if a.Flags.JSON {
 			text, err := seen.document()

@@ -261,10 +261,8 @@ func priorityOf(text string) (wire.Raw, error) {
 	if text == "" {
 		return nil, nil
 	}
-	for _, word := range priorityWords {
-		if text == word {
-			return wire.Raw(object.Quote(text)), nil
-		}
+	if slices.Contains(priorityWords, text) {
+		return wire.Raw(object.Quote(text)), nil
 	}
 	number := wire.Raw(text)
 	if !number.IsValid() || number.Kind() != '0' {

@@ -93,7 +93,7 @@ func runGraph(ctx context.Context, a *cli.App, d *client.Client, args []string, 
 			return err
 		}
 		if !g.ChooseAround(id) {
-			return noSuchTask(a, id)
+			return noSuchTask(id)
 		}
 	default:
 		g.ChooseOpen()
@@ -101,7 +101,7 @@ func runGraph(ctx context.Context, a *cli.App, d *client.Client, args []string, 
 	return showGraph(a, g, f, most)
 }
 
-func noSuchTask(a *cli.App, id string) error {
+func noSuchTask(id string) error {
 	return &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", id),
 		Hint: cli.NoTaskHint, Details: map[string]any{"taskId": id},

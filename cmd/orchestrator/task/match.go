@@ -28,17 +28,11 @@ A task without requirements is assigned by role and capabilities and has no scor
 		Example:           "  orchestrator task match 91c0\n  orchestrator task match 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return matchTask(ctx, a, d, args[0]) })
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return onTask(a, args[0], matchTask) },
 	}
 }
 
-func matchTask(ctx context.Context, a *cli.App, d *client.Client, word string) error {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return err
-	}
+func matchTask(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 	t, _, err := GetTask(ctx, a, d, id)
 	if err != nil {
 		return err

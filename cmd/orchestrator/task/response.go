@@ -34,7 +34,7 @@ With --artifact it prints only the unchanged content of one artifact.`,
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if !verb.Flags().Changed("artifact") {
-				return a.WithClient(func(ctx context.Context, d *client.Client) error { return response(ctx, a, d, args[0]) })
+				return onTask(a, args[0], response)
 			}
 			switch {
 			case a.Flags.JSON:
@@ -42,7 +42,9 @@ With --artifact it prints only the unchanged content of one artifact.`,
 			case term.IsTerminal(a.Stdout):
 				return cli.UsageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
 			}
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return printArtifact(ctx, a, d, args[0], artifact) })
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+				return printArtifact(ctx, a, d, id, artifact)
+			})
 		},
 	}
 	verb.Flags().StringVar(&artifact, "artifact", "", "print only the content of the artifact `NAME`; not on a terminal")
@@ -64,17 +66,13 @@ func askResponse(ctx context.Context, a *cli.App, d *client.Client, operation st
 	return r, text, nil
 }
 
-func getResponse(ctx context.Context, a *cli.App, d *client.Client, word string) (*delegation.Response, []byte, error) {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return nil, nil, err
-	}
+func getResponse(ctx context.Context, a *cli.App, d *client.Client, id string) (*delegation.Response, []byte, error) {
 	r, text, err := askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: id})
 	return r, text, explained(ctx, a, d, err)
 }
 
-func response(ctx context.Context, a *cli.App, d *client.Client, word string) error {
-	r, text, err := getResponse(ctx, a, d, word)
+func response(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+	r, text, err := getResponse(ctx, a, d, id)
 	if err != nil {
 		return err
 	}
@@ -107,8 +105,8 @@ func showResponse(ctx context.Context, a *cli.App, d *client.Client, r *delegati
 }
 
 // printArtifact prints the content of the last artifact with a name.
-func printArtifact(ctx context.Context, a *cli.App, d *client.Client, word, name string) error {
-	r, _, err := getResponse(ctx, a, d, word)
+func printArtifact(ctx context.Context, a *cli.App, d *client.Client, id, name string) error {
+	r, _, err := getResponse(ctx, a, d, id)
 	if err != nil {
 		return err
 	}
@@ -179,7 +177,9 @@ The text and the JSON are given directly, as @FILE, or as - for stdin.`,
 			if err != nil {
 				return err
 			}
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return bringInput(ctx, a, d, args[0], input) })
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+				return bringInput(ctx, a, d, wire.UpdateTaskRequest{TaskID: id, Input: input})
+			})
 		},
 	}
 	verb.Flags().StringVar(&document, "json-input", "", "input as a `JSON` value, @FILE or -")
@@ -208,12 +208,8 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 	return input, nil
 }
 
-func bringInput(ctx context.Context, a *cli.App, d *client.Client, word string, input wire.Raw) error {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return err
-	}
-	r, text, err := askResponse(ctx, a, d, "update-task-request", wire.UpdateTaskRequest{TaskID: id, Input: input})
+func bringInput(ctx context.Context, a *cli.App, d *client.Client, request wire.UpdateTaskRequest) error {
+	r, text, err := askResponse(ctx, a, d, "update-task-request", request)
 	switch {
 	case err != nil:
 		return cli.WithAnswers(explained(ctx, a, d, err))

@@ -26,18 +26,12 @@ and target, the trace and the artifacts.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return showTask(ctx, a, d, args[0]) })
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return onTask(a, args[0], showTask) },
 	}
 }
 
-func showTask(ctx context.Context, a *cli.App, d *client.Client, word string) error {
-	ids, err := TaskIDs(ctx, a, d, []string{word})
-	if err != nil {
-		return err
-	}
-	t, text, err := GetTask(ctx, a, d, ids[0])
+func showTask(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+	t, text, err := GetTask(ctx, a, d, id)
 	switch {
 	case err != nil:
 		return err

@@ -81,13 +81,7 @@ func tasksForShell(a *cli.App) []Seen {
 
 // completeOneTask is CompleteTasks for commands that take one task.
 func completeOneTask(a *cli.App, ended bool) cobra.CompletionFunc {
-	offer := CompleteTasks(a, ended)
-	return func(verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(already) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return offer(verb, already, begun)
-	}
+	return cli.OneArg(CompleteTasks(a, ended))
 }
 
 // A Finder resolves prefixes of task ids. It lists the tasks once, and only if a word is
@@ -101,6 +95,17 @@ type Finder struct {
 
 // NewFinder returns a Finder.
 func NewFinder(a *cli.App, d *client.Client) *Finder { return &Finder{app: a, door: d} }
+
+// onTask calls do with the ID of the task that a word of the user names.
+func onTask(a *cli.App, word string, do func(ctx context.Context, a *cli.App, d *client.Client, id string) error) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		id, err := NewFinder(a, d).ID(ctx, word)
+		if err != nil {
+			return err
+		}
+		return do(ctx, a, d, id)
+	})
+}
 
 // List returns all tasks.
 func (f *Finder) List(ctx context.Context) ([]Seen, error) {
@@ -128,8 +133,8 @@ func (f *Finder) ID(ctx context.Context, word string) (string, error) {
 	return taskOf(tasks, word)
 }
 
-// TaskIDs returns the ids of the tasks that words name, each once.
-func TaskIDs(ctx context.Context, a *cli.App, d *client.Client, words []string) ([]string, error) {
+// taskIDs returns the ids of the tasks that words name, each once.
+func taskIDs(ctx context.Context, a *cli.App, d *client.Client, words []string) ([]string, error) {
 	var ids []string
 	find := NewFinder(a, d)
 	for _, word := range words {

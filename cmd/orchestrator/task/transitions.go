@@ -37,7 +37,7 @@ the reasons are listed for each agent, and the exit code is 1.`,
 			case auto && plan:
 				return cli.UsageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
 			case auto:
-				return a.WithClient(func(ctx context.Context, d *client.Client) error { return autoAssign(ctx, a, d, args[0]) })
+				return onTask(a, args[0], autoAssign)
 			case len(args) == 1:
 				return cli.UsageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
 			}
@@ -62,11 +62,7 @@ func completeAssignment(a *cli.App, verb *cobra.Command, already []string, begun
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-func autoAssign(ctx context.Context, a *cli.App, d *client.Client, word string) error {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return err
-	}
+func autoAssign(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 	text, err := a.Ask(ctx, d, "auto-assign", wire.TaskID{TaskID: id})
 	if err != nil {
 		return notMatched(explained(ctx, a, d, err), id)
@@ -232,12 +228,8 @@ orchestrator help tasks.`,
 
 // moveTask calls an operation on a task and prints its new state.
 func moveTask(a *cli.App, word, operation string, request func(id string) any) error {
-	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		ids, err := TaskIDs(ctx, a, d, []string{word})
-		if err != nil {
-			return err
-		}
-		t, text, err := askTask(ctx, a, d, operation, request(ids[0]))
+	return onTask(a, word, func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+		t, text, err := askTask(ctx, a, d, operation, request(id))
 		if err != nil {
 			return err
 		}
@@ -281,7 +273,7 @@ requires --yes.`,
 
 func cancelTasks(a *cli.App, words []string, why string, yes bool) error {
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		ids, err := TaskIDs(ctx, a, d, words)
+		ids, err := taskIDs(ctx, a, d, words)
 		if err != nil {
 			return err
 		}

@@ -153,24 +153,22 @@ The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 			case strings.TrimSpace(text) == "":
 				return cli.UsageError("the note is empty", "Write what is to be noted")
 			}
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return noteTask(ctx, a, d, args[0], text, urgent) })
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+				return noteTask(ctx, a, d, &wire.AddNote{TaskID: id, Content: text, Urgent: urgent})
+			})
 		},
 	}
 	verb.Flags().BoolVar(&urgent, "urgent", false, "notify the agent of the task")
 	return verb
 }
 
-func noteTask(ctx context.Context, a *cli.App, d *client.Client, word, content string, urgent bool) error {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return err
-	}
+func noteTask(ctx context.Context, a *cli.App, d *client.Client, note *wire.AddNote) error {
 	return cli.Query[wire.NoteReply]{
-		Operation: "add-note", Request: wire.AddNote{TaskID: id, Content: content, Urgent: urgent},
+		Operation: "add-note", Request: note,
 		Explain: func(err error) error { return explained(ctx, a, d, err) },
 		Quiet:   func(reply *wire.NoteReply) error { return a.Print("%s\n", wire.Visible(reply.Note.ID)) },
 		Text: func(reply *wire.NoteReply) error {
-			return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(term.ID(id)), wire.Visible(reply.Note.ID))
+			return a.Print("%s has note %s\n", a.Paint(a.Stdout).Strong(term.ID(note.TaskID)), wire.Visible(reply.Note.ID))
 		},
 	}.Send(ctx, a, d)
 }
@@ -183,17 +181,11 @@ func taskNotesCommand(a *cli.App) *cobra.Command {
 		Example:           "  orchestrator task notes 91c0\n  orchestrator task notes 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.WithClient(func(ctx context.Context, d *client.Client) error { return showNotes(ctx, a, d, args[0]) })
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return onTask(a, args[0], showNotes) },
 	}
 }
 
-func showNotes(ctx context.Context, a *cli.App, d *client.Client, word string) error {
-	id, err := NewFinder(a, d).ID(ctx, word)
-	if err != nil {
-		return err
-	}
+func showNotes(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 	return cli.Query[wire.NoteList]{
 		Operation: "list-notes", Request: wire.TaskID{TaskID: id},
 		Explain: func(err error) error { return explained(ctx, a, d, err) },

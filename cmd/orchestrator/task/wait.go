@@ -44,7 +44,7 @@ After --timeout the exit code is 124, and the tasks continue.`,
 }
 
 func waitTasks(ctx context.Context, a *cli.App, d *client.Client, words []string, anyEnd bool) error {
-	ids, err := TaskIDs(ctx, a, d, words)
+	ids, err := taskIDs(ctx, a, d, words)
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func RowFields(line string) []string {
 func wrapped(text, head, indent string, width int) string {
 	var b strings.Builder
 	line, empty := head, true
-	for _, word := range strings.Fields(unmarked(text)) {
+	for word := range strings.FieldsSeq(unmarked(text)) {
 		if !empty && Width(line)+1+Width(word) > width {
 			b.WriteString(line + "\n")
 			line, empty = indent, true

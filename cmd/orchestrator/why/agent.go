@@ -55,7 +55,7 @@ func whyAgent(ctx context.Context, a *cli.App, d *client.Client, status *control
 	if v.State == control.StateWaiting {
 		c.waits(status)
 	}
-	if err := lifeOf(ctx, a, d, c); err != nil {
+	if err := lifeOf(ctx, d, c); err != nil {
 		return err
 	}
 	if err := questionsOf(ctx, a, d, c); err != nil {
@@ -81,9 +81,9 @@ func (c *agentCauses) waits(status *control.Status) {
 
 // lifeOf adds since when the agent has its state. For an agent that does not run it also
 // adds how its runs ended and its last lines.
-func lifeOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) error {
+func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := happenedTo(ctx, a, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
+	found, err := collect(ctx, d, "events", query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func lifeOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) e
 			c.Since = found[i].At
 		}
 	}
-	lines, err := lastLines(ctx, a, d, c.Agent)
+	lines, err := collect(ctx, d, "logs", url.Values{"agent": {c.Agent}, "n": {someWords}}, func(l *control.LogLine) bool { return l.Stream != control.StreamOwn })
 	if err != nil {
 		return err
 	}
@@ -116,28 +116,6 @@ var moves = map[string]bool{
 // fewWords is how many last lines of an agent are shown. someWords are requested, because
 // they include lines of the orchestrator.
 const fewWords, someWords = 5, "100"
-
-// lastLines returns the last lines of output of an agent.
-func lastLines(ctx context.Context, a *cli.App, d *client.Client, name string) ([]control.LogLine, error) {
-	body, err := d.Get(ctx, "logs", url.Values{"agent": {name}, "n": {someWords}})
-	if err != nil {
-		return nil, err
-	}
-	var said []control.LogLine
-	for raw, err := range d.Lines(ctx, body) {
-		if err != nil {
-			return nil, err
-		}
-		line, err := client.Decode[control.LogLine](raw)
-		if err != nil {
-			return nil, err
-		}
-		if line.Stream != control.StreamOwn {
-			said = append(said, line)
-		}
-	}
-	return said, nil
-}
 
 func questionsOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) error {
 	text, err := a.Ask(ctx, d, "list-questions", struct{}{})

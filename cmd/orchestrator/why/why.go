@@ -35,7 +35,7 @@ requirements, how each agent fits, and earlier attempts. For an agent it shows i
 and the reason, the ends of its runs, its last output, and its tasks.`,
 		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completeAnything),
+		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeAnything)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return why(ctx, a, d, args[0]) })
 		},
@@ -43,10 +43,7 @@ and the reason, the ends of its runs, its last output, and its tasks.`,
 }
 
 // completeAnything completes agents and tasks.
-func completeAnything(a *cli.App, verb *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(already) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeAnything(a *cli.App, verb *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	agents, _ := a.CompleteAgents(verb, nil, begun)
 	tasks, directive := task.CompleteTasks(a, true)(verb, nil, begun)
 	return append(agents, tasks...), directive
@@ -104,23 +101,23 @@ type tried struct {
 	Text  string `json:"text"`
 }
 
-// happenedTo returns the wanted events of a query.
-func happenedTo(ctx context.Context, a *cli.App, d *client.Client, query url.Values, wanted func(*wire.Event) bool) ([]wire.Event, error) {
-	body, err := d.Get(ctx, "events", query)
+// collect returns the wanted members of a list that the API sends.
+func collect[T any](ctx context.Context, d *client.Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
+	body, err := d.Get(ctx, what, query)
 	if err != nil {
 		return nil, err
 	}
-	var found []wire.Event
+	var found []T
 	for line, err := range d.Lines(ctx, body) {
 		if err != nil {
 			return nil, err
 		}
-		event, err := client.Decode[wire.Event](line)
+		one, err := client.Decode[T](line)
 		if err != nil {
 			return nil, err
 		}
-		if wanted(&event) {
-			found = append(found, event)
+		if wanted(&one) {
+			found = append(found, one)
 		}
 	}
 	return found, nil
