@@ -39,7 +39,8 @@ type speakerSaid struct {
 }
 
 // bodyOf decodes the shown part of a payload. It ignores errors, because rejected messages
-// may have any content.
+// may have any content. Its types name only members that are shown, and not the documents of
+// package session: decoding ends at the first wrong member, which must not hide others.
 func bodyOf[T any](payload wire.Raw) (body T) {
 	if len(payload) > 0 {
 		_ = object.DecodeOwn(payload, &body)
