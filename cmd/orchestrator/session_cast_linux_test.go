@@ -308,14 +308,10 @@ func logEntry(t *testing.T, entry, line string) string {
 
 // Messages that puppets send and receive in sessions.
 
-// assigning returns the payload of an assignment. The default scope is src/**.
-func assigning(task string, scope ...string) string {
-	if scope == nil {
-		scope = []string{"src/**"}
-	}
-	list, _ := json.Marshal(scope)
+// assigning returns the payload of an assignment with the scope src/**.
+func assigning(task string) string {
 	return fmt.Sprintf(`{"priority":"low","task":{"task_id":%q,"task_description":"Do %[1]s","context":{"specs":[],"reference_files":[]},`+
-		`"constraints":{"scope":%s,"testing_required":false,"must_not_break":[]},"acceptance_criteria":["done"]}}`, task, list)
+		`"constraints":{"scope":["src/**"],"testing_required":false,"must_not_break":[]},"acceptance_criteria":["done"]}}`, task)
 }
 
 // reviewing returns the payload of a review request, with the number of previous reviews.
@@ -330,13 +326,13 @@ func reviewing(review, task string, before int, more ...string) string {
 }
 
 // completing returns the payload of a completion that has changed some files.
-func completing(task, status string, files ...string) string {
+func completing(task string, files ...string) string {
 	var list []string
 	for _, file := range files {
 		list = append(list, fmt.Sprintf(`{"path":%q,"change_type":"modified"}`, file))
 	}
-	return fmt.Sprintf(`{"task_id":%q,"status":%q,"changes":{"files_created":[],"files_modified":[%s],"files_deleted":[]},"summary":"It is so",`+
-		`"self_review":{"tests_run":true,"tests_passed":true,"type_check_passed":true}}`, task, status, strings.Join(list, ","))
+	return fmt.Sprintf(`{"task_id":%q,"status":"completed","changes":{"files_created":[],"files_modified":[%s],"files_deleted":[]},"summary":"It is so",`+
+		`"self_review":{"tests_run":true,"tests_passed":true,"type_check_passed":true}}`, task, strings.Join(list, ","))
 }
 
 // judging returns the payload of a review result with major findings.

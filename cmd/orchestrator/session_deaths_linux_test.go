@@ -122,7 +122,7 @@ func TestSessionLostAcknowledgment(t *testing.T) {
 	require.Equal(t, first.text, dev.nth(1, session.TypeTaskAssignment).text, "letter for letter")
 	require.Equal(t, wire.PhaseAssigned, h.proceedings("checkout").task(t, "t").Phase)
 	require.Equal(t, 1, h.proceedings("checkout").task(t, "t").Tries, "it had not begun")
-	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/a"))
+	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "src/a"))
 	ada.nth(1, session.TypeTaskCompletion)
 	task := h.proceedings("checkout").task(t, "t")
 	require.Equal(t, []string{wire.PhaseCompleted, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
@@ -171,7 +171,7 @@ func TestSessionArchitectDies(t *testing.T) {
 			ada, dev := actors[0], actors[1]
 			ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
 			dev.nth(1, session.TypeTaskAssignment)
-			dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/a"))
+			dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "src/a"))
 			first := ada.nth(1, session.TypeTaskCompletion)
 			kill(h, ada)
 			again := h.enter("ada").nth(1, session.TypeTaskCompletion)

@@ -42,8 +42,8 @@ func TestSessionBadLines(t *testing.T) {
 		{swap(`"ada"`, `"eve"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
 		{swap(`"ada"`, `"adda"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
 		{say("msg-X", session.TypeAbort, ending), "rejected", "/from_agent/agent_type", "architect to say"},
-		{say("msg-X", session.TypeTaskCompletion, completing("u", "completed")), "rejected", "/payload/task_id", "no task of this session"},
-		{say("msg-X", session.TypeTaskCompletion, completing("t", "completed", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside of the scope"},
+		{say("msg-X", session.TypeTaskCompletion, completing("u")), "rejected", "/payload/task_id", "no task of this session"},
+		{say("msg-X", session.TypeTaskCompletion, completing("t", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside of the scope"},
 		{say("msg-X", session.TypeReviewResult, judging("r", "t", session.VerdictApproved)), "rejected", "/from_agent/agent_type", "reviewer to say"},
 	} {
 		id := fmt.Sprintf("msg-%d", 100+n)
@@ -69,7 +69,7 @@ func TestSessionBadLines(t *testing.T) {
 		a.quiet()
 		require.Empty(t, a.spoken(""), "%s hears of it", a.name)
 	}
-	dev.utter("msg-300", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/x"))
+	dev.utter("msg-300", "ada", session.TypeTaskCompletion, completing("t", "src/x"))
 	ada.nth(1, session.TypeTaskCompletion)
 	h.stop()
 }
@@ -146,7 +146,7 @@ func TestSessionRunsNoChecks(t *testing.T) {
 	command := fmt.Sprintf(`"custom_checks":[{"name":"harmless","command":"touch %s; $(touch %[1]s)","expected_exit_code":0}]`, h.path("pwned"))
 	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
 	dev.nth(1, session.TypeTaskAssignment)
-	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "completed"))
+	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t"))
 	ada.nth(1, session.TypeTaskCompletion)
 	ada.utter("msg-3", "rex", session.TypeReviewRequest, reviewing("r-1", "t", 0, command))
 	require.Equal(t, session.VerdictApproved, ada.nth(1, session.TypeReviewResult).body.Verdict)
@@ -173,7 +173,7 @@ func TestSessionAborted(t *testing.T) {
 	dev.nth(2, session.TypeTaskAssignment)
 	ada.utter("msg-3", "dev", session.TypeAbort, `{"scope":"task","target_id":"one","reason":"enough of it","cleanup_required":false}`)
 	require.Contains(t, dev.nth(1, session.TypeAbort).text, "enough of it")
-	dev.utter("msg-4", "ada", session.TypeTaskCompletion, completing("one", "completed"))
+	dev.utter("msg-4", "ada", session.TypeTaskCompletion, completing("one"))
 	require.Equal(t, "rejected", dev.refusedFor("msg-4").Type)
 	require.Equal(t, wire.TaskCancelled, h.proceedings("checkout").task(t, "one").State)
 	ada.utter("msg-5", "dev", session.TypeAbort, strings.Replace(ending, "checkout", "another", 1))

@@ -240,8 +240,8 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	dev.gets(&ack, sayIt, strings.Replace(saying("msg-10", "dev", "ada", session.TypeAcknowledgment, `{}`), `"payload"`, `"reply_to":"msg-2","payload"`, 1))
 	require.Equal(t, "msg-2", ack.CorrelationID, "it has the number of its chain")
 	require.True(t, dev.tells("msg-10", "dev", "ada", session.TypeAcknowledgment, `{}`).Duplicate)
-	dev.misses(http.StatusConflict, "conflict", sayIt, saying("msg-11", "dev", "ada", session.TypeTaskCompletion, completing("t", "completed", "etc/x")))
-	dev.tells("msg-12", "dev", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/x"))
+	dev.misses(http.StatusConflict, "conflict", sayIt, saying("msg-11", "dev", "ada", session.TypeTaskCompletion, completing("t", "etc/x")))
+	dev.tells("msg-12", "dev", "ada", session.TypeTaskCompletion, completing("t", "src/x"))
 	ada.nth(1, session.TypeTaskCompletion)
 	require.Len(t, ada.spoken(session.TypeAcknowledgment), 1)
 	ada.utter("msg-3", "rex", session.TypeReviewRequest, reviewing("r-1", "t", 0))
@@ -264,7 +264,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 
 	// a person sends a message in the developer's place
 	ann := h.person()
-	said := ann.tells("msg-13", "dev", "ada", session.TypeTaskCompletion, completing("t", "completed", "src/x"))
+	said := ann.tells("msg-13", "dev", "ada", session.TypeTaskCompletion, completing("t", "src/x"))
 	require.Equal(t, "msg-2", said.CorrelationID)
 	ada.nth(2, session.TypeTaskCompletion)
 	ada.utter("msg-5", "rex", session.TypeReviewRequest, reviewing("r-2", "t", 1))
