@@ -55,7 +55,7 @@ func (t *talk) shows(task wire.SessionTask) {
 	t.Helper()
 	request := t.request("get-session")
 	require.JSONEq(t, `{"session_id":"kitchen","task_id":"`+task.TaskID+`","limit":1}`, string(request.Payload))
-	t.answer(request, map[string]any{"tasks": []wire.SessionTask{{TaskID: "another", Phase: wire.PhaseOver}, task}})
+	t.answer(request, map[string]any{"tasks": []wire.SessionTask{{TaskID: "another", Phase: session.PhaseOver}, task}})
 	synctest.Wait()
 }
 
@@ -86,7 +86,7 @@ func TestDeliver(t *testing.T) {
 		require.Equal(t, []string{session.FocusLogic}, asked.Scope.FocusAreas)
 		require.Equal(t, agents.ReviewContext{TaskDescription: "boil water", AcceptanceCriteria: []string{"it boils"}}, asked.Context)
 		t.judges(request, changes)
-		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseRevise})
 
 		var again agents.Assignment
 		second := t.hears(session.TypeTaskAssignment, &again)
@@ -125,7 +125,7 @@ func TestDeliverUnderNewNames(t *testing.T) {
 		first := t.hears(session.TypeTaskAssignment, nil)
 		t.completes(first, agents.Completion{})
 		t.judges(t.hears(session.TypeReviewRequest, nil), changes)
-		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseRevise})
 		var again agents.Assignment
 		second := t.hears(session.TypeTaskAssignment, &again)
 		require.Equal(t, []string{"kettle-2", first.CorrelationID}, []string{again.Task.TaskID, second.CorrelationID})
@@ -210,22 +210,22 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 			want: "not delivered: judge does not run (TIMEOUT)",
 		},
 		"a person is asked": {
-			goes: usedUp(wire.SessionTask{Phase: wire.PhaseHuman, State: wire.TaskDone}),
+			goes: usedUp(wire.SessionTask{Phase: session.PhaseHuman, State: wire.TaskDone}),
 			want: "task kettle is needs_human: changes are wanted after 3 of 3 reviews",
 		},
 		"it is aborted": {
-			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskCancelled}),
+			goes: usedUp(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskCancelled}),
 			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
 		},
 		"it is aborted when done": {
-			goes: usedUp(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateAbort}),
+			goes: usedUp(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateAbort}),
 			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
 		},
 		"it is over by then": {
-			goes: refused(wire.SessionTask{Phase: wire.PhaseOver, State: wire.TaskCancelled}),
+			goes: refused(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskCancelled}),
 			want: "task kettle is cancelled: it is over",
 		},
-		"it goes on elsewhere": {goes: refused(wire.SessionTask{Phase: wire.PhaseWorking}), want: "not delivered: it is over (INVALID_REQUEST)"},
+		"it goes on elsewhere": {goes: refused(wire.SessionTask{Phase: session.PhaseWorking}), want: "not delivered: it is over (INVALID_REQUEST)"},
 		"it is cancelled": {
 			goes: func(t *talk) { t.hears(session.TypeTaskAssignment, nil); t.notify(agents.TaskCancelled, "kettle") },
 			want: "task kettle is cancelled: for a test",
@@ -234,9 +234,9 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 			goes: func(t *talk) {
 				t.hears(session.TypeTaskAssignment, nil)
 				t.notify(agents.TaskUpdated, "kettle")
-				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseWorking})
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseWorking})
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "A person is asked"}))
-				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseHuman})
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseHuman})
 			},
 			want: "task kettle is needs_human: A person is asked",
 		},
@@ -252,7 +252,7 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 			goes: func(t *talk) {
 				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "gone"}))
-				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskFailed})
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseOver, State: wire.TaskFailed})
 			},
 			want: "task kettle is failed: gone",
 		},
@@ -281,14 +281,14 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 // TestForced checks that Deliver succeeds if the task is force-accepted at its review limit,
 // both before and after the revision is assigned.
 func TestForced(t *testing.T) {
-	taken := wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateForceApprove}
+	taken := wire.SessionTask{TaskID: "kettle", Phase: session.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateForceApprove}
 	for _, late := range []bool{false, true} {
 		converse(t, func(t *talk) {
 			done, delivery := t.delivering(agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")})
 			t.completes(t.hears(session.TypeTaskAssignment, nil), agents.Completion{})
 			t.judges(t.hears(session.TypeReviewRequest, nil), changes)
 			if late {
-				t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseRevise})
+				t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseRevise})
 				t.hears(session.TypeTaskAssignment, nil)
 				require.NoError(t, t.peer.Notify(agents.TaskUpdated, wire.TaskNotice{TaskID: "kettle", Message: "Approved all the same"}))
 			}
@@ -306,7 +306,7 @@ func TestTheLastWordOfATask(t *testing.T) {
 		done, delivery := t.delivering(agents.Order{Developer: "coder", Assignment: boil("kettle")})
 		assignment := t.hears(session.TypeTaskAssignment, nil)
 		t.notify(agents.TaskUpdated, "kettle")
-		t.shows(wire.SessionTask{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone})
+		t.shows(wire.SessionTask{TaskID: "kettle", Phase: session.PhaseOver, State: wire.TaskDone})
 		<-time.After(time.Second)
 		t.completes(assignment, agents.Completion{Summary: "at last"})
 		require.NoError(t, <-done)

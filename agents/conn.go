@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/line"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -36,7 +37,7 @@ type Conn struct {
 	mu     sync.Mutex
 	news   []Notice         // not taken yet
 	told   int64            // how many there have been
-	mail   []wire.Mail      // not yet dealt with, ordered by number
+	mail   []mail.Message   // not yet dealt with, ordered by number
 	dealt  int64            // the highest number dealt with
 	heard  []heard          // session messages, not taken yet
 	known  recent[struct{}] // session messages received

@@ -14,6 +14,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -232,7 +233,7 @@ func (p *player) worker(kind string) func(context.Context, *agents.Job) (any, er
 	}
 }
 
-func (p *player) reader(ctx context.Context, mail wire.Mail) error {
+func (p *player) reader(ctx context.Context, mail mail.Message) error {
 	_, err := p.called(&handed{ctx: ctx, kind: "mail", who: strconv.FormatInt(mail.Seq, 10), with: mail})
 	return err
 }
@@ -307,7 +308,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	"list-notes":   about((*agents.Conn).ListNotes),
 	"approve-plan": about((*agents.Conn).ApprovePlan),
 
-	"ack-messages": verb(func(c *agents.Conn, ctx context.Context, p wire.AckMessages) (wire.Acked, error) {
+	"ack-messages": verb(func(c *agents.Conn, ctx context.Context, p wire.AckMessages) (mail.Acked, error) {
 		return c.AckMessages(ctx, p.Seq)
 	}),
 	"check-tasks": verb(func(c *agents.Conn, ctx context.Context, p wire.CheckTasks) ([]wire.Task, error) {
@@ -345,7 +346,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 		Capabilities wire.Raw `json:"capabilities"`
 		System       wire.Raw `json:"system"`
 	},
-	) (wire.Server, error) {
+	) (hub.Server, error) {
 		return c.UpdateCapabilities(ctx, wire.UpdateCapabilities{Capabilities: &hub.Capabilities{Document: p.Capabilities}, System: p.System})
 	}),
 	"submit-plan": verb(func(c *agents.Conn, ctx context.Context, p wire.SubmitPlan) (wire.Task, error) {

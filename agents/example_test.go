@@ -49,8 +49,8 @@ func ExampleWorker_mail() {
 	conn, peer := agents.Pipe()
 	go func() { // the orchestrator's part
 		defer peer.Close()
-		_ = peer.Notify(agents.Message, wire.Mail{Seq: 41, From: "HO:h1", Topic: mail.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)})
-		_ = peer.Notify(agents.Message, wire.Mail{Seq: 42, From: "GO", Topic: mail.TopicTaskAssigned, Payload: wire.Raw(`{}`)})
+		_ = peer.Notify(agents.Message, mail.Message{Seq: 41, From: "HO:h1", Topic: mail.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)})
+		_ = peer.Notify(agents.Message, mail.Message{Seq: 42, From: "GO", Topic: mail.TopicTaskAssigned, Payload: wire.Raw(`{}`)})
 		for range 4 {
 			request, _ := peer.Request()
 			switch request.Operation {
@@ -64,7 +64,7 @@ func ExampleWorker_mail() {
 		}
 	}()
 
-	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, received wire.Mail) error {
+	err := conn.WorkAs(context.Background(), agents.Worker{Mail: func(_ context.Context, received mail.Message) error {
 		switch received.Topic {
 		case mail.TopicTaskAssigned:
 			return agents.Fatal("NO_REPO", errors.New("it does not say where to work"))

@@ -30,7 +30,7 @@ func (w *work) receive(ctx context.Context) {
 
 // read calls Mail with a message. A panic fails only this message; its stack is reported in an
 // error event.
-func (w *work) read(ctx context.Context, received wire.Mail) (err error) {
+func (w *work) read(ctx context.Context, received mail.Message) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = Fatal(fatal.Panic, w.panicked("", reason))
@@ -42,7 +42,7 @@ func (w *work) read(ctx context.Context, received wire.Mail) (err error) {
 // close acknowledges a message. If Mail failed, close first reports that to GO. If the report
 // fails, close returns an error and leaves the message unacknowledged. The next acknowledgment
 // covers it all the same.
-func (w *work) close(ctx context.Context, received wire.Mail, failed error) error {
+func (w *work) close(ctx context.Context, received mail.Message, failed error) error {
 	if failed != nil {
 		letter := fatal.Letter(&received, failed)
 		if letter == nil {
@@ -63,7 +63,7 @@ func (w *work) beat(ctx context.Context) {
 	due := time.NewTicker(cmp.Or(w.worker.Beat, time.Minute))
 	defer due.Stop()
 	for ctx.Err() == nil {
-		var beat wire.Beat
+		var beat mail.Beat
 		err := w.conn.askPatiently(ctx, "heartbeat", nil, &beat)
 		if w.worker.Beat == 0 && beat.Every > 0 {
 			due.Reset(time.Duration(beat.Every) * time.Millisecond)
@@ -85,7 +85,7 @@ func (w *work) beat(ctx context.Context) {
 
 // posted inserts a message in the order of the numbers, which start at 1. Duplicates are
 // ignored.
-func (c *Conn) posted(mail wire.Mail) {
+func (c *Conn) posted(mail mail.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, there := slices.BinarySearchFunc(c.mail, mail.Seq, bySeq)
@@ -99,11 +99,11 @@ func (c *Conn) posted(mail wire.Mail) {
 	}
 }
 
-func bySeq(mail wire.Mail, seq int64) int { return cmp.Compare(mail.Seq, seq) }
+func bySeq(mail mail.Message, seq int64) int { return cmp.Compare(mail.Seq, seq) }
 
 // letter waits for the oldest message and leaves it in the mailbox. It returns false if ctx
 // ends first.
-func (c *Conn) letter(ctx context.Context) (wire.Mail, bool) {
+func (c *Conn) letter(ctx context.Context) (mail.Message, bool) {
 	for ctx.Err() == nil {
 		if mail, ok := c.oldest(); ok {
 			return mail, true
@@ -113,14 +113,14 @@ func (c *Conn) letter(ctx context.Context) (wire.Mail, bool) {
 		case <-ctx.Done():
 		}
 	}
-	return wire.Mail{}, false
+	return mail.Message{}, false
 }
 
-func (c *Conn) oldest() (wire.Mail, bool) {
+func (c *Conn) oldest() (mail.Message, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mail) == 0 {
-		return wire.Mail{}, false
+		return mail.Message{}, false
 	}
 	return c.mail[0], true
 }
@@ -131,7 +131,7 @@ func (c *Conn) dealtWith(seq int64) {
 	defer c.mu.Unlock()
 	c.dealt = seq
 	for len(c.mail) > 0 && c.mail[0].Seq <= seq {
-		c.mail[0] = wire.Mail{}
+		c.mail[0] = mail.Message{}
 		c.mail = c.mail[1:]
 	}
 }

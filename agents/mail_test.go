@@ -20,7 +20,7 @@ import (
 
 // reading calls WorkAs with a Mail function in the background, expects the first heartbeat, and
 // returns the channel of the error.
-func (t *talk) reading(received func(context.Context, wire.Mail) error) <-chan error {
+func (t *talk) reading(received func(context.Context, mail.Message) error) <-chan error {
 	t.Helper()
 	done := t.workingAs(agents.Worker{Do: summary, Mail: received, Beat: 1000 * time.Hour})
 	t.beats()
@@ -30,16 +30,16 @@ func (t *talk) reading(received func(context.Context, wire.Mail) error) <-chan e
 // beats expects a heartbeat.
 func (t *talk) beats() {
 	t.Helper()
-	t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now())})
+	t.answer(t.settled("heartbeat", `{}`), mail.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now())})
 }
 
 // message returns mail to the agent.
-func message(seq int64, topic string) wire.Mail {
-	return wire.Mail{Seq: seq, From: "GO", To: "HO:h1", Topic: topic, Payload: wire.Raw("{}"), CreatedAt: "2026-03-30T09:15:00.123Z"}
+func message(seq int64, topic string) mail.Message {
+	return mail.Message{Seq: seq, From: "GO", To: "HO:h1", Topic: topic, Payload: wire.Raw("{}"), CreatedAt: "2026-03-30T09:15:00.123Z"}
 }
 
 // post delivers mail to the agent and waits until the agent is idle.
-func (t *talk) post(received ...wire.Mail) {
+func (t *talk) post(received ...mail.Message) {
 	t.Helper()
 	for _, each := range received {
 		require.NoError(t, t.peer.Notify(agents.Message, each))
@@ -50,7 +50,7 @@ func (t *talk) post(received ...wire.Mail) {
 // acks expects the acknowledgment of a message.
 func (t *talk) acks(seq int64) {
 	t.Helper()
-	t.answer(t.settled("ack-messages", fmt.Sprintf(`{"seq":%d}`, seq)), wire.Acked{Actor: "HO:h1", Cursor: seq})
+	t.answer(t.settled("ack-messages", fmt.Sprintf(`{"seq":%d}`, seq)), mail.Acked{Actor: "HO:h1", Cursor: seq})
 }
 
 // fails expects the agent to report that it could not handle a message, and returns the
@@ -68,7 +68,7 @@ func (t *talk) fails(seq int64, payload string) (key string) {
 	require.Equal(t, seq, letter.ReplyTo)
 	require.JSONEq(t, payload, string(letter.Payload))
 	require.NotEmpty(t, letter.Key)
-	t.answer(request, wire.Sent{Mail: message(seq+100, letter.Topic)})
+	t.answer(request, mail.Sent{Message: message(seq+100, letter.Topic)})
 	return letter.Key
 }
 
@@ -82,8 +82,8 @@ func (t *talk) leaves(done <-chan error) {
 
 func TestMail(t *testing.T) {
 	converse(t, func(t *talk) {
-		got := make(chan wire.Mail, 1)
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		got := make(chan mail.Message, 1)
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			got <- received
 			return nil
 		})
@@ -99,7 +99,7 @@ func TestMail(t *testing.T) {
 func TestMailGoesOneAfterTheOther(t *testing.T) {
 	converse(t, func(t *talk) {
 		begun, finish := make(chan int64, 10), make(chan struct{})
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			begun <- received.Seq
 			<-finish
 			return nil
@@ -121,7 +121,7 @@ func TestSlowMailHoldsUpNothing(t *testing.T) {
 	converse(t, func(t *talk) {
 		const many = 1000
 		finish := make(chan struct{})
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			<-finish
 			return nil
 		})
@@ -142,7 +142,7 @@ func TestMailThatComesTwice(t *testing.T) {
 	converse(t, func(t *talk) {
 		var got []int64
 		finish := make(chan struct{})
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			got = append(got, received.Seq)
 			<-finish
 			return nil
@@ -161,7 +161,7 @@ func TestMailThatComesTwice(t *testing.T) {
 
 func TestMailThatMakesNoSense(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, received wire.Mail) error { return fmt.Errorf("was given %v", received) })
+		done := t.reading(func(_ context.Context, received mail.Message) error { return fmt.Errorf("was given %v", received) })
 		for _, payload := range []string{`{}`, `{"seq":0}`, `{"seq":-1}`, `{"seq":"7"}`, `{"seq":7.5}`, `{"topic":"a"}`} {
 			t.say(`{"type":"notify:message","payload":` + payload + `}`)
 		}
@@ -174,7 +174,7 @@ func TestMailThatMakesNoSense(t *testing.T) {
 // Rows: E-56.
 func TestMailOnTopicsThatNobodyKnows(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			switch received.Topic {
 			case mail.TopicTaskAssigned:
 				return errors.New("not this one")
@@ -212,7 +212,7 @@ func TestMailThatFails(t *testing.T) {
 			keys := make(map[string]bool)
 			for range 2 {
 				converse(t, func(t *talk) {
-					done := t.reading(func(context.Context, wire.Mail) error { return each.err })
+					done := t.reading(func(context.Context, mail.Message) error { return each.err })
 					t.post(message(5, "a"))
 					keys[t.fails(5, each.said)] = true
 					t.acks(5)
@@ -227,7 +227,7 @@ func TestMailThatFails(t *testing.T) {
 
 func TestMailThatFailsHasAKeyOfItsOwn(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(context.Context, wire.Mail) error { return errors.New("no") })
+		done := t.reading(func(context.Context, mail.Message) error { return errors.New("no") })
 		t.post(message(5, "a"), message(6, "a"))
 		first := t.fails(5, `{"error_code":"FAILED","error":"no","topic":"a"}`)
 		t.acks(5)
@@ -239,7 +239,7 @@ func TestMailThatFailsHasAKeyOfItsOwn(t *testing.T) {
 
 func TestMailThatPanics(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			if received.Seq == 5 {
 				panic("oh no")
 			}
@@ -260,7 +260,7 @@ func TestMailThatPanics(t *testing.T) {
 // task.failed.
 func TestFailuresThatFail(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(context.Context, wire.Mail) error { return agents.Fatal("X", errors.New("no")) })
+		done := t.reading(func(context.Context, mail.Message) error { return agents.Fatal("X", errors.New("no")) })
 		alert := message(6, mail.TopicAlertFired)
 		alert.From, alert.To = mail.Bus, mail.Global
 		t.post(message(5, mail.TopicTaskFailed), alert)
@@ -278,7 +278,7 @@ func TestMailIsAnsweredForPatiently(t *testing.T) {
 		limited := func(operation string) {
 			require.NoError(t, t.peer.Refuse(t.request(operation).ID, &wire.Error{Code: wire.CodeLimited, Message: "too many messages"}))
 		}
-		done := t.workingAs(agents.Worker{Mail: func(context.Context, wire.Mail) error { return errors.New("no") }})
+		done := t.workingAs(agents.Worker{Mail: func(context.Context, mail.Message) error { return errors.New("no") }})
 		limited("heartbeat")
 		t.beats()
 		t.post(message(5, "a"))
@@ -295,7 +295,7 @@ func TestMailIsAnsweredForPatiently(t *testing.T) {
 func TestMailThatCannotBeAnsweredFor(t *testing.T) {
 	converse(t, func(t *talk) {
 		denied := &wire.Error{Code: wire.CodeDenied, Message: "not you"}
-		done := t.reading(func(_ context.Context, received wire.Mail) error {
+		done := t.reading(func(_ context.Context, received mail.Message) error {
 			if received.Seq == 5 {
 				return errors.New("no")
 			}
@@ -320,7 +320,7 @@ func TestMailThatIsInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			converse(t, func(t *talk) {
-				done := t.reading(func(ctx context.Context, mail wire.Mail) error {
+				done := t.reading(func(ctx context.Context, mail mail.Message) error {
 					if mail.Seq != 5 {
 						t.Errorf("was given %v", mail)
 					}
@@ -338,7 +338,7 @@ func TestMailThatIsInterrupted(t *testing.T) {
 		})
 	}
 	converse(t, func(t *talk) {
-		done := t.reading(func(ctx context.Context, _ wire.Mail) error {
+		done := t.reading(func(ctx context.Context, _ mail.Message) error {
 			return t.agent.Ask(context.WithoutCancel(ctx), "query-tasks", nil, nil)
 		})
 		t.post(message(5, "a"))
@@ -351,7 +351,7 @@ func TestMailThatIsInterrupted(t *testing.T) {
 // stdin is closed and no answer can arrive.
 func TestMailThatIsDoneAtTheEnd(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.reading(func(ctx context.Context, _ wire.Mail) error {
+		done := t.reading(func(ctx context.Context, _ mail.Message) error {
 			<-ctx.Done()
 			return nil
 		})
@@ -363,7 +363,7 @@ func TestMailThatIsDoneAtTheEnd(t *testing.T) {
 		requireSilence(t)
 	})
 	converse(t, func(t *talk) {
-		done := t.reading(func(ctx context.Context, _ wire.Mail) error {
+		done := t.reading(func(ctx context.Context, _ mail.Message) error {
 			<-ctx.Done()
 			return errors.New("too hard")
 		})
@@ -383,7 +383,7 @@ func TestMailThatWasLeftIsNotLost(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- t.agent.WorkAs(ctx, agents.Worker{Mail: func(ctx context.Context, _ wire.Mail) error {
+			done <- t.agent.WorkAs(ctx, agents.Worker{Mail: func(ctx context.Context, _ mail.Message) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}})
@@ -393,7 +393,7 @@ func TestMailThatWasLeftIsNotLost(t *testing.T) {
 		stop()
 		require.ErrorIs(t, <-done, context.Canceled)
 
-		again := t.workingAs(agents.Worker{Mail: func(context.Context, wire.Mail) error { return nil }, Beat: time.Hour})
+		again := t.workingAs(agents.Worker{Mail: func(context.Context, mail.Message) error { return nil }, Beat: time.Hour})
 		var asked []string
 		for range 3 {
 			request, err := t.peer.Request()
@@ -411,7 +411,7 @@ func TestMailWithoutAVoice(t *testing.T) {
 		in, say := io.Pipe()
 		broken := errors.New("broken")
 		conn := agents.Connect(in, failing{broken})
-		err := conn.WorkAs(t.Context(), agents.Worker{Mail: func(context.Context, wire.Mail) error { return nil }})
+		err := conn.WorkAs(t.Context(), agents.Worker{Mail: func(context.Context, mail.Message) error { return nil }})
 		require.ErrorIs(t, err, broken, "an agent that cannot report must not go on")
 		require.NoError(t, say.Close())
 		require.NoError(t, conn.Wait())
@@ -423,7 +423,7 @@ func TestHeartbeats(t *testing.T) {
 	for often, beat := range map[time.Duration]time.Duration{time.Minute: 0, 10 * time.Second: 10 * time.Second} {
 		converse(t, func(t *talk) {
 			began := time.Now()
-			done := t.workingAs(agents.Worker{Do: summary, Mail: func(context.Context, wire.Mail) error { return nil }, Beat: beat})
+			done := t.workingAs(agents.Worker{Do: summary, Mail: func(context.Context, mail.Message) error { return nil }, Beat: beat})
 			for n := range 4 {
 				t.beats()
 				require.Equal(t, time.Duration(n)*often, time.Since(began))
@@ -440,9 +440,9 @@ func TestHeartbeats(t *testing.T) {
 func TestHeartbeatsAsOftenAsWanted(t *testing.T) {
 	converse(t, func(t *talk) {
 		began := time.Now()
-		done := t.workingAs(agents.Worker{Mail: func(context.Context, wire.Mail) error { return nil }})
+		done := t.workingAs(agents.Worker{Mail: func(context.Context, mail.Message) error { return nil }})
 		for n := range 4 {
-			t.answer(t.settled("heartbeat", `{}`), wire.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now()), Every: 5000})
+			t.answer(t.settled("heartbeat", `{}`), mail.Beat{Actor: "HO:h1", LastSeen: object.Timestamp(time.Now()), Every: 5000})
 			require.Equal(t, time.Duration(n)*5*time.Second, time.Since(began))
 		}
 		t.leaves(done)
@@ -452,7 +452,7 @@ func TestHeartbeatsAsOftenAsWanted(t *testing.T) {
 func TestHeartbeatsThatAreRefused(t *testing.T) {
 	converse(t, func(t *talk) {
 		began := time.Now()
-		done := t.workingAs(agents.Worker{Mail: func(context.Context, wire.Mail) error { return nil }})
+		done := t.workingAs(agents.Worker{Mail: func(context.Context, mail.Message) error { return nil }})
 		require.NoError(t, t.peer.Refuse(t.request("heartbeat").ID, &wire.Error{Code: wire.CodeInternal, Message: "not now"}))
 		require.Contains(t, string(t.report("log").Payload), "heartbeat: not now")
 		t.beats()

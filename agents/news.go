@@ -29,7 +29,7 @@ type Notice struct {
 	Payload   wire.Raw // as it came; nil when there was none
 }
 
-// Read decodes the payload: a wire.TaskNotice for those about tasks, a wire.Mail
+// Read decodes the payload: a wire.TaskNotice for those about tasks, a mail.Message
 // for Message, a wire.ShutdownNotice for Shutdown.
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 

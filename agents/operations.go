@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 )
 
 // QueryAgents lists the agents of the team that match the query.
@@ -200,45 +201,45 @@ func (s *sender) RevisePlan(ctx context.Context, id, feedback string) (wire.Task
 
 // SendMessage sends mail from the agent's actor and returns the stored message. Mail with a key
 // is stored once, however often it is sent.
-func (s *sender) SendMessage(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
-	var answer wire.Sent
-	err := s.Ask(ctx, "send-message", mail, &answer)
+func (s *sender) SendMessage(ctx context.Context, message wire.SendMessage) (mail.Sent, error) {
+	var answer mail.Sent
+	err := s.Ask(ctx, "send-message", message, &answer)
 	return answer, err
 }
 
 // PollMessages lists the agent's mail, oldest first: the unacknowledged messages, or all after
 // a given number. It changes nothing; only AckMessages does.
-func (s *sender) PollMessages(ctx context.Context, query wire.PollMessages) (wire.MailList, error) {
-	var answer wire.MailList
+func (s *sender) PollMessages(ctx context.Context, query wire.PollMessages) (mail.List, error) {
+	var answer mail.List
 	err := s.Ask(ctx, "poll-messages", query, &answer)
 	return answer, err
 }
 
 // AckMessages acknowledges all mail up to a number.
-func (s *sender) AckMessages(ctx context.Context, seq int64) (wire.Acked, error) {
-	var answer wire.Acked
+func (s *sender) AckMessages(ctx context.Context, seq int64) (mail.Acked, error) {
+	var answer mail.Acked
 	err := s.Ask(ctx, "ack-messages", wire.AckMessages{Seq: seq}, &answer)
 	return answer, err
 }
 
 // Heartbeat reports that the agent's actor is present.
-func (s *sender) Heartbeat(ctx context.Context) (wire.Beat, error) {
-	var answer wire.Beat
+func (s *sender) Heartbeat(ctx context.Context) (mail.Beat, error) {
+	var answer mail.Beat
 	err := s.Ask(ctx, "heartbeat", nil, &answer)
 	return answer, err
 }
 
 // UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
 // agent is assigned nothing.
-func (s *sender) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (wire.Server, error) {
-	var answer wire.Server
+func (s *sender) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (hub.Server, error) {
+	var answer hub.Server
 	err := s.Ask(ctx, "update-capabilities", now, &answer)
 	return *tidyServer(&answer), err
 }
 
 // Servers lists all agents with what they can do, and whether they are online.
-func (s *sender) Servers(ctx context.Context) ([]wire.Server, error) {
-	var answer wire.ServerList
+func (s *sender) Servers(ctx context.Context) ([]hub.Server, error) {
+	var answer hub.ServerList
 	err := s.Ask(ctx, "query-servers", nil, &answer)
 	for i := range answer.Servers {
 		tidyServer(&answer.Servers[i])
@@ -247,7 +248,7 @@ func (s *sender) Servers(ctx context.Context) ([]wire.Server, error) {
 }
 
 // tidyServer sets capabilities that are the JSON value null to nil.
-func tidyServer(server *wire.Server) *wire.Server {
+func tidyServer(server *hub.Server) *hub.Server {
 	server.Capabilities = some(server.Capabilities)
 	return server
 }

@@ -10,6 +10,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -235,7 +236,7 @@ func TestOperationsOnTasks(t *testing.T) {
 
 // TestOperationsOnServers is TestOperations for requests of servers.
 func TestOperationsOnServers(t *testing.T) {
-	server := wire.Server{ServerID: "s1", Name: "a", Status: "online", Repos: wire.Raw(`{}`)}
+	server := hub.Server{ServerID: "s1", Name: "a", Status: "online", Repos: wire.Raw(`{}`)}
 	can := &hub.Capabilities{Document: wire.Raw(`{"languages":["go"]}`)}
 	exchange{
 		ask: func(t *talk) (any, error) {
@@ -249,7 +250,7 @@ func TestOperationsOnServers(t *testing.T) {
 	}.require(t, "update-capabilities")
 	exchange{
 		ask:  func(t *talk) (any, error) { return t.agent.Servers(t.Context()) },
-		want: &wire.Nothing{}, answer: wire.ServerList{Servers: []wire.Server{server}}, got: []wire.Server{server},
+		want: &wire.Nothing{}, answer: hub.ServerList{Servers: []hub.Server{server}}, got: []hub.Server{server},
 	}.require(t, "query-servers")
 }
 
@@ -360,7 +361,7 @@ func TestWhoeverIsNotAnsweredMayStillTell(t *testing.T) {
 }
 
 // letter is a message as the bus stores it.
-var letter = wire.Mail{
+var letter = mail.Message{
 	Seq: 42, From: "GO", To: "HO:h1", Topic: "task.assigned", Payload: wire.Raw(delicate), ReplyTo: number(41),
 	CreatedAt: "2026-03-30T09:15:00.123Z",
 }
@@ -375,28 +376,28 @@ func TestOperationsOnMail(t *testing.T) {
 		"send-message": {
 			ask:    func(t *talk) (any, error) { return t.agent.SendMessage(t.Context(), received) },
 			want:   &received,
-			answer: &wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
-			got:    wire.Sent{Mail: letter, Duplicate: true, Warnings: []string{"w"}},
+			answer: &mail.Sent{Message: letter, Duplicate: true, Warnings: []string{"w"}},
+			got:    mail.Sent{Message: letter, Duplicate: true, Warnings: []string{"w"}},
 		},
 		"poll-messages": {
 			ask: func(t *talk) (any, error) {
 				return t.agent.PollMessages(t.Context(), wire.PollMessages{Cursor: number(0), Limit: 2})
 			},
 			want:   &wire.PollMessages{Cursor: number(0), Limit: 2},
-			answer: &wire.MailList{Messages: []wire.Mail{letter}, Cursor: 41, More: true},
-			got:    wire.MailList{Messages: []wire.Mail{letter}, Cursor: 41, More: true},
+			answer: &mail.List{Messages: []mail.Message{letter}, Cursor: 41, More: true},
+			got:    mail.List{Messages: []mail.Message{letter}, Cursor: 41, More: true},
 		},
 		"ack-messages": {
 			ask:    func(t *talk) (any, error) { return t.agent.AckMessages(t.Context(), 0) },
 			want:   &wire.AckMessages{},
-			answer: &wire.Acked{Actor: "HO:h1", Cursor: 45},
-			got:    wire.Acked{Actor: "HO:h1", Cursor: 45},
+			answer: &mail.Acked{Actor: "HO:h1", Cursor: 45},
+			got:    mail.Acked{Actor: "HO:h1", Cursor: 45},
 		},
 		"heartbeat": {
 			ask:    func(t *talk) (any, error) { return t.agent.Heartbeat(t.Context()) },
 			want:   &wire.Heartbeat{},
-			answer: &wire.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
-			got:    wire.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
+			answer: &mail.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
+			got:    mail.Beat{Actor: "HO:h1", LastSeen: "2026-03-30T09:15:00.123Z"},
 		},
 	} {
 		each.require(t, operation)
@@ -409,7 +410,7 @@ func TestMailAsANotice(t *testing.T) {
 		t.peer.End()
 		for notice := range t.agent.News(t.Context()) {
 			require.Equal(t, agents.Message, notice.Name)
-			var received wire.Mail
+			var received mail.Message
 			require.NoError(t, notice.Read(&received))
 			require.Equal(t, letter, received)
 		}

@@ -327,7 +327,7 @@ func TestTheLastWordInTheLastMoment(t *testing.T) {
 			request := t.request("get-session")
 			synctest.Wait()
 			with <- func() { <-time.After(time.Minute) }
-			t.answer(request, map[string]any{"tasks": []wire.SessionTask{{TaskID: "kettle", Phase: wire.PhaseOver, State: wire.TaskDone}}})
+			t.answer(request, map[string]any{"tasks": []wire.SessionTask{{TaskID: "kettle", Phase: session.PhaseOver, State: wire.TaskDone}}})
 			synctest.Wait()
 			<-time.After(30 * time.Second)
 			t.completes(assignment, agents.Completion{})

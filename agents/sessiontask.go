@@ -295,11 +295,11 @@ func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error)
 			why = fmt.Sprintf("changes are wanted after %d of %d reviews", t.Iteration, t.MaxIterations)
 		}
 		switch {
-		case t.Phase == wire.PhaseHuman:
+		case t.Phase == session.PhaseHuman:
 			return &Ended{TaskID: task, State: wire.TaskNeedsHuman, Why: why}, nil
-		case t.Phase == wire.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
+		case t.Phase == session.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
 			return &Ended{TaskID: task, State: wire.TaskCancelled, Why: why}, nil
-		case t.Phase == wire.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
+		case t.Phase == session.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
 			return &Ended{TaskID: task, State: t.State, Why: why}, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 )
 
 // Causes of the end of a handler's context, as context.Cause returns them.
@@ -47,7 +48,7 @@ type Worker struct {
 	// because the agent shuts down. The next run gets it again, also if the agent dies right
 	// after Mail has returned. So Mail must be safe to repeat.
 	// If Mail is nil, messages are ignored and not acknowledged.
-	Mail func(ctx context.Context, mail wire.Mail) error
+	Mail func(ctx context.Context, mail mail.Message) error
 	// Beat is the interval between heartbeats; 0 means the orchestrator's. Heartbeats are sent
 	// only if Mail is set. An actor counts as missing after three minutes without one.
 	Beat time.Duration
@@ -142,7 +143,7 @@ func (w *work) heed(ctx context.Context, notice Notice) {
 
 // deliver puts mail into the mailbox that receive reads.
 func (w *work) deliver(notice Notice) {
-	var mail wire.Mail
+	var mail mail.Message
 	if w.worker.Mail != nil && notice.Read(&mail) == nil {
 		w.conn.posted(mail)
 	}

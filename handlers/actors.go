@@ -156,7 +156,7 @@ func (s *State) Reads(name string) (actor string, after int64) {
 // beatsApart is the minimum interval between recorded heartbeats of an actor.
 const beatsApart = time.Second
 
-func heartbeat(md mailDecision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
+func heartbeat(md mailDecision, r *wire.Heartbeat) (*mail.Beat, *wire.Error) {
 	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func heartbeat(md mailDecision, r *wire.Heartbeat) (*wire.Beat, *wire.Error) {
 		c = md.state.bus.Actor(id)
 		md.resolveStale(c, "its heartbeat is back")
 	}
-	return &wire.Beat{Actor: id, LastSeen: object.Timestamp(c.Beat), Every: md.state.rules.Heartbeat.Milliseconds()}, nil
+	return &mail.Beat{Actor: id, LastSeen: object.Timestamp(c.Beat), Every: md.state.rules.Heartbeat.Milliseconds()}, nil
 }
 
 // actorSeen records a heartbeat of an actor.
@@ -279,8 +279,8 @@ func (md mailDecision) crashed(a *agent, e *wire.Event) {
 	md.tellGlobal(mail.Bus, mail.TopicAlertFired, 0, about)
 }
 
-func listActors(md mailDecision, _ *wire.Nothing) (*wire.ActorList, *wire.Error) {
-	answer := &wire.ActorList{Actors: make([]wire.ActorView, 0, len(md.state.bus.All()))}
+func listActors(md mailDecision, _ *wire.Nothing) (*mail.ActorList, *wire.Error) {
+	answer := &mail.ActorList{Actors: make([]mail.ActorView, 0, len(md.state.bus.All()))}
 	for _, c := range md.state.bus.All() {
 		answer.Actors = append(answer.Actors, actorView(c))
 	}
@@ -288,8 +288,8 @@ func listActors(md mailDecision, _ *wire.Nothing) (*wire.ActorList, *wire.Error)
 }
 
 // actorView returns the actor as all callers see it.
-func actorView(c *busActor) wire.ActorView {
-	v := wire.ActorView{Actor: c.ID, Cursor: c.Cursor, Latest: c.Latest, Status: wire.ActorQuiet}
+func actorView(c *busActor) mail.ActorView {
+	v := mail.ActorView{Actor: c.ID, Cursor: c.Cursor, Latest: c.Latest, Status: mail.ActorQuiet}
 	if c.Agent != nil {
 		v.Agent = c.Agent.ID
 	}
@@ -301,11 +301,11 @@ func actorView(c *busActor) wire.ActorView {
 	}
 	switch {
 	case c.Stale:
-		v.Status = wire.ActorStale
+		v.Status = mail.ActorStale
 	case c.Agent != nil && !c.Agent.online():
-		v.Status = wire.ActorOffline
+		v.Status = mail.ActorOffline
 	case c.Agent != nil, c.Due:
-		v.Status = wire.ActorActive
+		v.Status = mail.ActorActive
 	}
 	return v
 }
@@ -315,16 +315,16 @@ func (r *Rules) knows(topic string) bool {
 	return bus.Topic(topic) != nil || slices.Contains(r.Topics, topic)
 }
 
-func listTopics(md mailDecision, _ *wire.Nothing) (*wire.TopicList, *wire.Error) {
+func listTopics(md mailDecision, _ *wire.Nothing) (*mail.TopicList, *wire.Error) {
 	standard := bus.Topics()
-	answer := &wire.TopicList{Topics: make([]wire.TopicView, 0, len(standard)+len(md.state.rules.Topics))}
+	answer := &mail.TopicList{Topics: make([]mail.TopicView, 0, len(standard)+len(md.state.rules.Topics))}
 	for _, v := range standard {
 		v.Standard = true
 		answer.Topics = append(answer.Topics, v)
 	}
 	for _, topic := range md.state.rules.Topics {
 		if bus.Topic(topic) == nil {
-			answer.Topics = append(answer.Topics, wire.TopicView{Topic: topic})
+			answer.Topics = append(answer.Topics, mail.TopicView{Topic: topic})
 		}
 	}
 	return answer, nil

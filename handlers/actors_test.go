@@ -55,7 +55,7 @@ func TestLateHeartbeat(t *testing.T) {
 	p.play("event agent.exited plain")
 	p.play("> plain 1 heartbeat {}")
 	require.Nil(t, p.last.Refused)
-	require.Equal(t, object.Timestamp(p.at), p.last.Letters[0].Payload.(*wire.Beat).LastSeen)
+	require.Equal(t, object.Timestamp(p.at), p.last.Letters[0].Payload.(*mail.Beat).LastSeen)
 }
 
 // TestLastHeartbeat checks that no alert fires soon after a heartbeat, even if it was the last.
@@ -282,15 +282,15 @@ func TestKeyAgain(t *testing.T) {
 				out = decide(test.from, r, len(p.records))
 				require.False(t, out.Again)
 				require.Len(t, out.Letters, 1)
-				sent := out.Letters[0].Payload.(*wire.Sent)
+				sent := out.Letters[0].Payload.(*mail.Sent)
 				if test.there != 0 {
 					require.Empty(t, out.Records)
 					require.True(t, sent.Duplicate)
 					require.Equal(t, test.there, sent.Seq)
 					whole, err := Complete(sent, out.Letters[0].Pages, shelf(p.records))
 					require.NoError(t, err)
-					require.Equal(t, "PO:one", whole.(*wire.Sent).From)
-					require.JSONEq(t, `{"key":"k0"}`, string(whole.(*wire.Sent).Payload))
+					require.Equal(t, "PO:one", whole.(*mail.Sent).From)
+					require.JSONEq(t, `{"key":"k0"}`, string(whole.(*mail.Sent).Payload))
 					continue
 				}
 				require.Len(t, out.Records, 1)

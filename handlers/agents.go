@@ -203,7 +203,7 @@ func (a *agent) setCapabilities(c *hub.Capabilities) {
 	a.Capabilities = all.texts
 }
 
-func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*wire.Server, *wire.Error) {
+func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Server, *wire.Error) {
 	a := ad.state.agents.byID[ad.from.Name]
 	ad.seen(a)
 	f := &agentCapable{Agent: a.ID, Request: ad.mark()}
@@ -255,7 +255,7 @@ func (ad agentDecision) oddCapabilities(a *agent, c *hub.Capabilities) {
 
 func newAgent(name string) *agent {
 	return &agent{
-		Member: wire.Member{ID: name}, state: offline, returns: true, actor: agentPrefix + name, serverID: wire.ServerID(name),
+		Member: wire.Member{ID: name}, state: offline, returns: true, actor: agentPrefix + name, serverID: hub.ServerID(name),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // assignBy assigns a task to an agent. The agent is notified when no dependency holds the task
@@ -171,9 +172,9 @@ func matchAgents(td taskDecision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 
 func onlineWord(online bool) string {
 	if online {
-		return wire.ServerOnline
+		return hub.ServerOnline
 	}
-	return wire.ServerOffline
+	return hub.ServerOffline
 }
 
 func pollTasks(td taskDecision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {

@@ -63,24 +63,24 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, received [
 			answer = l.Payload
 		}
 	}
-	if acked, ok := answer.(*wire.Acked); ok && len(out.Records) == 0 {
+	if acked, ok := answer.(*mail.Acked); ok && len(out.Records) == 0 {
 		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
 			return received // the answer of the first time
 		}
 	}
-	sent, _ := answer.(*wire.Sent)
+	sent, _ := answer.(*mail.Sent)
 	if again := sent != nil && len(received) == 0 && !sent.Duplicate; !again { // a repeat was allowed the first time
 		w.lookAtClaim(in, r.Body, out)
 	}
 	switch answer := answer.(type) {
-	case *wire.Sent:
+	case *mail.Sent:
 		return w.lookAtSent(in, r, answer, out, received)
-	case *wire.MailList:
+	case *mail.List:
 		w.lookAtPage(in, r.Body.(*wire.PollMessages), answer, out)
-	case *wire.Acked:
+	case *mail.Acked:
 		w.must(answer.Cursor == w.bus.cursors[answer.Actor], "%s has acked %d, not %d", answer.Actor, w.bus.cursors[answer.Actor], answer.Cursor)
 		w.must(answer.Cursor >= r.Body.(*wire.AckMessages).Seq && answer.Cursor <= w.state.seq, "%s has acked %d", answer.Actor, answer.Cursor)
-	case *wire.Beat:
+	case *mail.Beat:
 		seen, _ := object.ParseTime(answer.LastSeen)
 		w.must(w.at.Sub(seen) < beatsApart+time.Millisecond, "%s sends a heartbeat at %v, and was last there at %s", answer.Actor, w.at, answer.LastSeen)
 	case nil:
@@ -118,7 +118,7 @@ func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 
 // lookAtSent checks that a message is recorded as it was sent, or was recorded before. The rest
 // of the mail must come from the bus.
-func (w *world) lookAtSent(in *Input, r *wire.Request, answer *wire.Sent, out *Outcome, received []*wire.Record) []*wire.Record {
+func (w *world) lookAtSent(in *Input, r *wire.Request, answer *mail.Sent, out *Outcome, received []*wire.Record) []*wire.Record {
 	m := r.Body.(*wire.SendMessage)
 	from := w.bus.identity(in.From, m.From)
 	if len(received) == 0 {
@@ -199,12 +199,12 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 
 // lookAtPage checks that a poll returns the same mail as a scan of all mail, and changes
 // nothing.
-func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailList, out *Outcome) {
+func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *mail.List, out *Outcome) {
 	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
 	pages := out.Letters[i].Pages
 	whole, err := Complete(answer, pages, w.bus)
 	w.must(err == nil, "%v", err)
-	page := whole.(*wire.MailList)
+	page := whole.(*mail.List)
 	id := w.bus.identity(in.From, p.Actor)
 	after, limit := w.bus.cursors[id], int(p.Limit)
 	w.must(page.Actor == id && page.Cursor == after, "%s has acked %d, and %s is told %d", id, after, page.Actor, page.Cursor)
@@ -213,7 +213,7 @@ func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailLis
 		after = *p.Cursor
 	}
 	if limit == 0 {
-		limit = wire.MailPage
+		limit = mail.DefaultPage
 	}
 	at, n := len(w.bus.letters), 0
 	for at > 0 && w.bus.letters[at-1].Seq > after {
@@ -235,7 +235,7 @@ func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *wire.MailLis
 	w.saw["messages read"] += len(page.Messages)
 }
 
-func sameMail(m *wire.Mail, r *wire.Record) bool {
+func sameMail(m *mail.Message, r *wire.Record) bool {
 	answers := int64(0)
 	if m.ReplyTo != nil {
 		answers = *m.ReplyTo

@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // orchestratorName is the default source of tasks that callers other than agents delegate.
@@ -285,20 +286,20 @@ func (a *agent) checkBacklog() *wire.Error {
 
 // handingOn returns the fact that creates a delegated task.
 func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
-	trace, above := dd.tasks().traceBelow(parent, r.Observability)
-	if trace.TraceID == "" {
-		trace.TraceID = dd.state.tasks.traceIDOf(parent, r.ID)
+	place, above := dd.tasks().traceBelow(parent, r.Observability)
+	if place.TraceID == "" {
+		place.TraceID = dd.state.tasks.traceIDOf(parent, r.ID)
 	}
-	if trace.SpanID == "" {
-		trace.SpanID = wire.SpanIDOf([]byte(r.ID))
+	if place.SpanID == "" {
+		place.SpanID = trace.SpanIDOf([]byte(r.ID))
 	}
 	priority := cmp.Or(r.Context.Priority, delegation.PriorityNormal)
 	document := r.Forwarded(delegation.Forwarding{
-		Source: source, Chain: chain, TraceID: trace.TraceID, SpanID: trace.SpanID, Baggage: trace.Baggage, Context: contextBelow(parent),
+		Source: source, Chain: chain, TraceID: place.TraceID, SpanID: place.SpanID, Baggage: place.Baggage, Context: contextBelow(parent),
 	})
 	f := &taskCreated{
 		ID: r.ID, Name: r.Type, Type: r.Type, Priority: wire.Raw(object.Quote(priority)), Patient: true,
-		TraceID: trace.TraceID, SpanID: above, Delegated: &delegated{Document: document, Sum: r.Sum},
+		TraceID: place.TraceID, SpanID: above, Delegated: &delegated{Document: document, Sum: r.Sum},
 	}
 	request, err := f.Delegated.read()
 	if err != nil {

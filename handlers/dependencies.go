@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/session"
 )
 
 // dependencies checks the dependencies of a new task. A dependency on a task that has failed is
@@ -201,7 +202,7 @@ func (ld linkDecision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has received it
 		return wrongState(k, "made to depend on something else")
 	}
-	if w := k.work(); w != nil && w.phase != wire.PhaseHeld && gates(kind) { // its developer has received it
+	if w := k.work(); w != nil && w.phase != session.PhaseHeld && gates(kind) { // its developer has received it
 		return wrongState(k, "made to depend on something else")
 	}
 	switch k.view.State {

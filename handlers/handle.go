@@ -10,6 +10,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -266,7 +267,7 @@ func (d *decision) answer(payload any) {
 	switch answer := payload.(type) {
 	case *wire.TaskReply:
 		d.look(&answer.Task)
-	case *wire.Sent:
+	case *mail.Sent:
 		if answer.Payload == nil {
 			d.pages = append(d.pages, history.Page{Sent: answer.Seq})
 		}

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
@@ -183,7 +184,7 @@ func (l *ledger) hearLife(f fact, r *wire.Record) {
 			l.lives[f.Agent] = new(life)
 		}
 		l.lives[f.Agent].remote = true
-		l.become(f.Agent, "W:"+wire.ServerID(f.Agent))
+		l.become(f.Agent, "W:"+hub.ServerID(f.Agent))
 	case *lifecycleEvent:
 		if f.what == events.OrchestratorStarted {
 			l.lost = 0

@@ -16,7 +16,7 @@ import (
 // mailed records a message from an actor. The fields of the record hold the message; its
 // correlation holds the cause.
 type mailed struct {
-	wire.Mail
+	mail.Message
 	key   string
 	cause *cause
 }
@@ -33,7 +33,7 @@ func (*mailed) kind() string { return events.MessageSent }
 
 // read makes the fact of its record.
 func (m *mailed) read(r *wire.Record) error {
-	m.Mail, m.key = wire.MailOf(r), r.Key
+	m.Message, m.key = wire.MailOf(r), r.Key
 	if r.Correlation == "" {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (m *mailed) apply(s *State, r *wire.Record) {
 		m.heard(s, s.bus.Enter(r.From, r.Seq), r)
 	}
 	if m.cause != nil {
-		answer := &wire.Sent{Mail: m.Mail, Warnings: m.cause.Warnings}
+		answer := &mail.Sent{Message: m.Message, Warnings: m.cause.Warnings}
 		answer.Payload = nil // the payload may be large and is in the record
 		s.saveReply(m.cause.Agent, m.cause.Request, answer, nil)
 	}
@@ -100,14 +100,14 @@ func (md mailDecision) tellGlobal(from, topic string, about int64, payload any) 
 	if err != nil {
 		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
 	}
-	m := &mailed{Mail: wire.Mail{From: from, To: mail.Global, Topic: topic, Payload: text}}
+	m := &mailed{Message: mail.Message{From: from, To: mail.Global, Topic: topic, Payload: text}}
 	if about != 0 {
 		m.ReplyTo = &about
 	}
 	md.post(m)
 }
 
-func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error) {
+func sendMessage(md mailDecision, m *wire.SendMessage) (*mail.Sent, *wire.Error) {
 	from, err := md.state.agents.writer(md.from, m.From, "from_actor")
 	switch {
 	case err != nil:
@@ -117,7 +117,7 @@ func sendMessage(md mailDecision, m *wire.SendMessage) (*wire.Sent, *wire.Error)
 			"only %s may broadcast, and you are %s", mail.Global, from)
 	}
 	if before, _ := md.state.bus.Keys.Before(&m.Lookup, from, m.Key); before.Seq != 0 { // the record has its content
-		return &wire.Sent{Mail: wire.Mail{Seq: before.Seq}, Duplicate: true}, nil
+		return &mail.Sent{Message: mail.Message{Seq: before.Seq}, Duplicate: true}, nil
 	}
 	return md.send(from, m), nil
 }
@@ -166,8 +166,8 @@ func (d *decision) outdated(r *wire.Request) bool {
 }
 
 // send sends a message and applies its effects.
-func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
-	f := &mailed{Mail: wire.Mail{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
+func (md mailDecision) send(from string, m *wire.SendMessage) *mail.Sent {
+	f := &mailed{Message: mail.Message{From: from, To: m.To, Topic: m.Topic, Payload: m.Payload}, key: m.Key}
 	if m.ReplyTo != 0 {
 		f.ReplyTo = &m.ReplyTo
 	}
@@ -193,7 +193,7 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *wire.Sent {
 	case m.Topic == mail.TopicTaskFailed && m.To == mail.Global && f.ReplyTo != nil:
 		md.deadLetter(f)
 	}
-	return &wire.Sent{Mail: f.Mail, Warnings: warnings}
+	return &mail.Sent{Message: f.Message, Warnings: warnings}
 }
 
 // oddMail returns warnings about a message that is accepted.
@@ -215,16 +215,16 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 	return warnings
 }
 
-func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.Error) {
+func pollMessages(md mailDecision, r *wire.PollMessages) (*mail.List, *wire.Error) {
 	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	if err != nil {
 		return nil, err
 	}
-	answer := &wire.MailList{Actor: id, Messages: []wire.Mail{}}
+	answer := &mail.List{Actor: id, Messages: []mail.Message{}}
 	if c := md.state.bus.Actor(id); c != nil {
 		answer.Cursor = c.Cursor
 	}
-	page := &history.MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.seq, 1), Limit: cmp.Or(r.Limit, wire.MailPage)}
+	page := &history.MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.seq, 1), Limit: cmp.Or(r.Limit, mail.DefaultPage)}
 	if r.Cursor != nil {
 		page.After = *r.Cursor
 	}
@@ -232,7 +232,7 @@ func pollMessages(md mailDecision, r *wire.PollMessages) (*wire.MailList, *wire.
 	return answer, nil
 }
 
-func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error) {
+func ackMessages(md mailDecision, r *wire.AckMessages) (*mail.Acked, *wire.Error) {
 	id, err := md.state.agents.writer(md.from, r.Actor, "actor")
 	switch {
 	case err != nil:
@@ -244,7 +244,7 @@ func ackMessages(md mailDecision, r *wire.AckMessages) (*wire.Acked, *wire.Error
 	if c := md.state.bus.Actor(id); c == nil || r.Seq > c.Cursor {
 		md.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(md.from.String()), Request: md.mark()})
 	}
-	return &wire.Acked{Actor: id, Cursor: md.state.bus.Actor(id).Cursor}, nil
+	return &mail.Acked{Actor: id, Cursor: md.state.bus.Actor(id).Cursor}, nil
 }
 
 // mailAcked records that an actor has processed its mail up to a number.
@@ -264,7 +264,7 @@ func (m *mailAcked) apply(s *State, r *wire.Record) {
 	if m.Actor != mail.Bus {
 		c.Seen = r.At
 	}
-	s.saveReply(m.Agent, m.Request, &wire.Acked{Actor: m.Actor, Cursor: c.Cursor}, nil)
+	s.saveReply(m.Agent, m.Request, &mail.Acked{Actor: m.Actor, Cursor: c.Cursor}, nil)
 }
 
 // A mailReport is a report of an agent about its task by mail. Such mail is for GO and names the

@@ -406,7 +406,7 @@ func (sd sessionDecision) abandonItem(p *outboxItem, retries int, why string) {
 	w := sd.state.tasks.workOn(s, p.task)
 	switch {
 	case w == nil:
-	case p.kind == session.TypeTaskAssignment && w.phase == wire.PhaseAssigned:
+	case p.kind == session.TypeTaskAssignment && w.phase == session.PhaseAssigned:
 		sd.works().loseWork(w, &session.ExecutionError{
 			ErrorType: session.ExecutionException, SuggestedAction: session.SuggestReassign,
 			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.to.AgentID, why),

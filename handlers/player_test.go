@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // player plays stories: it is the environment of a State.
@@ -31,7 +32,7 @@ type player struct {
 	last     Outcome             // of the latest input
 	able     map[string]wire.Raw // capabilities of agents, by name
 	acts     map[string]string   // actors of agents, by name
-	convened []wire.SessionSpec  // the sessions of the configuration
+	convened []session.Spec      // the sessions of the configuration
 	lines    map[string]string   // session messages and task requests so far, by id
 	token    string              // the latest registration token
 	out      strings.Builder

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -76,8 +77,8 @@ type questionAsked struct {
 	Deadline string        `json:"deadline,omitzero"`
 	Request  *requestKey   `json:"request,omitzero"` // nil: the agent does not wait
 
-	Task       string           `json:"for_task,omitzero"` // that the agent works on
-	Permission *wire.Permission `json:"permission,omitzero"`
+	Task       string               `json:"for_task,omitzero"` // that the agent works on
+	Permission *activity.Permission `json:"permission,omitzero"`
 }
 
 func (*questionAsked) kind() string { return events.QuestionAsked }

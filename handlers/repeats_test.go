@@ -181,11 +181,11 @@ func TestAllRepeats(t *testing.T) {
 // session with a forgotten name is a new one.
 func TestClosedSessionsAreForgotten(t *testing.T) {
 	c := newCrowded(t, Rules{KeepClosed: 2})
-	members := []wire.SessionMember{{AgentID: "a", AgentType: session.AgentArchitect}, {AgentID: "b", AgentType: session.AgentDeveloper}}
+	members := []session.Member{{AgentID: "a", AgentType: session.AgentArchitect}, {AgentID: "b", AgentType: session.AgentDeveloper}}
 	sync := func(ids ...string) {
 		set := &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RolePlanner}, {ID: "b", Role: wire.RoleWorker}}}
 		for _, id := range ids {
-			set.Sessions = append(set.Sessions, wire.SessionSpec{ID: id, Members: members})
+			set.Sessions = append(set.Sessions, session.Spec{ID: id, Members: members})
 		}
 		c.do(Actor{}, set)
 		requireSound(t, c.state)
@@ -251,7 +251,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 func TestAbortedSessionsAreKept(t *testing.T) {
 	x := newSessions()
 	for i, aborted := range []bool{true, false, false} {
-		x.put(&sessionState{spec: wire.SessionSpec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
+		x.put(&sessionState{spec: session.Spec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
 	}
 	x.trim(1)
 	require.NotNil(t, x.byID["s0"])

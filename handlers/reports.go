@@ -311,7 +311,7 @@ func (a *agent) granted(r *wire.AskPermission) string {
 	if i < 0 {
 		return ""
 	}
-	for _, kind := range []string{wire.AllowOnce, wire.AllowSession, wire.AllowAlways} {
+	for _, kind := range []string{activity.AllowOnce, activity.AllowSession, activity.AllowAlways} {
 		for _, c := range r.Choices {
 			if c.Kind == kind {
 				return c.ID
@@ -331,13 +331,13 @@ func (a *agent) session() string {
 }
 
 // grant remembers a permission that was given for more than one time.
-func (a *agent) grant(p *wire.Permission, answer string) {
-	i := slices.IndexFunc(p.Choices, func(c wire.PermissionChoice) bool { return c.ID == answer })
-	if i < 0 || p.Choices[i].Kind != wire.AllowSession && p.Choices[i].Kind != wire.AllowAlways {
+func (a *agent) grant(p *activity.Permission, answer string) {
+	i := slices.IndexFunc(p.Choices, func(c activity.PermissionChoice) bool { return c.ID == answer })
+	if i < 0 || p.Choices[i].Kind != activity.AllowSession && p.Choices[i].Kind != activity.AllowAlways {
 		return
 	}
 	g := grant{Tool: p.Tool, Input: p.Input}
-	if p.Choices[i].Kind == wire.AllowSession {
+	if p.Choices[i].Kind == activity.AllowSession {
 		g.Session = a.session()
 	}
 	if a.grants = append(a.grants, g); len(a.grants) > maxGrants {
@@ -365,7 +365,7 @@ func askPermission(qd questionDecision, r *wire.AskPermission) (*wire.UserAnswer
 	}
 	return nil, qd.ask(&questionAsked{
 		Question: r.Title, Options: options, Task: r.TaskID, Deadline: object.Timestamp(qd.at.Add(wait)),
-		Permission: &wire.Permission{Tool: r.Tool, Input: r.Input, Paths: r.Paths, Reason: r.Reason, Choices: r.Choices},
+		Permission: &activity.Permission{Tool: r.Tool, Input: r.Input, Paths: r.Paths, Reason: r.Reason, Choices: r.Choices},
 	})
 }
 

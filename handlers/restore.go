@@ -6,7 +6,6 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
-	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -91,7 +90,7 @@ func (r *restoring) named(ids []string) []*task {
 
 func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := &task{
-		view: kept.View, urgency: wire.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
+		view: kept.View, urgency: hub.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
 		created: kept.Created, ended: kept.Ended, result: kept.Result, stub: kept.Stub, way: kept.Way,
 	}
 	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil

@@ -183,7 +183,7 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 		return nil, errorf(wire.CodeConflict, details{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 			"%q is the name of an agent that runs here", r.Name)
 	}
-	if why := wire.CheckName(r.Name); why != "" {
+	if why := hub.CheckName(r.Name); why != "" {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "name " + why, Details: map[string]any{"pointer": "/payload/name"}}
 	}
 	key, id, hash := access.NewKey(ad.random)
@@ -201,8 +201,8 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 	return &wire.Registered{ServerID: ad.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
-func queryServers(ad agentDecision, _ *wire.Nothing) (*wire.ServerList, *wire.Error) {
-	answer := &wire.ServerList{Servers: make([]wire.Server, 0, len(ad.state.agents.order))}
+func queryServers(ad agentDecision, _ *wire.Nothing) (*hub.ServerList, *wire.Error) {
+	answer := &hub.ServerList{Servers: make([]hub.Server, 0, len(ad.state.agents.order))}
 	for _, a := range ad.state.agents.order {
 		answer.Servers = append(answer.Servers, *ad.state.server(a))
 	}
@@ -212,8 +212,8 @@ func queryServers(ad agentDecision, _ *wire.Nothing) (*wire.ServerList, *wire.Er
 var noRepos = wire.Raw("{}")
 
 // server returns an agent in the terms of the hub.
-func (s *State) server(a *agent) *wire.Server {
-	v := &wire.Server{
+func (s *State) server(a *agent) *hub.Server {
+	v := &hub.Server{
 		ServerID: a.serverID, Name: a.ID, Status: onlineWord(a.online()), Role: a.Role, System: a.system, Running: a.running,
 		Repos: noRepos, Capabilities: a.Abilities,
 	}

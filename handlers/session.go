@@ -15,7 +15,7 @@ import (
 // A sessionState is a group of agents that work together by session messages: architects, developers
 // and reviewers.
 type sessionState struct {
-	spec     wire.SessionSpec
+	spec     session.Spec
 	file     bool   // it is in the configuration; otherwise a request created it
 	closedAt int64  // the record that closed it; 0 while it is open
 	reason   string // for which it was closed
@@ -33,7 +33,7 @@ type sessionState struct {
 
 // A member is a member of a session.
 type member struct {
-	wire.SessionMember
+	session.Member
 	of     *sessionState
 	number int64         // the last sequence number that it gave itself
 	outbox []*outboxItem // messages that it may not have read, in order
@@ -83,11 +83,11 @@ func (x *sessions) seatIn(s *sessionState) {
 	before := s.members
 	x.unseat(s)
 	for _, m := range s.spec.Members {
-		seat := &member{SessionMember: m, of: s}
+		seat := &member{Member: m, of: s}
 		for _, old := range before {
 			if old.AgentID == m.AgentID {
 				seat = old
-				seat.SessionMember = m
+				seat.Member = m
 			}
 		}
 		s.members = append(s.members, seat)
@@ -155,7 +155,7 @@ var deliveryRetries = [session.DeliveryRetries]time.Duration{2 * time.Second, 10
 
 // sessionOpened records that a session is new, open again, or changed.
 type sessionOpened struct {
-	wire.SessionSpec
+	session.Spec
 	File bool `json:"file,omitzero"`
 }
 
@@ -166,7 +166,7 @@ func (so *sessionOpened) apply(st *State, _ *wire.Record) {
 	if s == nil {
 		s = &sessionState{byReview: make(map[string]*reviewOf)}
 	}
-	s.spec, s.file, s.closedAt, s.reason, s.aborted = so.SessionSpec, so.File, 0, "", false
+	s.spec, s.file, s.closedAt, s.reason, s.aborted = so.Spec, so.File, 0, "", false
 	st.sessions.put(s)
 	st.sessions.seatIn(s)
 	for _, w := range s.works {
@@ -216,13 +216,13 @@ func (x *sessions) trim(keep int) {
 
 // syncSessions applies the configured sessions: it opens new ones, updates changed ones and
 // closes the others. An aborted session stays closed until the next start: see reconvene.
-func (sd sessionDecision) syncSessions(specs []wire.SessionSpec) {
+func (sd sessionDecision) syncSessions(specs []session.Spec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
 		if s := sd.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
 			sd.dismiss(s, &spec)
-			sd.fact("", "", &sessionOpened{SessionSpec: spec, File: true})
+			sd.fact("", "", &sessionOpened{Spec: spec, File: true})
 		}
 	}
 	for _, s := range slices.Clone(sd.state.sessions.order) {
@@ -247,7 +247,7 @@ func (sd sessionDecision) leaveBehind() {
 				}
 			}
 			for _, w := range slices.Clone(s.works) {
-				if w.developer == m.AgentID && (w.active() || w.phase == wire.PhaseHeld) {
+				if w.developer == m.AgentID && (w.active() || w.phase == session.PhaseHeld) {
 					sd.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
 				}
 			}
@@ -259,18 +259,18 @@ func (sd sessionDecision) leaveBehind() {
 func (sd sessionDecision) reconvene() {
 	for _, s := range sd.state.sessions.order {
 		if s.closed() && s.aborted {
-			sd.fact("", "", &sessionOpened{SessionSpec: s.spec, File: s.file})
+			sd.fact("", "", &sessionOpened{Spec: s.spec, File: s.file})
 		}
 	}
 }
 
 // dismiss ends the work of members that are not in the new spec.
-func (sd sessionDecision) dismiss(s *sessionState, spec *wire.SessionSpec) {
+func (sd sessionDecision) dismiss(s *sessionState, spec *session.Spec) {
 	if s == nil || s.closed() {
 		return
 	}
 	for _, m := range s.members {
-		if slices.Contains(spec.Members, m.SessionMember) {
+		if slices.Contains(spec.Members, m.Member) {
 			continue
 		}
 		why := fmt.Sprintf("%s is not one of the %ss of the session any more", m.AgentID, m.AgentType)
@@ -285,7 +285,7 @@ func (sd sessionDecision) dismissFrom(w *work, name, why string) {
 	case w.open != nil && w.open.view.Reviewer == name:
 		sd.reviews().breakReview(w, why)
 	case w.developer != name:
-	case w.phase == wire.PhaseHeld: // its developer never received it
+	case w.phase == session.PhaseHeld: // its developer never received it
 		sd.tasks().cancel(w.task, why, end{})
 		sd.links().abandon(w.task, "")
 	case w.active():
@@ -305,17 +305,18 @@ func (sd sessionDecision) closeSession(s *sessionState, f *sessionClosed) {
 	sd.fact("", "", f)
 }
 
-func sameSession(a, b *wire.SessionSpec) bool {
+func sameSession(a, b *session.Spec) bool {
 	return a.Validation == b.Validation && a.MaxIterations == b.MaxIterations && a.OnMax == b.OnMax &&
 		a.RequireReview == b.RequireReview && a.TaskTimeout == b.TaskTimeout && a.ProgressAfter == b.ProgressAfter &&
 		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
 }
 
-func createSession(sd sessionDecision, spec *wire.SessionSpec) (*wire.SessionView, *wire.Error) {
+func createSession(sd sessionDecision, create *wire.CreateSession) (*wire.SessionView, *wire.Error) {
+	spec := &create.Spec
 	if s := sd.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
 		return nil, errorf(wire.CodeConflict, details{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
 			"there is a session %q already", spec.ID)
 	}
-	sd.fact("", "", &sessionOpened{SessionSpec: *spec})
+	sd.fact("", "", &sessionOpened{Spec: *spec})
 	return sd.state.agents.sessionView(sd.state.sessions.byID[spec.ID]), nil
 }

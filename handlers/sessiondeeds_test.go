@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -202,12 +201,12 @@ func (w *world) plan(s *sitting, _ string) *draft {
 	switch {
 	case w.chance.IntN(12) == 0:
 		d.kind, d.to, d.payload = session.TypeAbort, w.one(j.developer, w.memberOf(s, "")), abort(session.AbortTask, j.id)
-	case j.phase == wire.PhaseRevise && w.chance.IntN(3) > 0:
+	case j.phase == session.PhaseRevise && w.chance.IntN(3) > 0:
 		d.kind, d.to, d.payload = session.TypeTaskAssignment, w.one(j.developer, w.memberOf(s, session.AgentDeveloper)), w.assignment(j.id, "")
-	case j.phase == wire.PhaseRevise, j.phase == wire.PhaseRedesign && w.chance.IntN(3) == 0:
+	case j.phase == session.PhaseRevise, j.phase == session.PhaseRedesign && w.chance.IntN(3) == 0:
 		d = w.assign(s)
 		d.chain = j.chain
-	case j.phase == wire.PhaseCompleted, j.phase == wire.PhaseWorking && w.chance.IntN(5) == 0, w.chance.IntN(30) == 0:
+	case j.phase == session.PhaseCompleted, j.phase == session.PhaseWorking && w.chance.IntN(5) == 0, w.chance.IntN(30) == 0:
 		d.kind, d.to, d.payload = session.TypeReviewRequest, w.memberOf(s, session.AgentReviewer), w.reviewRequest(j)
 	default:
 		return nil
@@ -257,7 +256,7 @@ func (w *world) assignment(id, more string) string {
 // develop returns a message of a developer.
 func (w *world) develop(s *sitting, name string) *draft {
 	j := w.someJob(s, func(j *job) bool {
-		return j.developer == name && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseReviewing && !j.done)
+		return j.developer == name && (j.phase == session.PhaseAssigned || j.phase == session.PhaseWorking || j.phase == session.PhaseReviewing && !j.done)
 	})
 	if w.chance.IntN(30) == 0 {
 		j = w.someJob(s, func(*job) bool { return true }) // any task, of any developer
@@ -267,7 +266,7 @@ func (w *world) develop(s *sitting, name string) *draft {
 	}
 	d := &draft{to: w.one(j.architect, j.architect, w.memberOf(s, session.AgentArchitect)), chain: w.one(j.chain, j.chain, "")}
 	switch n := w.chance.IntN(10); {
-	case j.phase == wire.PhaseAssigned && n < 6:
+	case j.phase == session.PhaseAssigned && n < 6:
 		d.kind, d.payload, d.reply = session.TypeAcknowledgment, `{}`, w.one(j.message, j.message, "")
 	case n < 8:
 		d.kind, d.payload = session.TypeTaskProgress, w.progress(j)

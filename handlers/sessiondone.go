@@ -58,7 +58,7 @@ func (wd workDecision) completed(x *messageContext, c *session.Completion) {
 	switch {
 	case c.Status == session.OutcomeFailed:
 		wd.failedWork(w, c)
-	case w.phase == wire.PhaseReviewing: // the review was requested before the completion
+	case w.phase == session.PhaseReviewing: // the review was requested before the completion
 		wd.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: payloadOf(x.Document)})
 	default:
 		wd.completeWork(w, payloadOf(x.Document))
@@ -91,7 +91,7 @@ func brief(text string) string {
 // completable returns the work that a completion ends. A work under review can be completed if
 // its review was requested early.
 func (t *tasks) completable(x *messageContext, id string) (*work, *wire.Error) {
-	if w := t.workOn(x.of, id); w != nil && w.phase == wire.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
+	if w := t.workOn(x.of, id); w != nil && w.phase == session.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
 		return w, nil
 	}
@@ -146,8 +146,8 @@ func (*workCompleted) kind() string { return events.SessionCompleted }
 func (wc *workCompleted) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[wc.ID].work()
 	w.result = wc.Result
-	if w.phase != wire.PhaseReviewing {
-		s.enter(w, wire.PhaseCompleted, r.At)
+	if w.phase != session.PhaseReviewing {
+		s.enter(w, session.PhaseCompleted, r.At)
 	}
 }
 
@@ -199,7 +199,7 @@ func (wd workDecision) endWork(w *work, why, quiet string) {
 	}
 	if !w.over() && w.task.view.State.Final() {
 		wd.reviews().recallReview(w, why, quiet)
-		wd.moveWork(w, wire.PhaseOver, why)
+		wd.moveWork(w, session.PhaseOver, why)
 	}
 }
 

@@ -35,16 +35,16 @@ type job struct {
 
 // edges maps each phase of a task of a session to its next phases.
 var edges = map[string][]string{
-	"":                  {wire.PhaseHeld, wire.PhaseAssigned},
-	wire.PhaseHeld:      {wire.PhaseAssigned, wire.PhaseOver},
-	wire.PhaseAssigned:  {wire.PhaseWorking, wire.PhaseOver},
-	wire.PhaseWorking:   {wire.PhaseWorking, wire.PhaseAssigned, wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseOver},
-	wire.PhaseCompleted: {wire.PhaseReviewing, wire.PhaseAssigned, wire.PhaseHuman, wire.PhaseOver},
-	wire.PhaseReviewing: {wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman, wire.PhaseOver},
-	wire.PhaseRevise:    {wire.PhaseAssigned, wire.PhaseHuman, wire.PhaseOver},
-	wire.PhaseRedesign:  {wire.PhaseWorking, wire.PhaseHuman, wire.PhaseOver},
-	wire.PhaseHuman:     {wire.PhaseRevise, wire.PhaseWorking, wire.PhaseOver},
-	wire.PhaseOver:      {},
+	"":                     {session.PhaseHeld, session.PhaseAssigned},
+	session.PhaseHeld:      {session.PhaseAssigned, session.PhaseOver},
+	session.PhaseAssigned:  {session.PhaseWorking, session.PhaseOver},
+	session.PhaseWorking:   {session.PhaseWorking, session.PhaseAssigned, session.PhaseCompleted, session.PhaseReviewing, session.PhaseOver},
+	session.PhaseCompleted: {session.PhaseReviewing, session.PhaseAssigned, session.PhaseHuman, session.PhaseOver},
+	session.PhaseReviewing: {session.PhaseCompleted, session.PhaseRevise, session.PhaseRedesign, session.PhaseHuman, session.PhaseOver},
+	session.PhaseRevise:    {session.PhaseAssigned, session.PhaseHuman, session.PhaseOver},
+	session.PhaseRedesign:  {session.PhaseWorking, session.PhaseHuman, session.PhaseOver},
+	session.PhaseHuman:     {session.PhaseRevise, session.PhaseWorking, session.PhaseOver},
+	session.PhaseOver:      {},
 }
 
 // enter moves a task to a phase.
@@ -52,10 +52,10 @@ func (m *minutes) enter(j *job, phase string) {
 	m.w.must(slices.Contains(edges[j.phase], phase), "%s of %s is %s and becomes %s", j.id, j.sitting.spec.ID, j.phase, phase)
 	j.phase = phase
 	m.w.saw["phase "+phase]++
-	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
+	if phase != session.PhaseAssigned && phase != session.PhaseHeld {
 		m.overtake(j.id, session.TypeTaskAssignment)
 	}
-	if phase == wire.PhaseOver {
+	if phase == session.PhaseOver {
 		m.decide(j, session.VerdictNone)
 		m.overtake(j.id, session.TypeReviewRequest)
 		j.sitting.live = slices.DeleteFunc(j.sitting.live, func(o *job) bool { return o == j })
@@ -84,8 +84,8 @@ func (j *job) extend() { j.extra += 1 + max(0, j.reviews-j.limit()) }
 func (m *minutes) hearDone(f *sessionSaid) {
 	j := m.jobs[f.Task]
 	m.w.must(j != nil && j.developer == f.From, "%s of %s is taken from %s", f.Type, f.Task, f.From)
-	early := j.phase == wire.PhaseReviewing && !j.done && f.Type == session.TypeTaskCompletion
-	m.w.must(early || j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking, "%s of %s is taken, which is %s", f.Type, f.Task, j.phase)
+	early := j.phase == session.PhaseReviewing && !j.done && f.Type == session.TypeTaskCompletion
+	m.w.must(early || j.phase == session.PhaseAssigned || j.phase == session.PhaseWorking, "%s of %s is taken, which is %s", f.Type, f.Task, j.phase)
 	m.w.must(f.Type == session.TypeTaskProgress || bytes.Contains(f.Document, []byte(`"path":"src/a.go"`)), "%s is within its scope", f.Document)
 }
 
@@ -102,11 +102,11 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		m.hearMoved(j, f)
 	case *workRepeated:
 		j.message = f.Message
-		m.w.must(j.phase == wire.PhaseAssigned, "%s is assigned again, and %s", j.id, j.phase)
+		m.w.must(j.phase == session.PhaseAssigned, "%s is assigned again, and %s", j.id, j.phase)
 	case *workCompleted:
 		j.done = true
-		if j.phase != wire.PhaseReviewing {
-			m.enter(j, wire.PhaseCompleted)
+		if j.phase != session.PhaseReviewing {
+			m.enter(j, session.PhaseCompleted)
 		}
 	case *workTroubled:
 		m.w.must(f.Tries >= j.tries && f.Tries <= 2, "%s is tried for the %d. time", j.id, f.Tries)
@@ -118,7 +118,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		m.turn.troubles++
 		m.w.saw["trouble: "+f.ErrorType+", "+f.SuggestedAction]++
 	case *progressOverdue:
-		m.w.must(j.phase == wire.PhaseWorking || j.phase == wire.PhaseAssigned, "%s is overdue, and %s", j.id, j.phase)
+		m.w.must(j.phase == session.PhaseWorking || j.phase == session.PhaseAssigned, "%s is overdue, and %s", j.id, j.phase)
 	case *questionAnswered:
 		if f.ID == j.question {
 			m.turn.words[j.id] = true
@@ -126,26 +126,26 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		}
 	case *taskStarted:
 		switch j.phase {
-		case wire.PhaseRedesign: // a redesign starts again
+		case session.PhaseRedesign: // a redesign starts again
 			j.reviews, j.extra = 0, 0
-		case wire.PhaseHuman: // decided by another operation
+		case session.PhaseHuman: // decided by another operation
 			j.extend()
 			m.w.saw["begun while a person was asked"]++
 		}
-		m.enter(j, wire.PhaseWorking)
+		m.enter(j, session.PhaseWorking)
 	case *taskDone, *taskFailed, *taskCancelled:
 		m.turn.ended = append(m.turn.ended, j)
-		planners := slices.ContainsFunc(j.sitting.spec.Members, func(o wire.SessionMember) bool {
+		planners := slices.ContainsFunc(j.sitting.spec.Members, func(o session.Member) bool {
 			return o.AgentID == j.architect || o.AgentType == session.AgentArchitect
 		})
 		j.alone = j.sitting.typeOf(j.developer) == "" || !planners
 		switch {
-		case j.phase == wire.PhaseOver:
+		case j.phase == session.PhaseOver:
 			m.w.must(false, "%s has ended, and is over already", j.id)
-		case r.Kind == events.TaskDone && (j.phase == wire.PhaseAssigned || j.phase == wire.PhaseWorking || j.phase == wire.PhaseHeld):
-			m.enter(j, wire.PhaseCompleted)
+		case r.Kind == events.TaskDone && (j.phase == session.PhaseAssigned || j.phase == session.PhaseWorking || j.phase == session.PhaseHeld):
+			m.enter(j, session.PhaseCompleted)
 		default:
-			m.enter(j, wire.PhaseOver)
+			m.enter(j, session.PhaseOver)
 		}
 	default:
 		m.hearReview(j, f)
@@ -162,15 +162,15 @@ func (m *minutes) assign(f *workAssigned) {
 		s.live = append(s.live, j)
 		if before := m.jobs[f.Revises]; before != nil {
 			m.w.must(before.sitting == s && before.revision == nil, "%s revises %s", f.ID, f.Revises)
-			if j.revises, before.revision, j.most = before, j, before.most; before.phase == wire.PhaseRevise {
+			if j.revises, before.revision, j.most = before, j, before.most; before.phase == session.PhaseRevise {
 				j.reviews, j.extra = before.reviews, before.extra
 			} else {
-				m.w.must(before.phase == wire.PhaseRedesign, "%s revises %s, which is %s", f.ID, f.Revises, before.phase)
+				m.w.must(before.phase == session.PhaseRedesign, "%s revises %s, which is %s", f.ID, f.Revises, before.phase)
 			}
 			m.w.saw["revised by another name, "+before.phase]++
 		}
 	} else {
-		m.w.must(j.sitting == s && j.phase == wire.PhaseRevise && j.revision == nil, "%s is assigned again, and is %s", f.ID, j.phase)
+		m.w.must(j.sitting == s && j.phase == session.PhaseRevise && j.revision == nil, "%s is assigned again, and is %s", f.ID, j.phase)
 		m.w.saw["revised by the same name"]++
 	}
 	if f.MaxIterations > 0 {
@@ -178,17 +178,17 @@ func (m *minutes) assign(f *workAssigned) {
 	}
 	m.w.must(s.typeOf(f.Developer) == session.AgentDeveloper && s.typeOf(f.Architect) == session.AgentArchitect, "%s assigns to %s", f.Architect, f.Developer)
 	j.architect, j.developer, j.message, j.chain, j.tries, j.done, j.time = f.Architect, f.Developer, f.Message, f.Chain, 1, false, s.spec.TaskTimeout
-	phase := wire.PhaseAssigned
+	phase := session.PhaseAssigned
 	if f.Held {
-		phase = wire.PhaseHeld
+		phase = session.PhaseHeld
 	}
 	m.enter(j, phase)
 }
 
 func (m *minutes) hearMoved(j *job, f *workMoved) {
-	held := j.phase == wire.PhaseHeld
+	held := j.phase == session.PhaseHeld
 	m.enter(j, f.Phase)
-	if !held || f.Phase != wire.PhaseAssigned {
+	if !held || f.Phase != session.PhaseAssigned {
 		return
 	}
 	for _, p := range slices.Clone(m.posts) {
@@ -211,7 +211,7 @@ func (m *minutes) hearReview(j *job, f fact) {
 		v := &judged{id: f.Review, reviewer: f.Reviewer, job: j}
 		s.reviews[f.Review], j.open = v, v
 		s.asked = append(s.asked, v)
-		m.enter(j, wire.PhaseReviewing)
+		m.enter(j, session.PhaseReviewing)
 	case *reviewDecided:
 		m.w.must(j.open != nil && j.open.id == f.Review && j.open.reviewer == f.Reviewer, "%s is judged by %s as %s", j.id, f.Reviewer, f.Review)
 		m.decide(j, cmp.Or(f.Verdict, session.VerdictNone))
@@ -223,23 +223,23 @@ func (m *minutes) hearReview(j *job, f fact) {
 		m.w.must(j.reviews <= j.limit(), "%s has had %d reviews of %d", j.id, j.reviews, j.limit())
 		switch {
 		case f.Verdict == "":
-			m.enter(j, wire.PhaseCompleted)
+			m.enter(j, session.PhaseCompleted)
 		case f.Verdict == session.VerdictRejected:
-			m.enter(j, wire.PhaseRedesign)
+			m.enter(j, session.PhaseRedesign)
 		case f.Verdict == session.VerdictChangesRequested && j.reviews < j.limit():
-			m.enter(j, wire.PhaseRevise)
+			m.enter(j, session.PhaseRevise)
 		}
 	case *reviewEscalated:
-		last := j.reviews == j.limit() && j.phase == wire.PhaseReviewing // else no agent is there to continue it
+		last := j.reviews == j.limit() && j.phase == session.PhaseReviewing // else no agent is there to continue it
 		m.w.must(f.Policy != "" && j.revision == nil && (last || f.QuestionID != ""), "%s is %s after %d reviews of %d", j.id, j.phase, j.reviews, j.limit())
 		m.w.saw[fmt.Sprintf("escalated at the last: %t", last)]++
 		m.w.saw["escalated: "+f.Policy]++
 		if j.question = f.QuestionID; f.QuestionID != "" {
-			m.enter(j, wire.PhaseHuman)
+			m.enter(j, session.PhaseHuman)
 		}
 	case *reviewExtended:
 		j.extend()
-		m.enter(j, wire.PhaseRevise)
+		m.enter(j, session.PhaseRevise)
 	default:
 		m.w.must(false, "nobody follows a %s", f.kind())
 	}
@@ -271,11 +271,11 @@ func (m *minutes) lookAtEnds() {
 // stateIn returns the state of an open task of a session, if its phase determines it.
 func stateIn(phase string) wire.TaskState {
 	switch phase {
-	case wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise:
+	case session.PhaseCompleted, session.PhaseReviewing, session.PhaseRevise:
 		return wire.TaskInReview
-	case wire.PhaseRedesign:
+	case session.PhaseRedesign:
 		return wire.TaskPlanning
-	case wire.PhaseHuman:
+	case session.PhaseHuman:
 		return wire.TaskNeedsHuman
 	}
 	return ""

@@ -24,7 +24,7 @@ type minutes struct {
 
 // sitting is a session.
 type sitting struct {
-	spec     wire.SessionSpec
+	spec     session.Spec
 	open     bool
 	said     map[string]uttered
 	reviews  map[string]*judged
@@ -138,7 +138,7 @@ func (m *minutes) open(f *sessionOpened) {
 		m.sittings[f.ID] = s
 		m.order = append(m.order, s)
 	}
-	s.spec, s.open = f.SessionSpec, true
+	s.spec, s.open = f.Spec, true
 	m.closed = slices.DeleteFunc(m.closed, func(o *sitting) bool { return o == s })
 	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
 }

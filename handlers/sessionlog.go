@@ -78,15 +78,15 @@ func (ss *sessionSaid) apply(st *State, r *wire.Record) {
 }
 
 // answer returns the answer to a request to send the message.
-func (ss *sessionSaid) answer(seq int64) *wire.SessionSaid {
-	return &wire.SessionSaid{
+func (ss *sessionSaid) answer(seq int64) *session.Said {
+	return &session.Said{
 		MessageID: ss.ID, SessionID: ss.Session, Seq: seq, SequenceNumber: ss.Sequence, CorrelationID: ss.Chain, Held: ss.Fate == fateHeld,
 		Notes: ss.Notes,
 	}
 }
 
 // Entry implements history.Entry.
-func (ss *sessionSaid) Entry(e *wire.SessionEntry) (to string) {
+func (ss *sessionSaid) Entry(e *session.Entry) (to string) {
 	e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = ss.Document, ss.ID, ss.Type, ss.From, ss.TookMS, ss.Notes
 	e.Sequence, e.Chain, e.By = ss.Sequence, ss.Chain, ss.By
 	return ss.To
@@ -129,7 +129,7 @@ func (sr *sessionRefused) apply(st *State, _ *wire.Record) {
 }
 
 // Entry implements history.Entry. A message that was refused has no addressee.
-func (sr *sessionRefused) Entry(e *wire.SessionEntry) (to string) {
+func (sr *sessionRefused) Entry(e *session.Entry) (to string) {
 	e.Document, e.MessageID, e.Type, e.From, e.TookMS, e.Errors = sr.Document, sr.ID, sr.Type, sr.From, sr.TookMS, sr.Errors
 	e.Refused, e.Chain, e.By = sr.Why, sr.Chain, sr.By
 	return ""
@@ -187,7 +187,7 @@ func complaints(s *sessionState, said *wire.SaySession, err *wire.Error) []strin
 			all[i] = "/" + place
 		}
 	}
-	if m := said.Message; m != nil && (s.spec.Validation != wire.ValidationStrict || m.Strictly() == nil) {
+	if m := said.Message; m != nil && (s.spec.Validation != session.ValidationStrict || m.Strictly() == nil) {
 		all = append(all, m.Notes...)
 	}
 	return all
@@ -201,8 +201,8 @@ func (a *Actor) speaker() string {
 	return a.String()
 }
 
-func listSessions(sd sessionDecision, _ *wire.Nothing) (*wire.SessionList, *wire.Error) {
-	answer := &wire.SessionList{Sessions: []wire.SessionBrief{}}
+func listSessions(sd sessionDecision, _ *wire.Nothing) (*session.List, *wire.Error) {
+	answer := &session.List{Sessions: []session.Brief{}}
 	for _, s := range sd.state.sessions.order {
 		if sd.from.Kind != Agent || s.member(sd.from.Name) != nil {
 			answer.Sessions = append(answer.Sessions, s.brief())
@@ -211,8 +211,8 @@ func listSessions(sd sessionDecision, _ *wire.Nothing) (*wire.SessionList, *wire
 	return answer, nil
 }
 
-func (s *sessionState) brief() wire.SessionBrief {
-	b := wire.SessionBrief{
+func (s *sessionState) brief() session.Brief {
+	b := session.Brief{
 		ID: s.spec.ID, State: s.state(), Source: s.source(), Members: s.spec.Members, Messages: s.messages, Refused: s.refused, Tasks: len(s.works),
 	}
 	for _, w := range s.works {
@@ -228,16 +228,16 @@ func (s *sessionState) brief() wire.SessionBrief {
 
 func (s *sessionState) state() string {
 	if s.closed() {
-		return wire.SessionClosed
+		return session.Closed
 	}
-	return wire.SessionOpen
+	return session.Open
 }
 
 func (s *sessionState) source() string {
 	if s.file {
-		return wire.SessionFromFile
+		return session.FromFile
 	}
-	return wire.SessionByHand
+	return session.ByHand
 }
 
 func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
@@ -246,13 +246,13 @@ func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wir
 		return nil, err
 	}
 	page := &history.SessionPage{
-		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: cmp.Or(int(r.Limit), wire.SessionPage), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: cmp.Or(int(r.Limit), session.Page), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	sd.pages = append(sd.pages, history.Page{Session: page})
 	view := sd.state.agents.sessionView(s)
 	if r.TaskID != "" {
 		view.Tasks = slices.DeleteFunc(view.Tasks, func(k wire.SessionTask) bool { return k.TaskID != r.TaskID && k.Revises != r.TaskID })
-		view.Reviews = slices.DeleteFunc(view.Reviews, func(v wire.ReviewView) bool { return v.TaskID != r.TaskID })
+		view.Reviews = slices.DeleteFunc(view.Reviews, func(v session.ReviewView) bool { return v.TaskID != r.TaskID })
 	}
 	return view, nil
 }
@@ -278,8 +278,8 @@ func (sd sessionDecision) sessionNamed(id string) (*sessionState, *wire.Error) {
 // sessionView returns a session without its messages.
 func (as *agents) sessionView(s *sessionState) *wire.SessionView {
 	v := &wire.SessionView{
-		SessionSpec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
-		Standing: []wire.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []wire.ReviewView{}, Messages: []wire.SessionEntry{},
+		Spec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
+		Standing: []session.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []session.ReviewView{}, Messages: []session.Entry{},
 	}
 	working := make(map[string]int)
 	for _, w := range s.works {
@@ -289,7 +289,7 @@ func (as *agents) sessionView(s *sessionState) *wire.SessionView {
 		v.Tasks = append(v.Tasks, w.view())
 	}
 	for _, m := range s.members {
-		shown := wire.MemberView{SessionMember: m.SessionMember, Working: working[m.AgentID]}
+		shown := session.MemberView{Member: m.Member, Working: working[m.AgentID]}
 		for _, p := range m.outbox {
 			if !p.taken && !p.repeat {
 				shown.Waiting++
@@ -312,20 +312,20 @@ func (w *work) view() wire.SessionTask {
 	v := wire.SessionTask{
 		TaskID: k.view.ID, Name: k.view.Name, Architect: w.architect, Developer: w.developer, Phase: w.phase, State: k.view.State,
 		Progress: k.view.Progress, Step: k.view.Message, Overdue: w.overdue, Tries: w.tries, Iteration: w.loop.Iteration,
-		MaxIterations: w.loop.Limit(), Escalated: w.escalated, CorrelationID: w.chain, Scope: w.scope, Findings: []wire.FindingView{}, Error: w.trouble,
+		MaxIterations: w.loop.Limit(), Escalated: w.escalated, CorrelationID: w.chain, Scope: w.scope, Findings: []session.FindingView{}, Error: w.trouble,
 	}
 	if w.revises != nil {
 		v.Revises = w.revises.task.view.ID
 	}
 	for _, f := range w.last().loop.Findings { // of its revisions: there they are fixed
-		v.Findings = append(v.Findings, wire.FindingView{
+		v.Findings = append(v.Findings, session.FindingView{
 			ID: f.ID, Severity: f.Severity, Category: f.Category, File: f.File, Text: f.Text, Found: f.Found, Fixed: f.Fixed,
 		})
 	}
 	return v
 }
 
-func (r *reviewOf) shown() wire.ReviewView {
+func (r *reviewOf) shown() session.ReviewView {
 	shown := r.view
 	if shown.Findings == nil {
 		shown.Findings = []string{}
@@ -333,13 +333,13 @@ func (r *reviewOf) shown() wire.ReviewView {
 	return shown
 }
 
-func listReviews(sd sessionDecision, r *wire.ListReviews) (*wire.ReviewList, *wire.Error) {
+func listReviews(sd sessionDecision, r *wire.ListReviews) (*session.ReviewList, *wire.Error) {
 	if r.SessionID != "" {
 		if _, err := sd.sessionNamed(r.SessionID); err != nil {
 			return nil, err
 		}
 	}
-	answer := &wire.ReviewList{Reviews: []wire.ReviewView{}}
+	answer := &session.ReviewList{Reviews: []session.ReviewView{}}
 	for _, s := range sd.state.sessions.order {
 		if sd.from.Kind == Agent && s.member(sd.from.Name) == nil {
 			continue

@@ -24,18 +24,18 @@ import (
 // The second form removes it.
 func (p *player) convene(rest string) {
 	words := strings.Fields(rest)
-	p.convened = slices.DeleteFunc(slices.Clone(p.convened), func(s wire.SessionSpec) bool { return s.ID == words[0] })
+	p.convened = slices.DeleteFunc(slices.Clone(p.convened), func(s session.Spec) bool { return s.ID == words[0] })
 	if words[1] == "-" {
 		return
 	}
-	spec := wire.SessionSpec{
-		ID: words[0], Validation: wire.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
+	spec := session.Spec{
+		ID: words[0], Validation: session.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
 	}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "strict":
-			spec.Validation = wire.ValidationStrict
+			spec.Validation = session.ValidationStrict
 		case "review":
 			spec.RequireReview = true
 		case "max":
@@ -46,7 +46,7 @@ func (p *player) convene(rest string) {
 			spec.TaskTimeout = p.duration(value).Milliseconds()
 		default:
 			for name := range strings.SplitSeq(value, ",") {
-				spec.Members = append(spec.Members, wire.SessionMember{AgentID: name, AgentType: key})
+				spec.Members = append(spec.Members, session.Member{AgentID: name, AgentType: key})
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewReq
 	case !w.loop.MayRequest():
 		return errorf(wire.CodeConflict, details{"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.loop.Iteration, "max_iterations": w.loop.Limit()},
 			"the task %.80q has had %s, which is as many as there may be", r.TaskID, counted(w.loop.Iteration, "review"))
-	case !w.active() && w.phase != wire.PhaseCompleted:
+	case !w.active() && w.phase != session.PhaseCompleted:
 		return errorf(wire.CodeConflict, details{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.phase},
 			"the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.how())
 	case w.active():
@@ -62,14 +62,14 @@ func (*reviewRequested) kind() string { return events.ReviewRequested }
 
 func (rr *reviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.sessions.byID[rr.Session], st.tasks.byID[rr.ID].work()
-	v := &reviewOf{work: w, named: rr.Named, wanted: rr.Wanted, view: wire.ReviewView{
+	v := &reviewOf{work: w, named: rr.Named, wanted: rr.Wanted, view: session.ReviewView{
 		ReviewID: rr.Review, SessionID: rr.Session, TaskID: rr.ID, Reviewer: rr.Reviewer, Iteration: w.loop.Iteration + 1,
 		RequestedAt: object.Timestamp(r.At),
 	}}
 	s.reviews = append(s.reviews, v)
 	s.byReview[rr.Review] = v
 	w.open = v
-	st.enter(w, wire.PhaseReviewing, r.At)
+	st.enter(w, session.PhaseReviewing, r.At)
 }
 
 // considerResult decides about the result of a review.
@@ -163,15 +163,15 @@ func (rd *reviewDecided) apply(st *State, r *wire.Record) {
 	w.of.removeItems(st, rd.ID, session.TypeReviewRequest)
 	if rd.Verdict == "" {
 		v.view.Verdict = session.VerdictNone
-		st.enter(w, wire.PhaseCompleted, r.At)
+		st.enter(w, session.PhaseCompleted, r.At)
 		return
 	}
 	rd.step = w.loop.Decide(review.Verdict(rd.Verdict), rd.Findings)
 	switch rd.step {
 	case review.Revise:
-		st.enter(w, wire.PhaseRevise, r.At)
+		st.enter(w, session.PhaseRevise, r.At)
 	case review.Redesign:
-		st.enter(w, wire.PhaseRedesign, r.At)
+		st.enter(w, session.PhaseRedesign, r.At)
 	}
 }
 
@@ -190,7 +190,7 @@ func (rd reviewDecision) approveWork(w *work, why string) {
 	rd.works().doneWork(w, w.result)
 	for ; w != nil; w = w.revises {
 		if !w.over() {
-			rd.works().moveWork(w, wire.PhaseOver, why)
+			rd.works().moveWork(w, session.PhaseOver, why)
 		}
 	}
 }
@@ -299,7 +299,7 @@ func (re *reviewEscalated) apply(s *State, r *wire.Record) {
 		return
 	}
 	w.question = re.QuestionID
-	s.enter(w, wire.PhaseHuman, r.At)
+	s.enter(w, session.PhaseHuman, r.At)
 	s.questions.numbered++
 	q := &question{number: s.questions.numbered, view: wire.Question{
 		ID: re.QuestionID, Agent: w.architect, Task: re.ID, Question: re.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
@@ -345,5 +345,5 @@ func (*reviewExtended) kind() string { return events.ReviewExtended }
 func (re *reviewExtended) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[re.ID].work()
 	w.loop.Extend()
-	s.enter(w, wire.PhaseRevise, r.At)
+	s.enter(w, session.PhaseRevise, r.At)
 }

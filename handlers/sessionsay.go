@@ -33,7 +33,7 @@ const (
 	atTo   = "/to_agent/agent_id"
 )
 
-func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.SessionSaid, *wire.Error) {
+func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*session.Said, *wire.Error) {
 	x, err := sd.locate(said)
 	if err != nil {
 		sd.logRefused(sd.refusing(said), said, "", err)
@@ -59,7 +59,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*wire.Sessio
 
 // saidBefore answers a message whose message_id was used before. A repeat has no effect and is
 // no error; another message is refused.
-func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*wire.SessionSaid, *wire.Error) {
+func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*session.Said, *wire.Error) {
 	if before.Sum != x.Sum {
 		err := errorf(wire.CodeInvalid, details{"pointer": "/message_id", "reason": wire.ReasonReused},
 			"this message_id was used for another message: take a new one for each")
@@ -69,7 +69,7 @@ func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*wire.
 	if sd.request.Form == wire.DialectSession {
 		return nil, nil
 	}
-	return &wire.SessionSaid{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.Seq, Duplicate: true}, nil
+	return &session.Said{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.Seq, Duplicate: true}, nil
 }
 
 // locate finds the session of a message, its sender and its recipient.
@@ -95,7 +95,7 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.From.AgentID, x.from.AgentType))
 	case x.to.AgentType != m.To.AgentType:
 		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.To.AgentID, x.to.AgentType))
-	case s.spec.Validation == wire.ValidationStrict && m.Strictly() != nil:
+	case s.spec.Validation == session.ValidationStrict && m.Strictly() != nil:
 		return nil, m.Strictly()
 	}
 	return x, nil
@@ -285,7 +285,7 @@ func (t *tasks) about(x *messageContext, task, key string) {
 }
 
 // say records a message in the log of its session and sends it.
-func (sd sessionDecision) say(x *messageContext, mk *requestKey) *wire.SessionSaid {
+func (sd sessionDecision) say(x *messageContext, mk *requestKey) *session.Said {
 	if !x.Sequenced {
 		x.SequenceNumber = x.of.last + 1
 	}
@@ -372,7 +372,7 @@ func (sd sessionDecision) perform(x *messageContext) {
 // aborted applies the abort of a task.
 func (sd sessionDecision) aborted(x *messageContext, a *session.Abort) {
 	w, quiet := x.work, x.to.AgentID // the message notifies its addressee
-	if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != wire.PhaseCompleted {
+	if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != session.PhaseCompleted {
 		sd.works().sayFor(w, x.from, to, func(h session.Head) *session.Message {
 			return h.Abort(object.MemberOf(x.Document, "payload"), a)
 		})

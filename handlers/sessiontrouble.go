@@ -98,7 +98,7 @@ func (wd workDecision) restartWork(w *work, attempt int, outcome, why string) {
 		wd.loseWork(w, &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: why, SuggestedAction: session.SuggestReassign})
 		return
 	}
-	wd.moveWork(w, wire.PhaseAssigned, brief(why))
+	wd.moveWork(w, session.PhaseAssigned, brief(why))
 	wd.sessions().say(&messageContext{Message: again, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID}, nil)
 	wd.factOf(agentPrefix+w.architect, agentPrefix+w.developer, w.task.view.ID, &workRepeated{ID: w.task.view.ID, Message: again.MessageID})
 	wd.questions().cancelQuestions(w.task)
@@ -132,7 +132,7 @@ func (wd workDecision) breakWork(w *work, why string) {
 // stop, or the loss of the orchestrator, is not counted.
 func (wd workDecision) bereaveWorks(a *agent, how string, ordered bool) {
 	for _, w := range wd.state.sessions.worksOf(a.ID) {
-		if w.phase != wire.PhaseWorking {
+		if w.phase != session.PhaseWorking {
 			continue
 		}
 		e := &session.ExecutionError{
@@ -173,7 +173,7 @@ func (ad agentDecision) gone(name string) {
 // stands reports whether a work waits for its architect. A work that was revised under another
 // id does not.
 func (w *work) stands() bool {
-	return !w.settled() && w.revision == nil && (w.phase == wire.PhaseCompleted || w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign)
+	return !w.settled() && w.revision == nil && (w.phase == session.PhaseCompleted || w.phase == session.PhaseRevise || w.phase == session.PhaseRedesign)
 }
 
 // watch handles works whose developers have been silent or have taken too long.

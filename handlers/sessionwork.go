@@ -66,7 +66,7 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 // considerRevision decides about an assignment of an existing task.
 func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment, k *task) *wire.Error {
 	w := wd.state.tasks.workOn(x.of, k.view.ID)
-	if w == nil || w.phase != wire.PhaseRevise || w.revision != nil {
+	if w == nil || w.phase != session.PhaseRevise || w.revision != nil {
 		state := string(k.view.State)
 		how := state
 		if w != nil {
@@ -91,7 +91,7 @@ func (wd workDecision) revised(x *messageContext, a *session.Assignment) (revise
 	for _, w := range x.of.open {
 		switch {
 		case w.chain != x.CorrelationID || x.CorrelationID == "":
-		case w.architect == x.from.AgentID && w.revision == nil && (w.phase == wire.PhaseRevise || w.phase == wire.PhaseRedesign):
+		case w.architect == x.from.AgentID && w.revision == nil && (w.phase == session.PhaseRevise || w.phase == session.PhaseRedesign):
 			alone = alone && revised == nil
 			revised = w
 		case w.revision == nil:
@@ -175,7 +175,7 @@ func firstWords(text, otherwise string) string {
 // considerAck handles an acknowledgment of a developer, which starts its task.
 func (wd workDecision) considerAck(x *messageContext) {
 	for _, w := range wd.state.sessions.worksOf(x.from.AgentID) {
-		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == wire.PhaseAssigned) {
+		if w.of == x.of && (x.ReplyTo == w.message || x.ReplyTo == "" && x.CorrelationID == w.chain && w.phase == session.PhaseAssigned) {
 			x.task, x.chain = w.task.view.ID, w.chain
 			x.effect, x.work = effectBegin, w
 			if x.to.AgentID != w.architect {
@@ -198,9 +198,9 @@ func (wd workDecision) acknowledged(x *messageContext) {
 // beginWork records that a developer works on its task.
 func (wd workDecision) beginWork(w *work) {
 	switch {
-	case w.phase != wire.PhaseAssigned:
+	case w.phase != session.PhaseAssigned:
 	case w.task.view.State.Final(): // a revision of what is done
-		wd.moveWork(w, wire.PhaseWorking, "")
+		wd.moveWork(w, session.PhaseWorking, "")
 	default:
 		developer := wd.by(Actor{Kind: Agent, Name: w.developer})
 		developer.questions().cancelQuestions(w.task)
@@ -245,7 +245,7 @@ func (wd workDecision) progressed(x *messageContext, p *session.Progress) {
 	w := x.work
 	wd.beginWork(w)
 	if w.task.view.State != wire.TaskRunning { // a revision of what is done
-		wd.moveWork(w, wire.PhaseWorking, p.Step)
+		wd.moveWork(w, session.PhaseWorking, p.Step)
 		return
 	}
 	wd.factOf(agentPrefix+w.developer, "", p.TaskID, &taskProgress{

@@ -14,12 +14,12 @@ import (
 // assembly holds the sessions of a world: their configuration, their messages, and the lines on
 // their way.
 type assembly struct {
-	specs  []wire.SessionSpec // that the configuration may have
-	out    map[string]bool    // currently removed
-	lines  []Letter           // not known to be written yet
-	spoken []spoken           // the latest, to be sent again
-	number int64              // of the latest message
-	full   map[string]bool    // agents that do not read now
+	specs  []session.Spec  // that the configuration may have
+	out    map[string]bool // currently removed
+	lines  []Letter        // not known to be written yet
+	spoken []spoken        // the latest, to be sent again
+	number int64           // of the latest message
+	full   map[string]bool // agents that do not read now
 }
 
 // spoken is a message that was sent.
@@ -43,14 +43,14 @@ const byHandSession = "s3"
 func (w *world) found(seed uint64) {
 	w.sessions = assembly{out: make(map[string]bool), full: make(map[string]bool)}
 	for i, seats := range seating {
-		spec := wire.SessionSpec{ID: fmt.Sprint("s", i), Validation: wire.ValidationStandard}
+		spec := session.Spec{ID: fmt.Sprint("s", i), Validation: session.ValidationStandard}
 		for j, names := range seats {
 			for name := range strings.FieldsSeq(names) {
-				spec.Members = append(spec.Members, wire.SessionMember{AgentID: name, AgentType: session.AgentTypes[j]})
+				spec.Members = append(spec.Members, session.Member{AgentID: name, AgentType: session.AgentTypes[j]})
 			}
 		}
 		if (uint64(i)+seed)%4 == 0 {
-			spec.Validation = wire.ValidationStrict
+			spec.Validation = session.ValidationStrict
 		}
 		w.rule(&spec)
 		spec.OnMax = session.Escalations[(uint64(i)+seed)%3]
@@ -60,19 +60,19 @@ func (w *world) found(seed uint64) {
 }
 
 // rule gives a session random rules.
-func (w *world) rule(spec *wire.SessionSpec) {
+func (w *world) rule(spec *session.Spec) {
 	spec.RequireReview = w.chance.IntN(2) == 0
 	spec.OnMax = w.one(session.Escalations...)
 	spec.MaxIterations = 1 + w.chance.Int64N(3)
 	spec.TaskTimeout = []int64{0, 0, 30_000, 90_000}[w.chance.IntN(4)]
-	spec.ProgressAfter, spec.ProgressEvery = wire.SessionProgressAfter, wire.SessionProgressEvery
+	spec.ProgressAfter, spec.ProgressEvery = session.ProgressAfter, session.ProgressEvery
 	if w.chance.IntN(2) == 0 {
 		spec.ProgressAfter, spec.ProgressEvery = 20_000, 5_000
 	}
 }
 
 // convened returns the sessions in the configuration.
-func (w *world) convened() (specs []wire.SessionSpec) {
+func (w *world) convened() (specs []session.Spec) {
 	for _, spec := range w.sessions.specs {
 		if !w.sessions.out[spec.ID] {
 			spec.Members = slices.Clone(spec.Members)
@@ -102,8 +102,8 @@ func (w *world) reseat() {
 		at := w.chance.IntN(len(spec.Members))
 		spec.Members = slices.Delete(slices.Clone(spec.Members), at, at+1)
 	default:
-		m := wire.SessionMember{AgentID: w.members[w.chance.IntN(len(w.members))].ID, AgentType: w.one(session.AgentTypes...)}
-		spec.Members = slices.DeleteFunc(slices.Clone(spec.Members), func(o wire.SessionMember) bool { return o.AgentID == m.AgentID })
+		m := session.Member{AgentID: w.members[w.chance.IntN(len(w.members))].ID, AgentType: w.one(session.AgentTypes...)}
+		spec.Members = slices.DeleteFunc(slices.Clone(spec.Members), func(o session.Member) bool { return o.AgentID == m.AgentID })
 		spec.Members = append(spec.Members, m)
 	}
 	w.enlist()

@@ -13,6 +13,7 @@ import (
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -112,18 +113,18 @@ type snapshotRemote struct {
 
 type snapshotMemory struct {
 	requestKey
-	Task   *wire.TaskReply   `json:"task,omitzero"`
-	Answer *wire.UserAnswer  `json:"answer,omitzero"`
-	Link   *wire.LinkReply   `json:"link,omitzero"`
-	Acked  *wire.Acked       `json:"acked,omitzero"`
-	Note   *wire.NoteReply   `json:"note,omitzero"`
-	Given  *wire.Assignment  `json:"given,omitzero"`
-	Server *wire.Server      `json:"server,omitzero"`
-	Sent   *wire.Sent        `json:"sent,omitzero"`
-	Said   *wire.SessionSaid `json:"said,omitzero"`
-	Stands *wire.TaskAnswer  `json:"stands,omitzero"`
-	Err    *wire.Error       `json:"error,omitzero"`
-	Seq    int64             `json:"seq,omitzero"`
+	Task   *wire.TaskReply  `json:"task,omitzero"`
+	Answer *wire.UserAnswer `json:"answer,omitzero"`
+	Link   *wire.LinkReply  `json:"link,omitzero"`
+	Acked  *mail.Acked      `json:"acked,omitzero"`
+	Note   *wire.NoteReply  `json:"note,omitzero"`
+	Given  *wire.Assignment `json:"given,omitzero"`
+	Server *hub.Server      `json:"server,omitzero"`
+	Sent   *mail.Sent       `json:"sent,omitzero"`
+	Said   *session.Said    `json:"said,omitzero"`
+	Stands *wire.TaskAnswer `json:"stands,omitzero"`
+	Err    *wire.Error      `json:"error,omitzero"`
+	Seq    int64            `json:"seq,omitzero"`
 }
 
 type snapshotTask struct {
@@ -335,7 +336,7 @@ func (s *savedReply) snapshot() snapshotMemory {
 		kept.Task = answer
 	case *wire.UserAnswer:
 		kept.Answer = answer
-	case *wire.Acked:
+	case *mail.Acked:
 		kept.Acked = answer
 	case *wire.LinkReply:
 		kept.Link = answer
@@ -343,11 +344,11 @@ func (s *savedReply) snapshot() snapshotMemory {
 		kept.Note = answer
 	case *wire.Assignment:
 		kept.Given = answer
-	case *wire.Server:
+	case *hub.Server:
 		kept.Server = answer
-	case *wire.Sent:
+	case *mail.Sent:
 		kept.Sent = answer
-	case *wire.SessionSaid:
+	case *session.Said:
 		kept.Said = answer
 	case *wire.TaskAnswer:
 		kept.Stands = answer
@@ -385,7 +386,7 @@ func (m *snapshotMemory) reply() any {
 
 // A snapshotSession is a session in a snapshot.
 type snapshotSession struct {
-	Spec     wire.SessionSpec `json:"spec"`
+	Spec     session.Spec     `json:"spec"`
 	File     bool             `json:"file,omitzero"`
 	ClosedAt int64            `json:"closed_at,omitzero"`
 	Aborted  bool             `json:"aborted,omitzero"`
@@ -427,9 +428,9 @@ type snapshotWork struct {
 }
 
 type snapshotReview struct {
-	View   wire.ReviewView `json:"view"`
-	Named  string          `json:"named"`
-	Wanted []string        `json:"wanted,omitzero"`
+	View   session.ReviewView `json:"view"`
+	Named  string             `json:"named"`
+	Wanted []string           `json:"wanted,omitzero"`
 }
 
 type snapshotParcel struct {

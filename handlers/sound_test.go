@@ -291,7 +291,7 @@ func requireSoundSessions(t testing.TB, s *State) {
 		require.Equal(t, len(one.spec.Members), len(one.members))
 		for i, m := range one.members {
 			seats++
-			require.Equal(t, one.spec.Members[i], m.SessionMember)
+			require.Equal(t, one.spec.Members[i], m.Member)
 			require.Same(t, one, m.of)
 			require.Contains(t, x.seats[m.AgentID], m)
 			posted += requireSoundParcels(t, s, m)
@@ -335,13 +335,13 @@ func requireSoundParcels(t testing.TB, s *State, m *member) (posted int) {
 		w := s.tasks.workOn(m.of, p.task)
 		switch p.kind {
 		case session.TypeTaskAssignment:
-			require.True(t, w.phase == wire.PhaseAssigned || w.phase == wire.PhaseHeld, "%+v is of a task that is %s", p, w.phase)
+			require.True(t, w.phase == session.PhaseAssigned || w.phase == session.PhaseHeld, "%+v is of a task that is %s", p, w.phase)
 		case session.TypeReviewRequest:
 			require.True(t, w.open != nil && w.open.view.Reviewer == m.AgentID, "%+v is of a task that is %s", p, w.phase)
 		}
 		switch a := s.agents.byID[m.AgentID]; {
 		case p.held:
-			require.True(t, p.out == "" && !p.taken && w.phase == wire.PhaseHeld, "%+v is held", p)
+			require.True(t, p.out == "" && !p.taken && w.phase == session.PhaseHeld, "%+v is held", p)
 		case p.repeat && p.out == "":
 			require.False(t, p.taken)
 		case p.out == "":
@@ -373,19 +373,19 @@ func requireSoundReviews(t testing.TB, x *sessionState) {
 func requireSoundWork(t testing.TB, s *State, w *work) {
 	k := w.task
 	require.Same(t, w, k.work())
-	require.Equal(t, w.open != nil, w.phase == wire.PhaseReviewing, "%s is %s", k.view.ID, w.phase)
+	require.Equal(t, w.open != nil, w.phase == session.PhaseReviewing, "%s is %s", k.view.ID, w.phase)
 	require.LessOrEqual(t, w.tries, maxTries)
 	require.True(t, w.revises == nil || w.revises.revision == w)
 	require.True(t, w.revision == nil || w.revision.revises == w)
 	require.True(t, !w.of.closed() || w.over(), "%s goes on in a session that is closed", k.view.ID)
-	if asked := s.questions.byID[w.question] != nil; asked != (w.phase == wire.PhaseHuman) {
+	if asked := s.questions.byID[w.question] != nil; asked != (w.phase == session.PhaseHuman) {
 		require.Fail(t, "a person is asked, or is not", "%s is %s", k.view.ID, w.phase)
 	}
 	if !k.view.State.Final() {
 		require.Contains(t, statesIn[w.phase], k.view.State, "%s is %s", k.view.ID, w.phase)
-		require.Equal(t, w.phase != wire.PhaseHeld, k.way == inSession, "%s is %s", k.view.ID, w.phase)
+		require.Equal(t, w.phase != session.PhaseHeld, k.way == inSession, "%s is %s", k.view.ID, w.phase)
 	}
-	if w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking {
+	if w.phase == session.PhaseAssigned || w.phase == session.PhaseWorking {
 		require.NotNil(t, w.of.member(w.developer), "%s is with %s, who is no member", k.view.ID, w.developer)
 		require.NotNil(t, s.agents.byID[w.developer], "%s is with %s, whom nobody knows", k.view.ID, w.developer)
 	}
@@ -406,12 +406,12 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 
 // statesIn maps each phase to the possible states of an open task.
 var statesIn = map[string][]wire.TaskState{
-	wire.PhaseHeld:      {wire.TaskPending},
-	wire.PhaseAssigned:  {wire.TaskAssigned},
-	wire.PhaseWorking:   {wire.TaskRunning, wire.TaskNeedsHuman},
-	wire.PhaseCompleted: {wire.TaskInReview},
-	wire.PhaseReviewing: {wire.TaskInReview},
-	wire.PhaseRevise:    {wire.TaskInReview},
-	wire.PhaseRedesign:  {wire.TaskPlanning, wire.TaskPlanReview},
-	wire.PhaseHuman:     {wire.TaskNeedsHuman},
+	session.PhaseHeld:      {wire.TaskPending},
+	session.PhaseAssigned:  {wire.TaskAssigned},
+	session.PhaseWorking:   {wire.TaskRunning, wire.TaskNeedsHuman},
+	session.PhaseCompleted: {wire.TaskInReview},
+	session.PhaseReviewing: {wire.TaskInReview},
+	session.PhaseRevise:    {wire.TaskInReview},
+	session.PhaseRedesign:  {wire.TaskPlanning, wire.TaskPlanReview},
+	session.PhaseHuman:     {wire.TaskNeedsHuman},
 }

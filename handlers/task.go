@@ -10,6 +10,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // A task is a task in the State. The view is what callers see, without the dependencies, which
@@ -392,7 +393,7 @@ func (t *tasks) traceIDOf(parent *task, id string) string {
 		}
 		parent = t.byID[parent.view.Details.ParentTaskID]
 	}
-	return wire.TraceIDOf([]byte(id))
+	return trace.IDOf([]byte(id))
 }
 
 // traced sets the position of a new task in a trace. It does nothing if neither the request nor

@@ -9,6 +9,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // taskCreated records a new task.
@@ -53,7 +54,7 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 			Priority: t.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: t.details(),
 			State: wire.TaskPending, Status: wire.TaskPending.Status(),
 		},
-		urgency: wire.Urgency(t.Priority),
+		urgency: hub.Urgency(t.Priority),
 		created: r.Seq,
 	}
 	if t.Patient {
@@ -232,8 +233,8 @@ func (t *taskProgress) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Progress, k.view.Message = t.Progress, t.Message
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
-	if w := k.work(); w != nil && w.phase == wire.PhaseWorking {
-		s.enter(w, wire.PhaseWorking, r.At)
+	if w := k.work(); w != nil && w.phase == session.PhaseWorking {
+		s.enter(w, session.PhaseWorking, r.At)
 	}
 }
 

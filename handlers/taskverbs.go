@@ -85,7 +85,7 @@ func (td taskDecision) oddities(k *task, r *wire.SubmitTask) {
 			td.odd(k, o)
 		}
 	}
-	if o := wire.OddPriority(r.Priority); o != nil {
+	if o := hub.OddPriority(r.Priority); o != nil {
 		td.odd(k, *o)
 	}
 	for _, d := range r.Dependencies {

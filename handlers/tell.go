@@ -27,7 +27,7 @@ func Tell(r wire.Record) wire.Event {
 	}
 	e.Agent = agentOf(r.From)
 	if m, ok := f.(*mailed); ok {
-		e.Mail, e.Payload = &m.Mail, nil
+		e.Mail, e.Payload = &m.Message, nil
 	}
 	if told, ok := f.(teller); ok {
 		told.tell(&e)

@@ -39,7 +39,7 @@ func (t *taskUpdated) apply(s *State, r *wire.Record) {
 			t.reread(k)
 		}
 	})
-	k.urgency = wire.Urgency(k.view.Priority)
+	k.urgency = hub.Urgency(k.view.Priority)
 	s.tasks.enqueue(k)
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
@@ -111,7 +111,7 @@ func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Err
 		f.Requirements, oddities = r.Requirements.Document, append(oddities, r.Requirements.Oddities...)
 	}
 	td.fact("", k.view.ID, f)
-	if o := wire.OddPriority(r.Priority); o != nil {
+	if o := hub.OddPriority(r.Priority); o != nil {
 		oddities = append(oddities, *o)
 	}
 	for _, o := range oddities {

@@ -20,7 +20,7 @@ type work struct {
 	task      *task
 	architect string
 	developer string
-	phase     string   // wire.Phase…
+	phase     string   // session.Phase…
 	chain     string   // the correlation_id of all its messages
 	message   string   // message_id of the assignment
 	document  wire.Raw // and the assignment itself, until it is over
@@ -50,7 +50,7 @@ type work struct {
 type reviewOf struct {
 	named  string   // its task, as in the request
 	wanted []string // verifications that must have been made
-	view   wire.ReviewView
+	view   session.ReviewView
 	work   *work
 }
 
@@ -72,26 +72,28 @@ func (w *work) lead() *member {
 }
 
 // active reports whether the developer must still report on the work.
-func (w *work) active() bool { return w.phase == wire.PhaseAssigned || w.phase == wire.PhaseWorking }
+func (w *work) active() bool {
+	return w.phase == session.PhaseAssigned || w.phase == session.PhaseWorking
+}
 
 // over reports whether the work has ended.
-func (w *work) over() bool { return w.phase == wire.PhaseOver }
+func (w *work) over() bool { return w.phase == session.PhaseOver }
 
 // how returns the state of a work, for people.
 func (w *work) how() string {
 	switch w.phase {
-	case wire.PhaseHeld:
+	case session.PhaseHeld:
 		return "held back"
-	case wire.PhaseReviewing:
+	case session.PhaseReviewing:
 		return "being reviewed"
-	case wire.PhaseRevise:
+	case session.PhaseRevise:
 		if w.revision != nil {
 			return "revised as " + w.last().task.view.ID
 		}
 		return "to be revised"
-	case wire.PhaseRedesign:
+	case session.PhaseRedesign:
 		return "to be planned anew"
-	case wire.PhaseHuman:
+	case session.PhaseHuman:
 		return "for a person to decide about"
 	}
 	return w.phase
@@ -103,7 +105,7 @@ func (w *work) planAnew() { w.loop = review.Loop{Max: w.loop.Max, Policy: w.loop
 // settled reports whether the work is over, or completed with its task. In the latter case a
 // review may follow.
 func (w *work) settled() bool {
-	return w.over() || w.phase == wire.PhaseCompleted && w.task.view.State.Final()
+	return w.over() || w.phase == session.PhaseCompleted && w.task.view.State.Final()
 }
 
 // last returns the latest revision of a work.
@@ -117,18 +119,18 @@ func (w *work) last() *work {
 // enter moves a work to a phase, and its task to the corresponding state unless the task has
 // ended.
 func (s *State) enter(w *work, phase string, at time.Time) {
-	if w.phase != phase && (phase == wire.PhaseAssigned || phase == wire.PhaseWorking) {
+	if w.phase != phase && (phase == session.PhaseAssigned || phase == session.PhaseWorking) {
 		w.begun = at
 	}
 	w.phase, w.heard, w.overdue = phase, at, false
-	if phase == wire.PhaseOver {
+	if phase == session.PhaseOver {
 		if v := w.open; v != nil {
 			v.view.DecidedAt, v.view.Verdict = object.Timestamp(at), session.VerdictNone
 		}
 		w.document, w.result, w.open = nil, nil, nil
 		w.of.removeItems(s, w.task.view.ID, session.TypeReviewRequest)
 	}
-	if phase != wire.PhaseAssigned && phase != wire.PhaseHeld {
+	if phase != session.PhaseAssigned && phase != session.PhaseHeld {
 		w.of.removeItems(s, w.task.view.ID, session.TypeTaskAssignment)
 	}
 	if to := stateOf(phase); to != "" && !w.task.view.State.Final() && w.task.view.State != to {
@@ -155,35 +157,35 @@ func (s *sessionState) track(w *work) {
 // plan, its reviews are extended or reset.
 func (s *State) takeUp(w *work, at time.Time) {
 	switch w.phase {
-	case wire.PhaseAssigned, wire.PhaseWorking:
-	case wire.PhaseRedesign:
+	case session.PhaseAssigned, session.PhaseWorking:
+	case session.PhaseRedesign:
 		w.planAnew()
-	case wire.PhaseHuman:
+	case session.PhaseHuman:
 		w.loop.Extend()
 	default:
 		return
 	}
-	s.enter(w, wire.PhaseWorking, at)
+	s.enter(w, session.PhaseWorking, at)
 }
 
 // endOf applies the end of a task to its work. A work that its developer completed may still be
 // reviewed.
 func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
-	if to == wire.TaskDone && (w.active() || w.phase == wire.PhaseHeld) {
-		s.enter(w, wire.PhaseCompleted, at)
+	if to == wire.TaskDone && (w.active() || w.phase == session.PhaseHeld) {
+		s.enter(w, session.PhaseCompleted, at)
 		w.document = nil // it is not retried
 		return
 	}
-	s.enter(w, wire.PhaseOver, at)
+	s.enter(w, session.PhaseOver, at)
 }
 
 // stateOf returns the state of a task for a phase of its work, or "" if a fact of the task sets
 // it.
 func stateOf(phase string) wire.TaskState {
 	switch phase {
-	case wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise:
+	case session.PhaseCompleted, session.PhaseReviewing, session.PhaseRevise:
 		return wire.TaskInReview
-	case wire.PhaseRedesign:
+	case session.PhaseRedesign:
 		return wire.TaskPlanning
 	}
 	return ""
@@ -284,7 +286,7 @@ func (wa *workAssigned) apply(st *State, r *wire.Record) {
 		s.works = append(s.works, w)
 		if before := st.tasks.byID[wa.Revises]; before != nil && before.work() != nil {
 			w.revises, before.work().revision, w.loop = before.work(), w, before.work().loop
-			if w.revises.phase == wire.PhaseRedesign {
+			if w.revises.phase == session.PhaseRedesign {
 				w.planAnew()
 			}
 		}
@@ -301,9 +303,9 @@ func (wa *workAssigned) apply(st *State, r *wire.Record) {
 		w.expired = true // the answer to the assignment warns its architect
 	}
 	w.document, w.limit, w.overdue = s.latest.Document, time.Duration(s.spec.TaskTimeout)*time.Millisecond, false
-	phase := wire.PhaseAssigned
+	phase := session.PhaseAssigned
 	if wa.Held {
-		phase = wire.PhaseHeld
+		phase = session.PhaseHeld
 	}
 	st.enter(w, phase, r.At)
 }
@@ -321,7 +323,7 @@ func (wm *workMoved) apply(s *State, r *wire.Record) {
 	w := s.tasks.byID[wm.ID].work()
 	from := w.phase
 	s.enter(w, wm.Phase, r.At)
-	if from == wire.PhaseHeld && wm.Phase == wire.PhaseAssigned {
+	if from == session.PhaseHeld && wm.Phase == session.PhaseAssigned {
 		s.letGo(w, r.At)
 	}
 }
@@ -350,8 +352,8 @@ func (wd workDecision) moveWork(w *work, phase, why string) {
 
 // release assigns a work to its developer when it waits for nothing any more.
 func (wd workDecision) release(w *work) {
-	if w.phase == wire.PhaseHeld {
-		wd.moveWork(w, wire.PhaseAssigned, "it waits for nothing any more")
+	if w.phase == session.PhaseHeld {
+		wd.moveWork(w, session.PhaseAssigned, "it waits for nothing any more")
 		wd.startWorkTask(w)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/session"
 )
 
@@ -333,7 +334,7 @@ func (w *world) text(l *Letter) string {
 	answer := l.Payload
 	var err error
 	switch answer.(type) {
-	case *wire.Sent:
+	case *mail.Sent:
 		answer, err = Complete(answer, l.Pages, w.bus)
 	case *wire.TaskAnswer:
 		answer, err = Complete(answer, l.Pages, w.handovers)

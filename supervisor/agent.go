@@ -231,7 +231,7 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 }
 
 // sessionSpecs are the sessions of the configuration, in order.
-type sessionSpecs []wire.SessionSpec
+type sessionSpecs []session.Spec
 
 // environment returns the environment variables that describe an agent's session, or the first of
 // several.

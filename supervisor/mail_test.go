@@ -19,6 +19,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // mailTo returns the request that sends a message.
@@ -71,7 +72,7 @@ func TestMailIsBrought(t *testing.T) {
 		one.says(mailTo("1", "PO:two", 0), mailTo("2", "PO:one", 7), mailTo("3", "PO:two", 1))
 		require.Equal(t, []int{0, 1}, two.brought())
 		require.Equal(t, []int{7}, one.brought())
-		var list wire.MailList
+		var list mail.List
 		two.says(request("p", "poll-messages", `{}`))
 		two.answer("p", &list)
 		require.Len(t, list.Messages, 2)
@@ -154,7 +155,7 @@ func TestPagesWaitForSlowAgents(t *testing.T) {
 		again()
 		<-asked
 		for n := range 50 {
-			var list wire.MailList
+			var list mail.List
 			deaf.answer(fmt.Sprint("p", n), &list)
 			require.Len(t, list.Messages, 100)
 		}
@@ -211,7 +212,7 @@ func TestOneKeyIsOneMessage(t *testing.T) {
 				answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "send-message",
 					[]byte(`{"to_actor":"PO:one","topic":"message.direct","payload":{"n":1},"idempotency_key":"k"}`))
 				if err == nil {
-					seqs[i] = answer.(*wire.Sent).Seq
+					seqs[i] = answer.(*mail.Sent).Seq
 				}
 			})
 		}
@@ -279,7 +280,7 @@ func TestFollowedMail(t *testing.T) {
 		synctest.Wait()
 		reader, err := p.Requests.OpenMail(t.Context(), handlers.Actor{Kind: handlers.External, Name: "HO:x"}, "", nil)
 		require.NoError(t, err)
-		got := make(chan []wire.Mail, 10)
+		got := make(chan []mail.Message, 10)
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
@@ -297,7 +298,7 @@ func TestFollowedMail(t *testing.T) {
 		all[0].says(mailTo("2", "HO:x", 2), mailTo("3", "PO:one", 3))
 		require.Equal(t, `{"n":2}`, string((<-got)[0].Payload))
 		var seen []string
-		require.NoError(t, p.Requests.Messages(t.Context(), dispatch.MailQuery{Actor: "HO:x", Last: 1}, func(m wire.Mail) error {
+		require.NoError(t, p.Requests.Messages(t.Context(), dispatch.MailQuery{Actor: "HO:x", Last: 1}, func(m mail.Message) error {
 			seen = append(seen, string(m.Payload))
 			return nil
 		}))
@@ -333,7 +334,7 @@ func TestActorsThatMove(t *testing.T) {
 		answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "list-actors", nil)
 		require.NoError(t, err)
 		who := make(map[string]string)
-		for _, v := range answer.(*wire.ActorList).Actors {
+		for _, v := range answer.(*mail.ActorList).Actors {
 			who[v.Agent] = v.Actor
 		}
 		require.Equal(t, "PO:was", who["is"])

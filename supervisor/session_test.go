@@ -19,9 +19,9 @@ import (
 )
 
 // kitchen is a session with three members.
-var kitchen = wire.SessionSpec{
-	ID: "kitchen", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview,
-	Members: []wire.SessionMember{
+var kitchen = session.Spec{
+	ID: "kitchen", Validation: session.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview,
+	Members: []session.Member{
 		{AgentID: "lead", AgentType: session.AgentArchitect}, {AgentID: "coder", AgentType: session.AgentDeveloper}, {AgentID: "critic", AgentType: session.AgentReviewer},
 	},
 }
@@ -34,7 +34,7 @@ func cooks(t *testing.T) (agents []Agent, parts map[string]part, lead, coder, cr
 
 // inKitchen returns the options of a play with that session.
 func inKitchen(record dispatch.Record) Options {
-	return Options{Record: record, Protocol: freely, Sessions: []wire.SessionSpec{kitchen}}
+	return Options{Record: record, Protocol: freely, Sessions: []session.Spec{kitchen}}
 }
 
 // remark returns a complete message of the kitchen, with a space that no encoder puts there.

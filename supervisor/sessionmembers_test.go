@@ -180,9 +180,9 @@ func TestMembersKnowTheirSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, lead, coder, _, guest := cooks(t)
 		o := inKitchen(newLedger())
-		o.Sessions = append(o.Sessions, wire.SessionSpec{
-			ID: "cellar", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateAbort,
-			Members: []wire.SessionMember{{AgentID: "coder", AgentType: session.AgentArchitect}},
+		o.Sessions = append(o.Sessions, session.Spec{
+			ID: "cellar", Validation: session.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateAbort,
+			Members: []session.Member{{AgentID: "coder", AgentType: session.AgentArchitect}},
 		})
 		p := perform(t, o, agents, parts)
 		synctest.Wait()
@@ -222,7 +222,7 @@ func TestReloadChangesSessions(t *testing.T) {
 		synctest.Wait()
 		lead.says(remark(1, "lead", "coder"))
 		require.Equal(t, []string{"msg-1 msg-1 rejected 0/3"}, lead.undelivered())
-		_, err := p.Apply(t.Context(), nil, []wire.SessionSpec{kitchen})
+		_, err := p.Apply(t.Context(), nil, []session.Spec{kitchen})
 		require.NoError(t, err)
 		synctest.Wait()
 		lead.says(remark(2, "lead", "coder"))

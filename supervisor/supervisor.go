@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/session"
 )
 
 // Options configure a Supervisor.
@@ -34,7 +35,7 @@ type Options struct {
 	Sound    func() error    // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
-	Sessions []wire.SessionSpec // the sessions of the configuration, in order
+	Sessions []session.Spec // the sessions of the configuration, in order
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. A nil Doorway gives no access.

@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/session"
 )
 
 // enter adds an agent that does not run yet.
@@ -115,7 +116,7 @@ type Change struct {
 // Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
 // that no change names are not touched. If Apply returns an error, nothing was changed. wait
 // returns the outcomes in the order of changes.
-func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []wire.SessionSpec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
+func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []session.Spec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
 		if s.life.stopping != nil {
 			return nil, errStopping

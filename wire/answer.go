@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -119,12 +120,12 @@ func appendPayload(b []byte, payload any) ([]byte, error) {
 			b = p.Agents[i].append(b)
 		}
 		return append(b, ']', '}'), nil
-	case *Mail:
-		return p.append(b), nil
-	case *Sent:
-		return p.append(b), nil
-	case *MailList:
-		return p.append(b), nil
+	case *mail.Message:
+		return p.Append(b), nil
+	case *mail.Sent:
+		return p.Append(b), nil
+	case *mail.List:
+		return p.Append(b), nil
 	}
 	text, err := object.Encode(payload)
 	return append(b, text...), err

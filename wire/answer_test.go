@@ -57,20 +57,20 @@ var (
 		Routing:       &delegation.Routing{Source: "planner", Target: "coder", Chain: []string{"planner"}},
 		Observability: &delegation.Trace{TraceID: "t", SpanID: "s", Baggage: Raw(`{"n":1.0}`)},
 	}
-	fullServer = Server{
+	fullServer = hub.Server{
 		ServerID: "s1", Name: "attic", Status: "online", Role: RoleWorker, Remote: true, Hostname: "h", IP: "i", OS: "o", Repos: Raw(`{"a":{}}`),
 		Capabilities: Raw(`{}`), System: Raw(`{}`), Running: 2, LastSeen: object.Timestamp(noon.At),
 	}
-	bareServer     = Server{ServerID: "s1", Name: "coder", Status: "offline", Role: RolePlanner, Repos: Raw(`{}`)}
+	bareServer     = hub.Server{ServerID: "s1", Name: "coder", Status: "offline", Role: RolePlanner, Repos: Raw(`{}`)}
 	fullCredential = Credential{
 		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At),
 	}
-	fullMail = Mail{
+	fullMail = mail.Message{
 		Seq: 43, From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: object.Timestamp(noon.At),
 	}
-	bareMail  = Mail{Seq: 1, From: mail.Bus, To: mail.Broadcast, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
-	fullActor = ActorView{
-		Actor: "HO:attic", Agent: "attic", Status: ActorActive, LastSeen: object.Timestamp(noon.At), LastBeat: object.Timestamp(noon.At), Cursor: 42, Latest: 43,
+	bareMail  = mail.Message{Seq: 1, From: mail.Bus, To: mail.Broadcast, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
+	fullActor = mail.ActorView{
+		Actor: "HO:attic", Agent: "attic", Status: mail.ActorActive, LastSeen: object.Timestamp(noon.At), LastBeat: object.Timestamp(noon.At), Cursor: 42, Latest: 43,
 	}
 	bareCredential = Credential{ID: "r1", Kind: "registration", IssuedAt: object.Timestamp(noon.At)}
 	bareTask       = Task{ID: "t1", Name: "n", Type: "review", Status: "queued", State: TaskPending, SubmittedBy: "agent:planner", CreatedAt: object.Timestamp(noon.At)}
@@ -146,17 +146,17 @@ func otherAnswers() []any {
 		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: object.Timestamp(noon.At)},
 		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At)},
 		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: object.Timestamp(noon.At), Token: "orcact_1"},
-		&Sent{Mail: bareMail}, &Sent{Mail: fullMail, Duplicate: true, Warnings: []string{"w"}},
-		&MailList{}, &MailList{Actor: "HO:attic", Messages: []Mail{bareMail, fullMail}, Cursor: 42, More: true},
-		&Acked{Actor: "HO:attic", Cursor: 42}, &Beat{Actor: "HO:attic", LastSeen: object.Timestamp(noon.At), Every: 60_000},
-		&ActorList{}, &TopicList{}, &TopicList{Topics: []TopicView{{Topic: "a.b"}, {Topic: mail.TopicHeartbeat, Standard: true, From: "any", To: mail.Bus, Summary: "s"}}},
+		&mail.Sent{Message: bareMail}, &mail.Sent{Message: fullMail, Duplicate: true, Warnings: []string{"w"}},
+		&mail.List{}, &mail.List{Actor: "HO:attic", Messages: []mail.Message{bareMail, fullMail}, Cursor: 42, More: true},
+		&mail.Acked{Actor: "HO:attic", Cursor: 42}, &mail.Beat{Actor: "HO:attic", LastSeen: object.Timestamp(noon.At), Every: 60_000},
+		&mail.ActorList{}, &mail.TopicList{}, &mail.TopicList{Topics: []mail.TopicView{{Topic: "a.b"}, {Topic: mail.TopicHeartbeat, Standard: true, From: "any", To: mail.Bus, Summary: "s"}}},
 		&Credential{ID: "a1", Kind: "actor", For: "HO:attic", IssuedAt: object.Timestamp(noon.At)},
 	}
-	for _, actor := range each(ActorView{Actor: "GO", Status: ActorQuiet}, fullActor) {
-		answers = append(answers, &ActorList{Actors: []ActorView{actor}})
+	for _, actor := range each(mail.ActorView{Actor: "GO", Status: mail.ActorQuiet}, fullActor) {
+		answers = append(answers, &mail.ActorList{Actors: []mail.ActorView{actor}})
 	}
 	for _, server := range each(bareServer, fullServer) {
-		answers = append(answers, &server, &ServerList{Servers: []Server{server}})
+		answers = append(answers, &server, &hub.ServerList{Servers: []hub.Server{server}})
 	}
 	for _, credential := range each(bareCredential, fullCredential) {
 		answers = append(answers, &credential, &CredentialList{Credentials: []Credential{credential}})
@@ -317,4 +317,11 @@ func codes(t *testing.T) []Code {
 	})
 	require.Greater(t, len(found), 7)
 	return found
+}
+
+// Rows: B-72.
+func TestShutdownNotice(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.FixedZone("", 3600))
+	line := Envelope{ID: "n1", At: at}.AppendNotice(nil, NoticeShutdown, &ShutdownNotice{GracePeriod: 30_000, Reason: "Orchestrator stopping"})
+	require.Equal(t, `{"type":"notify:shutdown","id":"n1","timestamp":"2026-01-02T02:04:05.006Z","payload":{"gracePeriod":30000,"reason":"Orchestrator stopping"}}`+"\n", string(line))
 }

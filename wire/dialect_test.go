@@ -40,7 +40,7 @@ func TestMailOnALine(t *testing.T) {
 //
 // Rows: E-10, E-22, E-84, T-48.
 func TestRepliesHaveTheFormOfTheQuestion(t *testing.T) {
-	sent := &Sent{Mail: fullMail, Duplicate: true}
+	sent := &mail.Sent{Message: fullMail, Duplicate: true}
 	const mail = `{"seq":43,"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n":1.0},"reply_to":42,"created_at":"2026-02-04T12:00:00.123Z","duplicate":true}`
 	quoted, err := json.Marshal(mail)
 	require.NoError(t, err)
@@ -90,14 +90,14 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 // Rows: C-90, K-06.
 func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := &Error{Code: CodeDenied, Message: "m", Details: map[string]any{"pointer": "/payload/task/task_id"}}
-	require.Empty(t, noon.AppendReply(nil, DialectSession, "msg-1", &SessionSaid{}, nil))
+	require.Empty(t, noon.AppendReply(nil, DialectSession, "msg-1", &session.Said{}, nil))
 	require.Empty(t, noon.AppendReply(nil, DialectSession, "", nil, nil))
 	for id, raw := range map[string][]byte{"msg-1": []byte(`"msg-1"`), `"`: []byte(`"\""`), "": nil} {
 		require.Equal(t, raw, (&Request{ID: id, Form: DialectSession}).RawID())
 		want := string(noon.AppendDeliveryError([]byte("before "), raw, session.Undelivered(id, refused), refused))
 		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, nil, refused)))
 		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, (*session.DeliveryError)(nil), refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, &SessionSaid{}, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, &session.Said{}, refused)))
 		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), DialectSession, raw, refused)))
 		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
 	}
@@ -161,8 +161,8 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 //
 // Rows: B-20, T-02.
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
-	sent, refused := &Sent{Mail: fullMail, Warnings: []string{"w"}}, object.Invalid("/payload/topic", "m")
-	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.append(nil), '\n'), append(bareMail.append(nil), '\n')}
+	sent, refused := &mail.Sent{Message: fullMail, Warnings: []string{"w"}}, object.Invalid("/payload/topic", "m")
+	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.Append(nil), '\n'), append(bareMail.Append(nil), '\n')}
 	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall, DialectSession, DialectTaskRequest, DialectTaskAct} {
 		for _, id := range []string{"1", ""} {
 			lines = append(lines, noon.AppendReply(nil, form, id, nil, refused))

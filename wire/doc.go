@@ -16,10 +16,12 @@
 //	object      strict reading and writing of JSON objects
 //	line        bytes as lines
 //	events      the kinds of events
-//	mail        actors and topics of the bus
+//	mail        messages, actors and topics of the bus
 //	session     messages of protocol C
 //	delegation  messages of protocol D
 //	hub         documents of protocol A
+//	trace       ids of traces and spans
+//	activity    what coding agents report
 //
 // The package control is above it: status, and requests that start and stop agents.
 //

@@ -1,7 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"orchestrator/wire/object"
+	"orchestrator/wire/schema"
+	"slices"
+	"strings"
 )
 
 type (
@@ -56,4 +60,94 @@ func spokenCode(c Code) (code, reason string) {
 type Refusal struct {
 	FormatVersion string `json:"format_version"`
 	Error         *Error `json:"error"`
+}
+
+// spoken lists the types of messages that agents send.
+var spoken = slices.DeleteFunc(schema.Names(), func(name string) bool {
+	return !strings.HasPrefix(name, "request:") && !strings.HasPrefix(name, "event:")
+})
+
+// meantType returns the type that an unknown type probably meant, or "" if none is similar. A
+// type without a prefix counts as a request.
+func meantType(kind string) string {
+	const slips, longest = 2, 64
+	if len(kind) > longest {
+		return ""
+	}
+	if !strings.Contains(kind, ":") {
+		kind = "request:" + kind
+	}
+	kind = dashed(kind)
+	best, fewest := "", slips+1
+	for _, name := range spoken {
+		if n := slipsBetween(kind, name); n < fewest {
+			best, fewest = name, n
+		}
+	}
+	return best
+}
+
+// dashed rewrites complete_task and completeTask as complete-task.
+func dashed(kind string) string {
+	var b strings.Builder
+	for i, r := range kind {
+		switch {
+		case r == '_' || r == ' ':
+			r = '-'
+		case r >= 'A' && r <= 'Z':
+			if r += 'a' - 'A'; i > 0 && kind[i-1] >= 'a' && kind[i-1] <= 'z' {
+				b.WriteByte('-')
+			}
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// slipsBetween returns the edit distance of two texts.
+func slipsBetween(a, b string) int {
+	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			wrong := 1
+			if a[i] == b[j] {
+				wrong = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+wrong)
+		}
+		last, row = row, last
+	}
+	return last[len(b)]
+}
+
+// nearly returns why a line that is not a JSON object was probably meant as a message, or "".
+func nearly(line []byte) string {
+	text := bytes.TrimLeft(line, " \t")
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return ""
+	}
+	for _, begun := range []string{`"request:`, `"event:`, `'request:`, `'event:`} {
+		if bytes.Contains(text[:min(len(text), 512)], []byte(begun)) {
+			return "it is no JSON object in one line: let a library spell it"
+		}
+	}
+	return ""
+}
+
+// nearly returns why an object that is log was probably meant as a message.
+func (k *keys) nearly(kind string, typed bool) string {
+	switch {
+	case k.kind == nil || !object.IsObject(k.payload):
+		return ""
+	case !typed:
+		return "its type is no text"
+	}
+	if name := meantType(kind); name != "" {
+		return "there is no message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"
+	}
+	return ""
 }

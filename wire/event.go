@@ -1,9 +1,11 @@
 package wire
 
 import (
-	"orchestrator/wire/events"
-	"orchestrator/wire/object"
 	"time"
+
+	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 )
 
 // FormatVersion is part of every document for programs. New keys increment the minor number;
@@ -29,8 +31,8 @@ type Event struct {
 	// Figures, which depend on the kind.
 	Figures Figures `json:"figures,omitzero" schema:"type=object"`
 	// The recorded fact, if the event is a decision.
-	Payload object.Raw `json:"payload,omitzero"`
-	Mail    *Mail      `json:"mail,omitzero" schema:"-"` // of a message: what was sent
+	Payload object.Raw    `json:"payload,omitzero"`
+	Mail    *mail.Message `json:"mail,omitzero" schema:"-"` // of a message: what was sent
 }
 
 // Figures are the figures of an Event; which are set depends on its kind.

@@ -18,7 +18,7 @@ func ReadHubTask(o *object.Reader) *SubmitTask {
 		Name:         o.NeedText("title"),
 		Description:  o.NeedText("spec"),
 		Type:         o.Text("type"),
-		Priority:     readPriority(o, "priority"),
+		Priority:     hub.PriorityIn(o, "priority"),
 		Dependencies: mergeDependencies(hub.DependenciesIn(o, "dependencies"), hub.DependencyIDsIn(o, "dependency_ids")),
 		Patient:      true,
 	}
@@ -236,10 +236,10 @@ type HubTask struct {
 // Hub returns the task as the hub shows it.
 func (t *Task) Hub() *HubTask {
 	h := &HubTask{
-		ID: t.ID, Title: t.Name, Spec: t.Description, Status: t.State.Hub(), Type: t.Type, Priority: PriorityWord(t.Priority),
+		ID: t.ID, Title: t.Name, Spec: t.Description, Status: t.State.Hub(), Type: t.Type, Priority: hub.PriorityWord(t.Priority),
 		Dependencies: t.Links, ResolvedInputs: t.ResolvedInputs, Result: t.Result, Progress: t.Progress,
 		Error: orNull(t.Error), Reason: orNull(t.Reason), CreatedBy: t.SubmittedBy, CreatedAt: t.CreatedAt,
-		AssignedServerID: orNull(ServerID(t.AssignedTo)), AssignedServerName: orNull(t.AssignedTo),
+		AssignedServerID: orNull(hub.ServerID(t.AssignedTo)), AssignedServerName: orNull(t.AssignedTo),
 		AssignedAt: orNull(t.AssignedAt), StartedAt: orNull(t.StartedAt), CompletedAt: orNull(t.EndedAt),
 	}
 	for _, in := range t.ResolvedInputs {

@@ -166,9 +166,9 @@ func TestPrioritiesAsWords(t *testing.T) {
 		"": "normal", "0": "critical", "1": "critical", "1.5": "high", "2": "high", "3": "normal", "2.50": "normal", "4": "low", "1e400": "normal",
 		`"high"`: "high", `"urgent"`: "urgent", `"any word"`: "any word",
 	} {
-		require.Equal(t, want, PriorityWord(Raw(given)), given)
+		require.Equal(t, want, hub.PriorityWord(Raw(given)), given)
 	}
 	for given, want := range map[string]uint8{`"critical"`: 0, `"urgent"`: 0, `"high"`: 1, `"normal"`: 2, `"low"`: 3, `"any word"`: 2} {
-		require.Equal(t, want, Urgency(Raw(given)), given)
+		require.Equal(t, want, hub.Urgency(Raw(given)), given)
 	}
 }

@@ -10,28 +10,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Mail is a message from one actor to another, as stored. It never changes.
-type Mail struct {
-	// The number of the message. Later messages have higher numbers. The numbers in one mailbox have
-	// gaps.
-	Seq int64 `json:"seq" schema:"min=1"`
-	// The sender.
-	From string `json:"from_actor"`
-	// The recipient, or broadcast.
-	To string `json:"to_actor"`
-	// The topic. Acknowledge messages on unknown topics and continue.
-	Topic string `json:"topic"`
-	// The content, unchanged. It is untrusted: escape it before you show it.
-	Payload Raw `json:"payload" schema:"type=object"`
-	// The number of the message that this one answers; null if it answers none.
-	ReplyTo *int64 `json:"reply_to" schema:"min=1,null"`
-	// When the message was sent: UTC, with milliseconds.
-	CreatedAt string `json:"created_at" schema:"stamp"`
-}
-
 // MailOf returns the mail in a record.
-func MailOf(r *Record) Mail {
-	m := Mail{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: object.Timestamp(r.At)}
+func MailOf(r *Record) mail.Message {
+	m := mail.Message{Seq: r.Seq, From: r.From, To: r.To, Topic: r.Topic, Payload: r.Payload, CreatedAt: object.Timestamp(r.At)}
 	switch r.Kind {
 	case events.TaskAssigned, events.TaskDone, events.TaskFailed, events.TaskHelpWanted:
 		m.From, m.Payload = mailOfTask(r)
@@ -186,24 +167,12 @@ func readReplyTo(o *object.Reader, key string) int64 {
 	return int64(n)
 }
 
-// Sent answers send-message with the stored message.
-type Sent struct {
-	Mail `json:",embed"`
-	// Whether the message had been sent before, with the same key; missing if it had not.
-	Duplicate bool `json:"duplicate,omitzero"`
-	// Warnings about the message, such as a topic that is not registered.
-	Warnings []string `json:"warnings,omitzero"`
-}
-
 // PollMessages is the payload of poll-messages.
 type PollMessages struct {
 	Actor  string `json:"actor,omitzero"`  // "": the caller
 	Cursor *int64 `json:"cursor,omitzero"` // messages after this one; nil: after the last acknowledged one
 	Limit  int64  `json:"limit,omitzero"`  // MailPage when it is 0
 }
-
-// MailPage is the default limit of a poll.
-const MailPage = 1000
 
 func (p *PollMessages) fields(f *fields) {
 	f.actor(&p.Actor, "actor", "You, as an actor; optional. Only operators may name another.", true)
@@ -216,17 +185,6 @@ func (p *PollMessages) fields(f *fields) {
 		p.Cursor = &after
 	}
 	f.whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, mail.MaxPage)
-}
-
-// MailList answers poll-messages.
-type MailList struct {
-	// The recipient of the messages.
-	Actor    string `json:"actor"`
-	Messages []Mail `json:"messages"` // The messages, in the order of their numbers.
-	// The number of the last acknowledged message.
-	Cursor int64 `json:"cursor" schema:"min=0"`
-	// Whether more messages follow.
-	More bool `json:"more"`
 }
 
 // AckMessages is the payload of ack-messages.
@@ -246,14 +204,6 @@ func (a *AckMessages) fields(f *fields) {
 	}
 }
 
-// Acked answers ack-messages.
-type Acked struct {
-	// The recipient of the messages.
-	Actor string `json:"actor"`
-	// The number of the last acknowledged message.
-	Cursor int64 `json:"cursor" schema:"min=0"`
-}
-
 // Heartbeat is the payload of heartbeat.
 type Heartbeat struct {
 	Actor string `json:"actor,omitzero"` // "": the caller
@@ -263,75 +213,14 @@ func (h *Heartbeat) fields(f *fields) {
 	f.actor(&h.Actor, "actor", "You, as an actor; optional.", false)
 }
 
-// Beat answers heartbeat.
-type Beat struct {
-	// The actor that sent the heartbeat.
-	Actor string `json:"actor"`
-	// When the actor was last seen: now.
-	LastSeen string `json:"last_seen" schema:"stamp"`
-	// The expected time between heartbeats, in milliseconds.
-	Every int64 `json:"heartbeat_ms" schema:"min=1"`
-}
-
-// ActorView is an actor as all may see it.
-type ActorView struct {
-	// The id of the actor, such as GO or HO:attic.
-	Actor string `json:"actor"`
-	// The agent of this actor, if it runs here or has registered.
-	Agent string `json:"agent,omitzero"`
-	// active: its agent runs, or it was seen recently. stale: its heartbeats have stopped. offline:
-	// its agent does not run. quiet: unknown, since it has never sent heartbeats.
-	Status string `json:"status" schema:"enum=wire.actorStatuses"`
-	// When the actor was last seen.
-	LastSeen string `json:"last_seen,omitzero" schema:"stamp"`
-	// When the actor last sent a heartbeat.
-	LastBeat string `json:"last_heartbeat,omitzero" schema:"stamp"`
-	// The number of the last message that the actor has acknowledged.
-	Cursor int64 `json:"cursor" schema:"min=0"`
-	// The number of the last message that was sent only to this actor.
-	Latest int64 `json:"latest,omitzero" schema:"min=1"`
-}
-
-// The statuses of an actor.
-const (
-	ActorActive  = "active"  // its agent runs, or it was seen recently
-	ActorStale   = "stale"   // its heartbeats have stopped
-	ActorOffline = "offline" // its agent does not run
-	ActorQuiet   = "quiet"   // unknown: it has never sent heartbeats
-)
-
-// ActorList answers list-actors.
-type ActorList struct {
-	Actors []ActorView `json:"actors"`
-}
-
-// A TopicView is a topic with its intended senders and recipients.
-type TopicView struct {
-	// The name of the topic.
-	Topic string `json:"topic"`
-	// Whether the topic is predefined; otherwise it is from the configuration.
-	Standard bool `json:"standard"`
-	// The intended sender: an actor, or any.
-	From string `json:"from,omitzero"`
-	// The intended recipient.
-	To string `json:"to,omitzero"`
-	// What a message on the topic says.
-	Summary string `json:"summary,omitzero"`
-}
-
-// TopicList answers list-topics.
-type TopicList struct {
-	Topics []TopicView `json:"topics"`
-}
-
 // The answers.
 var (
-	answerSent     = &Answer{Name: "sent", Of: Sent{}, About: " with the stored message and warnings about it"}
-	answerMessages = &Answer{Name: "messages", Of: MailList{}, About: ", in the order of the numbers"}
-	answerAcked    = &Answer{Name: "acked", Of: Acked{}}
-	answerSeen     = &Answer{Name: "seen", Of: Beat{}}
-	answerActors   = &Answer{Name: "actors", Of: ActorList{}}
-	answerTopics   = &Answer{Name: "topics", Of: TopicList{}}
+	answerSent     = &Answer{Name: "sent", Of: mail.Sent{}, About: " with the stored message and warnings about it"}
+	answerMessages = &Answer{Name: "messages", Of: mail.List{}, About: ", in the order of the numbers"}
+	answerAcked    = &Answer{Name: "acked", Of: mail.Acked{}}
+	answerSeen     = &Answer{Name: "seen", Of: mail.Beat{}}
+	answerActors   = &Answer{Name: "actors", Of: mail.ActorList{}}
+	answerTopics   = &Answer{Name: "topics", Of: mail.TopicList{}}
 )
 
 // mailOperations are the operations on messages between actors.

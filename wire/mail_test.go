@@ -149,12 +149,12 @@ func TestMailIsWhatTheRecordKeeps(t *testing.T) {
 	}
 	m := MailOf(r)
 	want := `{"seq":43,"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n": 1.0},"reply_to":42,"created_at":"2026-02-04T12:00:00.123Z"}`
-	require.Equal(t, want, string(m.append(nil)))
+	require.Equal(t, want, string(m.Append(nil)))
 	r.ReplyTo = 7
-	require.Equal(t, want, string(m.append(nil)), "a record that is filled again does not change it")
+	require.Equal(t, want, string(m.Append(nil)), "a record that is filled again does not change it")
 	r.ReplyTo = 0
 	m = MailOf(r)
-	require.Contains(t, string(m.append(nil)), `"reply_to":null,`)
+	require.Contains(t, string(m.Append(nil)), `"reply_to":null,`)
 	for _, at := range []time.Time{noon.At, {}, time.Date(2026, 12, 31, 23, 59, 59, 999_999_999, time.UTC)} {
 		m = MailOf(&Record{At: at})
 		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, m.CreatedAt)
@@ -175,22 +175,22 @@ func TestMailHasOneSpelling(t *testing.T) {
 		require.Equal(t, value, back)
 	}
 	for _, received := range each(bareMail, fullMail) {
-		text := received.append(nil)
+		text := received.Append(nil)
 		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
 		require.Equal(t, []string{"created_at", "from_actor", "payload", "reply_to", "seq", "to_actor", "topic"}, slices.Sorted(maps.Keys(keysOf(t, append(text, '\n')))))
-		requireSpelling(text, &received, new(Mail))
-		for _, sent := range each(Sent{Mail: received}, Sent{Mail: received, Duplicate: true, Warnings: []string{`"w"`, "v"}}) {
-			requireSpelling(sent.append(nil), &sent, new(Sent))
+		requireSpelling(text, &received, new(mail.Message))
+		for _, sent := range each(mail.Sent{Message: received}, mail.Sent{Message: received, Duplicate: true, Warnings: []string{`"w"`, "v"}}) {
+			requireSpelling(sent.Append(nil), &sent, new(mail.Sent))
 		}
-		for _, l := range []*MailList{{Messages: []Mail{received}}, {Actor: `H"O`, Messages: []Mail{received, bareMail}, Cursor: 42, More: true}} {
-			requireSpelling(l.append(nil), l, new(MailList))
+		for _, l := range []*mail.List{{Messages: []mail.Message{received}}, {Actor: `H"O`, Messages: []mail.Message{received, bareMail}, Cursor: 42, More: true}} {
+			requireSpelling(l.Append(nil), l, new(mail.List))
 		}
 	}
-	var none Mail
+	var none mail.Message
 	text, err := object.Encode(none)
 	require.NoError(t, err)
-	require.Equal(t, string(none.append(nil)), string(text))
-	require.Equal(t, `{"actor":"","messages":[],"cursor":0,"more":false}`, string(new(MailList).append(nil)))
+	require.Equal(t, string(none.Append(nil)), string(text))
+	require.Equal(t, `{"actor":"","messages":[],"cursor":0,"more":false}`, string(new(mail.List).Append(nil)))
 }
 
 // TestPayloadsOfMailLeaveAsTheyCame checks that the payload of a message is unchanged in every
@@ -206,22 +206,67 @@ func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {
 	received := MailOf(&Record{Seq: 1, At: noon.At, From: "GO", To: "HO:attic", Topic: "t", Payload: body.(*SendMessage).Payload, Key: m.ID})
 	for _, line := range [][]byte{
 		noon.AppendNotice(nil, NoticeMessage, &received),
-		noon.AppendAnswer(nil, "1", &Sent{Mail: received}, nil),
-		noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: received}, nil),
-		noon.AppendReply(nil, DialectToolCall, "1", &MailList{Messages: []Mail{received}}, nil),
+		noon.AppendAnswer(nil, "1", &mail.Sent{Message: received}, nil),
+		noon.AppendReply(nil, DialectMail, m.ID, &mail.Sent{Message: received}, nil),
+		noon.AppendReply(nil, DialectToolCall, "1", &mail.List{Messages: []mail.Message{received}}, nil),
 	} {
 		keysOf(t, line)
 		require.Contains(t, string(line), `"payload":`+verbatim+`,"reply_to":null,`)
 	}
-	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &Sent{Mail: received}, nil)), `"k"`, "the key stays with the bus")
+	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &mail.Sent{Message: received}, nil)), `"k"`, "the key stays with the bus")
 }
 
 // Rows: E-22, E-25.
 func TestNoticesOfMail(t *testing.T) {
-	for _, received := range []Mail{fullMail, bareMail} {
+	for _, received := range []mail.Message{fullMail, bareMail} {
 		line := noon.AppendNotice(nil, NoticeMessage, &received)
-		require.Equal(t, `{"type":"notify:message","id":"res-1","timestamp":"2026-02-04T12:00:00.123Z","payload":`+string(received.append(nil))+"}\n", string(line))
+		require.Equal(t, `{"type":"notify:message","id":"res-1","timestamp":"2026-02-04T12:00:00.123Z","payload":`+string(received.Append(nil))+"}\n", string(line))
 		requireValid(t, "notify:message", line)
 		require.Equal(t, string(line), string(noon.AppendNotice(nil, NoticeMessage, received)), "by value or not")
+	}
+}
+
+// Rows: E-12, E-69, E-70, E-71, E-72, E-73, E-74, E-75.
+func TestActors(t *testing.T) {
+	for _, good := range []string{
+		"GO", "HO:hetzner-1", "PO:paperclip", "IO:shai", "IO:größe", "IO:a/b.c\"'", "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "W:a3f9...", "S:db:1",
+		"W:" + strings.Repeat("x", 198),
+	} {
+		require.Empty(t, mail.CheckActor(good), good)
+		require.Empty(t, mail.CheckAddressee(good), good)
+	}
+	for _, bad := range []string{
+		"", "go", "GO:", "GO:x", "G", "HO", "HO:", "PO:", "IO:", "W", "W:", "S", "S:", "S:db", "S:db:", "S::1", "S:a:b:c", "HO:a:b", "W:a:b",
+		"X:1", ":", ":x", "HO: ", "HO:a b", "HO:a\n", "HO:\x00", "HO:\u00a0", "HO:\u00ad", "HO:\u202ex", "IO:\u200b", " GO", "GO ", "??", "ho:x", "broadcasts",
+		"W:" + strings.Repeat("x", 199),
+	} {
+		require.NotEmpty(t, mail.CheckActor(bad), "%q", bad)
+		require.NotEmpty(t, mail.CheckAddressee(bad), "%q", bad)
+	}
+	for _, reserved := range []string{mail.Broadcast, mail.Bus, mail.Governor} {
+		require.NotEmpty(t, mail.CheckActor(reserved), "nobody comes as %s", reserved)
+		require.Empty(t, mail.CheckAddressee(reserved), "everybody writes to %s", reserved)
+	}
+	require.Contains(t, mail.CheckAddressee("??"), "must be broadcast, GO, HO:host")
+}
+
+// TestActorsOfRuns checks that the actor of a worker or specialist becomes another id in each
+// run.
+//
+// Rows: E-72, E-73, E-74.
+func TestActorsOfRuns(t *testing.T) {
+	const run = "7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100"
+	for actor, want := range map[string]string{
+		"W": "W:" + run, "S:db": "S:db:" + run,
+		"W:1": "W:1", "S:db:1": "S:db:1", "GO": "GO", "HO:attic": "HO:attic", "PO:shop": "PO:shop", "IO:ann": "IO:ann",
+		"S:" + strings.Repeat("x", 161): "S:" + strings.Repeat("x", 161) + ":" + run,
+	} {
+		got := mail.ActorOfRun(actor, run)
+		require.Equal(t, want, got)
+		require.Equal(t, got != actor, mail.PerRun(actor))
+		require.Empty(t, mail.CheckActor(got), "whatever an agent may have, it can send with it")
+	}
+	for _, bad := range []string{"", "S", "S:", "HO", "HO:", "W:", "S:db:", "Bus", "x", "S:" + strings.Repeat("x", 162)} {
+		require.NotEmpty(t, mail.CheckActor(mail.ActorOfRun(bad, run)), bad)
 	}
 }

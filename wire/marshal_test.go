@@ -76,18 +76,18 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
 		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
 		"get-session": {
-			&GetSession{}, &GetSession{SessionID: "kitchen", After: 41, Limit: MaxSessionPage, CorrelationID: "kettle", TaskID: "kettle-1", To: "coder"},
+			&GetSession{}, &GetSession{SessionID: "kitchen", After: 41, Limit: session.MaxPage, CorrelationID: "kettle", TaskID: "kettle-1", To: "coder"},
 		},
 		"list-reviews": {&ListReviews{}, &ListReviews{SessionID: "kitchen", TaskID: "kettle-1", ReviewID: "kettle-1-a"}},
 		"create-session": {
-			&SessionSpec{
-				ID: "attic", Members: []SessionMember{}, Validation: ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
-				ProgressAfter: SessionProgressAfter, ProgressEvery: SessionProgressEvery,
-			},
-			&SessionSpec{
-				ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: ValidationStrict, MaxIterations: 1, OnMax: session.EscalateAbort,
+			&CreateSession{Spec: session.Spec{
+				ID: "attic", Members: []session.Member{}, Validation: session.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
+				ProgressAfter: session.ProgressAfter, ProgressEvery: session.ProgressEvery,
+			}},
+			&CreateSession{Spec: session.Spec{
+				ID: "kitchen", Members: []session.Member{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: session.ValidationStrict, MaxIterations: 1, OnMax: session.EscalateAbort,
 				RequireReview: true, TaskTimeout: 1, ProgressAfter: 2, ProgressEvery: 3,
-			},
+			}},
 		},
 		"submit-task-request":  {requested(t, `{"id":"1","type":"t","payload":{"n":1.0},"later":1}`), requested(t, string(encoded(t, fullRequest(t))))},
 		"get-task-response":    {&GetTaskResponse{TaskID: "a"}},

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Raw is a JSON value that is not decoded. It is passed on unchanged, digit for digit.
@@ -68,7 +69,7 @@ type AgentGone struct{ Agent string }
 // AgentSet lists the agents and the sessions, in order.
 type AgentSet struct {
 	Agents   []Member
-	Sessions []SessionSpec
+	Sessions []session.Spec
 }
 
 // A Member is an agent as configured, before it runs.

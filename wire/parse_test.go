@@ -312,3 +312,79 @@ func TestHalfOfACharacterIsAnswered(t *testing.T) {
 	}
 	require.IsType(t, &Request{}, reader().Parse([]byte(`{"type":"request:submit-task","id":"1","timestamp":"2026-11-21T10:00:00Z","payload":{"x":"\ud83d\ude00"}}`)))
 }
+
+func TestMeantType(t *testing.T) {
+	for wrong, right := range map[string]string{
+		"complete-task":         "request:complete-task",
+		"request:complete_task": "request:complete-task",
+		"request:completeTask":  "request:complete-task",
+		"request:sumbit-task":   "request:submit-task",
+		"event:progres":         "event:progress",
+		"request:no-such-thing": "",
+		"info":                  "",
+		"":                      "",
+	} {
+		require.Equal(t, right, meantType(wrong), wrong)
+	}
+}
+
+func TestNearlyAMessage(t *testing.T) {
+	r := Reader{Agent: "a", Depth: 64}
+	for line, nearly := range map[string]string{
+		`{"type":"request:get-task","id":"1",}`:     "it is no JSON object in one line: let a library spell it",
+		`{'type': 'event:progress', 'id': '1'}`:     "it is no JSON object in one line: let a library spell it",
+		`{"type":5,"id":"1","payload":{}}`:          "its type is no text",
+		`{"type":"complete_task","payload":{}}`:     `there is no message type "complete_task": did you mean "request:complete-task"?`,
+		`{"type":"error","message":"no such page"}`: "",
+		`{"level":"info","msg":"hello"}`:            "",
+		`{"type":"info","payload":{}}`:              "",
+		`sent "request:get-task"`:                   "",
+	} {
+		log, ok := r.Parse([]byte(line)).(Log)
+		require.True(t, ok, line)
+		require.Equal(t, nearly, log.Nearly, line)
+	}
+}
+
+// Rows: B-64, B-65, B-66, B-67.
+func TestReportsAreRead(t *testing.T) {
+	for _, test := range []struct {
+		name, payload string
+		want          any
+	}{
+		{"progress", `{"taskId":"a","progress":0.75,"message":"m"}`, &Progress{TaskID: "a", Progress: 0.75, Message: "m"}},
+		{"progress", `{"taskId":"a","progress":0}`, &Progress{TaskID: "a"}},
+		{"progress", `{"taskId":"a","progress":1.0}`, &Progress{TaskID: "a", Progress: 1}},
+		{"log", `{"level":"warn","message":"","context":{"rows": 1000}}`, &LogEntry{Level: "warn", Context: Raw(`{"rows": 1000}`)}},
+		{"log", `{"level":"debug","message":"m"}`, &LogEntry{Level: "debug", Message: "m"}},
+		{"error", `{"taskId":"a","error":"e","stack":"s","recoverable":false}`, &Trouble{TaskID: "a", Error: "e", Stack: "s"}},
+		{"error", `{"error":"e"}`, &Trouble{Error: "e", Recoverable: true}},
+		{"error", `{"error":"e","recoverable":null}`, &Trouble{Error: "e", Recoverable: true}},
+		{"question", `{"question":"?","context":{}}`, &OpenQuestion{Question: "?", Context: Raw(`{}`)}},
+	} {
+		body, err := ReadReport(test.name, []byte(test.payload), 64)
+		require.Nil(t, err, "%s %s", test.name, test.payload)
+		require.Equal(t, test.want, body, "%s %s", test.name, test.payload)
+	}
+}
+
+// Rows: B-64, B-65, B-66, B-67.
+func TestReportsAreRefused(t *testing.T) {
+	for _, test := range []struct{ name, payload, pointer string }{
+		{"progress", `{"taskId":"a"}`, "/payload/progress"},
+		{"progress", `{"taskId":"a","progress":-0.1}`, "/payload/progress"},
+		{"progress", `{"taskId":"a","progress":1.1}`, "/payload/progress"},
+		{"progress", `{"taskId":"a","progress":"0.5"}`, "/payload/progress"},
+		{"progress", `{"progress":0.5}`, "/payload/taskId"},
+		{"log", `{"message":"m"}`, "/payload/level"},
+		{"log", `{"level":"info"}`, "/payload/message"},
+		{"log", `{"level":"info","message":"m","context":"c"}`, "/payload/context"},
+		{"error", `{}`, "/payload/error"},
+		{"error", `{"error":"e","recoverable":"no"}`, "/payload/recoverable"},
+		{"question", `{"question":" "}`, "/payload/question"},
+	} {
+		_, err := ReadReport(test.name, []byte(test.payload), 64)
+		require.NotNil(t, err, "%s %s", test.name, test.payload)
+		require.Equal(t, test.pointer, err.Details["pointer"], "%s %s", test.name, test.payload)
+	}
+}

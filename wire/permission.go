@@ -1,41 +1,21 @@
 package wire
 
 import (
-	"orchestrator/wire/object"
+	"orchestrator/wire/activity"
 )
 
 // AskPermission is the payload of ask-permission. Input is what the tool would be called with;
 // with the tool it identifies what is allowed for a session, or always.
 type AskPermission struct {
-	TaskID  string             `json:"taskId,omitzero"`
-	Tool    string             `json:"tool"`
-	Title   string             `json:"title"`
-	Input   Raw                `json:"input"`
-	Paths   []string           `json:"paths,omitzero"`
-	Choices []PermissionChoice `json:"choices"`
-	Reason  string             `json:"reason,omitzero"`
-	Timeout int64              `json:"timeout,omitzero"` // milliseconds; 0: a year
+	TaskID  string                      `json:"taskId,omitzero"`
+	Tool    string                      `json:"tool"`
+	Title   string                      `json:"title"`
+	Input   Raw                         `json:"input"`
+	Paths   []string                    `json:"paths,omitzero"`
+	Choices []activity.PermissionChoice `json:"choices"`
+	Reason  string                      `json:"reason,omitzero"`
+	Timeout int64                       `json:"timeout,omitzero"` // milliseconds; 0: a year
 }
-
-// A PermissionChoice is one of the possible answers. Its kind says what it means.
-type PermissionChoice struct {
-	// The answer that the agent gets.
-	ID string `json:"id"`
-	// What it means.
-	Kind string `json:"kind" schema:"enum=allow_once|allow_session|allow_always|deny"`
-	// The text that the person sees.
-	Label string `json:"label,omitzero"`
-}
-
-// The kinds of a PermissionChoice.
-const (
-	AllowOnce    = "allow_once"
-	AllowSession = "allow_session" // and the same again, as long as the agent's conversation lasts
-	AllowAlways  = "allow_always"  // and the same again
-	Deny         = "deny"
-)
-
-var choiceKinds = []string{AllowOnce, AllowSession, AllowAlways, Deny}
 
 const schemaChoices = `"type": "array", "minItems": 1, "items": {"type": "object", "properties": {` +
 	`"id": {` + schemaWords + `, "description": "The answer that you get when the person chooses this."}, ` +
@@ -53,41 +33,10 @@ func (a *AskPermission) fields(f *fields) {
 	}
 	f.texts(&a.Paths, "paths", "The files and folders that it concerns.")
 	if !f.describe("choices", "The possible answers.", schemaChoices, true) {
-		a.Choices = readChoices(f.in)
+		a.Choices = activity.ChoicesIn(f.in)
 	}
 	f.text(&a.Reason, "reason", "Why it is needed.")
 	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds; a year when it is missing.", 1)
-}
-
-func readChoices(o *object.Reader) []PermissionChoice {
-	var choices []PermissionChoice
-	taken := make(map[string]bool)
-	o.Objects("choices", func(item *object.Reader) {
-		c := PermissionChoice{ID: item.NeedText("id"), Kind: item.NeedOneOf("kind", choiceKinds...), Label: item.Text("label")}
-		if taken[c.ID] {
-			item.Refuse("id", "stands twice")
-		}
-		taken[c.ID] = true
-		choices = append(choices, c)
-	})
-	if len(choices) == 0 && o.Err() == nil {
-		o.Refuse("choices", "must have at least one choice")
-	}
-	return choices
-}
-
-// Permission is what a Question asks for, if it was asked with ask-permission.
-type Permission struct {
-	// The tool.
-	Tool string `json:"tool"`
-	// What the tool is to be called with.
-	Input Raw `json:"input" schema:"type=object"`
-	// The files and folders that it concerns.
-	Paths []string `json:"paths,omitzero"`
-	// Why it is needed.
-	Reason string `json:"reason,omitzero"`
-	// The possible answers, with what they mean.
-	Choices []PermissionChoice `json:"choices"`
 }
 
 // WithdrawQuestion is the payload of withdraw-question. The question is named by its id, or by the

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
@@ -78,7 +79,7 @@ type Question struct {
 	// When the agent is told that there was no answer.
 	Deadline string `json:"deadline,omitzero" schema:"stamp"`
 	// What is asked for, if the question comes from ask-permission.
-	Permission *Permission `json:"permission,omitzero"`
+	Permission *activity.Permission `json:"permission,omitzero"`
 }
 
 // QuestionList answers list-questions, oldest first.

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/schema"
 	"orchestrator/wire/session"
 )
@@ -146,9 +147,9 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "question", schemaOf(t, "question"), Question{})
 	requireFields(t, "question", at(schemaOf(t, "question"), "properties", "options", "items"), Option{})
 	for name, value := range map[string]any{
-		"server": Server{}, "match": Match{}, "note": Note{}, "link": Link{}, "credential": Credential{}, "hub-task": HubTask{},
-		"mail": Mail{}, "actor": ActorView{}, "topic": TopicView{},
-		"session": SessionView{}, "session-task": SessionTask{}, "review": ReviewView{}, "session-entry": logged{},
+		"server": hub.Server{}, "match": Match{}, "note": Note{}, "link": Link{}, "credential": Credential{}, "hub-task": HubTask{},
+		"mail": mail.Message{}, "actor": mail.ActorView{}, "topic": mail.TopicView{},
+		"session": SessionView{}, "session-task": SessionTask{}, "review": session.ReviewView{}, "session-entry": logged{},
 	} {
 		requireFields(t, name, schemaOf(t, name), value)
 	}
@@ -161,13 +162,13 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 		require.Equal(t, words(delegation.Priorities), at(properties, "context", "properties", "priority", "enum"))
 	}
 	document, task := at(schemaOf(t, "session"), "properties"), at(schemaOf(t, "session-task"), "properties")
-	requireFields(t, "session", at(document, "members", "items"), SessionMember{})
-	requireFields(t, "session", at(document, "standing", "items"), MemberView{})
-	requireFields(t, "session-task", at(task, "findings", "items"), FindingView{})
+	requireFields(t, "session", at(document, "members", "items"), session.Member{})
+	requireFields(t, "session", at(document, "standing", "items"), session.MemberView{})
+	requireFields(t, "session-task", at(task, "findings", "items"), session.FindingView{})
 	requireFields(t, "session-task", at(task, "error"), session.ExecutionError{})
 }
 
-// logged holds what a SessionEntry has beside the message.
+// logged holds what a session.Entry has beside the message.
 type logged struct {
 	LoggedAt string   `json:"logged_at"`
 	TookMS   float64  `json:"processing_duration_ms"`
@@ -184,14 +185,14 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 		"agents": AgentList{}, "tasks": TaskList{}, "task": TaskReply{}, "answer": UserAnswer{},
 		"questions": QuestionList{}, "answered": QuestionReply{}, "key": IssuedKey{},
 		"assignment": Assignment{}, "matches": Matches{}, "dependency": LinkReply{}, "note": NoteReply{}, "notes": NoteList{},
-		"servers": ServerList{}, "registered": Registered{}, "credentials": CredentialList{},
+		"servers": hub.ServerList{}, "registered": Registered{}, "credentials": CredentialList{},
 		"registration": IssuedRegistration{}, "token": IssuedToken{},
 		"sent": struct { // the mail is embedded
 			Duplicate bool     `json:"duplicate,omitzero"`
 			Warnings  []string `json:"warnings,omitzero"`
 		}{},
-		"messages": MailList{}, "acked": Acked{}, "seen": Beat{}, "actors": ActorList{}, "topics": TopicList{}, "withdrawn": Withdrawn{},
-		"said": SessionSaid{}, "sessions": SessionList{}, "reviews": ReviewList{},
+		"messages": mail.List{}, "acked": mail.Acked{}, "seen": mail.Beat{}, "actors": mail.ActorList{}, "topics": mail.TopicList{}, "withdrawn": Withdrawn{},
+		"said": session.Said{}, "sessions": session.List{}, "reviews": session.ReviewList{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
 	for name, value := range types {
@@ -205,8 +206,8 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 		require.Contains(t, possible, any(map[string]any{"$ref": "urn:orchestrator:" + name}))
 	}
 	brief := at(answers, "sessions", "properties", "sessions", "items")
-	requireFields(t, "sessions", brief, SessionBrief{})
-	requireFields(t, "sessions", at(brief, "properties", "members", "items"), SessionMember{})
+	requireFields(t, "sessions", brief, session.Brief{})
+	requireFields(t, "sessions", at(brief, "properties", "members", "items"), session.Member{})
 }
 
 // Rows: B-69, B-70, B-71, B-72.
@@ -254,7 +255,7 @@ func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	people := words([]string{PersonAdmin, PersonOperator, PersonViewer})
 	require.Equal(t, people, at(schemaOf(t, "credential"), "properties", "role", "enum"))
 	require.Equal(t, append(people, nothing), payload("request:issue-token", "role"))
-	require.Equal(t, words([]string{ActorActive, ActorStale, ActorOffline, ActorQuiet}), at(schemaOf(t, "actor"), "properties", "status", "enum"))
+	require.Equal(t, words([]string{mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet}), at(schemaOf(t, "actor"), "properties", "status", "enum"))
 	require.Equal(t, append(words(hub.DependencyTypes), nothing), payload("request:add-dependency", "dependencyType"))
 	require.Equal(t, words(hub.DependencyTypes), at(schemaOf(t, "link"), "properties", "dependency_type", "enum"))
 	hub := []string{}
@@ -281,7 +282,7 @@ func requireSessionWords(t *testing.T, states []string) {
 		}
 		return at(schema, "enum")
 	}
-	validations := []string{ValidationStandard, ValidationStrict}
+	validations := []string{session.ValidationStandard, session.ValidationStrict}
 	require.Equal(t, append(words(validations), nil), enum(create, "validation"))
 	require.Equal(t, append(words(session.Escalations), nil), enum(create, "on_max"))
 	require.Equal(t, words(session.AgentTypes), enum(create, "members", "agent_type"))
@@ -290,11 +291,11 @@ func requireSessionWords(t *testing.T, states []string) {
 	require.Equal(t, words(session.AgentTypes), enum(document, "standing", "agent_type"))
 	for _, schema := range []any{document, brief} {
 		require.Equal(t, words(session.AgentTypes), enum(schema, "members", "agent_type"))
-		require.Equal(t, words([]string{SessionOpen, SessionClosed}), enum(schema, "state"))
-		require.Equal(t, words([]string{SessionFromFile, SessionByHand}), enum(schema, "source"))
+		require.Equal(t, words([]string{session.Open, session.Closed}), enum(schema, "state"))
+		require.Equal(t, words([]string{session.FromFile, session.ByHand}), enum(schema, "source"))
 	}
 	require.Equal(t, words([]string{
-		PhaseHeld, PhaseAssigned, PhaseWorking, PhaseCompleted, PhaseReviewing, PhaseRevise, PhaseRedesign, PhaseHuman, PhaseOver,
+		session.PhaseHeld, session.PhaseAssigned, session.PhaseWorking, session.PhaseCompleted, session.PhaseReviewing, session.PhaseRevise, session.PhaseRedesign, session.PhaseHuman, session.PhaseOver,
 	}), enum(task, "phase"))
 	require.Equal(t, words(states), enum(task, "state"))
 	require.Equal(t, words(session.Escalations), enum(task, "escalated"))

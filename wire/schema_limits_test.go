@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,4 +70,15 @@ func TestCheckTakesMessagesFromAnybody(t *testing.T) {
 	require.True(t, ok)
 	require.False(t, refused.Request)
 	require.Equal(t, Log{}, reader().Check([]byte("hello")))
+}
+
+// rounds returns how often to repeat a random test: n times, or n/8 under the race detector,
+// where each round is several times slower. Races show early; rare cases are left to the run
+// without it.
+func rounds(n int) int {
+	build, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return n / 8
+	}
+	return n
 }

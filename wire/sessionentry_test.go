@@ -22,30 +22,30 @@ func TestEntriesOfTheLog(t *testing.T) {
 	lying := strings.TrimSuffix(shortAssignment, "}") + `,"logged_at":1,"refused":"yes","validation_errors":[],"log_seq":-1,"log\u005fseq":2,"processing_duration_ms":null}`
 	short := strings.TrimSuffix(shortAssignment, "}") + ","
 	for _, test := range []struct {
-		entry SessionEntry
+		entry session.Entry
 		want  string
 	}{
-		{SessionEntry{Document: Raw(shortAssignment)}, short + ours + `"log_seq":57}`},
-		{SessionEntry{Document: Raw(shortAssignment), Sequence: 9, Chain: "c"}, short + `"correlation_id":"c",` + ours + `"log_seq":57}`},
-		{SessionEntry{Document: Raw(shortResult), Sequence: 9, Chain: "c"}, strings.TrimSuffix(shortResult, "}") + "," + ours + `"log_seq":57}`},
+		{session.Entry{Document: Raw(shortAssignment)}, short + ours + `"log_seq":57}`},
+		{session.Entry{Document: Raw(shortAssignment), Sequence: 9, Chain: "c"}, short + `"correlation_id":"c",` + ours + `"log_seq":57}`},
+		{session.Entry{Document: Raw(shortResult), Sequence: 9, Chain: "c"}, strings.TrimSuffix(shortResult, "}") + "," + ours + `"log_seq":57}`},
 		{
-			SessionEntry{Document: Raw(unnumbered), Sequence: 9, Chain: `"`, Errors: []string{"a", `"b"`}},
+			session.Entry{Document: Raw(unnumbered), Sequence: 9, Chain: `"`, Errors: []string{"a", `"b"`}},
 			strings.TrimSuffix(unnumbered, "}") + `,"sequence_number":9,"correlation_id":"\"",` + ours + `"validation_errors":["a","\"b\""],"log_seq":57}`,
 		},
-		{SessionEntry{Document: Raw(lying)}, short + ours + `"log_seq":57}`},
-		{SessionEntry{Document: Raw(lying), Refused: "no", Errors: []string{"e"}}, short + ours + `"validation_errors":["e"],"log_seq":57,"refused":"no"}`},
-		{SessionEntry{Document: Raw(`{"x":1.0,"x":2}`), Refused: "no"}, `{"x":1.0,"x":2,` + ours + `"log_seq":57,"refused":"no"}`},
-		{SessionEntry{Document: Raw(`{}`), Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
-		{SessionEntry{Document: Raw(`{ }`), MessageID: "m"}, `{` + ours + `"log_seq":57}`},
-		{SessionEntry{Document: Raw(`[1]`), MessageID: "m"}, `{"message_id":"m",` + ours + `"log_seq":57}`},
-		{SessionEntry{Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
+		{session.Entry{Document: Raw(lying)}, short + ours + `"log_seq":57}`},
+		{session.Entry{Document: Raw(lying), Refused: "no", Errors: []string{"e"}}, short + ours + `"validation_errors":["e"],"log_seq":57,"refused":"no"}`},
+		{session.Entry{Document: Raw(`{"x":1.0,"x":2}`), Refused: "no"}, `{"x":1.0,"x":2,` + ours + `"log_seq":57,"refused":"no"}`},
+		{session.Entry{Document: Raw(`{}`), Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
+		{session.Entry{Document: Raw(`{ }`), MessageID: "m"}, `{` + ours + `"log_seq":57}`},
+		{session.Entry{Document: Raw(`[1]`), MessageID: "m"}, `{"message_id":"m",` + ours + `"log_seq":57}`},
+		{session.Entry{Refused: "no"}, `{` + ours + `"log_seq":57,"refused":"no"}`},
 		{
-			SessionEntry{MessageID: "m", Type: "abort", From: `le"ad`, Chain: "c"},
+			session.Entry{MessageID: "m", Type: "abort", From: `le"ad`, Chain: "c"},
 			`{"message_id":"m","message_type":"abort","from_agent":{"agent_id":"le\"ad"},"correlation_id":"c",` + ours + `"log_seq":57}`,
 		},
 	} {
 		test.entry.Seq, test.entry.LoggedAt, test.entry.TookMS = 57, entryAt, 0.25
-		text, err := object.Encode(&SessionView{Messages: []SessionEntry{test.entry}})
+		text, err := object.Encode(&SessionView{Messages: []session.Entry{test.entry}})
 		require.NoError(t, err)
 		require.Contains(t, string(text), `"messages":[`+test.want+`]`)
 		text, err = object.Encode(test.entry)
@@ -56,10 +56,10 @@ func TestEntriesOfTheLog(t *testing.T) {
 }
 
 // requireEntry requires that an entry is decoded and encoded without a change.
-func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
+func requireEntry(t *testing.T, entry *session.Entry, text []byte) {
 	t.Helper()
 	require.NoError(t, validators(t)["session-entry"].Validate(decoded(t, text)))
-	var back SessionEntry
+	var back session.Entry
 	require.NoError(t, object.DecodeOwn(text, &back))
 	require.Equal(t, string(text), string(back.Document))
 	require.Equal(t, []any{entry.Seq, entry.LoggedAt, entry.TookMS, entry.Errors, entry.Refused}, []any{back.Seq, back.LoggedAt, back.TookMS, back.Errors, back.Refused})
@@ -75,13 +75,13 @@ func requireEntry(t *testing.T, entry *SessionEntry, text []byte) {
 
 // Rows: C-99.
 func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
-	var e SessionEntry
+	var e session.Entry
 	const odd = `{"message_id":7,"message_type":[],"from_agent":"lead","sequence_number":"x","correlation_id":{},"logged_at":"a","processing_duration_ms":1.5,"log_seq":3,"refused":"r","validation_errors":["v"]}`
 	require.NoError(t, object.Decode([]byte(odd), &e))
-	require.Equal(t, SessionEntry{Document: Raw(odd), Seq: 3, LoggedAt: "a", TookMS: 1.5, Errors: []string{"v"}, Refused: "r"}, e)
+	require.Equal(t, session.Entry{Document: Raw(odd), Seq: 3, LoggedAt: "a", TookMS: 1.5, Errors: []string{"v"}, Refused: "r"}, e)
 	const known = `{"message_id":"m","message_type":"abort","from_agent":{"agent_id":"lead"},"sequence_number":4,"correlation_id":"c","log_seq":3}`
 	require.NoError(t, object.Decode([]byte(known), &e))
-	require.Equal(t, SessionEntry{Document: Raw(known), Seq: 3, MessageID: "m", Type: "abort", From: "lead", Sequence: 4, Chain: "c"}, e)
+	require.Equal(t, session.Entry{Document: Raw(known), Seq: 3, MessageID: "m", Type: "abort", From: "lead", Sequence: 4, Chain: "c"}, e)
 	for _, bad := range []string{`[]`, `"x"`, `{"log_seq":"3"}`, `{"logged_at":1}`, `{"validation_errors":"v"}`, `{"processing_duration_ms":true}`, `{`} {
 		require.Error(t, object.Decode([]byte(bad), &e), bad)
 	}
@@ -89,17 +89,17 @@ func TestEntriesAreReadAsFarAsTheyMakeSense(t *testing.T) {
 
 // TestSessionsAreToldAsTheirSchemasSay checks that all views of a session are valid.
 func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
-	spec := SessionSpec{
-		ID: "kitchen", Members: []SessionMember{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateAbort,
+	spec := session.Spec{
+		ID: "kitchen", Members: []session.Member{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: session.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateAbort,
 	}
-	review := ReviewView{ReviewID: "r", SessionID: "kitchen", TaskID: "t", Reviewer: "critic", Iteration: 1, RequestedAt: entryAt}
+	review := session.ReviewView{ReviewID: "r", SessionID: "kitchen", TaskID: "t", Reviewer: "critic", Iteration: 1, RequestedAt: entryAt}
 	task := SessionTask{
-		TaskID: "t", Phase: PhaseHeld, State: TaskPending, MaxIterations: 3, Findings: []FindingView{{ID: "f", Severity: session.SeverityMajor, Category: session.CategoryBug, Found: 1}},
+		TaskID: "t", Phase: session.PhaseHeld, State: TaskPending, MaxIterations: 3, Findings: []session.FindingView{{ID: "f", Severity: session.SeverityMajor, Category: session.CategoryBug, Found: 1}},
 		Error: &session.ExecutionError{TaskID: "t", ErrorType: session.ExecutionTimeout, SuggestedAction: session.SuggestRetry},
 	}
 	whole := SessionView{
-		SessionSpec: spec, State: SessionOpen, Source: SessionFromFile, Standing: []MemberView{{SessionMember: spec.Members[0], Status: "idle"}},
-		Tasks: []SessionTask{task}, Reviews: []ReviewView{review}, Messages: []SessionEntry{{Seq: 1, Document: Raw(shortAssignment), LoggedAt: entryAt}},
+		Spec: spec, State: session.Open, Source: session.FromFile, Standing: []session.MemberView{{Member: spec.Members[0], Status: "idle"}},
+		Tasks: []SessionTask{task}, Reviews: []session.ReviewView{review}, Messages: []session.Entry{{Seq: 1, Document: Raw(shortAssignment), LoggedAt: entryAt}},
 	}
 	compiled := validators(t)
 	for name, value := range map[string]any{"session": &whole, "review": &review, "session-task": &task} {
@@ -108,9 +108,9 @@ func TestSessionsAreToldAsTheirSchemasSay(t *testing.T) {
 		require.NoError(t, compiled[name].Validate(decoded(t, text)), "%s", text)
 	}
 	for _, answer := range []any{
-		&whole, &SessionView{SessionSpec: spec, State: SessionClosed, Reason: "over", Source: SessionByHand}, &ReviewList{Reviews: []ReviewView{review}},
-		&SessionList{Sessions: []SessionBrief{{ID: "kitchen", State: SessionOpen, Source: SessionByHand}}},
-		&SessionSaid{MessageID: "m", SessionID: "kitchen", Seq: 1, Notes: []string{"n"}, Held: true, Duplicate: true, CorrelationID: "c"},
+		&whole, &SessionView{Spec: spec, State: session.Closed, Reason: "over", Source: session.ByHand}, &session.ReviewList{Reviews: []session.ReviewView{review}},
+		&session.List{Sessions: []session.Brief{{ID: "kitchen", State: session.Open, Source: session.ByHand}}},
+		&session.Said{MessageID: "m", SessionID: "kitchen", Seq: 1, Notes: []string{"n"}, Held: true, Duplicate: true, CorrelationID: "c"},
 	} {
 		requireValid(t, "response:success", noon.AppendAnswer(nil, "1", answer, nil))
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/session"
 )
 
 // saying returns a request to send a message, valid or not.
@@ -20,27 +22,29 @@ func creating(more string) string { return `{"session_id":"kitchen","members":[]
 
 // Rows: C-87, C-88, C-99, C-100.
 func TestWhatIsAskedOfSessionsIsRead(t *testing.T) {
-	with := func(change func(s *SessionSpec)) *SessionSpec {
-		s := &SessionSpec{
-			ID: "kitchen", Members: []SessionMember{}, Validation: "standard", MaxIterations: 3, OnMax: "human_review", ProgressAfter: 120000, ProgressEvery: 30000,
+	with := func(change func(s *session.Spec)) *CreateSession {
+		s := &session.Spec{
+			ID: "kitchen", Members: []session.Member{}, Validation: "standard", MaxIterations: 3, OnMax: "human_review", ProgressAfter: 120000, ProgressEvery: 30000,
 		}
 		change(s)
-		return s
+		return &CreateSession{Spec: *s}
 	}
 	for _, test := range []struct {
 		operation, payload string
 		want               any
 	}{
-		{"create-session", creating(``), with(func(*SessionSpec) {})},
-		{"create-session", creating(`,"later":1,"validation":null,"max_iterations":null,"on_max":null,"require_review":null,"progress_after_ms":null`), with(func(*SessionSpec) {})},
-		{"create-session", creating(`,"progress_after_ms":0,"progress_every_ms":0`), with(func(s *SessionSpec) { s.ProgressAfter, s.ProgressEvery = 0, 0 })},
-		{"create-session", creating(`,"task_timeout_ms":1e3,"max_iterations":1`), with(func(s *SessionSpec) { s.TaskTimeout, s.MaxIterations = 1000, 1 })},
-		{"create-session", creating(`,"on_max":"force_approve","validation":"strict","require_review":true`), with(func(s *SessionSpec) {
+		{"create-session", creating(``), with(func(*session.Spec) {})},
+		{"create-session", creating(`,"later":1,"validation":null,"max_iterations":null,"on_max":null,"require_review":null,"progress_after_ms":null`), with(func(*session.Spec) {})},
+		{"create-session", creating(`,"progress_after_ms":0,"progress_every_ms":0`), with(func(s *session.Spec) { s.ProgressAfter, s.ProgressEvery = 0, 0 })},
+		{"create-session", creating(`,"task_timeout_ms":1e3,"max_iterations":1`), with(func(s *session.Spec) { s.TaskTimeout, s.MaxIterations = 1000, 1 })},
+		{"create-session", creating(`,"on_max":"force_approve","validation":"strict","require_review":true`), with(func(s *session.Spec) {
 			s.OnMax, s.Validation, s.RequireReview = "force_approve", "strict", true
 		})},
 		{
 			"create-session", `{"session_id":"kitchen","members":[{"agent_id":"a b","agent_type":"architect","x":1},{"agent_id":"c","agent_type":"reviewer"}]}`,
-			with(func(s *SessionSpec) { s.Members = []SessionMember{{"a b", "architect"}, {"c", "reviewer"}} }),
+			with(func(s *session.Spec) {
+				s.Members = []session.Member{{AgentID: "a b", AgentType: "architect"}, {AgentID: "c", AgentType: "reviewer"}}
+			}),
 		},
 		{"get-session", `{}`, &GetSession{}},
 		{"get-session", `{"session_id":null,"limit":0,"after":0,"x":[]}`, &GetSession{}},
@@ -95,10 +99,10 @@ func TestWhatIsAskedOfSessionsIsRefused(t *testing.T) {
 
 func TestSessionIDs(t *testing.T) {
 	for _, good := range []string{"a", "7", "checkout-2_b.c", "A.", strings.Repeat("x", 64)} {
-		require.True(t, IsSessionID(good), good)
+		require.True(t, session.IsID(good), good)
 	}
 	for _, bad := range []string{"", ".", "-a", "_a", "a b", "a/b", "a\n", "é", "a\x00", strings.Repeat("x", 65)} {
-		require.False(t, IsSessionID(bad), bad)
+		require.False(t, session.IsID(bad), bad)
 	}
 }
 

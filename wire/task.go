@@ -3,6 +3,7 @@ package wire
 import (
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"orchestrator/wire/delegation"
@@ -223,7 +224,7 @@ func (f *fields) priority(p *Raw) {
 	const kinds = `"type": ["number", "string", "null"], "minimum": -1.7976931348623157e+308, "maximum": 1.7976931348623157e+308, ` + wordsPattern
 	if !f.describe("priority", "A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. "+
 		"The words are critical, high, normal and low; any other counts as normal.", kinds, false) {
-		*p = readPriority(f.in, "priority")
+		*p = hub.PriorityIn(f.in, "priority")
 	}
 }
 
@@ -438,4 +439,21 @@ var taskOperations = []Operation{
 		About:    "The task must not have ended.",
 		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},
 	}),
+}
+
+// MarshalJSONTo implements json.MarshalerTo. The documents come from the details or from the
+// decoded fields.
+func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
+	type plain SubmitTask // without this method
+	if s.Details.StructuredSpec == nil && s.Spec != nil {
+		s.Details.StructuredSpec = s.Spec.Document
+	}
+	if s.Details.Requirements == nil && s.Requirements != nil {
+		text, err := object.Encode(s.Requirements)
+		if err != nil {
+			return err
+		}
+		s.Details.Requirements = text
+	}
+	return json.MarshalEncode(e, plain(s))
 }

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // addDelegated adds the examples of a schema as seeds, and lines that may confuse a reader.
@@ -109,13 +110,13 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("00-5b8aa5a2d2c872e8321cf37308d69df2-051581bf3cb55c13-01")
 	f.Add("00-" + strings.Repeat("0", 32) + "-051581bf3cb55c13-00")
 	f.Fuzz(func(t *testing.T, line string) {
-		if c, ok := ParseTraceparent(line); ok {
+		if c, ok := trace.Parse(line); ok {
 			require.Equal(t, line[2:55], c.Traceparent()[2:]) // all versions have this part
 		}
-		id, span := TraceIDOf([]byte(line)), SpanIDOf([]byte(line))
-		require.True(t, IsTraceID(id) && IsSpanID(span))
-		c := TraceContext{TraceID: id, SpanID: span, Flags: byte(len(line))}
-		back, ok := ParseTraceparent(c.Traceparent())
+		id, span := trace.IDOf([]byte(line)), trace.SpanIDOf([]byte(line))
+		require.True(t, trace.IsID(id) && trace.IsSpanID(span))
+		c := trace.Context{TraceID: id, SpanID: span, Flags: byte(len(line))}
+		back, ok := trace.Parse(c.Traceparent())
 		require.True(t, ok)
 		require.Equal(t, c, back)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -209,7 +210,7 @@ func TestPrioritiesOfTaskRequests(t *testing.T) {
 	for word, class := range map[string]uint8{"low": 3, "normal": 2, "high": 1, "urgent": 0} {
 		r := requested(t, `{"id":"1","type":"t","payload":{},"context":{"priority":"`+word+`"}}`)
 		require.Equal(t, word, r.Context.Priority)
-		require.Equal(t, class, Urgency(object.Quote(r.Context.Priority)))
+		require.Equal(t, class, hub.Urgency(object.Quote(r.Context.Priority)))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/mail"
 )
 
 // calling returns the call of a method with an id; params may be missing.
@@ -197,11 +199,11 @@ func FuzzCalls(f *testing.F) {
 				answers = [][]byte{noon.AppendRefused(nil, m.Form, m.RawID(), err)}
 				break
 			}
-			sent := &Sent{Mail: fullMail}
+			sent := &mail.Sent{Message: fullMail}
 			if said, ok := body.(*SendMessage); ok {
 				sent.From, sent.To, sent.Topic, sent.Payload = said.From, said.To, said.Topic, said.Payload
 			}
-			answers = [][]byte{noon.AppendReply(nil, m.Form, m.ID, sent, nil), noon.AppendReply(nil, m.Form, m.ID, &MailList{Messages: []Mail{sent.Mail}}, nil)}
+			answers = [][]byte{noon.AppendReply(nil, m.Form, m.ID, sent, nil), noon.AppendReply(nil, m.Form, m.ID, &mail.List{Messages: []mail.Message{sent.Message}}, nil)}
 			answers = answers[:2-int(m.Form)%2] // mail is only answered with mail
 		}
 		for _, answer := range answers {

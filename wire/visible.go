@@ -2,8 +2,9 @@ package wire
 
 import (
 	"fmt"
-	"orchestrator/wire/object"
 	"unicode/utf8"
+
+	"orchestrator/wire/object"
 )
 
 // AppendVisible appends text to dst so that it is safe on a terminal. Control characters,

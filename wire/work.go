@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"slices"
 )
 
 // AssignTask is the payload of assign-task.
@@ -53,7 +56,7 @@ type Match struct {
 	// The score; a higher score is a better fit. -1: the agent does not fit.
 	Score int `json:"score" schema:"min=-1"`
 	// Whether the agent is present.
-	Status string `json:"status" schema:"enum=wire.serverStatuses"`
+	Status string `json:"status" schema:"enum=hub.serverStatuses"`
 	// The reasons, for people.
 	Reasons []string `json:"reasons"`
 }
@@ -99,7 +102,7 @@ func (u *UpdateTask) fields(f *fields) {
 // common reads the members that both spellings of an update have.
 func (u *UpdateTask) common(o *object.Reader, criteria string) {
 	u.Type = o.OptionalName("type")
-	u.Priority = readPriority(o, "priority")
+	u.Priority = hub.PriorityIn(o, "priority")
 	if o.Find(criteria) != nil {
 		texts := o.Texts(criteria)
 		u.AcceptanceCriteria = &texts
@@ -365,4 +368,36 @@ var workOperations = []Operation{
 		Summary:  "List the notes of a task, oldest first",
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
+}
+
+// MarshalJSONTo implements json.MarshalerTo. A document to be removed is encoded as null.
+func (u UpdateTask) MarshalJSONTo(e *jsontext.Encoder) error {
+	type plain UpdateTask // without this method
+	said := struct {
+		Plain        plain `json:",embed"`
+		Spec         any   `json:"structured_spec,omitzero"`
+		Requirements any   `json:"requirements,omitzero"`
+	}{Plain: plain(u)}
+	switch {
+	case u.Spec != nil:
+		said.Spec = u.Spec
+	case slices.Contains(u.Without, "structured_spec"):
+		said.Spec = object.Raw("null")
+	}
+	switch {
+	case u.Requirements != nil:
+		said.Requirements = u.Requirements
+	case slices.Contains(u.Without, "requirements"):
+		said.Requirements = object.Raw("null")
+	}
+	return json.MarshalEncode(e, said)
+}
+
+// MarshalJSONTo implements the encoder's interface.
+func (a AddDependency) MarshalJSONTo(e *jsontext.Encoder) error {
+	b := object.AppendText([]byte(`{"taskId":`), a.TaskID)
+	b = object.AppendMember(b, "dependsOnTaskId", a.Dependency.On)
+	b = object.AppendOptional(b, "dependencyType", a.Dependency.Type)
+	b = object.AppendOptional(b, "contractKey", a.Dependency.Contract)
+	return e.WriteValue(append(b, '}'))
 }

@@ -136,7 +136,7 @@ func (c *Client) troubled(err error) {
 
 // Poll lists mail, oldest first: the unacknowledged messages, or all after a given number. It
 // changes nothing.
-func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]wire.Mail, error) {
+func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]mail.Message, error) {
 	values := url.Values{"actor": {cmp.Or(query.Actor, c.Actor)}}
 	if query.Cursor != nil {
 		values.Set("cursor", strconv.FormatInt(*query.Cursor, 10))
@@ -144,21 +144,21 @@ func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]wire.Mail
 	if query.Limit != 0 {
 		values.Set("limit", strconv.FormatInt(query.Limit, 10))
 	}
-	var mail []wire.Mail
+	var mail []mail.Message
 	err := c.get(ctx, "/api/bus/poll", values, &mail)
 	return mail, err
 }
 
 // Ack acknowledges all mail up to a number.
-func (c *Client) Ack(ctx context.Context, seq int64) (wire.Acked, error) {
-	var answer wire.Acked
+func (c *Client) Ack(ctx context.Context, seq int64) (mail.Acked, error) {
+	var answer mail.Acked
 	err := c.post(ctx, "/api/bus/ack", wire.AckMessages{Actor: c.Actor, Seq: seq}, &answer)
 	return answer, err
 }
 
 // Heartbeat reports that the actor is present.
-func (c *Client) Heartbeat(ctx context.Context) (wire.Beat, error) {
-	var answer wire.Beat
+func (c *Client) Heartbeat(ctx context.Context) (mail.Beat, error) {
+	var answer mail.Beat
 	err := c.post(ctx, "/api/bus/heartbeat", wire.Heartbeat{Actor: c.Actor}, &answer)
 	return answer, err
 }

@@ -57,7 +57,7 @@ func TestAClientAtAnAddress(t *testing.T) {
 			refuse(w, http.StatusUnauthorized, r.URL.Path)
 			return
 		}
-		answer(w, wire.Beat{Actor: "W:1"})
+		answer(w, mail.Beat{Actor: "W:1"})
 	})))
 	defer server.Close()
 	t.Setenv("ORC_ACTOR", "W:1")
@@ -122,30 +122,30 @@ func TestPlainCalls(t *testing.T) {
 		for range 3 {
 			t.has("task.assigned", delicate)
 		}
-		mail, err := t.client.Poll(t.Context(), wire.PollMessages{})
+		found, err := t.client.Poll(t.Context(), wire.PollMessages{})
 		require.NoError(t, err)
-		require.Equal(t, t.letters("HO:h1", 0), mail)
+		require.Equal(t, t.letters("HO:h1", 0), found)
 		again, err := t.client.Poll(t.Context(), wire.PollMessages{})
 		require.NoError(t, err)
-		require.Equal(t, mail, again)
+		require.Equal(t, found, again)
 
 		acked, err := t.client.Ack(t.Context(), 20)
 		require.NoError(t, err)
-		require.Equal(t, wire.Acked{Actor: "HO:h1", Cursor: 20}, acked)
-		mail, err = t.client.Poll(t.Context(), wire.PollMessages{})
+		require.Equal(t, mail.Acked{Actor: "HO:h1", Cursor: 20}, acked)
+		found, err = t.client.Poll(t.Context(), wire.PollMessages{})
 		require.NoError(t, err)
-		require.Len(t, mail, 1)
+		require.Len(t, found, 1)
 		var all int64
-		mail, err = t.client.Poll(t.Context(), wire.PollMessages{Cursor: &all, Limit: 2})
+		found, err = t.client.Poll(t.Context(), wire.PollMessages{Cursor: &all, Limit: 2})
 		require.NoError(t, err)
-		require.Equal(t, again[:2], mail)
-		mail, err = t.client.Poll(t.Context(), wire.PollMessages{Actor: "broadcast"})
+		require.Equal(t, again[:2], found)
+		found, err = t.client.Poll(t.Context(), wire.PollMessages{Actor: "broadcast"})
 		require.NoError(t, err)
-		require.Empty(t, mail)
+		require.Empty(t, found)
 
 		beat, err := t.client.Heartbeat(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, wire.Beat{Actor: "HO:h1", LastSeen: "2000-01-01T00:00:00.000Z"}, beat)
+		require.Equal(t, mail.Beat{Actor: "HO:h1", LastSeen: "2000-01-01T00:00:00.000Z"}, beat)
 	})
 }
 

@@ -24,7 +24,7 @@ func Example() {
 	client := &bus.Client{Actor: "HO:h1", URL: server.URL, Token: "its token"} // or bus.FromEnv()
 	ctx, stop := context.WithCancel(context.Background())
 	err := client.Receive(ctx, bus.Handlers{
-		mail.TopicTaskAssigned: func(ctx context.Context, received wire.Mail) error {
+		mail.TopicTaskAssigned: func(ctx context.Context, received mail.Message) error {
 			var task struct {
 				Repo string `json:"repo"`
 			}
@@ -36,7 +36,7 @@ func Example() {
 			})
 			return err
 		},
-		mail.TopicDirect: func(context.Context, wire.Mail) error {
+		mail.TopicDirect: func(context.Context, mail.Message) error {
 			stop()
 			return nil
 		},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -25,7 +26,7 @@ type house struct {
 
 	mu     sync.Mutex
 	other  otherwise
-	mail   []wire.Mail
+	mail   []mail.Message
 	keys   map[string]int64
 	bodies []map[string]any // of send requests
 	acked  int64
@@ -75,33 +76,33 @@ func (h *house) has(topic string, payload string) int64 {
 }
 
 // keep stores mail. Numbers have gaps, as if there were mail for other actors.
-func (h *house) keep(m wire.SendMessage) wire.Sent {
+func (h *house) keep(m wire.SendMessage) mail.Sent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if seq := h.keys[m.From+" "+m.Key]; m.Key != "" && seq != 0 {
-		for _, mail := range h.mail {
-			if mail.Seq == seq {
-				return wire.Sent{Mail: mail, Duplicate: true}
+		for _, kept := range h.mail {
+			if kept.Seq == seq {
+				return mail.Sent{Message: kept, Duplicate: true}
 			}
 		}
 	}
-	mail := wire.Mail{Seq: int64(10 * (len(h.mail) + 1)), From: m.From, To: m.To, Topic: m.Topic, Payload: m.Payload, CreatedAt: object.Timestamp(time.Now())}
+	kept := mail.Message{Seq: int64(10 * (len(h.mail) + 1)), From: m.From, To: m.To, Topic: m.Topic, Payload: m.Payload, CreatedAt: object.Timestamp(time.Now())}
 	if m.ReplyTo != 0 {
-		mail.ReplyTo = &m.ReplyTo
+		kept.ReplyTo = &m.ReplyTo
 	}
-	h.mail = append(h.mail, mail)
-	h.keys[m.From+" "+m.Key] = mail.Seq
+	h.mail = append(h.mail, kept)
+	h.keys[m.From+" "+m.Key] = kept.Seq
 	for stream := range h.tell {
-		stream <- fmt.Sprintf("id: %d\nevent: %s\ndata: {}\n\n", mail.Seq, mail.Topic)
+		stream <- fmt.Sprintf("id: %d\nevent: %s\ndata: {}\n\n", kept.Seq, kept.Topic)
 	}
-	return wire.Sent{Mail: mail}
+	return mail.Sent{Message: kept}
 }
 
 // letters returns the mail to an actor after a number.
-func (h *house) letters(to string, behind int64) []wire.Mail {
+func (h *house) letters(to string, behind int64) []mail.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	mail := []wire.Mail{}
+	mail := []mail.Message{}
 	for _, m := range h.mail {
 		if m.To == to && m.Seq > behind {
 			mail = append(mail, m)
@@ -143,9 +144,9 @@ func (h *house) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		h.acked = max(h.acked, int64(said["seq"].(float64)))
 		h.mu.Unlock()
-		answer(w, wire.Acked{Actor: "HO:h1", Cursor: h.acked})
+		answer(w, mail.Acked{Actor: "HO:h1", Cursor: h.acked})
 	case "POST /api/bus/heartbeat":
-		answer(w, wire.Beat{Actor: said["actor"].(string), LastSeen: object.Timestamp(time.Now())})
+		answer(w, mail.Beat{Actor: said["actor"].(string), LastSeen: object.Timestamp(time.Now())})
 	case "GET /api/sse/events":
 		h.stream(w, r)
 	default:

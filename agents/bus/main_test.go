@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -65,7 +66,7 @@ func (v *visit) sending(ctx context.Context, mail wire.SendMessage) <-chan outco
 }
 
 type outcome struct {
-	sent wire.Sent
+	sent mail.Sent
 	err  error
 }
 

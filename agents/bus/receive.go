@@ -18,11 +18,12 @@ import (
 
 	"orchestrator/agents/internal/fatal"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // A Handler handles a message. It may be called more than once for the same message; see the
 // package documentation. Its context ends when Receive has to return.
-type Handler func(ctx context.Context, received wire.Mail) error
+type Handler func(ctx context.Context, received mail.Message) error
 
 // Handlers maps topics to their handlers.
 type Handlers map[string]Handler
@@ -100,7 +101,7 @@ func (r *receiver) round(ctx context.Context) (some bool, err error) {
 	}
 	// Acknowledging a message acknowledges all before it, so the order must not depend on the
 	// server.
-	slices.SortFunc(received, func(a, b wire.Mail) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(received, func(a, b mail.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, m := range received {
 		err := r.handle(ctx, m)
 		r.lately = time.Now()
@@ -142,7 +143,7 @@ type debt struct {
 }
 
 // handle calls the handler of a message and acknowledges the message.
-func (r *receiver) handle(ctx context.Context, mail wire.Mail) error {
+func (r *receiver) handle(ctx context.Context, mail mail.Message) error {
 	d := &debt{seq: mail.Seq}
 	if handler := r.handlers[mail.Topic]; handler != nil {
 		err := r.call(ctx, handler, mail)
@@ -163,7 +164,7 @@ func (r *receiver) handle(ctx context.Context, mail wire.Mail) error {
 
 // call calls a handler and turns a panic into a Fatal. Otherwise the message would be handled
 // again and again, and block those behind it.
-func (r *receiver) call(ctx context.Context, handler Handler, mail wire.Mail) (err error) {
+func (r *receiver) call(ctx context.Context, handler Handler, mail mail.Message) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			r.client.troubled(fmt.Errorf("the handler of %s panicked: %v\n%s", mail.Topic, reason, debug.Stack()))
@@ -195,7 +196,7 @@ func (r *receiver) pay(ctx context.Context) error {
 
 // failure returns the report to send for a failed message. If none may be sent, it calls
 // Trouble and returns nil.
-func (r *receiver) failure(mail wire.Mail, why error) *wire.SendMessage {
+func (r *receiver) failure(mail mail.Message, why error) *wire.SendMessage {
 	letter := fatal.Letter(&mail, why)
 	if letter == nil {
 		r.client.troubled(fatal.GivenUp(&mail, why))

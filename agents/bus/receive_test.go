@@ -19,8 +19,8 @@ import (
 )
 
 // noting returns a handler that logs each message and returns the error of result.
-func (v *visit) noting(result func(wire.Mail) error) bus.Handler {
-	return func(_ context.Context, received wire.Mail) error {
+func (v *visit) noting(result func(mail.Message) error) bus.Handler {
+	return func(_ context.Context, received mail.Message) error {
 		v.say("handled %d", received.Seq)
 		if result == nil {
 			return nil
@@ -36,7 +36,7 @@ func TestReceive(t *testing.T) {
 			t.has("task.assigned", delicate)
 		}
 		t.acked = 10
-		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received wire.Mail) error {
+		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received mail.Message) error {
 			require.Equal(t, t.letters("HO:h1", received.Seq-1)[0], received, "as it is kept")
 			return nil
 		})})
@@ -65,7 +65,7 @@ func TestReceiveInOrder(t *testing.T) {
 		}
 		slices.Reverse(t.mail[:50])
 		var got []int64
-		t.receiving(time.Second, bus.Handlers{"task.assigned": func(_ context.Context, received wire.Mail) error {
+		t.receiving(time.Second, bus.Handlers{"task.assigned": func(_ context.Context, received mail.Message) error {
 			got = append(got, received.Seq)
 			return nil
 		}})
@@ -126,7 +126,7 @@ func TestAnErrorHoldsUpWhatIsBehind(t *testing.T) {
 		t.has("task.assigned", `{}`)
 		t.has("task.assigned", `{}`)
 		times := 0
-		t.receiving(25*time.Second, bus.Handlers{"task.assigned": t.noting(func(wire.Mail) error {
+		t.receiving(25*time.Second, bus.Handlers{"task.assigned": t.noting(func(mail.Message) error {
 			if times++; times < 3 {
 				return &bus.Refusal{Status: 403, Message: "of something else"}
 			}
@@ -203,7 +203,7 @@ func TestReceiveEndsWithItsContext(t *testing.T) {
 			acked  int64
 		}{{errors.New("interrupted"), 0}, {nil, 10}} {
 			ctx, stop := context.WithCancelCause(t.Context())
-			err := t.client.Receive(ctx, bus.Handlers{"task.assigned": func(ctx context.Context, _ wire.Mail) error {
+			err := t.client.Receive(ctx, bus.Handlers{"task.assigned": func(ctx context.Context, _ mail.Message) error {
 				stop(why)
 				<-ctx.Done()
 				return each.result
@@ -220,7 +220,7 @@ func TestFatal(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
 		t.has("task.assigned", `{}`)
-		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received wire.Mail) error {
+		t.receiving(time.Second, bus.Handlers{"task.assigned": t.noting(func(received mail.Message) error {
 			if received.Seq == 20 {
 				return nil
 			}
@@ -251,7 +251,7 @@ func TestFatalIsToldOnce(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
 		t.has("task.assigned", `{}`)
-		fatal := bus.Handlers{"task.assigned": func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }}
+		fatal := bus.Handlers{"task.assigned": func(context.Context, mail.Message) error { return bus.Fatal("X", nil) }}
 		t.instead(refusing("ack", http.StatusServiceUnavailable))
 		t.receiving(time.Second, fatal)
 		t.instead(nil)
@@ -275,7 +275,7 @@ func TestFatalWhileTheBusIsAway(t *testing.T) {
 		t.has("task.assigned", `{}`)
 		t.instead(refusing("send", http.StatusServiceUnavailable))
 		time.AfterFunc(200*time.Second, func() { t.instead(nil) })
-		t.receiving(5*time.Minute, bus.Handlers{"task.assigned": t.noting(func(wire.Mail) error { return bus.Fatal("X", nil) })})
+		t.receiving(5*time.Minute, bus.Handlers{"task.assigned": t.noting(func(mail.Message) error { return bus.Fatal("X", nil) })})
 		require.Len(t, incidents(t), 1)
 		require.Len(t, t.letters(mail.Global, 0), 1)
 		require.EqualValues(t, 10, t.acked)
@@ -287,7 +287,7 @@ func TestFatalThatNobodyWants(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
 		t.instead(refusing("send", http.StatusForbidden))
-		err := t.client.Receive(t.Context(), bus.Handlers{"task.assigned": func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
+		err := t.client.Receive(t.Context(), bus.Handlers{"task.assigned": func(context.Context, mail.Message) error { return bus.Fatal("X", nil) }})
 		require.ErrorContains(t, err, "message 10 failed: sending task.failed to GO: not now (A_CODE, HTTP 403)")
 		require.Zero(t, t.acked)
 	})
@@ -298,7 +298,7 @@ func TestFatalThatNobodyWants(t *testing.T) {
 func TestAFailureThatFails(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has(mail.TopicTaskFailed, `{}`)
-		t.receiving(time.Second, bus.Handlers{mail.TopicTaskFailed: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
+		t.receiving(time.Second, bus.Handlers{mail.TopicTaskFailed: func(context.Context, mail.Message) error { return bus.Fatal("X", nil) }})
 		require.Equal(t, []string{
 			"0s heartbeat", "0s poll", "0s trouble: message 10 on task.failed is given up: it failed without a word (X)", "0s ack 10", "0s poll",
 		}, t.sorted())
@@ -310,7 +310,7 @@ func TestAFailureThatFails(t *testing.T) {
 func TestAlertsThatFail(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.keep(wire.SendMessage{From: mail.Bus, To: "HO:h1", Topic: mail.TopicAlertFired, Payload: wire.Raw(`{}`)})
-		t.receiving(time.Second, bus.Handlers{mail.TopicAlertFired: func(context.Context, wire.Mail) error { return bus.Fatal("X", nil) }})
+		t.receiving(time.Second, bus.Handlers{mail.TopicAlertFired: func(context.Context, mail.Message) error { return bus.Fatal("X", nil) }})
 		require.Equal(t, []string{"0s trouble: message 10 on alert.fired is given up: it failed without a word (X)"}, t.told("trouble"))
 		require.EqualValues(t, 10, t.acked)
 	})
@@ -319,7 +319,7 @@ func TestAlertsThatFail(t *testing.T) {
 func TestAHandlerThatPanics(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
-		t.receiving(time.Second, bus.Handlers{"task.assigned": func(context.Context, wire.Mail) error { panic(strings.Repeat("oh ", 5000)) }})
+		t.receiving(time.Second, bus.Handlers{"task.assigned": func(context.Context, mail.Message) error { panic(strings.Repeat("oh ", 5000)) }})
 		require.EqualValues(t, 10, t.acked)
 		letter := string(t.letters(mail.Global, 0)[0].Payload)
 		require.Contains(t, letter, `{"error_code":"PANIC","error":"the handler panicked: oh oh`)
@@ -332,7 +332,7 @@ func TestAHandlerThatPanics(t *testing.T) {
 func TestAHandlerMaySend(t *testing.T) {
 	visiting(t, func(t *visit) {
 		t.has("task.assigned", `{}`)
-		t.receiving(time.Second, bus.Handlers{"task.assigned": func(ctx context.Context, received wire.Mail) error {
+		t.receiving(time.Second, bus.Handlers{"task.assigned": func(ctx context.Context, received mail.Message) error {
 			_, err := t.client.Send(ctx, wire.SendMessage{To: received.From, Topic: mail.TopicTaskCompleted, ReplyTo: received.Seq})
 			return err
 		}})

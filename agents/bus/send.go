@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -24,24 +25,24 @@ var pauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
 // Send retries while the bus cannot be reached; see the package documentation. The error is a
 // *Refusal if the bus refuses the mail. If ctx ends first, the mail may or may not be stored.
 // To send it again safely, set the key.
-func (c *Client) Send(ctx context.Context, mail wire.SendMessage) (wire.Sent, error) {
-	mail.From = cmp.Or(mail.From, c.Actor)
-	mail.Key = cmp.Or(mail.Key, uuid.NewString())
-	if mail.Payload == nil {
-		mail.Payload = wire.Raw("{}")
+func (c *Client) Send(ctx context.Context, message wire.SendMessage) (mail.Sent, error) {
+	message.From = cmp.Or(message.From, c.Actor)
+	message.Key = cmp.Or(message.Key, uuid.NewString())
+	if message.Payload == nil {
+		message.Payload = wire.Raw("{}")
 	}
-	sent, err := c.send(ctx, &mail)
+	sent, err := c.send(ctx, &message)
 	if err != nil {
-		return wire.Sent{}, fmt.Errorf("sending %s to %s: %w", mail.Topic, mail.To, err)
+		return mail.Sent{}, fmt.Errorf("sending %s to %s: %w", message.Topic, message.To, err)
 	}
 	return sent, nil
 }
 
-func (c *Client) send(ctx context.Context, mail *wire.SendMessage) (sent wire.Sent, err error) {
+func (c *Client) send(ctx context.Context, message *wire.SendMessage) (sent mail.Sent, err error) {
 	if err := c.ready(); err != nil {
 		return sent, err
 	}
-	body, err := object.Encode(mail)
+	body, err := object.Encode(message)
 	if err != nil {
 		return sent, err
 	}
@@ -49,7 +50,7 @@ func (c *Client) send(ctx context.Context, mail *wire.SendMessage) (sent wire.Se
 		return sent, err
 	}
 	defer func() { <-c.turn }()
-	err = c.deliver(ctx, mail, body, &sent)
+	err = c.deliver(ctx, message, body, &sent)
 	return sent, err
 }
 
@@ -67,7 +68,7 @@ func (c *Client) takeTurn(ctx context.Context) error {
 }
 
 // deliver sends a message through the circuit. The caller holds c.turn.
-func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byte, sent *wire.Sent) error {
+func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byte, sent *mail.Sent) error {
 	if err := c.circuit.refuses(c.incidents()); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byt
 }
 
 // insist makes an attempt, and another one after each pause.
-func (c *Client) insist(ctx context.Context, body []byte, between []time.Duration, sent *wire.Sent) error {
+func (c *Client) insist(ctx context.Context, body []byte, between []time.Duration, sent *mail.Sent) error {
 	for _, pause := range between {
 		err := c.call(ctx, http.MethodPost, "/api/bus/send", body, sent)
 		if ctx.Err() != nil || !passing(err) {

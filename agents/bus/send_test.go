@@ -36,7 +36,7 @@ func TestSend(t *testing.T) {
 		sent, err := t.client.Send(t.Context(), wire.SendMessage{To: "GO", Topic: "task.completed", Payload: wire.Raw(delicate), ReplyTo: 7, Key: "k"})
 		require.NoError(t, err)
 		seven := int64(7)
-		require.Equal(t, wire.Sent{Mail: wire.Mail{
+		require.Equal(t, mail.Sent{Message: mail.Message{
 			Seq: 10, From: "HO:h1", To: "GO", Topic: "task.completed", Payload: wire.Raw(delicate), ReplyTo: &seven,
 			CreatedAt: "2000-01-01T00:00:00.000Z",
 		}}, sent)

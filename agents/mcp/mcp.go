@@ -238,11 +238,11 @@ func (s *server) unread(ctx context.Context, tool string) string {
 	if err := s.team.Ask(ctx, "poll-messages", nil, &answer); err != nil {
 		return "" // the result of the tool is worth more than the mail
 	}
-	var list wire.MailList
+	var list mail.List
 	if json.Unmarshal(answer, &list) != nil {
 		return ""
 	}
-	var fresh []wire.Mail
+	var fresh []mail.Message
 	for _, m := range list.Messages {
 		if m.Seq <= box.shown {
 			continue

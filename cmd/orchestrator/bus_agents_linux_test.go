@@ -18,6 +18,8 @@ import (
 
 	"orchestrator/agents/bus"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 )
 
 // An agent can be the actor GO. It receives GO's mail, may broadcast, and issues tokens.
@@ -148,7 +150,7 @@ func TestBusTokenOfWhoIsAnAgentNow(t *testing.T) {
 func TestBusServerFromElsewhere(t *testing.T) {
 	t.Parallel()
 	b, _ := newBureau(t, "")
-	far := &clerk{visitor: b.comes("far", ""), actor: "W:" + wire.ServerID("far")}
+	far := &clerk{visitor: b.comes("far", ""), actor: "W:" + hub.ServerID("far")}
 	sent := b.boss.send(far.actor, "task.assigned", `{}`)
 	require.Equal(t, []letter{sent}, far.polls(""))
 	require.Equal(t, []letter{sent}, far.listens("", "").hears(1))
@@ -318,11 +320,11 @@ func TestBusClient(t *testing.T) {
 	hopeless := b.boss.send("HO:far", "task.assigned", `{}`)
 	last := b.boss.send("HO:far", direct, `{}`)
 	err := client.Receive(ctx, bus.Handlers{
-		"task.assigned": func(_ context.Context, m wire.Mail) error {
+		"task.assigned": func(_ context.Context, m mail.Message) error {
 			handled = append(handled, m.Seq)
 			return bus.Fatal("NO_REPO", errors.New("there is nowhere to work"))
 		},
-		direct: func(_ context.Context, m wire.Mail) error {
+		direct: func(_ context.Context, m mail.Message) error {
 			handled = append(handled, m.Seq)
 			stop()
 			return nil

@@ -24,7 +24,7 @@ import (
 
 // A bureau is a hub whose visitors are actors of the bus.
 type bureau struct {
-	*hub
+	*hubTeam
 	boss *clerk // GO, over the socket
 }
 
@@ -47,7 +47,7 @@ func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 	for _, name := range names {
 		all = append(all, strings.TrimPrefix(name, "-"))
 	}
-	b := &bureau{hub: newHub(t, quick+hcl, all...)}
+	b := &bureau{hubTeam: newHub(t, quick+hcl, all...)}
 	b.up()
 	b.url = b.listening()
 	var actors []*actor
@@ -62,7 +62,7 @@ func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*actor) {
 
 // seat sets boss to a client of the socket, which is GO.
 func (b *bureau) seat() {
-	inside := *b.hub
+	inside := *b.hubTeam
 	inside.url = "http://orchestrator" // the client dials the socket for any host
 	b.boss = &clerk{visitor: &visitor{hub: &inside, client: b.door()}, actor: "GO"}
 }

@@ -134,7 +134,7 @@ func past(t *testing.T, many int) *bureau {
 	}
 	require.NoError(t, log.Close())
 	require.Empty(t, batch)
-	b := &bureau{hub: h}
+	b := &bureau{hubTeam: h}
 	b.up()
 	b.url = b.listening()
 	b.seat()

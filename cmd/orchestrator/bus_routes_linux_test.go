@@ -349,7 +349,7 @@ func TestBusFromInsideOfAnAgent(t *testing.T) {
 		require.Equal(t, ids[i], env["ORC_ACTOR"])
 		require.Equal(t, b.url, env["ORC_URL"])
 		byToken := b.holding(ids[i], env["ORC_TOKEN"])
-		within := *b.hub
+		within := *b.hubTeam
 		within.url = "http://orchestrator"
 		bySocket := &clerk{visitor: &visitor{hub: &within, client: overSocket(env["ORC_SOCKET"])}, actor: ids[i]}
 		for _, way := range []*clerk{byToken, bySocket} {

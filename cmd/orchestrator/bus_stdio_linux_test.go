@@ -109,7 +109,7 @@ func TestBusOverStdio(t *testing.T) {
 	one, two, worker := actors[0], actors[1], "W:"+actors[1].run
 	payload := `{"n":12345678901234567890,"u":"\u00e9\ud83d\ude00","html":"<a&b>"}`
 	m := one.granted(nil, "send-message", mailLine("PO:one", worker, direct, payload, `"reply_to":"3"`))
-	h := b.hub
+	h := b.hubTeam
 	h.requireDescribed("response.success", m.line)
 	require.Equal(t, []string{"correlationId", "id", "payload", "timestamp", "type"}, m.keys)
 	sent := readSent(t, string(m.Payload))

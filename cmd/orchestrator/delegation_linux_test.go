@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/trace"
 )
 
 // Tests of delegation with the real program: work that agents and people delegate to agents, and
@@ -223,7 +224,7 @@ func TestDelegationIsWordForWord(t *testing.T) {
 	boss.say(`{"id":"t-2","type":"cook","payload":{}}` + "\n")
 	w = cook.gets("t-2")
 	require.Equal(t, fmt.Sprintf(`{"id":"t-2","type":"cook","payload":{},"routing":{"source":"boss","delegationChain":["boss"],"target":"cook"},"observability":{"traceId":%q,"spanId":%q}}`,
-		wire.TraceIDOf([]byte("t-2")), wire.SpanIDOf([]byte("t-2"))), w.line)
+		trace.IDOf([]byte("t-2")), trace.SpanIDOf([]byte("t-2"))), w.line)
 	cook.says("t-2", "completed", `"result":null`)
 	require.Equal(t, `{"id":"t-2","status":"completed","result":null}`, boss.hear(1, "t-2", "completed").line)
 	h.stop()

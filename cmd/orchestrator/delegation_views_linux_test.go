@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // traced sends a request with a traceparent and returns the answer and its traceparent.
@@ -53,8 +53,8 @@ func TestDelegationViews(t *testing.T) {
 	boss, cook, help := all[0], all[1], all[2]
 	ann, program := h.person(), h.program("boss")
 	const context = `{"conversationId":"c-1","parentTaskId":"elsewhere","user":"eve","timestamp":"2026-02-04T14:30:00Z","priority":"urgent"}`
-	const trace = `{"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","baggage":{"n":12345678901234567890,"b":[1.50]}}`
-	boss.asks("t-1", "cook", `"context":`+context, `"observability":`+trace)
+	const position = `{"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","baggage":{"n":12345678901234567890,"b":[1.50]}}`
+	boss.asks("t-1", "cook", `"context":`+context, `"observability":`+position)
 	cook.gets("t-1")
 	cook.says("t-1", "in_progress", `"message":"half"`)
 	boss.hear(1, "t-1", delegation.InProgress)
@@ -79,7 +79,7 @@ func TestDelegationViews(t *testing.T) {
 	} {
 		require.JSONEq(t, context, string(b.Context), name)
 		require.JSONEq(t, `{"source":"boss","target":"cook","delegationChain":["boss"]}`, string(b.Routing), name)
-		require.JSONEq(t, trace, string(b.Observability), name)
+		require.JSONEq(t, position, string(b.Observability), name)
 		require.Contains(t, string(b.Observability), `12345678901234567890`, name)
 	}
 	card := h.ask("task", "show", "t-1")
@@ -114,7 +114,7 @@ func TestDelegationViews(t *testing.T) {
 		answer, place := v.traced("POST /operations/get-task-response", `{"taskId":"t-1"}`, "")
 		require.Equal(t, http.StatusOK, answer.status, answer.text)
 		require.JSONEq(t, string(said), answer.text)
-		require.Equal(t, "00-4bf92f3577b34da6a3ce929d0e0e4736-"+wire.SpanIDOf([]byte("t-1"))+"-01", place)
+		require.Equal(t, "00-4bf92f3577b34da6a3ce929d0e0e4736-"+trace.SpanIDOf([]byte("t-1"))+"-01", place)
 	}
 	require.JSONEq(t, string(said), withoutVersion(t, h.ask("task", "response", "t-1", "--json")))
 	help.refused("UNAUTHORIZED", "get-task-response", `{"taskId":"t-1"}`)
@@ -144,7 +144,7 @@ func TestDelegationOverHTTP(t *testing.T) {
 	all := h.open("boss", "cook", "help")
 	boss, cook := all[0], all[1]
 	ann, program := h.person(), h.program("boss")
-	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	const traceID, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	const submit = "POST /operations/submit-task-request"
 	for n, row := range []struct {
 		who          *visitor
@@ -152,10 +152,10 @@ func TestDelegationOverHTTP(t *testing.T) {
 		trace, span  string
 		source       string
 	}{
-		{ann, "00-" + trace + "-" + span + "-01", ``, trace, span, "orchestrator"},
-		{program, "00-" + trace + "-" + span + "-00", `,"observability":{"baggage":{"b":1.50}}`, trace, span, "boss"},
-		{ann, "00-" + trace + "-" + span + "-01", `,"observability":{"traceId":"own"},"routing":{"source":"a program"}`, "own", wire.SpanIDOf([]byte("t-2")), "a program"},
-		{ann, "00-nonsense-01", ``, wire.TraceIDOf([]byte("t-3")), wire.SpanIDOf([]byte("t-3")), "orchestrator"},
+		{ann, "00-" + traceID + "-" + span + "-01", ``, traceID, span, "orchestrator"},
+		{program, "00-" + traceID + "-" + span + "-00", `,"observability":{"baggage":{"b":1.50}}`, traceID, span, "boss"},
+		{ann, "00-" + traceID + "-" + span + "-01", `,"observability":{"traceId":"own"},"routing":{"source":"a program"}`, "own", trace.SpanIDOf([]byte("t-2")), "a program"},
+		{ann, "00-nonsense-01", ``, trace.IDOf([]byte("t-3")), trace.SpanIDOf([]byte("t-3")), "orchestrator"},
 	} {
 		id := fmt.Sprint("t-", n)
 		answer, place := row.who.traced(submit, fmt.Sprintf(`{"id":%q,"type":"cook","payload":{}%s}`, id, row.more), row.header)
@@ -164,8 +164,8 @@ func TestDelegationOverHTTP(t *testing.T) {
 		w := cook.gets(id)
 		require.Equal(t, []string{row.trace, row.span, row.source}, []string{w.Observability.TraceID, w.Observability.SpanID, w.Routing.Source})
 		want := ""
-		if wire.IsTraceID(row.trace) {
-			want = "00-" + row.trace + "-" + wire.SpanIDOf([]byte(id)) + "-01"
+		if trace.IsID(row.trace) {
+			want = "00-" + row.trace + "-" + trace.SpanIDOf([]byte(id)) + "-01"
 		}
 		require.Equal(t, want, place)
 		cook.says(id, "completed", `"result":1`)

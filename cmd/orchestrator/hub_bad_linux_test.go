@@ -178,7 +178,7 @@ func TestHubOwnSocket(t *testing.T) {
 }
 
 // inner returns what the agent named inner has found in its environment.
-func (h *hub) inner() (token, socket string) {
+func (h *hubTeam) inner() (token, socket string) {
 	h.t.Helper()
 	var words []string
 	waitForThat(h.t, "environment of inner", func() bool {

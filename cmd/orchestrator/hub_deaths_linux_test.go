@@ -17,7 +17,7 @@ import (
 type lot map[string]string
 
 // deal gives an agent five tasks and brings each into its state.
-func (h *hub) deal(ann, boss *visitor, a *actor) lot {
+func (h *hubTeam) deal(ann, boss *visitor, a *actor) lot {
 	h.t.Helper()
 	tasks := make(lot)
 	for _, state := range []string{"assigned", "running", "needs_human", "planning", "plan_review"} {
@@ -52,12 +52,12 @@ func (h *hub) deal(ann, boss *visitor, a *actor) lot {
 // Rows, T-57, K-01.
 func TestHubDeaths(t *testing.T) {
 	t.Parallel()
-	dead := func(h *hub, a *actor) *actor { a.die(); return h.enters("holder") }
-	ended := func(h *hub, a *actor) *actor { a.exit(0); return h.enters("holder") }
-	killed := func(h *hub, _ *actor) *actor { h.kill(); return h.open("holder", "boss")[0] }
-	stopped := func(h *hub, _ *actor) *actor { h.stop(); return h.open("holder", "boss")[0] }
+	dead := func(h *hubTeam, a *actor) *actor { a.die(); return h.enters("holder") }
+	ended := func(h *hubTeam, a *actor) *actor { a.exit(0); return h.enters("holder") }
+	killed := func(h *hubTeam, _ *actor) *actor { h.kill(); return h.open("holder", "boss")[0] }
+	stopped := func(h *hubTeam, _ *actor) *actor { h.stop(); return h.open("holder", "boss")[0] }
 	for name, way := range map[string]struct {
-		end  func(*hub, *actor) *actor
+		end  func(*hubTeam, *actor) *actor
 		last string // the state of a task after the second time
 	}{
 		"dead": {dead, "failed"}, "ended": {ended, "assigned"}, "killed": {killed, "assigned"}, "stopped": {stopped, "assigned"},
@@ -213,7 +213,7 @@ type errand struct {
 }
 
 // atOnce sends all requests concurrently and returns the answers in order.
-func (h *hub) atOnce(errands []errand) []*reply {
+func (h *hubTeam) atOnce(errands []errand) []*reply {
 	h.t.Helper()
 	replies, failures := make([]*reply, len(errands)), make([]error, len(errands))
 	var group sync.WaitGroup
@@ -234,7 +234,7 @@ func (h *hub) atOnce(errands []errand) []*reply {
 }
 
 // begun returns new tasks that an agent has submitted and started.
-func (h *hub) begun(who *visitor, count int) (ids []string) {
+func (h *hubTeam) begun(who *visitor, count int) (ids []string) {
 	h.t.Helper()
 	create, start := make([]errand, count), make([]errand, count)
 	for i := range create {

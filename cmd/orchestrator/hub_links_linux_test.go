@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // finish creates a task, starts it and completes it with a result.
@@ -153,7 +154,7 @@ func TestHubLists(t *testing.T) {
 		require.Len(t, found.Tasks, found.Count)
 		return found
 	}
-	for _, sessionID := range []string{"coder", wire.ServerID("coder"), coder.run} {
+	for _, sessionID := range []string{"coder", hub.ServerID("coder"), coder.run} {
 		require.Equal(t, "low", check(boss, "?session_id="+sessionID).Tasks[0].Title)
 	}
 	require.Equal(t, 1, check(program, "").Count)
@@ -280,7 +281,7 @@ func (a *actor) inputs(id string) map[string]json.RawMessage {
 
 // requireCascade requires that the consequences of a completed task are consecutive events, in
 // order.
-func (h *hub) requireCascade(end, build, wait string) {
+func (h *hubTeam) requireCascade(end, build, wait string) {
 	h.t.Helper()
 	story := h.story()
 	first := slices.IndexFunc(story, func(e wire.Event) bool { return e.Task == end && e.Kind == events.TaskDone })

@@ -19,8 +19,8 @@ import (
 // Tests of the hub API over real TCP, as people with tokens, agents with keys, and servers on
 // other machines use it. Every answer is checked against the program's OpenAPI document.
 
-// A hub is a theatre with an HTTP API for visitors.
-type hub struct {
+// A hubTeam is a theatre with an HTTP API for visitors.
+type hubTeam struct {
 	*theatre
 	url      string
 	document *openapi3.T
@@ -38,13 +38,13 @@ http {
 `
 
 // newHub makes a hub with puppets. The configuration includes its listener.
-func newHub(t *testing.T, hcl string, names ...string) *hub {
+func newHub(t *testing.T, hcl string, names ...string) *hubTeam {
 	t.Helper()
-	return &hub{theatre: troupe(t, hcl, names...)}
+	return &hubTeam{theatre: troupe(t, hcl, names...)}
 }
 
 // open starts the program and waits for its puppets, in order.
-func (h *hub) open(names ...string) []*actor {
+func (h *hubTeam) open(names ...string) []*actor {
 	h.t.Helper()
 	h.up() // without --json, since only text shows the address
 	h.url = h.listening()
@@ -60,7 +60,7 @@ func (h *hub) open(names ...string) []*actor {
 
 // enters waits for the next run of a puppet and until the program knows it. The request ids of
 // this run differ from those of earlier runs.
-func (h *hub) enters(name string) *actor {
+func (h *hubTeam) enters(name string) *actor {
 	h.t.Helper()
 	a := h.enter(name)
 	h.entered++
@@ -70,14 +70,14 @@ func (h *hub) enters(name string) *actor {
 }
 
 // kill kills the program.
-func (h *hub) kill() {
+func (h *hubTeam) kill() {
 	h.t.Helper()
 	require.NoError(h.t, h.process.Process.Kill())
 	h.await()
 }
 
 // readDocument reads the program's OpenAPI document.
-func (h *hub) readDocument() {
+func (h *hubTeam) readDocument() {
 	h.t.Helper()
 	r := h.nobody().ask("GET /openapi.json", "")
 	require.Equal(h.t, http.StatusOK, r.status)
@@ -98,7 +98,7 @@ func (h *hub) readDocument() {
 }
 
 // unlike returns how an answer differs from the document, or nil.
-func (h *hub) unlike(request string, r *reply) error {
+func (h *hubTeam) unlike(request string, r *reply) error {
 	method, path, _ := strings.Cut(request, " ")
 	asked, err := http.NewRequest(method, path, http.NoBody)
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *hub) unlike(request string, r *reply) error {
 // unlikeSchema returns how a text differs from the schema at a place of the document. It does
 // not use kin-openapi, which reads some of these schemas as those of an older version without
 // null.
-func (h *hub) unlikeSchema(text string, place ...string) error {
+func (h *hubTeam) unlikeSchema(text string, place ...string) error {
 	url := "urn:document#"
 	for _, part := range place {
 		url += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(part)
@@ -139,7 +139,7 @@ func (h *hub) unlikeSchema(text string, place ...string) error {
 }
 
 // requireLike checks an answer against the document, if it was read.
-func (h *hub) requireLike(request string, r *reply) {
+func (h *hubTeam) requireLike(request string, r *reply) {
 	h.t.Helper()
 	if h.document != nil {
 		require.NoError(h.t, h.unlike(request, r), "%s: %d %s", request, r.status, r.text)
@@ -148,31 +148,31 @@ func (h *hub) requireLike(request string, r *reply) {
 
 // A visitor is an HTTP client with a credential.
 type visitor struct {
-	hub        *hub
+	hub        *hubTeam
 	header     string // header of the credential; "" for none
 	credential string
 	client     *http.Client
 }
 
-func (h *hub) visitor(header, credential string) *visitor {
+func (h *hubTeam) visitor(header, credential string) *visitor {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	return &visitor{hub: h, header: header, credential: credential, client: client}
 }
 
-func (h *hub) nobody() *visitor { return h.visitor("", "") }
+func (h *hubTeam) nobody() *visitor { return h.visitor("", "") }
 
 // person returns a visitor with a person's token, by default an operator.
-func (h *hub) person(flags ...string) *visitor {
+func (h *hubTeam) person(flags ...string) *visitor {
 	h.t.Helper()
 	token := h.ask(append([]string{"token", "issue", "--sub", "ann"}, flags...)...)
 	return h.visitor("Authorization", "Bearer "+strings.TrimSpace(token))
 }
 
 // withKey returns a visitor with an API key.
-func (h *hub) withKey(key string) *visitor { return h.visitor("X-API-Key", strings.TrimSpace(key)) }
+func (h *hubTeam) withKey(key string) *visitor { return h.visitor("X-API-Key", strings.TrimSpace(key)) }
 
 // program returns a visitor with a new key of an agent.
-func (h *hub) program(agent string) *visitor {
+func (h *hubTeam) program(agent string) *visitor {
 	h.t.Helper()
 	return h.withKey(h.ask("key", "issue", agent))
 }
@@ -345,7 +345,7 @@ func (v *visitor) matched(id string) (server string, score int) {
 }
 
 // story returns the events, oldest first.
-func (h *hub) story(flags ...string) (found []wire.Event) {
+func (h *hubTeam) story(flags ...string) (found []wire.Event) {
 	h.t.Helper()
 	for line := range strings.Lines(h.ask(append([]string{"events", "--json"}, flags...)...)) {
 		var e wire.Event

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // registration returns the body with which a server registers.
@@ -25,11 +26,11 @@ func knowsRust(tools string) string {
 }
 
 // servers returns all servers by name, as agents see them.
-func (v *visitor) servers() map[string]wire.Server {
+func (v *visitor) servers() map[string]hub.Server {
 	v.hub.t.Helper()
-	var list struct{ Servers []wire.Server }
+	var list struct{ Servers []hub.Server }
 	v.gets(&list, "GET /server/servers", "")
-	found := make(map[string]wire.Server)
+	found := make(map[string]hub.Server)
 	for _, s := range list.Servers {
 		found[s.Name] = s
 	}
@@ -51,7 +52,7 @@ func (v *visitor) score(id, server string) (int, string) {
 }
 
 // comes registers a server and returns a visitor with its key.
-func (h *hub) comes(name, more string) *visitor {
+func (h *hubTeam) comes(name, more string) *visitor {
 	h.t.Helper()
 	var registered struct {
 		Server string `json:"server_id"`
@@ -62,7 +63,7 @@ func (h *hub) comes(name, more string) *visitor {
 	r := h.nobody().gets(&registered, "POST /servers/register", registration(name, token, more))
 	require.Equal(h.t, http.StatusCreated, r.status)
 	require.Equal(h.t, name, registered.Name)
-	require.Equal(h.t, wire.ServerID(name), registered.Server)
+	require.Equal(h.t, hub.ServerID(name), registered.Server)
 	h.nobody().misses(http.StatusUnauthorized, "unauthenticated", "POST /servers/register", registration(name, token, more))
 	return h.withKey(registered.Key)
 }
@@ -89,7 +90,7 @@ func TestHubServerFromElsewhere(t *testing.T) {
 	require.Contains(t, why, "(+10)")
 	var alive struct {
 		Status string
-		Server wire.Server
+		Server hub.Server
 	}
 	far.gets(&alive, "POST /servers/heartbeat", `{"load":0.10,`+knowsRust(`["cargo","docker"]`)+`}`)
 	require.Equal(t, "ok", alive.Status)
@@ -253,7 +254,7 @@ func TestHubDoors(t *testing.T) {
 }
 
 // tokenOf returns the id of the token with a role.
-func tokenOf(t *testing.T, h *hub, role string) string {
+func tokenOf(t *testing.T, h *hubTeam, role string) string {
 	t.Helper()
 	var list wire.CredentialList
 	require.NoError(t, json.Unmarshal([]byte(h.ask("token", "ls", "--json")), &list))

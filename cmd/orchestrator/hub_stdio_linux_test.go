@@ -11,10 +11,11 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // requireDescribed checks a line against a schema.
-func (h *hub) requireDescribed(schema, line string) {
+func (h *hubTeam) requireDescribed(schema, line string) {
 	h.t.Helper()
 	require.NoError(h.t, h.unlikeSchema(line, "components", "schemas", schema), line)
 }
@@ -277,7 +278,7 @@ func TestHubNotesAndChanges(t *testing.T) {
 	coder := h.open("coder", "boss")[0]
 	ann, boss, program := h.person(), h.program("boss"), h.program("coder")
 	task := ann.create(wanting("x", "go", promise))
-	boss.gets(nil, "POST /server/tasks/"+task+"/assign", `{"session_id":"`+wire.ServerID("coder")+`"}`)
+	boss.gets(nil, "POST /server/tasks/"+task+"/assign", `{"session_id":"`+hub.ServerID("coder")+`"}`)
 	coder.assigned(task)
 	var first wire.Note
 	r := ann.gets(&first, "POST /tasks/"+task+"/notes", `{"content":"one <&>"}`)

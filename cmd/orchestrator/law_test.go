@@ -29,20 +29,21 @@ var mayImport = map[string][]string{
 	"wire/delegation":          {"wire/object"},
 	"wire/events":              {},
 	"wire/hub":                 {"wire/object", "wire/events"},
-	"wire/mail":                {},
+	"wire/mail":                {"wire/object"},
 	"wire/schema":              {},
+	"wire/trace":               {"wire/object"},
 	"wire":                     {"wire/schema", "wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub", "wire/activity"},
 	"wire/schema/generator":    {"wire/schema", "wire/object"},
-	"wire/schema/documents":    {"wire", "wire/activity", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
+	"wire/schema/documents":    {"wire", "wire/activity", "wire/mail", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
 	"wire/control":             {"wire", "wire/object"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
-	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers/..."},
+	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
-	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"}, // cmd connects it to the other packages
-	"supervisor/api":           {"wire/schema", "wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
+	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
+	"supervisor/api":           {"wire/schema", "wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
-	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
+	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
 	"wire/tools":               {"wire", "wire/mail", "wire/object"},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
@@ -309,7 +310,7 @@ func TestLawSizes(t *testing.T) {
 // package has shrunk, and do not raise it.
 var largePackages = map[string]packageSize{
 	"handlers": {lines: 13_400, exported: 30},
-	"wire":     {lines: 6_000, exported: 265},
+	"wire":     {lines: 5_200, exported: 200},
 }
 
 type packageSize struct{ lines, exported int }

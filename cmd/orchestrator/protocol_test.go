@@ -17,7 +17,9 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/schema"
+	"orchestrator/wire/session"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
@@ -105,7 +107,7 @@ func answerOf(of reflect.Type, prefix string) []string {
 		case field.Type.Kind() == reflect.Int || field.Type.Kind() == reflect.Int64:
 			parts = append(parts, fmt.Sprintf("`%s` (a number)", name))
 		case field.Type.Kind() == reflect.Slice:
-			parts = append(parts, fmt.Sprintf("`%s` (a list of %s)", name, several(field.Type.Elem().Name())))
+			parts = append(parts, fmt.Sprintf("`%s` (a list of %s)", name, several(shown(field.Type.Elem()))))
 		case field.Type.Kind() == reflect.Bool:
 			parts = append(parts, fmt.Sprintf("`%s` (true or false)", name))
 		case field.Type.Kind() == reflect.Struct && slices.Contains(schema.Names(), strings.ToLower(field.Type.Name())):
@@ -117,6 +119,19 @@ func answerOf(of reflect.Type, prefix string) []string {
 		}
 	}
 	return parts
+}
+
+// shown returns the name of a type as the manual shows it. It has the package when the name of the
+// type does not tell what it is.
+func shown(of reflect.Type) string {
+	switch name := of.Name(); {
+	case of == reflect.TypeFor[mail.Message]():
+		return "Mail"
+	case of.PkgPath() == reflect.TypeFor[session.Message]().PkgPath() && !strings.HasSuffix(name, "View"):
+		return "Session" + name
+	default:
+		return name
+	}
 }
 
 // several returns the plural of a type's name.

@@ -176,15 +176,15 @@ func readUtterance(t *testing.T, text string) utterance {
 
 // proceedings is a session as JSON output shows it.
 type proceedings struct {
-	State    string              `json:"state"`
-	More     bool                `json:"more"`
-	Reason   string              `json:"reason"`
-	Standing []wire.MemberView   `json:"standing"`
-	Tasks    []wire.SessionTask  `json:"tasks"`
-	Reviews  []wire.ReviewView   `json:"reviews"`
-	Texts    []json.RawMessage   `json:"messages"`
-	said     []utterance         // the decoded messages
-	of       map[string][]string // their types and verdicts, by task
+	State    string               `json:"state"`
+	More     bool                 `json:"more"`
+	Reason   string               `json:"reason"`
+	Standing []session.MemberView `json:"standing"`
+	Tasks    []wire.SessionTask   `json:"tasks"`
+	Reviews  []session.ReviewView `json:"reviews"`
+	Texts    []json.RawMessage    `json:"messages"`
+	said     []utterance          // the decoded messages
+	of       map[string][]string  // their types and verdicts, by task
 }
 
 func (s *stage) proceedings(sessionID string) *proceedings {

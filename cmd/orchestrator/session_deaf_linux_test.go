@@ -188,7 +188,7 @@ func TestSessionCrowd(t *testing.T) {
 		}, p.inChain(task.CorrelationID), task.TaskID)
 		require.Empty(t, chains[task.CorrelationID], "a chain is of one task")
 		chains[task.CorrelationID] = task.TaskID
-		require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+		require.Equal(t, []string{session.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
 		require.Equal(t, 2, task.Iteration)
 		busy[task.Developer]++
 	}

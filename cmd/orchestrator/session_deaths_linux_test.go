@@ -63,7 +63,7 @@ func TestSessionDeveloperDies(t *testing.T) {
 	require.Equal(t, "attempt 2", p.said[10].body.Summary)
 
 	task := p.task(t, "task-1")
-	require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+	require.Equal(t, []string{session.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
 	require.Equal(t, 2, task.Tries)
 	require.Equal(t, 1, task.Iteration, "a death is no review")
 	require.NotNil(t, task.Error)
@@ -88,7 +88,7 @@ func TestSessionDeveloperDiesAgain(t *testing.T) {
 			heard := s.tapped("lead.heard")
 			require.JSONEq(t, last.text, logEntry(t, last.text, heard[len(heard)-1].text), "the architect has it")
 			task := p.task(t, "task-1")
-			require.Equal(t, []string{wire.PhaseOver, string(wire.TaskFailed)}, []string{task.Phase, string(task.State)})
+			require.Equal(t, []string{session.PhaseOver, string(wire.TaskFailed)}, []string{task.Phase, string(task.State)})
 			require.NotNil(t, task.Error)
 			require.False(t, task.Error.Recoverable)
 			if name == "twice" {
@@ -120,12 +120,12 @@ func TestSessionLostAcknowledgment(t *testing.T) {
 	dev.die()
 	dev = h.enter("dev")
 	require.Equal(t, first.text, dev.nth(1, session.TypeTaskAssignment).text, "letter for letter")
-	require.Equal(t, wire.PhaseAssigned, h.proceedings("checkout").task(t, "t").Phase)
+	require.Equal(t, session.PhaseAssigned, h.proceedings("checkout").task(t, "t").Phase)
 	require.Equal(t, 1, h.proceedings("checkout").task(t, "t").Tries, "it had not begun")
 	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "src/a"))
 	ada.nth(1, session.TypeTaskCompletion)
 	task := h.proceedings("checkout").task(t, "t")
-	require.Equal(t, []string{wire.PhaseCompleted, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+	require.Equal(t, []string{session.PhaseCompleted, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
 	require.Empty(t, ada.spoken(session.TypeAcknowledgment), "nobody invents one")
 	dev.die()
 	dev = h.enter("dev")
@@ -307,7 +307,7 @@ func TestSessionKilled(t *testing.T) {
 	require.Len(t, c.approved, c.tasks)
 	c.quiet()
 	waitForThat(t, "receipts", func() bool {
-		return !slices.ContainsFunc(h.proceedings("checkout").Standing, func(m wire.MemberView) bool { return m.Waiting > 0 })
+		return !slices.ContainsFunc(h.proceedings("checkout").Standing, func(m session.MemberView) bool { return m.Waiting > 0 })
 	})
 	c.checkAll(h.proceedings("checkout"))
 	h.stop()
@@ -337,7 +337,7 @@ func (c *chief) checkAll(p *proceedings) {
 	}
 	require.Len(t, p.Tasks, c.tasks)
 	for _, task := range p.Tasks {
-		require.Equal(t, []string{wire.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
+		require.Equal(t, []string{session.PhaseOver, string(wire.TaskDone)}, []string{task.Phase, string(task.State)})
 		require.Equal(t, 2, task.Iteration)
 		for _, kind := range []string{session.TypeTaskCompletion, session.TypeReviewRequest, session.TypeReviewResult} {
 			require.Equal(t, 2, counts[task.TaskID+" "+kind], "%s of %s", kind, task.TaskID)

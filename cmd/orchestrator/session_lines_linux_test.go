@@ -189,7 +189,7 @@ func TestSessionAborted(t *testing.T) {
 		h.waitForEvents(1, events.AgentStopped, name)
 	}
 	p := h.proceedings("checkout")
-	require.Equal(t, []string{wire.SessionClosed, "enough"}, []string{p.State, p.Reason})
+	require.Equal(t, []string{session.Closed, "enough"}, []string{p.State, p.Reason})
 	require.Equal(t, wire.TaskCancelled, p.task(t, "two").State)
 	eve.quiet()
 	require.Empty(t, eve.notices("shutdown"))
@@ -201,7 +201,7 @@ func TestSessionAborted(t *testing.T) {
 	h.stop()
 	actors = h.cast("ada", "dev", "rex", "eve")
 	ada, dev = actors[0], actors[1]
-	require.Equal(t, wire.SessionOpen, h.proceedings("checkout").State)
+	require.Equal(t, session.Open, h.proceedings("checkout").State)
 	ada.utter("msg-7", "dev", session.TypeTaskAssignment, assigning("three"))
 	require.Equal(t, "msg-7", dev.nth(1, "").MessageID, "and nothing of before")
 	h.stop()
@@ -243,7 +243,7 @@ func TestSessionReload(t *testing.T) {
 	h.ask("reload")
 	dev.told("task-cancelled", "t", "")
 	p := h.proceedings("checkout")
-	require.Equal(t, wire.SessionClosed, p.State)
+	require.Equal(t, session.Closed, p.State)
 	require.Equal(t, wire.TaskCancelled, p.task(t, "t").State)
 	ada.utter("msg-6", "dev", session.TypeFeedback, remark("late"))
 	require.Contains(t, ada.refusedFor("msg-6").message, "is closed")
@@ -254,7 +254,7 @@ func TestSessionReload(t *testing.T) {
 	h.write("orchestrator.hcl", agents+pair+attic) // it is added again
 	h.ask("reload")
 	p = h.proceedings("checkout")
-	require.Equal(t, wire.SessionOpen, p.State)
+	require.Equal(t, session.Open, p.State)
 	require.GreaterOrEqual(t, len(p.said), 3)
 	ada.utter("msg-8", "dev", session.TypeFeedback, remark("again"))
 	require.Equal(t, "msg-8", dev.nth(1, session.TypeFeedback).MessageID)

@@ -203,7 +203,7 @@ func saying(id, from, to, kind, payload string) string {
 }
 
 // tells sends a message over HTTP, which must be accepted.
-func (v *visitor) tells(id, from, to, kind, payload string) (said wire.SessionSaid) {
+func (v *visitor) tells(id, from, to, kind, payload string) (said session.Said) {
 	v.hub.t.Helper()
 	v.gets(&said, sayIt, saying(id, from, to, kind, payload))
 	require.Equal(v.hub.t, id, said.MessageID)
@@ -236,7 +236,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	ada.utter("msg-2", "dev", session.TypeTaskAssignment, assigning("t"))
 	orders := dev.reads("dev", 0)
 	require.Equal(t, []string{"ada>dev task_assignment"}, types(orders))
-	var ack wire.SessionSaid
+	var ack session.Said
 	dev.gets(&ack, sayIt, strings.Replace(saying("msg-10", "dev", "ada", session.TypeAcknowledgment, `{}`), `"payload"`, `"reply_to":"msg-2","payload"`, 1))
 	require.Equal(t, "msg-2", ack.CorrelationID, "it has the number of its chain")
 	require.True(t, dev.tells("msg-10", "dev", "ada", session.TypeAcknowledgment, `{}`).Duplicate)
@@ -269,7 +269,7 @@ func TestSessionMemberFromElsewhere(t *testing.T) {
 	ada.nth(2, session.TypeTaskCompletion)
 	ada.utter("msg-5", "rex", session.TypeReviewRequest, reviewing("r-2", "t", 1))
 	require.Equal(t, session.VerdictApproved, ada.nth(2, session.TypeReviewResult).body.Verdict)
-	task := h.waitForPhase(wire.PhaseOver).task(t, "t")
+	task := h.waitForPhase(session.PhaseOver).task(t, "t")
 	require.Equal(t, wire.TaskDone, task.State)
 	refused := 0
 	for _, u := range h.proceedings("checkout").said {

@@ -21,6 +21,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // A collector receives spans as OTLP over HTTP in protobuf.
@@ -127,7 +128,7 @@ func (c *collector) one(what string, fits func(*aSpan) bool) aSpan {
 // task waits for the span of a task.
 func (c *collector) task(id string) aSpan {
 	c.t.Helper()
-	return c.one("task "+id, func(s *aSpan) bool { return s.id == wire.SpanIDOf([]byte(id)) })
+	return c.one("task "+id, func(s *aSpan) bool { return s.id == trace.SpanIDOf([]byte(id)) })
 }
 
 // hop waits for the span of the first assignment of a task.
@@ -171,7 +172,7 @@ func TestSpansOfATree(t *testing.T) {
 	worker.refused("NOT_FOUND", "get-task", `{"taskId":"nobody"}`)
 	boss.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, top))
 
-	trace := wire.TraceIDOf([]byte(top))
+	trace := trace.IDOf([]byte(top))
 	whole := c.task(top)
 	require.Equal(t, trace, whole.trace)
 	require.Empty(t, whole.parent)
@@ -263,7 +264,7 @@ func TestSpansAfterARestart(t *testing.T) {
 	part := c.task(child.ID)
 	again.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, root.Task.ID))
 	whole := c.task(root.Task.ID)
-	require.Equal(t, wire.TraceIDOf([]byte(root.Task.ID)), whole.trace)
+	require.Equal(t, trace.IDOf([]byte(root.Task.ID)), whole.trace)
 	require.Equal(t, whole.trace, part.trace)
 	require.Equal(t, whole.id, part.parent)
 	require.True(t, part.failed)

@@ -16,6 +16,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/trace"
 )
 
 // A delegationManual has the samples of the page on delegation.
@@ -337,12 +338,12 @@ func TestTaskSubmitWaits(t *testing.T) {
 func TestTaskSubmitInATrace(t *testing.T) {
 	t.Parallel()
 	h, cook := aCook(t)
-	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	const traceID, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	post := func(path, body string) (*http.Response, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://orchestrator/api/v1/"+path, strings.NewReader(body))
 		require.NoError(t, err)
-		r.Header.Set("Traceparent", "00-"+trace+"-"+span+"-01")
+		r.Header.Set("Traceparent", "00-"+traceID+"-"+span+"-01")
 		answer, err := h.door().Do(r)
 		require.NoError(t, err)
 		defer answer.Body.Close()
@@ -351,15 +352,15 @@ func TestTaskSubmitInATrace(t *testing.T) {
 		require.Less(t, answer.StatusCode, 300)
 		return answer, task.ID
 	}
-	own := func(id string) string { return "00-" + trace + "-" + wire.SpanIDOf([]byte(id)) + "-01" }
+	own := func(id string) string { return "00-" + traceID + "-" + trace.SpanIDOf([]byte(id)) + "-01" }
 	answer, _ := post("operations/submit-task-request", `{"id":"soup","type":"cook","payload":{},"routing":{"target":"cook"},"observability":{"baggage":{"n":1.0}}}`)
 	require.Equal(t, own("soup"), answer.Header.Get("Traceparent"))
-	require.Contains(t, cook.delegated("cook", "soup").line, `"observability":{"baggage":{"n":1.0},"traceId":"`+trace+`","spanId":"`+span+`"}`)
+	require.Contains(t, cook.delegated("cook", "soup").line, `"observability":{"baggage":{"n":1.0},"traceId":"`+traceID+`","spanId":"`+span+`"}`)
 	answer, _ = post("operations/get-task-response", `{"taskId":"soup"}`)
 	require.Equal(t, own("soup"), answer.Header.Get("Traceparent"))
 	answer, id := post("tasks", `{"title":"Lay the table","spec":"for four"}`)
 	require.Equal(t, own(id), answer.Header.Get("Traceparent"))
-	require.Regexp(t, `(?m)^  trace +`+trace+`$`, h.ask("task", "show", id))
+	require.Regexp(t, `(?m)^  trace +`+traceID+`$`, h.ask("task", "show", id))
 	cook.exit(0)
 	h.stop()
 }

@@ -178,7 +178,7 @@ const (
 
 // topics are the topics that always exist. The last one is for the warning about an
 // unknown topic, which would otherwise cause another such warning.
-var topics = []wire.TopicView{
+var topics = []mail.TopicView{
 	{Topic: mail.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
 	{Topic: mail.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
 	{Topic: mail.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
@@ -194,11 +194,11 @@ var topics = []wire.TopicView{
 }
 
 // Topics returns the topics that always exist.
-func Topics() []wire.TopicView { return slices.Clone(topics) }
+func Topics() []mail.TopicView { return slices.Clone(topics) }
 
 // Topic returns a standard topic, or nil.
-func Topic(topic string) *wire.TopicView {
-	i := slices.IndexFunc(topics, func(v wire.TopicView) bool { return v.Topic == topic })
+func Topic(topic string) *mail.TopicView {
+	i := slices.IndexFunc(topics, func(v mail.TopicView) bool { return v.Topic == topic })
 	if i < 0 {
 		return nil
 	}

@@ -8,7 +8,9 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Complete returns an answer completed from the log. The given answer is not modified, since
@@ -42,7 +44,7 @@ func (l Log) Complete(answer any, pages []Page) (any, error) {
 		return l.completeSession(a, pages)
 	case *wire.TaskAnswer:
 		return l.completeResponse(a, pages)
-	case *wire.MailList, *wire.Sent:
+	case *mail.List, *mail.Sent:
 		return completeMail(answer, pages, l)
 	}
 	return answer, nil
@@ -235,8 +237,8 @@ func (l Log) completeSession(answer *wire.SessionView, pages []Page) (any, error
 const maxScanned = 20_000
 
 // readSession reads a page of the log of a session.
-func (l Log) readSession(page *SessionPage) (entries []wire.SessionEntry, next int64, more bool, err error) {
-	entries, next = []wire.SessionEntry{}, page.After
+func (l Log) readSession(page *SessionPage) (entries []session.Entry, next int64, more bool, err error) {
+	entries, next = []session.Entry{}, page.After
 	size, scanned := 0, 0
 	search := wire.Search{To: []string{page.Session}, After: page.After, Until: page.Until}
 	for r, err := range l.Find(search) {
@@ -262,8 +264,8 @@ func (l Log) readSession(page *SessionPage) (entries []wire.SessionEntry, next i
 }
 
 // entry returns a record as an entry of the session's log, and whether it matches.
-func (p *SessionPage) entry(f any, r *wire.Record) (wire.SessionEntry, bool) {
-	e := wire.SessionEntry{Seq: r.Seq, LoggedAt: object.Timestamp(r.At)}
+func (p *SessionPage) entry(f any, r *wire.Record) (session.Entry, bool) {
+	e := session.Entry{Seq: r.Seq, LoggedAt: object.Timestamp(r.At)}
 	entry, ok := f.(Entry)
 	if !ok {
 		return e, false

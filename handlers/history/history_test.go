@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/session"
 )
 
 // shelf is a log in memory: record n at n-1.
@@ -42,7 +43,7 @@ func (d done) Delivers() wire.Raw                  { return d.result }
 // said is a fact of a test: a message of a session.
 type said struct{ chain, to string }
 
-func (s said) Entry(e *wire.SessionEntry) string {
+func (s said) Entry(e *session.Entry) string {
 	e.Chain, e.Document = s.chain, wire.Raw(`{}`)
 	return s.to
 }

@@ -9,6 +9,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/session"
 )
 
 // A Page names the records that hold the missing part of an answer.
@@ -75,7 +76,7 @@ type (
 
 	// An Entry is in the log of a session. It fills in the entry and returns its addressee.
 	Entry interface {
-		Entry(e *wire.SessionEntry) (to string)
+		Entry(e *session.Entry) (to string)
 	}
 
 	// A Line was sent to an agent as it is.
@@ -115,7 +116,7 @@ type MailPage struct {
 const mailPageBytes = 4 << 20
 
 // isFor reports whether mail is for an actor: addressed to it, or a broadcast of another actor.
-func isFor(actor string, m *wire.Mail) bool {
+func isFor(actor string, m *mail.Message) bool {
 	return m.To == actor || m.To == mail.Broadcast && m.From != actor
 }
 
@@ -125,20 +126,20 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 		return answer, nil
 	}
 	switch a := answer.(type) {
-	case *wire.MailList:
+	case *mail.List:
 		messages, _, more, err := ReadMail(record, *pages[0].Mail, mailPageBytes)
 		if err != nil {
 			return nil, err
 		}
-		return &wire.MailList{Actor: a.Actor, Messages: messages, Cursor: a.Cursor, More: more}, nil
-	case *wire.Sent:
+		return &mail.List{Actor: a.Actor, Messages: messages, Cursor: a.Cursor, More: more}, nil
+	case *mail.Sent:
 		whole := *a
 		if seq := pages[0].Sent; seq != 0 {
 			r, err := record.Record(seq)
 			if err != nil {
 				return nil, err
 			}
-			whole.Mail = wire.MailOf(&r)
+			whole.Message = wire.MailOf(&r)
 		}
 		about := whole.ReplyTo
 		if about == nil || *about >= whole.Seq {
@@ -155,8 +156,8 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 
 // ReadMail reads a page of an actor's mail. seen is the number after which the next page begins.
 // Broadcasts of the actor itself are skipped.
-func ReadMail(record Archive, page MailPage, most int) (messages []wire.Mail, seen int64, more bool, err error) {
-	messages, seen = []wire.Mail{}, page.After
+func ReadMail(record Archive, page MailPage, most int) (messages []mail.Message, seen int64, more bool, err error) {
+	messages, seen = []mail.Message{}, page.After
 	size := 0
 	search := wire.Search{To: []string{page.Actor, mail.Broadcast}, After: page.After, Until: page.Until}
 	for r, err := range record.Find(search) {

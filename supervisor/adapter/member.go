@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/tools"
 )
@@ -376,7 +377,7 @@ func (m *Machine) look(e *Ended) {
 func (m *Machine) looked(p *pending, o *order) {
 	switch p.kind {
 	case "poll-messages":
-		var list wire.MailList
+		var list mail.List
 		if o.Error == nil && object.Decode(o.Payload, &list) == nil {
 			m.keepOnly(list.Messages)
 		}
@@ -401,9 +402,9 @@ func (m *Machine) looked(p *pending, o *order) {
 }
 
 // keepOnly drops the letters that are not in a list of unread messages.
-func (m *Machine) keepOnly(unread []wire.Mail) {
+func (m *Machine) keepOnly(unread []mail.Message) {
 	open := func(seq int64) bool {
-		return slices.ContainsFunc(unread, func(l wire.Mail) bool { return l.Seq == seq })
+		return slices.ContainsFunc(unread, func(l mail.Message) bool { return l.Seq == seq })
 	}
 	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool { return !open(l.seq) })
 	m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) > 0 && !slices.ContainsFunc(t.mail, open) })

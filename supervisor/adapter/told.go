@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/tools"
 )
@@ -126,7 +127,7 @@ func (m *Machine) cancelled(n *notice) {
 
 // received passes a message on to the client. An urgent one interrupts its turn.
 func (m *Machine) received(payload wire.Raw) {
-	var in wire.Mail
+	var in mail.Message
 	if object.Decode(payload, &in) != nil || in.Seq == 0 {
 		return
 	}
@@ -142,7 +143,7 @@ func (m *Machine) received(payload wire.Raw) {
 	}
 }
 
-func urgent(l *wire.Mail) bool {
+func urgent(l *mail.Message) bool {
 	urgent := object.MemberOf(l.Payload, "urgent")
 	return l.Topic == "urgent" || string(urgent) == "true"
 }
@@ -220,14 +221,14 @@ func (m *Machine) asked(p *Permission) {
 		return
 	}
 	m.granting[p.ID] = *p
-	choices := []wire.PermissionChoice{
-		{ID: "allow", Kind: wire.AllowOnce, Label: "Allow"},
-		{ID: "session", Kind: wire.AllowSession, Label: "Allow for this session"},
-		{ID: "always", Kind: wire.AllowAlways, Label: "Always allow"},
-		{ID: "deny", Kind: wire.Deny, Label: "Deny"},
+	choices := []activity.PermissionChoice{
+		{ID: "allow", Kind: activity.AllowOnce, Label: "Allow"},
+		{ID: "session", Kind: activity.AllowSession, Label: "Allow for this session"},
+		{ID: "always", Kind: activity.AllowAlways, Label: "Always allow"},
+		{ID: "deny", Kind: activity.Deny, Label: "Deny"},
 	}
 	if p.Once {
-		choices = []wire.PermissionChoice{choices[0], choices[3]}
+		choices = []activity.PermissionChoice{choices[0], choices[3]}
 	}
 	m.turn(activity.Waiting, p.Title)
 	m.ask(wire.AskPermission{

@@ -98,12 +98,12 @@ var (
 
 // Writers of bus answers.
 var (
-	writeSent = answered(http.StatusOK, "bus.sent", as[wire.Sent])
+	writeSent = answered(http.StatusOK, "bus.sent", as[mail.Sent])
 	writeMail = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
 		{name: mailMore, words: "true when there are more messages than were asked for."}, nextPage,
 	}}
-	writeAcked  = answered(http.StatusOK, "bus.acked", as[wire.Acked])
-	writeBeat   = answered(http.StatusOK, "bus.beat", as[wire.Beat])
+	writeAcked  = answered(http.StatusOK, "bus.acked", as[mail.Acked])
+	writeBeat   = answered(http.StatusOK, "bus.beat", as[mail.Beat])
 	writeToken  = answered(http.StatusCreated, "bus.token", tokenReply)
 	writeEvents = &writing{status: http.StatusOK}
 	writeHealth = answered(http.StatusOK, "bus.health", as[healthReply])
@@ -142,7 +142,7 @@ func (api *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 type MailReader interface {
 	// Next returns the next messages, in order. It waits until there are some, or returns the
 	// error of ctx. No message is lost if it is called again after that.
-	Next(ctx context.Context) ([]wire.Mail, error)
+	Next(ctx context.Context) ([]mail.Message, error)
 }
 
 // Mail is streamed as server-sent events (text/event-stream), one for each message:
@@ -245,7 +245,7 @@ func (s *mailStream) follow(ctx context.Context) error {
 }
 
 // next waits for mail. It returns none when it is time for a comment.
-func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
+func (s *mailStream) next(ctx context.Context) ([]mail.Message, error) {
 	wait, stop := context.WithTimeout(ctx, cmp.Or(s.door.KeepAlive, keepAlive))
 	defer stop()
 	mail, err := s.reader.Next(wait)
@@ -257,7 +257,7 @@ func (s *mailStream) next(ctx context.Context) ([]wire.Mail, error) {
 
 // frame returns a message as an event. It refuses line breaks, which would end the event. The
 // bus accepts no such message, but the check is made here as well.
-func frame(m *wire.Mail) ([]byte, error) {
+func frame(m *mail.Message) ([]byte, error) {
 	data, err := object.Encode(m)
 	if err != nil {
 		return nil, fmt.Errorf("spelling message %d: %w", m.Seq, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 const (
@@ -119,10 +120,10 @@ func TestBusAnswers(t *testing.T) {
 		want   string
 		more   string
 	}{
-		{"POST /api/bus/send", &wire.Sent{Mail: someMail(7), Duplicate: true}, cut + `,"duplicate":true}`, ""},
-		{"POST /api/bus/send", &wire.Sent{Mail: someMail(7), Warnings: []string{"nobody knows it"}}, cut + `,"warnings":["nobody knows it"]}`, ""},
-		{"GET /api/bus/poll", &wire.MailList{}, `[]`, ""},
-		{"GET /api/bus/poll", &wire.MailList{Messages: []wire.Mail{someMail(7), answered}, More: true},
+		{"POST /api/bus/send", &mail.Sent{Message: someMail(7), Duplicate: true}, cut + `,"duplicate":true}`, ""},
+		{"POST /api/bus/send", &mail.Sent{Message: someMail(7), Warnings: []string{"nobody knows it"}}, cut + `,"warnings":["nobody knows it"]}`, ""},
+		{"GET /api/bus/poll", &mail.List{}, `[]`, ""},
+		{"GET /api/bus/poll", &mail.List{Messages: []mail.Message{someMail(7), answered}, More: true},
 			`[` + mailText + `,` + strings.NewReplacer(`"seq":7`, `"seq":8`, `"reply_to":null`, `"reply_to":3`).Replace(mailText) + `]`, "true"},
 		{"POST /api/agents/tokens", &wire.IssuedToken{ID: "a5", Actor: "HO:far", Token: "orc_secret", IssuedAt: morning, ExpiresAt: morning},
 			strings.TrimSuffix(tokenText, "}") + `,"expires_at":"` + morning + `"}`, ""},
@@ -141,7 +142,7 @@ func TestBusAnswers(t *testing.T) {
 			require.Equal(t, test.more, response.Header.Get("Bus-More"))
 		}
 	}
-	for _, answer := range []any{nil, 7, &wire.Nothing{}, wire.Sent{}, (*wire.Sent)(nil)} {
+	for _, answer := range []any{nil, 7, &wire.Nothing{}, mail.Sent{}, (*mail.Sent)(nil)} {
 		h.answer = func(question) (any, error) { return answer, nil }
 		response, text := h.ask(t, h.at(), http.MethodPost, "/api/bus/send", busBodies["bus.new-message"])
 		requireRefused(t, response, text, http.StatusInternalServerError, wire.CodeInternal)

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/schema"
 	shared "orchestrator/wire/schema/documents"
 	"orchestrator/wire/schema/generator"
@@ -89,7 +90,7 @@ var documents = []schema.Document{
 		Parts: []schema.Part{{Name: "assigned", Of: matchedShown{}}, {Name: "no_match", Of: unmatchedShown{}, Rules: closed}},
 		Rules: schema.OneOf(schema.Ref("#/$defs/assigned"), schema.Ref("#/$defs/no_match"))},
 	{Name: "hub.matches", Title: "How each agent fits a task, best first", Of: wire.Matches{}},
-	{Name: "hub.servers", Title: "All agents", Of: wire.ServerList{}},
+	{Name: "hub.servers", Title: "All agents", Of: hub.ServerList{}},
 	{Name: "hub.registered", Title: "A registered server", Of: registeredShown{}},
 	{Name: "hub.alive", Title: "The answer to a heartbeat of a server", Of: aliveReply{}},
 	{Name: "hub.refusal", Title: "Why a request to the hub or the bus was refused", Of: hubRefusal{},

@@ -132,9 +132,9 @@ var (
 	writeNotes      = answered(http.StatusOK, "hub.notes", func(l *wire.NoteList) any { return l.Notes })
 	writeLinked     = answered(http.StatusCreated, "link", func(r *wire.LinkReply) any { return &r.Dependency })
 	writeUnlinked   = answered(http.StatusOK, "link", func(r *wire.LinkReply) any { return &r.Dependency })
-	writeServers    = answered(http.StatusOK, "hub.servers", as[wire.ServerList])
+	writeServers    = answered(http.StatusOK, "hub.servers", as[hub.ServerList])
 	writeRegistered = answered(http.StatusCreated, "hub.registered", as[wire.Registered])
-	writeAlive      = answered(http.StatusOK, "hub.alive", func(s *wire.Server) any { return &aliveReply{Status: "ok", Server: s} })
+	writeAlive      = answered(http.StatusOK, "hub.alive", func(s *hub.Server) any { return &aliveReply{Status: "ok", Server: s} })
 )
 
 type okReply struct {
@@ -142,8 +142,8 @@ type okReply struct {
 }
 
 type aliveReply struct {
-	Status string       `json:"status" schema:"const=ok"`
-	Server *wire.Server `json:"server"`
+	Status string      `json:"status" schema:"const=ok"`
+	Server *hub.Server `json:"server"`
 }
 
 // taskBrief is the short answer to a change of a task.
@@ -162,7 +162,7 @@ type taskBrief struct {
 
 func briefly(t *wire.Task) taskBrief {
 	return taskBrief{
-		ID: t.ID, Title: t.Name, Status: t.State.Hub(), Type: t.Type, Priority: wire.PriorityWord(t.Priority), CreatedAt: t.CreatedAt,
+		ID: t.ID, Title: t.Name, Status: t.State.Hub(), Type: t.Type, Priority: hub.PriorityWord(t.Priority), CreatedAt: t.CreatedAt,
 	}
 }
 
@@ -193,7 +193,7 @@ func helpReply(r *wire.TaskReply) any {
 
 // assignedReply returns the answer to an assignment, with the agent.
 func assignedReply(r *wire.TaskReply) any {
-	return &assignedShown{taskBrief: briefly(&r.Task), ServerID: wire.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
+	return &assignedShown{taskBrief: briefly(&r.Task), ServerID: hub.ServerID(r.Task.AssignedTo), ServerName: r.Task.AssignedTo}
 }
 
 // taskLine is a task in a list, without large members, which are not loaded.

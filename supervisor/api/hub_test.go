@@ -140,7 +140,7 @@ func TestHubRoutes(t *testing.T) {
 		require.Equal(t, test.status, response.StatusCode, "%s: %s", test.route, answer)
 		wanted := test.want
 		if strings.Contains(wanted, "%[1]s") {
-			wanted = fmt.Sprintf(wanted, wire.ServerID("coder"))
+			wanted = fmt.Sprintf(wanted, hub.ServerID("coder"))
 		}
 		require.Equal(t, wanted, answer, test.route)
 		asked, refused := h.taken()
@@ -194,7 +194,7 @@ func TestHubOfLittle(t *testing.T) {
 	}{
 		"/api/v1/server/tasks":                 {&wire.TaskList{}, `{"tasks":[]}`},
 		"/api/v1/server/tasks/check":           {&wire.TaskList{}, `{"count":0,"tasks":[]}`},
-		"/api/v1/server/servers":               {&wire.ServerList{}, `{"servers":[]}`},
+		"/api/v1/server/servers":               {&hub.ServerList{}, `{"servers":[]}`},
 		"/api/v1/tasks/t-1/notes":              {&wire.NoteList{}, `[]`},
 		"/api/v1/tasks/t-1/matching-agents":    {&wire.Matches{}, `{"servers":[],"total":0}`},
 		"/api/v1/server/tasks?status=running":  {&wire.TaskList{Tasks: []wire.Task{small}}, `"status":"running"`},

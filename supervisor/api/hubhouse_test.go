@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -85,7 +87,7 @@ func theTask() wire.Task {
 }
 
 var (
-	theServer = wire.Server{ServerID: "s-1", Name: "coder", Status: "online", Role: "worker", Repos: wire.Raw("{}"), Capabilities: wire.Raw(`{"languages":["go"]}`)}
+	theServer = hub.Server{ServerID: "s-1", Name: "coder", Status: "online", Role: "worker", Repos: wire.Raw("{}"), Capabilities: wire.Raw(`{"languages":["go"]}`)}
 	aNote     = wire.Note{ID: "n9", TaskID: "t-1", Author: "agent:coder", Content: "Look", Urgent: true, CreatedAt: morning}
 	aLink     = wire.Link{ID: "d4", On: "t-2", Type: "blocks"}
 )
@@ -103,14 +105,14 @@ var answers = func() map[string]any {
 		"add-note":            &wire.NoteReply{Note: aNote},
 		"add-dependency":      &wire.LinkReply{Dependency: aLink},
 		"remove-dependency":   &wire.LinkReply{Dependency: aLink},
-		"query-servers":       &wire.ServerList{Servers: []wire.Server{theServer}},
+		"query-servers":       &hub.ServerList{Servers: []hub.Server{theServer}},
 		"register-agent":      &wire.Registered{ServerID: "s-1", Name: "far", Key: "orc_secret"},
 		"update-capabilities": &theServer,
 
-		"send-message":  &wire.Sent{Mail: someMail(7)},
-		"poll-messages": &wire.MailList{Messages: []wire.Mail{someMail(7)}, Cursor: 3},
-		"ack-messages":  &wire.Acked{Actor: "HO:far", Cursor: 7},
-		"heartbeat":     &wire.Beat{Actor: "HO:far", LastSeen: morning, Every: 60000},
+		"send-message":  &mail.Sent{Message: someMail(7)},
+		"poll-messages": &mail.List{Messages: []mail.Message{someMail(7)}, Cursor: 3},
+		"ack-messages":  &mail.Acked{Actor: "HO:far", Cursor: 7},
+		"heartbeat":     &mail.Beat{Actor: "HO:far", LastSeen: morning, Every: 60000},
 		"issue-token":   &wire.IssuedToken{ID: "a5", Actor: "HO:far", Token: "orc_secret", IssuedAt: morning},
 	}
 	for i := range hubRoutes {

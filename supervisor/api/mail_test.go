@@ -54,11 +54,11 @@ func TestMailAsEvents(t *testing.T) {
 
 // TestMailThatIsNoLine checks that a message that would break an event is not sent.
 func TestMailThatIsNoLine(t *testing.T) {
-	for _, change := range []func(*wire.Mail){
-		func(m *wire.Mail) { m.Topic = "a\nid: 9" },
-		func(m *wire.Mail) { m.Topic = "a\rb" },
-		func(m *wire.Mail) { m.Payload = wire.Raw("{\"a\":\"\n\"}") },
-		func(m *wire.Mail) { m.Payload = wire.Raw(`{"a":1`) },
+	for _, change := range []func(*mail.Message){
+		func(m *mail.Message) { m.Topic = "a\nid: 9" },
+		func(m *mail.Message) { m.Topic = "a\rb" },
+		func(m *mail.Message) { m.Payload = wire.Raw("{\"a\":\"\n\"}") },
+		func(m *mail.Message) { m.Payload = wire.Raw(`{"a":1`) },
 	} {
 		m := someMail(7)
 		change(&m)
@@ -277,8 +277,8 @@ func TestMailEndsWithTheServer(t *testing.T) {
 }
 
 // someMail returns a message to HO:far.
-func someMail(seq int64) wire.Mail {
-	return wire.Mail{Seq: seq, From: "GO", To: "HO:far", Topic: "task.assigned", Payload: wire.Raw(`{"n":1.50}`), CreatedAt: morning}
+func someMail(seq int64) mail.Message {
+	return mail.Message{Seq: seq, From: "GO", To: "HO:far", Topic: "task.assigned", Payload: wire.Raw(`{"n":1.50}`), CreatedAt: morning}
 }
 
 const mailText = `{"seq":7,"from_actor":"GO","to_actor":"HO:far","topic":"task.assigned","payload":{"n":1.50},"reply_to":null,"created_at":"` + morning + `"}`
@@ -286,7 +286,7 @@ const mailText = `{"seq":7,"from_actor":"GO","to_actor":"HO:far","topic":"task.a
 // post is the mail of all actors in memory. Every reader gets all of it.
 type post struct {
 	mu     sync.Mutex
-	mail   []wire.Mail
+	mail   []mail.Message
 	news   chan struct{} // closed when there is more; nil: no reader waits
 	opened []opening
 	refuse error // to open
@@ -304,7 +304,7 @@ type opening struct {
 func newPost() *post { return &post{left: make(chan struct{}, 1000)} }
 
 // send adds messages.
-func (p *post) send(mail ...wire.Mail) {
+func (p *post) send(mail ...mail.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mail = append(p.mail, mail...)
@@ -352,7 +352,7 @@ type postReader struct {
 	last int64
 }
 
-func (r *postReader) Next(ctx context.Context) ([]wire.Mail, error) {
+func (r *postReader) Next(ctx context.Context) ([]mail.Message, error) {
 	for {
 		found, news, err := r.look()
 		if len(found) > 0 || err != nil {
@@ -366,7 +366,7 @@ func (r *postReader) Next(ctx context.Context) ([]wire.Mail, error) {
 	}
 }
 
-func (r *postReader) look() (found []wire.Mail, news chan struct{}, err error) {
+func (r *postReader) look() (found []mail.Message, news chan struct{}, err error) {
 	r.post.mu.Lock()
 	defer r.post.mu.Unlock()
 	for _, m := range r.post.mail {

@@ -8,6 +8,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // metricsPath is the path that Prometheus scrapes by default.
@@ -55,12 +56,12 @@ var byTrace = parameter{
 }
 
 // traceOf returns the trace of a request. A malformed or repeated header is ignored.
-func traceOf(h http.Header) (wire.TraceContext, bool) {
+func traceOf(h http.Header) (trace.Context, bool) {
 	values := h.Values(traceparent)
 	if len(values) != 1 {
-		return wire.TraceContext{}, false
+		return trace.Context{}, false
 	}
-	return wire.ParseTraceparent(values[0])
+	return trace.Parse(values[0])
 }
 
 // opensTask reports whether an operation creates a task, which may be in a trace.
@@ -119,11 +120,11 @@ func placed(g *writing) *writing {
 // placeOf returns the traceparent of an answer about one task, with the task's own span. It is
 // "" if there is none.
 func placeOf(answer any) string {
-	trace, id := traced(answer)
-	if trace == nil || !wire.IsSpanID(trace.SpanID) {
+	place, id := traced(answer)
+	if place == nil || !trace.IsSpanID(place.SpanID) {
 		return ""
 	}
-	own := wire.TraceContext{TraceID: trace.TraceID, SpanID: wire.SpanIDOf([]byte(id)), Flags: 1}
+	own := trace.Context{TraceID: place.TraceID, SpanID: trace.SpanIDOf([]byte(id)), Flags: 1}
 	return own.Traceparent()
 }
 

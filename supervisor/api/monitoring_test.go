@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/trace"
 )
 
 func figured(d *API) {
@@ -180,7 +181,7 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 	traced := func(trace, span string) *wire.TaskReply {
 		return &wire.TaskReply{Task: wire.Task{ID: "t-1", Details: &wire.Details{Observability: &delegation.Trace{TraceID: trace, SpanID: span}}}}
 	}
-	own := fmt.Sprintf("00-%s-%s-01", theTrace, wire.SpanIDOf([]byte("t-1")))
+	own := fmt.Sprintf("00-%s-%s-01", theTrace, trace.SpanIDOf([]byte("t-1")))
 	response := func(trace *delegation.Trace) *wire.TaskAnswer {
 		return &wire.TaskAnswer{Document: wire.Raw(`{"id":"t-1","status":"pending"}`), Trace: trace}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -51,7 +52,7 @@ func (api *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
 func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error {
 	poll := *body.(*wire.PollMessages)
 	limited := poll.Limit != 0
-	first, err := get[wire.MailList](api, r, "poll-messages", &poll)
+	first, err := get[mail.List](api, r, "poll-messages", &poll)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error 
 	return api.writeAll(w, r, "[", "]", func() ([]any, bool, error) {
 		if list == nil {
 			var err error
-			if list, err = get[wire.MailList](api, r, "poll-messages", &poll); err != nil {
+			if list, err = get[mail.List](api, r, "poll-messages", &poll); err != nil {
 				return nil, false, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // answerPages answers query-tasks and poll-messages from lists of that many entries. It fails at
@@ -38,9 +39,9 @@ func answerPages(tasks, messages, failAt int) func(question) (any, error) {
 				begin = *b.Cursor
 			}
 			end := min(begin+max(b.Limit, 10), int64(messages))
-			l := &wire.MailList{More: end < int64(messages), Messages: []wire.Mail{}}
+			l := &mail.List{More: end < int64(messages), Messages: []mail.Message{}}
 			for n := begin; n < end; n++ {
-				l.Messages = append(l.Messages, wire.Mail{Seq: n + 1})
+				l.Messages = append(l.Messages, mail.Message{Seq: n + 1})
 			}
 			return l, nil
 		}

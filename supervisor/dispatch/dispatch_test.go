@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // TestNothingFollowsABrokenRecord checks that after a failure of the log events are shown
@@ -205,11 +206,11 @@ func TestMailWaitersAreRemoved(t *testing.T) {
 		}
 		one.says(`{"type":"request:send-message","id":"1","timestamp":"` + noon + `","payload":{"to_actor":"PO:one","topic":"message.direct","payload":{}}}`)
 		sent := 0
-		require.NoError(t, d.Requests().Messages(t.Context(), MailQuery{}, func(wire.Mail) error { sent++; return nil }))
+		require.NoError(t, d.Requests().Messages(t.Context(), MailQuery{}, func(mail.Message) error { sent++; return nil }))
 		require.Positive(t, sent)
 		require.Zero(t, waiters())
 		gone := errors.New("gone")
-		require.ErrorIs(t, d.Requests().Messages(t.Context(), MailQuery{Follow: true}, func(wire.Mail) error { return gone }), gone)
+		require.ErrorIs(t, d.Requests().Messages(t.Context(), MailQuery{Follow: true}, func(mail.Message) error { return gone }), gone)
 		require.Zero(t, waiters())
 		one.box.Drop()
 		d.Close()

@@ -183,7 +183,7 @@ func (p *postman) again(r *round) {
 }
 
 // bring puts a page into a run's mailbox. The round continues when the page is written.
-func (p *postman) bring(r *round, messages []wire.Mail) bool {
+func (p *postman) bring(r *round, messages []mail.Message) bool {
 	e := stdin.Entry{Lines: len(messages), Retriable: true, Told: func(written bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()

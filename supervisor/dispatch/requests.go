@@ -19,6 +19,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // ErrOver is the error of requests to an orchestrator that has ended.
@@ -137,7 +138,7 @@ func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor strin
 	if err != nil {
 		return nil, err
 	}
-	list, ok := answer.(*wire.MailList)
+	list, ok := answer.(*mail.List)
 	if !ok {
 		return nil, fmt.Errorf("poll-messages was answered with a %T", answer)
 	}
@@ -153,7 +154,7 @@ func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor strin
 const maxReadBytes = 32 << 10
 
 // Next waits for new messages and returns them.
-func (r *MailReader) Next(ctx context.Context) ([]wire.Mail, error) {
+func (r *MailReader) Next(ctx context.Context) ([]mail.Message, error) {
 	d := r.dispatcher
 	waiter, remove := d.notifier.add(r.actor)
 	defer remove()
@@ -181,7 +182,7 @@ type MailQuery struct {
 	Follow bool
 }
 
-func (q *MailQuery) wants(m *wire.Mail) bool {
+func (q *MailQuery) wants(m *mail.Message) bool {
 	if q.Actor != "" && m.From != q.Actor && m.To != q.Actor && (m.To != mail.Broadcast || m.From == q.Actor) {
 		return false
 	}
@@ -193,7 +194,7 @@ func (q *MailQuery) wants(m *wire.Mail) bool {
 }
 
 // Messages sends messages, oldest first, and then new ones if asked to.
-func (r Requests) Messages(ctx context.Context, q MailQuery, send func(wire.Mail) error) error {
+func (r Requests) Messages(ctx context.Context, q MailQuery, send func(mail.Message) error) error {
 	if _, err := path.Match(q.Topic, ""); err != nil {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the topic is no pattern: " + q.Topic}
 	}
@@ -215,7 +216,7 @@ var errEnough = errors.New("enough")
 
 // past sends the recorded messages and returns the number after which new ones begin. For
 // q.Last it first counts from the end, so that no messages are held in memory.
-func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(mail.Message) error) (int64, error) {
 	search := wire.Search{After: q.Since}
 	if q.Last == 0 {
 		return d.messages(ctx, search, q, send)
@@ -225,7 +226,7 @@ func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 	}
 	from, n := search, 0
 	from.Backward = true
-	_, err := d.messages(ctx, from, q, func(m wire.Mail) error {
+	_, err := d.messages(ctx, from, q, func(m mail.Message) error {
 		search.After = m.Seq - 1
 		if n++; n == q.Last {
 			return errEnough
@@ -241,7 +242,7 @@ func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(wire.Mail)
 
 // messages sends the messages that match a search and a query. It returns the number of the
 // last one that it saw.
-func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(wire.Mail) error) (int64, error) {
+func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(mail.Message) error) (int64, error) {
 	last := search.After
 	for r, err := range d.record.Find(ctx, search) {
 		if err != nil {
@@ -331,9 +332,9 @@ func (r Requests) Hindsight(ctx context.Context, since int64) (ResumePoint, erro
 	if err != nil {
 		return h, err
 	}
-	if list, ok := sessions.(*wire.SessionList); ok {
+	if list, ok := sessions.(*session.List); ok {
 		for _, b := range list.Sessions {
-			if b.State == wire.SessionOpen {
+			if b.State == session.Open {
 				h.Sessions = append(h.Sessions, b.ID)
 			}
 		}

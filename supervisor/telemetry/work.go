@@ -13,6 +13,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
 )
 
 // openWork is the open work, as read from the record. Only the goroutine that follows the
@@ -260,9 +261,9 @@ func (w *openWork) placeOf(f *fact) place {
 	p := place{span: spanOf(f.Task)}
 	above, known := w.parentOf(f.Parent)
 	switch {
-	case wire.IsTraceID(f.TraceID) && wire.IsSpanID(f.SpanID):
+	case trace.IsID(f.TraceID) && trace.IsSpanID(f.SpanID):
 		p.trace, p.parent, p.sampled = f.TraceID, f.SpanID, true // the sender has a span
-	case wire.IsTraceID(f.TraceID) && f.TraceID != above.trace:
+	case trace.IsID(f.TraceID) && f.TraceID != above.trace:
 		p.trace, p.sampled = f.TraceID, w.spans.samples(f.TraceID)
 	case known:
 		p.trace, p.parent, p.sampled = above.trace, above.span, above.sampled
@@ -289,8 +290,8 @@ func (w *openWork) parentOf(id string) (p place, known bool) {
 	return place{trace: trace, span: spanOf(id), sampled: w.spans.samples(trace)}, true
 }
 
-func traceOf(what string) string { return wire.TraceIDOf([]byte(what)) }
-func spanOf(what string) string  { return wire.SpanIDOf([]byte(what)) }
+func traceOf(what string) string { return trace.IDOf([]byte(what)) }
+func spanOf(what string) string  { return trace.SpanIDOf([]byte(what)) }
 
 // A lineage stores the places of tasks that ended recently and may still get children.
 type lineage struct {

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/trace"
 )
 
 // TestRequests checks that the span of a request ends with its reply, or with the run that
@@ -133,7 +134,7 @@ func TestWorkThatIsHandedOnIsOneTree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)
 		w.Begin(0)
-		own := wire.TraceIDOf([]byte("alone"))
+		own := trace.IDOf([]byte("alone"))
 		w.happen(events.TaskCreated, handedOn("first", "", trace1, span1))
 		w.happen(events.TaskCreated, handedOn("second", "first", trace1, "")) // its agent delegates it
 		w.happen(events.TaskCreated, handedOn("third", "second", trace1, "b7ad6b7169203331"))

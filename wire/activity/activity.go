@@ -1,5 +1,6 @@
 // Package activity has the events by which a coding agent reports what it does: what it used, its
-// conversation, its turn, a limit of its vendor, and what became of a message.
+// conversation, its turn, a limit of its vendor, and what became of a message. It also
+// has what an agent asks a person to permit.
 package activity
 
 import (

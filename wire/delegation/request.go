@@ -57,7 +57,7 @@ type Routing struct {
 }
 
 // Trace is the position of a task in a trace. The ids need not have the form of the W3C: see
-// IsTraceID.
+// trace.IsID.
 type Trace struct {
 	// The id of the trace. A W3C trace has 32 lower-case hexadecimal digits; any text is accepted.
 	TraceID string `json:"traceId,omitzero" schema:"in:plain"`

@@ -83,3 +83,45 @@ func Passing(id string) bool { return strings.HasPrefix(id, "W:") || strings.Has
 func PerRun(actor string) bool {
 	return actor == "W" || strings.HasPrefix(actor, "S:") && strings.Count(actor, ":") == 1
 }
+
+// Beat answers heartbeat.
+type Beat struct {
+	// The actor that sent the heartbeat.
+	Actor string `json:"actor"`
+	// When the actor was last seen: now.
+	LastSeen string `json:"last_seen" schema:"stamp"`
+	// The expected time between heartbeats, in milliseconds.
+	Every int64 `json:"heartbeat_ms" schema:"min=1"`
+}
+
+// ActorView is an actor as all may see it.
+type ActorView struct {
+	// The id of the actor, such as GO or HO:attic.
+	Actor string `json:"actor"`
+	// The agent of this actor, if it runs here or has registered.
+	Agent string `json:"agent,omitzero"`
+	// active: its agent runs, or it was seen recently. stale: its heartbeats have stopped. offline:
+	// its agent does not run. quiet: unknown, since it has never sent heartbeats.
+	Status string `json:"status" schema:"enum=mail.actorStatuses"`
+	// When the actor was last seen.
+	LastSeen string `json:"last_seen,omitzero" schema:"stamp"`
+	// When the actor last sent a heartbeat.
+	LastBeat string `json:"last_heartbeat,omitzero" schema:"stamp"`
+	// The number of the last message that the actor has acknowledged.
+	Cursor int64 `json:"cursor" schema:"min=0"`
+	// The number of the last message that was sent only to this actor.
+	Latest int64 `json:"latest,omitzero" schema:"min=1"`
+}
+
+// The statuses of an actor.
+const (
+	ActorActive  = "active"  // its agent runs, or it was seen recently
+	ActorStale   = "stale"   // its heartbeats have stopped
+	ActorOffline = "offline" // its agent does not run
+	ActorQuiet   = "quiet"   // unknown: it has never sent heartbeats
+)
+
+// ActorList answers list-actors.
+type ActorList struct {
+	Actors []ActorView `json:"actors"`
+}

@@ -83,3 +83,22 @@ type UnknownTopic struct {
 	To    string `json:"to_actor"`
 	Seq   int64  `json:"seq"`
 }
+
+// A TopicView is a topic with its intended senders and recipients.
+type TopicView struct {
+	// The name of the topic.
+	Topic string `json:"topic"`
+	// Whether the topic is predefined; otherwise it is from the configuration.
+	Standard bool `json:"standard"`
+	// The intended sender: an actor, or any.
+	From string `json:"from,omitzero"`
+	// The intended recipient.
+	To string `json:"to,omitzero"`
+	// What a message on the topic says.
+	Summary string `json:"summary,omitzero"`
+}
+
+// TopicList answers list-topics.
+type TopicList struct {
+	Topics []TopicView `json:"topics"`
+}

@@ -1,9 +1,12 @@
 // Package session has the messages with which the agents of a session work together: an architect
-// gives out tasks, developers do them and reviewers judge them.
+// gives out tasks, developers do them and reviewers judge them. It also has sessions as operators
+// see them.
 //
 //	Message      one message: Read takes it from a line or a document
 //	Assignment, Completion, ReviewRequest, …     the Body of a Message, by its type
 //	Head         creates the messages that the orchestrator sends for a member
+//	Spec         the definition of a session: its members and rules
+//	Brief, ReviewView, Entry, …     a session in answers: its members, reviews and log
 //	words.go     the closed lists: types, priorities, verdicts, severities
 //
 // A message is judged alone here. What it means in a session, and whether it fits there, is

@@ -11,7 +11,7 @@ type DeliveryError struct {
 	OriginalMessageID string `json:"original_message_id" schema:"optional"`
 	// Why a session message was not delivered. timeout: the recipient did not read it. rejected: it
 	// conflicts with the current state. malformed: it is not valid.
-	ErrorType string `json:"error_type" schema:"enum=wire.deliveryErrors,optional"`
+	ErrorType string `json:"error_type" schema:"enum=session.deliveryErrors,optional"`
 	// How often the delivery of a session message was retried.
 	RetryCount int `json:"retry_count" schema:"min=0,optional"`
 	// The maximum number of retries.

@@ -119,3 +119,13 @@ func isShortID(id string) bool {
 	number, rest, more := strings.Cut(number, "-")
 	return short && object.IsRun(number, object.IsDigit) && (!more || object.IsRun(rest, object.IsAlphanumeric))
 }
+
+// AgentNamed returns the agent_id in an AgentIdentifier, or "" if it has none.
+func AgentNamed(agent []byte) string {
+	var room [4]object.Member
+	o, err := object.Open(agent, object.AnyDepth, "", room[:0])
+	if err != nil {
+		return ""
+	}
+	return o.Text("agent_id")
+}

@@ -64,7 +64,7 @@ const longest = 8 << 10
 //
 // It returns nil for a task.failed and for mail from the bus, because the report could fail in
 // turn, for ever.
-func Letter(received *wire.Mail, why error) *wire.SendMessage {
+func Letter(received *mail.Message, why error) *wire.SendMessage {
 	if received.Topic == mail.TopicTaskFailed || received.From == mail.Bus {
 		return nil
 	}
@@ -82,7 +82,7 @@ func Letter(received *wire.Mail, why error) *wire.SendMessage {
 }
 
 // GivenUp returns the error to log for a failed message that is not reported by mail.
-func GivenUp(received *wire.Mail, why error) error {
+func GivenUp(received *mail.Message, why error) error {
 	code, _ := Code(why)
 	return fmt.Errorf("message %d on %s is given up: %w (%s)", received.Seq, received.Topic, why, code)
 }

@@ -17,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -331,11 +332,11 @@ func listServers(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		all, err := client.Decode[wire.ServerList](text)
+		all, err := client.Decode[hub.ServerList](text)
 		if err != nil {
 			return err
 		}
-		far := wire.ServerList{Servers: []wire.Server{}}
+		far := hub.ServerList{Servers: []hub.Server{}}
 		for _, s := range all.Servers {
 			if s.Remote {
 				far.Servers = append(far.Servers, s)
@@ -345,7 +346,7 @@ func listServers(a *cli.App) error {
 	})
 }
 
-func showServers(a *cli.App, far *wire.ServerList) error {
+func showServers(a *cli.App, far *hub.ServerList) error {
 	if a.Flags.JSON {
 		text, err := object.Encode(far)
 		if err != nil {
@@ -354,7 +355,7 @@ func showServers(a *cli.App, far *wire.ServerList) error {
 		return a.Answer(text)
 	}
 	if a.Flags.Quiet {
-		return cli.PrintNames(a, far.Servers, func(s *wire.Server) string { return s.Name })
+		return cli.PrintNames(a, far.Servers, func(s *hub.Server) string { return s.Name })
 	}
 	if len(far.Servers) == 0 {
 		a.Note("No server has registered. To let one: orchestrator key register --name NAME")

@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // Command returns the bus command.
@@ -99,8 +100,8 @@ func likelyActor(a *cli.App, flag, word string) string {
 	return who
 }
 
-func actorsForShell(a *cli.App) []wire.ActorView {
-	return cli.CompletionList[wire.ActorList](a, "list-actors", struct{}{}).Actors
+func actorsForShell(a *cli.App) []mail.ActorView {
+	return cli.CompletionList[mail.ActorList](a, "list-actors", struct{}{}).Actors
 }
 
 // CompleteActors completes the actors of the bus, and offers the completions in more.
@@ -121,7 +122,7 @@ func CompleteActors(a *cli.App, more ...cobra.Completion) cobra.CompletionFunc {
 // completeTopics completes registered topics.
 func completeTopics(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, t := range cli.CompletionList[wire.TopicList](a, "list-topics", struct{}{}).Topics {
+	for _, t := range cli.CompletionList[mail.TopicList](a, "list-topics", struct{}{}).Topics {
 		offered = append(offered, cobra.CompletionWithDesc(t.Topic, topicWords(&t)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
@@ -133,7 +134,7 @@ func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 	return cli.OneArg(func(verb *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		actor, _ := verb.Flags().GetString(flag)
 		var offered []cobra.Completion
-		for _, m := range cli.CompletionList[wire.MailList](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
+		for _, m := range cli.CompletionList[mail.List](a, "poll-messages", wire.PollMessages{Actor: actor, Limit: offeredMail}).Messages {
 			offered = append(offered, cobra.CompletionWithDesc(strconv.FormatInt(m.Seq, 10), term.OneLine(m.From)+"  "+term.OneLine(m.Topic)))
 		}
 		return offered, cobra.ShellCompDirectiveNoFileComp
@@ -144,12 +145,12 @@ func completeMail(a *cli.App, flag string) cobra.CompletionFunc {
 const offeredMail = 30
 
 func busPresenceCommand(a *cli.App) *cobra.Command {
-	return cli.Query[wire.ActorList]{
+	return cli.Query[mail.ActorList]{
 		Operation: "list-actors",
-		Quiet: func(list *wire.ActorList) error {
-			return cli.PrintNames(a, list.Actors, func(v *wire.ActorView) string { return v.Actor })
+		Quiet: func(list *mail.ActorList) error {
+			return cli.PrintNames(a, list.Actors, func(v *mail.ActorView) string { return v.Actor })
 		},
-		Text: func(list *wire.ActorList) error {
+		Text: func(list *mail.ActorList) error {
 			return a.Print("%s", term.Table(actorRows(list.Actors, a.Paint(a.Stdout), time.Now())))
 		},
 	}.Command(a, &cobra.Command{
@@ -162,7 +163,7 @@ announced heartbeats.`,
 	})
 }
 
-func actorRows(actors []wire.ActorView, p term.Paint, now time.Time) [][]term.Cell {
+func actorRows(actors []mail.ActorView, p term.Paint, now time.Time) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("ACTOR"), term.Text("AGENT"), term.Text("STATUS"), term.Text("SEEN"), term.Text("HEARTBEAT"), term.Figure("CURSOR"), term.Figure("LATEST")}}
 	for i := range actors {
 		rows = append(rows, actorRow(&actors[i], p, now))
@@ -170,7 +171,7 @@ func actorRows(actors []wire.ActorView, p term.Paint, now time.Time) [][]term.Ce
 	return rows
 }
 
-func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
+func actorRow(v *mail.ActorView, p term.Paint, now time.Time) []term.Cell {
 	latest := "-"
 	if v.Latest != 0 {
 		latest = strconv.FormatInt(v.Latest, 10)
@@ -189,23 +190,23 @@ func actorRow(v *wire.ActorView, p term.Paint, now time.Time) []term.Cell {
 // actor paints a text in the color of an actor's status.
 func actor(p term.Paint, status, text string) string {
 	switch status {
-	case wire.ActorActive:
+	case mail.ActorActive:
 		return p.Good(text)
-	case wire.ActorStale:
+	case mail.ActorStale:
 		return p.Warn(text)
-	case wire.ActorOffline:
+	case mail.ActorOffline:
 		return p.Dim(text)
 	}
 	return text
 }
 
 func busTopicsCommand(a *cli.App) *cobra.Command {
-	return cli.Query[wire.TopicList]{
+	return cli.Query[mail.TopicList]{
 		Operation: "list-topics",
-		Quiet: func(list *wire.TopicList) error {
-			return cli.PrintNames(a, list.Topics, func(v *wire.TopicView) string { return v.Topic })
+		Quiet: func(list *mail.TopicList) error {
+			return cli.PrintNames(a, list.Topics, func(v *mail.TopicView) string { return v.Topic })
 		},
-		Text: func(list *wire.TopicList) error {
+		Text: func(list *mail.TopicList) error {
 			return a.Print("%s", term.Table(topicRows(list.Topics, a.Paint(a.Stdout))))
 		},
 	}.Command(a, &cobra.Command{
@@ -217,7 +218,7 @@ configuration. A message on another topic is also delivered, and GO receives a w
 	})
 }
 
-func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
+func topicRows(topics []mail.TopicView, p term.Paint) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("TOPIC"), term.Text("FROM"), term.Text("TO"), term.Text("ABOUT")}}
 	for i := range topics {
 		v := &topics[i]
@@ -229,7 +230,7 @@ func topicRows(topics []wire.TopicView, p term.Paint) [][]term.Cell {
 }
 
 // topicWords returns the summary of a topic.
-func topicWords(v *wire.TopicView) string {
+func topicWords(v *mail.TopicView) string {
 	if !v.Standard {
 		return cmp.Or(term.OneLine(v.Summary), "of the configuration")
 	}

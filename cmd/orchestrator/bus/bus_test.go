@@ -11,10 +11,11 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
-func letterTo(to, topic, payload string, answers int64) *wire.Mail {
-	m := &wire.Mail{
+func letterTo(to, topic, payload string, answers int64) *mail.Message {
+	m := &mail.Message{
 		Seq: 42, From: "GO", To: to, Topic: topic, Payload: wire.Raw(payload), CreatedAt: "2026-11-20T14:33:02.114Z",
 	}
 	if answers != 0 {
@@ -28,7 +29,7 @@ func TestMailLines(t *testing.T) {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	long := `{"text":"` + strings.Repeat("é", 80) + `"}`
 	for _, c := range []struct {
-		m       *wire.Mail
+		m       *mail.Message
 		verbose bool
 		want    string
 	}{
@@ -54,11 +55,11 @@ func TestMailLines(t *testing.T) {
 func TestActorRows(t *testing.T) {
 	now := time.Date(2026, 11, 20, 14, 33, 0, 0, time.UTC)
 	var rows [][]term.Cell
-	for _, v := range []wire.ActorView{
-		{Actor: "GO", Status: wire.ActorQuiet, LastSeen: "2026-11-20T14:32:58.000Z", Cursor: 41, Latest: 42},
-		{Actor: "PO:shop", Agent: "coder", Status: wire.ActorStale, LastSeen: "2026-11-20T14:28:00.000Z", LastBeat: "2026-11-20T14:27:00.000Z", Cursor: 9, Latest: 9},
-		{Actor: "W:7", Agent: "w", Status: wire.ActorOffline},
-		{Actor: "HO:attic", Status: wire.ActorActive, LastSeen: "2026-11-20T14:33:07.000Z"},
+	for _, v := range []mail.ActorView{
+		{Actor: "GO", Status: mail.ActorQuiet, LastSeen: "2026-11-20T14:32:58.000Z", Cursor: 41, Latest: 42},
+		{Actor: "PO:shop", Agent: "coder", Status: mail.ActorStale, LastSeen: "2026-11-20T14:28:00.000Z", LastBeat: "2026-11-20T14:27:00.000Z", Cursor: 9, Latest: 9},
+		{Actor: "W:7", Agent: "w", Status: mail.ActorOffline},
+		{Actor: "HO:attic", Status: mail.ActorActive, LastSeen: "2026-11-20T14:33:07.000Z"},
 	} {
 		rows = append(rows, actorRow(&v, true, now))
 	}

@@ -64,16 +64,16 @@ func poll(a *cli.App, f *pollFlags) error {
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
 	}
-	return cli.Query[wire.MailList]{
+	return cli.Query[mail.List]{
 		Operation: "poll-messages", Request: wire.PollMessages{Actor: f.actor, Cursor: f.cursor.pointer(), Limit: most},
-		Quiet: func(list *wire.MailList) error {
-			return cli.PrintNames(a, list.Messages, func(m *wire.Mail) string { return strconv.FormatInt(m.Seq, 10) })
+		Quiet: func(list *mail.List) error {
+			return cli.PrintNames(a, list.Messages, func(m *mail.Message) string { return strconv.FormatInt(m.Seq, 10) })
 		},
-		Text: func(list *wire.MailList) error { return showMail(a, f, list) },
+		Text: func(list *mail.List) error { return showMail(a, f, list) },
 	}.Run(a)
 }
 
-func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
+func showMail(a *cli.App, f *pollFlags, list *mail.List) error {
 	behind := list.Cursor
 	if f.cursor.given {
 		behind = f.cursor.value
@@ -99,7 +99,7 @@ func showMail(a *cli.App, f *pollFlags, list *wire.MailList) error {
 
 // saidOfMail prints the next commands. It suggests an ack only for the messages to GO: an
 // ack for another actor would hide the messages from that actor.
-func saidOfMail(a *cli.App, f *pollFlags, list *wire.MailList) {
+func saidOfMail(a *cli.App, f *pollFlags, list *mail.List) {
 	last := list.Messages[len(list.Messages)-1].Seq
 	whose := ""
 	if f.actor != "" {
@@ -148,12 +148,12 @@ func ack(a *cli.App, word, actor string, once bool) error {
 	if err := ActorGiven(a, "actor", actor, mail.CheckAddressee); err != nil {
 		return err
 	}
-	show := cli.Query[wire.Acked]{
+	show := cli.Query[mail.Acked]{
 		Explain: func(err error) error {
 			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
 		},
-		Quiet: func(acked *wire.Acked) error { return a.Print("%d\n", acked.Cursor) },
-		Text: func(acked *wire.Acked) error {
+		Quiet: func(acked *mail.Acked) error { return a.Print("%d\n", acked.Cursor) },
+		Text: func(acked *mail.Acked) error {
 			if acked.Cursor > seq.value {
 				return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)
 			}

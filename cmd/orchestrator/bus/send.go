@@ -75,9 +75,9 @@ func send(a *cli.App, f *sendFlags) error {
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := askAgain(ctx, a, d, f.once, "send-message", m)
-		return cli.Query[wire.Sent]{
-			Quiet: func(sent *wire.Sent) error { return a.Print("%d\n", sent.Seq) },
-			Text:  func(sent *wire.Sent) error { return showSent(ctx, a, d, sent) },
+		return cli.Query[mail.Sent]{
+			Quiet: func(sent *mail.Sent) error { return a.Print("%d\n", sent.Seq) },
+			Text:  func(sent *mail.Sent) error { return showSent(ctx, a, d, sent) },
 		}.Show(a, text, err)
 	})
 }
@@ -108,7 +108,7 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	}, err
 }
 
-func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *wire.Sent) error {
+func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *mail.Sent) error {
 	number := strconv.FormatInt(sent.Seq, 10)
 	said := "Sent "
 	if sent.Duplicate {
@@ -136,8 +136,8 @@ func nobodyYet(ctx context.Context, a *cli.App, d *client.Client, actor string) 
 	if err != nil {
 		return false // the message is sent; the check is optional
 	}
-	list, err := client.Decode[wire.ActorList](text)
-	return err == nil && !slices.ContainsFunc(list.Actors, func(v wire.ActorView) bool { return v.Actor == actor })
+	list, err := client.Decode[mail.ActorList](text)
+	return err == nil && !slices.ContainsFunc(list.Actors, func(v mail.ActorView) bool { return v.Actor == actor })
 }
 
 // retryPauses are the pauses between attempts to reach the bus.

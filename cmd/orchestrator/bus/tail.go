@@ -13,7 +13,6 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
 
@@ -76,7 +75,7 @@ func tail(a *cli.App, f *tailFlags) error {
 		query.Set("n", "1")
 		query.Del("follow")
 		err := a.EachLine("messages", query, false, func(raw []byte) error {
-			last, err := client.Decode[wire.Mail](raw)
+			last, err := client.Decode[mail.Message](raw)
 			query.Set("since", strconv.FormatInt(last.Seq, 10))
 			return err
 		})
@@ -141,7 +140,7 @@ func (p *mailPrinter) line(raw []byte) error {
 	if p.app.Flags.JSON {
 		return p.app.Print("%s\n", raw)
 	}
-	m, err := client.Decode[wire.Mail](raw)
+	m, err := client.Decode[mail.Message](raw)
 	if err != nil {
 		return err
 	}
@@ -152,13 +151,13 @@ func (p *mailPrinter) line(raw []byte) error {
 }
 
 // measure widens the columns for a message.
-func (p *mailPrinter) measure(m *wire.Mail) {
+func (p *mailPrinter) measure(m *mail.Message) {
 	p.at = max(p.at, len(term.Clock(m.CreatedAt, p.now, "15:04:05.000")))
 	p.parties = max(p.parties, term.Width(partiesCell(m)))
 	p.topic = max(p.topic, term.Width(term.OneLine(m.Topic)))
 }
 
-func (p *mailPrinter) mail(m *wire.Mail) error {
+func (p *mailPrinter) mail(m *mail.Message) error {
 	p.measure(m)
 	if !p.headed {
 		p.headed = true
@@ -177,7 +176,7 @@ func (p *mailPrinter) mail(m *wire.Mail) error {
 }
 
 // said returns the payload of a message and the number of the message it answers.
-func (p *mailPrinter) said(m *wire.Mail) string {
+func (p *mailPrinter) said(m *mail.Message) string {
 	var parts []string
 	if payload := term.OneLine(string(m.Payload)); payload != "{}" {
 		if !p.app.Flags.Verbose {
@@ -191,7 +190,7 @@ func (p *mailPrinter) said(m *wire.Mail) string {
 	return strings.Join(parts, "  ")
 }
 
-func partiesCell(m *wire.Mail) string { return term.OneLine(m.From) + " -> " + term.OneLine(m.To) }
+func partiesCell(m *mail.Message) string { return term.OneLine(m.From) + " -> " + term.OneLine(m.To) }
 
 func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
 	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.Dim(term.Pad(at, p.at)), term.Pad(whom, p.parties), topic, said)

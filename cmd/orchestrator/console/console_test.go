@@ -173,7 +173,7 @@ func TestConsolePaintsDelegation(t *testing.T) {
 
 // mailed returns the event of a message.
 func mailed(from, to, topic, payload string, answers int64) wire.Event {
-	m := &wire.Mail{Seq: 42, From: from, To: to, Topic: topic, Payload: wire.Raw(payload)}
+	m := &mail.Message{Seq: 42, From: from, To: to, Topic: topic, Payload: wire.Raw(payload)}
 	if answers != 0 {
 		m.ReplyTo = &answers
 	}

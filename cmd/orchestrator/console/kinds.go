@@ -201,7 +201,7 @@ func took(d time.Duration) string {
 }
 
 // firedTo reports whether a message is an alert to GO.
-func firedTo(m *wire.Mail) bool {
+func firedTo(m *mail.Message) bool {
 	return m != nil && m.To == mail.Global && m.Topic == mail.TopicAlertFired
 }
 
@@ -232,7 +232,7 @@ func (c *Console) alert(l output.Line, mark string) {
 
 // alertWords returns the text of an alert and its agent. It returns no text for a crash,
 // which the console shows as an exit.
-func alertWords(m *wire.Mail) (agent, text string) {
+func alertWords(m *mail.Message) (agent, text string) {
 	var said mail.Alert
 	if m.From != mail.Bus || object.DecodeOwn(m.Payload, &said) != nil {
 		return "", fmt.Sprintf("%s: %s (%s)", term.OneLine(m.From), term.Clip(term.OneLine(string(m.Payload)), term.ShownPayload), m.Topic)

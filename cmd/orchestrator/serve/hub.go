@@ -8,6 +8,7 @@ import (
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
+	"orchestrator/wire/mail"
 )
 
 // speaker returns the actor for a caller of the API. Without credentials it is Anonymous.
@@ -57,7 +58,7 @@ func (t *Instance) messages(ctx context.Context, query url.Values, send func(any
 		return err
 	}
 	q.Last = int(min(last, maxMessages))
-	return t.Super.Requests.Messages(ctx, q, func(m wire.Mail) error { return send(m) })
+	return t.Super.Requests.Messages(ctx, q, func(m mail.Message) error { return send(m) })
 }
 
 // maxMessages is the limit of n. The last messages are found from the end and are all kept

@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/session"
 )
 
 // A ledger is an event log that can be closed.
@@ -127,17 +128,17 @@ func rules(c *config.Config) (handlers.Rules, dispatch.Protocol) {
 
 // sessions returns the sessions of a configuration for package handlers. It rounds times up
 // to milliseconds, because 0 means none.
-func sessions(c *config.Config) []wire.SessionSpec {
+func sessions(c *config.Config) []session.Spec {
 	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
-	var all []wire.SessionSpec
+	var all []session.Spec
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
-		spec := wire.SessionSpec{
+		spec := session.Spec{
 			ID: s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
 			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
 		}
 		for _, m := range s.Members {
-			spec.Members = append(spec.Members, wire.SessionMember{AgentID: m.Name, AgentType: m.Type})
+			spec.Members = append(spec.Members, session.Member{AgentID: m.Name, AgentType: m.Type})
 		}
 		all = append(all, spec)
 	}

@@ -17,7 +17,7 @@ import (
 func sessionCard(v *wire.SessionView, p term.Paint) string {
 	c := term.Card{}
 	from := "the file"
-	if v.Source == wire.SessionByHand {
+	if v.Source == session.ByHand {
 		from = "a person: orchestrator session new"
 	}
 	c.Row("from", from)
@@ -42,9 +42,9 @@ func plainDuration(ms int64) string { return (time.Duration(ms) * time.Milliseco
 
 func validationWords(validation string) string {
 	switch validation {
-	case wire.ValidationStrict:
+	case session.ValidationStrict:
 		return "strict: nothing is forgiven"
-	case wire.ValidationStandard:
+	case session.ValidationStandard:
 		return "standard: what is often left out is forgiven"
 	}
 	return validation
@@ -67,7 +67,7 @@ func membersTable(v *wire.SessionView, p term.Paint) string {
 }
 
 // atWords returns what a member has to do, a few items and the number of the others.
-func atWords(v *wire.SessionView, m *wire.MemberView) string {
+func atWords(v *wire.SessionView, m *session.MemberView) string {
 	const few = 3
 	var at []string
 	switch m.AgentType {
@@ -92,16 +92,16 @@ func atWords(v *wire.SessionView, m *wire.MemberView) string {
 
 // The phases in which the developer, or the architect, must act.
 var (
-	phasesOfDeveloper = []string{wire.PhaseAssigned, wire.PhaseWorking}
-	phasesOfArchitect = []string{wire.PhaseCompleted, wire.PhaseRevise, wire.PhaseRedesign}
+	phasesOfDeveloper = []string{session.PhaseAssigned, session.PhaseWorking}
+	phasesOfArchitect = []string{session.PhaseCompleted, session.PhaseRevise, session.PhaseRedesign}
 )
 
-func concerns(t *wire.SessionTask, m *wire.MemberView) bool {
+func concerns(t *wire.SessionTask, m *session.MemberView) bool {
 	switch m.AgentID {
 	case t.Developer:
 		return slices.Contains(phasesOfDeveloper, t.Phase)
 	case t.Architect:
-		return slices.Contains(phasesOfArchitect, t.Phase) && !(t.Phase == wire.PhaseCompleted && t.State.Final())
+		return slices.Contains(phasesOfArchitect, t.Phase) && !(t.Phase == session.PhaseCompleted && t.State.Final())
 	}
 	return false
 }
@@ -120,7 +120,7 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 		p.Strong(sessionID(t.TaskID)), term.Clip(term.OneLine(t.Name), 60), phaseWords(t, p),
 		fmt.Sprintf("iteration %d of %d", t.Iteration, t.MaxIterations), "by " + term.OneLine(t.Developer),
 	}
-	if t.Phase == wire.PhaseWorking || t.Phase == wire.PhaseAssigned {
+	if t.Phase == session.PhaseWorking || t.Phase == session.PhaseAssigned {
 		said = append(said, strings.TrimSpace(term.Percent(t.Progress)+" "+term.Clip(term.OneLine(t.Step), 40)))
 	}
 	if t.Tries > 1 {
@@ -142,7 +142,7 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 func phaseWords(t *wire.SessionTask, p term.Paint) string {
 	state := p.Task(t.State, term.OneLine(string(t.State)))
 	switch {
-	case t.Phase == wire.PhaseOver:
+	case t.Phase == session.PhaseOver:
 		return state
 	case t.State.Final(): // done, but still under review
 		return phase(p, t.Phase, term.OneLine(t.Phase)) + ", " + state
@@ -188,9 +188,9 @@ func isOrAre(n int, noun string) string {
 // phase paints a text in the color of a phase.
 func phase(p term.Paint, phase, text string) string {
 	switch phase {
-	case wire.PhaseWorking:
+	case session.PhaseWorking:
 		return p.Good(text)
-	case wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman:
+	case session.PhaseRevise, session.PhaseRedesign, session.PhaseHuman:
 		return p.Warn(text)
 	}
 	return text

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // said is a message of a session, with the parts of its log entry that are shown.
@@ -88,7 +89,7 @@ func (l *sessionLog) gather() {
 	for i := range l.view.Tasks {
 		t := &l.view.Tasks[i]
 		key := chainOf["task "+t.TaskID]
-		if found[key] != nil || t.Phase != wire.PhaseOver && !t.State.Final() {
+		if found[key] != nil || t.Phase != session.PhaseOver && !t.State.Final() {
 			th := of(key)
 			th.tasks = append(th.tasks, t)
 		}

@@ -40,9 +40,9 @@ type reviewFlags struct {
 
 // reviewDocument and reviewsDocument are the JSON answers with one review and with several.
 type reviewDocument struct {
-	FormatVersion string             `json:"format_version"`
-	Review        wire.Raw           `json:"review"`
-	Findings      []wire.FindingView `json:"findings"` // findings that the review names
+	FormatVersion string                `json:"format_version"`
+	Review        wire.Raw              `json:"review"`
+	Findings      []session.FindingView `json:"findings"` // findings that the review names
 }
 
 type reviewsDocument struct {
@@ -52,7 +52,7 @@ type reviewsDocument struct {
 
 // reviewSeen is a review with its unchanged JSON.
 type reviewSeen struct {
-	wire.ReviewView
+	session.ReviewView
 	raw wire.Raw
 }
 
@@ -98,7 +98,7 @@ func readReviews(text []byte) ([]reviewSeen, error) {
 	}
 	found := make([]reviewSeen, len(list.Reviews))
 	for i, raw := range list.Reviews {
-		view, err := client.Decode[wire.ReviewView](raw)
+		view, err := client.Decode[session.ReviewView](raw)
 		if err != nil {
 			return nil, err
 		}
@@ -284,10 +284,10 @@ func reviewed(ctx context.Context, a *cli.App, d *client.Client, r *reviewSeen) 
 
 // findingsOf returns the findings that a review names, in its order. Findings that the task
 // no longer has are returned as the review stated them.
-func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.FindingView {
-	found := make([]wire.FindingView, 0, len(r.Findings))
+func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []session.FindingView {
+	found := make([]session.FindingView, 0, len(r.Findings))
 	for _, id := range r.Findings {
-		i := slices.IndexFunc(t.Findings, func(f wire.FindingView) bool { return f.ID == id })
+		i := slices.IndexFunc(t.Findings, func(f session.FindingView) bool { return f.ID == id })
 		if i < 0 {
 			found = append(found, findingOf(id, r.Iteration, said))
 			continue
@@ -298,8 +298,8 @@ func findingsOf(r *reviewSeen, t *wire.SessionTask, said []findingSaid) []wire.F
 }
 
 // findingOf returns a finding as a review stated it.
-func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
-	v := wire.FindingView{ID: id}
+func findingOf(id string, iteration int, said []findingSaid) session.FindingView {
+	v := session.FindingView{ID: id}
 	if i := slices.IndexFunc(said, func(f findingSaid) bool { return f.ID == id }); i >= 0 {
 		f := &said[i]
 		v.Severity, v.Category, v.File, v.Text = f.Severity, f.Category, f.Location.File, f.Text
@@ -309,7 +309,7 @@ func findingOf(id string, iteration int, said []findingSaid) wire.FindingView {
 }
 
 // reviewCard returns the description of a review in full.
-func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []wire.FindingView, p term.Paint, now time.Time) string {
+func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []session.FindingView, p term.Paint, now time.Time) string {
 	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
 	c := term.Card{}
 	c.Row("session", term.OneLine(r.SessionID))
@@ -336,7 +336,7 @@ func reviewCard(r *reviewSeen, t *wire.SessionTask, summary string, findings []w
 	return shown + "\n" + term.Table(findingRows(findings, p))
 }
 
-func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
+func findingRows(findings []session.FindingView, p term.Paint) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("FINDING"), term.Text("SEVERITY"), term.Text("CATEGORY"), term.Text("FILE"), term.Text("STATE"), term.Text("WHAT")}}
 	for i := range findings {
 		f := &findings[i]
@@ -358,7 +358,7 @@ func findingRows(findings []wire.FindingView, p term.Paint) [][]term.Cell {
 // completeReviews completes the ids of reviews.
 func completeReviews(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, r := range cli.CompletionList[wire.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
+	for _, r := range cli.CompletionList[session.ReviewList](a, "list-reviews", wire.ListReviews{}).Reviews {
 		offered = append(offered, cobra.CompletionWithDesc(r.ReviewID, sessionID(r.TaskID)+", "+term.VerdictWord(&r)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp

@@ -16,7 +16,7 @@ import (
 // readSaid decodes an entry of the log. A rejected message may have any content, so its
 // invalid parts are ignored.
 func readSaid(raw wire.Raw) (said, error) {
-	e, err := client.Decode[wire.SessionEntry](raw)
+	e, err := client.Decode[session.Entry](raw)
 	if err != nil {
 		return said{}, err
 	}

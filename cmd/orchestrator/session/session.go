@@ -36,12 +36,12 @@ are declared in the file or created here. See orchestrator help session.`,
 }
 
 func sessionListCommand(a *cli.App) *cobra.Command {
-	return cli.Query[wire.SessionList]{
+	return cli.Query[session.List]{
 		Operation: "list-sessions",
-		Quiet: func(list *wire.SessionList) error {
-			return cli.PrintNames(a, list.Sessions, func(s *wire.SessionBrief) string { return s.ID })
+		Quiet: func(list *session.List) error {
+			return cli.PrintNames(a, list.Sessions, func(s *session.Brief) string { return s.ID })
 		},
-		Text: func(list *wire.SessionList) error {
+		Text: func(list *session.List) error {
 			if len(list.Sessions) == 0 {
 				return a.Print("No sessions yet. Put a session block into the file (orchestrator help session), or make one:\n" +
 					"orchestrator session new NAME --member AGENT=architect --member AGENT=developer\n")
@@ -57,7 +57,7 @@ rejected ones.`,
 	})
 }
 
-func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
+func sessionRows(sessions []session.Brief, p term.Paint) [][]term.Cell {
 	rows := [][]term.Cell{{term.Text("NAME"), term.Text("STATE"), term.Text("MEMBERS"), term.Figure("TASKS"), term.Figure("REVIEWS"), term.Figure("MESSAGES"), term.Figure("REFUSED")}}
 	for i := range sessions {
 		s := &sessions[i]
@@ -76,14 +76,14 @@ func sessionRows(sessions []wire.SessionBrief, p term.Paint) [][]term.Cell {
 
 // stateText paints a text in the color of a session's state.
 func stateText(p term.Paint, state, text string) string {
-	if state == wire.SessionOpen {
+	if state == session.Open {
 		return p.Good(text)
 	}
 	return p.Dim(text)
 }
 
 // memberWords returns the number of members of each type.
-func memberWords(members []wire.SessionMember) string {
+func memberWords(members []session.Member) string {
 	var said []string
 	for _, kind := range session.AgentTypes {
 		n := 0
@@ -122,7 +122,7 @@ func sessionNames(ctx context.Context, d *client.Client) []string {
 	if err != nil {
 		return nil // the caller reports the first error
 	}
-	list, _ := client.Decode[wire.SessionList](raw)
+	list, _ := client.Decode[session.List](raw)
 	var names []string
 	for i := range list.Sessions {
 		names = append(names, list.Sessions[i].ID)
@@ -133,7 +133,7 @@ func sessionNames(ctx context.Context, d *client.Client) []string {
 // completeSessions completes the names of sessions, with their members.
 func completeSessions(a *cli.App, _ *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, s := range cli.CompletionList[wire.SessionList](a, "list-sessions", struct{}{}).Sessions {
+	for _, s := range cli.CompletionList[session.List](a, "list-sessions", struct{}{}).Sessions {
 		offered = append(offered, cobra.CompletionWithDesc(s.ID, term.OneLine(s.State)+", "+memberWords(s.Members)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
@@ -193,12 +193,12 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 }
 
 // spec returns the session for the flags.
-func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
-	spec := &wire.SessionSpec{
-		ID: name, Validation: wire.ValidationStandard, MaxIterations: int64(f.maxIterations), OnMax: f.onMax.Value, RequireReview: f.requireReview,
+func (f *newSessionFlags) spec(name string) (*session.Spec, error) {
+	spec := &session.Spec{
+		ID: name, Validation: session.ValidationStandard, MaxIterations: int64(f.maxIterations), OnMax: f.onMax.Value, RequireReview: f.requireReview,
 	}
 	if f.strict {
-		spec.Validation = wire.ValidationStrict
+		spec.Validation = session.ValidationStrict
 	}
 	switch {
 	case name == "":
@@ -219,18 +219,18 @@ func (f *newSessionFlags) spec(name string) (*wire.SessionSpec, error) {
 }
 
 // memberOf parses AGENT=TYPE.
-func memberOf(word string) (wire.SessionMember, error) {
+func memberOf(word string) (session.Member, error) {
 	agent, kind, ok := strings.Cut(word, "=")
 	if !ok || agent == "" {
-		return wire.SessionMember{}, cli.UsageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
+		return session.Member{}, cli.UsageError(fmt.Sprintf("--member cannot be %q", word), "Write it as: --member AGENT=architect")
 	}
 	if !slices.Contains(session.AgentTypes, kind) {
-		return wire.SessionMember{}, cli.UsageError(
+		return session.Member{}, cli.UsageError(
 			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, session.AgentTypes)),
 			"It is one of "+strings.Join(session.AgentTypes, ", "),
 		)
 	}
-	return wire.SessionMember{AgentID: agent, AgentType: kind}, nil
+	return session.Member{AgentID: agent, AgentType: kind}, nil
 }
 
 // completeMembers completes agents, and after the = their types.
@@ -284,16 +284,16 @@ func say(a *cli.App, sessionID, file string) error {
 		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
-		return cli.Query[wire.SessionSaid]{
+		return cli.Query[session.Said]{
 			Operation: "send-session-message", Request: wire.SaySession{SessionID: sessionID, Session: wire.Session{Document: message}},
 			Explain: func(err error) error { return cli.Problems(noSession(ctx, d, sessionID, err)) },
-			Quiet:   func(said *wire.SessionSaid) error { return a.Print("%s\n", term.OneLine(said.MessageID)) },
-			Text:    func(said *wire.SessionSaid) error { return showSaid(a, said) },
+			Quiet:   func(said *session.Said) error { return a.Print("%s\n", term.OneLine(said.MessageID)) },
+			Text:    func(said *session.Said) error { return showSaid(a, said) },
 		}.Send(ctx, a, d)
 	})
 }
 
-func showSaid(a *cli.App, said *wire.SessionSaid) error {
+func showSaid(a *cli.App, said *session.Said) error {
 	id := term.OneLine(said.MessageID)
 	verb := "Said "
 	if said.Duplicate {

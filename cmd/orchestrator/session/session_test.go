@@ -38,32 +38,32 @@ func refused(why string) string { return fmt.Sprintf(`"refused":%q`, why) }
 // kettle returns a session in which a task has been reviewed once.
 func kettle() *sessionSeen {
 	seen := &sessionSeen{SessionView: wire.SessionView{
-		SessionSpec: wire.SessionSpec{
-			ID: "kettle", Validation: wire.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview, RequireReview: true,
+		Spec: session.Spec{
+			ID: "kettle", Validation: session.ValidationStandard, MaxIterations: 3, OnMax: session.EscalateHumanReview, RequireReview: true,
 			ProgressAfter: 120_000, ProgressEvery: 30_000,
 		},
-		State: wire.SessionOpen, Source: wire.SessionFromFile,
-		Standing: []wire.MemberView{
-			{SessionMember: wire.SessionMember{AgentID: "ada", AgentType: "architect"}, Status: "idle"},
-			{SessionMember: wire.SessionMember{AgentID: "dev", AgentType: "developer"}, Status: "busy", Working: 1},
-			{SessionMember: wire.SessionMember{AgentID: "rex", AgentType: "reviewer"}, Waiting: 2},
+		State: session.Open, Source: session.FromFile,
+		Standing: []session.MemberView{
+			{Member: session.Member{AgentID: "ada", AgentType: "architect"}, Status: "idle"},
+			{Member: session.Member{AgentID: "dev", AgentType: "developer"}, Status: "busy", Working: 1},
+			{Member: session.Member{AgentID: "rex", AgentType: "reviewer"}, Waiting: 2},
 		},
 		Tasks: []wire.SessionTask{
 			{
-				TaskID: "kettle-1", Name: "Stop when it is empty", Architect: "ada", Developer: "dev", Phase: wire.PhaseRevise, State: wire.TaskRunning,
+				TaskID: "kettle-1", Name: "Stop when it is empty", Architect: "ada", Developer: "dev", Phase: session.PhaseRevise, State: wire.TaskRunning,
 				Tries: 1, Iteration: 1, MaxIterations: 3, CorrelationID: "c-1",
-				Findings: []wire.FindingView{
+				Findings: []session.FindingView{
 					{ID: "k-1", Severity: "major", Category: "logic", File: "kettle/heat.go", Text: "0 is not below 0", Found: 1},
 					{ID: "k-0", Severity: "minor", Category: "style", File: "kettle/lid.go", Found: 1, Fixed: 2},
 				},
 			},
 			{
-				TaskID: "lid-2", Name: "Open the lid", Architect: "ada", Developer: "dev", Phase: wire.PhaseWorking, State: wire.TaskRunning,
+				TaskID: "lid-2", Name: "Open the lid", Architect: "ada", Developer: "dev", Phase: session.PhaseWorking, State: wire.TaskRunning,
 				Progress: 0.4, Step: "Writes the test", Overdue: true, Tries: 2, MaxIterations: 3, CorrelationID: "c-2",
 				Error: &session.ExecutionError{ErrorType: session.ExecutionException, ErrorMessage: "exit 1", SuggestedAction: session.SuggestRetry},
 			},
 		},
-		Reviews: []wire.ReviewView{{ReviewID: "r-9", TaskID: "kettle-1", Reviewer: "rex"}},
+		Reviews: []session.ReviewView{{ReviewID: "r-9", TaskID: "kettle-1", Reviewer: "rex"}},
 	}}
 	seen.Messages = []wire.Raw{
 		entry(1, "ada", "dev", "task_assignment", `{"task":{"task_id":"kettle-1","task_description":"Stop when\nit is empty \u001b[2J"},"priority":"high","dependencies":[{"depends_on":["sensor-4"],"dependency_type":"hard"}]}`, ofChain("c-1")),
@@ -175,8 +175,8 @@ func TestSessionLogOfTasksTogether(t *testing.T) {
 	seen := kettle()
 	seen.Tasks[1].CorrelationID = "c-1"
 	seen.Tasks = append(seen.Tasks,
-		wire.SessionTask{TaskID: "old-1", Name: "Silent", Developer: "dev", Phase: wire.PhaseHeld, CorrelationID: "c-8", MaxIterations: 3},
-		wire.SessionTask{TaskID: "old-2", Name: "Past", Phase: wire.PhaseOver, State: wire.TaskDone, CorrelationID: "c-9"},
+		wire.SessionTask{TaskID: "old-1", Name: "Silent", Developer: "dev", Phase: session.PhaseHeld, CorrelationID: "c-8", MaxIterations: 3},
+		wire.SessionTask{TaskID: "old-2", Name: "Past", Phase: session.PhaseOver, State: wire.TaskDone, CorrelationID: "c-9"},
 	)
 	seen.Messages = seen.Messages[:2]
 	require.Equal(t, `kettle-1  Stop when it is empty  revise  iteration 1 of 3  by dev
@@ -239,12 +239,12 @@ func TestSessionRows(t *testing.T) {
 	require.Equal(t, `NAME    STATE   MEMBERS                    TASKS  REVIEWS  MESSAGES  REFUSED
 kettle  open    1 architect, 2 developers    1/3        1        40        2
 \x1bod  closed  no member                    0/0        0         0        0
-`, term.Table(sessionRows([]wire.SessionBrief{
+`, term.Table(sessionRows([]session.Brief{
 		{
-			ID: "kettle", State: wire.SessionOpen, Open: 1, Tasks: 3, Reviews: 1, Messages: 40, Refused: 2,
-			Members: []wire.SessionMember{{AgentID: "dev", AgentType: "developer"}, {AgentID: "ada", AgentType: "architect"}, {AgentID: "eve", AgentType: "developer"}},
+			ID: "kettle", State: session.Open, Open: 1, Tasks: 3, Reviews: 1, Messages: 40, Refused: 2,
+			Members: []session.Member{{AgentID: "dev", AgentType: "developer"}, {AgentID: "ada", AgentType: "architect"}, {AgentID: "eve", AgentType: "developer"}},
 		},
-		{ID: "\x1bod", State: wire.SessionClosed},
+		{ID: "\x1bod", State: session.Closed},
 	}, false)))
 }
 

@@ -14,6 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // sessionFlags are the flags of session show.
@@ -193,7 +194,7 @@ type sessionSeen struct {
 func getSession(ctx context.Context, a *cli.App, d *client.Client, want *wire.GetSession, most int) (*sessionSeen, error) {
 	var kept []wire.Raw
 	before := 0
-	want.Limit = wire.MaxSessionPage
+	want.Limit = session.MaxPage
 	for n := 1; ; n++ {
 		text, err := a.Ask(ctx, d, "get-session", want)
 		if err != nil {

@@ -74,11 +74,11 @@ func matchesOf(fits []Fit) wire.Matches {
 }
 
 func (f *Fit) match() wire.Match {
-	v := wire.Match{ServerID: wire.ServerID(f.Agent), ServerName: f.Agent, Status: wire.ServerOnline, Reasons: f.Lacks}
+	v := wire.Match{ServerID: hub.ServerID(f.Agent), ServerName: f.Agent, Status: hub.ServerOnline, Reasons: f.Lacks}
 	if f.verdict != nil {
 		v = *f.verdict
 	} else if slices.Contains([]string{"offline", "crashed", "starting"}, f.Status) {
-		v.Status = wire.ServerOffline
+		v.Status = hub.ServerOffline
 	}
 	if !f.Good() && v.Score >= 0 { // the agent may lack the role
 		v.Score, v.Reasons = -1, f.Lacks

@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // Ago returns how long ago a timestamp was.
@@ -23,7 +24,7 @@ func Ago(stamp string, now time.Time) string {
 }
 
 // VerdictWord returns the word for a verdict.
-func VerdictWord(r *wire.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
+func VerdictWord(r *session.ReviewView) string { return cmp.Or(OneLine(r.Verdict), "open") }
 
 // AgentNote returns the remark on an agent in the table of agents.
 func AgentNote(v control.AgentView) string {

@@ -11,17 +11,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/wire"
 	"orchestrator/wire/mail"
 )
 
 // busView holds the messages and their topics.
 type busView struct {
-	mail   ring[wire.Mail]
-	known  []wire.TopicView
+	mail   ring[mail.Message]
+	known  []mail.TopicView
 	topics []topic
 	pick   list // selected topic; 0 is all
-	seen   []*wire.Mail
+	seen   []*mail.Message
 	rows   list
 	follow bool
 	end    func() // nil until messages are followed
@@ -95,7 +94,7 @@ func (b *busView) choose(filter string) {
 
 func (m *model) askTopics() {
 	m.feed.do(func(ctx context.Context) tea.Msg {
-		list, err := answer[wire.TopicList](ctx, m.of, "list-topics", struct{}{})
+		list, err := answer[mail.TopicList](ctx, m.of, "list-topics", struct{}{})
 		if err != nil {
 			return noteNews{text: firstLine(err), bad: true}
 		}
@@ -188,4 +187,4 @@ func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int
 	return p.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
-func partiesText(m *wire.Mail) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
+func partiesText(m *mail.Message) string { return oneLine(m.From) + " -> " + oneLine(m.To) }

@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 // A feed reads from an orchestrator and sends news to the model. It asks again when an
@@ -354,7 +355,7 @@ type tasksNews struct {
 type questionsNews struct{ questions []wire.Question }
 
 // topicsNews is the list of registered topics.
-type topicsNews struct{ topics []wire.TopicView }
+type topicsNews struct{ topics []mail.TopicView }
 
 // logNews is a batch of output of an agent, or of all agents for "". It is for the tail
 // pane, or else for the log. A fresh batch replaces the earlier lines.
@@ -367,7 +368,7 @@ type logNews struct {
 
 // mailNews is a batch of messages. A fresh batch replaces the earlier ones.
 type mailNews struct {
-	mail  []wire.Mail
+	mail  []mail.Message
 	fresh bool
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 // A feed leaves no goroutine behind, even if it never got an answer.
@@ -105,7 +106,7 @@ func TestFollowedIsShort(t *testing.T) {
 		return func(yield func([]byte, error) bool) {
 			document := any(control.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
 			if list == "messages" {
-				document = wire.Mail{Payload: wire.Raw(`"` + long + `"`)}
+				document = mail.Message{Payload: wire.Raw(`"` + long + `"`)}
 			}
 			text, err := json.Marshal(document)
 			if yield(text, err) {

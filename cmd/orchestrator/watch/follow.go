@@ -11,8 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"orchestrator/cmd/orchestrator/client"
-	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 // kept is how many lines, and how many messages, are kept.
@@ -56,7 +56,7 @@ func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 // mail follows the messages of all actors.
 func (f *feed) mail() (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {"500"}}
-	return followed(f, "messages", query, shortMail, func(mail []wire.Mail, fresh bool) tea.Msg {
+	return followed(f, "messages", query, shortMail, func(mail []mail.Message, fresh bool) tea.Msg {
 		return mailNews{mail: mail, fresh: fresh}
 	})
 }
@@ -143,7 +143,7 @@ func shortLine(l *control.LogLine) {
 }
 
 // shortMail shortens the payload of a message to maxOfMail.
-func shortMail(m *wire.Mail) { m.Payload = []byte(inShort(string(m.Payload), maxOfMail)) }
+func shortMail(m *mail.Message) { m.Payload = []byte(inShort(string(m.Payload), maxOfMail)) }
 
 // maxOfLine and maxOfMail are how many bytes of a line and of a payload are kept.
 const maxOfLine, maxOfMail = 4 << 10, 16 << 10

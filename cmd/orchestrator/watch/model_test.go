@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // nowhere returns an orchestrator that is never called, since the tests feed the model directly.
@@ -74,8 +75,8 @@ func full(color bool) *model {
 		{ID: "q1", Agent: "coder-0", Question: "Which " + nasty + "?", Options: []wire.Option{{Label: nasty, Value: "a"}, {Label: "b", Value: "b"}}, Context: wire.Raw(`{"long":"` + strings.Repeat("x", 300) + `"}`)},
 		{ID: "q2", Agent: nasty, Question: strings.Repeat("why ", 100)},
 	}})
-	m.hear(topicsNews{topics: []wire.TopicView{{Topic: "message.direct"}}})
-	m.hear(mailNews{fresh: true, mail: []wire.Mail{{Seq: 1, From: "PO:shop", To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"text":"` + nasty + `"}`)}}})
+	m.hear(topicsNews{topics: []mail.TopicView{{Topic: "message.direct"}}})
+	m.hear(mailNews{fresh: true, mail: []mail.Message{{Seq: 1, From: "PO:shop", To: "GO", Topic: "message.direct", Payload: wire.Raw(`{"text":"` + nasty + `"}`)}}})
 	var lines []control.LogLine
 	for i := range 50 {
 		lines = append(lines, control.LogLine{At: "2026-11-21T14:00:00.000Z", Agent: fmt.Sprintf("coder-%d", i%2), Stream: control.StreamOut, Text: fmt.Sprintf("line %d %s", i, nasty), Level: "warn", Missed: int64(i % 2)})

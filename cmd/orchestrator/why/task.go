@@ -17,23 +17,24 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	wiresession "orchestrator/wire/session"
 )
 
 // taskCauses explains the state of a task. It is also the JSON answer.
 type taskCauses struct {
-	FormatVersion string            `json:"format_version"`
-	Task          whyTask           `json:"task"`
-	WaitsFor      []whyTask         `json:"waits_for"`  // directly
-	HeldUpBy      []whyTask         `json:"held_up_by"` // direct or indirect dependencies that could move
-	Asks          string            `json:"asks"`
-	Agents        []whyFit          `json:"agents"` // for a pending task, the best fit first
-	Attempts      int               `json:"attempts"`
-	Tried         []tried           `json:"tried"`
-	Reviews       []wire.ReviewView `json:"reviews,omitzero"` // for a task in review
-	Next          []string          `json:"next"`             // what happens next, and what a person can do
-	task          *task.Seen        // in full
-	status        *control.Status   // status of the orchestrator
-	brought       bool              // the task request was forwarded to its agent
+	FormatVersion string                   `json:"format_version"`
+	Task          whyTask                  `json:"task"`
+	WaitsFor      []whyTask                `json:"waits_for"`  // directly
+	HeldUpBy      []whyTask                `json:"held_up_by"` // direct or indirect dependencies that could move
+	Asks          string                   `json:"asks"`
+	Agents        []whyFit                 `json:"agents"` // for a pending task, the best fit first
+	Attempts      int                      `json:"attempts"`
+	Tried         []tried                  `json:"tried"`
+	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"` // for a task in review
+	Next          []string                 `json:"next"`             // what happens next, and what a person can do
+	task          *task.Seen               // in full
+	status        *control.Status          // status of the orchestrator
+	brought       bool                     // the task request was forwarded to its agent
 }
 
 // A whyTask is a task in an explanation.

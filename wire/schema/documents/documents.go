@@ -10,6 +10,7 @@ import (
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/schema"
 	"orchestrator/wire/session"
 )
@@ -58,17 +59,17 @@ var all = []schema.Document{
 	{Name: "agent", Of: wire.Agent{}, Title: "An agent, as other agents see it", About: "An agent in the answer to query-agents."},
 	{Name: "match", Of: wire.Match{}, Title: "How an agent fits a task",
 		About: "How an agent fits the requirements of a task, in the answer to match-agents."},
-	{Name: "server", Of: wire.Server{}, Title: "An agent in the terms of the hub: a server",
+	{Name: "server", Of: hub.Server{}, Title: "An agent in the terms of the hub: a server",
 		About: "An agent with its capabilities, in the answers to query-servers and update-capabilities."},
 	{Name: "question", Of: wire.Question{}, Title: "An open question to a person", About: "A question in the answer to list-questions."},
 	{Name: "credential", Of: wire.Credential{}, Title: "A key or a token, without its secret",
 		About: "A key of an agent, a registration token of a server, or a token of a person or an actor. " +
 			"It is listed by list-keys and list-tokens. It also answers revoke-key and revoke-token."},
-	{Name: "mail", Of: wire.Mail{}, Title: "A message from one actor to another",
+	{Name: "mail", Of: mail.Message{}, Title: "A message from one actor to another",
 		About: "A stored message, in the answers to poll-messages and send-message and in notify:message. It never changes."},
-	{Name: "actor", Of: wire.ActorView{}, Title: "An actor: a person or a program that has mail",
+	{Name: "actor", Of: mail.ActorView{}, Title: "An actor: a person or a program that has mail",
 		About: "An actor in the answer to list-actors: an agent here, or an actor on another machine."},
-	{Name: "topic", Of: wire.TopicView{}, Title: "A topic of mail", About: "A topic of mail in the answer to list-topics."},
+	{Name: "topic", Of: mail.TopicView{}, Title: "A topic of mail", About: "A topic of mail in the answer to list-topics."},
 
 	{Name: "session-message", Of: session.Message{}, Title: "A message between the agents of a session",
 		About: "A message between an architect, developers and reviewers. One JSON object on one line of stdout. The recipient gets it as one line, " +
@@ -79,11 +80,11 @@ var all = []schema.Document{
 	{Name: "session", Of: wire.SessionView{}, Title: "A session", About: "A session with a page of its log, in the answers to get-session and create-session."},
 	{Name: "session-task", Of: wire.SessionTask{}, Title: "A task of a session",
 		About: "A task as the members of its session see it, in the answer to get-session."},
-	{Name: "session-entry", Of: wire.SessionEntry{}, Title: "A message in the log of a session",
+	{Name: "session-entry", Of: session.Entry{}, Title: "A message in the log of a session",
 		About: "A message as received, with all its members (see session-message), and the members that the log adds. " +
 			"The members of a refused message may have any values. A message that could not be read completely has at most its " +
 			"message_id, message_type and from_agent. A missing sequence_number or correlation_id is replaced by the one that was assigned at delivery."},
-	{Name: "review", Of: wire.ReviewView{}, Title: "A review of a task", About: "A review of a task of a session, in the answers to get-session and list-reviews."},
+	{Name: "review", Of: session.ReviewView{}, Title: "A review of a task", About: "A review of a task of a session, in the answers to get-session and list-reviews."},
 
 	{Name: "task-spec", Of: hub.SpecDocument{}, Lenient: true, Title: "The specification of a task",
 		About: "What is to be done, in a form for programs. It supplements the description for people. " + stored + nullsMissing + versioned,
@@ -163,7 +164,7 @@ var all = []schema.Document{
 	{Name: "notify:task-updated", Head: noticeHead{}, Of: updatedNotice{}, Title: "A task of yours has changed",
 		About: "Announces that a task of yours has changed. For example, its plan is approved or sent back, a person has answered, " +
 			"or there is an urgent note. get-task and list-notes show more." + noticeLine},
-	{Name: "notify:message", Head: noticeHead{}, Of: wire.Mail{}, Title: "A message has arrived for you",
+	{Name: "notify:message", Head: noticeHead{}, Of: mail.Message{}, Title: "A message has arrived for you",
 		About: "Delivers a message that was sent to you as an actor, or to all. It is only a hint: " +
 			"poll-messages returns the message until you acknowledge it." + noticeLine},
 	{Name: "notify:shutdown", Head: noticeHead{}, Of: wire.ShutdownNotice{}, Title: "You are about to be stopped",

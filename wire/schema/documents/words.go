@@ -6,6 +6,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/session"
 )
 
@@ -14,17 +15,17 @@ var Words = map[string][]string{
 	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
 	"wire.PersonRoles": wire.PersonRoles,
 
-	"wire.actorStatuses":   {wire.ActorActive, wire.ActorStale, wire.ActorOffline, wire.ActorQuiet},
-	"wire.serverStatuses":  {wire.ServerOnline, wire.ServerOffline},
-	"wire.validations":     {wire.ValidationStandard, wire.ValidationStrict},
-	"wire.sessionStates":   {wire.SessionOpen, wire.SessionClosed},
-	"wire.sessionSources":  {wire.SessionFromFile, wire.SessionByHand},
-	"wire.reviewVerdicts":  append(slices.Clone(session.Verdicts), session.VerdictNone),
-	"wire.deliveryErrors":  {session.DeliveryTimeout, session.DeliveryRejected, session.DeliveryMalformed},
-	"wire.assignedNotices": {wire.AssignedMessage, wire.PlanFirstMessage},
-	"wire.spokenCodes":     {"INVALID_REQUEST", "INVALID_MESSAGE_TYPE", "UNAUTHORIZED", "NOT_FOUND", "TIMEOUT", "INTERNAL_ERROR"},
-	"wire.phases": {
-		wire.PhaseHeld, wire.PhaseAssigned, wire.PhaseWorking, wire.PhaseCompleted, wire.PhaseReviewing, wire.PhaseRevise, wire.PhaseRedesign, wire.PhaseHuman, wire.PhaseOver,
+	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},
+	"hub.serverStatuses":     {hub.ServerOnline, hub.ServerOffline},
+	"session.validations":    {session.ValidationStandard, session.ValidationStrict},
+	"session.states":         {session.Open, session.Closed},
+	"session.sources":        {session.FromFile, session.ByHand},
+	"session.reviewVerdicts": append(slices.Clone(session.Verdicts), session.VerdictNone),
+	"session.deliveryErrors": {session.DeliveryTimeout, session.DeliveryRejected, session.DeliveryMalformed},
+	"wire.assignedNotices":   {wire.AssignedMessage, wire.PlanFirstMessage},
+	"wire.spokenCodes":       {"INVALID_REQUEST", "INVALID_MESSAGE_TYPE", "UNAUTHORIZED", "NOT_FOUND", "TIMEOUT", "INTERNAL_ERROR"},
+	"session.phases": {
+		session.PhaseHeld, session.PhaseAssigned, session.PhaseWorking, session.PhaseCompleted, session.PhaseReviewing, session.PhaseRevise, session.PhaseRedesign, session.PhaseHuman, session.PhaseOver,
 	},
 
 	"session.Types": session.Types, "session.AgentTypes": session.AgentTypes, "session.Priorities": session.Priorities,

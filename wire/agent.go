@@ -1,12 +1,9 @@
 package wire
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
-	"unicode"
-
+	"github.com/go-json-experiment/json/jsontext"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // UpdateCapabilities is the payload of update-capabilities.
@@ -20,47 +17,6 @@ func (u *UpdateCapabilities) fields(f *fields) {
 		u.Capabilities = hub.CapabilitiesIn(f.in, "capabilities")
 	}
 	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
-}
-
-// A Server is an agent as protocol A shows it.
-type Server struct {
-	// The id of the server, derived from its name.
-	ServerID string `json:"server_id"`
-	// The name of the agent.
-	Name string `json:"name"`
-	// Whether the agent is present.
-	Status string `json:"status" schema:"enum=wire.serverStatuses"`
-	// The role: worker, planner, reviewer, or one that the file gives an agent.
-	Role string `json:"role"`
-	// Whether the agent runs on another machine and has registered.
-	Remote bool `json:"remote"`
-	// The name of the machine.
-	Hostname string `json:"hostname,omitzero"`
-	// The address of the machine, as reported.
-	IP string `json:"ip,omitzero"`
-	// The operating system.
-	OS string `json:"os,omitzero"`
-	// The repositories of the agent, by name.
-	Repos Raw `json:"repos" schema:"type=object"`
-	// The reported capabilities: a capabilities document; null if none are reported.
-	Capabilities Raw `json:"capabilities" schema:"type=object,null"`
-	// Information about the machine, as reported.
-	System Raw `json:"system,omitzero" schema:"type=object"`
-	// The number of tasks that the agent works on.
-	Running int `json:"running_tasks" schema:"min=0"`
-	// When the agent was last seen, if it runs on another machine.
-	LastSeen string `json:"last_seen,omitzero" schema:"stamp"`
-}
-
-// The statuses of a server.
-const (
-	ServerOnline  = "online"
-	ServerOffline = "offline"
-)
-
-// ServerList answers query-servers.
-type ServerList struct {
-	Servers []Server `json:"servers"`
 }
 
 // Register is the payload of register-agent, for servers on other machines.
@@ -96,42 +52,11 @@ type Registered struct {
 	Key string `json:"api_key"`
 }
 
-// ServerID returns the server id of an agent. It is derived from the name, so that a server that
-// registers again keeps its id (RFC 9562, version 8).
-func ServerID(agent string) string {
-	if agent == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte("orchestrator agent " + agent))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
-	text := hex.EncodeToString(sum[:16])
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
-}
-
-// maxNameLength is the maximum length of an agent's name, in bytes.
-const maxNameLength = 128
-
-// CheckName returns why a server cannot have a name, or "" if it can.
-func CheckName(name string) string {
-	if len(name) > maxNameLength {
-		return "is longer than 128 characters"
-	}
-	for _, c := range name {
-		if !unicode.IsPrint(c) || unicode.IsSpace(c) || strings.ContainsRune(`"\\/`, c) {
-			return "must be one word of printable characters, without quotes and slashes"
-		}
-	}
-	if name[0] == '-' || name[0] == '.' {
-		return "must not begin with - or ."
-	}
-	return ""
-}
-
 // The answers.
 var (
-	answerServers    = &Answer{Name: "servers", Of: ServerList{}}
+	answerServers    = &Answer{Name: "servers", Of: hub.ServerList{}}
 	answerRegistered = &Answer{Name: "registered", Of: Registered{}}
-	answerServer     = &Answer{Name: "server", Of: Server{}}
+	answerServer     = &Answer{Name: "server", Of: hub.Server{}}
 )
 
 // serverOperations are the operations on agents as servers.
@@ -160,4 +85,70 @@ var serverOperations = []Operation{
 			`{"name": "attic", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU"}`,
 		},
 	}),
+}
+
+// QueryAgents is the payload of query-agents.
+type QueryAgents struct {
+	Role         string   `json:"role,omitzero"`
+	Status       string   `json:"status,omitzero"`
+	Capabilities []string `json:"capabilities,omitzero"` // agents that have all of them
+}
+
+var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". With any other status the list is empty."
+
+func (q *QueryAgents) fields(f *fields) {
+	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."
+	if !f.describe("role", role, schemaText+`, "minLength": 1`, false) {
+		q.Role = f.in.Text("role")
+	}
+	f.text(&q.Status, "status", onlyStatus)
+	f.texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
+	if o := f.in; o != nil && o.Find("role") != nil && q.Role == "" && o.Err() == nil {
+		o.Fail(UnknownRole("", o.Pointer+"/role", Roles))
+	}
+}
+
+// UnknownRole returns the refusal of a role that no agent can have, with the roles of the team.
+func UnknownRole(role, pointer string, roles []string) *Error {
+	return &Error{
+		Code:    CodeInvalid,
+		Message: "Invalid role specified",
+		Details: map[string]any{"role": role, "pointer": pointer},
+		Hint:    "roles are " + object.Choices(roles),
+	}
+}
+
+// An Agent is an agent as other agents see it.
+type Agent struct {
+	// The name of the agent.
+	ID string `json:"id"`
+	// The role: worker, planner, reviewer, or one that the file gives an agent.
+	Role string `json:"role"`
+	// The status of the agent. Only an idle agent gets a task from the queue.
+	Status string `json:"status" schema:"enum=wire.AgentStatuses"`
+	// The capabilities of the agent.
+	Capabilities []string `json:"capabilities"`
+	// The id of the first task that the agent has; null if it has none.
+	CurrentTask string `json:"currentTask" schema:"null"`
+}
+
+// AgentStatuses lists the statuses of an agent.
+var AgentStatuses = []string{"idle", "busy", "starting", "stopping", "stale", "offline", "crashed"}
+
+// MarshalJSONTo implements json.MarshalerTo.
+func (a *Agent) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(a.append(nil)) }
+
+func (a *Agent) append(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = object.AppendText(b, a.ID)
+	b = object.AppendMember(b, "role", a.Role)
+	b = object.AppendMember(b, "status", a.Status)
+	b = object.AppendTexts(b, "capabilities", a.Capabilities)
+	b = object.AppendOrNull(b, "currentTask", a.CurrentTask)
+	return append(b, '}')
+}
+
+// AgentList answers query-agents.
+type AgentList struct {
+	Agents []Agent `json:"agents"`
 }

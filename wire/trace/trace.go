@@ -1,4 +1,6 @@
-package wire
+// Package trace has the ids of traces and spans as the W3C recommendation on trace context defines
+// them, and the header traceparent.
+package trace
 
 import (
 	"crypto/sha256"
@@ -8,45 +10,44 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A TraceContext is a position in a trace, as defined by the W3C recommendation on trace
-// context.
-type TraceContext struct {
-	TraceID string // 32 digits: see IsTraceID
+// A Context is a position in a trace.
+type Context struct {
+	TraceID string // 32 digits: see IsID
 	SpanID  string // 16 digits: see IsSpanID
 	Flags   byte   // the lowest bit is set if the trace is recorded
 }
 
-// ParseTraceparent reads a traceparent. Of a later version it reads the part that version 00
+// Parse reads a traceparent. Of a later version it reads the part that version 00
 // defines. It reports false if the traceparent is not valid; the receiver then begins a new
 // trace.
-func ParseTraceparent(line string) (TraceContext, bool) {
+func Parse(line string) (Context, bool) {
 	parts := strings.Split(line, "-")
 	later := len(parts) > 4 && parts[0] != "00"
-	if len(parts) != 4 && !later || !object.IsHex(parts[0], 2) || parts[0] == "ff" || !IsTraceID(parts[1]) || !IsSpanID(parts[2]) || !object.IsHex(parts[3], 2) {
-		return TraceContext{}, false
+	if len(parts) != 4 && !later || !object.IsHex(parts[0], 2) || parts[0] == "ff" || !IsID(parts[1]) || !IsSpanID(parts[2]) || !object.IsHex(parts[3], 2) {
+		return Context{}, false
 	}
 	flags, _ := hex.DecodeString(parts[3])
-	return TraceContext{TraceID: parts[1], SpanID: parts[2], Flags: flags[0]}, true
+	return Context{TraceID: parts[1], SpanID: parts[2], Flags: flags[0]}, true
 }
 
 // Traceparent returns the traceparent of c, or "" if the ids do not have the form of the W3C.
-func (c TraceContext) Traceparent() string {
-	if !IsTraceID(c.TraceID) || !IsSpanID(c.SpanID) {
+func (c Context) Traceparent() string {
+	if !IsID(c.TraceID) || !IsSpanID(c.SpanID) {
 		return ""
 	}
 	return "00-" + c.TraceID + "-" + c.SpanID + "-" + hex.EncodeToString([]byte{c.Flags})
 }
 
-// IsTraceID reports whether an id is a trace id of the W3C: 32 hexadecimal digits, in
+// IsID reports whether an id is a trace id of the W3C: 32 hexadecimal digits, in
 // lower case and not all 0.
-func IsTraceID(id string) bool { return object.IsHex(id, 32) && strings.Trim(id, "0") != "" }
+func IsID(id string) bool { return object.IsHex(id, 32) && strings.Trim(id, "0") != "" }
 
 // IsSpanID reports whether an id is a span id of the W3C: 16 hexadecimal digits, in
 // lower case and not all 0.
 func IsSpanID(id string) bool { return object.IsHex(id, 16) && strings.Trim(id, "0") != "" }
 
-// TraceIDOf returns a trace id derived from what. It is always the same for the same input.
-func TraceIDOf(what []byte) string { return derived("trace", what, 16) }
+// IDOf returns a trace id derived from what. It is always the same for the same input.
+func IDOf(what []byte) string { return derived("trace", what, 16) }
 
 // SpanIDOf returns a span id derived from what. It is not a prefix of the trace id.
 func SpanIDOf(what []byte) string { return derived("span", what, 8) }

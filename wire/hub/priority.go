@@ -1,15 +1,14 @@
-package wire
+package hub
 
 import (
 	"fmt"
 
 	"orchestrator/wire/events"
-	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
-// readPriority reads an optional number or text and returns it as it was written.
-func readPriority(o *object.Reader, key string) Raw {
+// PriorityIn reads an optional number or text and returns it as it was written.
+func PriorityIn(o *object.Reader, key string) object.Raw {
 	value := o.Find(key)
 	switch {
 	case value == nil:
@@ -26,7 +25,7 @@ func readPriority(o *object.Reader, key string) Raw {
 
 // OddPriority returns a warning about a priority that has no defined meaning, or nil. Such a
 // priority is stored, and counts as Urgency says.
-func OddPriority(given Raw) *hub.Oddity {
+func OddPriority(given object.Raw) *Oddity {
 	if len(given) == 0 {
 		return nil
 	}
@@ -42,14 +41,14 @@ func OddPriority(given Raw) *hub.Oddity {
 			return nil
 		}
 	}
-	return &hub.Oddity{
+	return &Oddity{
 		Kind: events.DocumentOdd, Pointer: "/payload/priority",
 		Text: fmt.Sprintf("%.80s is not a number from 1 to 5, nor critical, high, normal or low: it counts as %s", given, counts),
 	}
 }
 
 // PriorityWord returns a priority as a word: the given word, or that of its class.
-func PriorityWord(given Raw) string {
+func PriorityWord(given object.Raw) string {
 	if len(given) > 0 && given[0] == '"' {
 		word, _ := object.Text(given)
 		return word
@@ -59,7 +58,7 @@ func PriorityWord(given Raw) string {
 
 // Urgency returns the class of a priority, from 0, the most urgent, to 3. A missing priority has
 // class 2.
-func Urgency(priority Raw) uint8 {
+func Urgency(priority object.Raw) uint8 {
 	if len(priority) == 0 {
 		return 2
 	}
