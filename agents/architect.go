@@ -19,6 +19,9 @@ type Lead struct {
 	// Hear is called with every message, in order, before the message is processed. It is the
 	// only way to see progress reports and plain feedback. It must not block.
 	Hear func(*Said)
+	// News is called with every notice, in order, after it was processed. It is the way to learn
+	// of tasks outside the session. It must not block.
+	News func(Notice)
 }
 
 // Lead calls do, which gives out the work of a session, and returns its error. While do runs,
@@ -34,7 +37,7 @@ func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
 		return err
 	}
 	listens, stop := context.WithCancelCause(ctx)
-	a := &Architect{Session: s, hear: lead.Hear, stop: stop}
+	a := &Architect{Session: s, hear: lead.Hear, news: lead.News, stop: stop}
 	var listening sync.WaitGroup
 	listening.Go(func() { a.listen(listens) })
 	defer listening.Wait()
@@ -47,6 +50,7 @@ func (s *Session) LeadAs(ctx context.Context, lead Lead) error {
 type Architect struct {
 	*Session
 	hear func(*Said)
+	news func(Notice)
 	stop context.CancelCauseFunc
 
 	mu    sync.Mutex
@@ -89,6 +93,9 @@ func (a *Architect) listen(ctx context.Context) {
 		switch {
 		case e.notice != nil:
 			a.noticed(e.notice)
+			if a.news != nil {
+				a.news(*e.notice)
+			}
 		case e.said != nil:
 			a.told(e.said)
 		}

@@ -42,8 +42,9 @@ type agent struct {
 	offered    bool  // it is in the list of free agents
 	memories   replyCache
 
-	conversation *conversation // of its program; nil if it reports none
-	grants       []grant       // oldest first
+	conversation *conversation     // of its program; nil if it reports none
+	grants       []grant           // oldest first
+	late         []*answeredByMail // answers for its next run
 	usage        used
 	limited      time.Time // it gets no task until then; zero: it is not limited
 }

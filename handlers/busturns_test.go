@@ -50,9 +50,26 @@ func (w *world) lookAtMail(in *Input, out *Outcome) {
 		received = w.lookAtLife(m, received)
 	}
 	for _, r := range received {
+		if w.isLateAnswer(in, r) {
+			continue
+		}
 		known := r.Topic == mail.TopicAlertFired || r.Topic == mail.TopicAlertResolved
 		w.must(r.From == mail.Bus && r.To == mail.Global && known, "%s -> %s %s %s, and nobody has sent it", r.From, r.To, r.Topic, r.Payload)
 	}
+}
+
+// isLateAnswer reports whether a message has the answer to a question whose caller did not wait for
+// it. It is for the run that the agent has now, and sent when a person answers or the run starts.
+func (w *world) isLateAnswer(in *Input, r *wire.Record) bool {
+	if id, _ := object.TextOf(r.Payload, "questionId"); id == "" || r.From != mail.Global || r.Topic != mail.TopicDirect {
+		return false
+	}
+	e, happened := in.Message.(*wire.Event)
+	q, asked := in.Message.(*wire.Request)
+	w.must(happened && e.Kind == events.AgentStarted || asked && q.Operation == "answer-question", "%s at another time", r.Payload)
+	c := w.state.bus.Actor(r.To)
+	w.must(c != nil && c.Agent != nil && c.Agent.alive() && c.Agent.mail == c, "%s to %s, which does not run", r.Payload, r.To)
+	return true
 }
 
 // lookAtAsked looks at the answer to a request about mail.

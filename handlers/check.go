@@ -195,6 +195,7 @@ func (qr *questionRejoined) check(s *State) error {
 }
 
 func (qa *questionAnswered) check(s *State) error { return s.questions.checkQuestion(qa.ID) }
+func (qk *questionKept) check(s *State) error     { return s.questions.checkQuestion(qk.ID) }
 func (qe *questionExpired) check(s *State) error  { return s.questions.checkQuestion(qe.ID) }
 
 func (qs *questions) checkQuestion(id string) error {

@@ -295,8 +295,8 @@ func (w *world) question(m *inhabitant) {
 	case w.chance.IntN(4) == 0:
 		w.do(from, &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
 	default:
-		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":%d}`,
-			w.chance.IntN(2), 60_000))
+		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":60000,"wait":%d}`,
+			w.chance.IntN(2), 20_000*(1+2*w.chance.IntN(2))))
 	}
 }
 

@@ -345,7 +345,7 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 func (s *State) Due() (time.Time, bool) {
 	due, some := time.Time{}, false
 	if len(s.questions.deadlines) > 0 {
-		due, some = s.questions.deadlines[0].deadline, true
+		due, some = s.questions.deadlines[0].due(), true
 	}
 	if len(s.agents.online) > 0 {
 		if lost := s.lostAt(); !some || lost.Before(due) {
@@ -375,12 +375,20 @@ func (s *State) Due() (time.Time, bool) {
 // lostAt returns when the first server will have been silent for too long.
 func (s *State) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
 
-// Date implements byTime. It returns the deadline of the question.
-func (q *question) Date() (time.Time, int64) { return q.deadline, q.number }
+// due returns when something happens to a question: its caller stops waiting, or it expires.
+func (q *question) due() time.Time {
+	if !q.until.IsZero() {
+		return q.until
+	}
+	return q.deadline
+}
+
+// Date implements byTime.
+func (q *question) Date() (time.Time, int64) { return q.due(), q.number }
 
 // keepDeadline adds a question to the deadlines, if it has one.
 func (qs *questions) keepDeadline(q *question) {
-	if !q.deadline.IsZero() {
+	if !q.due().IsZero() {
 		qs.deadlines.Add(q)
 	}
 }
@@ -397,9 +405,17 @@ func (d *decision) expire(due wire.Tick) {
 	d.works().watch()
 	d.delegations().tryAgain()
 	d.agents().unlimit()
-	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].deadline.After(d.at) {
+	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].due().After(d.at) {
 		q := d.state.questions.deadlines[0]
 		waited := q.waited(d.state)
+		if !q.until.IsZero() {
+			to, request := q.asker(), q.request
+			d.fact(agentPrefix+q.view.Agent, "", &questionKept{ID: q.view.ID, Agent: q.view.Agent})
+			if waited {
+				d.out.Letters = append(d.out.Letters, Letter{To: to, Request: request.ID, Payload: q.asked()})
+			}
+			continue
+		}
 		d.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
 		if waited {
 			d.out.Letters = append(d.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})

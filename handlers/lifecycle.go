@@ -129,7 +129,7 @@ func (l *lifecycleEvent) follow(s *State, a *agent, r *wire.Record) {
 	switch l.what {
 	case events.AgentStarted:
 		s.attachRun(a, r)
-		a.wrecked = false
+		a.wrecked, a.late = false, nil
 	case events.AgentEnded:
 		if !a.runs(l.Run) {
 			return
@@ -187,11 +187,15 @@ func (ad agentDecision) happen(e *wire.Event) {
 		ad.lose() // before the agents' runs are forgotten
 	}
 	wrecked := ad.state.agents.wrecked(e.Agent)
+	late := ad.state.agents.late(e.Agent)
 	ad.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := ad.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
 		ad.tasks().remind(a)
 		if a.remote == nil {
 			ad.mail().spawn(a, e, wrecked)
+			for _, answer := range late {
+				ad.mail().sendAnswer(a, answer)
+			}
 		}
 	}
 	if a := ad.state.agents.byID[e.Agent]; a != nil && a.remote == nil && (e.Kind == events.AgentGaveUp || e.Kind == events.AgentStopped) && !ad.state.stopping {
@@ -221,6 +225,14 @@ func (ad agentDecision) happen(e *wire.Event) {
 func (as *agents) wrecked(name string) bool {
 	a := as.byID[name]
 	return a != nil && a.wrecked
+}
+
+// late returns the answers that wait for the next run of an agent.
+func (as *agents) late(name string) []*answeredByMail {
+	if a := as.byID[name]; a != nil {
+		return a.late
+	}
+	return nil
 }
 
 // lostWithUs describes the end of a run that was lost with the orchestrator.

@@ -107,6 +107,18 @@ func (md mailDecision) tellGlobal(from, topic string, about int64, payload any) 
 	md.post(m)
 }
 
+// sendAnswer sends the answer of a person to an agent that runs.
+func (md mailDecision) sendAnswer(a *agent, answer *answeredByMail) {
+	if a.mail == nil {
+		return // another agent has its mailbox
+	}
+	text, err := object.Encode(answer)
+	if err != nil {
+		panic(fmt.Sprintf("the answer to %s cannot be spelled: %v", answer.QuestionID, err))
+	}
+	md.post(&mailed{Message: mail.Message{From: mail.Global, To: a.mail.ID, Topic: mail.TopicDirect, Payload: text}})
+}
+
 func sendMessage(md mailDecision, m *wire.SendMessage) (*mail.Sent, *wire.Error) {
 	from, err := md.state.agents.writer(md.from, m.From, "from_actor")
 	switch {

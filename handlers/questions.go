@@ -21,7 +21,9 @@ type question struct {
 	door     bool        // an HTTP request waits for the answer, not a process
 	request  *requestKey // nil when no caller waits
 	deadline time.Time
-	aside    bool // its task goes on meanwhile
+	until    time.Time // its caller waits so long; then the answer goes by mail
+	mailed   bool      // the answer goes by mail
+	aside    bool      // its task goes on meanwhile
 }
 
 // maxQuestions is the maximum number of open questions of one agent. Each is kept until a
@@ -48,9 +50,11 @@ func (qd questionDecision) tooMany() *wire.Error {
 
 func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := cmp.Or(time.Duration(r.Timeout)*time.Millisecond, qd.state.rules.RequestTimeout)
-	return nil, qd.ask(&questionAsked{
-		Question: r.Question, Options: r.Options, Deadline: object.Timestamp(qd.at.Add(timeout)),
-	})
+	f := &questionAsked{Question: r.Question, Options: r.Options, Deadline: object.Timestamp(qd.at.Add(timeout))}
+	if wait := time.Duration(r.Wait) * time.Millisecond; wait > 0 && wait < timeout {
+		f.Until = object.Timestamp(qd.at.Add(wait))
+	}
+	return nil, qd.ask(f)
 }
 
 // askedBefore returns the same question whose caller no longer waits because its run has ended,
@@ -76,6 +80,7 @@ type questionAsked struct {
 	Context  wire.Raw      `json:"context,omitzero"`
 	Deadline string        `json:"deadline,omitzero"`
 	Request  *requestKey   `json:"request,omitzero"` // nil: the agent does not wait
+	Until    string        `json:"until,omitzero"`   // the agent waits so long; then the answer goes by mail
 
 	Task       string               `json:"for_task,omitzero"` // that the agent works on
 	Permission *activity.Permission `json:"permission,omitzero"`
@@ -94,7 +99,49 @@ func (qa *questionAsked) apply(s *State, r *wire.Record) {
 	}
 	s.questions.byID[qa.ID] = q
 	s.questions.open = append(s.questions.open, q)
+	q.until, _ = object.ParseTime(qa.Until)
 	s.await(q, qa.Request, qa.Deadline)
+}
+
+// questionKept records that the caller does not wait for the answer any more. It gets the answer
+// as mail.
+type questionKept struct {
+	ID    string `json:"question_id"`
+	Agent string `json:"agent"`
+}
+
+func (*questionKept) kind() string { return events.QuestionKept }
+
+func (qk *questionKept) apply(s *State, _ *wire.Record) {
+	q := s.questions.byID[qk.ID]
+	s.questions.deadlines.Drop(q)
+	s.settle(qk.Agent, q.request, q.asked(), nil)
+	q.request, q.door, q.until, q.mailed = nil, false, time.Time{}, true
+	q.view.Blocking = false
+	s.questions.keepDeadline(q)
+}
+
+// asked is what a caller gets that does not wait for the answer any more.
+func (q *question) asked() *wire.UserAnswer { return &wire.UserAnswer{QuestionID: q.view.ID} }
+
+// answeredByMail is the payload of the message with an answer.
+type answeredByMail struct {
+	Text       string `json:"text"`
+	QuestionID string `json:"questionId"`
+	Question   string `json:"question"`
+	Answer     string `json:"answer"`
+}
+
+// byMail returns the message with the answer to a question whose caller does not wait, or nil if
+// there is none to be sent: a caller of an earlier run gets it like one that waited only for a time.
+func (q *question) byMail(answer string) *answeredByMail {
+	if !q.mailed && (q.request == nil || q.door) || q.view.Permission != nil {
+		return nil
+	}
+	return &answeredByMail{
+		Text:       fmt.Sprintf("You asked: %s\nA person answered: %s", q.view.Question, answer),
+		QuestionID: q.view.ID, Question: q.view.Question, Answer: answer,
+	}
 }
 
 // questionRejoined records that another run of the agent waits for the answer.
@@ -102,6 +149,7 @@ type questionRejoined struct {
 	ID       string      `json:"question_id"`
 	Agent    string      `json:"agent"`
 	Deadline string      `json:"deadline"`
+	Until    string      `json:"until,omitzero"`
 	Request  *requestKey `json:"request"`
 }
 
@@ -110,6 +158,7 @@ func (*questionRejoined) kind() string { return events.QuestionRejoined }
 func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
 	q := s.questions.byID[qr.ID]
 	s.questions.deadlines.Drop(q)
+	q.until, _ = object.ParseTime(qr.Until)
 	s.await(q, qr.Request, qr.Deadline)
 }
 
@@ -122,7 +171,7 @@ func (s *State) await(q *question, mk *requestKey, deadline string) {
 		return
 	}
 	a := s.agents.byID[q.view.Agent]
-	q.run, q.door = mk.Run, a == nil || a.run != mk.Run
+	q.run, q.door = mk.Run, a == nil || mk.Run == "" || a.run != mk.Run
 	s.saveReply(q.view.Agent, mk, nil, nil)
 }
 
@@ -152,10 +201,20 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 	if k := qd.state.tasks.byID[q.view.Task]; k != nil && !q.aside { // it gets the answer with the next notice, or when it polls
 		told = k.view.State == wire.TaskNeedsHuman
 	}
-	qd.fact(agentPrefix+q.view.Agent, q.view.Task, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Message: r.Message, Told: told})
+	f := &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Message: r.Message, Told: told}
+	a, letter := qd.state.agents.byID[q.view.Agent], q.byMail(r.Answer)
+	if told || a == nil || a.remote != nil {
+		letter = nil
+	}
+	f.Late = letter != nil && !a.alive() // it is sent when the agent starts
+	qd.fact(agentPrefix+q.view.Agent, q.view.Task, f)
 	if told && q.request != nil {
 		answer := q.answer(r.Answer, r.Message, qd.at)
 		qd.out.Letters = append(qd.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Payload: answer})
+	}
+	if letter != nil && !f.Late {
+		qd.mail().sendAnswer(a, letter)
+		told = true
 	}
 	if q.view.Task != "" && !q.aside && !qd.reviews().judge(q.view.Task, q.view.ID, r.Answer) {
 		qd.helped(q.view.Task, r.Answer)
@@ -193,6 +252,7 @@ type questionAnswered struct {
 	Told   bool   `json:"told"` // the agent still waited
 
 	Message string `json:"message,omitzero"`
+	Late    bool   `json:"late,omitzero"` // the next run of the agent gets it as mail
 }
 
 func (*questionAnswered) kind() string { return events.QuestionAnswered }
@@ -200,6 +260,9 @@ func (*questionAnswered) kind() string { return events.QuestionAnswered }
 func (qa *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.questions.close(qa.ID)
 	answer := q.answer(qa.Answer, qa.Message, r.At)
+	if a := s.agents.byID[qa.Agent]; a != nil && qa.Late {
+		a.late = append(a.late, q.byMail(qa.Answer))
+	}
 	if a := s.agents.byID[qa.Agent]; a != nil && q.view.Permission != nil {
 		a.grant(q.view.Permission, qa.Answer)
 	}

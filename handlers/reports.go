@@ -385,7 +385,7 @@ func (qd questionDecision) ask(f *questionAsked) *wire.Error {
 		qd.fact("", "", f)
 	case q.waited(qd.state): // a repeat of an earlier question
 	default:
-		qd.fact("", "", &questionRejoined{ID: q.view.ID, Agent: qd.from.Name, Deadline: f.Deadline, Request: qd.mark()})
+		qd.fact("", "", &questionRejoined{ID: q.view.ID, Agent: qd.from.Name, Deadline: f.Deadline, Until: f.Until, Request: qd.mark()})
 	}
 	return nil
 }

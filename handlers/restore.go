@@ -180,7 +180,7 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
 	a.said = hub.ReadCapabilities(kept.Said)
-	a.grants, a.usage = kept.Grants, kept.Usage
+	a.grants, a.usage, a.late = kept.Grants, kept.Usage, kept.Late
 	if kept.Conversation != nil {
 		a.conversation = &conversation{*kept.Conversation}
 	}
@@ -236,7 +236,8 @@ func (r *restoring) restoreBus(kept *snapshot) {
 }
 
 func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
-	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request, aside: kept.Aside}
+	q := &question{view: kept.View, number: kept.Number, run: kept.Run, door: kept.Door, request: kept.Request, aside: kept.Aside, mailed: kept.Mailed}
+	q.until, _ = object.ParseTime(kept.Until)
 	q.deadline, _ = object.ParseTime(q.view.Deadline)
 	r.broken = r.broken || r.questions.byID[q.view.ID] != nil
 	r.questions.byID[q.view.ID] = q

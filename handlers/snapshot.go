@@ -20,7 +20,7 @@ import (
 
 // snapshotVersion is the version of the snapshot format. A snapshot of another version is
 // ignored; the State is then rebuilt from all records.
-const snapshotVersion = 8
+const snapshotVersion = 9
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.
@@ -99,6 +99,7 @@ type snapshotAgent struct {
 	Conversation *activity.Conversation `json:"conversation,omitzero"`
 	Grants       []grant                `json:"grants,omitzero"`
 	Usage        used                   `json:"usage,omitzero"`
+	Late         []*answeredByMail      `json:"late,omitzero"`
 	Limited      string                 `json:"limited,omitzero"`
 }
 
@@ -195,6 +196,8 @@ type snapshotQuestion struct {
 	Door    bool          `json:"door,omitzero"`
 	Request *requestKey   `json:"request,omitzero"`
 	Aside   bool          `json:"aside,omitzero"`
+	Until   string        `json:"until,omitzero"`
+	Mailed  bool          `json:"mailed,omitzero"`
 }
 
 // Snapshot returns the State as a snapshot.
@@ -229,9 +232,11 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Sessions = append(kept.Sessions, x.snapshot())
 	}
 	for _, q := range s.questions.open {
-		kept.Questions = append(kept.Questions, snapshotQuestion{
-			View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside,
-		})
+		k := snapshotQuestion{View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside, Mailed: q.mailed}
+		if !q.until.IsZero() {
+			k.Until = object.Timestamp(q.until)
+		}
+		kept.Questions = append(kept.Questions, k)
 	}
 	text, err := object.Encode(kept)
 	if err != nil {
@@ -292,7 +297,7 @@ func (a *agent) snapshot() snapshotAgent {
 	kept := snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
 		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
-		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage,
+		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage, Late: a.late,
 	}
 	if a.conversation != nil {
 		kept.Conversation = &a.conversation.Conversation

@@ -131,6 +131,7 @@ var facts = map[string]func() fact{
 	events.QuestionRejoined: func() fact { return new(questionRejoined) },
 	events.QuestionAnswered: func() fact { return new(questionAnswered) },
 	events.QuestionExpired:  func() fact { return new(questionExpired) },
+	events.QuestionKept:     func() fact { return new(questionKept) },
 	events.KeyIssued:        func() fact { return new(keyIssued) },
 
 	events.TaskUpdated:            func() fact { return new(taskUpdated) },

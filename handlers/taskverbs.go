@@ -19,6 +19,12 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
+	var to *agent
+	if r.AssignTo != "" {
+		if to = td.state.agents.agentNamed(r.AssignTo); to == nil {
+			return nil, noAgent(r.AssignTo)
+		}
+	}
 	of := r.Details
 	of.ParentTaskID = td.parent()
 	vain, err := td.links().dependencies(r.Dependencies, &of, r.Patient)
@@ -46,6 +52,10 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 	}
 	td.links().missLate(k, r.Dependencies)
 	answer := td.state.tasks.reply(k) // with the state pending, as a repeat gets it
+	if to != nil {
+		td.assignBy(k, to, &taskAssigned{Way: byHand, Plan: r.RequirePlan})
+		return td.state.tasks.reply(k), nil
+	}
 	if td.state.rules.MatchOnCreate && td.free(k) {
 		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
 	}

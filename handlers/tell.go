@@ -151,6 +151,10 @@ func (qa *questionAnswered) tell(e *wire.Event) {
 	e.Agent, e.Text = qa.Agent, qa.ID+" is answered: "+qa.Answer
 }
 
+func (qk *questionKept) tell(e *wire.Event) {
+	e.Agent, e.Text = qk.Agent, "goes on without the answer to "+qk.ID+", which will come as mail"
+}
+
 func (qe *questionExpired) tell(e *wire.Event) {
 	e.Agent, e.Text = qe.Agent, qe.ID+" was not answered in time"
 }

@@ -43,7 +43,7 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 type UserAnswer struct {
 	// The value of the option that the person chose, or the text that the person typed.
 	Answer string `json:"answer"`
-	// The question, if there is no answer yet. It will come as mail on the topic question.answered.
+	// The question, if there is no answer yet. It will come as mail on the topic message.direct.
 	QuestionID string `json:"questionId,omitzero"`
 	// The id of the choice, in the answer to ask-permission.
 	Choice string `json:"choice,omitzero"`
@@ -54,8 +54,8 @@ type UserAnswer struct {
 
 // AnswerMetadata says when a person answered.
 type AnswerMetadata struct {
-	// When the person answered.
-	AnsweredAt string `json:"answeredAt" schema:"stamp"`
+	// When the person answered; missing if there is no answer yet.
+	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`
 }
 
 // A Question is an open question to a person.

@@ -187,6 +187,8 @@ type SubmitTask struct {
 	Spec                 *hub.Spec         `json:"-"`
 	Requirements         *hub.Requirements `json:"-"`
 	Observability        *delegation.Trace `json:"observability,omitzero"` // nil if not said
+	AssignTo             string            `json:"assignTo,omitzero"`      // the only agent that gets it
+	RequirePlan          bool              `json:"requirePlan,omitzero"`   // that agent must submit a plan first
 	Details              Details           `json:",embed"`
 	Patient              bool              `json:"-"` // its dependents wait if it fails, unless the configuration differs
 }
@@ -204,6 +206,8 @@ func (s *SubmitTask) fields(f *fields) {
 		s.Dependencies = hub.DependenciesIn(f.in, "dependencies")
 	}
 	f.priority(&s.Priority)
+	f.text(&s.AssignTo, "assignTo", "The agent that gets the task: its name, its server_id, or the id of its run. It need not have the role and the capabilities.")
+	f.truth(&s.RequirePlan, "requirePlan", "With assignTo, whether that agent must submit a plan first.")
 	if !f.describe("observability", "The trace that the task belongs to.", schemaTrace, false) {
 		s.Observability = readTrace(f.in, "observability")
 	}

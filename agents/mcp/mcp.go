@@ -74,6 +74,9 @@ func NewServer(team Team, o Options) *sdk.Server {
 		all = append([]tools.Tool{tools.Next}, all...)
 	}
 	for _, t := range all {
+		if t.Name == tools.ForReviews { // a server does not know what it is asked to review
+			continue
+		}
 		tool := &sdk.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: json.RawMessage(t.Schema),
 			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly},

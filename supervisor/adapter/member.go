@@ -34,6 +34,7 @@ type Machine struct {
 	last     time.Time // of the last line of the client
 	warned   bool      // it was interrupted, because it was silent
 	ids      uint64
+	sequence int64                 // of the last session message
 	waiting  map[string]pending    // requests to the orchestrator
 	granting map[string]Permission // permissions that a person decides about
 	calls    map[string]bool       // calls of our tools that are not answered
@@ -54,6 +55,9 @@ type Machine struct {
 type task struct {
 	id       string
 	view     taskView
+	work     *work // for a task of a session
+	percent  float64
+	reported time.Time // of its progress, in a session
 	started  bool
 	reminded bool
 	ended    bool // its end is reported
@@ -198,8 +202,9 @@ func (m *Machine) turn(state, what string) {
 	m.say("turn", activity.Turn{State: state, What: what, TaskID: m.taskID(), Since: object.Timestamp(m.now)})
 }
 
+// taskID returns the id of the task that the client works on. A review has none.
 func (m *Machine) taskID() string {
-	if m.task == nil {
+	if m.task == nil || m.task.work != nil && m.task.work.review != nil {
 		return ""
 	}
 	return m.task.id
@@ -220,7 +225,7 @@ func (m *Machine) advance() {
 	}
 	if m.task == nil && len(m.next) > 0 {
 		m.task, m.next = m.next[0], m.next[1:]
-		m.prompts = append(m.prompts, text{words: m.task.view.prompt()})
+		m.prompts = append(m.prompts, text{words: m.task.prompt()})
 	}
 	if len(m.prompts) == 0 {
 		return
@@ -262,6 +267,10 @@ func (m *Machine) begun() {
 	m.busy, m.warned = true, false
 	if k := m.task; k != nil && !k.started {
 		k.started = true
+		if k.work != nil {
+			m.beginWork(k)
+			return
+		}
 		m.ask(wire.TaskID{TaskID: k.id}, pending{kind: "start-task", task: k})
 	}
 }
@@ -315,7 +324,11 @@ func (m *Machine) does(d *Doing) {
 	}
 	m.told = m.now
 	m.turn(activity.Busy, d.Text)
-	if m.task != nil && !m.task.ended {
+	switch k := m.task; {
+	case k == nil || k.ended:
+	case k.work != nil:
+		m.reportWork(k, d.Text)
+	default:
 		m.ask(tools.Progress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
 	}
 }
@@ -381,7 +394,7 @@ func (m *Machine) looked(p *pending, o *order) {
 		if o.Error == nil && object.Decode(o.Payload, &list) == nil {
 			m.keepOnly(list.Messages)
 		}
-		if m.task != nil && !m.task.ended {
+		if m.task != nil && !m.task.ended && m.task.work == nil {
 			m.ask(wire.TaskID{TaskID: m.task.id}, pending{kind: "get-task", task: m.task, ended: p.ended})
 			return
 		}
@@ -423,6 +436,10 @@ func (m *Machine) settle(e *Ended) {
 	if e.Failure == "" && len(m.prompts)+len(m.sent) > 0 {
 		return // what comes next goes on with the task
 	}
+	if k.work != nil {
+		m.settleWork(k, e)
+		return
+	}
 	switch {
 	case e.Failure == FailLimit:
 		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor limits the use")})
@@ -432,7 +449,7 @@ func (m *Machine) settle(e *Ended) {
 		m.end(pending{kind: "complete-task", task: k}, completion{TaskID: k.id, Result: summary{Summary: e.Text}})
 	case !k.reminded && (m.o.OnTurnEnd == OnTurnEndRemind || e.Stopped):
 		k.reminded = true
-		m.prompts = append(m.prompts, text{words: reminder(k.id)})
+		m.prompts = append(m.prompts, text{words: k.reminder()})
 	default:
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
 			TaskID: k.id, Error: "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000),

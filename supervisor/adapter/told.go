@@ -48,8 +48,10 @@ func (m *Machine) Told(at time.Time, line []byte) []Effect {
 		m.answered(&o)
 	case kind == "notify":
 		m.notified(name, &o)
-	default: // delegated work and messages of sessions
-		m.log("a message was not taken: a coding agent takes tasks and mail only: %s", tools.Clip(string(line), 200))
+	case object.MemberOf(line, "message_type") != nil:
+		m.said(line)
+	default: // delegated work
+		m.log("a message was not taken: a coding agent takes tasks, mail and session messages only: %s", tools.Clip(string(line), 200))
 	}
 	return m.take(nil)
 }
@@ -71,7 +73,12 @@ func (m *Machine) notified(name string, o *order) {
 	case "task-cancelled":
 		m.cancelled(&n)
 	case "task-updated":
-		if k := m.find(n.TaskID); k != nil && !k.ended {
+		k := m.find(n.TaskID)
+		switch {
+		case k == nil || k.ended:
+		case k.work != nil:
+			m.prompts = append(m.prompts, text{words: (&taskView{ID: n.TaskID}).update(n.Message)})
+		default:
 			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: k, news: n.Message})
 		}
 	case "shutdown":
@@ -240,7 +247,7 @@ func (m *Machine) openTask() string {
 	if m.task == nil || m.task.ended {
 		return ""
 	}
-	return m.task.id
+	return m.taskID()
 }
 
 // decided passes the decision of a person on.

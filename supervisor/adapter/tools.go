@@ -8,6 +8,9 @@ import (
 
 // called performs the call of one of our tools.
 func (m *Machine) called(c *Call) {
+	if k := m.task; k != nil && k.work != nil && !k.ended && m.callOfWork(k, c) {
+		return
+	}
 	request, err := tools.Prepare(c.Tool, c.Arguments, m.openTask(), 0)
 	if err != nil {
 		m.result(c.ID, err.Error(), true)

@@ -75,6 +75,7 @@ const (
 	QuestionRejoined       = "question.rejoined" // asked again by the next run of the agent
 	QuestionAnswered       = "question.answered"
 	QuestionExpired        = "question.expired"
+	QuestionKept           = "question.kept"      // its agent goes on, and gets the answer by mail
 	QuestionWithdrawn      = "question.withdrawn" // its agent does not need the answer any more
 	ServerRegistered       = "server.registered"
 	ServerSeen             = "server.seen" // it is online again

@@ -39,7 +39,9 @@ var All = []Tool{
 		`!summary:string:what was done, in a few sentences`,
 		`outputs:object:values of the outputs that the task names`,
 		`artifacts:strings:paths of files that belong to the result`,
-		`evidence:commands:commands that you ran to check it, with their exit codes`)},
+		`evidence:commands:commands that you ran to check it, with their exit codes`,
+		`created:strings:paths of files that you created`, `modified:strings:paths of files that you modified`,
+		`deleted:strings:paths of files that you deleted`)},
 	{Name: "task_fail", OfTask: true, Description: "Reports that your task cannot be done, and why.", Schema: args(
 		`!reason:string:why it cannot be done`)},
 	{Name: "task_add", Description: "Creates a task for the team. It is given to an agent that fits.", Schema: args(
@@ -51,6 +53,10 @@ var All = []Tool{
 		`!question:string:the question, with what the person must know`, `options:strings:the answers to choose from`)},
 	{Name: "message_send", Description: "Sends a message to another member of the team, or to the person who runs it (GO).", Schema: args(
 		`!to:string:the actor`, `!text:string:the message`, `topic:string:a word for what it is about`)},
+	{Name: ForReviews, OfTask: true, Description: "Reports how you judge the work that you were asked to review. Approve it only if no critical or major finding is open.", Schema: args(
+		`!verdict:verdict:approved, changes_requested, or rejected if it must be planned again`, `!summary:string:the outcome in one line`,
+		`findings:findings:what you found`, `tests_passed:boolean:whether the tests pass`, `type_check_passed:boolean:whether it compiles`,
+		`lint_passed:boolean:whether the linter finds nothing`, `checks:object:for each other check that was asked for, by name: true if it passed`)},
 	{Name: "message_read", ReadOnly: true, Description: "Returns your messages that you have not read.", Schema: args()},
 }
 
@@ -59,6 +65,9 @@ var All = []Tool{
 var Next = Tool{
 	Name: "task_next", Description: "Begins your next task and returns it. If there is none, it waits for one as long as 45 seconds.", Schema: args(),
 }
+
+// ForReviews is the tool of a reviewer in a session.
+const ForReviews = "review"
 
 // OfTask reports whether a tool is about the open task of its caller.
 func OfTask(tool string) bool {
@@ -88,6 +97,11 @@ func args(fields ...string) wire.Raw {
 }
 
 var argTypes = map[string]string{
+	"boolean": `"type":"boolean"`,
+	"verdict": `"enum":["approved","changes_requested","rejected"]`,
+	"findings": `"type":"array","items":{"type":"object","properties":{"severity":{"enum":["critical","major","minor","suggestion"]},` +
+		`"category":{"enum":["bug","security","performance","style","logic","test"]},"file":{"type":"string"},"line":{"type":"integer","minimum":1},` +
+		`"description":{"type":"string"},"rationale":{"type":"string"},"suggestion":{"type":"string"}},"required":["severity","category","file","description"]}`,
 	"string":   `"type":"string"`,
 	"number":   `"type":"number","minimum":0,"maximum":1`,
 	"object":   `"type":"object"`,
@@ -114,7 +128,19 @@ type arguments struct {
 	To        string     `json:"to"`
 	Text      string     `json:"text"`
 	Topic     string     `json:"topic"`
+
+	Created         []string        `json:"created"`
+	Modified        []string        `json:"modified"`
+	Deleted         []string        `json:"deleted"`
+	Verdict         string          `json:"verdict"`
+	Findings        []finding       `json:"findings"`
+	TestsPassed     *bool           `json:"tests_passed"`
+	TypeCheckPassed *bool           `json:"type_check_passed"`
+	LintPassed      *bool           `json:"lint_passed"`
+	Checks          map[string]bool `json:"checks"`
 }
+
+var errUnreadable = errors.New("the arguments cannot be read: they do not fit the schema of the tool")
 
 // A Request is the request that the call of a tool makes.
 type Request struct {
@@ -129,7 +155,7 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 	var a arguments
 	if len(args) > 0 {
 		if err := object.Decode(args, &a); err != nil {
-			return nil, fmt.Errorf("the arguments cannot be read: %w", err)
+			return nil, errUnreadable
 		}
 	}
 	if OfTask(tool) && task == "" {
@@ -163,6 +189,8 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 		return &Request{"send-message", sendMessage{a.To, a.Topic, words{a.Text}}}, nil
 	case "message_read":
 		return &Request{"poll-messages", struct{}{}}, nil
+	case ForReviews:
+		return nil, errors.New("you were not asked to review anything: report with task_complete or task_fail")
 	}
 	return nil, fmt.Errorf("there is no tool %.80q", tool)
 }

@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // addFlags are the flags of task add.
@@ -28,6 +29,7 @@ type addFlags struct {
 	wants        wantFlags
 	details      detailFlags
 	assign       string
+	review       bool
 	plan         bool
 	wait         bool
 }
@@ -45,7 +47,9 @@ has the role and all of the capabilities.
 
 The default role is worker. With --role none any agent with the capabilities can get
 the task. A task with requirements instead (--repo, --language and so on) is matched:
-it goes to the agent that fits best. With --assign it goes to the named agent.
+it goes to the agent that fits best. With --assign it goes to the named agent. With
+--review it goes to the architect of the team's session, such as orchestrator lead,
+which has it done and reviewed.
 
 --spec and --payload take the text itself, @FILE for the contents of a file, or - for
 stdin. See orchestrator help work.`,
@@ -53,11 +57,15 @@ stdin. See orchestrator help work.`,
   orchestrator task add "API handlers" --needs 7f3a --capability go --wait
   orchestrator task add "Review the API" --role reviewer --spec @review.md
   orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
+  orchestrator task add "Paginate GET /orders" --spec @orders.md --review
   orchestrator task add "Migrate" --assign coder-0 --require-plan
   id=$(orchestrator task add "Write the spec" -q)`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, args []string) error {
+			if f.review && f.assign != "" {
+				return cli.UsageError("--review and --assign name different agents", "Leave one of them out")
+			}
 			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // probably an unset variable of a script
 				return cli.UsageError("--needs is empty", "Leave it out for a task that needs no other")
 			}
@@ -78,6 +86,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities that the agent must have: comma-separated `NAMES`; may be repeated")
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "assign the task to `AGENT`")
+	set.BoolVar(&f.review, "review", false, "have the task done and reviewed in the session of the team")
 	set.BoolVar(&f.plan, "require-plan", false, "the agent must submit a plan for approval first")
 	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first (default 3)")
 	f.details.addTo(verb)
@@ -145,6 +154,11 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 		if request.Dependencies, err = f.needs.read(ctx, NewFinder(a, d)); err != nil {
 			return err
 		}
+		if f.review {
+			if f.assign, err = architect(ctx, d); err != nil {
+				return err
+			}
+		}
 		t, text, err := makeTask(ctx, a, d, request, f)
 		if err != nil {
 			return err
@@ -166,21 +180,46 @@ func addTask(a *cli.App, title string, f *addFlags) error {
 	})
 }
 
-// makeTask submits a task and assigns it to the named agent. It first checks that the agent
-// exists, so that no unassigned task is left behind.
-func makeTask(ctx context.Context, a *cli.App, d *client.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
-	if f.assign == "" {
-		return askTask(ctx, a, d, "submit-task", request)
-	}
-	if err := isAgent(ctx, a, d, f.assign); err != nil {
-		return Seen{}, nil, err
-	}
-	t, _, err := askTask(ctx, a, d, "submit-task", request)
+// architect returns the architect of the open session that has one.
+func architect(ctx context.Context, d *client.Client) (name string, err error) {
+	text, err := d.Ask(ctx, "list-sessions", struct{}{})
 	if err != nil {
-		return t, nil, err
+		return "", err
 	}
-	t, text, err := askTask(ctx, a, d, "assign-task", wire.AssignTask{TaskID: t.ID, Agent: f.assign, RequirePlan: f.plan})
-	return t, text, butMade(err, &t)
+	list, err := client.Decode[session.List](text)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, s := range list.Sessions {
+		for _, m := range s.Members {
+			if s.State == session.Open && m.AgentType == session.AgentArchitect {
+				found, name = append(found, s.ID+" by "+m.AgentID), m.AgentID
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &cli.Failure{
+			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "no session of the team has an architect that could have the task reviewed",
+			Hint: "Write a file that has one: orchestrator init --team review     or: orchestrator help session",
+		}
+	case 1:
+		return name, nil
+	}
+	return "", cli.UsageError("several sessions are led: "+strings.Join(found, ", "), "Name the architect: --assign AGENT")
+}
+
+// makeTask submits a task, for the named agent if there is one. It first checks that the agent
+// exists, for a better error.
+func makeTask(ctx context.Context, a *cli.App, d *client.Client, request *wire.SubmitTask, f *addFlags) (Seen, []byte, error) {
+	if f.assign != "" {
+		if err := isAgent(ctx, a, d, f.assign); err != nil {
+			return Seen{}, nil, err
+		}
+		request.AssignTo, request.RequirePlan = f.assign, f.plan
+	}
+	return askTask(ctx, a, d, "submit-task", request)
 }
 
 // created prints that a task was created, with its current state.

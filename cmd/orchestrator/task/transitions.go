@@ -146,23 +146,6 @@ func isAgent(ctx context.Context, a *cli.App, d *client.Client, name string) err
 	}
 }
 
-// butMade adds to the error of an assignment that the new task exists.
-func butMade(err error, t *Seen) error {
-	f, ok := errors.AsType[*cli.Failure](err)
-	if !ok {
-		return err
-	}
-	if f.Details == nil {
-		f.Details = map[string]any{}
-	}
-	f.Details["taskId"] = t.ID
-	f.Because = append(f.Because, "The task is there: "+term.TaskLabel(t.ID, t.Name)+".")
-	if f.Hint == "" {
-		f.Hint = "See what became of it: orchestrator task show " + term.ID(t.ID)
-	}
-	return f
-}
-
 func taskStartCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "start ID",

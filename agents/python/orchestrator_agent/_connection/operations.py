@@ -89,6 +89,8 @@ class Operations:
         required_capabilities: Optional[List[str]] = None,
         dependencies: Optional[List[Union[str, Dependency]]] = None,
         priority: Optional[Union[float, str]] = None,
+        assign_to: Optional[str] = None,
+        require_plan: bool = False,
         observability: Optional[TaskTrace] = None,
         target_repo: Optional[str] = None,
         acceptance_criteria: Optional[List[str]] = None,
@@ -112,6 +114,9 @@ class Operations:
             that say more.
         priority: A number or a word. 1 is the most urgent; the default is 3, and all above 3
             are equal. The words are critical, high, normal and low; any other counts as normal.
+        assign_to: The agent that gets the task: its name, its server_id, or the id of its run.
+            It need not have the role and the capabilities.
+        require_plan: With assignTo, whether that agent must submit a plan first.
         observability: The trace that the task belongs to.
         target_repo: The repository that the task is about.
         acceptance_criteria: The conditions under which the task counts as done.
@@ -123,9 +128,9 @@ class Operations:
         return cast(Task, self._one(
             "submit-task", "task", type=type, name=name, description=description, payload=payload,
             requiredRole=required_role, requiredCapabilities=required_capabilities, dependencies=dependencies,
-            priority=priority, observability=observability, targetRepo=target_repo,
-            acceptanceCriteria=acceptance_criteria, projectId=project_id, sessionId=session_id,
-            structured_spec=structured_spec, requirements=requirements,
+            priority=priority, assignTo=assign_to, requirePlan=require_plan or None, observability=observability,
+            targetRepo=target_repo, acceptanceCriteria=acceptance_criteria, projectId=project_id,
+            sessionId=session_id, structured_spec=structured_spec, requirements=requirements,
         ))
 
     def get_task(self, task_id: str) -> Task:
@@ -142,6 +147,7 @@ class Operations:
         options: Optional[Sequence[Union[str, Option]]] = None,
         *,
         timeout: Optional[int] = None,
+        wait: Optional[int] = None,
     ) -> UserAnswer:
         """Ask a person a question and wait for the answer. The response arrives when the person
         answers, or with TIMEOUT. Other requests are answered meanwhile. An option may be a text.
@@ -151,9 +157,11 @@ class Operations:
             text is allowed.
         timeout: How long to wait, in milliseconds, up to a year; 30000 when it is missing, as
             for every request.
+        wait: How long you wait yourself, in milliseconds. If there is no answer by then, you
+            get the id of the question, and later its answer as mail.
         """
         return cast(UserAnswer, self.ask(
-            "ask-user", without_none(question=question, options=each_option(options), timeout=timeout),
+            "ask-user", without_none(question=question, options=each_option(options), timeout=timeout, wait=wait),
         ))
 
     def start_task(self, task_id: str) -> Task:

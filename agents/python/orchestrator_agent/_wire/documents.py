@@ -244,6 +244,8 @@ class _UserAnswer(TypedDict):
 class UserAnswer(_UserAnswer, total=False):
     """Answers ask-user and ask-permission."""
 
+    #: The question, if there is no answer yet. It will come as mail on the topic message.direct.
+    questionId: str
     #: The id of the choice, in the answer to ask-permission.
     choice: str
     #: What the person adds, in the answer to ask-permission.

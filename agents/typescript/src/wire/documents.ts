@@ -211,6 +211,13 @@ export interface SubmitTask {
    * words are critical, high, normal and low; any other counts as normal.
    */
   priority?: Priority | Raw;
+  /**
+   * The agent that gets the task: its name, its server_id, or the id of its run. It need not have
+   * the role and the capabilities.
+   */
+  assignTo?: string;
+  /** With assignTo, whether that agent must submit a plan first. */
+  requirePlan?: boolean;
   /** The trace that the task belongs to. */
   observability?: TaskTrace<Document>;
   /** The repository that the task is about. */
@@ -371,6 +378,11 @@ export interface AskUser {
    */
   timeout?: number;
   /**
+   * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
+   * the question, and later its answer as mail.
+   */
+  wait?: number;
+  /**
    * The answers that are allowed, each with its own value. Without options every text is allowed.
    */
   options?: (string | { label?: string; value: string })[];
@@ -380,11 +392,13 @@ export interface AskUser {
 export interface UserAnswer {
   /** The value of the option that the person chose, or the text that the person typed. */
   answer: string;
+  /** The question, if there is no answer yet. It will come as mail on the topic message.direct. */
+  questionId?: string;
   /** The id of the choice, in the answer to ask-permission. */
   choice?: string;
   /** What the person adds, in the answer to ask-permission. */
   message?: string;
-  metadata: { answeredAt: string };
+  metadata: { answeredAt?: string };
 }
 
 /** Selects agents. */

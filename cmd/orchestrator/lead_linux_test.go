@@ -1,0 +1,56 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+// A task that is to be reviewed goes to the leader of the session, who has it done and reviewed
+// until it is approved.
+func TestLead(t *testing.T) {
+	s := newSession(t, sessionOf("change", "  require_review = true", "lead=architect", "dev=developer", "rex=reviewer")+
+		"\nagent \"lead\" {\n  command = [\"orchestrator\", \"lead\"]\n  role    = \"planner\"\n}\n"+
+		playing(t, "dev", "developer")+playing(t, "rex", "reviewer -request-changes 1"))
+	s.up("--json")
+	s.waitForEvents(3, "agent.started", "")
+	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--spec", "One line.", "--criterion", "It is short", "--review", "-q"))
+	s.waitForState(id, wire.TaskDone)
+	result := string(s.shownTask(id).Result)
+	require.Contains(t, result, `"verdict":"approved"`)
+	require.Contains(t, result, `"reviews":2`)
+	shown := s.ask("session", "show", "change")
+	require.Contains(t, shown, "changes_requested")
+	require.Contains(t, s.ask("session", "show", "change", "--json"), `"acceptance_criteria":["It is short"]`)
+
+	// The cancellation of the task ends the work on it.
+	_, stderr, code := s.call("task", "add", "Other", "--review", "--assign", "dev")
+	require.Equal(t, cli.ExitUsage, code, stderr)
+	s.ask("agent", "stop", "dev")
+	id = strings.TrimSpace(s.ask("task", "add", "Write another", "--review", "-q"))
+	inner := "work-" + wire.ShortID(id) + "-1"
+	waitForThat(t, "the task of the developer", func() bool {
+		status, _ := s.operate("get-task", `{"taskId":"`+inner+`"}`)
+		return status == http.StatusOK
+	})
+	s.ask("task", "cancel", id)
+	s.waitForState(inner, wire.TaskCancelled)
+}
+
+// A leader is an agent of a session.
+func TestLeadAlone(t *testing.T) {
+	s := newStage(t, quick+oneIdler)
+	_, stderr, code := s.call("lead")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "architect of a session")
+	s.up("--json")
+	s.waitForEvents(1, "agent.started", "")
+	_, stderr, code = s.call("task", "add", "Write", "--review")
+	require.Equal(t, cli.ExitNo, code)
+	require.Contains(t, stderr, "init --team review")
+}
