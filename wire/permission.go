@@ -48,7 +48,7 @@ type WithdrawQuestion struct {
 
 // Withdrawn answers withdraw-question.
 type Withdrawn struct {
-	// true: the question is closed, now or since before.
+	// Whether the question is closed. It also is if it was answered or withdrawn before.
 	Withdrawn bool `json:"withdrawn"`
 }
 
@@ -75,7 +75,7 @@ type ReportProgress struct {
 func (r *ReportProgress) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", theTask)
 	f.need(&r.Message, "message", "What you do now.")
-	f.oneOf(&r.Kind, "kind", "What the message is: a tool call, words, or a step of a plan.", "tool", "words", "plan")
+	f.oneOf(&r.Kind, "kind", "What the message is: tool for a tool call, words for what the model says, plan for a step of a plan.", "tool", "words", "plan")
 	if f.describe("progress", "How much is done, from 0 to 1. When it is missing, it stays as it is.", `"type": ["number", "null"], "minimum": 0, "maximum": 1`, false) {
 		return
 	}

@@ -43,7 +43,7 @@ const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "p
 type UserAnswer struct {
 	// The value of the option that the person chose, or the text that the person typed.
 	Answer string `json:"answer"`
-	// The question, if there is no answer yet. It will come as mail on the topic message.direct.
+	// The id of a question without an answer yet. The answer comes as mail on message.direct.
 	QuestionID string `json:"questionId,omitzero"`
 	// The id of the choice, in the answer to ask-permission.
 	Choice string `json:"choice,omitzero"`
@@ -52,7 +52,7 @@ type UserAnswer struct {
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
-// AnswerMetadata says when a person answered.
+// AnswerMetadata is what is known about the answer of a person.
 type AnswerMetadata struct {
 	// When the person answered; missing if there is no answer yet.
 	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`

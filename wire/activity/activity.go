@@ -42,7 +42,7 @@ type Usage struct {
 type Conversation struct {
 	// The id of the conversation, with which your program resumes it.
 	ID string `json:"id" schema:"nonblank"`
-	// The kind of program.
+	// The kind of program, such as claude.
 	Kind string `json:"kind,omitzero"`
 	// The folder of the conversation.
 	Dir string `json:"dir,omitzero"`
