@@ -45,7 +45,8 @@ var (
 // value that answer points to. A *wire.Raw receives the undecoded payload; nil discards it.
 //
 // The error is a *Refusal if the orchestrator refuses the request. If ctx ends first, a late
-// answer is discarded, but the operation may have been carried out. If the stream ends first,
+// answer is discarded, but the operation may have been carried out; a question to a person is
+// withdrawn, unless the agent has to shut down. If the stream ends first,
 // the error wraps io.EOF and says whether the request was sent.
 //
 // The orchestrator answers every line that it can read as a request. Ask itself rejects invalid
@@ -75,7 +76,22 @@ func (s *sender) ask(ctx context.Context, operation string, payload, answer any)
 	case r := <-call:
 		return r.into(answer)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err := context.Cause(ctx)
+		if operation == "ask-user" || operation == "ask-permission" {
+			s.abandon(id, err)
+		}
+		return err
+	}
+}
+
+// abandon withdraws the question of a request whose caller no longer waits. After a shutdown the
+// question stays open: the next run that asks the same takes it up.
+func (s *sender) abandon(request string, why error) {
+	if errors.Is(why, ErrShutdown) || errors.Is(why, io.EOF) {
+		return
+	}
+	if _, line, err := spell("request:withdraw-question", wire.WithdrawQuestion{RequestID: request}); err == nil {
+		_ = s.write(context.Background(), line)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 
 // A Conn is an agent's connection to its orchestrator. Its methods may be called concurrently.
 type Conn struct {
-	sender
+	reporter
 
 	done  chan struct{} // closed when in has ended
 	fresh chan struct{} // rings when there is news
@@ -67,13 +67,14 @@ type Conn struct {
 // at shutdown at the latest; the caller has to close any other stream.
 func Connect(in io.Reader, out io.Writer) *Conn {
 	c := &Conn{
-		sender: sender{out: out, turn: make(chan struct{}, 1), waiting: make(map[string]chan<- reply)},
-		done:   make(chan struct{}),
-		fresh:  make(chan struct{}, 1),
-		post:   make(chan struct{}, 1),
-		talk:   make(chan struct{}, 1),
-		hatch:  make(chan struct{}, 1),
-		lanes:  make(map[string]*lane),
+		reporter: reporter{sender: sender{out: out, turn: make(chan struct{}, 1), waiting: make(map[string]chan<- reply)}},
+
+		done:  make(chan struct{}),
+		fresh: make(chan struct{}, 1),
+		post:  make(chan struct{}, 1),
+		talk:  make(chan struct{}, 1),
+		hatch: make(chan struct{}, 1),
+		lanes: make(map[string]*lane),
 
 		delegations: make(map[string]*Delegation),
 	}

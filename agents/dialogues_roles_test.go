@@ -151,6 +151,9 @@ func (p *player) called(h *handed) (returned string, err error) {
 			p.read(act.with, &q)
 			answer, err := h.job.Help(h.ctx, q.Question, given(q.Context))
 			h.answered <- result{answer, err}
+		case "permission":
+			answer, err := call(h.ctx, p.conn, "ask-permission", act.with)
+			h.answered <- result{answer, err}
 		}
 	}
 	return "", errors.New("the dialogue is over")
@@ -297,9 +300,14 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	"poll-messages": verb((*agents.Conn).PollMessages),
 	"add-note":      verb((*agents.Conn).AddNote),
 
+	"report-progress":   verb((*agents.Conn).ReportProgress),
+	"ask-permission":    verb((*agents.Conn).AskPermission),
+	"withdraw-question": verb((*agents.Conn).WithdrawQuestion),
+
 	"query-servers": bare((*agents.Conn).Servers),
 	"poll-tasks":    bare((*agents.Conn).PollTasks),
 	"heartbeat":     bare((*agents.Conn).Heartbeat),
+	"current-task":  bare((*agents.Conn).CurrentTask),
 
 	"get-task":     about((*agents.Conn).GetTask),
 	"start-task":   about((*agents.Conn).StartTask),
@@ -323,6 +331,9 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	}),
 	"fail-task": verb(func(c *agents.Conn, ctx context.Context, p wire.FailTask) (wire.Task, error) {
 		return c.FailTask(ctx, p.TaskID, p.Error)
+	}),
+	"return-task": verb(func(c *agents.Conn, ctx context.Context, p wire.ReturnTask) (wire.Task, error) {
+		return c.ReturnTask(ctx, p.TaskID, p.Reason)
 	}),
 	"cancel-task": verb(func(c *agents.Conn, ctx context.Context, p wire.CancelTask) (wire.Task, error) {
 		return c.CancelTask(ctx, p.TaskID, p.Reason)
@@ -418,8 +429,27 @@ func tell(c *agents.Conn, event, payload string) error {
 		return c.Trouble(p.TaskID, errors.New(p.Error), p.Recoverable)
 	case "question":
 		return c.Wonder(p.Question, given(p.Context))
+	case "usage":
+		return report(c.ReportUsage, payload)
+	case "session":
+		return report(c.ReportConversation, payload)
+	case "turn":
+		return report(c.ReportTurn, payload)
+	case "limited":
+		return report(c.ReportLimit, payload)
+	case "receipt":
+		return report(c.ReportReceipt, payload)
 	}
 	return c.Tell(event, wire.Raw(payload))
+}
+
+// report calls the method of an event of coding agents.
+func report[P any](tell func(P) error, payload string) error {
+	var p P
+	if err := object.DecodeOwn([]byte(payload), &p); err != nil {
+		panic(err)
+	}
+	return tell(p)
 }
 
 // A speech has the arguments of all session methods.

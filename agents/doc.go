@@ -94,6 +94,13 @@
 // the same id returns the outcome of the first. The types that reach an agent are set in the
 // orchestrator's configuration or with UpdateCapabilities.
 //
+// # Coding agents
+//
+// A program that runs a coding agent asks a person before a tool is used (AskPermission). It
+// reports what the agent does and uses: ReportTurn, ReportUsage, ReportConversation, ReportReceipt,
+// ReportLimit. ReturnTask gives a task back, for example because its vendor limits the use. The id
+// of the last conversation is in $ORC_CONVERSATION.
+//
 // # Blocking and queues
 //
 // One goroutine reads the stream, and it never blocks on anything else. Answers go to the calls

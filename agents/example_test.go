@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -79,6 +81,45 @@ func ExampleWorker_mail() {
 	// dealt with {"seq":41}
 	// to GO: it failed
 	// dealt with {"seq":42}
+	// <nil>
+}
+
+// A program that runs a coding agent asks a person before a tool is used, and reports the usage.
+func ExampleConn_AskPermission() {
+	conn, peer := agents.Pipe()
+	go func() { // the orchestrator's part
+		defer peer.Close()
+		_ = peer.Notify(agents.TaskAssigned, wire.TaskNotice{TaskID: "task-1"})
+		request, _ := peer.Request()
+		_ = peer.Answer(request.ID, &wire.TaskReply{Task: wire.Task{ID: "task-1", Payload: wire.Raw(`{"command":"rm -r web"}`)}})
+		request, _ = peer.Request()
+		_ = peer.Answer(request.ID, &wire.UserAnswer{Choice: "no", Message: "keep the old pages"})
+		request, _ = peer.Request()
+		fmt.Println(request.Operation, string(request.Payload))
+		_ = peer.Answer(request.ID, nil)
+		_ = peer.Notify(agents.Shutdown, wire.ShutdownNotice{GracePeriod: 3000})
+	}()
+
+	conversation := cmp.Or(os.Getenv("ORC_CONVERSATION"), "conv-1") // the program resumes it
+	_ = conn.ReportConversation(activity.Conversation{ID: conversation, Kind: "claude"})
+	err := conn.Work(context.Background(), func(ctx context.Context, task wire.Task) (any, error) {
+		_ = conn.ReportTurn(activity.Turn{State: activity.Waiting, What: "rm -r web", TaskID: task.ID})
+		answer, err := conn.AskPermission(ctx, wire.AskPermission{
+			TaskID: task.ID, Tool: "Bash", Title: "rm -r web", Input: task.Payload,
+			Choices: []activity.PermissionChoice{{ID: "yes", Kind: activity.AllowOnce}, {ID: "no", Kind: activity.Deny}},
+		})
+		if err != nil {
+			return nil, err // ctx may have ended; the question is then withdrawn
+		}
+		_ = conn.ReportUsage(activity.Usage{TaskID: task.ID, Input: 1200, Output: 340, Cost: 0.03, Currency: "USD"})
+		if answer.Choice != "yes" {
+			return nil, fmt.Errorf("not allowed: %s", answer.Message)
+		}
+		return nil, nil
+	})
+	fmt.Println(err)
+	// Output:
+	// fail-task {"taskId":"task-1","error":"not allowed: keep the old pages"}
 	// <nil>
 }
 

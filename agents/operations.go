@@ -32,8 +32,9 @@ func (s *sender) GetTask(ctx context.Context, id string) (wire.Task, error) {
 	return s.askTask(ctx, "get-task", wire.TaskID{TaskID: id})
 }
 
-// AskUser asks a person and waits for the answer, which may take as long as the
-// question allows.
+// AskUser asks a person and waits for the answer, which may take as long as the question allows.
+// If the question has a Wait and there is no answer by then, it returns the QuestionID, and the
+// answer comes as mail on the topic question.answered.
 func (s *sender) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAnswer, error) {
 	var answer wire.UserAnswer
 	err := s.Ask(ctx, "ask-user", question, &answer)

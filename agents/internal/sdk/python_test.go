@@ -21,7 +21,8 @@ const pythonWidth = 100
 // document or the operation and the member.
 var pythonTypes = map[string]string{
 	"complete-task result": "Result", "submit-plan plan": "Plan", "ask-user options": "Sequence[Union[str, Option]]",
-	"Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace", "submit-task observability": "TaskTrace",
+	"ask-permission choices": "Sequence[PermissionChoice]",
+	"Task context":           "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace", "submit-task observability": "TaskTrace",
 }
 
 // pythonType returns the type of a member of a document or an operation, whose schema has a path.
@@ -185,16 +186,18 @@ func pythonText(indent, text string) string {
 func pythonOperations(t *testing.T) string {
 	t.Helper()
 	all := calls(t)
-	types := []string{"Dependency", "Option", "Plan", "Result"}
+	types := []string{"Dependency", "Option", "PermissionChoice", "Plan", "Result"}
 	var body strings.Builder
 	for _, c := range all {
-		types = append(types, pythonAnswer(c))
+		if !c.event {
+			types = append(types, pythonAnswer(c))
+		}
 		body.WriteString(pythonMethod(t, c))
 	}
 	slices.Sort(types)
 	types = slices.Compact(types)
 	return fmt.Sprintf(`# %s
-"""The operations of the orchestrator, one method each."""
+"""The operations of the orchestrator and the events of coding agents, one method each."""
 
 from __future__ import annotations
 
@@ -210,13 +213,17 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """The requests of a connection. Each method waits for the answer, and raises Refused if the
-    request is refused."""
+    """The requests of a connection, and the events of coding agents. A method for a request waits for
+    the answer, and raises Refused if the request is refused. An event has no answer."""
 
     def ask(
         self, operation: str, payload: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None
     ) -> Dict[str, Any]:
         """Sends a request for any operation."""
+        raise NotImplementedError
+
+    def tell(self, event: str, payload: Optional[Mapping[str, Any]] = None) -> None:
+        """Sends any event."""
         raise NotImplementedError
 
     def _one(self, operation: str, key: str, **payload: Any) -> Any:
@@ -253,14 +260,18 @@ func pythonMethod(t *testing.T, c call) string {
 	for _, m := range named {
 		add(m)
 	}
-	kind := pythonAnswer(c)
-	if c.list {
-		kind = "List[" + kind + "]"
+	kind := "None"
+	switch {
+	case c.event:
+	case c.list:
+		kind = "List[" + pythonAnswer(c) + "]"
+	default:
+		kind = pythonAnswer(c)
 	}
 	var b strings.Builder
-	head := fmt.Sprintf("    def %s(%s) -> %s:\n", snake(c.operation), strings.Join(parameters, ", "), kind)
+	head := fmt.Sprintf("    def %s(%s) -> %s:\n", c.pythonName(), strings.Join(parameters, ", "), kind)
 	if len(head) > 120 {
-		head = fmt.Sprintf("    def %s(\n        %s,\n    ) -> %s:\n", snake(c.operation), strings.Join(parameters, ",\n        "), kind)
+		head = fmt.Sprintf("    def %s(\n        %s,\n    ) -> %s:\n", c.pythonName(), strings.Join(parameters, ",\n        "), kind)
 	}
 	b.WriteString("\n" + head + pythonDoc(c.about(), about) + pythonBody(c, kind, sent))
 	return b.String()
@@ -309,6 +320,13 @@ func pythonDoc(about string, parameters []string) string {
 
 // pythonBody returns the statement of a method.
 func pythonBody(c call, kind string, sent []string) string {
+	if event, ok := strings.CutPrefix(c.operation, "event:"); ok {
+		arguments := strings.Join(sent, ", ")
+		if one := fmt.Sprintf("        self.tell(%q, without_none(%s))\n", event, arguments); len(one) <= 120 {
+			return one
+		}
+		return fmt.Sprintf("        self.tell(%q, without_none(\n            %s,\n        ))\n", event, strings.Join(wrapped(arguments, 105), "\n            "))
+	}
 	request := fmt.Sprintf("self.ask(%q, without_none(%s))", c.operation, strings.Join(sent, ", "))
 	switch {
 	case c.list:
@@ -323,6 +341,14 @@ func pythonBody(c call, kind string, sent []string) string {
 	}
 	open, arguments, _ := strings.Cut(strings.TrimSuffix(request, ")"), "(")
 	return fmt.Sprintf("        return cast(%s, %s(\n            %s,\n        ))\n", kind, open, strings.Join(wrapped(arguments, 105), "\n            "))
+}
+
+// pythonName returns the name of a method in Python.
+func (c call) pythonName() string {
+	if c.event {
+		return snake(c.name)
+	}
+	return snake(c.operation)
 }
 
 // snake returns a name in the style of Python.

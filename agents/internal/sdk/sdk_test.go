@@ -80,6 +80,27 @@ var methods = []method{
 	{operation: "poll-messages", answer: answered + "messages", first: "cursor limit", whole: "query: PollMessages = {}"},
 	{operation: "ack-messages", answer: answered + "acked", first: "seq"},
 	{operation: "heartbeat", answer: answered + "seen"},
+	{
+		operation: "current-task", answer: answered + "task", part: "task",
+		more: "An agent without a task is refused with NOT_FOUND.",
+	},
+	{
+		operation: "report-progress", answer: answered + "task", part: "task", first: "taskId message progress", whole: "progress: ReportProgress",
+		more: "The method progress sends that event.",
+	},
+	{operation: "return-task", answer: answered + "task", part: "task", first: "taskId reason"},
+	{operation: "ask-permission", answer: answered + "answer", first: "tool title input choices", whole: "permission: AskPermission"},
+	{operation: "withdraw-question", answer: answered + "withdrawn", first: "questionId requestId", whole: "question: WithdrawQuestion"},
+}
+
+// events lists the methods that send the events of coding agents. Their payloads come from the
+// schemas. The methods for the other events are written by hand.
+var events = []method{
+	{operation: "event:usage", name: "reportUsage", first: "input output", whole: "usage: Usage"},
+	{operation: "event:session", name: "reportConversation", first: "id", whole: "conversation: Conversation"},
+	{operation: "event:turn", name: "reportTurn", first: "state what", whole: "turn: Turn"},
+	{operation: "event:limited", name: "reportLimit", first: "until scope", whole: "limit: Limited"},
+	{operation: "event:receipt", name: "reportReceipt", first: "seq state", whole: "receipt: Receipt"},
 }
 
 // withoutMethod lists the other operations that agents may request, with the reason why they have
@@ -88,8 +109,6 @@ var withoutMethod = map[string]string{
 	"issue-token": "only GO may request it", "list-actors": "ask sends it", "list-topics": "ask sends it",
 	"submit-task-request": "delegate does this", "get-task-response": "a delegation does this", "update-task-request": "a delegation does this",
 	"send-session-message": "a session does this", "get-session": "ask sends it", "list-sessions": "ask sends it", "list-reviews": "ask sends it",
-	"current-task": "ask sends it", "report-progress": "ask sends it", "return-task": "ask sends it",
-	"ask-permission": "ask sends it", "withdraw-question": "ask sends it",
 }
 
 // A document is a type of the SDKs that is generated from a schema.
@@ -119,7 +138,17 @@ var documents = []document{
 	{python: "Note", typescript: "Note", schema: "note"},
 	{python: "Option", schema: "request:ask-user/payload/options", about: "An answer that a person may choose"},
 	{typescript: "AskUser", schema: "request:ask-user/payload", sent: true, about: "A question to a person"},
+	{python: "PermissionChoice", typescript: "PermissionChoice", schema: "request:ask-permission/payload/choices", sent: true, about: "A possible answer to ask-permission"},
+	{typescript: "AskPermission", schema: "request:ask-permission/payload", sent: true, about: "A request for permission to use a tool"},
 	{python: "UserAnswer", typescript: "UserAnswer", schema: answered + "answer"},
+	{typescript: "WithdrawQuestion", schema: "request:withdraw-question/payload", sent: true, about: "The question to withdraw. It has one of the two ids"},
+	{python: "Withdrawn", typescript: "Withdrawn", schema: answered + "withdrawn"},
+	{typescript: "ReportProgress", schema: "request:report-progress/payload", sent: true, about: "What an agent does for a task"},
+	{typescript: "Usage", schema: "event:usage/payload", sent: true, about: "What a turn, or one request to a model, has used"},
+	{typescript: "Conversation", schema: "event:session/payload", sent: true, about: "The conversation of the agent's program"},
+	{typescript: "Turn", schema: "event:turn/payload", sent: true, about: "What an agent does at the moment"},
+	{typescript: "Limited", schema: "event:limited/payload", sent: true, about: "A limit of the agent's vendor"},
+	{typescript: "Receipt", schema: "event:receipt/payload", sent: true, about: "What became of a message of the bus"},
 	{typescript: "QueryAgents", schema: "request:query-agents/payload", sent: true, about: "Selects agents"},
 	{python: "Agent", typescript: "Agent", schema: "agent"},
 	{typescript: "UpdateCapabilities", schema: "request:update-capabilities/payload", sent: true, about: "The new capabilities of an agent"},
@@ -217,9 +246,10 @@ type call struct {
 	answer  *schema // the part that is returned
 	list    bool    // a list of such parts is returned
 	ref     string  // the path of the schema of what is returned
+	event   bool    // an event is sent, which has no answer
 }
 
-// calls returns the methods in the order of the operations.
+// calls returns the methods in the order of the operations, and then those that send events.
 func calls(t *testing.T) []call {
 	t.Helper()
 	var all []call
@@ -247,6 +277,11 @@ func calls(t *testing.T) []call {
 		all = append(all, c)
 	}
 	require.Len(t, all, len(methods), "a method has no operation")
+	for _, m := range events {
+		s := schemaAt(t, m.operation)
+		about, _, _ := strings.Cut(s.Description, " One JSON object on one line")
+		all = append(all, call{method: m, Operation: &wire.Operation{Name: m.operation, Summary: strings.TrimSuffix(about, ".")}, request: s.member("payload"), event: true})
+	}
 	return all
 }
 
@@ -294,8 +329,8 @@ func TestGeneratedFiles(t *testing.T) {
 // TestMethodsAreInTheREADME checks that the README of each SDK names all methods.
 func TestMethodsAreInTheREADME(t *testing.T) {
 	for language, name := range map[string]func(c call) string{
-		"python":     func(c call) string { return snake(c.operation) },
-		"typescript": func(c call) string { return c.typeScriptName() },
+		"python":     call.pythonName,
+		"typescript": call.typeScriptName,
 	} {
 		text, err := os.ReadFile("../../" + language + "/README.md")
 		require.NoError(t, err)

@@ -15,8 +15,9 @@ var typeScriptTypes = map[string]string{
 	"Completion error": "TaskExecutionError", "Link result": "any", "Requirements $schema": "string", "Capabilities $schema": "string",
 	"SubmitTask requiredRole": "Role", "SubmitTask priority": "Priority | Raw", "SubmitTask observability": "TaskTrace<Document>",
 	"QueryTasks requiredRole": "Role", "QueryTasks status": "TaskStatus | TaskState", "UpdateTask priority": "Priority | Raw",
-	"AskUser options":  "(string | { label?: string; value: string })[]",
-	"QueryAgents role": "Role", "QueryAgents status": "AgentStatus",
+	"AskPermission choices": "PermissionChoice[]",
+	"AskUser options":       "(string | { label?: string; value: string })[]",
+	"QueryAgents role":      "Role", "QueryAgents status": "AgentStatus",
 	"complete-task result": "unknown", "submit-plan plan": "object | string", "request-help context": "unknown",
 	"ack-messages seq": "number | bigint | Raw",
 }
@@ -209,10 +210,13 @@ import { asking, dependency, submission } from "../wire/envelope.js";
 import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
 import type { Options } from "./waiting.js";
 
-/** The requests of a connection: one method for each operation. */
+/** The requests of a connection and the events of coding agents: one method each. */
 export abstract class Operations {
   /** Sends a request for any operation. */
   abstract ask<T = { [key: string]: unknown }>(operation: string, payload?: unknown, options?: Options): Promise<Heard<T>>;
+
+  /** Sends any event. */
+  abstract tell(event: string, payload?: unknown): Promise<void>;
 %s}
 `, fromOperations, strings.Join(wrapped(strings.Join(slices.Compact(names), ", "), 116), "\n  "), body.String())
 }
@@ -235,6 +239,9 @@ func typeScriptMethod(t *testing.T, c call) string {
 		head, payload, about = typeScriptParameters(t, c)
 	} else if payload == "" {
 		payload, _, _ = strings.Cut(head, ":")
+	}
+	if event, ok := strings.CutPrefix(c.operation, "event:"); ok {
+		return fmt.Sprintf("\n%s  %s(%s): Promise<void> {\n    return this.tell(%q, %s);\n  }\n", jsDoc("  ", c.about(), about), name, head, event, payload)
 	}
 	if head != "" {
 		head += ", "

@@ -63,6 +63,8 @@ class Handed:
     def _act(self, word: str, given: Dict[str, Any]) -> Any:
         if word == "help":
             return self.about.help(given["question"], given.get("context"))
+        if word == "permission":
+            return self.about._conn.ask_permission(**given)
         if word == "ask":
             return self.about.ask(given["question"], given.get("options", ()))
         if word == "artifact":

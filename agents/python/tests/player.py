@@ -15,6 +15,13 @@ import orchestrator_agent as sdk
 from tests.dialogue import Dialogue, Names, exact, parsed, told
 from tests.handed import PATIENCE, Handed, Outcome, outcome
 
+#: The methods for the events of coding agents.
+REPORTS = {
+    "usage": "report_usage", "session": "report_conversation", "turn": "report_turn", "limited": "report_limit",
+    "receipt": "report_receipt",
+}
+
+
 class Player:
     """Has a dialogue played."""
 
@@ -242,6 +249,8 @@ class Player:
             self.conn.trouble(payload["error"], payload.get("taskId"), payload["recoverable"])
         elif event == "question":
             self.conn.wonder(payload["question"], payload.get("context"))
+        elif event in REPORTS:
+            getattr(self.conn, REPORTS[event])(**{_snake(key): value for key, value in payload.items()})
         else:
             self.conn.tell(event, payload)
 

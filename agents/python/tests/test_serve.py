@@ -135,6 +135,14 @@ class TestSkills(unittest.TestCase):
 
 
 class TestAsking(unittest.TestCase):
+    def test_a_question_to_a_person_is_withdrawn_after_its_time(self) -> None:
+        with Wire() as wire:
+            with self.assertRaises(TimeoutError):
+                wire.conn.ask("ask-user", {"question": "Which?"}, timeout=0)
+            asked, withdrawn = wire.hear(), wire.hear()
+            self.assertEqual(withdrawn["type"], "request:withdraw-question")
+            self.assertEqual(withdrawn["payload"], {"requestId": asked["id"]})
+
     def test_a_time_limit(self) -> None:
         def do(job: sdk.Delegated) -> str:
             with self.assertRaises(TimeoutError):

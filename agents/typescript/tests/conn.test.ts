@@ -22,6 +22,19 @@ it("waits no longer than its signal allows, and passes over a late answer", asyn
   await conn.wait();
 });
 
+it("withdraws a question to a person that it no longer waits for", async () => {
+  const { conn, said, end } = pipe();
+  const stop = new AbortController();
+  const asking = conn.askUser({ question: "Which one?" }, { signal: stop.signal });
+  const request = await next(said);
+  stop.abort(new Error("enough"));
+  await assert.rejects(asking, /enough/);
+  const withdrawn = await next(said);
+  assert.deepEqual([withdrawn.type, withdrawn.payload], ["request:withdraw-question", { requestId: request.id }]);
+  end();
+  await conn.wait();
+});
+
 it("finds a thousand answers, each for its own question", async () => {
   const { conn, said, say } = pipe();
   const all = Array.from({ length: 1000 }, (_, n) => conn.ask<{ n: number }>("echo", { n }));

@@ -12,6 +12,7 @@ export class Called {
   readonly verbs: {
     progress?(how: any): Promise<void>;
     help?(question: string, context?: unknown): Promise<string>;
+    permission?(permission: any): Promise<any>;
     updates?(): AsyncGenerator<string>;
     ask?(question: string, options?: any[]): Promise<any>;
     artifact?(artifact: any): void;
@@ -48,6 +49,10 @@ export class Called {
         return this.verbs.progress!(value);
       case "artifact":
         return this.verbs.artifact!(value);
+      case "permission":
+        this.answer = this.verbs.permission!(value);
+        this.answer.catch(() => {});
+        return;
       case "help":
       case "ask":
         this.answer = what === "ask" ? this.verbs.ask!(value.question, value.options) : this.verbs.help!(value.question, value.context);

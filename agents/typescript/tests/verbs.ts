@@ -32,6 +32,11 @@ export function call(conn: Conn, operation: string, p: any): Promise<any> {
     "poll-messages": () => conn.pollMessages(p),
     "ack-messages": () => conn.ackMessages(p.seq),
     heartbeat: () => conn.heartbeat(),
+    "current-task": () => conn.currentTask(),
+    "report-progress": () => conn.reportProgress(p),
+    "return-task": () => conn.returnTask(p.taskId, p.reason),
+    "ask-permission": () => conn.askPermission(p),
+    "withdraw-question": () => conn.withdrawQuestion(p),
   };
   return (verbs[operation] ?? (() => conn.ask(operation, p)))();
 }
@@ -47,6 +52,16 @@ export function tell(conn: Conn, event: string, p: any): Promise<void> {
       return conn.trouble(p.taskId, new Error(p.error), p.recoverable);
     case "question":
       return conn.wonder(p.question, p.context);
+    case "usage":
+      return conn.reportUsage(p);
+    case "session":
+      return conn.reportConversation(p);
+    case "turn":
+      return conn.reportTurn(p);
+    case "limited":
+      return conn.reportLimit(p);
+    case "receipt":
+      return conn.reportReceipt(p);
   }
   return conn.tell(event, p);
 }

@@ -1,13 +1,13 @@
 # Code generated from wire.Operations; DO NOT EDIT.
-"""The operations of the orchestrator, one method each."""
+"""The operations of the orchestrator and the events of coding agents, one method each."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from .._wire.documents import (
-    Acked, Agent, AutoAssigned, Beat, Dependency, Link, MailList, Match, Note, Option, Plan, Result, SentMail,
-    Server, Task, UserAnswer,
+    Acked, Agent, AutoAssigned, Beat, Dependency, Link, MailList, Match, Note, Option, PermissionChoice, Plan,
+    Result, SentMail, Server, Task, UserAnswer, Withdrawn,
 )
 from .._wire.lines import each_option, without_none
 from .._wire.taskdocuments import TaskTrace
@@ -16,13 +16,17 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """The requests of a connection. Each method waits for the answer, and raises Refused if the
-    request is refused."""
+    """The requests of a connection, and the events of coding agents. A method for a request waits for
+    the answer, and raises Refused if the request is refused. An event has no answer."""
 
     def ask(
         self, operation: str, payload: Optional[Mapping[str, Any]] = None, *, timeout: Optional[float] = None
     ) -> Dict[str, Any]:
         """Sends a request for any operation."""
+        raise NotImplementedError
+
+    def tell(self, event: str, payload: Optional[Mapping[str, Any]] = None) -> None:
+        """Sends any event."""
         raise NotImplementedError
 
     def _one(self, operation: str, key: str, **payload: Any) -> Any:
@@ -198,6 +202,83 @@ class Operations:
         reason: The reason, for the agent of the task.
         """
         return cast(Task, self._one("cancel-task", "task", taskId=task_id, reason=reason))
+
+    def current_task(self) -> Task:
+        """Show the task that you work on. If you have several, it is the one that started first; if
+        none has started, the one that was assigned first. An agent without a task is refused with
+        NOT_FOUND."""
+        return cast(Task, self._one("current-task", "task"))
+
+    def report_progress(
+        self,
+        task_id: str,
+        message: str,
+        progress: Optional[float] = None,
+        *,
+        kind: Optional[str] = None,
+    ) -> Task:
+        """Report what you do for a task, with or without how much of it is done. It is
+        event:progress as a request, for programs that do not write lines. The method progress sends
+        that event.
+
+        task_id: The id of the task.
+        message: What you do now.
+        progress: How much is done, from 0 to 1. When it is missing, it stays as it is.
+        kind: What the message is: tool for a tool call, words for what the model says, plan for
+            a step of a plan.
+        """
+        return cast(Task, self._one(
+            "report-progress", "task", taskId=task_id, message=message, progress=progress, kind=kind,
+        ))
+
+    def return_task(self, task_id: str, reason: str) -> Task:
+        """Give a task back, so that it waits for an agent again. No attempt is counted.
+
+        task_id: The id of the task.
+        reason: Why you do not go on with it.
+        """
+        return cast(Task, self._one("return-task", "task", taskId=task_id, reason=reason))
+
+    def ask_permission(
+        self,
+        tool: str,
+        title: str,
+        input: Mapping[str, Any],
+        choices: Sequence[PermissionChoice],
+        *,
+        task_id: Optional[str] = None,
+        paths: Optional[List[str]] = None,
+        reason: Optional[str] = None,
+        timeout: Optional[int] = None,
+    ) -> UserAnswer:
+        """Ask a person whether a tool may be used, and wait for the answer. The answer has the id
+        of the choice. A choice of the kind allow_session or allow_always is remembered: the same
+        tool with the same input is then answered at once.
+
+        tool: The tool, such as Bash.
+        title: What is to be done, in one line.
+        input: What the tool is to be called with.
+        choices: The possible answers.
+        task_id: The task that needs it; the task that you work on when it is missing.
+        paths: The files and folders that it concerns.
+        reason: Why it is needed.
+        timeout: How long to wait, in milliseconds; a year when it is missing.
+        """
+        return cast(UserAnswer, self.ask(
+            "ask-permission", without_none(tool=tool, title=title, input=input, choices=choices, taskId=task_id,
+            paths=paths, reason=reason, timeout=timeout),
+        ))
+
+    def withdraw_question(self, question_id: Optional[str] = None, request_id: Optional[str] = None) -> Withdrawn:
+        """Withdraw a question of yours that needs no answer any more. The request that asked it is
+        answered with an error.
+
+        question_id: The id of the question.
+        request_id: The id of your request that asked it.
+        """
+        return cast(Withdrawn, self.ask(
+            "withdraw-question", without_none(questionId=question_id, requestId=request_id),
+        ))
 
     def update_task(
         self,
@@ -431,3 +512,95 @@ class Operations:
         """Announce that you are present for the next minute. An agent that has sent one heartbeat
         must send one each minute. GO is alerted when none comes for three minutes."""
         return cast(Beat, self.ask("heartbeat"))
+
+    def report_usage(
+        self,
+        input: int,
+        output: int,
+        *,
+        task_id: Optional[str] = None,
+        turn: Optional[int] = None,
+        model: Optional[str] = None,
+        cache_read: Optional[int] = None,
+        cache_write: Optional[int] = None,
+        reasoning: Optional[int] = None,
+        cost: Optional[float] = None,
+        currency: Optional[str] = None,
+        context_used: Optional[int] = None,
+        context_size: Optional[int] = None,
+    ) -> None:
+        """Report what a turn, or one request to a model, has used. The figures are added up by
+        agent and by task.
+
+        input: The tokens that went in.
+        output: The tokens that came out.
+        task_id: The id of the task, if it was used for one.
+        turn: The number of the turn in this run.
+        model: The model.
+        cache_read: The tokens that were read from a cache.
+        cache_write: The tokens that were written to a cache.
+        reasoning: The tokens of its reasoning.
+        cost: What it cost.
+        currency: The currency of the cost, such as USD.
+        context_used: How many tokens the conversation has.
+        context_size: How many tokens a conversation may have.
+        """
+        self.tell("usage", without_none(
+            input=input, output=output, taskId=task_id, turn=turn, model=model, cacheRead=cache_read,
+            cacheWrite=cache_write, reasoning=reasoning, cost=cost, currency=currency, contextUsed=context_used,
+            contextSize=context_size,
+        ))
+
+    def report_conversation(
+        self,
+        id: str,
+        *,
+        kind: Optional[str] = None,
+        dir: Optional[str] = None,
+        version: Optional[str] = None,
+        model: Optional[str] = None,
+    ) -> None:
+        """Report the conversation of your program. Your next run gets its id in ORC_CONVERSATION.
+
+        id: The id of the conversation, with which your program resumes it.
+        kind: The kind of program, such as claude.
+        dir: The folder of the conversation.
+        version: The version of the program.
+        model: The model.
+        """
+        self.tell("session", without_none(id=id, kind=kind, dir=dir, version=version, model=model))
+
+    def report_turn(
+        self,
+        state: str,
+        what: Optional[str] = None,
+        *,
+        since: Optional[str] = None,
+        task_id: Optional[str] = None,
+    ) -> None:
+        """Report what you do at the moment, for people. It is not recorded, and while you wait for
+        a person your silence does not count.
+
+        state: busy, waiting (for a person) or idle.
+        what: What you do, in a few words.
+        since: Since when, in ISO 8601.
+        task_id: The id of the task that you work on.
+        """
+        self.tell("turn", without_none(state=state, what=what, since=since, taskId=task_id))
+
+    def report_limit(self, until: str, scope: Optional[str] = None) -> None:
+        """Report that your vendor limits the use. You get no task until then; return-task gives
+        back the one that you have.
+
+        until: Until when, in ISO 8601.
+        scope: What is limited, in words of the vendor.
+        """
+        self.tell("limited", without_none(until=until, scope=scope))
+
+    def report_receipt(self, seq: int, state: str) -> None:
+        """Report that your model has a message that you were notified of, or that it was refused.
+
+        seq: The number of the message.
+        state: in_context: your model has it. refused: your program did not take it.
+        """
+        self.tell("receipt", without_none(seq=seq, state=state))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from contextlib import suppress
 from typing import Any, BinaryIO, Dict, Iterator, Mapping, Optional, Union
 
-from .._wire.errors import AgentError, Closed, Refused, Stopped, Unanswered, Unasked, Undelivered
+from .._wire.errors import AgentError, Closed, Refused, Shutdown, Stopped, Unanswered, Unasked, Undelivered
 from .._wire.lines import Lines, check_event, message_line, read_line, without_none
 from .again import Again
 from .inbox import Inbox, Notice
@@ -55,7 +56,8 @@ class Stream(Operations):
         Raises Refused if the orchestrator refuses the request, and Unsaid if the request is
         invalid. Raises TimeoutError after timeout seconds; a late answer is discarded. Raises
         Unasked or Unanswered if the stream ends first. A request of a handler ends when the handler
-        has to stop.
+        has to stop. A question to a person is then withdrawn, and also after timeout seconds. At a
+        shutdown it stays open.
         """
         return self._ask(operation, payload, current_stop(), timeout)
 
@@ -75,6 +77,7 @@ class Stream(Operations):
             self._writer.write(lambda: line)
             reply = call.get(timeout=timeout)
         except queue.Empty:
+            self._abandon(operation, name)
             raise TimeoutError(f"{operation}: no answer for {timeout} seconds") from None
         finally:
             if stopped:
@@ -83,8 +86,18 @@ class Stream(Operations):
                 if self._waiting is not None:
                     self._waiting.pop(name, None)
         if isinstance(reply, BaseException):
+            if isinstance(reply, Stopped) and not isinstance(reply, (Shutdown, Closed)):
+                self._abandon(operation, name)
             raise reply
         return reply
+
+    def _abandon(self, operation: str, name: str) -> None:
+        """Withdraws the question of a request whose caller no longer waits. After a shutdown the
+        question stays open: the next run that asks the same takes it up."""
+        if operation in ("ask-user", "ask-permission"):
+            _, line = message_line("request:withdraw-question", {"requestId": name})
+            with suppress(AgentError):
+                self._writer.write(lambda: line)
 
     def _ask_patiently(self, operation: str, payload: Optional[Mapping[str, Any]], stop: Optional[Stop]) -> Dict[str, Any]:
         """Like _ask, for requests that must not be lost to the rate limit. A request over the limit

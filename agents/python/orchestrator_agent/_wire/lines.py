@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import time
 import uuid
 from datetime import datetime, timezone
@@ -94,6 +95,61 @@ def check_event(event: str, payload: Optional[Mapping[str, Any]]) -> None:
     elif event == "question":
         _says(wanted, "question")
         _is(wanted, "context", Mapping, "an object")
+    else:
+        _check_activity(event, wanted)
+
+
+#: The whole numbers of event:usage.
+_COUNTS = ("turn", "input", "output", "cacheRead", "cacheWrite", "reasoning", "contextUsed", "contextSize")
+
+
+def _check_activity(event: str, wanted: Mapping[str, Any]) -> None:
+    """Checks the events of coding agents."""
+    if event == "usage":
+        _texts(wanted, "taskId", "model", "currency")
+        for key in _COUNTS:
+            _counts(wanted, key, 0, key in ("input", "output"))
+        cost = wanted.get("cost")
+        if cost is not None and (isinstance(cost, bool) or not isinstance(cost, (int, float)) or cost < 0):
+            raise Unsaid("cost must be a number of at least 0")
+    elif event == "session":
+        _says(wanted, "id")
+        _texts(wanted, "kind", "dir", "version", "model")
+    elif event == "turn":
+        _one_of(wanted, "state", "busy", "waiting", "idle")
+        _texts(wanted, "what", "taskId")
+        _time(wanted, "since")
+    elif event == "limited":
+        _says(wanted, "until")
+        _time(wanted, "until")
+        _texts(wanted, "scope")
+    elif event == "receipt":
+        _counts(wanted, "seq", 1, True)
+        _one_of(wanted, "state", "in_context", "refused")
+
+
+def _texts(payload: Mapping[str, Any], *keys: str) -> None:
+    for key in keys:
+        _is(payload, key, str, "a string")
+
+
+def _counts(payload: Mapping[str, Any], key: str, least: int, needed: bool) -> None:
+    value = payload.get(key)
+    if value is None and not needed:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Unsaid(f"{key} must be a whole number of at least {least}")
+
+
+def _one_of(payload: Mapping[str, Any], key: str, *words: str) -> None:
+    if payload.get(key) not in words:
+        raise Unsaid(f"{key} must be one of {', '.join(words)}")
+
+
+def _time(payload: Mapping[str, Any], key: str) -> None:
+    _texts(payload, key)
+    if payload.get(key) is not None and not re.match(r"\d{4}-?\d\d-?\d\d(T\d\d:?\d\d|$)", payload[key]):
+        raise Unsaid(f"{key} must be an ISO 8601 time")
 
 
 def _is(payload: Mapping[str, Any], key: str, kind: type, name: str) -> None:

@@ -1,18 +1,21 @@
 // Code generated from wire.Operations; DO NOT EDIT.
 
 import type {
-  Acked, AddNote, Agent, AskUser, AssignTask, AutoAssigned, Beat, Dependency, Link, MailList, Match, Note,
-  PollMessages, QueryAgents, QueryTasks, SendMessage, SentMail, Server, SubmitTask, Task, UpdateCapabilities,
-  UpdateTask, UserAnswer,
+  Acked, AddNote, Agent, AskPermission, AskUser, AssignTask, AutoAssigned, Beat, Conversation, Dependency, Limited,
+  Link, MailList, Match, Note, PollMessages, QueryAgents, QueryTasks, Receipt, ReportProgress, SendMessage, SentMail,
+  Server, SubmitTask, Task, Turn, UpdateCapabilities, UpdateTask, Usage, UserAnswer, WithdrawQuestion, Withdrawn,
 } from "../wire/documents.js";
 import { asking, dependency, submission } from "../wire/envelope.js";
 import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
 import type { Options } from "./waiting.js";
 
-/** The requests of a connection: one method for each operation. */
+/** The requests of a connection and the events of coding agents: one method each. */
 export abstract class Operations {
   /** Sends a request for any operation. */
   abstract ask<T = { [key: string]: unknown }>(operation: string, payload?: unknown, options?: Options): Promise<Heard<T>>;
+
+  /** Sends any event. */
+  abstract tell(event: string, payload?: unknown): Promise<void>;
 
   /**
    * List agents, by role, status or capabilities. You are one of them. Without a payload the answer
@@ -97,6 +100,50 @@ export abstract class Operations {
    */
   async cancelTask(taskId: string, reason?: string, options?: Options): Promise<Heard<Task>> {
     return partOf(await this.ask("cancel-task", { taskId, reason: reason || undefined }, options), "task");
+  }
+
+  /**
+   * Show the task that you work on. If you have several, it is the one that started first; if none
+   * has started, the one that was assigned first. An agent without a task is refused with
+   * NOT_FOUND.
+   */
+  async currentTask(options?: Options): Promise<Heard<Task>> {
+    return partOf(await this.ask("current-task", {}, options), "task");
+  }
+
+  /**
+   * Report what you do for a task, with or without how much of it is done. It is event:progress as
+   * a request, for programs that do not write lines. The method progress sends that event.
+   */
+  async reportProgress(progress: ReportProgress, options?: Options): Promise<Heard<Task>> {
+    return partOf(await this.ask("report-progress", progress, options), "task");
+  }
+
+  /**
+   * Give a task back, so that it waits for an agent again. No attempt is counted.
+   *
+   * @param taskId The id of the task.
+   * @param reason Why you do not go on with it.
+   */
+  async returnTask(taskId: string, reason: string, options?: Options): Promise<Heard<Task>> {
+    return partOf(await this.ask("return-task", { taskId, reason }, options), "task");
+  }
+
+  /**
+   * Ask a person whether a tool may be used, and wait for the answer. The answer has the id of the
+   * choice. A choice of the kind allow_session or allow_always is remembered: the same tool with
+   * the same input is then answered at once.
+   */
+  askPermission(permission: AskPermission, options?: Options): Promise<Heard<UserAnswer>> {
+    return this.ask("ask-permission", permission, options);
+  }
+
+  /**
+   * Withdraw a question of yours that needs no answer any more. The request that asked it is
+   * answered with an error.
+   */
+  withdrawQuestion(question: WithdrawQuestion, options?: Options): Promise<Heard<Withdrawn>> {
+    return this.ask("withdraw-question", question, options);
   }
 
   /**
@@ -279,5 +326,39 @@ export abstract class Operations {
    */
   heartbeat(options?: Options): Promise<Heard<Beat>> {
     return this.ask("heartbeat", {}, options);
+  }
+
+  /**
+   * Report what a turn, or one request to a model, has used. The figures are added up by agent and
+   * by task.
+   */
+  reportUsage(usage: Usage): Promise<void> {
+    return this.tell("usage", usage);
+  }
+
+  /** Report the conversation of your program. Your next run gets its id in ORC_CONVERSATION. */
+  reportConversation(conversation: Conversation): Promise<void> {
+    return this.tell("session", conversation);
+  }
+
+  /**
+   * Report what you do at the moment, for people. It is not recorded, and while you wait for a
+   * person your silence does not count.
+   */
+  reportTurn(turn: Turn): Promise<void> {
+    return this.tell("turn", turn);
+  }
+
+  /**
+   * Report that your vendor limits the use. You get no task until then; return-task gives back the
+   * one that you have.
+   */
+  reportLimit(limit: Limited): Promise<void> {
+    return this.tell("limited", limit);
+  }
+
+  /** Report that your model has a message that you were notified of, or that it was refused. */
+  reportReceipt(receipt: Receipt): Promise<void> {
+    return this.tell("receipt", receipt);
   }
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { about, checkEvent, document, Envelope, message, refusal } from "../wire/envelope.js";
-import { Closed, Reason, type Refusal, Refused, refusedFor, Torn } from "../wire/errors.js";
+import { Closed, Reason, type Refusal, Refused, refusedFor, Shutdown, Torn } from "../wire/errors.js";
 import { type Heard, Raw, read } from "../wire/json.js";
 import { Lines } from "../wire/lines.js";
 import { readSaid, type Said } from "../wire/said.js";
@@ -109,7 +109,8 @@ export class Stream extends Operations {
    * an object, with its text as raw. The payload must be an object; undefined means an empty one.
    *
    * Throws Refused if the orchestrator refuses the request. If the signal is aborted first, the
-   * operation may have been carried out. If the stream ends first, asked of Closed reports whether
+   * operation may have been carried out; a question to a person is withdrawn, unless the agent has
+   * to shut down. If the stream ends first, asked of Closed reports whether
    * the request was sent.
    */
   async ask<T = { [key: string]: unknown }>(operation: string, payload?: unknown, options: Options = {}): Promise<Heard<T>> {
@@ -133,12 +134,22 @@ export class Stream extends Operations {
     try {
       return await this.held(async () => (await Promise.all([unless(answer, signal), this.write(text)]))[0]);
     } catch (error) {
+      if (signal?.aborted && error === signal.reason) this.#abandon(operation, id, error);
       const over = this.over;
       if (over === undefined || error !== over) throw error;
       throw new Closed(`${operation}: asked, but there will be no answer: ${over.message}`, true, over.cause);
     } finally {
       this.#calls.delete(id);
     }
+  }
+
+  /**
+   * Withdraws the question of a request whose caller no longer waits. After a shutdown the question
+   * stays open: the next run that asks the same takes it up.
+   */
+  #abandon(operation: string, requestId: string, why: unknown): void {
+    if (!["ask-user", "ask-permission"].includes(operation) || why instanceof Shutdown || why instanceof Closed) return;
+    this.write(message("request:withdraw-question", { requestId }).text).catch(() => {}); // the next write reports it
   }
 
   /**

@@ -133,6 +133,38 @@ function complaintAbout(event: string, payload: Raw): string | undefined {
     case "question":
       return needs("question") ?? object("context");
   }
+  return complaintAboutActivity(event, text, needs, may);
+}
+
+/** Checks the events of coding agents. */
+function complaintAboutActivity(
+  event: string, value: (key: string) => unknown, needs: (key: string) => string | undefined, may: (key: string) => string | undefined,
+): string | undefined {
+  const first = (check: (key: string) => string | undefined, ...keys: string[]) => keys.map(check).find((wrong) => wrong !== undefined);
+  const number = (key: string, least: number) => {
+    const n = value(key);
+    return typeof n === "number" && n >= least ? undefined : `${key} must be a number of at least ${least}`;
+  };
+  const whole = (least: number) => (key: string) =>
+    number(key, least) ?? (Number.isInteger(value(key)) ? undefined : `${key} must be a whole number`);
+  const given = (key: string) => (value(key) ?? undefined) !== undefined;
+  const oneOf = (key: string, ...words: string[]) => (words.includes(value(key) as string) ? undefined : `${key} must be one of ${words.join(", ")}`);
+  const time = (key: string) =>
+    may(key) ?? (!given(key) || /^\d{4}-?\d\d-?\d\d(T\d\d:?\d\d|$)/.test(String(value(key))) ? undefined : `${key} must be an ISO 8601 time`);
+  switch (event) {
+    case "usage": {
+      const counts = ["turn", "cacheRead", "cacheWrite", "reasoning", "contextUsed", "contextSize"].filter(given);
+      return first(may, "taskId", "model", "currency") ?? first(whole(0), "input", "output", ...counts) ?? (given("cost") ? number("cost", 0) : undefined);
+    }
+    case "session":
+      return needs("id") ?? first(may, "kind", "dir", "version", "model");
+    case "turn":
+      return oneOf("state", "busy", "waiting", "idle") ?? first(may, "what", "taskId") ?? time("since");
+    case "limited":
+      return needs("until") ?? time("until") ?? may("scope");
+    case "receipt":
+      return whole(1)("seq") ?? oneOf("state", "in_context", "refused");
+  }
   return undefined;
 }
 

@@ -1,0 +1,67 @@
+package agents
+
+import (
+	"context"
+
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+)
+
+// A reporter is a sender that also sends what coding agents ask and report.
+type reporter struct{ sender }
+
+// CurrentTask returns the task that the agent works on: of several, the one that started first,
+// or else the one that was assigned first. Without a task, the error is a *Refusal with the code
+// NotFound.
+func (r *reporter) CurrentTask(ctx context.Context) (wire.Task, error) {
+	return r.askTask(ctx, "current-task", nil)
+}
+
+// ReportProgress reports what the agent does for a task, with or without how much of it is done,
+// and returns the task. Progress reports a fraction without waiting for an answer.
+func (r *reporter) ReportProgress(ctx context.Context, progress wire.ReportProgress) (wire.Task, error) {
+	return r.askTask(ctx, "report-progress", progress)
+}
+
+// ReturnTask gives a task back, so that it waits for an agent again. No attempt is counted.
+func (r *reporter) ReturnTask(ctx context.Context, id, reason string) (wire.Task, error) {
+	return r.askTask(ctx, "return-task", wire.ReturnTask{TaskID: id, Reason: reason})
+}
+
+// AskPermission asks a person whether a tool may be used, and waits for the answer. Its Choice is
+// the id of one of the choices, and its Message is what the person adds.
+//
+// A choice of the kind activity.AllowSession or activity.AllowAlways is remembered: the same tool
+// with the same input is then answered at once. If ctx ends first, the question is withdrawn,
+// unless the agent has to shut down: then the next run that asks the same takes it up.
+func (r *reporter) AskPermission(ctx context.Context, permission wire.AskPermission) (wire.UserAnswer, error) {
+	var answer wire.UserAnswer
+	err := r.Ask(ctx, "ask-permission", permission, &answer)
+	return answer, err
+}
+
+// WithdrawQuestion withdraws a question of the agent that needs no answer any more. The request
+// that asked it is refused.
+func (r *reporter) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (wire.Withdrawn, error) {
+	var answer wire.Withdrawn
+	err := r.Ask(ctx, "withdraw-question", question, &answer)
+	return answer, err
+}
+
+// ReportUsage reports what a turn, or one request to a model, has used.
+func (r *reporter) ReportUsage(used activity.Usage) error { return r.Tell("usage", used) }
+
+// ReportConversation reports the conversation of the agent's program. The next run of the agent
+// has its ID in $ORC_CONVERSATION, to resume it.
+func (r *reporter) ReportConversation(now activity.Conversation) error { return r.Tell("session", now) }
+
+// ReportTurn shows people what the agent does at the moment. The silence of an agent that waits
+// for a person does not count.
+func (r *reporter) ReportTurn(now activity.Turn) error { return r.Tell("turn", now) }
+
+// ReportLimit reports that the agent's vendor limits the use. The agent gets no task until then;
+// ReturnTask gives back the one that it has.
+func (r *reporter) ReportLimit(limit activity.Limited) error { return r.Tell("limited", limit) }
+
+// ReportReceipt reports what became of a message of the bus after it was written to the agent.
+func (r *reporter) ReportReceipt(now activity.Receipt) error { return r.Tell("receipt", now) }
