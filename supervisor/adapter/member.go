@@ -46,9 +46,10 @@ type Machine struct {
 	sent    []delivery // texts that the client was given, and the model does not have yet
 	letters []letter   // mail that the client was given, in order
 	doing   string     // what it does now, as last reported
-	told    time.Time
-	parked  time.Time // no turn begins before
-	limits  int       // how often it was parked without a known end
+	told    time.Time  // when progress was last reported
+	late    *Doing     // not reported yet, because the last report was just before
+	parked  time.Time  // no turn begins before
+	limits  int        // how often it was parked without a known end
 }
 
 // A task is a task of this agent.
@@ -313,16 +314,21 @@ func (m *Machine) unread(id string) { m.prompts = append(m.prompts, m.taken(id).
 // quiet is the least time between two reports of progress.
 const quiet = 500 * time.Millisecond
 
-// does reports what the client does.
+// does reports what the client does, at once or when it has been quiet.
 func (m *Machine) does(d *Doing) {
 	if d.Text == "" || d.Text == m.doing {
 		return
 	}
-	m.doing = d.Text
-	if m.now.Sub(m.told) < quiet {
-		return
+	m.doing, m.late = d.Text, d
+	if m.now.Sub(m.told) >= quiet {
+		m.progress()
 	}
-	m.told = m.now
+}
+
+// progress reports what the client does, as it said last.
+func (m *Machine) progress() {
+	d := m.late
+	m.told, m.late = m.now, nil
 	m.turn(activity.Busy, d.Text)
 	switch k := m.task; {
 	case k == nil || k.ended:
@@ -341,6 +347,7 @@ func (m *Machine) used(u *activity.Usage) {
 
 func (m *Machine) limited(l *Limited) {
 	if l.Retries {
+		m.doing, m.late = "", nil
 		m.turn(activity.Busy, "waits for the limit of its vendor")
 		return
 	}
@@ -363,7 +370,7 @@ var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
 	m.busy, m.warned = false, false
-	m.doing = ""
+	m.doing, m.late = "", nil
 	clear(m.running)
 	m.withdrawAll()
 	m.turn(activity.Idle, "")
@@ -528,19 +535,40 @@ func (m *Machine) Next() (time.Time, bool) {
 	if !m.busy && len(m.prompts)+len(m.next) > 0 && m.now.Before(m.parked) {
 		return m.parked, true
 	}
+	if m.lateNow() {
+		return m.told.Add(quiet), true
+	}
 	if !m.busy && m.ready || len(m.granting)+len(m.calls)+len(m.running) > 0 || m.o.Patience <= 0 {
 		return time.Time{}, false
 	}
 	return m.last.Add(m.o.Patience), true
 }
 
-// Due handles a client that has been silent for too long: its turn is interrupted, then it is
-// ended.
+// lateNow reports whether a report of progress is to be made up for. While the client waits for a
+// person, its state says that.
+func (m *Machine) lateNow() bool {
+	if m.late == nil || !m.busy || len(m.granting) > 0 {
+		return false
+	}
+	for _, p := range m.waiting {
+		if p.kind == "ask-user" {
+			return false
+		}
+	}
+	return true
+}
+
+// Due makes up for a report of progress, begins a turn when the agent is parked no longer, or
+// handles a client that has been silent for too long: its turn is interrupted, then it is ended.
 func (m *Machine) Due(at time.Time) []Effect {
 	when, ok := m.Next()
 	m.now = at
 	if !ok || at.Before(when) {
 		return nil
+	}
+	if m.lateNow() {
+		m.progress()
+		return m.take(nil)
 	}
 	m.last = at
 	if when.Equal(m.parked) {
