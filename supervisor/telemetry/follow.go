@@ -1,11 +1,13 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -62,6 +64,11 @@ func (t *Telemetry) pass(facts []wire.Record, b batch) {
 		return
 	}
 	t.held.Add(-int64(held))
+	t.look()
+}
+
+// look makes the goroutine that follows the record look at it, without blocking.
+func (t *Telemetry) look() {
 	select {
 	case t.missed <- struct{}{}:
 	default:
@@ -90,6 +97,7 @@ func (t *Telemetry) run(ctx context.Context) {
 	for i, ok := first, true; ok; i, ok = t.next() {
 		t.take(ctx, i)
 	}
+	t.work.settled(func(*unsettled) bool { return true })
 }
 
 // next waits for the next item, which is empty if a batch was missed. It returns false if there
@@ -132,6 +140,8 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 // take handles one item.
 func (t *Telemetry) take(ctx context.Context, i item) {
 	t.tracing.complain()
+	now := time.Now()
+	t.work.settled(func(u *unsettled) bool { return !u.until.After(now) })
 	switch {
 	case i.batch != nil:
 		for k := range i.batch.telling {
@@ -204,7 +214,7 @@ func matters(kind string) bool {
 	case events.TaskCreated, events.TaskAssigned, events.TaskRequeued, events.TaskBlocked, events.TaskUnblocked,
 		events.TaskForwarded, events.TaskRetried,
 		events.TaskDone, events.TaskFailed, events.TaskCancelled, events.DependencyAdded,
-		events.SessionOpened, events.SessionClosed, events.AgentEnded:
+		events.SessionOpened, events.SessionClosed, events.AgentEnded, events.AgentUsage:
 		return true
 	}
 	return false
@@ -233,6 +243,8 @@ type fact struct {
 	Why    string  `json:"why"`
 
 	Session string `json:"session_id"`
+
+	activity.Usage // of an agent.usage, which has the id of its task
 }
 
 // A failure is the text of an error: a string, or the message of a delegation error.
@@ -252,7 +264,10 @@ func (f *failure) UnmarshalJSON(text []byte) error {
 // read decodes the payload of a fact, and reports whether that was possible.
 func read(r *wire.Record) (*fact, bool) {
 	f := new(fact)
-	if object.DecodeOwn(r.Payload, f) != nil || f.Task == "" && f.Session == "" && r.Kind != events.AgentEnded {
+	if object.DecodeOwn(r.Payload, f) != nil {
+		return nil, false
+	}
+	if f.Task = cmp.Or(f.Task, f.TaskID); f.Task == "" && f.Session == "" && r.Kind != events.AgentEnded {
 		return nil, false
 	}
 	return f, true

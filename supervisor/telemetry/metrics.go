@@ -22,12 +22,14 @@ const patience = 2 * time.Second
 
 // Metrics writes the present values of all metrics.
 func (t *Telemetry) Metrics(ctx context.Context, to io.Writer) error {
+	known := t.usage.known() // before the status, which may miss an agent that comes now
 	status, err := t.options.Status(ctx)
 	if err != nil {
 		return err
 	}
+	t.usage.forget(known, &status)
 	now := prometheus.NewRegistry() // a new registry, so that agents that are gone have no metrics
-	if err := now.Register(&glance{status: status, work: t.seen(ctx), at: time.Now()}); err != nil {
+	if err := now.Register(&glance{status: status, usage: &t.usage, work: t.seen(ctx), at: time.Now()}); err != nil {
 		return fmt.Errorf("describing the figures: %w", err)
 	}
 	families, err := prometheus.Gatherers{t.registry, now}.Gather()
@@ -59,6 +61,7 @@ func (t *Telemetry) seen(ctx context.Context) *summary {
 // A glance collects the metrics that are computed when they are read.
 type glance struct {
 	status control.Status
+	usage  *usage
 	work   *summary
 	at     time.Time
 }
@@ -90,6 +93,7 @@ var states = []control.State{
 func (g *glance) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		agentsDesc, restartsDesc, mailboxDesc, boxBytesDesc, lostDesc, tasksDesc, questionsDesc, queueAgeDesc, sessionsDesc, upDesc,
+		tokensDesc, costDesc, turnsDesc, limitedDesc,
 	} {
 		to <- d
 	}
@@ -111,6 +115,7 @@ func (g *glance) Collect(to chan<- prometheus.Metric) {
 		gauge(mailboxDesc, float64(a.Mailbox.Messages), a.Name)
 		gauge(boxBytesDesc, float64(a.Mailbox.Bytes), a.Name)
 		counter(lostDesc, float64(a.Mailbox.Refused), a.Name)
+		g.usage.collect(a, counter, gauge)
 	}
 	for _, state := range states {
 		gauge(agentsDesc, float64(in[state]), string(state))
@@ -226,12 +231,13 @@ func (t *Telemetry) Judged(door, kind string, code wire.Code, messages int) {
 func (t *Telemetry) Recorded(facts []wire.Record, began time.Time, took time.Duration) {
 	bytes := 0
 	for i := 0; i < len(facts); {
-		kind, n := facts[i].Kind, 0
+		kind, n, first := facts[i].Kind, 0, i
 		for ; i < len(facts) && facts[i].Kind == kind; i++ {
 			bytes += len(facts[i].Payload)
 			n++
 		}
 		t.counters.facts.WithLabelValues(kind).Add(float64(n))
+		t.usage.learn(facts[first:i])
 	}
 	t.counters.commit.Observe(took.Seconds())
 	t.counters.batch.Observe(float64(len(facts)))

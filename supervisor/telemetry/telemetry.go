@@ -33,6 +33,7 @@ type Telemetry struct {
 	options  Options
 	registry *prometheus.Registry
 	counters counters
+	usage    usage
 	tracing  *tracing // nil if spans are disabled
 
 	// The fields below are for spans, and for metrics about open work. Their goroutine starts
@@ -57,7 +58,9 @@ func New(o Options) *Telemetry {
 		caught: make(chan struct{}), enough: make(chan struct{}), ended: make(chan struct{}), giveUp: func() {},
 	}
 	t.counters.register(t.registry, o)
+	t.usage.agents = make(map[string]*agentUsage)
 	t.work.reset()
+	t.work.wake = t.look
 	where, err := readDestination(o.Env)
 	if err == nil && where != nil {
 		t.tracing, err = newTracing(where, o)

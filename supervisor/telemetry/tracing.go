@@ -141,6 +141,7 @@ func (t *tracing) begin(k *task) {
 // end ends the span of a task.
 func (t *tracing) end(k *task, agent string, state wire.TaskState, at time.Time, why string) {
 	k.span.SetAttributes(attribute.String("task.state", string(state)))
+	k.span.SetAttributes(k.spent.attributes()...)
 	if agent != "" {
 		k.span.SetAttributes(attribute.String("task.agent", agent))
 	}

@@ -27,6 +27,10 @@ type openWork struct {
 	held  map[string][]*hop // by agent
 	gone  lineage
 
+	users     map[string]bool       // agents that report usage
+	unsettled map[string]*unsettled // by task
+	wake      func()                // makes the goroutine that follows the record end them
+
 	mu       sync.Mutex // guards the fields below
 	tasks    map[string]*task
 	sessions map[string]bool
@@ -43,6 +47,7 @@ type task struct {
 	span                        span
 	hop                         *hop
 	retries                     int // after recoverable errors
+	spent                       spending
 }
 
 // A hop is an assignment of a task to an agent.
@@ -59,6 +64,7 @@ type hop struct {
 func (w *openWork) reset() {
 	w.tasks, w.sessions = make(map[string]*task), make(map[string]bool)
 	w.asks, w.held = make(map[askKey]span), make(map[string][]*hop)
+	w.users, w.unsettled = make(map[string]bool), make(map[string]*unsettled)
 }
 
 // begin sets the fact after which reading begins, and the open sessions.
@@ -107,6 +113,9 @@ func (w *openWork) learn(r *wire.Record) {
 		return
 	case events.AgentEnded:
 		w.forsake(f.Run, r.At)
+		return
+	case events.AgentUsage:
+		w.used(f)
 		return
 	case events.TaskCreated:
 		w.create(f, r)
@@ -217,16 +226,16 @@ func (w *openWork) leave(k *task, at time.Time, why string) {
 
 // over ends a task.
 func (w *openWork) over(k *task, state wire.TaskState, at time.Time, why string) {
-	agent := ""
+	agent, run := "", ""
 	if k.hop != nil {
-		agent = k.hop.agent
+		agent, run = k.hop.agent, k.hop.run
 	}
 	w.leave(k, at, why)
 	delete(w.tasks, k.id)
 	if w.spans != nil {
 		w.gone.add(k.id, k.place)
 		if w.live {
-			w.spans.end(k, agent, state, at, why)
+			w.settle(&unsettled{task: k, agent: agent, run: run, state: state, at: at, why: why})
 		}
 	}
 }
@@ -379,7 +388,8 @@ func (w *openWork) answered(a *Answered) {
 	endAsk(asked, a.At, outcome, string(a.Code))
 }
 
-// forsake ends the requests of an ended run, which get no answer.
+// forsake ends the requests of an ended run, which get no answer, and the tasks whose usage it did
+// not report.
 func (w *openWork) forsake(run string, at time.Time) {
 	for key, asked := range w.asks {
 		if key.run == run {
@@ -387,6 +397,7 @@ func (w *openWork) forsake(run string, at time.Time) {
 			endAsk(asked, at, "forsaken", "the agent has ended")
 		}
 	}
+	w.settled(func(u *unsettled) bool { return u.run == run })
 }
 
 func endAsk(asked span, at time.Time, outcome, why string) {

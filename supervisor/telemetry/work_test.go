@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/trace"
 )
@@ -214,4 +216,114 @@ func TestDelegatedWorkIsCounted(t *testing.T) {
 	w.Judged("stdio", "task:made up", "", 1)
 	require.Equal(t, "1", w.figure(`messages_total{door="stdio",kind="other"}`))
 	w.Close()
+}
+
+// TestUsageOfTasks checks that the span of a task has what the task used, also in the turn in which
+// it ended, and that it does not wait for an agent that has ended or reports nothing.
+func TestUsageOfTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, collecting)
+		w.Begin(0)
+		give := func(id string) {
+			w.happen(events.TaskCreated, fmt.Sprintf(`{"task":%q}`, id))
+			w.happen(events.TaskAssigned, fmt.Sprintf(`{"task":%q,"agent":"a","run":"r","attempt":1}`, id))
+		}
+		use := func(id string, turn, input int) {
+			w.happen(events.AgentUsage, fmt.Sprintf(`{"agent":"a","taskId":%q,"turn":%d,"model":"m","input":%d,"output":2,"cost":0.25,"currency":"USD"}`, id, turn, input))
+		}
+		over := func(id string) { w.happen(events.TaskDone, fmt.Sprintf(`{"task":%q}`, id)) }
+		ended := func() int {
+			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			n := 0
+			for _, s := range w.spans {
+				if s.GetName() == "task" {
+					n++
+				}
+			}
+			return n
+		}
+		give("one")
+		use("one", 1, 10)
+		use("one", 2, 20)
+		over("one")
+		use("one", 2, 30)
+		<-time.After(10 * time.Second) // the bubble's
+		require.Equal(t, 1, ended())
+		require.Equal(t, "60 6 0.75 USD 2", spentIn(w.span("one")))
+
+		give("silent")
+		over("silent")
+		<-time.After(settling / 2)
+		require.Equal(t, 1, ended())
+		<-time.After(settling)
+		require.Equal(t, 2, ended())
+		require.Equal(t, "0 0 0  0", spentIn(w.span("silent")))
+
+		give("dead")
+		over("dead")
+		w.happen(events.AgentEnded, `{"agent":"a","run":"r"}`)
+		<-time.After(10 * time.Second)
+		require.Equal(t, 3, ended())
+
+		give("last")
+		over("last")
+		w.Close()
+		require.Equal(t, 4, ended())
+	})
+}
+
+func spentIn(s *tracepb.Span) string {
+	var input, output, turns int64
+	var cost float64
+	var currency string
+	for _, a := range s.GetAttributes() {
+		switch v := a.GetValue(); a.GetKey() {
+		case "task.tokens.input":
+			input = v.GetIntValue()
+		case "task.tokens.output":
+			output = v.GetIntValue()
+		case "task.turns":
+			turns = v.GetIntValue()
+		case "task.cost":
+			cost = v.GetDoubleValue()
+		case "task.currency":
+			currency = v.GetStringValue()
+		}
+	}
+	return fmt.Sprint(input, output, cost) + " " + currency + " " + fmt.Sprint(turns)
+}
+
+// TestUsageIsBounded checks that an agent cannot add metrics without end, and that the metrics of
+// an agent end with it.
+func TestUsageIsBounded(t *testing.T) {
+	w := newWorld(t, nil)
+	agents := []control.AgentView{{Name: "a", Activity: &control.Activity{LimitedUntil: "2026-11-21T15:00:00.000Z"}}}
+	w.options.Status = func(context.Context) (control.Status, error) { return control.Status{Agents: agents}, nil }
+	for i := range 3 * maxModels {
+		w.happen(events.AgentUsage, fmt.Sprintf(`{"agent":"a","turn":%d,"model":"m%d","input":1,"output":0,"cost":1,"currency":"USD"}`, i+1, i))
+	}
+	w.happen(events.AgentUsage, `{"agent":"a","turn":60,"model":"m0","input":1,"output":0,"cacheRead":5,"cacheWrite":6,"reasoning":7}`)
+	w.happen(events.AgentStarted, `{"agent":"a","run":"s"}`)
+	w.happen(events.AgentUsage, `{"agent":"a","turn":60,"model":"m0","input":1,"output":0}`)
+	var text bytes.Buffer
+	require.NoError(t, w.Metrics(t.Context(), &text))
+	for _, line := range []string{
+		`orchestrator_agent_tokens_total{agent="a",kind="input",model="m0"} 1`,
+		`orchestrator_agent_tokens_total{agent="a",kind="input",model="other"} 42`,
+		`orchestrator_agent_tokens_total{agent="a",kind="reasoning",model="other"} 7`,
+		`orchestrator_agent_cost_total{agent="a",currency="USD",model="m0"} 1`,
+		`orchestrator_agent_cost_total{agent="a",currency="other",model="other"} 40`,
+		`orchestrator_agent_turns_total{agent="a"} 61`,
+		`orchestrator_agent_limited{agent="a"} 1`,
+	} {
+		require.Contains(t, text.String(), line+"\n")
+	}
+	require.Equal(t, (maxModels+1)*5, strings.Count(text.String(), "\norchestrator_agent_tokens_total{"))
+	agents = nil
+	text.Reset()
+	require.NoError(t, w.Metrics(t.Context(), &text))
+	require.NotContains(t, text.String(), "agent_tokens")
+	require.Empty(t, w.usage.known())
 }
