@@ -25,6 +25,9 @@ func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
 		got.status.Tasks, got.status.Questions = state.Counts(), state.Questions()
+		for i := range got.status.Agents {
+			showActivity(state, &got.status.Agents[i])
+		}
 	})
 	return got.status, nil
 }
@@ -57,6 +60,11 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 // showWork adds to a view what the State knows of the work of the agent.
 func showWork(state *handlers.State, v *control.AgentView) {
 	v.Tasks = state.TasksOf(v.Name)
+	showActivity(state, v)
+}
+
+// showActivity adds to a view what the State knows of a coding agent.
+func showActivity(state *handlers.State, v *control.AgentView) {
 	known := state.Activity(v.Name)
 	if now := v.Activity; known != nil && now != nil {
 		known.State, known.Since, known.What = now.State, now.Since, now.What

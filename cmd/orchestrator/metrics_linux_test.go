@@ -21,6 +21,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
 // figures are the metrics read from /metrics.
@@ -86,10 +87,24 @@ func TestMetrics(t *testing.T) {
 	done := boss.submit(`{"type":"t","name":"done","requiredCapabilities":["go"]}`)
 	worker.assigned(done.ID)
 	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, done.ID))
+	worker.say(telling("u-1", "usage", fmt.Sprintf(`{"taskId":%q,"turn":1,"model":"m-1","input":300,"output":60,"cacheRead":30,"cost":0.25,"currency":"USD"}`, done.ID)) + "\n")
+	worker.say(telling("u-2", "limited", fmt.Sprintf(`{"until":%q}`, object.Timestamp(time.Now().Add(time.Hour)))) + "\n")
+	worker.quiet()
+	f := h.scrape()
+	for kind, want := range map[string]float64{"input": 300, "output": 60, "cache_read": 30, "cache_write": 0, "reasoning": 0} {
+		require.InDelta(t, want, f.of("orchestrator_agent_tokens_total", "agent", "worker", "model", "m-1", "kind", kind), 0, kind)
+	}
+	require.InDelta(t, 0.25, f.of("orchestrator_agent_cost_total", "agent", "worker", "model", "m-1", "currency", "USD"), 0)
+	require.InDelta(t, 1, f.of("orchestrator_agent_turns_total", "agent", "worker"), 0)
+	require.InDelta(t, 1, f.of("orchestrator_agent_limited", "agent", "worker"), 0)
+	require.InDelta(t, -1, f.of("orchestrator_agent_turns_total", "agent", "boss"), 0, "it has reported nothing")
+	require.InDelta(t, 1, f.of("orchestrator_messages_total", "kind", "event:usage"), 0)
+	worker.say(telling("u-3", "limited", `{"until":"2026-01-01T00:00:00Z"}`) + "\n")
+	worker.quiet()
 	held := boss.submit(`{"type":"t","name":"held","requiredCapabilities":["go"]}`)
 	worker.assigned(held.ID)
 	boss.submit(fmt.Sprintf(`{"type":"t","name":"blocked","requiredCapabilities":["cobol"],"dependencies":[%q]}`, held.ID))
-	f := h.scrape()
+	f = h.scrape()
 	require.Zero(t, f.of("orchestrator_queue_age_seconds"), "the one that waits waits for another")
 	boss.submit(`{"type":"t","name":"waits","requiredCapabilities":["cobol"]}`)
 	boss.refused("NOT_FOUND", "get-task", `{"taskId":"nobody"}`)

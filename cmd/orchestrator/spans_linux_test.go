@@ -97,7 +97,7 @@ func spanOf(s *tracepb.Span) aSpan {
 	for _, a := range s.GetAttributes() {
 		text := a.GetValue().GetStringValue()
 		if text == "" {
-			text = fmt.Sprint(a.GetValue().GetIntValue())
+			text = fmt.Sprint(float64(a.GetValue().GetIntValue()) + a.GetValue().GetDoubleValue())
 		}
 		found.attributes[a.GetKey()] = text
 	}
@@ -168,7 +168,10 @@ func TestSpansOfATree(t *testing.T) {
 	worker.granted(nil, "fail-task", fmt.Sprintf(`{"taskId":%q,"error":"it does not compile"}`, child.ID))
 	again := boss.submit(`{"type":"code","name":"another part","requiredCapabilities":["go"]}`)
 	h.atWork(worker, again.ID)
+	usage := telling("u", "usage", fmt.Sprintf(`{"taskId":%q,"turn":1,"model":"m","input":300,"output":60,"cost":0.25,"currency":"USD"}`, again.ID)) + "\n"
+	worker.say(usage)
 	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, again.ID))
+	worker.say(usage) // of the rest of the turn in which the task ended
 	worker.refused("NOT_FOUND", "get-task", `{"taskId":"nobody"}`)
 	boss.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, top))
 
@@ -190,6 +193,13 @@ func TestSpansOfATree(t *testing.T) {
 		require.Equal(t, why, part.why)
 		require.Equal(t, why != "", part.failed)
 		require.Equal(t, "agent:boss", part.attributes["task.submitted_by"])
+		used := map[string]string{"task.tokens.input": "600", "task.tokens.output": "120", "task.turns": "1", "task.cost": "0.5", "task.currency": "USD"}
+		for name, want := range used {
+			if id != again.ID {
+				want = ""
+			}
+			require.Equal(t, want, part.attributes[name], name)
+		}
 		require.Equal(t, trace, hop.trace)
 		require.Equal(t, part.id, hop.parent)
 		require.Equal(t, "worker", hop.attributes["agent.name"])

@@ -204,7 +204,7 @@ func knownKinds(operations []string) map[string]bool {
 	known := map[string]bool{"initialize": true, "ping": true, "tools/list": true, "tools/call": true}
 	for class, names := range map[string][]string{
 		"request:": operations,
-		"event:":   {"progress", "log", "error", "question"},
+		"event:":   {"progress", "log", "error", "question", "usage", "session", "turn", "limited", "receipt"},
 		"session:": session.Types,
 		"task:":    {"request", "status", "update", "cancel", "response"},
 	} {
