@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -45,7 +46,7 @@ type agent struct {
 	conversation *conversation     // of its program; nil if it reports none
 	grants       []grant           // oldest first
 	late         []*answeredByMail // answers for its next run
-	usage        used
+	usage        activity.Used
 	limited      time.Time // it gets no task until then; zero: it is not limited
 }
 

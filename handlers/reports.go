@@ -76,10 +76,10 @@ type conversation struct{ activity.Conversation }
 // Activity returns what a coding agent has reported about itself, or nil for another agent.
 func (s *State) Activity(name string) *control.Activity {
 	a := s.agents.byID[name]
-	if a == nil || a.conversation == nil && a.limited.IsZero() && a.usage == (used{}) {
+	if a == nil || a.conversation == nil && a.limited.IsZero() && a.usage == (activity.Used{}) {
 		return nil
 	}
-	v := &control.Activity{Input: a.usage.Input, Output: a.usage.Output, Cost: a.usage.Cost}
+	v := &control.Activity{Input: a.usage.Input, Output: a.usage.Output, Cost: a.usage.Cost, Currency: a.usage.Currency}
 	if c := a.conversation; c != nil {
 		v.Conversation, v.Kind, v.Dir, v.Program, v.Model = c.ID, c.Kind, c.Dir, c.Version, c.Model
 	}
@@ -122,9 +122,9 @@ type agentUsage struct {
 func (*agentUsage) kind() string { return events.AgentUsage }
 
 func (u *agentUsage) apply(s *State, _ *wire.Record) {
-	s.agents.byID[u.Agent].usage.add(&u.Usage)
+	s.agents.byID[u.Agent].usage.Add(u.Sum())
 	if k := s.tasks.byID[u.TaskID]; k != nil {
-		k.needsMore().used.add(&u.Usage)
+		k.needsMore().used.Add(u.Sum())
 	}
 }
 
@@ -138,17 +138,16 @@ func (u *agentUsage) tell(e *wire.Event) {
 	}
 }
 
-// used is what an agent, or the work on a task, has used in all.
-type used struct {
-	Input  int64   `json:"input,omitzero"`
-	Output int64   `json:"output,omitzero"`
-	Cost   float64 `json:"cost,omitzero"`
-}
-
-func (u *used) add(more *activity.Usage) {
-	u.Input += more.Input
-	u.Output += more.Output
-	u.Cost += more.Cost
+// Used returns what the agents have used in all, or nil if they have reported nothing.
+func (s *State) Used() *activity.Used {
+	var all activity.Used
+	for _, a := range s.agents.order {
+		all.Add(a.usage)
+	}
+	if all == (activity.Used{}) {
+		return nil
+	}
+	return &all
 }
 
 // agentLimited records that an agent gets no task for some time, or gets tasks again.

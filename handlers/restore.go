@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"orchestrator/wire/activity"
 	"time"
 
 	"orchestrator/handlers/access"
@@ -156,7 +157,7 @@ func (r *restoring) restoreAwaited(kept *snapshotTask) {
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
 	return !t.patient && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
-		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.used == (used{})
+		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.used == (activity.Used{})
 }
 
 // restoreLinks makes the graph.

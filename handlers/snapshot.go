@@ -98,7 +98,7 @@ type snapshotAgent struct {
 
 	Conversation *activity.Conversation `json:"conversation,omitzero"`
 	Grants       []grant                `json:"grants,omitzero"`
-	Usage        used                   `json:"usage,omitzero"`
+	Usage        activity.Used          `json:"usage,omitzero"`
 	Late         []*answeredByMail      `json:"late,omitzero"`
 	Limited      string                 `json:"limited,omitzero"`
 }
@@ -147,7 +147,7 @@ type snapshotTask struct {
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
-	Used      used               `json:"used,omitzero"`
+	Used      activity.Used      `json:"used,omitzero"`
 
 	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -44,7 +45,7 @@ type taskExtra struct {
 	delivered []delivery         // the contracts of its result
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
-	used      used               // what its agents have used for it
+	used      activity.Used      // what its agents have used for it
 	work      *work              // its work in a session
 
 	trace      *delegation.Trace // its position in a trace, if known
@@ -197,6 +198,11 @@ func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	answer.Task.WaitsFor = td.state.tasks.waitsFor(k)
 	td.state.tasks.showInputs(k, &answer.Task)
 	td.state.tasks.showResults(k, &answer.Task)
+	if k.more != nil && k.more.used != (activity.Used{}) {
+		used := k.more.used
+		answer.Task.Details = answer.Task.Details.Copy()
+		answer.Task.Used = &used
+	}
 	return answer, nil
 }
 

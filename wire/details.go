@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
@@ -27,6 +28,8 @@ type Details struct {
 	PlanFeedback string `json:"planFeedback,omitzero"`
 	// The last question of the agent to a person.
 	Help *Help `json:"help,omitzero"`
+	// What coding agents have used for the task, in the answer to get-task.
+	Used *activity.Used `json:"used,omitzero"`
 	// The context of the task request that submitted the task.
 	Context *delegation.Context `json:"context,omitzero"`
 	// The route of the task request.
@@ -53,7 +56,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Context == nil && d.Routing == nil && d.Observability == nil
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
 // Filled returns d, or nil if d is empty.
@@ -101,6 +104,9 @@ func (d *Details) append(b []byte) []byte {
 	b = object.AppendOptional(b, "planFeedback", d.PlanFeedback)
 	if d.Help != nil {
 		b = appendEncoded(b, "help", d.Help)
+	}
+	if d.Used != nil {
+		b = appendEncoded(b, "used", d.Used)
 	}
 	if d.Context != nil {
 		b = appendEncoded(b, "context", d.Context)

@@ -37,6 +37,35 @@ type Usage struct {
 	ContextSize int64 `json:"contextSize,omitzero" schema:"whole=0"`
 }
 
+// Used is what an agent, the work on a task, or a team has used in all.
+type Used struct {
+	// The tokens that went in.
+	Input int64 `json:"input,omitzero" schema:"whole=0"`
+	// The tokens that came out.
+	Output int64 `json:"output,omitzero" schema:"whole=0"`
+	// What it cost.
+	Cost float64 `json:"cost,omitzero" schema:"min=0"`
+	// The currency of the cost. A cost in another currency is not added.
+	Currency string `json:"currency,omitzero"`
+}
+
+// Add adds more to u.
+func (u *Used) Add(more Used) {
+	u.Input += more.Input
+	u.Output += more.Output
+	if u.Cost == 0 && more.Cost > 0 {
+		u.Currency = more.Currency
+	}
+	if more.Currency == u.Currency {
+		u.Cost += more.Cost
+	}
+}
+
+// Sum returns what u adds to a Used.
+func (u *Usage) Sum() Used {
+	return Used{Input: u.Input, Output: u.Output, Cost: u.Cost, Currency: u.Currency}
+}
+
 // Conversation is the payload of event:session: the conversation of the agent's program. The
 // next run of the agent gets its id in ORC_CONVERSATION.
 type Conversation struct {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -28,20 +29,21 @@ func (s State) Live() bool {
 
 // Status answers the operation status.
 type Status struct {
-	FormatVersion string      `json:"format_version"`
-	Name          string      `json:"name"`
-	Version       string      `json:"version"`
-	PID           int         `json:"pid"`
-	State         string      `json:"state"` // running | stopping
-	Config        string      `json:"config"`
-	StateDir      string      `json:"state_dir"`
-	URLs          []string    `json:"urls"` // where it listens besides its socket
-	StartedAt     string      `json:"started_at"`
-	UpMS          int64       `json:"up_ms"`
-	Agents        []AgentView `json:"agents"`
-	Tasks         TaskCounts  `json:"tasks"`
-	Questions     int         `json:"questions"` // that wait for a person
-	Seq           int64       `json:"seq"`       // of the latest event
+	FormatVersion string         `json:"format_version"`
+	Name          string         `json:"name"`
+	Version       string         `json:"version"`
+	PID           int            `json:"pid"`
+	State         string         `json:"state"` // running | stopping
+	Config        string         `json:"config"`
+	StateDir      string         `json:"state_dir"`
+	URLs          []string       `json:"urls"` // where it listens besides its socket
+	StartedAt     string         `json:"started_at"`
+	UpMS          int64          `json:"up_ms"`
+	Agents        []AgentView    `json:"agents"`
+	Tasks         TaskCounts     `json:"tasks"`
+	Questions     int            `json:"questions"`     // that wait for a person
+	Used          *activity.Used `json:"used,omitzero"` // by the coding agents, in all their runs
+	Seq           int64          `json:"seq"`           // of the latest event
 }
 
 // TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait
@@ -103,6 +105,7 @@ type Activity struct {
 	Input        int64   `json:"input_tokens,omitzero"` // in all its runs
 	Output       int64   `json:"output_tokens,omitzero"`
 	Cost         float64 `json:"cost,omitzero"`
+	Currency     string  `json:"currency,omitzero"`
 }
 
 // A TaskLabel is a short description of a task.

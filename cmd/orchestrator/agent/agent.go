@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -183,9 +184,7 @@ func agentCard(v control.AgentView, p term.Paint) string {
 		row("doing", activityNote(c))
 		row("client", strings.TrimSpace(c.Program+" "+c.Model))
 		row("conversation", c.Conversation)
-		if c.Input+c.Output > 0 {
-			row("used", usageNote(c))
-		}
+		row("used", term.Used(&activity.Used{Input: c.Input, Output: c.Output, Cost: c.Cost, Currency: c.Currency}))
 	}
 	row("run", v.Run)
 	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, term.Count(v.Restarts, "restart")))
@@ -194,15 +193,6 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	row("kept in", v.Output.File)
 	row("mailbox", mailboxNote(v.Mailbox))
 	return head + "\n" + term.Table(rows)
-}
-
-// usageNote returns what a coding agent has used in all its runs.
-func usageNote(c *control.Activity) string {
-	note := fmt.Sprintf("%d tokens in, %d out", c.Input, c.Output)
-	if c.Cost > 0 {
-		note += fmt.Sprintf(", %.4f USD", c.Cost)
-	}
-	return note
 }
 
 func outputNote(o control.OutputView) string {

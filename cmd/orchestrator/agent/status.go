@@ -96,6 +96,9 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status.Agents, all)
 	}
+	if used := term.Used(status.Used); err == nil && used != "" {
+		err = a.Print("Used: %s\n", used)
+	}
 	if calls := callsOf(status); err == nil && calls != "" {
 		err = a.Print("%s %s\n", p.Warn("Needs you:"), calls)
 	}
@@ -195,10 +198,8 @@ func activityNote(v *control.Activity) string {
 	switch {
 	case v == nil:
 		return ""
-	case v.LimitedUntil != "":
-		return "limited until " + term.Clock(v.LimitedUntil, now, "15:04")
-	case v.Question != "":
-		return "waits for you " + wire.Visible(v.Question)
+	case term.HeldUp(v, now) != "":
+		return term.HeldUp(v, now)
 	case v.State == activity.Busy:
 		note := "busy"
 		if since, ok := object.ParseTime(v.Since); ok {

@@ -66,6 +66,9 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	if !t.State.Final() {
 		c.Row("progress", strings.TrimSpace(term.Percent(t.Progress)+"  "+t.Message))
 	}
+	if t.Details != nil {
+		c.Row("used", term.Used(t.Used))
+	}
 	c.Rows("needs", s.needs)
 	inputs(&c, t)
 	c.Text("spec", t.Description)

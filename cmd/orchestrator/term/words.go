@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -42,6 +43,31 @@ func AgentNote(v control.AgentView) string {
 		said += "awaited by up: it " + v.Awaited
 	}
 	return said
+}
+
+// HeldUp returns what holds up a coding agent: "limited until 17:00", "waits for you q7", or "".
+func HeldUp(v *control.Activity, now time.Time) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.LimitedUntil != "":
+		return "limited until " + Clock(v.LimitedUntil, now, "15:04")
+	case v.Question != "":
+		return "waits for you " + wire.Visible(v.Question)
+	}
+	return ""
+}
+
+// Used returns what was used: "900 tokens in, 180 out, 0.7500 USD", or "".
+func Used(u *activity.Used) string {
+	if u == nil || *u == (activity.Used{}) {
+		return ""
+	}
+	note := fmt.Sprintf("%d tokens in, %d out", u.Input, u.Output)
+	if u.Cost > 0 {
+		note += strings.TrimRight(fmt.Sprintf(", %.4f %s", u.Cost, OneLine(u.Currency)), " ")
+	}
+	return note
 }
 
 // TextsOf returns the strings of a list in the details of an error.

@@ -35,9 +35,11 @@ type agentCauses struct {
 	Refused       []tried             `json:"refused"`        // rejected messages of this run
 	Tasks         []control.TaskLabel `json:"tasks"`          // its tasks
 	Questions     []string            `json:"questions"`      // ids of its open questions
+	LimitedUntil  string              `json:"limited_until,omitzero"`
 	Next          []string            `json:"next"`
 
-	view *control.AgentView
+	view  *control.AgentView
+	asked []wire.Question // of Questions
 }
 
 // A whyOther is an agent that this one waits for.
@@ -52,14 +54,21 @@ func whyAgent(ctx context.Context, a *cli.App, d *client.Client, status *control
 		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
 		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
 	}
+	if v.Activity != nil {
+		c.LimitedUntil = v.Activity.LimitedUntil
+	}
 	if v.State == control.StateWaiting {
 		c.waits(status)
 	}
 	if err := lifeOf(ctx, d, c); err != nil {
 		return err
 	}
-	if err := questionsOf(ctx, a, d, c); err != nil {
+	var err error
+	if c.asked, err = questions(ctx, a, d, func(q *wire.Question) bool { return q.Agent == v.Name }); err != nil {
 		return err
+	}
+	for i := range c.asked {
+		c.Questions = append(c.Questions, c.asked[i].ID)
 	}
 	c.Next = c.next()
 	if a.Flags.JSON {
@@ -117,20 +126,6 @@ var moves = map[string]bool{
 // they include lines of the orchestrator.
 const fewWords, someWords = 5, "100"
 
-func questionsOf(ctx context.Context, a *cli.App, d *client.Client, c *agentCauses) error {
-	text, err := a.Ask(ctx, d, "list-questions", struct{}{})
-	if err != nil {
-		return err
-	}
-	list, err := client.Decode[wire.QuestionList](text)
-	for _, q := range list.Questions {
-		if q.Agent == c.Agent {
-			c.Questions = append(c.Questions, q.ID)
-		}
-	}
-	return err
-}
-
 // text returns the explanation for people.
 func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	state := p.State(c.State, wire.Visible(string(c.State)))
@@ -187,17 +182,17 @@ func (c *agentCauses) next() []string {
 	case control.StateStalled:
 		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
 	case control.StateRunning:
-		next = append([]string{name + " is " + standing(c.view) + "."}, c.whySilent()...)
+		if term.HeldUp(c.view.Activity, time.Now()) == "" {
+			next = append(next, name+" is "+standing(c.view)+".")
+		}
+		next = append(next, c.whySilent()...)
 		if len(c.Refused) > 0 {
 			next = append(next, "What its messages should look like: orchestrator schema")
 		}
 	default:
 		next = []string{"It is being started or stopped: orchestrator status"}
 	}
-	for _, id := range c.Questions {
-		next = append(next, "It waits for an answer: orchestrator inbox answer "+wire.Visible(id)+" VALUE")
-	}
-	return next
+	return append(append(next, limitLines(c.view, time.Now())...), questionLines(c.asked)...)
 }
 
 // heard is the output of a running agent.

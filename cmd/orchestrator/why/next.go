@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
@@ -124,6 +125,11 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	default:
 		next = []string{"It goes to " + goesTo(fitting, "is idle") + "."}
 	}
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; slices.Contains(up, term.OneLine(v.Name)) {
+			next = append(next, limitLines(v, time.Now())...)
+		}
+	}
 	if len(up) == 0 {
 		return []string{"It goes to " + goesTo(fitting, "runs") + ". Start it: orchestrator agent start " + fitting[0], "Why it does not run: orchestrator why " + fitting[0]}
 	}
@@ -166,6 +172,9 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 			continue
 		}
 		return []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name), instead}
+	}
+	if held := c.heldUp(); len(held) > 0 {
+		return append(held, instead)
 	}
 	doing := name + " " + does
 	if c.task.Message != "" && c.task.State == wire.TaskRunning {

@@ -30,11 +30,14 @@ type taskCauses struct {
 	Agents        []whyFit                 `json:"agents"` // for a pending task, the best fit first
 	Attempts      int                      `json:"attempts"`
 	Tried         []tried                  `json:"tried"`
-	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"` // for a task in review
-	Next          []string                 `json:"next"`             // what happens next, and what a person can do
+	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"`       // for a task in review
+	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that its agent waits for
+	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does nothing before
+	Next          []string                 `json:"next"`                   // what happens next, and what a person can do
 	task          *task.Seen               // in full
 	status        *control.Status          // status of the orchestrator
 	brought       bool                     // the task request was forwarded to its agent
+	asked         []wire.Question          // open questions of its agent about it
 }
 
 // A whyTask is a task in an explanation.
@@ -84,6 +87,9 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 		}
 	}
 	if err := reviewsOf(ctx, a, d, c); err != nil {
+		return err
+	}
+	if err := holdersOf(ctx, a, d, c); err != nil {
 		return err
 	}
 	c.Next = c.next()
@@ -167,7 +173,7 @@ func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	up := idle || f.Status == "busy"
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == f.Agent {
-			doing, idle = standing(v), v.State == control.StateRunning && len(v.Tasks) == 0
+			doing, idle = standing(v), v.State == control.StateRunning && len(v.Tasks) == 0 && term.HeldUp(v.Activity, time.Now()) == ""
 		}
 	}
 	w := whyFit{Agent: f.Agent, Fits: f.Good() || f.Full, Idle: idle && f.Good(), Score: f.Score, up: up}

@@ -168,7 +168,10 @@ func since(stamp string, now time.Time) string {
 
 // standing describes what an agent is doing.
 func standing(v *control.AgentView) string {
+	held := term.HeldUp(v.Activity, time.Now())
 	switch {
+	case v.State == control.StateRunning && held != "":
+		return held
 	case v.State == control.StateRunning && len(v.Tasks) == 0:
 		return "idle"
 	case v.State == control.StateRunning:

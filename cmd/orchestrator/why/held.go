@@ -1,0 +1,96 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+)
+
+// questions returns the open questions for which fits returns true.
+func questions(ctx context.Context, a *cli.App, d *client.Client, fits func(q *wire.Question) bool) ([]wire.Question, error) {
+	text, err := a.Ask(ctx, d, "list-questions", struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Decode[wire.QuestionList](text)
+	var found []wire.Question
+	for i := range list.Questions {
+		if q := &list.Questions[i]; fits(q) {
+			found = append(found, *q)
+		}
+	}
+	return found, err
+}
+
+// questionLines returns the questions of an agent, each with the command that answers it.
+func questionLines(asked []wire.Question) []string {
+	var lines []string
+	for i := range asked {
+		q := &asked[i]
+		answer, others := "VALUE", ""
+		for k, o := range q.Options {
+			switch word := term.Word(o.Value); k {
+			case 0:
+				answer = word
+			case 1:
+				others = "     or: " + word
+			default:
+				others += ", " + word
+			}
+		}
+		id := wire.Visible(q.ID)
+		lines = append(lines, fmt.Sprintf("It asks you (%s): %s", id, term.Clip(term.OneLine(q.Question), 200)),
+			"It waits for an answer: orchestrator inbox answer "+id+" "+answer+others)
+	}
+	return lines
+}
+
+// limitLines returns until when the vendor of an agent limits its use.
+func limitLines(v *control.AgentView, now time.Time) []string {
+	if v.Activity == nil || v.Activity.LimitedUntil == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is limited by its vendor, and gets no task before %s.",
+		term.OneLine(v.Name), term.Clock(v.Activity.LimitedUntil, now, time.TimeOnly))}
+}
+
+// holdersOf adds what holds up the agent that has the task.
+func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
+	t := &c.task.Task
+	if t.AssignedTo == "" || t.State.Final() || t.State == wire.TaskNeedsHuman {
+		return nil
+	}
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; v.Name == t.AssignedTo && v.Activity != nil {
+			c.LimitedUntil = v.Activity.LimitedUntil
+		}
+	}
+	var err error
+	c.asked, err = questions(ctx, a, d, func(q *wire.Question) bool {
+		return q.Blocking && q.Agent == t.AssignedTo && (q.Task == "" || q.Task == t.ID)
+	})
+	for i := range c.asked {
+		c.Questions = append(c.Questions, c.asked[i].ID)
+	}
+	return err
+}
+
+// heldUp returns what the agent that has the task waits for, or nil.
+func (c *taskCauses) heldUp() []string {
+	var lines []string
+	for i := range c.status.Agents {
+		if v := &c.status.Agents[i]; v.Name == c.task.AssignedTo {
+			lines = append(limitLines(v, time.Now()), questionLines(c.asked)...)
+		}
+	}
+	if len(lines) > 0 {
+		lines = append([]string{term.OneLine(c.task.AssignedTo) + " has it, and is held up."}, lines...)
+	}
+	return lines
+}
