@@ -263,6 +263,8 @@ type taskRequeued struct {
 	Blameless bool `json:"blameless,omitzero"`
 	Returned  bool `json:"returned,omitzero"` // by the agent
 
+	Class string `json:"class,omitzero"` // of the failure after which it is tried again
+
 	Request *requestKey `json:"request,omitzero"`
 }
 
@@ -353,13 +355,15 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 
 // taskFailed records that a task has failed.
 type taskFailed struct {
-	ID      string      `json:"task"`
-	Name    string      `json:"name"`
-	Agent   string      `json:"agent,omitzero"`
-	Error   string      `json:"error"`
-	Stack   string      `json:"stack,omitzero"`
-	Actor   string      `json:"actor,omitzero"` // its agent on the bus
-	Request *requestKey `json:"request,omitzero"`
+	ID        string      `json:"task"`
+	Name      string      `json:"name"`
+	Agent     string      `json:"agent,omitzero"`
+	Error     string      `json:"error"`
+	Stack     string      `json:"stack,omitzero"`
+	Class     string      `json:"class,omitzero"`
+	Retryable bool        `json:"retryable,omitzero"` // another attempt might succeed, but there is none
+	Actor     string      `json:"actor,omitzero"`     // its agent on the bus
+	Request   *requestKey `json:"request,omitzero"`
 
 	mailed bool // the bus already has it as a message
 }
@@ -370,6 +374,10 @@ func (f *taskFailed) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
 	if k.view.Error = f.Error; len(f.Error) > heavy {
 		k.view.Error, k.stub = "", true
+	}
+	if f.Class != "" {
+		k.view.Details = k.view.Details.Copy()
+		k.view.FailureClass = f.Class
 	}
 	s.end(k, wire.TaskFailed, r)
 	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)

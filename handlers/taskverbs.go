@@ -294,9 +294,25 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 		return nil, err
 	}
 	td.begin(k)
-	td.fail(k, failure{why: r.Error, end: end{request: td.mark()}})
+	f := failure{why: r.Error, class: r.Class, retryable: r.Retryable, end: end{request: td.mark()}}
+	if r.Retryable && (k.way == dispatched || k.way == matched) {
+		if k.view.Attempts < td.state.rules.MaxAttempts {
+			td.requeue(k, &taskRequeued{Why: "failed" + classWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
+			return td.state.tasks.reply(k), nil
+		}
+		f.why = fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, r.Error)
+	}
+	td.fail(k, f)
 	td.relieve(k, "Failed by ")
 	return td.state.tasks.reply(k), nil
+}
+
+// classWords returns the class of a failure in parentheses, or "".
+func classWords(class string) string {
+	if class == "" {
+		return ""
+	}
+	return " (" + class + ")"
 }
 
 // An end describes how a task ends.
@@ -312,6 +328,8 @@ type end struct {
 type failure struct {
 	end
 	why, stack string
+	class      string            // one of wire.FailureClasses, or ""
+	retryable  bool              // another attempt may succeed
 	fault      *delegation.Fault // for its source, if it was delegated; nil: an internal error with why
 }
 
@@ -321,7 +339,8 @@ func (td taskDecision) fail(k *task, f failure) {
 	td.questions().cancelQuestions(k)
 	td.reviews().recallReview(k.work(), f.why, f.quiet)
 	td.fact("", k.view.ID, &taskFailed{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack, Request: f.request, mailed: f.mailed,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack,
+		Class: f.class, Retryable: f.retryable, Request: f.request, mailed: f.mailed,
 	})
 	if !f.inSession {
 		td.works().tellEnd(k, session.OutcomeFailed, f.why)

@@ -121,7 +121,7 @@ func (t *taskDone) tell(e *wire.Event) {
 }
 
 func (f *taskFailed) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" failed: "+f.Error
+	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" failed"+classWords(f.Class)+": "+f.Error
 	if f.Agent != "" {
 		e.Agent = f.Agent
 	}

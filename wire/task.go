@@ -303,13 +303,22 @@ func (c *CompleteTask) fields(f *fields) {
 
 // FailTask is the payload of fail-task.
 type FailTask struct {
-	TaskID string `json:"taskId"`
-	Error  string `json:"error"`
+	TaskID    string `json:"taskId"`
+	Error     string `json:"error"`
+	Class     string `json:"class,omitzero"`
+	Retryable bool   `json:"retryable,omitzero"`
 }
+
+// FailureClasses lists the classes of failures of coding agents.
+var FailureClasses = []string{"refused", "context", "limit", "budget", "login", "stuck", "tool"}
 
 func (t *FailTask) fields(f *fields) {
 	f.need(&t.TaskID, "taskId", theTask)
 	f.need(&t.Error, "error", "The reason.")
+	f.oneOf(&t.Class, "class", "The kind of failure: the model refused; its context is too long; a limit of its vendor; the budget is used up; "+
+		"its program is not logged in; it made no progress; a tool or the program failed.", FailureClasses...)
+	f.truth(&t.Retryable, "retryable", "Whether another attempt may succeed. The task then waits for an agent again, up to max_attempts. "+
+		"A task that was assigned by hand, is part of a session, or was handed on fails anyway.")
 }
 
 // CancelTask is the payload of cancel-task.
@@ -435,7 +444,7 @@ var taskOperations = []Operation{
 		Name: "fail-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Fail a task with the reason",
 		About:    "Tasks that depend on it are cancelled, unless the configuration keeps them.",
-		Examples: []string{`{"taskId": "task-123", "error": "The repository is empty."}`},
+		Examples: []string{`{"taskId": "task-123", "error": "The repository is empty."}`, `{"taskId": "task-123", "error": "The compiler crashed.", "class": "tool", "retryable": true}`},
 	}),
 	request[CancelTask](Operation{
 		Name: "cancel-task", Answer: answerTask, Writes: true, OfTask: true,

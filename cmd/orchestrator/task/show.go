@@ -75,6 +75,9 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	c.Text("payload", string(t.Payload))
 	rounds(&c, t, s)
 	c.Text("result", resultText(t.Result))
+	if t.Details != nil {
+		c.Row("failure", t.FailureClass)
+	}
 	c.Text("error", t.Error)
 	c.Text("reason", t.Reason)
 	if s.response != nil {

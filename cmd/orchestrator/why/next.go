@@ -52,7 +52,11 @@ func (c *taskCauses) next() []string {
 func ended(t *task.Seen) string {
 	switch t.State {
 	case wire.TaskFailed:
-		return "It has failed" + term.Colon(term.Clip(term.OneLine(t.Error), 200))
+		class := ""
+		if t.Details != nil && t.FailureClass != "" {
+			class = " (" + term.OneLine(t.FailureClass) + ")"
+		}
+		return "It has failed" + class + term.Colon(term.Clip(term.OneLine(t.Error), 200))
 	case wire.TaskCancelled:
 		return "It was cancelled" + term.Colon(term.Clip(term.OneLine(t.Reason), 200))
 	}

@@ -12,7 +12,7 @@ import (
 
 // Words are the lists of words that schema tags name.
 var Words = map[string][]string{
-	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
+	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.FailureClasses": wire.FailureClasses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
 	"wire.PersonRoles": wire.PersonRoles,
 
 	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},
