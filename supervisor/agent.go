@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -168,6 +169,7 @@ type agent struct {
 // adapter makes it a member of the team.
 type Client struct {
 	Protocol string // one of the keys of clients
+	WireLog  bool   // the lines of its protocol are kept beside its output
 	Resume   bool   // each run goes on with the conversation of the run before
 	Opening  adapter.Opening
 }
@@ -226,8 +228,12 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 		spec.Env = append(spec.Env, acp.Environ(spec.Command, &o)...)
 	}
 	spec.Command = kind.launch(spec.Command, &o)
+	var wire *adapter.WireLog
+	if c.WireLog {
+		wire = &adapter.WireLog{Dir: filepath.Join(sr.spec.Output.Dir, sr.spec.Name)}
+	}
 	start := func(spec child.Spec) (adapter.Program, error) { return l.options.Start(spec) }
-	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine)
+	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine, wire)
 }
 
 // sessionSpecs are the sessions of the configuration, in order.

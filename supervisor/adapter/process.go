@@ -3,6 +3,7 @@ package adapter
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -34,8 +35,8 @@ const maxWaiting = 1 << 20
 // orchestrator, and its output is the requests and events of its Machine. What the client and
 // its model say is on stderr, so that no line of theirs can be a message.
 //
-// One lock protects the Machine. Two goroutines write: one to the client, and one to the
-// orchestrator, because either may block.
+// One lock protects the Machine. A goroutine each writes to the client, to the orchestrator, to
+// people and to the WireLog, because any of them may block.
 type Process struct {
 	Program
 	machine *Machine
@@ -46,19 +47,26 @@ type Process struct {
 	lingers  *time.Timer // ends a client that goes on after the end of its stdin
 	toClient queue
 	toTeam   queue
+	toPeople queue // what the machine logs
+	toWire   queue
+	wire     *WireLog   // nil if the lines of the client are not kept
+	unkept   int        // lines that were not kept, because too many waited
 	errors   sync.Mutex // stderr is written by two goroutines
 	stdout   *line.Splitter
 	stderr   *line.Splitter
 	over     bool
 	writers  sync.WaitGroup
+	people   sync.WaitGroup // the writer to toPeople, which the others write to
 }
 
 // Start starts a client. The start function creates the process from the specification that
 // Start completes.
-func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int) (*Process, error) {
-	p := &Process{machine: m, spec: spec, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine)}
+func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire *WireLog) (*Process, error) {
+	p := &Process{machine: m, spec: spec, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine)}
 	p.toClient.init()
 	p.toTeam.init()
+	p.toPeople.init()
+	p.toWire.init()
 	begun := make(chan struct{})
 	spec.Output = func(stream child.Stream, chunk []byte) {
 		<-begun
@@ -79,6 +87,10 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 	p.Program = program
 	p.writers.Go(p.tellClient)
 	p.writers.Go(p.tellTeam)
+	p.people.Go(p.tellPeople)
+	if wire != nil {
+		p.writers.Go(p.keepWire)
+	}
 	p.step(func(now time.Time) []Effect { return m.Begin(now) })
 	close(begun)
 	return p, nil
@@ -101,6 +113,7 @@ func (p *Process) step(act func(now time.Time) []Effect) {
 func (p *Process) perform(e Effect, now time.Time) {
 	switch e := e.(type) {
 	case Write:
+		p.wires(now, "orchestrator", e.Line)
 		p.toClient.add(append(bytes.Clone(e.Line), '\n'))
 	case Ask:
 		p.toTeam.add(message("request:"+e.Operation, e.ID, e.Payload, now))
@@ -139,6 +152,7 @@ func (p *Process) rearm(now time.Time) {
 // heard takes output of the client. It waits while the orchestrator is behind.
 func (p *Process) heard(chunk []byte) {
 	p.toTeam.wait(time.Time{})
+	p.toPeople.wait(time.Time{})
 	p.stdout.Feed(chunk)
 	for l, ok := p.stdout.Next(); ok; l, ok = p.stdout.Next() {
 		if l.Cut {
@@ -147,15 +161,31 @@ func (p *Process) heard(chunk []byte) {
 			})
 			continue
 		}
-		p.step(func(now time.Time) []Effect { return p.machine.Heard(now, l.Text) })
+		p.step(func(now time.Time) []Effect { return p.hears(now, l.Text) })
 	}
 }
 
-// log writes text for people, line by line.
+func (p *Process) hears(now time.Time, line []byte) []Effect {
+	p.wires(now, "client", line)
+	return p.machine.Heard(now, line)
+}
+
+// log keeps text for people, which tellPeople writes.
 func (p *Process) log(text string) {
-	p.errors.Lock()
-	defer p.errors.Unlock()
-	p.spec.Output(child.Stderr, append([]byte(strings.TrimRight(text, "\n")), '\n'))
+	p.toPeople.add(append([]byte(strings.TrimRight(text, "\n")), '\n'))
+}
+
+// tellPeople writes what the machine logs, without its lock.
+func (p *Process) tellPeople() {
+	for {
+		text, ok := p.toPeople.take()
+		if !ok {
+			return
+		}
+		p.errors.Lock()
+		p.spec.Output(child.Stderr, text)
+		p.errors.Unlock()
+	}
 }
 
 // cried passes on the stderr of the client in whole lines.
@@ -171,10 +201,13 @@ func (p *Process) cried(chunk []byte) {
 // end handles the end of the client's process tree.
 func (p *Process) end(ending child.Ending) {
 	if l, ok := p.stdout.Rest(); ok && !l.Cut {
-		p.step(func(now time.Time) []Effect { return p.machine.Heard(now, l.Text) })
+		p.step(func(now time.Time) []Effect { return p.hears(now, l.Text) })
 	}
 	p.mu.Lock()
 	p.over = true
+	if p.unkept > 0 {
+		p.log(fmt.Sprintf("%d lines of the client's protocol were not kept: too many waited", p.unkept))
+	}
 	for _, t := range []*time.Timer{p.timer, p.lingers} {
 		if t != nil {
 			t.Stop()
@@ -183,7 +216,10 @@ func (p *Process) end(ending child.Ending) {
 	p.mu.Unlock()
 	p.toClient.close()
 	p.toTeam.close()
+	p.toWire.close()
 	p.writers.Wait()
+	p.toPeople.close()
+	p.people.Wait()
 	p.errors.Lock()
 	if l, ok := p.stderr.Rest(); ok {
 		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
@@ -281,6 +317,17 @@ func (q *queue) add(text []byte) {
 	q.texts = append(q.texts, text)
 	q.bytes += len(text)
 	q.moved.Broadcast()
+}
+
+// tryAdd adds a text, and reports whether there was room.
+func (q *queue) tryAdd(text []byte) bool {
+	q.mu.Lock()
+	full := q.bytes > maxWaiting
+	q.mu.Unlock()
+	if !full {
+		q.add(text)
+	}
+	return !full
 }
 
 // take waits for all texts that are there, and returns them as one. It reports false when the

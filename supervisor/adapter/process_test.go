@@ -1,6 +1,8 @@
 package adapter_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +50,7 @@ func TestProcess(t *testing.T) {
 		Output: said.add, Exited: func(child.Exit) {}, Ended: func(child.Ending) { close(ended) },
 	}
 	start := func(spec child.Spec) (adapter.Program, error) { return host.Start(spec) }
-	p, err := adapter.Start(start, spec, adapter.NewMachine(claude.New(), o), 1<<20)
+	p, err := adapter.Start(start, spec, adapter.NewMachine(claude.New(), o), 1<<20, &adapter.WireLog{Dir: filepath.Join(dir, "logs")})
 	require.NoError(t, err)
 	stdin := p.Stdin()
 	tell := func(line string) {
@@ -70,6 +72,44 @@ func TestProcess(t *testing.T) {
 	require.Contains(t, string(answer), "reported; end your turn")
 	require.Contains(t, said.stderr, "to stderr\n")
 	require.NotContains(t, said.stdout, `"id":"x"`, "a line of the client is no message")
+	kept, err := os.ReadFile(filepath.Join(dir, "logs", adapter.WireNew))
+	require.NoError(t, err)
+	var from []string
+	for line := range strings.Lines(string(kept)) {
+		var l struct{ At, From, Line string }
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		from = append(from, l.From)
+		if l.From == "client" && strings.Contains(l.Line, "m1") {
+			require.Contains(t, script, l.Line, "the line is as it came")
+		}
+	}
+	require.Equal(t, []string{"orchestrator", "client", "client", "orchestrator", "client", "client", "orchestrator", "client"}, from)
+	mode, err := os.Stat(filepath.Join(dir, "logs", adapter.WireNew))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), mode.Mode().Perm())
+}
+
+// TestWireLog checks that the lines of a client are kept in two files of bounded size, over runs.
+func TestWireLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "coder")
+	for run := range 3 {
+		w := &adapter.WireLog{Dir: dir, Size: 100}
+		for i := range 5 {
+			_, err := fmt.Fprintf(w, "%d %d %030d\n", run, i, 0)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+	}
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	old, err := os.ReadFile(filepath.Join(dir, adapter.WireOld))
+	require.NoError(t, err)
+	require.Len(t, old, 70)
+	newest, err := os.ReadFile(filepath.Join(dir, adapter.WireNew))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(newest), 100)
+	require.Contains(t, string(newest), "2 4 ")
 }
 
 func idOf(t *testing.T, line string) string {

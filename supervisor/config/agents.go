@@ -198,6 +198,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		attr("instructions", text(&a.Client.Instructions)),
 		attr("on_turn_end", choice(&a.Client.OnTurnEnd, "remind", "complete", "fail")),
 		attr("resume", truth(&a.Client.Resume)),
+		attr("wire_log", truth(&a.Client.WireLog)),
 	}
 }
 

@@ -178,6 +178,7 @@ var agentTable = []struct {
 	{name: "model", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Model }},
 	{name: "instructions", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Instructions }},
 	{name: "on_turn_end", needs: ActionRestart, of: func(a *Agent) any { return a.Client.OnTurnEnd }},
+	{name: "wire_log", needs: ActionRestart, of: func(a *Agent) any { return a.Client.WireLog }},
 	{name: "resume", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Resume }},
 	{name: "mcp", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Servers }},
 	{name: "restart.policy", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Policy }},

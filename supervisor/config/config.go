@@ -191,6 +191,7 @@ type Client struct {
 	Instructions string
 	OnTurnEnd    string
 	Resume       bool
+	WireLog      bool
 	Servers      []MCPServer
 }
 

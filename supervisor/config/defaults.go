@@ -61,7 +61,7 @@ func standardAgent() Agent {
 		Actor:      "auto",
 		Autostart:  true,
 		OnExit:     "auto",
-		Client:     Client{Permission: "ask", OnTurnEnd: "remind", Resume: true},
+		Client:     Client{Permission: "ask", OnTurnEnd: "remind", Resume: true, WireLog: true},
 		Restart: Restart{
 			Policy:     "on-failure",
 			Delay:      500 * time.Millisecond,

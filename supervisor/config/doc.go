@@ -32,6 +32,7 @@
 //	model                restart   the same
 //	instructions         restart   the same
 //	on_turn_end          restart   the same
+//	wire_log             restart   the same
 //	resume               restart   the same
 //	mcp                  restart   the same
 //	limits.*             restart   they are set before the program runs

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,6 +33,7 @@ type logFlags struct {
 	stream       cli.Choice
 	level        cli.Choice
 	raw          bool
+	wire         bool
 }
 
 // LogsCommand returns the logs command.
@@ -49,9 +52,15 @@ that time is shown, otherwise the last 200 of each agent.`,
 		Example: `  orchestrator logs coder             its last 200 lines
   orchestrator logs -f                 everything, as it comes
   orchestrator logs --since 10m --grep 'panic|error'
-  orchestrator logs coder --json | jq -r .text`,
+  orchestrator logs coder --json | jq -r .text
+  orchestrator logs coder --wire      what it and its program said to each other`,
 		ValidArgsFunction: a.CompleteAgents,
-		RunE:              func(_ *cobra.Command, names []string) error { return logs(a, names, f) },
+		RunE: func(_ *cobra.Command, names []string) error {
+			if f.wire {
+				return wireLog(a, names)
+			}
+			return logs(a, names, f)
+		},
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new lines until Ctrl-C")
@@ -62,9 +71,48 @@ that time is shown, otherwise the last 200 of each agent.`,
 	set.Var(&f.stream, "stream", "only one stream: stdout, stderr or own")
 	set.BoolVar(&f.raw, "raw", false, "the unchanged text, without time and name; not on a terminal")
 	set.Var(&f.level, "level", "only lines of event:log at this level or above: info, warn or error")
+	set.BoolVar(&f.wire, "wire", false, "the lines between the orchestrator and the program of a coding agent")
 	_ = verb.RegisterFlagCompletionFunc("stream", f.stream.Complete)
 	_ = verb.RegisterFlagCompletionFunc("level", f.level.Complete)
 	return verb
+}
+
+// wireLog prints the lines of the protocol of a coding agent, oldest first. It reads the files
+// itself, on the machine of the orchestrator.
+func wireLog(a *cli.App, names []string) error {
+	if len(names) != 1 {
+		return cli.UsageError("--wire needs the name of one agent", "Name it: orchestrator logs coder --wire")
+	}
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		status, _, err := a.Status(ctx, d)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(status.Agents, func(v control.AgentView) bool { return v.Name == names[0] })
+		if i < 0 {
+			return cli.UsageError(fmt.Sprintf("no agent is called %q", names[0]), "See which there are: orchestrator ps")
+		}
+		found := false
+		for _, file := range []string{"wire-0.jsonl", "wire-1.jsonl"} { // see adapter.WireLog
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(status.Agents[i].Output.File), file))
+			if err != nil {
+				continue
+			}
+			found = true
+			for line := range strings.Lines(string(text)) {
+				if err := a.Print("%s\n", wire.Visible(strings.TrimSuffix(line, "\n"))); err != nil {
+					return err
+				}
+			}
+		}
+		if !found {
+			return &cli.Failure{
+				Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no lines of the protocol of %q are kept here", names[0]),
+				Hint: "Only coding agents have them, on the machine of the orchestrator, and not with wire_log = false: orchestrator help real-agents",
+			}
+		}
+		return nil
+	})
 }
 
 func logs(a *cli.App, names []string, f logFlags) error {

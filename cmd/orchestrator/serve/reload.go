@@ -274,7 +274,7 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 	for _, s := range a.Client.Servers {
 		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
 	}
-	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, Opening: o}
+	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
 }
 
 // busActor returns the bus actor of an agent, "" if the configuration says auto.
