@@ -115,6 +115,7 @@ agent "worker" {
   instructions = ""
   on_turn_end  = "remind"
   resume       = true
+  wire_log     = true
 
   capabilities {
     languages            = []
