@@ -186,14 +186,22 @@ class Operations:
         """
         return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result))
 
-    def fail_task(self, task_id: str, error: str) -> Task:
+    def fail_task(self, task_id: str, error: str, *, class: Optional[str] = None, retryable: bool = False) -> Task:
         """Fail a task with the reason. Tasks that depend on it are cancelled, unless the
         configuration keeps them.
 
         task_id: The id of the task.
         error: The reason.
+        class: The kind of failure: the model refused; its context is too long; a limit of its
+            vendor; the budget is used up; its program is not logged in; it made no progress; a tool
+            or the program failed.
+        retryable: Whether another attempt may succeed. The task then waits for an agent again,
+            up to max_attempts. A task that was assigned by hand, is part of a session, or was
+            handed on fails anyway.
         """
-        return cast(Task, self._one("fail-task", "task", taskId=task_id, error=error))
+        return cast(Task, self._one(
+            "fail-task", "task", taskId=task_id, error=error, class=class, retryable=retryable or None,
+        ))
 
     def cancel_task(self, task_id: str, reason: Optional[str] = None) -> Task:
         """Cancel a task that you submitted and tell its agent. The task must not have ended.
