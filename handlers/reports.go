@@ -139,7 +139,7 @@ func (u *agentUsage) tell(e *wire.Event) {
 }
 
 // Used returns what the agents have used in all, or nil if they have reported nothing.
-func (s *State) Used() *activity.Used {
+func Used(s *State) *activity.Used {
 	var all activity.Used
 	for _, a := range s.agents.order {
 		all.Add(a.usage)

@@ -24,7 +24,7 @@ func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
 		return control.Status{}, err
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
-		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), state.Used()
+		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), handlers.Used(state)
 		for i := range got.status.Agents {
 			showActivity(state, &got.status.Agents[i])
 		}
@@ -48,7 +48,7 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 	}
 	v := Dashboard{Status: got.status}
 	s.dispatcher.Look(func(state *handlers.State) {
-		v.Status.Tasks, v.Status.Questions, v.Status.Used = state.Counts(), state.Questions(), state.Used()
+		v.Status.Tasks, v.Status.Questions, v.Status.Used = state.Counts(), state.Questions(), handlers.Used(state)
 		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
 		for i := range v.Status.Agents {
 			showWork(state, &v.Status.Agents[i])
@@ -152,7 +152,7 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 	s.dispatcher.Settle()
 	got.status.Seq = s.Seq() // read first, so that a reader can continue from it without a gap
 	s.dispatcher.Look(func(state *handlers.State) {
-		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), state.Used()
+		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), handlers.Used(state)
 		for i := range got.status.Agents {
 			showWork(state, &got.status.Agents[i])
 		}

@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"wire":                     {"wire/schema", "wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub", "wire/activity"},
 	"wire/schema/generator":    {"wire/schema", "wire/object"},
 	"wire/schema/documents":    {"wire", "wire/activity", "wire/mail", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
-	"wire/control":             {"wire", "wire/object"},
+	"wire/control":             {"wire", "wire/object", "wire/activity"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},

@@ -80,7 +80,7 @@ agent "c" {
 	a, b := c.Agents[0], c.Agents[1]
 	require.Equal(t, []string{"claude"}, a.Command)
 	require.Equal(t, "requeue", a.OnExit, "its exit says nothing about its task")
-	require.Equal(t, Client{Permission: "ask", OnTurnEnd: "remind", Resume: true}, a.Client)
+	require.Equal(t, Client{Permission: "ask", OnTurnEnd: "remind", Resume: true, WireLog: true}, a.Client)
 	require.Equal(t, []string{"my-codex"}, b.Command)
 	require.Equal(t, "fail", b.OnExit)
 	require.Equal(t, []MCPServer{{Name: "github", Command: []string{"github-mcp", "-x"}}}, b.Client.Servers)
