@@ -131,7 +131,31 @@ func sendMessage(md mailDecision, m *wire.SendMessage) (*mail.Sent, *wire.Error)
 	if before, _ := md.state.bus.Keys.Before(&m.Lookup, from, m.Key); before.Seq != 0 { // the record has its content
 		return &mail.Sent{Message: mail.Message{Seq: before.Seq}, Duplicate: true}, nil
 	}
-	return md.send(from, m), nil
+	to, err := md.mailbox(m.To)
+	if err != nil {
+		return nil, err
+	}
+	addressed := *m
+	addressed.To = to
+	return md.send(from, &addressed), nil
+}
+
+// mailbox returns the addressee that a word stands for. The name of an agent stands for its
+// present actor.
+func (md mailDecision) mailbox(word string) (string, *wire.Error) {
+	why := mail.CheckAddressee(word)
+	if why == "" {
+		return word, nil
+	}
+	switch a := md.state.agents.byID[word]; {
+	case a == nil:
+		return "", errorf(wire.CodeInvalid, details{"pointer": "/payload/to_actor"}, "to_actor %s", why)
+	case a.mail == nil:
+		return "", errorf(wire.CodeConflict, details{"agent": word, "pointer": "/payload/to_actor", "reason": "no_actor"},
+			"the agent %q has no mailbox: it has not run yet", word)
+	default:
+		return a.mail.ID, nil
+	}
 }
 
 // IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.
@@ -212,6 +236,9 @@ func (md mailDecision) send(from string, m *wire.SendMessage) *mail.Sent {
 func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []string) {
 	if odd := bus.Misdirected(from, m); odd != "" {
 		warnings = append(warnings, odd)
+	}
+	if c := md.state.bus.Actor(m.To); c != nil && c.OfRun && c.Agent != nil && !c.Agent.alive() {
+		warnings = append(warnings, fmt.Sprintf("the agent %s does not run, and its next run has another mailbox", c.Agent.ID))
 	}
 	if m.ReplyTo > md.state.seq {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))

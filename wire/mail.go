@@ -62,15 +62,16 @@ type SendMessage struct {
 func (m *SendMessage) fields(f *fields) {
 	f.text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
 	if f.in == nil {
-		f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or broadcast, which only GO may use. "+
-			"It need not exist yet. At most 200 bytes, without invisible characters.", `"type": "string", `+actorSchema(true), true)
+		f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; the name of an agent, for its mailbox; "+
+			"or broadcast, which only GO may use. An actor need not exist yet. At most 200 bytes, without invisible characters.",
+			`"type": "string", `+actorSchema("[A-Za-z0-9][A-Za-z0-9._-]{0,62}|"), true)
 		m.describe(f)
 		return
 	}
 	o := f.in
 	m.To, m.Topic = o.NeedText("to_actor"), readTopic(o, "topic")
 	m.ReplyTo, m.Key = readReplyTo(o, "reply_to"), o.Text("idempotency_key")
-	if why := mail.CheckAddressee(m.To); m.To != "" && why != "" {
+	if why := mail.CheckAddressee(m.To); m.To != "" && why != "" && !mail.IsName(m.To) {
 		o.Refuse("to_actor", why)
 	}
 	switch m.Payload = o.Document("payload"); {
@@ -106,13 +107,9 @@ func (*SendMessage) describe(f *fields) {
 		schemaText+`, "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]+$"`, false)
 }
 
-// actorSchema is the schema of the text of an actor's id, or of any recipient.
-func actorSchema(recipient bool) string {
+// actorSchema is the schema of the text of an actor's id, or of others, each with a bar after it.
+func actorSchema(others string) string {
 	const word = `[^:\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
-	others := ""
-	if recipient {
-		others = "broadcast|Bus|Governor|"
-	}
 	return `"maxLength": 200, "pattern": "^(` + others + `GO|(HO|PO|IO|W):` + word + `|S:` + word + `:` + word + `)$"`
 }
 
@@ -120,7 +117,11 @@ func actorSchema(recipient bool) string {
 func (f *fields) actor(p *string, key, about string, recipient bool) {
 	switch {
 	case f.in == nil:
-		f.describe(key, about, schemaText+", "+actorSchema(recipient), false)
+		others := ""
+		if recipient {
+			others = "broadcast|Bus|Governor|"
+		}
+		f.describe(key, about, schemaText+", "+actorSchema(others), false)
 	case recipient:
 		*p = readActor(f.in, key, mail.CheckAddressee)
 	default:
@@ -232,6 +233,7 @@ var mailOperations = []Operation{
 		Examples: []string{
 			`{"from_actor": "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "to_actor": "GO", "topic": "task.completed", "payload": {"task_id": "task-123"}, "reply_to": 42, "idempotency_key": "5f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f50"}`,
 			`{"to_actor": "HO:attic", "topic": "message.direct", "payload": {"text": "The disk is full."}}`,
+			`{"to_actor": "coder", "topic": "message.direct", "payload": {"text": "Keep the old page working."}}`,
 		},
 	}),
 	request[PollMessages](Operation{

@@ -67,6 +67,21 @@ func CheckAddressee(id string) string {
 	return ""
 }
 
+// maxName is the maximum length of the name of an agent, in bytes.
+const maxName = 63
+
+// IsName reports whether a word can be the name of an agent. Mail may be sent to a name, unless it
+// is also an addressee.
+func IsName(word string) bool {
+	for i, c := range word {
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("._-", c)) {
+			return false
+		}
+	}
+	return word != "" && len(word) <= maxName
+}
+
 // ActorOfRun returns the actor id of a run. For "W" and "S:kind" each run has its own id. Any
 // other actor is returned unchanged.
 func ActorOfRun(actor, run string) string {
