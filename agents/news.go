@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -14,8 +15,9 @@ import (
 const (
 	TaskAssigned  = wire.NoticeAssigned
 	TaskCancelled = wire.NoticeCancelled
-	TaskUpdated   = wire.NoticeUpdated // something is new about a task that the agent has
-	Message       = wire.NoticeMessage // there is mail for the agent
+	TaskUpdated   = wire.NoticeUpdated       // something is new about a task that the agent has
+	Message       = wire.NoticeMessage       // there is mail for the agent
+	Interrupt     = activity.NoticeInterrupt // a person interrupts what the agent does
 	Shutdown      = wire.NoticeShutdown
 )
 
@@ -29,8 +31,8 @@ type Notice struct {
 	Payload   wire.Raw // as it came; nil when there was none
 }
 
-// Read decodes the payload: a wire.TaskNotice for those about tasks, a mail.Message
-// for Message, a wire.ShutdownNotice for Shutdown.
+// Read decodes the payload: a wire.TaskNotice for those about tasks and for Interrupt, a
+// mail.Message for Message, a wire.ShutdownNotice for Shutdown.
 func (n Notice) Read(into any) error { return reply{payload: n.Payload}.into(into) }
 
 // News iterates over all notices in order, including those that arrived before the call. An

@@ -385,6 +385,47 @@ func (td taskDecision) told(m *wire.Delivered) {
 	}
 }
 
+// interruptAgent notifies a running agent that a person interrupts it.
+func interruptAgent(ad agentDecision, r *wire.InterruptAgent) (*activity.Interrupted, *wire.Error) {
+	a := ad.state.agents.byID[r.Agent]
+	switch {
+	case a == nil:
+		return nil, noAgent(r.Agent)
+	case a.state != up:
+		return nil, errorf(wire.CodeConflict, details{"agent": a.ID, "status": a.status()}, "the agent %q does not run: it is %s", a.ID, a.status())
+	case a.remote != nil || !a.hears():
+		return nil, errorf(wire.CodeConflict, details{"agent": a.ID, "status": a.status()}, "the agent %q does not read notifications", a.ID)
+	}
+	task := ""
+	for _, k := range a.holds {
+		if k.busy() {
+			task = k.view.ID
+			break
+		}
+	}
+	ad.fact(a.actor, task, &agentInterrupted{Agent: a.ID, Task: task, Message: r.Message})
+	ad.out.notice(Actor{Kind: Agent, Name: a.ID, Run: a.run}, activity.NoticeInterrupt, "", &wire.TaskNotice{TaskID: task, Message: r.Message})
+	return &activity.Interrupted{Agent: a.ID, TaskID: task}, nil
+}
+
+// agentInterrupted records that a person has interrupted an agent.
+type agentInterrupted struct {
+	Agent   string `json:"agent"`
+	Task    string `json:"task,omitzero"`
+	Message string `json:"message,omitzero"`
+}
+
+func (*agentInterrupted) kind() string { return events.AgentInterrupted }
+
+func (*agentInterrupted) apply(*State, *wire.Record) {}
+
+func (ai *agentInterrupted) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = ai.Agent, ai.Task, "was interrupted"
+	if ai.Message != "" {
+		e.Text += ": " + ai.Message
+	}
+}
+
 func queryAgents(ad agentDecision, q *wire.QueryAgents) (*wire.AgentList, *wire.Error) {
 	if roles := ad.state.agents.rolesWithout(q.Role); roles != nil {
 		return nil, wire.UnknownRole(q.Role, "/payload/role", roles)

@@ -81,6 +81,10 @@ func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
 	return func(func(wire.Record, error) bool) {}
 }
 
+func (*handovers) After(int64) iter.Seq2[wire.Record, error] {
+	return func(func(wire.Record, error) bool) {}
+}
+
 // afterHandovers lists the kinds of record that may follow the end of a handover.
 var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.TaskUnanswered}
 

@@ -335,6 +335,8 @@ func (l *ledger) Record(seq int64) (wire.Record, error) {
 	return l.letters[at], nil
 }
 
+func (l *ledger) After(seq int64) iter.Seq2[wire.Record, error] { return shelf(l.letters).After(seq) }
+
 func (l *ledger) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	at, _ := slices.BinarySearchFunc(l.letters, search.After+1, func(r wire.Record, seq int64) int { return cmp.Compare(r.Seq, seq) })
 	return shelf(l.letters[at:]).Find(search)

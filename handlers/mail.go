@@ -306,6 +306,36 @@ func (m *mailAcked) apply(s *State, r *wire.Record) {
 	s.saveReply(m.Agent, m.Request, &mail.Acked{Actor: m.Actor, Cursor: c.Cursor}, nil)
 }
 
+// Receipt implements history.Receipt.
+func (m *mailAcked) Receipt(of *mail.Message) *mail.State {
+	if m.Seq < of.Seq || of.To != m.Actor && of.To != mail.Broadcast {
+		return nil
+	}
+	return &mail.State{State: mail.StateAcked, Actor: m.Actor}
+}
+
+func messageStatus(md mailDecision, r *wire.MessageSeq) (*mail.Status, *wire.Error) {
+	page := history.StatusPage{Seq: r.Seq}
+	if md.from.Kind != Operator {
+		id, err := md.state.agents.writer(md.from, "", "actor")
+		if err != nil {
+			return nil, err
+		}
+		page.Sender = id
+	}
+	if r.Seq > md.state.seq {
+		return nil, history.NoMessage(r.Seq)
+	}
+	md.pages = append(md.pages, history.Page{Status: &page})
+	return &mail.Status{Seq: r.Seq}, nil
+}
+
+// Acked reports whether an actor has acknowledged a message.
+func (s *State) Acked(actor string, seq int64) bool {
+	a := s.bus.Actor(actor)
+	return a != nil && a.Cursor >= seq
+}
+
 // A mailReport is a report of an agent about its task by mail. Such mail is for GO and names the
 // task in its payload.
 type mailReport struct {

@@ -260,6 +260,16 @@ func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	}
 }
 
+func (s shelf) After(seq int64) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) {
+		for i := range s {
+			if s[i].Seq > seq && !yield(s[i], nil) {
+				return
+			}
+		}
+	}
+}
+
 // found reports whether a record matches a search, by key or by recipient.
 func found(s *wire.Search, r *wire.Record) bool {
 	if s.Key != "" {
@@ -286,3 +296,4 @@ type read func(seq int64) (wire.Record, error)
 func (r read) Record(seq int64) (wire.Record, error) { return r(seq) }
 
 func (r read) Find(wire.Search) iter.Seq2[wire.Record, error] { panic("nothing is to be searched") }
+func (r read) After(int64) iter.Seq2[wire.Record, error]      { panic("nothing is to be searched") }

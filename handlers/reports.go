@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -229,6 +230,14 @@ type mailReceipt struct {
 }
 
 func (*mailReceipt) kind() string { return events.MessageReceipt }
+
+// Receipt implements history.Receipt.
+func (mr *mailReceipt) Receipt(of *mail.Message) *mail.State {
+	if mr.Seq != of.Seq {
+		return nil
+	}
+	return &mail.State{State: mr.State, Agent: mr.Agent}
+}
 
 func (*mailReceipt) apply(*State, *wire.Record) {}
 

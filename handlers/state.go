@@ -152,6 +152,7 @@ var facts = map[string]func() fact{
 	events.AgentCapable:           func() fact { return new(agentCapable) },
 	events.AgentConversation:      func() fact { return new(agentConversation) },
 	events.AgentUsage:             func() fact { return new(agentUsage) },
+	events.AgentInterrupted:       func() fact { return new(agentInterrupted) },
 	events.AgentLimited:           func() fact { return new(agentLimited) },
 	events.MessageReceipt:         func() fact { return new(mailReceipt) },
 	events.ServerRegistered:       func() fact { return new(serverRegistered) },

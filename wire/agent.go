@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/go-json-experiment/json/jsontext"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -52,10 +53,22 @@ type Registered struct {
 	Key string `json:"api_key"`
 }
 
+// InterruptAgent is the payload of interrupt-agent.
+type InterruptAgent struct {
+	Agent   string `json:"agent"`
+	Message string `json:"message,omitzero"`
+}
+
+func (i *InterruptAgent) fields(f *fields) {
+	f.need(&i.Agent, "agent", "The name of the agent.")
+	f.text(&i.Message, "message", "What the agent is to do now; optional.")
+}
+
 // The answers.
 var (
 	answerServers    = &Answer{Name: "servers", Of: hub.ServerList{}}
 	answerRegistered = &Answer{Name: "registered", Of: Registered{}}
+	answerInterrupt  = &Answer{Name: "interrupted", Of: activity.Interrupted{}}
 	answerServer     = &Answer{Name: "server", Of: hub.Server{}}
 )
 
@@ -75,6 +88,12 @@ var serverOperations = []Operation{
 		Summary:  "List all agents with their capabilities and presence",
 		About:    "The list is in the terms of the hub, where agents are servers.",
 		Examples: []string{`{}`, ""},
+	}),
+	request[InterruptAgent](Operation{
+		Name: "interrupt-agent", Answer: answerInterrupt, Audience: ForOperators, Writes: true,
+		Summary:  "Interrupt what an agent does, without ending its task",
+		About:    "The agent is notified with notify:interrupt. A coding agent ends its turn and begins the next with the message.",
+		Examples: []string{`{"agent": "coder", "message": "Keep the old page working."}`, `{"agent": "coder"}`},
 	}),
 	request[Register](Operation{
 		Name: "register-agent", Answer: answerRegistered, Audience: ForNewcomers, Writes: true,

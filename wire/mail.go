@@ -205,6 +205,21 @@ func (a *AckMessages) fields(f *fields) {
 	}
 }
 
+// MessageSeq is the payload of message-status.
+type MessageSeq struct {
+	Seq int64 `json:"seq"`
+}
+
+func (m *MessageSeq) fields(f *fields) {
+	if f.in == nil {
+		f.describe("seq", "The number of the message.", wholeSchema(`"integer"`, 1, object.MaxWhole), true)
+		return
+	}
+	if m.Seq = f.in.Whole("seq", 1); f.in.Find("seq") == nil {
+		f.in.Refuse("seq", "is missing")
+	}
+}
+
 // Heartbeat is the payload of heartbeat.
 type Heartbeat struct {
 	Actor string `json:"actor,omitzero"` // "": the caller
@@ -219,6 +234,7 @@ var (
 	answerSent     = &Answer{Name: "sent", Of: mail.Sent{}, About: " with the stored message and warnings about it"}
 	answerMessages = &Answer{Name: "messages", Of: mail.List{}, About: ", in the order of the numbers"}
 	answerAcked    = &Answer{Name: "acked", Of: mail.Acked{}}
+	answerStatus   = &Answer{Name: "status", Of: mail.Status{}, About: ", as far as the log and the orchestrator know"}
 	answerSeen     = &Answer{Name: "seen", Of: mail.Beat{}}
 	answerActors   = &Answer{Name: "actors", Of: mail.ActorList{}}
 	answerTopics   = &Answer{Name: "topics", Of: mail.TopicList{}}
@@ -247,6 +263,12 @@ var mailOperations = []Operation{
 		Summary:  "Acknowledge your messages up to a number and move your cursor there",
 		About:    "poll-messages continues after that number. A lower number than before changes nothing.",
 		Examples: []string{`{"actor": "HO:attic", "seq": 45}`, `{"seq": 45}`},
+	}),
+	request[MessageSeq](Operation{
+		Name: "message-status", Answer: answerStatus, Audience: ForActors,
+		Summary:  "Read what became of a message",
+		About:    "Only its sender and operators may read it. That a message was written is known as long as the orchestrator runs.",
+		Examples: []string{`{"seq": 45}`},
 	}),
 	request[Heartbeat](Operation{
 		Name: "heartbeat", Answer: answerSeen, Audience: ForActors, Writes: true,

@@ -350,9 +350,9 @@ type TaskList struct {
 // MaxCounted is the maximum of TaskList.More.
 const MaxCounted = 10_000
 
-// TaskNotice is the payload of notify:task-assigned and notify:task-cancelled.
+// TaskNotice is the payload of the notifications about tasks, and of notify:interrupt.
 type TaskNotice struct {
-	TaskID  string `json:"taskId"`
+	TaskID  string `json:"taskId,omitzero"`
 	Message string `json:"message,omitzero"`
 	Reason  string `json:"reason,omitzero"`
 }

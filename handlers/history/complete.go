@@ -44,6 +44,8 @@ func (l Log) Complete(answer any, pages []Page) (any, error) {
 		return l.completeSession(a, pages)
 	case *wire.TaskAnswer:
 		return l.completeResponse(a, pages)
+	case *mail.Status:
+		return l.completeStatus(a, pages)
 	case *mail.List, *mail.Sent:
 		return completeMail(answer, pages, l)
 	}

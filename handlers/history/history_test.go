@@ -34,6 +34,16 @@ func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	}
 }
 
+func (s shelf) After(seq int64) iter.Seq2[wire.Record, error] {
+	return func(yield func(wire.Record, error) bool) {
+		for _, r := range s[seq:] {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
 // done is a fact of a test: the end of a task.
 type done struct{ result wire.Raw }
 

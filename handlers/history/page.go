@@ -25,6 +25,8 @@ type Page struct {
 	Mail *MailPage // messages of an actor
 	Sent int64     // record of a message
 
+	Status *StatusPage // what became of a message
+
 	Reply bool // a message answers a record, which should be a message
 
 	Session *SessionPage // the log of a session
@@ -49,6 +51,7 @@ type Result struct {
 type Archive interface {
 	Record(seq int64) (wire.Record, error)
 	Find(wire.Search) iter.Seq2[wire.Record, error] // the records that match
+	After(seq int64) iter.Seq2[wire.Record, error]  // the records after a number
 }
 
 // A Log reads the facts in an Archive.
@@ -77,6 +80,11 @@ type (
 	// An Entry is in the log of a session. It fills in the entry and returns its addressee.
 	Entry interface {
 		Entry(e *session.Entry) (to string)
+	}
+
+	// A Receipt says what became of mail. It returns nil if it is about other mail.
+	Receipt interface {
+		Receipt(of *mail.Message) *mail.State
 	}
 
 	// A Line was sent to an agent as it is.

@@ -300,8 +300,14 @@ func (d *Dispatcher) isPart(l *handlers.Letter) bool {
 func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
 		whole, err := handlers.Complete(l.Payload, l.Pages, d)
+		if refusal, ok := errors.AsType[*wire.Error](err); ok {
+			return refusal
+		}
 		if err != nil {
 			return d.unreadable(err)
+		}
+		if status, ok := whole.(*mail.Status); ok {
+			d.mail.addStates(status)
 		}
 		l.Payload = whole
 	}
@@ -327,6 +333,11 @@ func (d *Dispatcher) Record(seq int64) (wire.Record, error) {
 // Find implements history.Archive.
 func (d *Dispatcher) Find(s wire.Search) iter.Seq2[wire.Record, error] {
 	return d.record.Find(context.Background(), s)
+}
+
+// After implements history.Archive.
+func (d *Dispatcher) After(seq int64) iter.Seq2[wire.Record, error] {
+	return d.record.Records(context.Background(), seq)
 }
 
 func (d *Dispatcher) unreadable(err error) *wire.Error {

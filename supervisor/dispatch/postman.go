@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 )
 
 // A postman reads the record for agents. It delivers new mail to running agents, and the
@@ -29,6 +31,7 @@ type postman struct {
 	mu      sync.Mutex
 	rounds  map[string]*round        // by actor
 	agents  map[string]*round        // by agent
+	written []writtenMail            // the latest, oldest first
 	loads   map[string]*delayedLines // lines to deliver, by run
 	due     []func()                 // functions to call next
 	walking bool
@@ -47,6 +50,16 @@ type round struct {
 	waits  bool  // waiting for room in the mailbox
 	over   bool
 }
+
+// A writtenMail is a message that was written to the stdin of an agent.
+type writtenMail struct {
+	seq   int64
+	agent string
+	at    time.Time
+}
+
+// maxWritten is the number of messages of which a postman knows when they were written.
+const maxWritten = 10_000
 
 // Limits of one page of mail.
 const (
@@ -188,6 +201,7 @@ func (p *postman) bring(r *round, messages []mail.Message) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if r.inHand = false; written {
+			p.noteWritten(r.to.Name, messages)
 			p.schedule(r)
 		}
 	}}
@@ -209,6 +223,32 @@ func (p *postman) bring(r *round, messages []mail.Message) bool {
 		p.await(r)
 	}
 	return false
+}
+
+// noteWritten remembers that messages were written to an agent. p.mu must be held.
+func (p *postman) noteWritten(agent string, messages []mail.Message) {
+	now := time.Now()
+	for i := range messages {
+		p.written = append(p.written, writtenMail{seq: messages[i].Seq, agent: agent, at: now})
+	}
+	p.written = p.written[max(0, len(p.written)-maxWritten):]
+}
+
+// addStates adds to the status of a message what is not in the record, or was not found there.
+func (p *postman) addStates(to *mail.Status) {
+	p.mu.Lock()
+	for _, w := range p.written {
+		if w.seq == to.Seq && !slices.ContainsFunc(to.States, func(s mail.State) bool { return s.State == mail.StateWritten && s.Agent == w.agent }) {
+			to.States = slices.Insert(to.States, 1, mail.State{State: mail.StateWritten, At: object.Timestamp(w.at), Agent: w.agent})
+		}
+	}
+	p.mu.Unlock()
+	slices.SortStableFunc(to.States, func(a, b mail.State) int { return strings.Compare(a.At, b.At) })
+	acked := false
+	p.dispatcher.Look(func(s *handlers.State) { acked = s.Acked(to.To, to.Seq) })
+	if acked && !to.Has(mail.StateAcked) {
+		to.States = append(to.States, mail.State{State: mail.StateAcked, Actor: to.To})
+	}
 }
 
 // await schedules a round again when its mailbox has room.

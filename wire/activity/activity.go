@@ -9,6 +9,18 @@ import (
 	"orchestrator/wire/object"
 )
 
+// NoticeInterrupt is the notice that a person interrupts what the agent does. Its payload is a
+// wire.TaskNotice.
+const NoticeInterrupt = "interrupt"
+
+// Interrupted answers interrupt-agent.
+type Interrupted struct {
+	// The agent.
+	Agent string `json:"agent"`
+	// The id of the task that it works on, and goes on with.
+	TaskID string `json:"taskId,omitzero"`
+}
+
 // Usage is the payload of event:usage: what a turn, or one request to a model, has used.
 type Usage struct {
 	// The id of the task, if it was used for one.

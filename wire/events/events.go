@@ -69,6 +69,7 @@ const (
 	AgentCapable           = "agent.capable"      // it reports its capabilities
 	AgentConversation      = "agent.conversation" // the conversation of its program
 	AgentUsage             = "agent.usage"        // tokens and cost
+	AgentInterrupted       = "agent.interrupted"  // a person interrupted what it did
 	AgentLimited           = "agent.limited"      // its vendor limits the use, or does so no more
 	MessageReceipt         = "message.receipt"    // what became of a message after it was written
 	QuestionAsked          = "question.asked"

@@ -51,8 +51,8 @@ var All = []Tool{
 		`status:string:only tasks with this status: queued, running, completed, failed or cancelled`)},
 	{Name: "ask_human", Description: "Asks a person a question and returns the answer. Use it for decisions that you must not make.", Schema: args(
 		`!question:string:the question, with what the person must know`, `options:strings:the answers to choose from`)},
-	{Name: "message_send", Description: "Sends a message to another member of the team, or to the person who runs it (GO).", Schema: args(
-		`!to:string:the actor`, `!text:string:the message`, `topic:string:a word for what it is about`)},
+	{Name: "message_send", Description: "Sends a message to another member of the team by its name, such as reviewer, or to the person who runs it (GO).", Schema: args(
+		`!to:string:the name of an agent, or an actor such as GO`, `!text:string:the message`, `topic:string:a word for what it is about`)},
 	{Name: ForReviews, OfTask: true, Description: "Reports how you judge the work that you were asked to review. Approve it only if no critical or major finding is open.", Schema: args(
 		`!verdict:verdict:approved, changes_requested, or rejected if it must be planned again`, `!summary:string:the outcome in one line`,
 		`findings:findings:what you found`, `tests_passed:boolean:whether the tests pass`, `type_check_passed:boolean:whether it compiles`,

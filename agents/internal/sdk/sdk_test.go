@@ -106,7 +106,7 @@ var events = []method{
 // withoutMethod lists the other operations that agents may request, with the reason why they have
 // no method.
 var withoutMethod = map[string]string{
-	"issue-token": "only GO may request it", "list-actors": "ask sends it", "list-topics": "ask sends it",
+	"issue-token": "only GO may request it", "list-actors": "ask sends it", "list-topics": "ask sends it", "message-status": "ask sends it",
 	"submit-task-request": "delegate does this", "get-task-response": "a delegation does this", "update-task-request": "a delegation does this",
 	"send-session-message": "a session does this", "get-session": "ask sends it", "list-sessions": "ask sends it", "list-reviews": "ask sends it",
 }

@@ -167,6 +167,8 @@ var all = []schema.Document{
 	{Name: "notify:message", Head: noticeHead{}, Of: mail.Message{}, Title: "A message has arrived for you",
 		About: "Delivers a message that was sent to you as an actor, or to all. It is only a hint: " +
 			"poll-messages returns the message until you acknowledge it." + noticeLine},
+	{Name: "notify:interrupt", Head: noticeHead{}, Of: interruptNotice{}, Title: "A person interrupts what you do",
+		About: "Announces that a person interrupts what you do. Follow the message, if there is one, and go on with your task." + noticeLine},
 	{Name: "notify:shutdown", Head: noticeHead{}, Of: wire.ShutdownNotice{}, Title: "You are about to be stopped",
 		About: "Announces that you are about to be stopped. Finish what you can and exit." + noticeLine},
 

@@ -81,6 +81,12 @@ type (
 		// The reason.
 		Reason string `json:"reason"`
 	}
+	interruptNotice struct {
+		// The id of the task that you work on.
+		TaskID string `json:"taskId,omitzero"`
+		// What to do now, in the words of the person.
+		Message string `json:"message,omitzero"`
+	}
 	updatedNotice struct {
 		// The id of the task.
 		TaskID string `json:"taskId"`

@@ -15,6 +15,7 @@ var Words = map[string][]string{
 	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.FailureClasses": wire.FailureClasses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
 	"wire.PersonRoles": wire.PersonRoles,
 
+	"mail.states":            {mail.StateKept, mail.StateWritten, mail.StateInContext, mail.StateRefused, mail.StateAcked},
 	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},
 	"hub.serverStatuses":     {hub.ServerOnline, hub.ServerOffline},
 	"session.validations":    {session.ValidationStandard, session.ValidationStrict},

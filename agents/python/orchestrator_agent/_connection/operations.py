@@ -484,8 +484,8 @@ class Operations:
         that is answered with the message only.
 
         to_actor: The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or
-            Governor; or broadcast, which only GO may use. It need not exist yet. At most 200 bytes,
-            without invisible characters.
+            Governor; the name of an agent, for its mailbox; or broadcast, which only GO may use. An
+            actor need not exist yet. At most 200 bytes, without invisible characters.
         topic: The topic: words with dots between them, such as task.completed, at most 200
             bytes. A topic that is not registered causes a warning.
         payload: The content, at most 1 MiB. It is delivered unchanged, digit for digit.

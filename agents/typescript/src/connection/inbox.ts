@@ -24,6 +24,8 @@ interface NoticePayloads {
   "task-updated": TaskNotice;
   /** There is mail for the agent. */
   message: Mail;
+  /** A person interrupts what the agent does. It need not have a task. */
+  interrupt: Partial<TaskNotice>;
   shutdown: ShutdownNotice;
 }
 

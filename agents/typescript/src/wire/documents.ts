@@ -517,9 +517,9 @@ export interface SendMessage {
   /** You, as an actor; optional. A message in the name of another actor is refused. */
   from_actor?: string;
   /**
-   * The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; or
-   * broadcast, which only GO may use. It need not exist yet. At most 200 bytes, without invisible
-   * characters.
+   * The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; the name
+   * of an agent, for its mailbox; or broadcast, which only GO may use. An actor need not exist yet.
+   * At most 200 bytes, without invisible characters.
    */
   to_actor: string;
   /**
