@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,12 +17,16 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 )
 
 // sendFlags are the flags of bus send.
 type sendFlags struct {
 	to, topic string
 	payload   string
+	text      string // the argument
+	urgent    bool
+	wait      awaited
 	replyTo   mailNumber
 	key       string
 	from      string
@@ -28,44 +34,72 @@ type sendFlags struct {
 }
 
 func busSendCommand(a *cli.App) *cobra.Command {
-	f := sendFlags{replyTo: mailNumber{least: 1}}
+	f := sendFlags{replyTo: mailNumber{least: 1}, wait: newAwaited()}
 	verb := &cobra.Command{
-		Use:   "send --to ACTOR --topic TOPIC",
-		Short: "Send a message to an actor",
+		Use:   "send --to ACTOR [TEXT]",
+		Short: "Send a message to an actor or an agent",
 		Long: `Sends a message. The message is stored, and an addressee that is away reads it later. A
-running agent is notified at once. "broadcast" addresses all actors.
+running agent is notified at once. The name of an agent stands for the actor that it has
+now. "broadcast" addresses all actors.
+
+TEXT becomes the payload {"text": TEXT}, on the topic message.direct unless --topic is
+given. --urgent interrupts the turn of a coding agent. --wait waits until the message has
+a state and prints the states: it is written to the agent, its model has it in context,
+or the addressee has acknowledged it. See "bus status".
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
 orchestrator answers, the message is sent again after 2, 10 and 60 seconds, unless
 --no-retry is given. All attempts have the same key, so the message is stored once. To
 repeat a message yourself, give the same --key.`,
-		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
+		Example: `  orchestrator bus send --to coder "Keep the old page working" --wait in-context
+  orchestrator bus send --to coder --urgent "Stop: main is broken"
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
   orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
   seq=$(orchestrator bus send --to GO --topic build.finished --key build-812 -q)`,
-		Args:              cli.ArgCount(0, 0),
+		Args:              cli.ArgCount(0, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(verb *cobra.Command, _ []string) error {
+		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "to", "topic", "payload", "key", "from"); err != nil {
+				return err
+			}
+			if err := f.say(verb, args); err != nil {
 				return err
 			}
 			return send(a, &f)
 		},
 	}
 	set := verb.Flags()
-	set.StringVar(&f.to, "to", "", "addressee `ACTOR`: GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
-	set.StringVar(&f.topic, "topic", "", "`TOPIC` of the message: words separated by dots")
+	set.StringVar(&f.to, "to", "", "addressee `ACTOR`: the name of an agent, GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
+	set.StringVar(&f.topic, "topic", "", "`TOPIC` of the message: words separated by dots (message.direct with TEXT)")
 	set.StringVar(&f.payload, "payload", "{}", "payload, a `JSON` object, @FILE or -")
+	set.BoolVar(&f.urgent, "urgent", false, "interrupt the turn of a coding agent")
+	set.Var(&f.wait, "wait", "wait until the message is `STATE`: written, in-context or acked")
 	set.Var(&f.replyTo, "reply-to", "number of the message that this one answers: `SEQ`")
 	set.StringVar(&f.key, "key", "", "idempotency `KEY`: a repeated message is sent once")
 	set.StringVar(&f.from, "from", "", "sender `ACTOR` (default GO; inside an agent its own actor)")
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")
-	_ = verb.RegisterFlagCompletionFunc("to", CompleteActors(a, cobra.CompletionWithDesc(mail.Broadcast, "all actors")))
+	_ = verb.RegisterFlagCompletionFunc("to", completeAddressees(a))
+	_ = verb.RegisterFlagCompletionFunc("wait", f.wait.Complete)
 	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
 	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("reply-to", completeMail(a, "from"))
 	_ = verb.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	return verb
+}
+
+// say takes the argument, which is the text of the message.
+func (f *sendFlags) say(verb *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if verb.Flags().Changed("payload") {
+		return cli.UsageError("there are both a text and --payload", "Give one of them")
+	}
+	if f.text = args[0]; strings.TrimSpace(f.text) == "" {
+		return cli.UsageError("the text is empty", `Write it as: orchestrator bus send --to coder "hello"`)
+	}
+	f.topic = cmp.Or(f.topic, mail.TopicDirect)
+	return nil
 }
 
 func send(a *cli.App, f *sendFlags) error {
@@ -75,11 +109,57 @@ func send(a *cli.App, f *sendFlags) error {
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := askAgain(ctx, a, d, f.once, "send-message", m)
+		if err == nil && f.wait.Value != "" {
+			return f.wait.until(ctx, a, d, text)
+		}
 		return cli.Query[mail.Sent]{
-			Quiet: func(sent *mail.Sent) error { return a.Print("%d\n", sent.Seq) },
-			Text:  func(sent *mail.Sent) error { return showSent(ctx, a, d, sent) },
+			Explain: func(err error) error { return f.explained(a, err) },
+			Quiet:   func(sent *mail.Sent) error { return a.Print("%d\n", sent.Seq) },
+			Text:    func(sent *mail.Sent) error { return showSent(ctx, a, d, sent) },
 		}.Show(a, text, err)
 	})
+}
+
+// explained adds the likely actor to the refusal of a name that no agent has.
+func (f *sendFlags) explained(a *cli.App, err error) error {
+	if mail.CheckAddressee(f.to) == "" {
+		return err
+	}
+	hint := likelyActor(a, "to", f.to)
+	if likely := cli.Nearest(f.to, agentsForShell(a)); likely != "" {
+		hint = "Did you mean " + likely + "?  See who there is: orchestrator bus presence"
+	}
+	return cli.WithHint(err, wire.CodeInvalid, hint)
+}
+
+// addressee is mail.CheckAddressee, and accepts the names of agents.
+func addressee(word string) string {
+	if mail.IsName(word) {
+		return ""
+	}
+	return mail.CheckAddressee(word)
+}
+
+// agentsForShell returns the names of agents that have a mailbox.
+func agentsForShell(a *cli.App) (names []string) {
+	for _, actor := range actorsForShell(a) {
+		if mail.IsName(actor.Agent) && mail.CheckAddressee(actor.Agent) != "" {
+			names = append(names, actor.Agent)
+		}
+	}
+	return names
+}
+
+// completeAddressees completes the names of agents and the actors of the bus.
+func completeAddressees(a *cli.App) cobra.CompletionFunc {
+	return func(verb *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		for _, name := range agentsForShell(a) {
+			names = append(names, cobra.CompletionWithDesc(name, "agent"))
+		}
+		actors, directive := CompleteActors(a, cobra.CompletionWithDesc(mail.Broadcast, "all actors"))(verb, args, begun)
+		return append(names, actors...), directive
+	}
 }
 
 // message returns the request for the flags.
@@ -90,8 +170,11 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	case f.topic == "":
 		return nil, cli.UsageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
 	}
-	if err := ActorGiven(a, "to", f.to, mail.CheckAddressee); err != nil {
+	if err := ActorGiven(a, "to", f.to, addressee); err != nil {
 		return nil, err
+	}
+	if f.wait.Value != "" && f.to == mail.Broadcast {
+		return nil, cli.UsageError("--wait is for one addressee, and broadcast is all of them", "See who has it: orchestrator bus status SEQ")
 	}
 	if err := ActorGiven(a, "from", f.from, mail.CheckActor); err != nil {
 		return nil, err
@@ -99,13 +182,25 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	if why := mail.CheckTopic(f.topic); why != "" {
 		return nil, cli.UsageError("--topic "+why, "See which there are: orchestrator bus topics")
 	}
-	payload, err := cli.GivenDocument(a, "payload", f.payload)
+	payload, err := f.content(a)
 	if f.key == "" && !f.once {
 		f.key = uuid.NewString()
 	}
 	return &wire.SendMessage{
 		From: f.from, To: f.to, Topic: f.topic, Payload: payload, ReplyTo: f.replyTo.value, Key: f.key,
 	}, err
+}
+
+// content returns the payload: the text, or the document of --payload, with the mark of --urgent.
+func (f *sendFlags) content(a *cli.App) (wire.Raw, error) {
+	payload, err := cli.GivenDocument(a, "payload", f.payload)
+	if f.text != "" {
+		payload = object.Spell(map[string]string{"text": f.text})
+	}
+	if err != nil || !f.urgent {
+		return payload, err
+	}
+	return object.Merge(payload, wire.Raw(`{"urgent":true}`)), nil
 }
 
 func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *mail.Sent) error {
