@@ -30,6 +30,7 @@ type Machine struct {
 	closing  bool
 	looking  bool // the orchestrator is asked what the client did in the turn that has ended
 	busy     bool // a turn runs
+	halted   bool // it is interrupted for what is to be said next
 	turns    int64
 	last     time.Time // of the last line of the client
 	warned   bool      // it was interrupted, because it was silent
@@ -218,7 +219,9 @@ func (m *Machine) advance() {
 		return
 	}
 	if m.busy {
-		m.steer()
+		if !m.halted {
+			m.steer()
+		}
 		return
 	}
 	if m.now.Before(m.parked) {
@@ -369,7 +372,7 @@ var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
-	m.busy, m.warned = false, false
+	m.busy, m.warned, m.halted = false, false, false
 	m.doing, m.late = "", nil
 	clear(m.running)
 	m.withdrawAll()

@@ -103,6 +103,18 @@ func (v *taskView) update(message string) string {
 	return b.String()
 }
 
+// interruption returns the text that goes on after a person has interrupted a turn.
+func interruption(task, message string) string {
+	words := "The person who runs the team has interrupted you."
+	if message != "" {
+		words += " They say:\n" + tools.Clip(message, tools.MaxText)
+	}
+	if task != "" {
+		words += fmt.Sprintf("\nThen go on with your task %s.", task)
+	}
+	return words
+}
+
 func reminder(id string) string {
 	return fmt.Sprintf("You ended your turn, but task %s is still open. If it is done, call task_complete with a summary. "+
 		"If it cannot be done, call task_fail with the reason. Otherwise go on with it.", id)

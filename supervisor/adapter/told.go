@@ -81,12 +81,35 @@ func (m *Machine) notified(name string, o *order) {
 		default:
 			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: k, news: n.Message})
 		}
+	case "interrupt":
+		m.interrupted(&n)
 	case "shutdown":
 		m.closing = true
 		if m.busy {
 			m.handle(m.client.Interrupt())
 		}
 	}
+}
+
+// interrupted ends the turn for a person. The next one goes on with the task.
+func (m *Machine) interrupted(n *notice) {
+	switch {
+	case m.busy:
+		m.prompts = append(m.prompts, text{words: interruption(m.openTask(), n.Message)})
+		m.interrupt()
+	case n.Message != "":
+		m.prompts = append(m.prompts, text{words: interruption(m.openTask(), n.Message)})
+	default:
+		m.log("a person interrupted, and no turn ran")
+	}
+}
+
+// interrupt ends the running turn. What is to be said waits for the next one, since a text that is
+// added to a turn that ends may be lost.
+func (m *Machine) interrupt() {
+	effects := m.client.Interrupt()
+	m.halted = effects != nil
+	m.handle(effects)
 }
 
 // find returns the task with this id that the agent has, or nil.
@@ -146,7 +169,7 @@ func (m *Machine) received(payload wire.Raw) {
 	m.letters = append(m.letters, letter{seq: in.Seq})
 	m.prompts = append(m.prompts, text{words: tools.Letter(&in, m.taskID()), mail: []int64{in.Seq}})
 	if m.busy && urgent(&in) {
-		m.handle(m.client.Interrupt())
+		m.interrupt()
 	}
 }
 

@@ -41,6 +41,7 @@ agents they depend on. The command ends when each has a process or has failed.`)
 stopped until they are started again, even after a reload.`),
 		agentChangeCommand(a, "restart", "Stop agents and start them again", `Stops agents in order, waits for the end of all their processes, and starts them
 again. The count of failures that leads to a back-off is reset.`),
+		agentInterruptCommand(a),
 	)
 }
 
@@ -243,6 +244,45 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 		verb.Flags().BoolVar(&noDeps, "no-deps", false, "start only these agents, without their dependencies")
 	}
 	return verb
+}
+
+func agentInterruptCommand(a *cli.App) *cobra.Command {
+	var message string
+	verb := &cobra.Command{
+		Use:   "interrupt AGENT",
+		Short: "Interrupt what an agent does, without ending its task",
+		Long: `Interrupts a running agent. A coding agent ends its turn and begins the next one with the
+message, as a prompt from you, and goes on with its task. Other agents are notified with
+notify:interrupt.`,
+		Example:           "  orchestrator agent interrupt coder -m 'Keep the old page working'\n  orchestrator agent interrupt coder",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: cli.OneArg(a.CompleteAgents),
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "message"); err != nil {
+				return err
+			}
+			return cli.Query[activity.Interrupted]{
+				Operation: "interrupt-agent", Request: wire.InterruptAgent{Agent: args[0], Message: message},
+				Explain: func(err error) error { return interruptRefused(err, args[0]) },
+				Quiet:   func(r *activity.Interrupted) error { return a.Print("%s\n", term.OneLine(r.Agent)) },
+				Text: func(r *activity.Interrupted) error {
+					if r.TaskID == "" {
+						return a.Print("Interrupted %s.\n", term.OneLine(r.Agent))
+					}
+					return a.Print("Interrupted %s. It goes on with task %s.\n", term.OneLine(r.Agent), term.ID(r.TaskID))
+				},
+			}.Run(a)
+		},
+	}
+	verb.Flags().StringVarP(&message, "message", "m", "", "what it is to do now: `TEXT`")
+	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
+	return verb
+}
+
+// interruptRefused adds the next command to the refusal of an interrupt.
+func interruptRefused(err error, agent string) error {
+	err = cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator agent ls")
+	return cli.WithHint(err, wire.CodeConflict, "See what it does: orchestrator agent show "+term.OneLine(agent))
 }
 
 func changeAgents(a *cli.App, name string, request control.AgentsRequest) error {
