@@ -229,6 +229,55 @@ func TestWatchAnswers(t *testing.T) {
 	v.leaves("q")
 }
 
+// A permission shows what it is for, and is answered with one key. A denial may say why.
+func TestWatchPermissions(t *testing.T) {
+	t.Parallel()
+	h, cast := busyStage(t)
+	const choices = `"choices":[{"id":"yes","kind":"allow_once"},{"id":"session","kind":"allow_session"},{"id":"ever","kind":"allow_always"},{"id":"no","kind":"deny"}]`
+	ask := func(tool, title, input string) string {
+		return cast[0].request("ask-permission", `{"tool":"`+tool+`","title":"`+title+`","input":`+input+`,"reason":"it is needed",`+choices+`}`)
+	}
+	v := h.watching(100, 30)
+	v.sees("writer")
+	command := ask("Bash", "Bash: go get x", `{"command":"go get x"}`)
+	v.sees("Inbox(1)", "? coder asks: Bash: go get x", "a answers")
+	v.types("a")
+	v.sees(">[5]Inbox(1)", "$ go get x", "reason: it is needed", "a  yes", "s  session", "A  ever", "d  no", "a allow")
+	v.types("a")
+	v.sees("Answered coder: yes.", "No open questions.")
+	require.Contains(t, string(cast[0].answer(command).Payload), `"choice":"yes"`)
+	edit := ask("Edit", "Edit a.go", `{"file_path":"a.go","old_string":"one","new_string":"two"}`)
+	v.sees("- one", "+ two")
+	v.types("d")
+	v.sees("deny, and say why, or nothing:")
+	v.types("Keep a one", screen.Enter)
+	v.sees("Answered coder: no.", "No open questions.")
+	require.Contains(t, string(cast[0].answer(edit).Payload), `"choice":"no","message":"Keep a one"`)
+	plain := ask("Write", "Write b.go", `{"file_path":"b.go","content":"b"}`)
+	v.sees("b.go", "+ b")
+	v.types("d")
+	v.sees("deny, and say why")
+	v.types(screen.Enter)
+	v.sees("No open questions.")
+	require.NotContains(t, string(cast[0].answer(plain).Payload), `"message"`)
+	for key, want := range map[string]string{"s": "session", "A": "ever"} {
+		id := ask("Bash", "Bash: make", `{"command":"make `+want+`"}`)
+		v.sees("$ make " + want)
+		v.types(key)
+		v.sees("No open questions.")
+		require.Contains(t, string(cast[0].answer(id).Payload), `"choice":"`+want+`"`)
+	}
+	require.NoError(t, v.Resize(50, 15))
+	ask("Bash", "Bash: rm x", `{"command":"rm x"}`)
+	v.sees("Bash: rm x")
+	v.types("s") // what it is for is not on the screen
+	v.types(screen.Enter)
+	v.sees("$ rm x")
+	v.types("d", screen.Enter)
+	v.sees("No open questions.")
+	v.leaves("q")
+}
+
 // After a colon, commands of the command line can be typed.
 func TestWatchCommands(t *testing.T) {
 	t.Parallel()

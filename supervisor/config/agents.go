@@ -16,6 +16,8 @@ import (
 // maxReplicas limits the effect of a typing mistake.
 const maxReplicas = 10_000
 
+var agentName = expression(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
 // A block is an agent block and the agents that it declares.
 type block struct {
 	at     hcl.Range // position of its label
@@ -65,7 +67,7 @@ func replicaName(name string, i, n int) string {
 }
 
 func (r *reader) checkName(b *hcl.Block, who string) bool {
-	if IsName(b.Labels[0]) {
+	if agentName().MatchString(b.Labels[0]) {
 		return true
 	}
 	r.report(b.LabelRanges[0], Problem{
@@ -110,7 +112,7 @@ func (r *reader) checkReplicaNames(blocks hcl.Blocks) {
 				break
 			}
 			owner[name] = b.Labels[0]
-			if !named.broken && !IsName(name) {
+			if !named.broken && !agentName().MatchString(name) {
 				r.report(b.LabelRanges[0], Problem{
 					Code: "config/bad-name", Summary: "Bad name",
 					Detail: fmt.Sprintf("The replica %q would have a name of more than 63 characters.", name),

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"orchestrator/wire/mail"
 )
 
 // A Config is a configuration file, read and checked. It does not change after Load.
@@ -138,7 +136,7 @@ const NameRule = "up to 63 letters, digits, dots, - and _, the first a letter or
 func IsRole(word string) bool { return IsName(word) && word != "none" }
 
 // IsName reports whether name is a valid name of an agent.
-func IsName(name string) bool { return mail.IsName(name) }
+func IsName(name string) bool { return agentName().MatchString(name) }
 
 // Guest returns an agent that is in no file, because a program joins over a connection. It has
 // default settings and no command. It gets tasks only if works is true.

@@ -28,6 +28,7 @@ func Command(a *cli.App) *cobra.Command {
 its options. The TASK column shows the task that waits for the answer. The context
 that the agent gave is part of the JSON.`,
 		Example: `  orchestrator inbox
+  orchestrator inbox show q9
   orchestrator inbox answer q7 oauth
   orchestrator inbox watch`,
 		Args: cobra.ArbitraryArgs,
@@ -39,7 +40,7 @@ that the agent gave is part of the JSON.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	verb.AddCommand(inboxListCommand(a), inboxAnswerCommand(a), inboxWatchCommand(a))
+	verb.AddCommand(inboxListCommand(a), inboxShowCommand(a), inboxAnswerCommand(a), inboxWatchCommand(a))
 	return verb
 }
 
@@ -143,16 +144,22 @@ func watchInbox(ctx context.Context, a *cli.App, d *client.Client) error {
 }
 
 func inboxAnswerCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var message string
+	verb := &cobra.Command{
 		Use:   "answer ID VALUE|-",
 		Short: "Answer a question",
 		Long: `Answers the question of an agent. If the question has options, the answer must be one
-of them; otherwise it is any text. "-" reads the answer from stdin.`,
+of them; otherwise it is any text. "-" reads the answer from stdin. The answer to a
+permission may have a message, such as why it is denied.`,
 		Example: `  orchestrator inbox answer q7 oauth
+  orchestrator inbox answer q9 deny -m 'The tests must stay'
   orchestrator inbox answer q8 - < answer.txt`,
 		Args:              cli.ArgCount(2, 2),
 		ValidArgsFunction: cli.Completion(a, completeAnswer),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "message"); err != nil {
+				return err
+			}
 			value := args[1]
 			if value == "-" {
 				text, err := cli.ReadArg(a, "VALUE", value)
@@ -161,14 +168,17 @@ of them; otherwise it is any text. "-" reads the answer from stdin.`,
 				}
 				value = text
 			}
-			return answerQuestion(a, args[0], value)
+			return answerQuestion(a, wire.AnswerQuestion{QuestionID: args[0], Answer: value, Message: message})
 		},
 	}
+	verb.Flags().StringVarP(&message, "message", "m", "", "what the agent is to know beside the answer to a permission: `TEXT`")
+	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
+	return verb
 }
 
-func answerQuestion(a *cli.App, id, value string) error {
+func answerQuestion(a *cli.App, answer wire.AnswerQuestion) error {
 	return cli.Query[wire.QuestionReply]{
-		Operation: "answer-question", Request: wire.AnswerQuestion{QuestionID: id, Answer: value}, Explain: cli.WithAnswers,
+		Operation: "answer-question", Request: answer, Explain: cli.WithAnswers,
 		Quiet: func(*wire.QuestionReply) error { return nil },
 		Text:  func(reply *wire.QuestionReply) error { return a.Print("%s\n", AnsweredWords(reply)) },
 	}.Run(a)

@@ -55,7 +55,7 @@ func (m *model) answerPicked() {
 	id := q.ID
 	m.line = &line{question: id, prompt: "answer " + oneLine(q.Agent) + ": ", done: func(text string) {
 		if text != "" {
-			m.answer(id, text)
+			m.answer(wire.AnswerQuestion{QuestionID: id, Answer: text})
 		}
 	}}
 }
@@ -84,7 +84,7 @@ func (m *model) choiceKey(name string) bool {
 func (m *model) choose(n int) {
 	q := m.choice.question
 	m.choice = nil
-	m.answer(q.ID, q.Options[n].Value)
+	m.answer(wire.AnswerQuestion{QuestionID: q.ID, Answer: q.Options[n].Value})
 }
 
 // choiceGone ends the choice of a question that is no longer open. It does not end a line:
@@ -103,11 +103,11 @@ func (m *model) choiceGone() {
 }
 
 // answer sends an answer.
-func (m *model) answer(id, text string) {
+func (m *model) answer(answer wire.AnswerQuestion) {
 	m.feed.do(func(ctx context.Context) tea.Msg {
 		within, end := context.WithTimeout(ctx, patience)
 		defer end()
-		said, err := m.of.Answer(within, id, text)
+		said, err := m.of.Answer(within, answer)
 		m.feed.note(aboutQuestions)
 		if err != nil {
 			return noteNews{text: "Not answered: " + firstLine(err), bad: true}
@@ -166,10 +166,16 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 	}
 	add(oneLine(q.Question))
 	lines = append(lines, "")
+	if q.Permission != nil {
+		for _, text := range permissionLines(q.Permission, max(1, height-len(q.Options)-9)) {
+			lines = append(lines, p.row(false, width-2, cell{text: text, size: width}))
+		}
+		lines = append(lines, "")
+	}
 	first := len(lines)
 	for i := range q.Options {
 		picked := m.choice != nil && m.choice.at == i
-		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%d  %s", i+1, steady(term.OptionWord(&q.Options[i]))), size: width}))
+		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%s  %s", optionKey(q, i), steady(term.OptionWord(&q.Options[i]))), size: width}))
 	}
 	if len(q.Options) == 0 {
 		lines = append(lines, " Any text will do: a")

@@ -35,6 +35,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case m.width < smallestWidth || m.height < smallestHeight: // nothing is shown on a screen this small
 	case m.help:
 		m.help = false
+	case m.permissionKey(name):
 	case m.choice != nil && m.choiceKey(name):
 	case m.paper != nil && m.paperKey(name):
 	case m.globalKey(name):
@@ -246,6 +247,7 @@ var helpLines = []string{
 	"/            only rows with some text in them; @NAME in the log: of an agent",
 	":            any command: task add \"Say hello\"",
 	"a            answer: a number, or a line",
+	"a  s  A  d   a permission: allow, for this session, always; deny",
 	"l            the agent's log",
 	"r  s         agent restart, agent stop: enter does it",
 	"y            why",

@@ -221,6 +221,8 @@ func (m *model) keys() string {
 		words = "esc back"
 	case m.paper != nil:
 		words = "esc back  ↑↓ move"
+	case m.permission() != nil:
+		words = "a allow  s this session  A always  d deny  : command"
 	case m.choice != nil:
 		words = "1-9 answer  ↑↓ choose  enter answer  esc back"
 	case m.tab == tabOverview && m.focus[tabOverview] == 0, m.tab == tabAgents:

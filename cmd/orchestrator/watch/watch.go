@@ -47,7 +47,7 @@ type Orchestrator struct {
 	// Follow yields the lines of a list and then new ones.
 	Follow func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error]
 	// Answer answers a question and returns a sentence on the effect.
-	Answer func(ctx context.Context, question, answer string) (string, error)
+	Answer func(ctx context.Context, answer wire.AnswerQuestion) (string, error)
 	// Run runs a command line without the program's name. It returns the output for a
 	// screen of that width, and the exit code.
 	Run func(ctx context.Context, words []string, columns int) (text string, exit int)
@@ -156,8 +156,8 @@ func newOrchestrator(a *cli.App, d *client.Client) Orchestrator {
 				d.Lines(ctx, body)(yield)
 			}
 		},
-		Answer: func(ctx context.Context, question, answer string) (string, error) {
-			text, err := d.Ask(ctx, "answer-question", wire.AnswerQuestion{QuestionID: question, Answer: answer})
+		Answer: func(ctx context.Context, answer wire.AnswerQuestion) (string, error) {
+			text, err := d.Ask(ctx, "answer-question", answer)
 			if err != nil {
 				return "", err
 			}
