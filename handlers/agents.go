@@ -43,8 +43,8 @@ type agent struct {
 	offered    bool  // it is in the list of free agents
 	memories   replyCache
 
-	conversation *conversation     // of its program; nil if it reports none
-	grants       []grant           // oldest first
+	conversation *conversation // of its program; nil if it reports none
+	grants       access.Grants
 	late         []*answeredByMail // answers for its next run
 	usage        activity.Used
 	limited      time.Time // it gets no task until then; zero: it is not limited

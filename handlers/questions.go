@@ -264,7 +264,7 @@ func (qa *questionAnswered) apply(s *State, r *wire.Record) {
 		a.late = append(a.late, q.byMail(qa.Answer))
 	}
 	if a := s.agents.byID[qa.Agent]; a != nil && q.view.Permission != nil {
-		a.grant(q.view.Permission, qa.Answer)
+		a.grants.Remember(q.view.Permission, qa.Answer, a.session())
 	}
 	s.settle(qa.Agent, q.request, answer, nil)
 	s.tasks.help(q, qa.Answer, r)

@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"orchestrator/wire"
@@ -298,37 +297,6 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 	return td.state.tasks.reply(k), nil
 }
 
-// A grant is a permission that a person has given for more than one time.
-type grant struct {
-	Tool  string   `json:"tool"`
-	Input wire.Raw `json:"input"`
-	// Session is the conversation, or the run, for which it holds; "" is for ever.
-	Session string `json:"session,omitzero"`
-}
-
-// maxGrants is the maximum number of remembered permissions of an agent. The oldest is forgotten
-// first, and asked again.
-const maxGrants = 1000
-
-// granted returns the choice that answers a request for permission, if it was granted before, or
-// "".
-func (a *agent) granted(r *wire.AskPermission) string {
-	i := slices.IndexFunc(a.grants, func(g grant) bool {
-		return g.Tool == r.Tool && string(g.Input) == string(r.Input) && (g.Session == "" || g.Session == a.session())
-	})
-	if i < 0 {
-		return ""
-	}
-	for _, kind := range []string{activity.AllowOnce, activity.AllowSession, activity.AllowAlways} {
-		for _, c := range r.Choices {
-			if c.Kind == kind {
-				return c.ID
-			}
-		}
-	}
-	return ""
-}
-
 // session returns for how long a permission for the session holds: as long as the conversation
 // of the agent's program, or the run if there is none.
 func (a *agent) session() string {
@@ -338,27 +306,12 @@ func (a *agent) session() string {
 	return a.run
 }
 
-// grant remembers a permission that was given for more than one time.
-func (a *agent) grant(p *activity.Permission, answer string) {
-	i := slices.IndexFunc(p.Choices, func(c activity.PermissionChoice) bool { return c.ID == answer })
-	if i < 0 || p.Choices[i].Kind != activity.AllowSession && p.Choices[i].Kind != activity.AllowAlways {
-		return
-	}
-	g := grant{Tool: p.Tool, Input: p.Input}
-	if p.Choices[i].Kind == activity.AllowSession {
-		g.Session = a.session()
-	}
-	if a.grants = append(a.grants, g); len(a.grants) > maxGrants {
-		a.grants = a.grants[1:]
-	}
-}
-
 // maxPermissionWait is how long a request for permission waits if it names no time.
 const maxPermissionWait = 365 * 24 * time.Hour
 
 func askPermission(qd questionDecision, r *wire.AskPermission) (*wire.UserAnswer, *wire.Error) {
 	a := qd.state.agents.byID[qd.from.Name]
-	if choice := a.granted(r); choice != "" {
+	if choice := a.grants.Choice(r, a.session()); choice != "" {
 		return &wire.UserAnswer{
 			Answer: choice, Choice: choice, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(qd.at)},
 		}, nil

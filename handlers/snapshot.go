@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/review"
@@ -97,7 +98,7 @@ type snapshotAgent struct {
 	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
 
 	Conversation *activity.Conversation `json:"conversation,omitzero"`
-	Grants       []grant                `json:"grants,omitzero"`
+	Grants       access.Grants          `json:"grants,omitzero"`
 	Usage        activity.Used          `json:"usage,omitzero"`
 	Late         []*answeredByMail      `json:"late,omitzero"`
 	Limited      string                 `json:"limited,omitzero"`

@@ -8,6 +8,8 @@
 //
 // A Book holds no secrets. A key is found by its hash, a person's token by its id.
 //
+// Grants are the permissions that people have given an agent for more than one time.
+//
 // The package does not decide who may issue or revoke a credential, and records nothing. The
 // package handlers does both. Times and random bytes are arguments.
 package access
