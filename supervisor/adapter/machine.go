@@ -21,6 +21,7 @@ type Opening struct {
 	Door         []string // the MCP server of our tools, for clients that take no tools in band
 	DoorEnv      []string // what its environment needs
 	Patience     time.Duration
+	Examine      bool // only the handshake matters: the client tells what it offers, and gets no prompt
 }
 
 // A Server is an MCP server that the client is to start.
@@ -64,8 +65,8 @@ type (
 	}
 	// Log is a line for people: what the model or the client says.
 	Log struct{ Text string }
-	// Stuck ends a client that does not answer.
-	Stuck struct{ Why string }
+	// Stuck ends a client that does not answer. Its class is FailLogin, or "" for all other reasons.
+	Stuck struct{ Why, Class string }
 )
 
 // A Client speaks the protocol of one program. It is pure: it returns the lines to write as
@@ -91,7 +92,10 @@ type Client interface {
 // The events that a Client reports.
 type (
 	// Ready reports that the handshake is done.
-	Ready struct{ Conversation, Version, Model string }
+	Ready struct {
+		Conversation, Version, Model string
+		Offers                       Offers // always set if Opening.Examine is
+	}
 	// Begun reports that a turn has begun.
 	Begun struct{}
 	// InContext reports that the model has the text of a Prompt or a Steer.
@@ -130,6 +134,36 @@ type (
 		Text    string // the last words, or the reason of the failure
 		Stopped bool   // it was interrupted
 	}
+)
+
+// Offers is what a client reports about itself in the handshake. An empty text means that it does
+// not report that.
+type Offers struct {
+	Login  string // LoginYes and its like
+	Mail   string // MailProved and its like
+	Resume bool   // it can go on with an earlier conversation
+	Cost   string // CostYes or CostNo: whether it reports what a turn costs
+	Mode   string // its own name of the permission that is set
+}
+
+// Values of Offers.Login.
+const (
+	LoginYes  = "yes"
+	LoginNo   = "no"
+	LoginFree = "not needed" // its model needs no login
+)
+
+// Values of Offers.Mail: when the model gets a text that comes during a turn.
+const (
+	MailProved  = "proved"  // in the turn, and the client reports it
+	MailSteered = "steered" // in the turn, as the next step of the client suggests
+	MailLater   = "later"   // after the turn, or with the result of one of our tools
+)
+
+// Values of Offers.Cost.
+const (
+	CostYes = "yes"
+	CostNo  = "no" // only tokens
 )
 
 // A Decision is the answer of a person to a Permission.

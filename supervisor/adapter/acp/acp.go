@@ -58,7 +58,9 @@ type Client struct {
 	models    []string
 	canResume string // the method that resumes a conversation; "" if there is none
 	canSteer  bool
-	ownPrompt bool // it takes instructions apart from the first prompt
+	login     string // whether it is logged in, as adapter.Offers has it
+	mode      string // its own name of the permission that is set
+	ownPrompt bool   // it takes instructions apart from the first prompt
 	briefed   bool
 	turn      int64 // the call of the running prompt; 0: none
 	begun     bool
@@ -110,6 +112,9 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 		return c.requested(&m)
 	case m.Method == "session/update":
 		return c.updated(object.MemberOf(m.Params, "update"))
+	case m.Method == "_auth/status_update":
+		c.login = login(m.Params)
+		return nil
 	case m.Method != "":
 		return nil // kept with the raw wire
 	}
@@ -251,8 +256,10 @@ func (c *Client) opened(method string, result wire.Raw) []adapter.Effect {
 			switch {
 			case m.ID != wanted:
 			case m.ID == r.Modes.Current:
+				c.mode = wanted
 				return c.choose()
 			default:
+				c.mode = wanted
 				return []adapter.Effect{c.call("session/set_mode", map[string]any{"sessionId": c.session, "modeId": wanted}, call{})}
 			}
 		}
@@ -275,8 +282,26 @@ func (c *Client) choose() []adapter.Effect {
 }
 
 func (c *Client) ready() []adapter.Effect {
-	return []adapter.Effect{&adapter.Ready{Conversation: c.session, Version: c.version, Model: c.model}}
+	offers := adapter.Offers{Login: c.login, Mail: adapter.MailLater, Resume: c.canResume != "", Mode: c.mode}
+	if c.canSteer {
+		offers.Mail = adapter.MailSteered
+	}
+	return []adapter.Effect{&adapter.Ready{Conversation: c.session, Version: c.version, Model: c.model, Offers: offers}}
 }
+
+// login reads the notification of a client about its login, an extension of the protocol.
+func login(params wire.Raw) string {
+	switch kind, _ := object.TextOf(object.MemberOf(params, "authStatus"), "kind"); kind {
+	case "":
+		return ""
+	case "none":
+		return adapter.LoginNo
+	}
+	return adapter.LoginYes
+}
+
+// authRequired is the code of an error: the client is not logged in.
+const authRequired = -32000
 
 func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect {
 	why := m.Error.Message
@@ -301,8 +326,11 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 		}
 		return []adapter.Effect{c.said(), end}
 	}
-	why = about.method + " failed: " + why
-	return []adapter.Effect{adapter.Log{Text: why}, adapter.Stuck{Why: why}}
+	stuck := adapter.Stuck{Why: about.method + " failed: " + why}
+	if m.Error.Code == authRequired {
+		stuck.Class = adapter.FailLogin
+	}
+	return []adapter.Effect{adapter.Log{Text: stuck.Why}, stuck}
 }
 
 // classify guesses the class of a failure from its text: the protocol has no codes for it.

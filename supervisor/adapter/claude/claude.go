@@ -220,7 +220,38 @@ func (c *Client) replied(r *reply) []adapter.Effect {
 		return []adapter.Effect{adapter.Log{Text: "the handshake failed: " + r.Error}, adapter.Stuck{Why: "the handshake failed: " + r.Error}}
 	}
 	c.ready = true
-	return []adapter.Effect{&adapter.Ready{Conversation: c.o.Conversation}}
+	var w welcome
+	_ = object.Decode(r.Response, &w) // what cannot be read is not reported
+	return []adapter.Effect{&adapter.Ready{Conversation: c.o.Conversation, Version: w.Version, Offers: adapter.Offers{
+		Login: w.Account.login(), Mail: adapter.MailProved, Resume: true, Cost: adapter.CostYes, Mode: w.Mode,
+	}}}
+}
+
+// welcome is the answer to the handshake.
+type welcome struct {
+	Version string  `json:"claude_code_version"`
+	Mode    string  `json:"current_permission_mode"`
+	Account account `json:"account"`
+}
+
+// account is the login of the client. With a provider other than firstParty, the login is that of
+// the provider, and the client does not check it.
+type account struct {
+	TokenSource  string `json:"tokenSource"`
+	APIKeySource string `json:"apiKeySource"`
+	Email        string `json:"email"`
+	Provider     string `json:"apiProvider"`
+}
+
+func (a *account) login() string {
+	has := func(source string) bool { return source != "" && source != "none" }
+	switch {
+	case has(a.TokenSource), has(a.APIKeySource), has(a.Email):
+		return adapter.LoginYes
+	case a.Provider == "firstParty":
+		return adapter.LoginNo
+	}
+	return ""
 }
 
 // system handles what the client says about itself.

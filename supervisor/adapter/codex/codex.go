@@ -52,6 +52,7 @@ type Client struct {
 	thread   string
 	model    string
 	version  string
+	login    string // whether it is logged in, as adapter.Offers has it
 	turn     string // that runs, once it has begun
 	starting bool   // a turn was asked for, and has not begun
 	words    string
@@ -114,7 +115,12 @@ func (c *Client) answered(id int64, method string, m *adapter.RPC) []adapter.Eff
 	case "initialize":
 		agent, _ := object.TextOf(m.Result, "userAgent")
 		c.version = versionIn(agent)
-		return []adapter.Effect{adapter.Write{Line: []byte(`{"method":"initialized"}`)}, c.open()}
+		return []adapter.Effect{adapter.Write{Line: []byte(`{"method":"initialized"}`)}, c.first()}
+	case "account/read":
+		c.login = login(m.Result)
+		return []adapter.Effect{c.readConfig()}
+	case "config/read":
+		return c.examined(m.Result)
 	case "thread/start", "thread/resume":
 		c.thread, _ = object.TextOf(object.MemberOf(m.Result, "thread"), "id")
 		c.model, _ = object.TextOf(m.Result, "model")
@@ -128,6 +134,10 @@ func (c *Client) answered(id int64, method string, m *adapter.RPC) []adapter.Eff
 // refused handles an error in the answer to a call of ours.
 func (c *Client) refused(id int64, method, why string) []adapter.Effect {
 	switch method {
+	case "account/read": // it is not reported
+		return []adapter.Effect{c.readConfig()}
+	case "config/read":
+		return c.examined(nil)
 	case "thread/resume": // it is gone: begin a new one
 		c.o.Conversation = ""
 		return []adapter.Effect{adapter.Log{Text: "the conversation cannot be resumed: " + why}, c.open()}
@@ -140,6 +150,50 @@ func (c *Client) refused(id int64, method, why string) []adapter.Effect {
 		return []adapter.Effect{adapter.Log{Text: method + " failed: " + why}, adapter.Stuck{Why: method + " failed: " + why}}
 	}
 	return []adapter.Effect{adapter.Log{Text: method + " failed: " + why}}
+}
+
+// first makes the first call after the handshake. An examination begins no thread: for a new one,
+// the client makes a request to its model, without input, before there is any prompt.
+func (c *Client) first() adapter.Effect {
+	if c.o.Examine {
+		return c.call("account/read", map[string]any{})
+	}
+	return c.open()
+}
+
+// login reads the answer to account/read.
+func login(result wire.Raw) string {
+	var r struct {
+		Account  wire.Raw `json:"account"`
+		Required *bool    `json:"requiresOpenaiAuth"`
+	}
+	switch failed := object.Decode(result, &r); {
+	case failed != nil || r.Required == nil:
+		return ""
+	case len(r.Account) > 0 && string(r.Account) != "null":
+		return adapter.LoginYes
+	case *r.Required:
+		return adapter.LoginNo
+	}
+	return adapter.LoginFree
+}
+
+func (c *Client) readConfig() adapter.Effect {
+	return c.call("config/read", map[string]any{"includeLayers": false, "cwd": c.o.Dir})
+}
+
+// examined ends an examination with the answer to config/read.
+func (c *Client) examined(result wire.Raw) []adapter.Effect {
+	var mode []string
+	for _, key := range []string{"sandbox_mode", "approval_policy", "approvals_reviewer"} {
+		word, _ := object.TextOf(object.MemberOf(result, "config"), key)
+		if word != "" && word != "user" {
+			mode = append(mode, word)
+		}
+	}
+	return []adapter.Effect{&adapter.Ready{Version: c.version, Offers: adapter.Offers{
+		Login: c.login, Mail: adapter.MailProved, Resume: true, Cost: adapter.CostNo, Mode: strings.Join(mode, ", "),
+	}}}
 }
 
 // open begins or resumes the conversation.
