@@ -204,15 +204,16 @@ func (l *lifecycle) conversation(spec *Agent) (id string) {
 	return id
 }
 
-// startClient creates the process of a coding agent.
-func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation string) (Process, error) {
-	c := sr.spec.Client
+// startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
+// the client of the adapter before it is used; nil leaves it as it is.
+func (a *Agent) startClient(start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
+	c := a.Client
 	kind, ok := clients[c.Protocol]
 	if !ok {
 		return nil, fmt.Errorf("there is no protocol %q", c.Protocol)
 	}
 	o := c.Opening
-	o.Agent, o.Run, o.Dir, o.Protocol = sr.spec.Name, sr.run, sr.spec.Dir, c.Protocol
+	o.Agent, o.Run, o.Dir, o.Protocol = a.Name, spec.Run, a.Dir, c.Protocol
 	if c.Resume {
 		o.Conversation = conversation
 	}
@@ -228,12 +229,16 @@ func (l *lifecycle) startClient(sr *startRequest, spec child.Spec, conversation 
 		spec.Env = append(spec.Env, acp.Environ(spec.Command, &o)...)
 	}
 	spec.Command = kind.launch(spec.Command, &o)
+	client := kind.begin()
 	var wire *adapter.WireLog
-	if c.WireLog {
-		wire = &adapter.WireLog{Dir: filepath.Join(sr.spec.Output.Dir, sr.spec.Name)}
+	switch {
+	case wrap != nil: // it is only examined
+		client = wrap(client)
+	case c.WireLog:
+		wire = &adapter.WireLog{Dir: filepath.Join(a.Output.Dir, a.Name)}
 	}
-	start := func(spec child.Spec) (adapter.Program, error) { return l.options.Start(spec) }
-	return adapter.Start(start, spec, adapter.NewMachine(kind.begin(), &o), sr.spec.MaxLine, wire)
+	program := func(spec child.Spec) (adapter.Program, error) { return start(spec) }
+	return adapter.Start(program, spec, adapter.NewMachine(client, &o), a.MaxLine, wire)
 }
 
 // sessionSpecs are the sessions of the configuration, in order.

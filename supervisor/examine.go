@@ -1,0 +1,140 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/child"
+)
+
+// An Examination is what Examine found out about the program of an agent.
+type Examination struct {
+	Path   string         // of the program; "" if it was not found
+	Ready  *adapter.Ready // nil if the handshake failed
+	Failed string         // why it failed
+	Login  bool           // it failed because the client is not logged in
+	Words  []string       // the last lines of the program for people
+}
+
+// Examine finds the program of an agent. It starts that of a coding agent as a run does, waits
+// until the handshake is done or ctx is, and ends all its processes. The program gets no prompt.
+// The error is that of the environment or of the start.
+func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Agent) (x Examination, err error) {
+	env, err := a.Environ(ctx)
+	if err != nil {
+		return x, err
+	}
+	if x.Path, err = child.Find(a.Command[0], a.Dir, env); err != nil || a.Client == nil {
+		return x, err
+	}
+	examined, c := *a, *a.Client
+	c.Opening.Examine, c.Opening.Door = true, nil // no orchestrator runs for the tools behind the door
+	examined.Client = &c
+	e := &examiner{done: make(chan struct{}), exited: make(chan child.Exit, 1), ended: make(chan struct{})}
+	p, err := examined.startClient(start, child.Spec{
+		Command: a.Command, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits,
+		Output: e.output, Exited: func(exit child.Exit) { e.exited <- exit }, Ended: func(child.Ending) { close(e.ended) },
+	}, "", func(c adapter.Client) adapter.Client {
+		e.Client = c
+		return e
+	})
+	if err != nil {
+		return x, err
+	}
+	x.Failed = e.await(ctx)
+	e.end(ctx, p)
+	switch found := e.found.(type) {
+	case *adapter.Ready:
+		x.Ready, x.Failed = found, ""
+	case adapter.Stuck:
+		x.Failed, x.Login = found.Why, found.Class == adapter.FailLogin
+	}
+	x.Words = e.words
+	return x, nil
+}
+
+// An examiner is the client of a program that is examined. It keeps how the handshake ended.
+type examiner struct {
+	adapter.Client
+	done   chan struct{} // closed when found is set
+	exited chan child.Exit
+	ended  chan struct{} // closed when no process is left; found and words no longer change
+
+	mu    sync.Mutex
+	found adapter.Effect // the first Ready or Stuck
+	words []string
+}
+
+// Heard takes a line of the program's stdout.
+func (e *examiner) Heard(line []byte) []adapter.Effect {
+	effects := e.Client.Heard(line)
+	for _, effect := range effects {
+		switch effect.(type) {
+		case *adapter.Ready, adapter.Stuck:
+			e.finds(effect)
+		}
+	}
+	return effects
+}
+
+func (e *examiner) finds(effect adapter.Effect) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.found == nil {
+		e.found = effect
+		close(e.done)
+	}
+}
+
+const (
+	wordsKept   = 3   // lines
+	longestWord = 300 // bytes of a line
+)
+
+// output keeps the last lines for people. Messages to the orchestrator are not answered.
+func (e *examiner) output(stream child.Stream, chunk []byte) {
+	if stream != child.Stderr {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for line := range strings.Lines(string(chunk)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		e.words = append(e.words, strings.ToValidUTF8(line[:min(len(line), longestWord)], ""))
+	}
+	e.words = e.words[max(0, len(e.words)-wordsKept):]
+}
+
+// await waits for the end of the handshake. It returns why there is none, unless something is found.
+func (e *examiner) await(ctx context.Context) string {
+	select {
+	case <-e.done:
+		return ""
+	case exit := <-e.exited:
+		return "it ended during the handshake: " + exit.String()
+	case <-ctx.Done():
+		return "it does not answer"
+	}
+}
+
+// examinePatience is how long a program may go on after the end of its stdin.
+const examinePatience = 3 * time.Second
+
+// end ends the program and waits until no process of it is left.
+func (e *examiner) end(ctx context.Context, p Process) {
+	p.CloseStdin()
+	select {
+	case <-e.ended:
+	case <-time.After(examinePatience):
+	case <-ctx.Done():
+	}
+	p.Kill()
+	<-e.ended
+}
