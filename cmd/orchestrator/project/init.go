@@ -43,7 +43,7 @@ type createdFile struct {
 // InitCommand returns the init command.
 func InitCommand(a *cli.App) *cobra.Command {
 	lang := cli.Choice{Value: "sh", Of: languageNames()}
-	team := cli.Choice{Of: []string{"review"}}
+	team := cli.Choice{Of: teamNames()}
 	var force, list, unit bool
 	verb := &cobra.Command{
 		Use:   "init [DIR]",
@@ -51,8 +51,14 @@ func InitCommand(a *cli.App) *cobra.Command {
 		Long: `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
 overwritten without --force. The agent works on tasks and requires only its language.
 
-With --team review it writes a team of three shell scripts. A planner asks you a
-question and submits two tasks, and a reviewer gets the result of a writer.
+With --team it writes a team instead. These have Claude Code and Codex as agents:
+
+  review   Claude writes, Codex reviews each task
+  pair     Claude and Codex share the tasks and write mail to each other
+  fan-out  Claude splits a task, and three times Codex does the parts
+
+The team shell needs only a shell: a planner asks you a question and submits two tasks,
+and a reviewer gets the result of a writer.
 
 With --systemd it writes no files and prints a unit that runs the team as a user
 service.`,
@@ -80,13 +86,13 @@ service.`,
 			}
 			p := Languages[slices.Index(lang.Of, lang.Value)].project()
 			if team.Value != "" {
-				p = project{folder: "team/" + team.Value, flags: "--team " + team.Value, language: Languages[0], next: []string{"orchestrator up"}}
+				p = teams[slices.Index(team.Of, team.Value)].project()
 			}
 			return initialize(a, dir, p, force)
 		},
 	}
 	verb.Flags().Var(&lang, "lang", "language of the agent: sh, go, ts or py")
-	verb.Flags().Var(&team, "team", "team to write instead of one agent: review")
+	verb.Flags().Var(&team, "team", "team to write instead of one agent: review, pair, fan-out or shell")
 	verb.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
 	verb.Flags().BoolVar(&list, "list", false, "list the languages")
 	verb.Flags().BoolVar(&unit, "systemd", false, "print a unit for systemd, and write nothing")
@@ -97,10 +103,10 @@ service.`,
 
 // A project is a set of files that init writes.
 type project struct {
-	folder   string   // folder in starters
-	flags    string   // flags that select it
-	language language // language of its agents
-	next     []string // commands to run
+	folder string   // folder in starters
+	flags  string   // flags that select it
+	needs  []needed // programs that run its agents
+	next   []string // commands to run
 }
 
 func initialize(a *cli.App, dir string, p project, force bool) error {
@@ -213,7 +219,7 @@ func unmake(made []string) {
 }
 
 func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
-	next, lang := nextSteps(dir, p.next...), p.language
+	next := nextSteps(dir, p.next...)
 	if a.Flags.JSON {
 		return a.Document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
 	}
@@ -224,8 +230,10 @@ func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
 	if err := a.Print("%s", term.Table(rows)); err != nil || a.Flags.Quiet {
 		return err
 	}
-	if program(a, lang.Command[0]) == "" {
-		a.Note("%s is not on your PATH, and runs this agent. Get it: %s     Or take another language: orchestrator init --list", lang.Command[0], lang.get)
+	for _, n := range p.needs {
+		if program(a, n.program) == "" {
+			a.Note("%s is not on your PATH, and runs %s. %s", n.program, n.runs, n.get)
+		}
 	}
 	return a.Print("Next:  %s\n", strings.Join(next, "\n       "))
 }
@@ -254,9 +262,13 @@ var Languages = []language{
 
 // project returns the first project in a language, with one agent.
 func (l language) project() project {
-	return project{folder: l.Name, flags: "--lang " + l.Name, language: l, next: []string{
+	return project{folder: l.Name, flags: "--lang " + l.Name, needs: l.needs(), next: []string{
 		"orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- " + strings.Join(l.Command, " "),
 	}}
+}
+
+func (l language) needs() []needed {
+	return []needed{{program: l.Command[0], runs: "this agent", get: "Get it: " + l.get + "     Or take another language: orchestrator init --list"}}
 }
 
 func languageNames() []string {
