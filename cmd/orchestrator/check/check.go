@@ -1,5 +1,5 @@
-// Package check holds the check command, which runs a program as an agent and reports its
-// mistakes.
+// Package check holds the commands that judge programs: check runs a program as an agent and
+// reports its mistakes, and doctor reports whether the programs of a file can be used.
 //
 // A trial runs the program under a real supervisor, gives it tasks and sends it notifications. A
 // run records what the program does then: its lines, the events about it, and the audit of its
@@ -261,15 +261,21 @@ func (c *checking) print() error {
 		if a.Flags.Quiet && (one.Verdict == OK || one.Verdict == Note) {
 			continue
 		}
-		fmt.Fprintf(&b, "%s  %s\n", findingWord(p, one.Verdict), wire.Visible(one.Text))
-		if one.Cure != "" {
-			fmt.Fprintf(&b, "      %s %s\n", p.Dim("="), wire.Visible(one.Cure))
-		}
+		b.WriteString(findingLines(p, &one))
 	}
 	if !a.Flags.Quiet {
 		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", counts.OK, counts.Failed, term.Count(counts.Warnings, "warning"))
 	}
 	return a.Print("%s", b.String())
+}
+
+// findingLines returns a finding and its cure.
+func findingLines(p term.Paint, f *Finding) string {
+	lines := findingWord(p, f.Verdict) + "  " + wire.Visible(f.Text) + "\n"
+	if f.Cure != "" {
+		lines += "      " + p.Dim("=") + " " + wire.Visible(f.Cure) + "\n"
+	}
+	return lines
 }
 
 // findingWord returns a verdict for the beginning of a line.

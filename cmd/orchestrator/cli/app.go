@@ -222,7 +222,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		title string
 		verbs []string
 	}{
-		{"Start", []string{"init", "validate", "fmt", "schema"}},
+		{"Start", []string{"init", "validate", "doctor", "fmt", "schema"}},
 		{"Run", []string{"up", "run", "pipe", "mcp", "lead", "reload", "down"}},
 		{"Look", []string{"status", "watch", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},

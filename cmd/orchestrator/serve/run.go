@@ -137,7 +137,7 @@ func meantAgent(a *cli.App, f *cli.Failure, name string) *cli.Failure {
 		return f
 	}
 	c, _ := config.Load(file, a.Options())
-	if c != nil && knowAgents(c, []string{name}) == nil {
+	if c != nil && knowAgents(c, []string{name}, "run") == nil {
 		f.Hint = fmt.Sprintf("%s is an agent of %s. Start it: orchestrator up %s", name, file, name)
 	}
 	return f

@@ -114,7 +114,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if len(problems) > 0 {
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
-	if err := knowAgents(c, names); err != nil {
+	if err := knowAgents(c, names, "up"); err != nil {
 		return err
 	}
 	if f.detach && !isDetached(a) {
@@ -274,7 +274,7 @@ func at(place string) string {
 }
 
 // knowAgents returns an error for a name that is not an agent.
-func knowAgents(c *config.Config, names []string) error {
+func knowAgents(c *config.Config, names []string, verb string) error {
 	var known []string
 	for i := range c.Agents {
 		known = append(known, c.Agents[i].Name, c.Agents[i].Block)
@@ -289,7 +289,7 @@ func knowAgents(c *config.Config, names []string) error {
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
 			Message: fmt.Sprintf("there is no agent %q in %s%s", name, filepath.Base(c.File), cli.DidYouMean(name, known)),
 			Because: []string{declared(known), "Nothing was started."},
-			Hint:    "All agents of the file: orchestrator up",
+			Hint:    "All agents of the file: orchestrator " + verb,
 			Details: map[string]any{"agent": name, "agents": known},
 		}
 	}

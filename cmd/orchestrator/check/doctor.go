@@ -1,0 +1,213 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/project"
+	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// DoctorCommand returns the doctor command.
+func DoctorCommand(a *cli.App) *cobra.Command {
+	wait := cli.Duration{Duration: time.Minute}
+	verb := &cobra.Command{
+		Use:   "doctor [AGENT…]",
+		Short: "Check that the programs of the agents are installed and logged in",
+		Long: `Reads the file and looks for the program of each agent. A coding agent (protocol claude,
+codex or acp) is started with the command line of "up". It reports its version, its login
+and what it offers, gets no prompt, and is ended.
+
+The exit code is 0 if all is well, and 1 otherwise. What a program does not report is
+"not said".`,
+		Example: `  orchestrator doctor
+  orchestrator doctor coder
+  orchestrator doctor --json     in CI`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.CompleteAgents,
+		RunE:              func(_ *cobra.Command, names []string) error { return doctor(a, names, wait.Duration) },
+	}
+	verb.Flags().Var(&wait, "wait", "maximum time for the handshake with a program: `DUR`")
+	return verb
+}
+
+// A Diagnosis is the JSON answer of doctor.
+type diagnosis struct {
+	FormatVersion string     `json:"format_version"`
+	Healthy       bool       `json:"healthy"`
+	Agents        []examined `json:"agents"`
+}
+
+// An examined agent. Members that its program does not report are empty.
+type examined struct {
+	Agent      string   `json:"agent"` // its block: replicas have one program
+	Protocol   string   `json:"protocol"`
+	Command    []string `json:"command"`
+	Path       string   `json:"path"` // of the program; empty if it was not found
+	Handshake  bool     `json:"handshake"`
+	Version    string   `json:"version"`
+	Login      string   `json:"login"`      // yes, no or not needed
+	Mail       string   `json:"mail"`       // proved, steered or later
+	Resume     bool     `json:"resume"`     // it goes on with its conversation
+	Cost       string   `json:"cost"`       // yes or no
+	Permission string   `json:"permission"` // of the file
+	Mode       string   `json:"mode"`       // its own name of the permission that is set
+	Findings   Findings `json:"findings"`
+}
+
+func doctor(a *cli.App, names []string, patience time.Duration) error {
+	if patience <= 0 {
+		return cli.UsageError("--wait wants some time", "Write: orchestrator doctor --wait 60s")
+	}
+	ctx, stop := a.Context()
+	defer stop()
+	done := a.ShowWait("the programs of the agents")
+	found, err := serve.Examine(ctx, a, names, patience)
+	done()
+	if err != nil {
+		return err
+	}
+	if err := a.Ended(ctx); err != nil {
+		return err
+	}
+	d := diagnosis{FormatVersion: wire.FormatVersion, Healthy: true, Agents: []examined{}}
+	for i := range found {
+		one := examine(&found[i], patience)
+		d.Healthy = d.Healthy && len(one.Findings) == 0
+		d.Agents = append(d.Agents, one)
+	}
+	if err := d.print(a); err != nil || d.Healthy {
+		return err
+	}
+	return cli.ExitWith(cli.ExitNo)
+}
+
+// examine judges what was found out about the program of an agent.
+func examine(e *serve.Examined, patience time.Duration) examined {
+	one := examined{
+		Agent: e.Agent.Block, Protocol: e.Agent.Protocol, Command: e.Agent.Command, Path: e.Path, Findings: Findings{},
+	}
+	if e.Agent.IsClient() {
+		one.Permission = e.Agent.Client.Permission
+	}
+	login := "Run it by itself and log in: " + one.Command[0]
+	if client, ok := project.ClientOf(one.Command); ok {
+		login = "Log in: " + client.Login
+	}
+	switch {
+	case e.Err != nil:
+		one.Findings.add(Fail, "start", one.cure(e.Err), "%s: %v", one.Agent, e.Err)
+	case !e.Agent.IsClient():
+	case e.Login:
+		one.Login = adapter.LoginNo
+		one.Findings.add(Fail, "login", login, "%s: not logged in: %s", one.Agent, e.Failed)
+	case e.Ready == nil:
+		cure := "Run it by itself, or give it longer: orchestrator doctor --wait " + term.Duration(10*patience)
+		one.Findings.add(Fail, "handshake", cure, "%s: the handshake failed: %s", one.Agent, strings.Join(append([]string{e.Failed}, e.Words...), " / "))
+	default:
+		o := &e.Ready.Offers
+		one.Handshake, one.Version, one.Login = true, e.Ready.Version, o.Login
+		one.Mail, one.Resume, one.Cost, one.Mode = o.Mail, o.Resume, o.Cost, o.Mode
+		if o.Login == adapter.LoginNo {
+			one.Findings.add(Fail, "login", login, "%s: not logged in", one.Agent)
+		}
+	}
+	return one
+}
+
+// cure returns what to do about a program that could not be started.
+func (e *examined) cure(err error) string {
+	if client, ok := project.ClientOf(e.Command); ok && e.Path == "" {
+		return "Install it: " + client.Install()
+	}
+	if start, ok := errors.AsType[*child.StartError](err); ok {
+		return cmp.Or(start.Hint, "Change its command, or its PATH: orchestrator help config")
+	}
+	return ""
+}
+
+func (d *diagnosis) print(a *cli.App) error {
+	if a.Flags.JSON {
+		return a.Document(d)
+	}
+	p := a.Paint(a.Stdout)
+	var rows [][]term.Cell
+	var problems strings.Builder
+	for i := range d.Agents {
+		rows = append(rows, d.Agents[i].row(p))
+		for _, one := range d.Agents[i].Findings {
+			problems.WriteString(findingLines(p, &one))
+		}
+	}
+	if a.Flags.Quiet {
+		return a.Print("%s", problems.String())
+	}
+	return a.Print("%s%s", term.Table(rows), problems.String())
+}
+
+// row describes an agent in one line. The path is in the last column.
+func (e *examined) row(p term.Paint) []term.Cell {
+	cells := make([]term.Cell, 8)
+	cells[0] = term.Text(e.Agent)
+	cells[1] = term.Text(wire.Visible(strings.TrimSpace(filepath.Base(e.Command[0]) + " " + e.Version)))
+	cells[7] = term.Cell{Text: e.Path, Ink: p.Dim}
+	switch {
+	case e.Path == "":
+		cells[2] = term.Cell{Text: "not found", Ink: p.Bad}
+		return cells
+	case e.Permission == "": // not a coding agent
+		cells[2] = term.Text("found")
+		return cells
+	case !e.Handshake:
+		cells[2] = term.Cell{Text: cmp.Or(loginWords[e.Login], "no handshake"), Ink: p.Bad}
+		return cells
+	}
+	mode := e.Permission
+	if e.Mode != mode {
+		mode = fmt.Sprintf("%s (%s)", mode, wire.Visible(cmp.Or(e.Mode, notSaid)))
+	}
+	cells[2] = loginCell(p, e.Login)
+	cells[3] = term.Text("mail: " + mailWords[e.Mail])
+	cells[4] = term.Text("resume: " + yesNo(e.Resume))
+	cells[5] = term.Text("money: " + cmp.Or(e.Cost, notSaid))
+	cells[6] = term.Text("permission: " + mode)
+	return cells
+}
+
+const notSaid = "not said"
+
+var loginWords = map[string]string{
+	adapter.LoginYes: "logged in", adapter.LoginNo: "not logged in", adapter.LoginFree: "no login needed",
+}
+
+var mailWords = map[string]string{
+	adapter.MailProved:  "in the middle of a turn, with proof",
+	adapter.MailSteered: "in the middle of a turn, no proof",
+	adapter.MailLater:   "after the turn",
+}
+
+func loginCell(p term.Paint, login string) term.Cell {
+	cell := term.Text(cmp.Or(loginWords[login], "login: "+notSaid))
+	if login == adapter.LoginNo {
+		cell.Ink = p.Bad
+	}
+	return cell
+}
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
