@@ -11,6 +11,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
 )
 
@@ -257,4 +258,32 @@ func TestAbortedSessionsAreKept(t *testing.T) {
 	require.NotNil(t, x.byID["s0"])
 	require.Nil(t, x.byID["s1"])
 	require.NotNil(t, x.byID["s2"])
+}
+
+// TestBlocks checks that a task block has one task, whatever it says later, and that a restored
+// State knows the task.
+func TestBlocks(t *testing.T) {
+	p := atWork(t)
+	submit := func(p *player, name, agent string, block hub.TaskBlock) *wire.Error {
+		p.do(Actor{}, &wire.Request{ID: "1", Operation: "submit-task", Body: &wire.SubmitTask{Type: "task", Name: name, AssignTo: agent, Block: &block}})
+		return p.last.Letters[0].Refusal
+	}
+	require.Nil(t, submit(p, "one", "coder", hub.TaskBlock{Name: "a", Sum: 7}))
+	require.Nil(t, submit(p, "two", "", hub.TaskBlock{Name: "b", Needs: []string{"a"}}))
+	require.Equal(t, wire.CodeNotFound, submit(p, "three", "none", hub.TaskBlock{Name: "c"}).Code)
+	one, two := p.task("one"), p.task("two")
+	require.Equal(t, "coder", one.view.AssignedTo)
+	require.Equal(t, []string{one.view.ID}, p.state.tasks.reply(two).Task.Dependencies)
+	require.Nil(t, p.task("three"))
+
+	saved := p.saved()
+	for _, other := range []*player{p, &saved, {t: t, state: p.replayed(), at: p.at, chance: p.chance, records: p.records}} {
+		require.Nil(t, submit(other, "other", "", hub.TaskBlock{Name: "a", Sum: 8}))
+		require.Empty(t, other.last.Records)
+		require.Equal(t, one.view.ID, other.last.Letters[0].Payload.(*wire.TaskReply).Task.ID)
+		id, state, sum := OfBlock(other.state, "a")
+		require.Equal(t, []any{one.view.ID, wire.TaskAssigned, uint64(7)}, []any{id, state, sum})
+		id, _, _ = OfBlock(other.state, "c")
+		require.Empty(t, id)
+	}
 }

@@ -101,7 +101,7 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	}
 	m := taskExtra{
 		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
-		question: kept.Question, history: kept.History, used: kept.Used, trace: kept.Trace,
+		block: kept.Block, question: kept.Question, history: kept.History, used: kept.Used, trace: kept.Trace,
 	}
 	if kept.Handed != nil {
 		m.delegation = kept.Handed.restore(k)
@@ -156,7 +156,7 @@ func (r *restoring) restoreAwaited(kept *snapshotTask) {
 
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
-	return !t.patient && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
+	return !t.patient && t.block == nil && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
 		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.used == (activity.Used{})
 }
 

@@ -140,6 +140,7 @@ type snapshotTask struct {
 	Way     way       `json:"way,omitzero"`
 
 	Patient   bool               `json:"patient,omitzero"`
+	Block     *hub.TaskBlock     `json:"block,omitzero"`
 	Promises  []hub.Promise      `json:"promises,omitzero"`
 	MaxFiles  int64              `json:"max_files,omitzero"`
 	Wants     *match.Demand      `json:"wants,omitzero"`
@@ -260,7 +261,7 @@ func (t *task) snapshot() snapshotTask {
 	if m == nil {
 		return kept
 	}
-	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes = m.patient, m.promises, m.maxFiles, m.parts, m.notes
+	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
 	kept.Question, kept.History, kept.Used = m.question, m.history, m.used
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {

@@ -54,6 +54,7 @@ type agents struct {
 // tasks holds all tasks, open and ended.
 type tasks struct {
 	byID     map[string]*task
+	blocks   map[string]*task // tasks of blocks of the configuration, by their names
 	list     queue.List[*task]
 	owned    map[string]queue.List[*task]
 	counts   map[wire.TaskState]int
@@ -86,7 +87,8 @@ func New(rules Rules) *State {
 		rules:  rules,
 		agents: agents{byID: make(map[string]*agent), index: index},
 		tasks: tasks{
-			byID: make(map[string]*task), owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
+			byID: make(map[string]*task), blocks: make(map[string]*task),
+			owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
 		},
 		questions: questions{byID: make(map[string]*question)},

@@ -36,6 +36,7 @@ type task struct {
 // A taskExtra holds the parts of a task that few tasks have.
 type taskExtra struct {
 	patient   bool               // it stays pending if a dependency fails
+	block     *hub.TaskBlock     // of the configuration, that it comes from
 	promises  []hub.Promise      // of its spec
 	maxFiles  int64              // that it may touch without a warning
 	wants     *requirements      // of its requirements; nil: none

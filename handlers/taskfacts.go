@@ -31,6 +31,7 @@ type taskCreated struct {
 	SessionID            string           `json:"session,omitzero"`
 	Parent               string           `json:"parent,omitzero"`
 	Patient              bool             `json:"patient,omitzero"`
+	Block                *hub.TaskBlock   `json:"block,omitzero"`
 	Request              *requestKey      `json:"request,omitzero"`
 
 	// The position of the task in a trace: the given one, and the ids of the span above it.
@@ -59,6 +60,9 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	}
 	if t.Patient {
 		k.needsMore().patient = true
+	}
+	if t.Block != nil {
+		k.needsMore().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
 	}
 	k.readDocuments()
 	k.follow(t)
@@ -107,6 +111,18 @@ func (t *tasks) include(k *task) {
 	k.node = t.graph.Add()
 	t.byID[k.view.ID] = k
 	t.list = append(t.list, k)
+	if k.more != nil && k.more.block != nil {
+		t.blocks[k.more.block.Name] = k
+	}
+}
+
+// OfBlock returns the task of a task block of the configuration, its state, and the sum of the
+// block when it was submitted. The id is empty if there is none.
+func OfBlock(s *State, name string) (id string, state wire.TaskState, sum uint64) {
+	if k := s.tasks.blocks[name]; k != nil {
+		return k.view.ID, k.view.State, k.more.block.Sum
+	}
+	return "", "", 0
 }
 
 // details returns the parts of a task that few tasks have.

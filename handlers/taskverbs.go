@@ -19,6 +19,16 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
+	if r.Block != nil {
+		if k := td.state.tasks.blocks[r.Block.Name]; k != nil {
+			return td.state.tasks.reply(k), nil
+		}
+		for _, need := range r.Block.Needs {
+			if up := td.state.tasks.blocks[need]; up != nil {
+				r.Dependencies = append(r.Dependencies, hub.Dependency{On: up.view.ID, Type: hub.DependsBlocks})
+			}
+		}
+	}
 	var to *agent
 	if r.AssignTo != "" {
 		if to = td.state.agents.agentNamed(r.AssignTo); to == nil {
@@ -41,7 +51,7 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		Dependencies: r.Dependencies, Priority: r.Priority, Request: td.mark(),
 		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
 		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
-		Parent: of.ParentTaskID, Patient: r.Patient,
+		Parent: of.ParentTaskID, Patient: r.Patient, Block: r.Block,
 	}
 	td.traced(f, r.Observability)
 	td.fact("", id, f)

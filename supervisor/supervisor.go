@@ -35,7 +35,8 @@ type Options struct {
 	Sound    func() error    // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
-	Sessions []session.Spec // the sessions of the configuration, in order
+	Sessions []session.Spec    // the sessions of the configuration, in order
+	Tasks    []wire.SubmitTask // the task blocks of the configuration, for GiveOut
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. A nil Doorway gives no access.
@@ -135,6 +136,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order))},
 	})
 	s.life.enlist() // after EventUp, which ends earlier runs: they get no tasks
+	s.life.giveOut(ctx, s.options.Tasks)
 	for _, a := range s.life.order {
 		if a.Autostart {
 			s.life.want(a, a.freely)

@@ -191,6 +191,7 @@ type SubmitTask struct {
 	RequirePlan          bool              `json:"requirePlan,omitzero"`   // that agent must submit a plan first
 	Details              Details           `json:",embed"`
 	Patient              bool              `json:"-"` // its dependents wait if it fails, unless the configuration differs
+	Block                *hub.TaskBlock    `json:"-"` // the block of the configuration that the task comes from, or nil
 }
 
 func (s *SubmitTask) fields(f *fields) {

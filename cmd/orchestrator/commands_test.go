@@ -150,7 +150,7 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 8)
+	require.Len(t, samples, 9)
 	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:4], "") + "}\n"
 	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
 	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[4:], "")), 0o600))

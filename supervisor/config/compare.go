@@ -33,7 +33,7 @@ type Change struct {
 func Compare(prev, next *Config) []Change {
 	var changes []Change
 	if prev != nil && next != nil {
-		changes = compareSettings(prev, next)
+		changes = append(compareSettings(prev, next), compareTasks(prev, next)...)
 	}
 	old, now := prev.byName(), next.byName()
 	if next != nil {
@@ -89,6 +89,36 @@ func compareSettings(prev, next *Config) []Change {
 			c.Detail = s.name + " cannot change while the orchestrator runs; restart it"
 		}
 		changes = append(changes, c)
+	}
+	return changes
+}
+
+// compareTasks returns the changes of task blocks. A task is given out once, so a changed or
+// removed block has no effect on it.
+func compareTasks(prev, next *Config) []Change {
+	var changes []Change
+	add := func(place, name, detail string) {
+		changes = append(changes, Change{Action: ActionLive, Attributes: []string{name}, Place: place, Detail: name + detail})
+	}
+	old := map[string]*Task{}
+	for i := range prev.Tasks {
+		old[prev.Tasks[i].Name] = &prev.Tasks[i]
+	}
+	for i := range next.Tasks {
+		t := &next.Tasks[i]
+		name := "task." + t.Name
+		switch before := old[t.Name]; {
+		case before == nil:
+			add(next.Place(name), name, " is given out, unless it was before")
+		case !same(*before, *t):
+			add(next.Place(name), name, " was given out before, and its task stays as it was")
+		}
+		delete(old, t.Name)
+	}
+	for i := range prev.Tasks {
+		if name := "task." + prev.Tasks[i].Name; old[prev.Tasks[i].Name] != nil {
+			add(prev.Place(name), name, " is not declared any more; its task stays")
+		}
 	}
 	return changes
 }

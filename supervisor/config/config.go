@@ -21,6 +21,7 @@ type Config struct {
 	Bus          Bus
 	Sessions     []Session
 	Agents       []Agent
+	Tasks        []Task // each behind those that it needs
 
 	environ []string // the environment that the file was read with
 	run     func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)

@@ -48,7 +48,7 @@ func (r *reader) resolve(waits []dependency) {
 		default:
 			w.value.reject("unknown-agent", "Unknown agent",
 				fmt.Sprintf("Agent %q depends on %s, which is not declared.", w.owner, w.value.quoted()),
-				w.declared(known))
+				declaredAgents(w.value.suggest(w.name, known), known))
 			continue
 		}
 		if w.agent < 0 {
@@ -63,14 +63,16 @@ func (r *reader) resolve(waits []dependency) {
 			places[a.Name][name] = w.value.expr.Range()
 		}
 	}
-	r.cycles(places)
+	needs, order := map[string][]string{}, []string(nil)
+	for _, a := range r.config.Agents {
+		needs[a.Name], order = a.DependsOn, append(order, a.Name)
+	}
+	r.cycles("Agents", order, needs, places)
 }
 
-// declared returns a hint with a similar name. It also lists the declared agents if they are
-// few.
-func (d dependency) declared(known []string) string {
+// declaredAgents adds the declared agents to a hint if they are few.
+func declaredAgents(hint string, known []string) string {
 	const few = 8
-	hint := d.value.suggest(d.name, known)
 	if len(known) > few {
 		return hint
 	}
@@ -97,17 +99,14 @@ func joined(list, names []string) []string {
 	return list
 }
 
-// cycles reports every dependency that closes a cycle, with the whole cycle.
-func (r *reader) cycles(places map[string]map[string]hcl.Range) {
+// cycles reports every dependency that closes a cycle, with the whole cycle. It returns the
+// names of order, each behind those that it needs.
+func (r *reader) cycles(who string, order []string, needs map[string][]string, places map[string]map[string]hcl.Range) (sorted []string) {
 	const (
 		unseen = iota
 		onPath
 		done
 	)
-	needs := map[string][]string{}
-	for _, a := range r.config.Agents {
-		needs[a.Name] = a.DependsOn
-	}
 	state := map[string]int{}
 	var path []string
 	var visit func(name string)
@@ -122,16 +121,18 @@ func (r *reader) cycles(places map[string]map[string]hcl.Range) {
 				around := append(slices.Clone(path[slices.Index(path, need):]), need)
 				r.report(places[name][need], Problem{
 					Code: "config/dependency-cycle", Summary: "Dependency cycle",
-					Detail: fmt.Sprintf("Agents cannot wait for each other: %s.", strings.Join(around, " -> ")),
+					Detail: fmt.Sprintf("%s cannot wait for each other: %s.", who, strings.Join(around, " -> ")),
 				})
 			}
 		}
 		path = path[:len(path)-1]
 		state[name] = done
+		sorted = append(sorted, name)
 	}
-	for _, a := range r.config.Agents {
-		if state[a.Name] == unseen {
-			visit(a.Name)
+	for _, name := range order {
+		if state[name] == unseen {
+			visit(name)
 		}
 	}
+	return sorted
 }

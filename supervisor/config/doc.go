@@ -60,6 +60,7 @@
 //	scheduler.*          live
 //	bus.*                live
 //	session              live
+//	task                 live      it is given out once; a change has no effect on it
 //
 // An env that mentions secrets counts as changed if its text, its other values, or the
 // definition of such a secret has changed. The secrets themselves are not compared.

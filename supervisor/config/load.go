@@ -58,7 +58,7 @@ func Load(file string, o Options) (*Config, Problems) {
 
 // parts holds the blocks of a file, in the order in which they are read.
 type parts struct {
-	variables, locals, secrets, settings, sessions, defaults, agents hcl.Blocks
+	variables, locals, secrets, settings, sessions, defaults, agents, tasks hcl.Blocks
 }
 
 // file reads a whole file. Each step may use the results of earlier steps.
@@ -80,6 +80,7 @@ func (r *reader) file(body hcl.Body) {
 		r.session(b)
 	}
 	r.sessionMembers()
+	r.tasks(p.tasks)
 }
 
 // parts sorts the blocks of a file. settings are the blocks that may occur only once.
@@ -102,6 +103,7 @@ func (r *reader) parts(body hcl.Body) parts {
 		{kind: "session", label: "name", many: true, read: into(&p.sessions)},
 		{kind: "defaults", read: into(&p.defaults)},
 		{kind: "agent", label: "name", many: true, read: into(&p.agents)},
+		{kind: "task", label: "name", many: true, read: into(&p.tasks)},
 	}}
 	r.read(body, nil, s)
 	return p

@@ -180,3 +180,11 @@ func mayObject(o *object.Reader, key string) {
 		o.Refuse(key, "must be an object")
 	}
 }
+
+// A TaskBlock is a task block of the configuration. Its task is submitted once, whatever the
+// block says later.
+type TaskBlock struct {
+	Name  string   `json:"name"`
+	Sum   uint64   `json:"sum"` // of the block, to recognize a change
+	Needs []string `json:"-"`   // blocks whose tasks must be done first
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -141,6 +142,22 @@ func sessions(c *config.Config) []session.Spec {
 			spec.Members = append(spec.Members, session.Member{AgentID: m.Name, AgentType: m.Type})
 		}
 		all = append(all, spec)
+	}
+	return all
+}
+
+// tasks returns the task blocks of a configuration as tasks to submit. The sum of a block is
+// that of all its members, with the names of the tasks that it needs.
+func tasks(c *config.Config) []wire.SubmitTask {
+	var all []wire.SubmitTask
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		sum := fnv.New64a()
+		_, _ = fmt.Fprintf(sum, "%q", []any{t.Title, t.Spec, t.Agent, t.Role, t.Requires, t.Needs})
+		all = append(all, wire.SubmitTask{
+			Type: "task", Name: t.Title, Description: t.Spec, RequiredRole: t.Role, RequiredCapabilities: t.Requires, AssignTo: t.Agent,
+			Block: &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
+		})
 	}
 	return all
 }

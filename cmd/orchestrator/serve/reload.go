@@ -32,7 +32,8 @@ func ReloadCommand(a *cli.App) *cobra.Command {
 		Use:   "reload",
 		Short: "Apply the changed file to the running team",
 		Long: `Makes the running orchestrator read its file again and apply the changes. Agents
-without changes keep running. A file with a mistake changes nothing.
+without changes keep running. New task blocks are given out. A file with a mistake changes
+nothing.
 
 SIGHUP does the same, but reload also shows the changes.`,
 		Example: `  orchestrator reload --dry-run   what would happen
@@ -204,6 +205,9 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	}
 	wait, err := t.Super.Apply(ctx, todo, sessions(next))
 	if err != nil {
+		return nil, err
+	}
+	if err := t.Super.GiveOut(ctx, tasks(next)); err != nil {
 		return nil, err
 	}
 	t.config = next

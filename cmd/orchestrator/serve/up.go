@@ -43,7 +43,7 @@ func UpCommand(a *cli.App) *cobra.Command {
 		Short: "Start the agents and watch them",
 		Long: `Starts the agents of the configuration in the order of their dependencies, and shows
 their output until you stop it. If agents are named, only these and their dependencies
-start. Nothing is started if the file has a mistake.
+start. Nothing is started if the file has a mistake. Task blocks are given out once.
 
 Ctrl-C (or SIGTERM) stops everything in order; a second one kills. Closing the terminal
 counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator reload"

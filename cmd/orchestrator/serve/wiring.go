@@ -175,7 +175,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
-	o.Sessions = sessions(c)
+	o.Sessions, o.Tasks = sessions(c), tasks(c)
 	o.Watch = t.observe()
 	t.Super = supervisor.New(o, t.specs(c))
 	t.signer.Revoked = t.Super.Requests.TokenRevoked

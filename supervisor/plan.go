@@ -1,0 +1,53 @@
+package supervisor
+
+import (
+	"context"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// GiveOut submits the tasks of task blocks whose tasks were not submitted before. Each follows
+// those that it needs.
+func (s *Supervisor) GiveOut(ctx context.Context, tasks []wire.SubmitTask) error {
+	_, err := ask(ctx, s, func() (struct{}, error) {
+		s.life.giveOut(ctx, tasks)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// giveOut is GiveOut, on the goroutine of Run. No other goroutine submits tasks of blocks.
+func (l *lifecycle) giveOut(ctx context.Context, tasks []wire.SubmitTask) {
+	for i := range tasks {
+		block := tasks[i].Block
+		var id string
+		var state wire.TaskState
+		var sum uint64
+		l.dispatcher.Look(func(s *handlers.State) { id, state, sum = handlers.OfBlock(s, block.Name) })
+		switch {
+		case id == "":
+			if _, err := l.dispatcher.Requests().Do(ctx, handlers.Actor{}, "submit-task", &tasks[i]); err != nil {
+				l.options.Log.Warn("a task block is not given out", "block", block.Name, "error", err)
+				l.idle.tally.given(false)
+			}
+			continue
+		case sum != block.Sum:
+			l.options.Log.Warn("a task block has changed since its task was given out; the task stays as it was",
+				"block", block.Name, "task", wire.ShortID(id), "hint", "a block with another name is a new task")
+		}
+		if state.Final() {
+			l.idle.tally.given(state == wire.TaskDone)
+		}
+	}
+}
+
+// given adds a task of the configuration that has ended before.
+func (i *idleCounter) given(done bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.tasks++
+	if !done {
+		i.undone++
+	}
+}
