@@ -93,9 +93,9 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/..."}, // telemetry is only a client, of a collector
+	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real"}, // telemetry is only a client, of a collector; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/screen", "fixtures/picture"}, // bench measures it; screen and picture run a command
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/real", "fixtures/screen", "fixtures/picture"}, // bench measures it; real, screen and picture run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.
