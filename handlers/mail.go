@@ -331,7 +331,7 @@ func messageStatus(md mailDecision, r *wire.MessageSeq) (*mail.Status, *wire.Err
 }
 
 // Acked reports whether an actor has acknowledged a message.
-func (s *State) Acked(actor string, seq int64) bool {
+func Acked(s *State, actor string, seq int64) bool {
 	a := s.bus.Actor(actor)
 	return a != nil && a.Cursor >= seq
 }

@@ -245,7 +245,7 @@ func (p *postman) addStates(to *mail.Status) {
 	p.mu.Unlock()
 	slices.SortStableFunc(to.States, func(a, b mail.State) int { return strings.Compare(a.At, b.At) })
 	acked := false
-	p.dispatcher.Look(func(s *handlers.State) { acked = s.Acked(to.To, to.Seq) })
+	p.dispatcher.Look(func(s *handlers.State) { acked = handlers.Acked(s, to.To, to.Seq) })
 	if acked && !to.Has(mail.StateAcked) {
 		to.States = append(to.States, mail.State{State: mail.StateAcked, Actor: to.To})
 	}
