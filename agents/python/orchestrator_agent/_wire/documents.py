@@ -13,7 +13,7 @@ from .taskdocuments import TaskContext, TaskRouting, TaskTrace
 
 __all__ = [
     "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Help", "Link", "Mail", "MailList", "Match", "Note",
-    "Option", "Plan", "Result", "SentMail", "Server", "Task", "UserAnswer",
+    "Option", "PermissionChoice", "Plan", "Result", "SentMail", "Server", "Task", "UserAnswer", "Withdrawn",
 ]
 
 #: A plan or the result of a task: an object, a text, or None.
@@ -240,6 +240,20 @@ class Option(_Option, total=False):
     label: Optional[str]
 
 
+class _PermissionChoice(TypedDict):
+    #: The answer that you get when the person chooses this.
+    id: str
+    #: What it means. One of allow_once, allow_session, allow_always, deny.
+    kind: str
+
+
+class PermissionChoice(_PermissionChoice, total=False):
+    """A possible answer to ask-permission."""
+
+    #: The text that the person sees.
+    label: str
+
+
 class _UserAnswer(TypedDict):
     #: The value of the option that the person chose, or the text that the person typed.
     answer: str
@@ -249,12 +263,19 @@ class _UserAnswer(TypedDict):
 class UserAnswer(_UserAnswer, total=False):
     """Answers ask-user and ask-permission."""
 
-    #: The question, if there is no answer yet. It will come as mail on the topic question.answered.
+    #: The id of a question without an answer yet. The answer comes as mail on message.direct.
     questionId: str
     #: The id of the choice, in the answer to ask-permission.
     choice: str
     #: What the person adds, in the answer to ask-permission.
     message: str
+
+
+class Withdrawn(TypedDict):
+    """Answers withdraw-question."""
+
+    #: Whether the question is closed. It also is if it was answered or withdrawn before.
+    withdrawn: bool
 
 
 class Agent(TypedDict):

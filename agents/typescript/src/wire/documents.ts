@@ -215,6 +215,13 @@ export interface SubmitTask {
    * words are critical, high, normal and low; any other counts as normal.
    */
   priority?: Priority | Raw;
+  /**
+   * The agent that gets the task: its name, its server_id, or the id of its run. It need not have
+   * the role and the capabilities.
+   */
+  assignTo?: string;
+  /** With assignTo, whether that agent must submit a plan first. */
+  requirePlan?: boolean;
   /** The trace that the task belongs to. */
   observability?: TaskTrace<Document>;
   /** The repository that the task is about. */
@@ -385,19 +392,146 @@ export interface AskUser {
   options?: (string | { label?: string; value: string })[];
 }
 
+/** A possible answer to ask-permission. */
+export interface PermissionChoice {
+  /** The answer that you get when the person chooses this. */
+  id: string;
+  /** What it means. */
+  kind: "allow_once" | "allow_session" | "allow_always" | "deny";
+  /** The text that the person sees. */
+  label?: string;
+}
+
+/** A request for permission to use a tool. */
+export interface AskPermission {
+  /** The task that needs it; the task that you work on when it is missing. */
+  taskId?: string;
+  /** The tool, such as Bash. */
+  tool: string;
+  /** What is to be done, in one line. */
+  title: string;
+  /** What the tool is to be called with. */
+  input: Document;
+  /** The files and folders that it concerns. */
+  paths?: string[];
+  /** The possible answers. */
+  choices: PermissionChoice[];
+  /** Why it is needed. */
+  reason?: string;
+  /** How long to wait, in milliseconds; a year when it is missing. */
+  timeout?: number;
+}
+
 /** Answers ask-user and ask-permission. */
 export interface UserAnswer {
   /** The value of the option that the person chose, or the text that the person typed. */
   answer: string;
-  /**
-   * The question, if there is no answer yet. It will come as mail on the topic question.answered.
-   */
+  /** The id of a question without an answer yet. The answer comes as mail on message.direct. */
   questionId?: string;
   /** The id of the choice, in the answer to ask-permission. */
   choice?: string;
   /** What the person adds, in the answer to ask-permission. */
   message?: string;
-  metadata: { answeredAt: string };
+  metadata: { answeredAt?: string };
+}
+
+/** The question to withdraw. It has one of the two ids. */
+export interface WithdrawQuestion {
+  /** The id of the question. */
+  questionId?: string;
+  /** The id of your request that asked it. */
+  requestId?: string;
+}
+
+/** Answers withdraw-question. */
+export interface Withdrawn {
+  /** Whether the question is closed. It also is if it was answered or withdrawn before. */
+  withdrawn: boolean;
+}
+
+/** What an agent does for a task. */
+export interface ReportProgress {
+  /** The id of the task. */
+  taskId: string;
+  /** What you do now. */
+  message: string;
+  /**
+   * What the message is: tool for a tool call, words for what the model says, plan for a step of a
+   * plan.
+   */
+  kind?: "tool" | "words" | "plan";
+  /** How much is done, from 0 to 1. When it is missing, it stays as it is. */
+  progress?: number;
+}
+
+/** What a turn, or one request to a model, has used. */
+export interface Usage {
+  /** The id of the task, if it was used for one. */
+  taskId?: string;
+  /** The number of the turn in this run. */
+  turn?: number;
+  /** The model. */
+  model?: string;
+  /** The tokens that went in. */
+  input: number;
+  /** The tokens that came out. */
+  output: number;
+  /** The tokens that were read from a cache. */
+  cacheRead?: number;
+  /** The tokens that were written to a cache. */
+  cacheWrite?: number;
+  /** The tokens of its reasoning. */
+  reasoning?: number;
+  /** What it cost. */
+  cost?: number;
+  /** The currency of the cost, such as USD. */
+  currency?: string;
+  /** How many tokens the conversation has. */
+  contextUsed?: number;
+  /** How many tokens a conversation may have. */
+  contextSize?: number;
+}
+
+/** The conversation of the agent's program. */
+export interface Conversation {
+  /** The id of the conversation, with which your program resumes it. */
+  id: string;
+  /** The kind of program, such as claude. */
+  kind?: string;
+  /** The folder of the conversation. */
+  dir?: string;
+  /** The version of the program. */
+  version?: string;
+  /** The model. */
+  model?: string;
+}
+
+/** What an agent does at the moment. */
+export interface Turn {
+  /** busy, waiting (for a person) or idle. */
+  state: "busy" | "waiting" | "idle";
+  /** Since when, in ISO 8601. */
+  since?: string;
+  /** What you do, in a few words. */
+  what?: string;
+  /** The id of the task that you work on. */
+  taskId?: string;
+}
+
+/** A limit of the agent's vendor. */
+export interface Limited {
+  /** Until when, in ISO 8601. */
+  until: string;
+  /** What is limited, in words of the vendor. */
+  scope?: string;
+}
+
+/** What became of a message of the bus. */
+export interface Receipt {
+  /** The number of the message. */
+  seq: number;
+  /** in_context: your model has it. refused: your program did not take it. */
+  state: "in_context" | "refused";
 }
 
 /** Selects agents. */
