@@ -92,7 +92,7 @@ func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 // for its next task.
 func TestIdleLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: wire.RoleReviewer}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
+		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: "reviewer"}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
 			"feeder": func(r *player) int {
 				r.say(taskFor("one"))
 				for r.read() != "" {

@@ -175,7 +175,7 @@ func TestPipeIsKilled(t *testing.T) {
 // TestJoinAsAnAgent checks that a pipe can join as an agent that does not run. The settings of
 // the file apply, its command is not started, and afterwards the agent is as before.
 func TestJoinAsAnAgent(t *testing.T) {
-	idle := Agent{Name: "idle", Description: "idle", Role: wire.RoleReviewer, Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
+	idle := Agent{Name: "idle", Description: "idle", Role: "reviewer", Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
 	done := Agent{Name: "done", Restart: Restart{Policy: Never}}
 	pipes(t, []Agent{idle, done}, func(t *testing.T, p *play) {
 		p.mu.Lock()
@@ -188,9 +188,9 @@ func TestJoinAsAnAgent(t *testing.T) {
 		me := p.join("idle", "write")
 		v := p.view("idle")
 		require.Equal(t, control.StateRunning, v.State)
-		require.Equal(t, wire.RoleReviewer, v.Role)
+		require.Equal(t, "reviewer", v.Role)
 		require.Contains(t, p.operate("query-agents", `{}`).(*wire.AgentList).Agents,
-			wire.Agent{ID: "idle", Role: wire.RoleReviewer, Status: "idle", Capabilities: []string{"read"}})
+			wire.Agent{ID: "idle", Role: "reviewer", Status: "idle", Capabilities: []string{"read"}})
 		start := p.ask(p.StartAgents, "idle")
 		<-time.After(2 * time.Second)
 		require.Equal(t, "runs, joined by pipe", start.outcomes()[0].Text)
@@ -254,7 +254,7 @@ func TestReloadWithGuests(t *testing.T) {
 	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
 		me, joined := p.join("me"), p.join("idle")
 		heir := agentOf(t, "me")
-		heir.Role = wire.RoleReviewer
+		heir.Role = "reviewer"
 		p.mu.Lock()
 		p.parts["me"] = untilEOF
 		p.mu.Unlock()
@@ -274,7 +274,7 @@ func TestReloadWithGuests(t *testing.T) {
 		me.goodbye()
 		v := p.view("me")
 		require.Equal(t, control.StateRunning, v.State)
-		require.Equal(t, wire.RoleReviewer, v.Role)
+		require.Equal(t, "reviewer", v.Role)
 		require.NotZero(t, v.PID)
 		joined.end()
 		joined.goodbye()

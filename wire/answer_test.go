@@ -124,7 +124,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 		answers = append(answers, &QuestionList{Questions: []Question{question}})
 	}
 	for _, status := range AgentStatuses {
-		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: RoleReviewer, Status: status}}})
+		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: roleReviewer, Status: status}}})
 	}
 	answers = append(answers, otherAnswers()...)
 	compiled := validators(t)

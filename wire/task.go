@@ -168,11 +168,11 @@ func (t *Task) append(b []byte) []byte {
 const (
 	RoleWorker   = "worker"
 	RolePlanner  = "planner"
-	RoleReviewer = "reviewer"
+	roleReviewer = "reviewer"
 )
 
 // Roles lists the roles that every team has. The configuration may add more.
-var Roles = []string{RoleWorker, RolePlanner, RoleReviewer}
+var Roles = []string{RoleWorker, RolePlanner, roleReviewer}
 
 // SubmitTask is the payload of submit-task.
 type SubmitTask struct {

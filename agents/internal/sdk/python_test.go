@@ -245,10 +245,17 @@ func pythonMethod(t *testing.T, c call) string {
 	positional, named := c.parameters()
 	parameters, sent, about := []string{"self"}, []string{}, []string{}
 	add := func(m member) {
-		name := snake(m.name)
+		name, keyword := snake(m.name), m.name == "class" // a word of the language
+		if keyword {
+			name += "_"
+		}
 		parameter, value := pythonParameter(t, c, m, name)
 		parameters = append(parameters, parameter)
-		sent = append(sent, m.name+"="+value)
+		if keyword {
+			sent = append(sent, fmt.Sprintf("**{%q: %s}", m.name, value))
+		} else {
+			sent = append(sent, m.name+"="+value)
+		}
 		about = append(about, name+": "+m.schema.Description)
 	}
 	for _, m := range positional {

@@ -56,7 +56,7 @@ func (e *editor) begin(params wire.Raw) (*turn, error) {
 		Prompt  []block `json:"prompt"`
 	}
 	if err := object.Decode(params, &p); err != nil {
-		return nil, &rpcError{Code: rpcParams, Message: "the prompt cannot be read"}
+		return nil, &rpcError{Code: acpParams, Message: "the prompt cannot be read"}
 	}
 	var parts []string
 	for _, b := range p.Prompt {
@@ -68,16 +68,16 @@ func (e *editor) begin(params wire.Raw) (*turn, error) {
 	}
 	text := strings.TrimSpace(strings.Join(parts, "\n"))
 	if text == "" {
-		return nil, &rpcError{Code: rpcParams, Message: "the prompt has no text"}
+		return nil, &rpcError{Code: acpParams, Message: "the prompt has no text"}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before, known := e.turn[p.Session]
 	switch {
 	case !known:
-		return nil, &rpcError{Code: rpcParams, Message: "there is no such session"}
+		return nil, &rpcError{Code: acpParams, Message: "there is no such session"}
 	case before != nil:
-		return nil, &rpcError{Code: rpcInvalid, Message: "the session has a prompt already: cancel it, or wait"}
+		return nil, &rpcError{Code: acpInvalid, Message: "the session has a prompt already: cancel it, or wait"}
 	}
 	t := &turn{editor: e, session: p.Session, text: text, asked: map[string]bool{}}
 	e.turn[p.Session] = t
@@ -206,7 +206,7 @@ func (t *turn) role(ctx context.Context) (string, error) {
 		}
 	}
 	if len(list.Agents) == 0 {
-		return "", &rpcError{Code: rpcTrouble, Message: "the team has no agent"}
+		return "", &rpcError{Code: acpTrouble, Message: "the team has no agent"}
 	}
 	return list.Agents[0].Role, nil
 }

@@ -186,13 +186,13 @@ class Operations:
         """
         return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result))
 
-    def fail_task(self, task_id: str, error: str, *, class: Optional[str] = None, retryable: bool = False) -> Task:
+    def fail_task(self, task_id: str, error: str, *, class_: Optional[str] = None, retryable: bool = False) -> Task:
         """Fail a task with the reason. Tasks that depend on it are cancelled, unless the
         configuration keeps them.
 
         task_id: The id of the task.
         error: The reason.
-        class: The kind of failure: the model refused; its context is too long; a limit of its
+        class_: The kind of failure: the model refused; its context is too long; a limit of its
             vendor; the budget is used up; its program is not logged in; it made no progress; a tool
             or the program failed.
         retryable: Whether another attempt may succeed. The task then waits for an agent again,
@@ -200,7 +200,7 @@ class Operations:
             handed on fails anyway.
         """
         return cast(Task, self._one(
-            "fail-task", "task", taskId=task_id, error=error, class=class, retryable=retryable or None,
+            "fail-task", "task", taskId=task_id, error=error, **{"class": class_}, retryable=retryable or None,
         ))
 
     def cancel_task(self, task_id: str, reason: Optional[str] = None) -> Task:
