@@ -6,6 +6,7 @@
 package acp
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -341,7 +342,7 @@ func classify(why string) string {
 		words []string
 	}{
 		{adapter.FailLimit, []string{"usage limit", "rate limit", "429", "quota"}},
-		{adapter.FailContext, []string{"too long", "context window", "context length"}},
+		{adapter.FailContext, []string{"too long", "context window", "context length", "maximum number of tokens"}},
 		{adapter.FailLogin, []string{"auth_required", "authentication", "not logged in", "unauthorized"}},
 	} {
 		if slices.ContainsFunc(class.words, func(w string) bool { return strings.Contains(lower, w) }) {
@@ -369,9 +370,13 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	}
 	_ = object.Decode(m.Params, &r) // without options, it is cancelled
 	k := c.merge(r.ToolCall)
-	p := &adapter.Permission{ID: string(m.ID), Tool: toolName(&k), Title: k.Title, Input: k.Input}
-	if len(p.Input) == 0 {
-		p.Input = wire.Raw("{}")
+	p := &adapter.Permission{ID: string(m.ID), Tool: toolName(&k), Title: cmp.Or(k.Title, toolName(&k), "a tool"), Input: k.Input}
+	switch {
+	case len(p.Input) > 2:
+	case k.ToolKind == "execute" && k.Title != "": // the title of a command is the command
+		p.Input = object.Spell(map[string]string{"command": k.Title})
+	default:
+		p.Input, p.Once = wire.Raw("{}"), true
 	}
 	for _, l := range k.Locations {
 		p.Paths = append(p.Paths, l.Path)

@@ -390,6 +390,7 @@ func (c *Client) ended(n *notice) []adapter.Effect {
 	case "completed":
 	case "interrupted":
 		end.Stopped = true
+		effects = append(effects, c.call("thread/backgroundTerminals/clean", map[string]any{"threadId": c.thread})) // or a command goes on
 	default:
 		return append(effects, c.failed(n.Turn.Error, end)...)
 	}

@@ -113,6 +113,8 @@ func (p *player) open(setting string) {
 		p.opening.Conversation = value
 	case "door":
 		p.opening.Door = strings.Fields(value)
+	case "protocol":
+		p.opening.Protocol = value
 	case "model":
 		p.opening.Model = value
 	default:
