@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
@@ -117,6 +118,8 @@ type submitted struct {
 	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
 	Dependencies         []hub.Dependency  `json:"dependencies,omitzero"`
 	Priority             Raw               `json:"priority,omitzero"`
+	AssignTo             string            `json:"assignTo,omitzero"`
+	RequirePlan          bool              `json:"requirePlan,omitzero"`
 	Spec                 Raw               `json:"structured_spec,omitzero"`
 	Requirements         Raw               `json:"requirements,omitzero"`
 	TargetRepo           string            `json:"targetRepo,omitzero"`
@@ -192,6 +195,7 @@ func TestSchemasHaveTheFieldsThatAreAnswered(t *testing.T) {
 			Warnings  []string `json:"warnings,omitzero"`
 		}{},
 		"messages": mail.List{}, "acked": mail.Acked{}, "seen": mail.Beat{}, "actors": mail.ActorList{}, "topics": mail.TopicList{}, "withdrawn": Withdrawn{},
+		"interrupted": activity.Interrupted{}, "status": mail.Status{},
 		"said": session.Said{}, "sessions": session.List{}, "reviews": session.ReviewList{},
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(types)), slices.Sorted(maps.Keys(answers)))
@@ -230,7 +234,12 @@ func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	updated := at(schemaOf(t, "notify:task-updated"), "properties", "payload", "properties").(map[string]any)
 	both := maps.Clone(assigned)
 	maps.Copy(both, cancelled)
-	requireFields(t, "notices", map[string]any{"properties": both, "required": []any{"taskId"}}, TaskNotice{})
+	requireFields(t, "notices", map[string]any{"properties": both, "required": []any{}}, TaskNotice{}) // an interrupt may have no task
+	for _, name := range []string{"task-assigned", "task-cancelled", "task-updated"} {
+		require.Contains(t, at(schemaOf(t, "notify:"+name), "properties", "payload", "required"), "taskId")
+	}
+	interrupted := at(schemaOf(t, "notify:interrupt"), "properties", "payload", "properties").(map[string]any)
+	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(interrupted)))
 	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(assigned)))
 	require.Equal(t, []string{"reason", "taskId"}, slices.Sorted(maps.Keys(cancelled)))
 	require.Equal(t, []string{"message", "taskId"}, slices.Sorted(maps.Keys(updated)))

@@ -87,7 +87,7 @@ func TestSchemasSayWhatTheyAre(t *testing.T) {
 		"actor", "agent", "capabilities", "credential", "dependency",
 		"event:error", "event:log", "event:progress", "event:question", "event:usage", "event:session", "event:turn", "event:limited", "event:receipt",
 		"hub-task", "link", "mail", "match", "note",
-		"notify:message", "notify:shutdown", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
+		"notify:interrupt", "notify:message", "notify:shutdown", "notify:task-assigned", "notify:task-cancelled", "notify:task-updated",
 		"question",
 		"requirements",
 		"response:error", "response:success", "review",
