@@ -243,7 +243,9 @@ func (w *world) administer(m *inhabitant) {
 	case 4:
 		if m.far && m.up && w.chance.IntN(2) == 0 {
 			w.enroll(m) // registering again revokes its keys
+			break
 		}
+		w.request(person, "interrupt-agent", fmt.Sprintf(`{"agent":%q,"message":"stop"}`, m.ID))
 	default:
 		w.tryKeys()
 	}

@@ -225,7 +225,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 // waited reports whether the caller still waits: an agent as long as its run lasts, and an HTTP
 // request as long as the orchestrator runs.
 func (q *question) waited(s *State) bool {
-	if q.request == nil || q.door {
+	if q.request == nil || q.door || q.run == "" { // without a run it was asked over HTTP
 		return q.door
 	}
 	a := s.agents.byID[q.view.Agent]

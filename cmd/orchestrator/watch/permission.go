@@ -15,9 +15,9 @@ var permissionKeys = map[string]string{
 	"a": activity.AllowOnce, "s": activity.AllowSession, "A": activity.AllowAlways, "d": activity.Deny,
 }
 
-// permission returns the question on the screen if it is a permission, or nil. In a narrow window,
+// permissionOf returns the question on the screen if it is a permission, or nil. In a narrow window,
 // that is only the one whose choices are shown.
-func (m *model) permission() *wire.Question {
+func permissionOf(m *model) *wire.Question {
 	q := m.questions.picked()
 	switch {
 	case m.tab != tabInbox || m.paper != nil:
@@ -35,7 +35,7 @@ func (m *model) permission() *wire.Question {
 
 // permissionKey handles a key that answers the permission on the screen.
 func (m *model) permissionKey(name string) bool {
-	kind, q := permissionKeys[name], m.permission()
+	kind, q := permissionKeys[name], permissionOf(m)
 	if kind == "" || q == nil {
 		return false
 	}

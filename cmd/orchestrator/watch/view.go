@@ -221,7 +221,7 @@ func (m *model) keys() string {
 		words = "esc back"
 	case m.paper != nil:
 		words = "esc back  ↑↓ move"
-	case m.permission() != nil:
+	case permissionOf(m) != nil:
 		words = "a allow  s this session  A always  d deny  : command"
 	case m.choice != nil:
 		words = "1-9 answer  ↑↓ choose  enter answer  esc back"
