@@ -66,7 +66,7 @@ var busWrong = map[string]map[string]string{
 		`!{"from_actor":"GO","from_actor":"HO:a","to_actor":"GO","topic":"a","payload":{}}`:                    "/from_actor",
 		`{"from_actor":"HO:a","topic":"a","payload":{}}`:                                                       "/to_actor",
 		`{"from_actor":"HO:a","to_actor":"??","topic":"a","payload":{}}`:                                       "/to_actor",
-		`{"from_actor":"HO:a","to_actor":"Broad:cast","topic":"a","payload":{}}`:                                "/to_actor",
+		`{"from_actor":"HO:a","to_actor":"Broad:cast","topic":"a","payload":{}}`:                               "/to_actor",
 		`{"from_actor":"HO:a","to_actor":["GO"],"topic":"a","payload":{}}`:                                     "/to_actor",
 		`{"from_actor":"HO:a","to_actor":"GO","payload":{}}`:                                                   "/topic",
 		`{"from_actor":"HO:a","to_actor":"GO","topic":"","payload":{}}`:                                        "/topic",
