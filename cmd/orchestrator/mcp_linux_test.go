@@ -145,6 +145,10 @@ cat
 func TestMCPOverHTTP(t *testing.T) {
 	s := newStage(t, quick+"http {\n  listen = [\"127.0.0.1:0\"]\n}\n"+oneIdler).up()
 	url := s.listening() + "/mcp"
+	waitForThat(t, "the agent that runs", func() bool {
+		shown, _, code := s.call("agent", "show", "idler", "--json")
+		return code == 0 && strings.Contains(shown, `"state":"running"`)
+	})
 	var key struct {
 		Key string `json:"key"`
 	}

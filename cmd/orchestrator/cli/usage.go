@@ -273,7 +273,6 @@ var ForeignCommands = map[string]meant{
 	"agent logs":     {Alone: "logs AGENT", Named: "logs"},
 
 	"inbox list":    {Alone: "inbox ls"},
-	"inbox show":    {Alone: "inbox ls"},
 	"inbox reply":   {Alone: "inbox answer ID VALUE", Named: "inbox answer"},
 	"inbox respond": {Alone: "inbox answer ID VALUE", Named: "inbox answer"},
 }
