@@ -291,6 +291,7 @@ func (m *Machine) decided(id string, o *order) {
 	m.last = m.now
 	m.handle(m.client.Decide(&p, d))
 	if answer.Message != "" && !d.Allow && m.o.Protocol == "acp" { // its protocol has no words for a denial
+		m.halted = m.busy // some end the turn, and would lose what is added to it
 		m.prompts = append(m.prompts, text{words: "A person has denied " + tools.Clip(p.Title, 200) + ": " + tools.Clip(answer.Message, 2000)})
 	}
 	m.resumed(p.Title)
