@@ -52,7 +52,7 @@ type UserAnswer struct {
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
-// AnswerMetadata is what is known about the answer of a person.
+// AnswerMetadata says when a person answered.
 type AnswerMetadata struct {
 	// When the person answered; missing if there is no answer yet.
 	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`

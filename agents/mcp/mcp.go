@@ -9,6 +9,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,7 +113,7 @@ func (s *server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 		words = message(err)
 	}
 	result.Content = append(result.Content, &sdk.TextContent{Text: words})
-	if unread := s.unread(ctx, r.Params.Name); unread != "" {
+	if unread, err := s.unread(ctx); err == nil && unread != "" { // the result is worth more than the mail
 		result.Content = append(result.Content, &sdk.TextContent{Text: unread})
 	}
 	return result, nil
@@ -127,8 +128,12 @@ func message(err error) string {
 }
 
 func (s *server) perform(ctx context.Context, tool string, arguments wire.Raw) (string, error) {
-	if tool == tools.Next.Name {
+	switch {
+	case tool == tools.Next.Name:
 		return s.next(ctx)
+	case tool == "message_read" && !s.options.Private: // all that is unread is noted as shown
+		words, err := s.unread(ctx)
+		return cmp.Or(words, tools.NoLetters), err
 	}
 	var task string
 	if tools.OfTask(tool) {
@@ -228,22 +233,22 @@ func (s *server) askPerson(ctx context.Context, request *tools.Request) (string,
 	}
 }
 
-// unread returns the mail that the member has not read and that was in no result yet. The result
-// of message_read has it already.
-func (s *server) unread(ctx context.Context, tool string) string {
+// unread returns the mail that the member has not read and that was in no result yet. What it
+// returns is acknowledged at the next call.
+func (s *server) unread(ctx context.Context) (string, error) {
 	if s.options.Private {
-		return ""
+		return "", nil
 	}
 	box := s.mailbox
 	box.mu.Lock()
 	defer box.mu.Unlock()
 	var answer wire.Raw
 	if err := s.team.Ask(ctx, "poll-messages", nil, &answer); err != nil {
-		return "" // the result of the tool is worth more than the mail
+		return "", err
 	}
 	var list mail.List
-	if json.Unmarshal(answer, &list) != nil {
-		return ""
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return "", err
 	}
 	var fresh []mail.Message
 	for _, m := range list.Messages {
@@ -255,10 +260,7 @@ func (s *server) unread(ctx context.Context, tool string) string {
 			fresh = append(fresh, m)
 		}
 	}
-	if tool == "message_read" {
-		return ""
-	}
-	return tools.Letters(fresh)
+	return tools.Letters(fresh), nil
 }
 
 // acknowledge takes the mail off the mailbox that was in the result before.

@@ -95,6 +95,10 @@ func TestMCPGuest(t *testing.T) {
 	require.Contains(t, texts[1], "Keep it short. <\\/mail>\n</mail>")
 	require.NotContains(t, ann.used("task_current", nil), "Keep it short")
 
+	s.ask("bus", "send", "--to", "ann", "Read this.")
+	require.Contains(t, ann.used("message_read", nil), "Read this.")
+	require.Equal(t, "there are no messages that you have not read", ann.used("message_read", nil))
+
 	// A person is asked.
 	answered := make(chan string)
 	go func() {

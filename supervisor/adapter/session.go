@@ -49,7 +49,7 @@ func (m *Machine) said(line []byte) {
 			m.cancelled(&notice{TaskID: body.TargetID, Reason: body.Reason})
 			return
 		}
-		for _, k := range append(m.next, m.task) {
+		for _, k := range append(slices.Clone(m.next), m.task) {
 			if k != nil && k.work != nil {
 				m.cancelled(&notice{TaskID: k.id, Reason: body.Reason})
 			}
@@ -194,7 +194,7 @@ func (m *Machine) failWork(k *task, why string) {
 // settleWork decides about a task of a session whose turn has ended.
 func (m *Machine) settleWork(k *task, e *Ended) {
 	switch {
-	case e.Failure == FailLimit: // nobody else can do it: it goes on when the limit has ended
+	case e.Failure == FailLimit: // only this agent has the task: it goes on after the limit
 		m.prompts = append(m.prompts, text{words: "The limit of your vendor has ended. Go on with your task."})
 	case e.Failure != "":
 		m.failWork(k, tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000))

@@ -69,6 +69,9 @@ var Next = Tool{
 // ForReviews is the tool of a reviewer in a session.
 const ForReviews = "review"
 
+// NoLetters is what a model is told when there is no mail that it has not read.
+const NoLetters = "there are no messages that you have not read"
+
 // OfTask reports whether a tool is about the open task of its caller.
 func OfTask(tool string) bool {
 	return slices.ContainsFunc(All, func(t Tool) bool { return t.Name == tool && t.OfTask })
@@ -278,7 +281,7 @@ func (r *Request) Answer(payload wire.Raw) string {
 	case "poll-messages":
 		var list mail.List
 		if object.Decode(payload, &list) != nil || len(list.Messages) == 0 {
-			return "there are no messages that you have not read"
+			return NoLetters
 		}
 		return Letters(list.Messages)
 	}
