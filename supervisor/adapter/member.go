@@ -338,7 +338,7 @@ func (m *Machine) progress() {
 	case k.work != nil:
 		m.reportWork(k, d.Text)
 	default:
-		m.ask(tools.Progress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
+		m.ask(wire.ReportProgress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
 	}
 }
 

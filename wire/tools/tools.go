@@ -3,6 +3,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -168,28 +169,26 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 	case "task_current":
 		return &Request{"get-task", wire.TaskID{TaskID: task}}, nil
 	case "task_progress":
-		return &Request{"report-progress", Progress{TaskID: task, Progress: a.Progress, Message: Clip(a.Message, 2000)}}, nil
+		return &Request{"report-progress", wire.ReportProgress{TaskID: task, Progress: a.Progress, Message: Clip(a.Message, 2000)}}, nil
 	case "task_complete":
 		if strings.TrimSpace(a.Summary) == "" {
 			return nil, errors.New("summary is missing: say what was done")
 		}
-		return &Request{"complete-task", completeTask{task, a.result()}}, nil
+		return &Request{"complete-task", completeTask{TaskID: task, Result: a.result()}}, nil
 	case "task_fail":
 		if strings.TrimSpace(a.Reason) == "" {
 			return nil, errors.New("reason is missing: say why it cannot be done")
 		}
-		return &Request{"fail-task", failTask{task, Clip(a.Reason, MaxText)}}, nil
+		return &Request{"fail-task", wire.FailTask{TaskID: task, Error: Clip(a.Reason, MaxText)}}, nil
 	case "task_add":
 		return &Request{"submit-task", submitTask{Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
 	case "tasks":
-		return &Request{"query-tasks", queryTasks{a.Status}}, nil
+		return &Request{"query-tasks", wire.QueryTasks{Status: a.Status}}, nil
 	case "ask_human":
 		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: wait.Milliseconds()}}, nil
 	case "message_send":
-		if a.Topic == "" {
-			a.Topic = "note"
-		}
-		return &Request{"send-message", sendMessage{a.To, a.Topic, words{a.Text}}}, nil
+		text := object.Spell(map[string]string{"text": a.Text})
+		return &Request{"send-message", wire.SendMessage{To: a.To, Topic: cmp.Or(a.Topic, "note"), Payload: text}}, nil
 	case "message_read":
 		return &Request{"poll-messages", struct{}{}}, nil
 	case ForReviews:
@@ -201,22 +200,11 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 // aYear is the longest time to wait for a person, in milliseconds.
 const aYear = 365 * 24 * 3600 * 1000
 
-// The payloads of requests.
+// The payloads that package wire has only as they are read, and their parts.
 type (
-	// Progress is the payload of report-progress.
-	Progress struct {
-		TaskID   string   `json:"taskId"`
-		Progress *float64 `json:"progress,omitzero"`
-		Message  string   `json:"message"`
-		Kind     string   `json:"kind,omitzero"`
-	}
 	completeTask struct {
 		TaskID string   `json:"taskId"`
 		Result wire.Raw `json:"result"`
-	}
-	failTask struct {
-		TaskID string `json:"taskId"`
-		Error  string `json:"error"`
 	}
 	submitTask struct {
 		Name         string   `json:"name"`
@@ -224,17 +212,6 @@ type (
 		Payload      wire.Raw `json:"payload"`
 		Role         string   `json:"requiredRole,omitzero"`
 		Dependencies []string `json:"dependencies,omitzero"`
-	}
-	queryTasks struct {
-		Status string `json:"status,omitzero"`
-	}
-	sendMessage struct {
-		To      string `json:"to_actor"`
-		Topic   string `json:"topic"`
-		Payload words  `json:"payload"`
-	}
-	words struct {
-		Text string `json:"text"`
 	}
 	evidence struct {
 		Command string `json:"command"`
