@@ -73,6 +73,11 @@ const ForReviews = "review"
 // NoLetters is what a model is told when there is no mail that it has not read.
 const NoLetters = "there are no messages that you have not read"
 
+// Has reports whether All has a tool with this name.
+func Has(name string) bool {
+	return slices.ContainsFunc(All, func(t Tool) bool { return t.Name == name })
+}
+
 // OfTask reports whether a tool is about the open task of its caller.
 func OfTask(tool string) bool {
 	return slices.ContainsFunc(All, func(t Tool) bool { return t.Name == tool && t.OfTask })

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"slices"
 	"strings"
 
 	"orchestrator/supervisor/adapter"
@@ -150,25 +149,21 @@ func (c *Client) merge(k toolCall) toolCall {
 func own(k *toolCall) bool {
 	if server, _ := object.TextOf(k.Input, "server"); server == tools.Server && object.MemberOf(k.Input, "command") == nil {
 		tool, _ := object.TextOf(k.Input, "tool")
-		return isTool(tool)
+		return tools.Has(tool)
 	}
 	if k.ToolKind != "" && k.ToolKind != "other" {
 		return false
 	}
 	for _, name := range []string{k.Name, k.Title} {
-		if rest, ok := strings.CutPrefix(name, "mcp__"+tools.Server+"__"); ok && isTool(rest) {
+		if rest, ok := strings.CutPrefix(name, "mcp__"+tools.Server+"__"); ok && tools.Has(rest) {
 			return true
 		}
-		if rest, ok := strings.CutPrefix(name, tools.Server+"_"); ok && isTool(rest) {
+		if rest, ok := strings.CutPrefix(name, tools.Server+"_"); ok && tools.Has(rest) {
 			return true
 		}
-		if rest, ok := strings.CutSuffix(name, " ("+tools.Server+" MCP Server)"); ok && isTool(rest) {
+		if rest, ok := strings.CutSuffix(name, " ("+tools.Server+" MCP Server)"); ok && tools.Has(rest) {
 			return true
 		}
 	}
 	return false
-}
-
-func isTool(name string) bool {
-	return slices.ContainsFunc(tools.All, func(t tools.Tool) bool { return t.Name == name })
 }

@@ -365,7 +365,7 @@ func respond(id string, response any) adapter.Effect {
 // ours reports whether a tool is one of the orchestrator's.
 func ours(name string) bool {
 	own, ok := strings.CutPrefix(name, "mcp__"+tools.Server+"__")
-	return ok && slices.ContainsFunc(tools.All, func(t tools.Tool) bool { return t.Name == own })
+	return ok && tools.Has(own)
 }
 
 // permissionFor asks whether a tool may be used. The tools of the orchestrator are always
