@@ -46,12 +46,12 @@ func (m *Machine) said(line []byte) {
 		m.prompts = append(m.prompts, text{words: feedback(message, body)})
 	case *session.Abort:
 		if body.Scope == session.AbortTask {
-			m.cancelled(&notice{TaskID: body.TargetID, Reason: body.Reason})
+			m.cancelled(&wire.TaskNotice{TaskID: body.TargetID, Reason: body.Reason})
 			return
 		}
 		for _, k := range append(slices.Clone(m.next), m.task) {
 			if k != nil && k.work != nil {
-				m.cancelled(&notice{TaskID: k.id, Reason: body.Reason})
+				m.cancelled(&wire.TaskNotice{TaskID: k.id, Reason: body.Reason})
 			}
 		}
 	case *session.StatusQuery:
@@ -70,7 +70,7 @@ func (m *Machine) give(k *task) {
 		if known.work.asked.MessageID == k.work.asked.MessageID {
 			return
 		}
-		m.cancelled(&notice{TaskID: k.id})
+		m.cancelled(&wire.TaskNotice{TaskID: k.id})
 	}
 	m.next = append(m.next, k)
 }

@@ -26,14 +26,6 @@ type orderError struct {
 	Message string `json:"message"`
 }
 
-// notice is the payload of the notifications about tasks.
-type notice struct {
-	TaskID      string `json:"taskId"`
-	Message     string `json:"message"`
-	Reason      string `json:"reason"`
-	GracePeriod int64  `json:"gracePeriod"`
-}
-
 // Told takes a line of the orchestrator.
 func (m *Machine) Told(at time.Time, line []byte) []Effect {
 	m.now = at
@@ -61,7 +53,7 @@ func (m *Machine) notified(name string, o *order) {
 		m.received(o.Payload)
 		return
 	}
-	var n notice
+	var n wire.TaskNotice
 	if object.Decode(o.Payload, &n) != nil {
 		return
 	}
@@ -92,7 +84,7 @@ func (m *Machine) notified(name string, o *order) {
 }
 
 // interrupted ends the turn for a person. The next one goes on with the task.
-func (m *Machine) interrupted(n *notice) {
+func (m *Machine) interrupted(n *wire.TaskNotice) {
 	switch {
 	case m.busy:
 		m.prompts = append(m.prompts, text{words: interruption(m.openTask(), n.Message)})
@@ -131,7 +123,7 @@ func (m *Machine) find(id string) *task {
 }
 
 // cancelled drops a task. If the client works on it, its turn is interrupted.
-func (m *Machine) cancelled(n *notice) {
+func (m *Machine) cancelled(n *wire.TaskNotice) {
 	if k := m.task; k != nil && k.id == n.TaskID {
 		k.ended = true
 		m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) == 0 })
