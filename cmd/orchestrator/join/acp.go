@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -136,10 +135,7 @@ func (e *editor) read(ctx context.Context) error {
 		}
 		e.heard(ctx, &m)
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	return nil
+	return lines.Err()
 }
 
 // heard handles one message. Only a prompt takes long, so it has its own goroutine.

@@ -74,7 +74,7 @@ type Client struct {
 }
 
 // A call is a call of a method that is not answered.
-type call struct{ method, id, text string }
+type call struct{ method, id string }
 
 // New returns a Client.
 func New() *Client {
@@ -448,7 +448,7 @@ func (c *Client) Steer(id, text string) []adapter.Effect {
 	if !c.canSteer || c.turn == 0 || !c.begun {
 		return nil
 	}
-	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id, text: text})}
+	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id})}
 }
 
 // Interrupt ends the turn.

@@ -156,12 +156,10 @@ type modelUsage struct {
 type request struct {
 	Subtype     string   `json:"subtype"`
 	ToolName    string   `json:"tool_name"`
-	DisplayName string   `json:"display_name"`
 	Input       wire.Raw `json:"input"`
 	Description string   `json:"description"`
 	BlockedPath string   `json:"blocked_path"`
 	Message     wire.Raw `json:"message"`
-	ServerName  string   `json:"server_name"`
 }
 
 type reply struct {
@@ -372,12 +370,9 @@ func ours(name string) bool {
 // allowed.
 func (c *Client) permissionFor(m *message) []adapter.Effect {
 	r := m.Request
-	p := &adapter.Permission{ID: m.RequestID, Tool: r.ToolName, Title: title(r.ToolName, r.Input), Input: r.Input}
+	p := &adapter.Permission{ID: m.RequestID, Tool: r.ToolName, Title: title(r.ToolName, r.Input), Input: r.Input, Reason: r.Description}
 	if r.BlockedPath != "" {
 		p.Paths = []string{r.BlockedPath}
-	}
-	if r.Description != "" {
-		p.Reason = r.Description
 	}
 	switch {
 	case ours(r.ToolName):

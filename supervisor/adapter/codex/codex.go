@@ -299,10 +299,8 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 		if n.Item.Type != "agentMessage" {
 			return []adapter.Effect{&adapter.Did{ID: n.Item.ID}}
 		}
-		if n.Item.Type == "agentMessage" {
-			c.words = n.Item.Text
-			return []adapter.Effect{adapter.Log{Text: n.Item.Text}}
-		}
+		c.words = n.Item.Text
+		return []adapter.Effect{adapter.Log{Text: n.Item.Text}}
 	case "thread/tokenUsage/updated":
 		u := n.TokenUsage
 		return []adapter.Effect{&activity.Usage{
