@@ -45,10 +45,10 @@ type Process struct {
 	mu       sync.Mutex
 	timer    *time.Timer
 	lingers  *time.Timer // ends a client that goes on after the end of its stdin
-	toClient queue
-	toTeam   queue
-	toPeople queue // what the machine logs
-	toWire   queue
+	toClient *queue
+	toTeam   *queue
+	toPeople *queue // what the machine logs
+	toWire   *queue
 	wire     *WireLog   // nil if the lines of the client are not kept
 	unkept   int        // lines that were not kept, because too many waited
 	errors   sync.Mutex // stderr is written by two goroutines
@@ -62,11 +62,10 @@ type Process struct {
 // Start starts a client. The start function creates the process from the specification that
 // Start completes.
 func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire *WireLog) (*Process, error) {
-	p := &Process{machine: m, spec: spec, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine)}
-	p.toClient.init()
-	p.toTeam.init()
-	p.toPeople.init()
-	p.toWire.init()
+	p := &Process{
+		machine: m, spec: spec, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine),
+		toClient: newQueue(), toTeam: newQueue(), toPeople: newQueue(), toWire: newQueue(),
+	}
 	begun := make(chan struct{})
 	spec.Output = func(stream child.Stream, chunk []byte) {
 		<-begun
@@ -177,11 +176,7 @@ func (p *Process) log(text string) {
 
 // tellPeople writes what the machine logs, without its lock.
 func (p *Process) tellPeople() {
-	for {
-		text, ok := p.toPeople.take()
-		if !ok {
-			return
-		}
+	for text := range p.toPeople.all {
 		p.errors.Lock()
 		p.spec.Output(child.Stderr, text)
 		p.errors.Unlock()
@@ -231,11 +226,7 @@ func (p *Process) end(ending child.Ending) {
 // tellClient writes to the client until the queue is closed, and then ends its stdin.
 func (p *Process) tellClient() {
 	defer p.Program.CloseStdin()
-	for {
-		text, ok := p.toClient.take()
-		if !ok {
-			return
-		}
+	for text := range p.toClient.all {
 		if _, err := p.Program.Stdin().Write(text); err != nil {
 			p.toClient.fail(err)
 			return
@@ -245,11 +236,7 @@ func (p *Process) tellClient() {
 
 // tellTeam passes requests and events on.
 func (p *Process) tellTeam() {
-	for {
-		text, ok := p.toTeam.take()
-		if !ok {
-			return
-		}
+	for text := range p.toTeam.all {
 		p.spec.Output(child.Stdout, text)
 	}
 }
@@ -306,7 +293,11 @@ type queue struct {
 	err    error // of the writer
 }
 
-func (q *queue) init() { q.moved = sync.NewCond(&q.mu) }
+func newQueue() *queue {
+	q := new(queue)
+	q.moved = sync.NewCond(&q.mu)
+	return q
+}
 
 func (q *queue) add(text []byte) {
 	q.mu.Lock()
@@ -330,8 +321,14 @@ func (q *queue) tryAdd(text []byte) bool {
 	return !full
 }
 
-// take waits for all texts that are there, and returns them as one. It reports false when the
-// queue is closed and empty.
+// all yields the texts until the queue is closed and empty. Texts that wait together are one.
+func (q *queue) all(yield func([]byte) bool) {
+	for text, ok := q.take(); ok && yield(text); text, ok = q.take() {
+	}
+}
+
+// take waits for texts and returns them as one. It reports false when the queue is closed and
+// empty.
 func (q *queue) take() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

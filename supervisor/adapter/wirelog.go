@@ -102,11 +102,7 @@ func (p *Process) wires(at time.Time, from string, line []byte) {
 func (p *Process) keepWire() {
 	defer p.wire.Close()
 	failed := false
-	for {
-		text, ok := p.toWire.take()
-		if !ok {
-			return
-		}
+	for text := range p.toWire.all {
 		if _, err := p.wire.Write(text); err != nil {
 			if _ = p.wire.Close(); !failed {
 				p.log("lines of the client's protocol are not kept: " + err.Error())
