@@ -51,7 +51,7 @@ type Process struct {
 	toWire   *queue
 	wire     *WireLog   // nil if the lines of the client are not kept
 	unkept   int        // lines that were not kept, because too many waited
-	errors   sync.Mutex // stderr is written by two goroutines
+	stderrMu sync.Mutex // stderr is written by two goroutines
 	stdout   *line.Splitter
 	stderr   *line.Splitter
 	over     bool
@@ -70,10 +70,10 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 	spec.Output = func(stream child.Stream, chunk []byte) {
 		<-begun
 		if stream == child.Stderr {
-			p.cried(chunk)
+			p.readStderr(chunk)
 			return
 		}
-		p.heard(chunk)
+		p.readStdout(chunk)
 	}
 	spec.Ended = func(ending child.Ending) {
 		<-begun
@@ -88,7 +88,7 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 	p.writers.Go(p.tellTeam)
 	p.people.Go(p.tellPeople)
 	if wire != nil {
-		p.writers.Go(p.keepWire)
+		p.writers.Go(p.writeWireLog)
 	}
 	p.step(func(now time.Time) []Effect { return m.Begin(now) })
 	close(begun)
@@ -112,7 +112,7 @@ func (p *Process) step(act func(now time.Time) []Effect) {
 func (p *Process) perform(e Effect, now time.Time) {
 	switch e := e.(type) {
 	case Write:
-		p.wires(now, "orchestrator", e.Line)
+		p.keepLine(now, "orchestrator", e.Line)
 		p.toClient.add(append(bytes.Clone(e.Line), '\n'))
 	case Ask:
 		p.toTeam.add(message("request:"+e.Operation, e.ID, e.Payload, now))
@@ -148,8 +148,8 @@ func (p *Process) rearm(now time.Time) {
 	p.timer.Reset(when.Sub(now))
 }
 
-// heard takes output of the client. It waits while the orchestrator is behind.
-func (p *Process) heard(chunk []byte) {
+// readStdout takes output of the client. It waits while the orchestrator is behind.
+func (p *Process) readStdout(chunk []byte) {
 	p.toTeam.wait(time.Time{})
 	p.toPeople.wait(time.Time{})
 	p.stdout.Feed(chunk)
@@ -160,12 +160,12 @@ func (p *Process) heard(chunk []byte) {
 			})
 			continue
 		}
-		p.step(func(now time.Time) []Effect { return p.hears(now, l.Text) })
+		p.step(func(now time.Time) []Effect { return p.readLine(now, l.Text) })
 	}
 }
 
-func (p *Process) hears(now time.Time, line []byte) []Effect {
-	p.wires(now, "client", line)
+func (p *Process) readLine(now time.Time, line []byte) []Effect {
+	p.keepLine(now, "client", line)
 	return p.machine.Heard(now, line)
 }
 
@@ -177,16 +177,16 @@ func (p *Process) log(text string) {
 // tellPeople writes what the machine logs, without its lock.
 func (p *Process) tellPeople() {
 	for text := range p.toPeople.all {
-		p.errors.Lock()
+		p.stderrMu.Lock()
 		p.spec.Output(child.Stderr, text)
-		p.errors.Unlock()
+		p.stderrMu.Unlock()
 	}
 }
 
-// cried passes on the stderr of the client in whole lines.
-func (p *Process) cried(chunk []byte) {
-	p.errors.Lock()
-	defer p.errors.Unlock()
+// readStderr passes on the stderr of the client in whole lines.
+func (p *Process) readStderr(chunk []byte) {
+	p.stderrMu.Lock()
+	defer p.stderrMu.Unlock()
 	p.stderr.Feed(chunk)
 	for l, ok := p.stderr.Next(); ok; l, ok = p.stderr.Next() {
 		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
@@ -196,7 +196,7 @@ func (p *Process) cried(chunk []byte) {
 // end handles the end of the client's process tree.
 func (p *Process) end(ending child.Ending) {
 	if l, ok := p.stdout.Rest(); ok && !l.Cut {
-		p.step(func(now time.Time) []Effect { return p.hears(now, l.Text) })
+		p.step(func(now time.Time) []Effect { return p.readLine(now, l.Text) })
 	}
 	p.mu.Lock()
 	p.over = true
@@ -215,11 +215,11 @@ func (p *Process) end(ending child.Ending) {
 	p.writers.Wait()
 	p.toPeople.close()
 	p.people.Wait()
-	p.errors.Lock()
+	p.stderrMu.Lock()
 	if l, ok := p.stderr.Rest(); ok {
 		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
 	}
-	p.errors.Unlock()
+	p.stderrMu.Unlock()
 	p.spec.Ended(ending)
 }
 

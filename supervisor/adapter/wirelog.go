@@ -80,26 +80,21 @@ func (w *WireLog) Close() error {
 	return f.Close()
 }
 
-// wired returns a line of a WireLog.
-func wired(at time.Time, from string, line []byte) []byte {
-	b := object.AppendMember(object.AppendText([]byte(`{"at":`), object.Timestamp(at)), "from", from)
-	b = object.AppendMember(b, "line", string(line))
-	return append(b, '}', '\n')
-}
-
-// wires keeps a line between the orchestrator and the client. A line for which there is no room
-// is counted.
-func (p *Process) wires(at time.Time, from string, line []byte) {
+// keepLine gives a line between the orchestrator and the client to the WireLog. A line for which
+// there is no room is counted.
+func (p *Process) keepLine(at time.Time, from string, line []byte) {
 	if p.wire == nil {
 		return
 	}
-	if !p.toWire.tryAdd(wired(at, from, line)) {
+	b := object.AppendMember(object.AppendText([]byte(`{"at":`), object.Timestamp(at)), "from", from)
+	b = object.AppendMember(b, "line", string(line))
+	if !p.toWire.tryAdd(append(b, '}', '\n')) {
 		p.unkept++
 	}
 }
 
-// keepWire writes the lines. When the disk fails, that is logged once, and the lines are dropped.
-func (p *Process) keepWire() {
+// writeWireLog writes the lines that were kept. When the disk fails, that is logged once, and the lines are dropped.
+func (p *Process) writeWireLog() {
 	defer p.wire.Close()
 	failed := false
 	for text := range p.toWire.all {
