@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/tools"
 )
 
 // An Opening describes the run that a Machine begins.
@@ -180,3 +181,20 @@ const (
 	FailLogin   = "login"   // the client is not logged in
 	FailTool    = "tool"    // any other error of the client
 )
+
+// failure returns the error of a task whose turn failed.
+func (e *Ended) failure() string {
+	return tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000)
+}
+
+// unreported returns the error of a task that is still open after its turn.
+func (e *Ended) unreported() string {
+	return "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000)
+}
+
+// failures begins the error of a task whose turn failed.
+var failures = map[string]string{
+	FailRefused: "the model refused: ",
+	FailContext: "the conversation became too long: ",
+	FailLogin:   "the client is not logged in: ",
+}

@@ -454,16 +454,16 @@ func (m *Machine) settle(e *Ended) {
 	case e.Failure == FailLimit:
 		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor limits the use")})
 	case e.Failure != "":
-		m.end(pending{kind: "fail-task", task: k}, failed(k, e))
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
+			TaskID: k.id, Error: e.failure(), Class: e.Failure, Retryable: e.Failure == FailTool, // only then another attempt helps
+		})
 	case m.o.OnTurnEnd == OnTurnEndComplete && !e.Stopped:
 		m.end(pending{kind: "complete-task", task: k}, completion{TaskID: k.id, Result: summary{Summary: e.Text}})
 	case !k.reminded && (m.o.OnTurnEnd == OnTurnEndRemind || e.Stopped):
 		k.reminded = true
 		m.prompts = append(m.prompts, text{words: k.reminder()})
 	default:
-		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
-			TaskID: k.id, Class: "stuck", Error: "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000),
-		})
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Class: "stuck", Error: e.unreported()})
 	}
 }
 
@@ -491,22 +491,6 @@ func (m *Machine) refused(p *pending, why string) {
 	case "return-task":
 		m.out = append(m.out, Stuck{Why: "task " + p.task.id + " cannot be given back"})
 	}
-}
-
-// failed returns the failure of a task whose turn failed. Another attempt helps only against an
-// error of the client.
-func failed(k *task, e *Ended) wire.FailTask {
-	return wire.FailTask{
-		TaskID: k.id, Error: tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000),
-		Class: e.Failure, Retryable: e.Failure == FailTool,
-	}
-}
-
-// failures begins the error of a task whose turn failed.
-var failures = map[string]string{
-	FailRefused: "the model refused: ",
-	FailContext: "the conversation became too long: ",
-	FailLogin:   "the client is not logged in: ",
 }
 
 type (

@@ -197,9 +197,9 @@ func (m *Machine) settleWork(k *task, e *Ended) {
 	case e.Failure == FailLimit: // only this agent has the task: it goes on after the limit
 		m.prompts = append(m.prompts, text{words: "The limit of your vendor has ended. Go on with your task."})
 	case e.Failure != "":
-		m.failWork(k, tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000))
+		m.failWork(k, e.failure())
 	case k.reminded || m.o.OnTurnEnd == OnTurnEndFail:
-		m.failWork(k, "its agent ended the turn and reported nothing; its last words: "+tools.Clip(orElse(e.Text, "none"), 2000))
+		m.failWork(k, e.unreported())
 	default:
 		k.reminded = true
 		m.prompts = append(m.prompts, text{words: k.reminder()})
