@@ -242,12 +242,8 @@ func (s *server) unread(ctx context.Context) (string, error) {
 	box := s.mailbox
 	box.mu.Lock()
 	defer box.mu.Unlock()
-	var answer wire.Raw
-	if err := s.team.Ask(ctx, "poll-messages", nil, &answer); err != nil {
-		return "", err
-	}
 	var list mail.List
-	if err := json.Unmarshal(answer, &list); err != nil {
+	if err := s.team.Ask(ctx, "poll-messages", nil, &list); err != nil {
 		return "", err
 	}
 	var fresh []mail.Message
