@@ -42,8 +42,8 @@ type Options struct {
 	// Mailbox remembers the mail in earlier results; nil is an empty one. Servers of one member
 	// share it.
 	Mailbox *Mailbox
-	// Private keeps mail out of results, because the member gets it in another way.
-	Private bool
+	// NoMail keeps mail out of results, because the member gets it in another way.
+	NoMail bool
 }
 
 // A Mailbox remembers which mail was in a result.
@@ -131,7 +131,7 @@ func (s *server) perform(ctx context.Context, tool string, arguments wire.Raw) (
 	switch {
 	case tool == tools.Next.Name:
 		return s.next(ctx)
-	case tool == "message_read" && !s.options.Private: // all that is unread is noted as shown
+	case tool == "message_read" && !s.options.NoMail: // all that is unread is noted as shown
 		words, err := s.unread(ctx)
 		return cmp.Or(words, tools.NoLetters), err
 	}
@@ -236,7 +236,7 @@ func (s *server) askPerson(ctx context.Context, request *tools.Request) (string,
 // unread returns the mail that the member has not read and that was in no result yet. What it
 // returns is acknowledged at the next call.
 func (s *server) unread(ctx context.Context) (string, error) {
-	if s.options.Private {
+	if s.options.NoMail {
 		return "", nil
 	}
 	box := s.mailbox

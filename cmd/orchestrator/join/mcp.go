@@ -24,7 +24,7 @@ type mcpFlags struct {
 	as           string
 	role         cli.Choice
 	capabilities []string
-	private      bool
+	noMail       bool
 }
 
 // MCPCommand returns the mcp command.
@@ -52,7 +52,7 @@ within 45 seconds; a later answer comes as mail.`,
 	set.StringVar(&f.as, "as", "", "join as a guest with this `NAME`")
 	set.Var(&f.role, "role", "the role of a guest: worker, planner, reviewer or another word")
 	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities of a guest: comma-separated `NAMES`; may be repeated")
-	set.BoolVar(&f.private, "no-mail", false, "keep mail out of results, if the client gets it in another way")
+	set.BoolVar(&f.noMail, "no-mail", false, "keep mail out of results, if the client gets it in another way")
 	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
 	_ = verb.RegisterFlagCompletionFunc("capability", cobra.NoFileCompletions)
@@ -69,7 +69,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	o := mcp.Options{Version: cli.Version, Private: f.private}
+	o := mcp.Options{Version: cli.Version, NoMail: f.noMail}
 	if f.as != "" {
 		return serveGuest(ctx, d, f, o)
 	}
