@@ -93,11 +93,11 @@ func (e *rpcError) Error() string { return e.Message }
 
 // The codes of an rpcError, as JSON-RPC has them.
 const (
-	acpParse    = -32700
-	acpInvalid  = -32600
-	acpNoMethod = -32601
-	acpParams   = -32602
-	acpTrouble  = -32603
+	parseError     = -32700
+	invalidRequest = -32600
+	methodNotFound = -32601
+	invalidParams  = -32602
+	internalError  = -32603
 )
 
 // maxFrame is the maximum size of a message from the editor.
@@ -130,7 +130,7 @@ func (e *editor) read(ctx context.Context) error {
 		}
 		var m answer
 		if err := object.Decode(lines.Bytes(), &m); err != nil {
-			e.reply(wire.Raw("null"), nil, &rpcError{Code: acpParse, Message: "the line is not a JSON object"})
+			e.reply(wire.Raw("null"), nil, &rpcError{Code: parseError, Message: "the line is not a JSON object"})
 			continue
 		}
 		e.heard(ctx, &m)
@@ -179,7 +179,7 @@ func (e *editor) heard(ctx context.Context, m *answer) {
 		e.cancel(ctx, m.Params)
 	default:
 		if m.ID != nil { // an unknown notification is ignored
-			e.reply(m.ID, nil, &rpcError{Code: acpNoMethod, Message: "there is no method " + strconv.Quote(m.Method)})
+			e.reply(m.ID, nil, &rpcError{Code: methodNotFound, Message: "there is no method " + strconv.Quote(m.Method)})
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (e *editor) reply(id wire.Raw, result any, err error) {
 	if err != nil {
 		refusal, ok := errors.AsType[*rpcError](err)
 		if !ok {
-			refusal = &rpcError{Code: acpTrouble, Message: plain(err)}
+			refusal = &rpcError{Code: internalError, Message: plain(err)}
 		}
 		f.Result, f.Error = nil, refusal
 	}

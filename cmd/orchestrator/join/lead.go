@@ -144,7 +144,7 @@ func (l *leader) abort(id string) {
 	if id == "" {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), parting)
+	ctx, stop := context.WithTimeout(context.Background(), requestTimeout)
 	defer stop()
 	_ = l.architect.Task(id).Abort(ctx, "it was cancelled", false)
 }
@@ -203,12 +203,12 @@ func (l *leader) workOn(ctx context.Context, task string) (id string, running bo
 	}
 }
 
-// look is how often a task that waits for a person is looked at.
-const look = 2 * time.Second
+// pollInterval is how often a task that waits for a person is looked at.
+const pollInterval = 2 * time.Second
 
 // await waits for the end of a task about which a person decides.
 func (l *leader) await(ctx context.Context, id string) error {
-	again := time.NewTicker(look)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for {
 		t, err := l.conn.GetTask(ctx, id)
@@ -298,7 +298,7 @@ func (l *leader) heard(said *agents.Said) {
 	}
 	words = said.From.AgentID + ": " + words
 	go func() { // it must not block the messages behind it
-		ctx, stop := context.WithTimeout(context.Background(), parting)
+		ctx, stop := context.WithTimeout(context.Background(), requestTimeout)
 		defer stop()
 		_ = l.conn.Ask(ctx, "report-progress", wire.ReportProgress{TaskID: outer, Message: words}, nil)
 	}()

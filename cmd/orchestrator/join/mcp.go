@@ -108,8 +108,9 @@ func (c *caller) Ask(ctx context.Context, operation string, payload, answer any)
 	return object.DecodeOwn(text, answer)
 }
 
-// parting is how long a guest that leaves waits for the answer that its task was given back.
-const parting = 2 * time.Second
+// requestTimeout is how long the last requests of a guest may take, and those of a leader whose
+// answers are not needed.
+const requestTimeout = 2 * time.Second
 
 // serveGuest serves a client that is an agent of its own.
 func serveGuest(ctx context.Context, d *client.Client, f mcpFlags, o mcp.Options) error {
@@ -153,7 +154,7 @@ var errStopped = errors.New("the orchestrator has stopped")
 // giveBack returns the open tasks of a guest that leaves, because the end of a pipe would count
 // as their end.
 func giveBack(conn *agents.Conn) {
-	ctx, stop := context.WithTimeout(context.Background(), parting)
+	ctx, stop := context.WithTimeout(context.Background(), requestTimeout)
 	defer stop()
 	full := wire.Raw(`{"capabilities":{"max_concurrent_tasks":0}}`) // or it gets the task again
 	if conn.Ask(ctx, "update-capabilities", full, nil) != nil {

@@ -31,11 +31,11 @@ type turn struct {
 	asked     map[string]bool // questions that the editor has seen
 
 	mu    sync.Mutex // held to change tasks, and to read them elsewhere than in run
-	tasks []below    // the task of the prompt, and those below it
+	tasks []teamTask // the task of the prompt, and those below it
 }
 
-// A below is a task of a turn.
-type below struct {
+// A teamTask is a task of the team as the editor shows it.
+type teamTask struct {
 	id, name, status string // the status as in a tool call
 }
 
@@ -56,7 +56,7 @@ func (e *editor) begin(params wire.Raw) (*turn, error) {
 		Prompt  []block `json:"prompt"`
 	}
 	if err := object.Decode(params, &p); err != nil {
-		return nil, &rpcError{Code: acpParams, Message: "the prompt cannot be read"}
+		return nil, &rpcError{Code: invalidParams, Message: "the prompt cannot be read"}
 	}
 	var parts []string
 	for _, b := range p.Prompt {
@@ -68,16 +68,16 @@ func (e *editor) begin(params wire.Raw) (*turn, error) {
 	}
 	text := strings.TrimSpace(strings.Join(parts, "\n"))
 	if text == "" {
-		return nil, &rpcError{Code: acpParams, Message: "the prompt has no text"}
+		return nil, &rpcError{Code: invalidParams, Message: "the prompt has no text"}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before, known := e.turn[p.Session]
 	switch {
 	case !known:
-		return nil, &rpcError{Code: acpParams, Message: "there is no such session"}
+		return nil, &rpcError{Code: invalidParams, Message: "there is no such session"}
 	case before != nil:
-		return nil, &rpcError{Code: acpInvalid, Message: "the session has a prompt already: cancel it, or wait"}
+		return nil, &rpcError{Code: invalidRequest, Message: "the session has a prompt already: cancel it, or wait"}
 	}
 	t := &turn{editor: e, session: p.Session, text: text, asked: map[string]bool{}}
 	e.turn[p.Session] = t
@@ -206,7 +206,7 @@ func (t *turn) role(ctx context.Context) (string, error) {
 		}
 	}
 	if len(list.Agents) == 0 {
-		return "", &rpcError{Code: acpTrouble, Message: "the team has no agent"}
+		return "", &rpcError{Code: internalError, Message: "the team has no agent"}
 	}
 	return list.Agents[0].Role, nil
 }
@@ -289,7 +289,7 @@ func words(result wire.Raw) string {
 
 // has reports whether a task belongs to the turn.
 func (t *turn) has(id string) bool {
-	return id != "" && slices.ContainsFunc(t.tasks, func(b below) bool { return b.id == id })
+	return id != "" && slices.ContainsFunc(t.tasks, func(k teamTask) bool { return k.id == id })
 }
 
 // content is a text for the editor.
@@ -304,7 +304,7 @@ func (t *turn) say(text string) {
 // also its plan.
 func (t *turn) add(id, name string) {
 	t.mu.Lock()
-	t.tasks = append(t.tasks, below{id: id, name: name, status: "pending"})
+	t.tasks = append(t.tasks, teamTask{id: id, name: name, status: "pending"})
 	t.mu.Unlock()
 	t.editor.notify(t.session, map[string]any{
 		"sessionUpdate": "tool_call", "toolCallId": id, "title": name, "kind": "other", "status": "pending",
@@ -314,7 +314,7 @@ func (t *turn) add(id, name string) {
 
 // update shows the state of a task, with a text if there is one.
 func (t *turn) update(id, status, text string) {
-	i := slices.IndexFunc(t.tasks, func(b below) bool { return b.id == id })
+	i := slices.IndexFunc(t.tasks, func(k teamTask) bool { return k.id == id })
 	changed := t.tasks[i].status != status
 	t.mu.Lock()
 	t.tasks[i].status = status
@@ -335,12 +335,12 @@ func (t *turn) plan() {
 		return
 	}
 	entries := []map[string]string{}
-	for _, b := range t.tasks[1:] {
-		status := b.status
+	for _, k := range t.tasks[1:] {
+		status := k.status
 		if status == "failed" {
 			status = "completed" // a plan has no other end
 		}
-		entries = append(entries, map[string]string{"content": b.name, "priority": "medium", "status": status})
+		entries = append(entries, map[string]string{"content": k.name, "priority": "medium", "status": status})
 	}
 	t.editor.notify(t.session, map[string]any{"sessionUpdate": "plan", "entries": entries})
 }
