@@ -223,6 +223,7 @@ func (t *turn) heard(ctx context.Context, e *wire.Event, prompt string) (over bo
 	}
 	switch {
 	case e.Kind == events.OrchestratorGap:
+		return t.result(ctx, prompt)
 	case e.Kind == events.QuestionAsked, e.Kind == events.TaskHelpWanted, e.Kind == events.ReviewEscalated:
 		return false, t.questions(ctx) // the list names the task of each
 	case e.Kind == events.TaskCreated && t.has(fact.Parent):
@@ -245,11 +246,10 @@ func (t *turn) heard(ctx context.Context, e *wire.Event, prompt string) (over bo
 		t.update(e.Task, "completed", "")
 	case events.TaskFailed, events.TaskCancelled:
 		t.update(e.Task, "failed", e.Text)
-	case events.OrchestratorGap:
 	default:
 		return false, nil
 	}
-	if e.Kind == events.OrchestratorGap || e.Task == prompt {
+	if e.Task == prompt {
 		return t.result(ctx, prompt)
 	}
 	return false, nil
