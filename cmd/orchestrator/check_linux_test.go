@@ -21,7 +21,7 @@ import (
 var patient = []string{"--wait", "2m", "--grace", "2m"}
 
 // checkup runs check and returns its report.
-func (s *stage) checkup(flags []string, command ...string) (report check.CheckReport, exit int) {
+func (s *stage) checkup(flags []string, command ...string) (report check.Report, exit int) {
 	s.t.Helper()
 	args := append([]string{"-u", "PYTHONUNBUFFERED", s.program, "check", "--json"}, flags...)
 	s.start(exec.Command("env", append(append(args, "--"), command...)...))

@@ -76,8 +76,8 @@ type checking struct {
 	found   Findings
 }
 
-// A CheckReport is the JSON answer of check.
-type CheckReport struct {
+// A Report is the JSON answer of check.
+type Report struct {
 	FormatVersion string   `json:"format_version"`
 	Command       []string `json:"command"`
 	Role          string   `json:"role"`
@@ -247,13 +247,13 @@ func (c *checking) report() error {
 
 func (c *checking) print() error {
 	a := c.app
-	counts := CheckReport{
+	report := Report{
 		FormatVersion: wire.FormatVersion, Command: c.command, Role: c.terms.Role, Findings: c.found,
 		OK: c.found.Count(OK), Failed: c.found.Count(Fail),
 		Warnings: c.found.Count(Warn), Notes: c.found.Count(Note),
 	}
 	if a.Flags.JSON {
-		return a.Document(counts)
+		return a.Document(report)
 	}
 	p := a.Paint(a.Stdout)
 	var b strings.Builder
@@ -264,7 +264,7 @@ func (c *checking) print() error {
 		b.WriteString(findingLines(p, &one))
 	}
 	if !a.Flags.Quiet {
-		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", counts.OK, counts.Failed, term.Count(counts.Warnings, "warning"))
+		fmt.Fprintf(&b, "%d ok, %d failed, %s\n", report.OK, report.Failed, term.Count(report.Warnings, "warning"))
 	}
 	return a.Print("%s", b.String())
 }

@@ -42,15 +42,16 @@ The exit code is 0 if all is well, and 1 otherwise. What a program does not repo
 	return verb
 }
 
-// A Diagnosis is the JSON answer of doctor.
+// diagnosis is the JSON answer of doctor.
 type diagnosis struct {
-	FormatVersion string     `json:"format_version"`
-	Healthy       bool       `json:"healthy"`
-	Agents        []examined `json:"agents"`
+	FormatVersion string        `json:"format_version"`
+	Healthy       bool          `json:"healthy"`
+	Agents        []agentReport `json:"agents"`
 }
 
-// An examined agent. Members that its program does not report are empty.
-type examined struct {
+// An agentReport is the part of a diagnosis about one agent. Members that its program does not
+// report are empty.
+type agentReport struct {
 	Agent      string   `json:"agent"` // its block: replicas have one program
 	Protocol   string   `json:"protocol"`
 	Command    []string `json:"command"`
@@ -81,7 +82,7 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 	if err := a.Ended(ctx); err != nil {
 		return err
 	}
-	d := diagnosis{FormatVersion: wire.FormatVersion, Healthy: true, Agents: []examined{}}
+	d := diagnosis{FormatVersion: wire.FormatVersion, Healthy: true, Agents: []agentReport{}}
 	for i := range found {
 		one := examine(&found[i], patience)
 		d.Healthy = d.Healthy && len(one.Findings) == 0
@@ -94,8 +95,8 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 }
 
 // examine judges what was found out about the program of an agent.
-func examine(e *serve.Examined, patience time.Duration) examined {
-	one := examined{
+func examine(e *serve.Examined, patience time.Duration) agentReport {
+	one := agentReport{
 		Agent: e.Agent.Block, Protocol: e.Agent.Protocol, Command: e.Agent.Command, Path: e.Path, Findings: Findings{},
 	}
 	if e.Agent.IsClient() {
@@ -127,8 +128,8 @@ func examine(e *serve.Examined, patience time.Duration) examined {
 }
 
 // cure returns what to do about a program that could not be started.
-func (e *examined) cure(err error) string {
-	if client, ok := project.ClientOf(e.Command); ok && e.Path == "" {
+func (r *agentReport) cure(err error) string {
+	if client, ok := project.ClientOf(r.Command); ok && r.Path == "" {
 		return "Install it: " + client.Install()
 	}
 	if start, ok := errors.AsType[*child.StartError](err); ok {
@@ -157,30 +158,33 @@ func (d *diagnosis) print(a *cli.App) error {
 }
 
 // row describes an agent in one line. The path is in the last column.
-func (e *examined) row(p term.Paint) []term.Cell {
+func (r *agentReport) row(p term.Paint) []term.Cell {
 	cells := make([]term.Cell, 8)
-	cells[0] = term.Text(e.Agent)
-	cells[1] = term.Text(wire.Visible(strings.TrimSpace(filepath.Base(e.Command[0]) + " " + e.Version)))
-	cells[7] = term.Cell{Text: e.Path, Ink: p.Dim}
+	cells[0] = term.Text(r.Agent)
+	cells[1] = term.Text(wire.Visible(strings.TrimSpace(filepath.Base(r.Command[0]) + " " + r.Version)))
+	cells[7] = term.Cell{Text: r.Path, Ink: p.Dim}
 	switch {
-	case e.Path == "":
+	case r.Path == "":
 		cells[2] = term.Cell{Text: "not found", Ink: p.Bad}
 		return cells
-	case e.Permission == "": // not a coding agent
+	case r.Permission == "": // not a coding agent
 		cells[2] = term.Text("found")
 		return cells
-	case !e.Handshake:
-		cells[2] = term.Cell{Text: cmp.Or(loginWords[e.Login], "no handshake"), Ink: p.Bad}
+	case !r.Handshake:
+		cells[2] = term.Cell{Text: cmp.Or(loginWords[r.Login], "no handshake"), Ink: p.Bad}
 		return cells
 	}
-	mode := e.Permission
-	if e.Mode != mode {
-		mode = fmt.Sprintf("%s (%s)", mode, wire.Visible(cmp.Or(e.Mode, notSaid)))
+	mode := r.Permission
+	if r.Mode != mode {
+		mode = fmt.Sprintf("%s (%s)", mode, wire.Visible(cmp.Or(r.Mode, notSaid)))
 	}
-	cells[2] = loginCell(p, e.Login)
-	cells[3] = term.Text("mail: " + mailWords[e.Mail])
-	cells[4] = term.Text("resume: " + yesNo(e.Resume))
-	cells[5] = term.Text("money: " + cmp.Or(e.Cost, notSaid))
+	cells[2] = term.Text(cmp.Or(loginWords[r.Login], "login: "+notSaid))
+	if r.Login == adapter.LoginNo {
+		cells[2].Ink = p.Bad
+	}
+	cells[3] = term.Text("mail: " + mailWords[r.Mail])
+	cells[4] = term.Text("resume: " + yesNo(r.Resume))
+	cells[5] = term.Text("money: " + cmp.Or(r.Cost, notSaid))
 	cells[6] = term.Text("permission: " + mode)
 	return cells
 }
@@ -195,14 +199,6 @@ var mailWords = map[string]string{
 	adapter.MailProved:  "in the middle of a turn, with proof",
 	adapter.MailSteered: "in the middle of a turn, no proof",
 	adapter.MailLater:   "after the turn",
-}
-
-func loginCell(p term.Paint, login string) term.Cell {
-	cell := term.Text(cmp.Or(loginWords[login], "login: "+notSaid))
-	if login == adapter.LoginNo {
-		cell.Ink = p.Bad
-	}
-	return cell
 }
 
 func yesNo(is bool) string {
