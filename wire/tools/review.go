@@ -39,14 +39,13 @@ func Completion(tool string, args wire.Raw, task string) (*session.Completion, e
 	}
 	c.Changes.Created = changes(a.Created, session.ChangeCreated)
 	c.Changes.Modified = changes(a.Modified, session.ChangeModified)
+	failed := false
 	for _, e := range a.Evidence {
-		c.SelfReview.TestsRun = true
 		c.Notes += fmt.Sprintf("%s: exit %d\n", e.Command, e.Exit)
+		failed = failed || e.Exit != 0
 	}
-	c.SelfReview.TestsPassed = c.SelfReview.TestsRun
-	for _, e := range a.Evidence {
-		c.SelfReview.TestsPassed = c.SelfReview.TestsPassed && e.Exit == 0
-	}
+	c.SelfReview.TestsRun = len(a.Evidence) > 0
+	c.SelfReview.TestsPassed = c.SelfReview.TestsRun && !failed
 	c.SelfReview.TypeCheckPassed = c.SelfReview.TestsPassed
 	return c, nil
 }
