@@ -253,6 +253,7 @@ type language struct {
 	get         string   // where to get its interpreter or compiler
 }
 
+// Languages lists the languages of first projects.
 var Languages = []language{
 	{Name: "sh", title: "shell", Command: []string{"sh", "agents/hello.sh"}, get: "the package dash or bash of your system"},
 	{Name: "go", title: "Go", Command: []string{"go", "run", "agents/hello.go"}, get: "https://go.dev/dl"},

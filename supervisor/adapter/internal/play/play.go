@@ -4,9 +4,9 @@
 // them, indented, and is written by -update:
 //
 //	< {…}             a line of the client
-//	T {…}             a line of the orchestrator; $KIND stands for the id of the last request of that kind
-//	at +5s            the time
-//	due               what Machine.Next named has come
+//	T {…}             a line of the orchestrator; $KIND$ is the id of the last request of that kind
+//	at +5s            the time since the beginning
+//	due               the time that Machine.Next returns has come
 //	opening KEY=VALUE what the run is begun with, before any other input
 //	begin             the handshake
 package play
@@ -27,6 +27,9 @@ import (
 	"orchestrator/wire/object"
 )
 
+// beginning is the time at which a transcript begins.
+var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+
 var update = flag.Bool("update", false, "write the transcripts anew")
 
 // Run plays all transcripts in testdata with clients that begin makes.
@@ -38,7 +41,7 @@ func Run(t *testing.T, begin func() adapter.Client) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			p := &player{t: t, client: begin(), ids: map[string]string{}, names: map[string]string{}, at: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)}
+			p := &player{t: t, client: begin(), ids: map[string]string{}, names: map[string]string{}, at: beginning}
 			p.opening = adapter.Opening{
 				Agent: "coder", Run: "0f8fad5b-d9cb-469f-a165-70867728950e", Dir: "/repo", Permission: adapter.PermissionAsk,
 				OnTurnEnd: adapter.OnTurnEndRemind, Patience: 10 * time.Minute,
@@ -87,7 +90,7 @@ func (p *player) play(line string) {
 	case "at":
 		d, err := time.ParseDuration(strings.TrimPrefix(rest, "+"))
 		require.NoError(p.t, err)
-		p.at = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Add(d)
+		p.at = beginning.Add(d)
 	case "due":
 		when, ok := p.machine.Next()
 		require.True(p.t, ok, "nothing is due")
