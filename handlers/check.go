@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A checked fact names things that must exist. Handle decides only valid facts. A record from
@@ -44,6 +45,24 @@ func (t *taskCreated) check(s *State) error {
 		if s.tasks.byID[d.On] == nil {
 			return fmt.Errorf("there is no task %s to depend on", d.On)
 		}
+	}
+	return nil
+}
+
+func (t *taskArchived) check(s *State) error {
+	return s.tasks.checkTask(t.ID, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled)
+}
+
+func (t *taskRecalled) check(s *State) error {
+	var kept snapshotTask
+	if s.tasks.byID[t.ID] != nil {
+		return fmt.Errorf("there is a task %s already", t.ID)
+	}
+	if err := object.DecodeOwn(t.Task, &kept); err != nil {
+		return err
+	}
+	if kept.View.ID != t.ID || s.tasks.archive.counts[kept.View.State] == 0 {
+		return fmt.Errorf("task %s was not archived", t.ID)
 	}
 	return nil
 }

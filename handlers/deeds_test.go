@@ -127,10 +127,8 @@ func (w *world) submit(m *inhabitant) {
 
 // tidy has a person cancel the task that has been open longest.
 func (w *world) tidy() {
-	for w.state.tasks.list[w.oldest].view.State.Final() {
-		w.oldest++
-	}
-	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[w.oldest].view.ID))
+	oldest := slices.IndexFunc(w.state.tasks.list, func(k *task) bool { return !k.view.State.Final() })
+	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[oldest].view.ID))
 }
 
 // someTask returns one of the latest tasks, or an unknown id.
@@ -150,7 +148,7 @@ func (w *world) work() {
 	}
 	held := holds[w.chance.IntN(len(holds))]
 	id := held.ID
-	if w.state.tasks.byID[id].work() != nil && w.chance.IntN(12) > 0 {
+	if w.task(id).work() != nil && w.chance.IntN(12) > 0 {
 		return // reported in its session instead
 	}
 	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
@@ -425,7 +423,7 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 		if w.chance.IntN(3) == 0 {
 			w.request(m.actor(), "start-task", "{"+task+"}")
 		} else {
-			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.state.tasks.byID[id].more.question))
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).more.question))
 		}
 	case wire.TaskRunning:
 		if w.chance.IntN(6) > 0 {
@@ -485,7 +483,7 @@ func (w *world) link(from Actor, id string) {
 
 // unlink removes one dependency of a task, named by its id or by the other task.
 func (w *world) unlink(from Actor, id string) {
-	k := w.state.tasks.byID[id]
+	k := w.task(id)
 	if k == nil {
 		return
 	}

@@ -20,7 +20,7 @@ const orchestratorName = "orchestrator"
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
 func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if k := dd.state.tasks.byID[r.ID]; k != nil {
+	if k := dd.state.tasks.find(r.ID); k != nil {
 		return dd.handedOnBefore(k, r)
 	}
 	source, err := dd.source(r)
@@ -104,7 +104,7 @@ func denied(pointer, message string) *wire.Error {
 // request names, one in the same trace, or the only one that the agent works on. among is the
 // number of candidates.
 func (dd delegationDecision) partOf(r *delegation.Request) (part *task, among int) {
-	named := dd.state.tasks.byID[r.Context.ParentTaskID]
+	named := dd.state.tasks.find(r.Context.ParentTaskID)
 	a := dd.state.agents.byID[dd.from.Name]
 	switch {
 	case named != nil && named.submittedBy(dd.from):

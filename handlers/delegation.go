@@ -237,6 +237,7 @@ func (as *agents) dropKeptResponse(d *delegatedWork) {
 		return
 	}
 	d.owed, d.sent, d.given = false, "", time.Time{}
+	as.released = append(as.released, d.task)
 	if a := as.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
 		a.owed = slices.DeleteFunc(a.owed, func(o *delegatedWork) bool { return o == d })
 	}

@@ -63,7 +63,7 @@ func (ld linkDecision) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := ld.state.tasks.byID[d.ParentTaskID]; parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().manages(parent)) {
+	if parent := ld.state.tasks.find(d.ParentTaskID); parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().manages(parent)) {
 		return true
 	}
 	x := ld.state.sessions.byID[d.SessionID]
@@ -84,7 +84,7 @@ func (t *tasks) isVain(d hub.Dependency) bool {
 
 // mayDepend returns an error if no task can have a dependency.
 func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
-	on := ld.state.tasks.byID[d.On]
+	on := ld.state.tasks.find(d.On)
 	if on == nil {
 		return errorf(wire.CodeNotFound, details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
 	}
@@ -159,7 +159,7 @@ func (ld linkDecision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
 	taken := make(map[string]string)
 	for e := range ld.state.tasks.graph.Needs(k.node) {
 		if v := ld.state.tasks.graph.Edge(e); v.Kind == graph.Input {
-			taken[v.Key] = ld.state.tasks.list[v.Up].view.ID
+			taken[v.Key] = ld.state.tasks.nodes[v.Up].view.ID
 		}
 	}
 	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
@@ -177,7 +177,7 @@ func (ld linkDecision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
 	}
 	path := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		path = append(path, ld.state.tasks.list[n].view.ID)
+		path = append(path, ld.state.tasks.nodes[n].view.ID)
 	}
 	return circle(path)
 }
@@ -254,7 +254,7 @@ func (t *tasks) findLink(k *task, id string) (found graph.Edge, ok bool) {
 		if linkID(v.Number) == id {
 			return e, true
 		}
-		if t.list[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
+		if t.nodes[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
 			found, ok = e, true
 		}
 	}

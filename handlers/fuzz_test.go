@@ -30,7 +30,7 @@ func FuzzHandle(f *testing.F) {
 	}
 	f.Add([]byte("\x02a1\x02b1\x03c1\x03d1\x04e1\x05f1\x06g1\x07h1\x08i1\x09j1\x0ak1"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2, KeepClosed: 1}), at: beginning}
+		z := &fuzzer{t: t, rest: bytes, state: New(Rules{KeepFinished: 2, KeepClosed: 1, Archive: true}), at: beginning}
 		z.roster()
 		z.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 		for i := range fuzzAgents {
@@ -39,7 +39,7 @@ func FuzzHandle(f *testing.F) {
 		for len(z.rest) > 0 && z.inputs < 300 {
 			z.input()
 		}
-		shadow := New(Rules{KeepFinished: 2, KeepClosed: 1})
+		shadow := New(Rules{KeepFinished: 2, KeepClosed: 1, Archive: true})
 		for _, r := range z.records {
 			require.NoError(t, shadow.Apply(r))
 			_ = Tell(r)
@@ -254,7 +254,7 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("\xff\x10{\"task\":\"t0\"}\xff\x02[]"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		z := &fuzzer{t: t, rest: bytes}
-		s := New(Rules{KeepFinished: 1, KeepClosed: 1})
+		s := New(Rules{KeepFinished: 1, KeepClosed: 1, Archive: true})
 		applied := 0
 		for n := 0; len(z.rest) > 0 && n < 300; n++ {
 			r := wire.Record{
@@ -374,7 +374,7 @@ func (f *fuzzer) decide(in *Input) Outcome {
 	if f.early {
 		f.early = false
 		shelf(f.records[:len(f.records)/2]).lookUp(f.state, in)
-		out := f.state.Handle(*in)
+		out := shelf(f.records).handle(f.state, in)
 		if !out.Again {
 			return out
 		}
@@ -382,7 +382,7 @@ func (f *fuzzer) decide(in *Input) Outcome {
 		require.Empty(f.t, out.Letters)
 	}
 	shelf(f.records).lookUp(f.state, in)
-	out := f.state.Handle(*in)
+	out := shelf(f.records).handle(f.state, in)
 	require.False(f.t, out.Again)
 	return out
 }

@@ -256,7 +256,7 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 }
 
 func (w *world) answerAbout(e *handover) {
-	k := w.state.tasks.byID[e.id]
+	k := w.task(e.id)
 	if e.state == wire.TaskNeedsHuman {
 		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.more.question))
 	}
@@ -278,7 +278,7 @@ func (w *world) settle() {
 		}
 	}
 	for _, e := range slices.Clone(w.handovers.open) {
-		for w.state.tasks.graph.Open(w.state.tasks.byID[e.id].node) > 0 {
+		for w.state.tasks.graph.Open(w.task(e.id).node) > 0 {
 			w.cutLoose(e)
 		}
 	}
@@ -331,7 +331,7 @@ func (w *world) revive(m *inhabitant) {
 
 // cutLoose removes a dependency of a handover.
 func (w *world) cutLoose(e *handover) {
-	k := w.state.tasks.byID[e.id]
+	k := w.task(e.id)
 	for edge := range w.state.tasks.graph.Needs(k.node) {
 		if v := w.state.tasks.graph.Edge(edge); !v.Resolved && gates(v.Kind) {
 			l := w.state.tasks.shownLink(edge)

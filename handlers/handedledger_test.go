@@ -192,7 +192,7 @@ func (h *handovers) hearCreated(r *wire.Record) bool {
 	h.open = append(h.open, e)
 	h.turn.created = append(h.turn.created, e)
 	h.turn.requests = append(h.turn.requests, q)
-	if k := h.w.state.tasks.byID[e.within]; k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
+	if k := h.w.task(e.within); k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
 		h.parts[e.within] = append(h.parts[e.within], e)
 		h.w.saw["handed on: a part"]++
 	}

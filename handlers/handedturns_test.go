@@ -81,7 +81,7 @@ func (h *handovers) lookAtCreated(in *Input, e *handover, q *delegation.Request)
 	for _, name := range said.Routing.Chain {
 		h.w.must(seen[name], "%s has had it in hand, says %s, and not %v", name, said.Document, e.chain)
 	}
-	k := h.w.state.tasks.byID[q.Context.ParentTaskID]
+	k := h.w.task(q.Context.ParentTaskID)
 	may := k != nil && (in.From.Kind != Agent || k.view.AssignedTo == in.From.Name || k.view.SubmittedBy == in.From.String())
 	h.w.must(said.Context.ParentTaskID == "" && (may || q.Context.ParentTaskID == "") || said.Context.ParentTaskID == q.Context.ParentTaskID,
 		"%s is part of %s", said.Document, q.Context.ParentTaskID)
@@ -131,7 +131,7 @@ func (h *handovers) lookAtProgress() {
 		return
 	}
 	for _, e := range h.open {
-		k := h.w.state.tasks.byID[e.id]
+		k := h.w.task(e.id)
 		a := h.w.state.agents.byID[e.holder]
 		h.w.must(e.state != wire.TaskPending || !e.next.IsZero(), "%+v is nobody's", e)
 		if a == nil || e.out != "" || h.w.state.tasks.graph.Open(k.node) > 0 {
@@ -151,14 +151,14 @@ func (h *handovers) lookAtOwed() {
 		if a == nil || a.remote != nil || !a.reachable() || a.deaf {
 			continue
 		}
-		h.w.must(e.sent == a.run || e.failed == a.run, "%+v is not brought to %s: %+v", e, a.run, *h.w.state.tasks.byID[e.id].delegation())
+		h.w.must(e.sent == a.run || e.failed == a.run, "%+v is not brought to %s: %+v", e, a.run, *h.w.task(e.id).delegation())
 	}
 }
 
 // look compares the handovers with the State.
 func (h *handovers) look() {
 	for _, e := range h.order {
-		k := h.w.state.tasks.byID[e.id]
+		k := h.w.task(e.id)
 		d := k.delegation()
 		h.w.must(d != nil && k.view.State == e.state && d.owed == e.owed && (e.state.Final() || d.out == e.out), "%+v is %+v", e, d)
 		h.w.must(e.state == wire.TaskPending || e.state.Final() || k.view.AssignedTo == e.holder, "%+v is %+v", e, k.view)
@@ -279,7 +279,7 @@ func (h *handovers) hearStanding(in *Input, l *Letter) {
 		return
 	}
 	a, err := wire.ReadTaskResponse(l.Line, history.Deepest)
-	h.w.must(err == nil && a.ID == r.ID && a.Status == h.w.state.tasks.byID[r.ID].view.State.Response(), "%s is said of %+v: %v", l.Line, h.byID[r.ID], err)
+	h.w.must(err == nil && a.ID == r.ID && a.Status == h.w.task(r.ID).view.State.Response(), "%s is said of %+v: %v", l.Line, h.byID[r.ID], err)
 	h.w.saw["handed on: how it stands"]++
 }
 

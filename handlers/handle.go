@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,6 +25,11 @@ type Input struct {
 	// Refusal is set if a request cannot be decided, because a required lookup failed.
 	Refusal *wire.Error
 	Took    time.Duration // time since a session message arrived, for its log
+
+	// Archived has the newest records of archived tasks that the input names, and Absent the other
+	// ids of Outcome.Missing.
+	Archived []wire.Record
+	Absent   map[string]bool
 }
 
 // An Actor is the sender of an input. Its fields come from the connection or the credential,
@@ -82,6 +89,9 @@ type Outcome struct {
 	// Again reports that nothing was decided, because the Lookup of the request is too old. The
 	// caller must repeat the search and call Handle again.
 	Again bool
+	// Missing has ids that archived tasks may have, in an outcome with Again. The caller must add
+	// their records to the input.
+	Missing []string
 	// Fault is an internal error, if there was one. It is for the log of the orchestrator and
 	// not for the caller.
 	Fault error
@@ -123,6 +133,7 @@ type Rules struct {
 	Topics              []string      // registered topics besides the standard ones
 	Depth               int           // how deep a payload may nest
 	KeepFinished        int           // finished tasks that are kept whole
+	Archive             bool          // finished tasks are archived; there is a log to read them from
 	KeepClosed          int           // closed sessions, and servers without a key, that are kept
 }
 
@@ -160,17 +171,30 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 // an answer already. Facts that were decided before the panic stand, since they are applied.
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
-	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Fault = nil, false, false, nil
+	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Missing, s.outcome.Fault = nil, false, false, nil, nil
+	archive := &s.tasks.archive
+	archive.missing, archive.absent = archive.missing[:0], in.Absent
+	slices.SortFunc(in.Archived, func(a, b wire.Record) int { return cmp.Compare(a.ReplyTo, b.ReplyTo) }) // parents first
+	for i := range in.Archived {
+		if err := s.visit(&in.Archived[i]); err != nil {
+			s.outcome.Fault = err // the task counts as missing
+		}
+	}
 	t := &s.turn
 	*t = turn{state: s, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
 	t.sender, t.own = decision{turn: t, from: in.From}, decision{turn: t}
 	t.sender.handle(in.Message, in.Refusal)
+	archive.dismiss(&s.tasks)
+	if len(archive.missing) > 0 && len(s.outcome.Records) == 0 && !s.outcome.Again && s.outcome.Fault == nil {
+		s.outcome = Outcome{Records: s.outcome.Records, Letters: s.outcome.Letters[:0], Again: true, Missing: archive.missing}
+	}
 	return s.outcome
 }
 
 func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if _, missed := p.(missedTask); p != nil && !missed {
 			d.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
 			if d.request != nil && !d.settled {
 				d.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
@@ -210,6 +234,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	d.tasks().announce()
 	d.sessions().bring()
 	d.delegations().bringResponses()
+	d.tasks().archive()
 }
 
 // ask handles a request.
@@ -235,6 +260,7 @@ func (d *decision) ask(r *wire.Request) {
 		return
 	}
 	if a := d.state.agents.byID[d.from.Name]; d.from.Kind == Agent && a != nil && a.remote != nil {
+		d.touch(reflect.ValueOf(r.Body))
 		d.agents().seen(a)
 	}
 	answer, err := o.do(d, r.Body)
@@ -284,12 +310,12 @@ func (d *decision) answer(payload any) {
 
 // look adds the pages that a task in the answer needs.
 func (d *decision) look(v *wire.Task) {
-	k := d.state.tasks.byID[v.ID]
+	k := d.state.tasks.find(v.ID)
 	if k == nil {
 		return
 	}
 	p, missing := k.page(v.State, d.until)
-	p.Inputs, p.Results = d.state.tasks.inputPages(v), d.state.tasks.resultPages(v)
+	p.Inputs, p.Results = d.state.tasks.inputPages(k, v), d.state.tasks.resultPages(k, v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		d.pages = append(d.pages, p)
@@ -321,6 +347,7 @@ func (d *decision) fact(to, correlation string, f fact) {
 
 // factOf is fact with a cause other than the actor.
 func (d *decision) factOf(from, to, correlation string, f fact) {
+	d.recallGuests()
 	topic := ""
 	if m, ok := f.(onBus); ok {
 		if actor, about := m.mailTo(d.state); actor != "" {
@@ -334,6 +361,9 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 	d.state.seq++
 	r := wire.Record{
 		Seq: d.state.seq, At: d.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
+	}
+	if a, ok := f.(*taskArchived); ok {
+		r.ReplyTo = a.Created
 	}
 	d.out.Records = append(d.out.Records, r)
 	d.state.bus.Arrived(&r)

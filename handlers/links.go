@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,9 +47,10 @@ func (t *tasks) link(k, on *task, d hub.Dependency, at time.Time) graph.Edge {
 }
 
 // shownLink returns a dependency as callers see it.
-func (t *tasks) shownLink(e graph.Edge) wire.Link {
-	v := t.graph.Edge(e)
-	l := wire.Link{ID: linkID(v.Number), On: t.list[v.Up].view.ID, Contract: v.Key, Resolved: v.Resolved}
+func (t *tasks) shownLink(e graph.Edge) wire.Link { return t.need(e).shown() }
+
+func (v need) shown() wire.Link {
+	l := wire.Link{ID: linkID(v.Number), On: v.On, Contract: v.Key, Resolved: v.Resolved}
 	switch v.Kind {
 	case graph.Blocks:
 		l.Type = hub.DependsBlocks
@@ -66,10 +68,12 @@ func (t *tasks) shownLink(e graph.Edge) wire.Link {
 func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 
 // showLinks adds the dependencies of a task to its view.
-func (t *tasks) showLinks(k *task, v *wire.Task) {
+func (t *tasks) showLinks(k *task, v *wire.Task) { showLinks(t.needs(k), v) }
+
+func showLinks(of iter.Seq[need], v *wire.Task) {
 	var needs orderedSet
-	for e := range t.graph.Needs(k.node) {
-		l := t.shownLink(e)
+	for n := range of {
+		l := n.shown()
 		if l.Type != hub.DependsRelated {
 			needs.add(l.On)
 		}
@@ -81,15 +85,15 @@ func (t *tasks) showLinks(k *task, v *wire.Task) {
 // showInputs adds the delivered inputs to the view of a task. Data that are only in the log are
 // listed by inputPages.
 func (t *tasks) showInputs(k *task, v *wire.Task) {
-	for e := range t.graph.Needs(k.node) {
-		edge := t.graph.Edge(e)
-		up := t.list[edge.Up]
-		if edge.Kind != graph.Input || !edge.Resolved {
+	for n := range t.needs(k) {
+		if n.Kind != graph.Input || !n.Resolved || n.Status == "" && n.given == nil {
 			continue
 		}
-		if d := up.delivery(edge.Key); d != nil {
-			v.ResolvedInputs = append(v.ResolvedInputs, wire.InputData{Key: d.key, From: up.view.ID, Status: d.status, Data: d.data})
+		in := wire.InputData{Key: n.Key, From: n.On, Status: n.Status}
+		if n.given != nil {
+			in.Data = n.given.data
 		}
+		v.ResolvedInputs = append(v.ResolvedInputs, in)
 	}
 }
 
@@ -98,36 +102,52 @@ func (t *tasks) showInputs(k *task, v *wire.Task) {
 // listed by resultPages.
 func (t *tasks) showResults(k *task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
-	for e := range t.graph.Needs(k.node) {
-		edge, l := t.graph.Edge(e), &v.Links[at]
-		up := t.list[edge.Up]
+	for n := range t.needs(k) {
+		l := &v.Links[at]
 		at++
 		switch {
-		case edge.Private || up.view.State != wire.TaskDone || up.result == 0:
-		case up.result > room:
+		case n.Private || n.State != wire.TaskDone || n.Length == 0:
+		case n.Length > room:
 			l.LeftOut = true
 		default:
-			l.Result, l.LeftOut = up.view.Result, up.view.Result == nil
-			room -= up.result
+			l.Result, l.LeftOut = n.result, n.result == nil
+			room -= n.Length
 		}
 	}
 }
 
 // resultPages returns the results that a task shows and that are only in the log.
-func (t *tasks) resultPages(v *wire.Task) []history.Result {
+func (t *tasks) resultPages(k *task, v *wire.Task) []history.Result {
 	var pages []history.Result
+	var up map[string]need
 	room := wire.MaxLinkResults
 	for i := range v.Links {
-		l, up := &v.Links[i], t.byID[v.Links[i].On]
-		if l.Result == nil && !l.LeftOut || up.result > room {
+		l := &v.Links[i]
+		if l.Result == nil && !l.LeftOut {
 			continue
 		}
-		room -= up.result
+		if up == nil {
+			up = t.needsByTask(k)
+		}
+		n := up[l.On]
+		if n.Length > room {
+			continue
+		}
+		room -= n.Length
 		if l.LeftOut {
-			pages = append(pages, history.Result{Link: i, Ended: up.ended})
+			pages = append(pages, history.Result{Link: i, Ended: n.Ended})
 		}
 	}
 	return pages
+}
+
+// needsByTask returns a dependency of a task on each other one.
+func (t *tasks) needsByTask(k *task) map[string]need {
+	up := make(map[string]need)
+	for n := range t.needs(k) {
+		up[n.On] = n
+	}
+	return up
 }
 
 // A delivery is the part of a result under one contract. Data is nil if it is only in the log.
@@ -179,12 +199,15 @@ func (t *task) leaveDelivered() {
 }
 
 // inputPages returns the inputs of a task whose data are only in the log.
-func (t *tasks) inputPages(v *wire.Task) []history.Input {
+func (t *tasks) inputPages(k *task, v *wire.Task) []history.Input {
+	if len(v.ResolvedInputs) == 0 {
+		return nil
+	}
 	var pages []history.Input
-	for _, in := range v.ResolvedInputs {
-		up := t.byID[in.From]
-		if d := up.delivery(in.Key); d != nil && d.data == nil && d.logged {
-			pages = append(pages, history.Input{Key: in.Key, Ended: up.ended})
+	for n := range t.needs(k) {
+		shown := slices.ContainsFunc(v.ResolvedInputs, func(in wire.InputData) bool { return in.From == n.On && in.Key == n.Key })
+		if shown && n.Logged && (n.given == nil || n.given.data == nil) {
+			pages = append(pages, history.Input{Key: n.Key, Ended: n.Ended})
 		}
 	}
 	return pages
@@ -250,8 +273,9 @@ func (d *dependencyGone) apply(s *State, r *wire.Record) {
 	if !there {
 		return
 	}
-	link := s.tasks.shownLink(e)
+	link, up := s.tasks.shownLink(e), s.tasks.nodes[s.tasks.graph.Edge(e).Up]
 	s.relink(k, func() { s.tasks.graph.Remove(e) })
+	s.leave(up)
 	s.saveReply(agentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 

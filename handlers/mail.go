@@ -74,6 +74,7 @@ func (m *mailed) heard(s *State, c *busActor, r *wire.Record) {
 
 // post makes a message true.
 func (md mailDecision) post(f *mailed) {
+	md.recallGuests()
 	r := wire.Record{
 		Seq: md.state.seq + 1, At: md.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
 	}
@@ -431,7 +432,7 @@ func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*task, []stri
 	if said.Read(m.Payload, md.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := md.state.tasks.byID[object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId"))]
+	k := md.state.tasks.find(object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId")))
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}

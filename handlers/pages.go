@@ -29,6 +29,7 @@ func (t *task) lighten() {
 
 // shrink turns a finished task into a stub.
 func (t *task) shrink() {
+	t.left = true
 	t.view.Description, t.view.Payload, t.view.Result, t.view.Error, t.view.Message = "", nil, nil, "", ""
 	t.view.Details = t.view.Details.Brief()
 	t.stub = true
@@ -118,7 +119,7 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 // without large members. The pages name the errors that are only in the log; Complete reads
 // them.
 func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
-	list, pages := &wire.TaskList{Tasks: []wire.Task{}}, []history.Page(nil)
+	list, pages, created := &wire.TaskList{Tasks: []wire.Task{}}, []history.Page(nil), []int64(nil)
 	for _, k := range s.tasks.list {
 		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
 			continue
@@ -127,9 +128,18 @@ func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
 		v.WaitsFor = s.tasks.waitsFor(k)
 		list.Tasks = append(list.Tasks, v)
+		created = append(created, k.created)
 		if k.stub && k.view.State == wire.TaskFailed {
 			pages = append(pages, history.Page{Task: v.ID, Ended: k.ended})
 		}
+	}
+	page, some := s.archivedPage(0, func(v *wire.Task, _ string) bool {
+		ended, ok := object.ParseTime(v.EndedAt)
+		return !ok || !ended.Before(at)
+	})
+	if some {
+		page.Archived.Created = created
+		pages = append(pages, page)
 	}
 	return list, pages
 }

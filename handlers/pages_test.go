@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -42,7 +43,7 @@ func TestWholeFromTheLog(t *testing.T) {
 	}
 	for _, what := range []string{
 		"from the log", "a repeat from the log", "a help that was answered", "inputs", events.TaskUpdated, events.TaskPlanned,
-		events.TaskPlanReturned, events.TaskHelpWanted, events.TaskFailed, events.TaskCancelled, events.TaskNoted,
+		events.TaskPlanReturned, events.TaskArchived, events.TaskRecalled, events.TaskHelpWanted, events.TaskFailed, events.TaskCancelled, events.TaskNoted,
 	} {
 		require.Positive(t, saw[what], what)
 	}
@@ -65,7 +66,7 @@ var lengthy = strings.Repeat("é<&>\U0001f600 ", heavy/12)
 func newTwins(t *testing.T, seed uint64) *twins {
 	w := &twins{t: t, chance: rand.New(rand.NewPCG(seed, 7)), short: newPlayer(t), long: newPlayer(t), saw: make(map[string]int)}
 	w.short.play("rules: keep=1000")
-	w.long.play("rules: keep=1")
+	w.long.play("rules: keep=1 archive=true")
 	for _, line := range []string{
 		"agents: planner(planner) coder(worker; ; 3) other(worker; ; 2; requeue)", "up", "start planner", "start coder", "start other",
 	} {
@@ -99,12 +100,20 @@ func plainly(told string) string {
 		if strings.Contains(line, `{"tasks":[`) {
 			line = errorForm.ReplaceAllString(line, "")
 		}
-		if !strings.HasPrefix(line, indent+"(of records ") {
-			kept.WriteString(line)
+		if !strings.HasPrefix(line, indent+"(of records ") && !archiving.MatchString(line) {
+			kept.WriteString(noteID.ReplaceAllString(factNumber.ReplaceAllString(line, indent+"+ "), `"id":"n"`))
 		}
 	}
 	return kept.String()
 }
+
+// archiving matches facts that only one of the players has, and factNumber the numbers of the
+// others. The id of a note is such a number.
+var (
+	archiving  = regexp.MustCompile(`^ +\+ \d+ task\.(archived|recalled) `)
+	noteID     = regexp.MustCompile(`"id":"n\d+"`)
+	factNumber = regexp.MustCompile(`^ +\+ \d+ `)
+)
 
 var errorForm = regexp.MustCompile(`,"error":"[^"]*"`)
 
@@ -252,9 +261,47 @@ func (s shelf) Record(seq int64) (wire.Record, error) { return s[seq-1], nil }
 
 func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
+		if search.Archived {
+			s.archived(&search, yield)
+			return
+		}
 		for _, r := range s {
 			if found(&search, &r) && !yield(r, nil) {
 				return
+			}
+		}
+	}
+}
+
+// archived yields the newest record of each archived task, in the order of their creation.
+func (s shelf) archived(search *wire.Search, yield func(wire.Record, error) bool) {
+	newest := make(map[int64]wire.Record)
+	for _, r := range s {
+		if found(search, &r) {
+			newest[r.ReplyTo] = r
+		}
+	}
+	for _, created := range slices.Sorted(maps.Keys(newest)) {
+		if !yield(newest[created], nil) {
+			return
+		}
+	}
+}
+
+// handle lets the State decide about an input, with the archived tasks that it needs.
+func (s shelf) handle(state *State, in *Input) Outcome {
+	for {
+		out := state.Handle(*in)
+		if !out.Again || len(out.Missing) == 0 {
+			return out
+		}
+		for _, id := range out.Missing {
+			if in.Absent == nil {
+				in.Absent = make(map[string]bool)
+			}
+			in.Absent[id] = true
+			for r := range s.Find(wire.Search{Archived: true, Task: id}) {
+				in.Archived = append(in.Archived, r)
 			}
 		}
 	}
@@ -270,8 +317,11 @@ func (s shelf) After(seq int64) iter.Seq2[wire.Record, error] {
 	}
 }
 
-// found reports whether a record matches a search, by key or by recipient.
+// found reports whether a record matches a search, by key, by task or by recipient.
 func found(s *wire.Search, r *wire.Record) bool {
+	if s.Archived {
+		return r.Kind == events.TaskArchived && (s.Task == r.Correlation || s.Task == "" && r.ReplyTo > s.After) && (s.Until == 0 || r.Seq <= s.Until)
+	}
 	if s.Key != "" {
 		return r.From == s.From && r.Key == s.Key
 	}

@@ -136,7 +136,7 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 	in := Input{At: p.at, From: from, Message: m}
 	binary.BigEndian.PutUint32(in.Random[:], p.chance)
 	shelf(p.records).lookUp(p.state, &in)
-	p.last = p.state.Handle(in)
+	p.last = shelf(p.records).handle(p.state, &in)
 	p.records = append(p.records, p.last.Records...)
 	for _, l := range p.last.Letters {
 		if issued, ok := l.Payload.(*wire.IssuedRegistration); ok {
@@ -154,7 +154,25 @@ func (p *player) task(name string) *task {
 			return k
 		}
 	}
+	for _, k := range p.archived() {
+		if k.view.Name == name {
+			return k
+		}
+	}
 	return nil
+}
+
+// archived returns the archived tasks.
+func (p *player) archived() []*task {
+	var tasks []*task
+	for r := range shelf(p.records).Find(wire.Search{Archived: true}) {
+		f, err := decode(&r)
+		require.NoError(p.t, err)
+		var kept snapshotTask
+		require.NoError(p.t, object.DecodeOwn(f.(*taskArchived).Task, &kept))
+		tasks = append(tasks, kept.restore())
+	}
+	return tasks
 }
 
 func (p *player) setRules(rest string) {
@@ -170,6 +188,8 @@ func (p *player) setRules(rest string) {
 			p.rules.DelegationRetries, err = strconv.Atoi(value)
 		case "keep":
 			p.rules.KeepFinished, err = strconv.Atoi(value)
+		case "archive":
+			p.rules.Archive, err = strconv.ParseBool(value)
 		case "attempts":
 			p.rules.MaxAttempts, err = strconv.Atoi(value)
 		case "stale":

@@ -198,7 +198,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 			"%q is none of the answers to choose from", r.Answer)
 	}
 	told := q.waited(qd.state)
-	if k := qd.state.tasks.byID[q.view.Task]; k != nil && !q.aside { // it gets the answer with the next notice, or when it polls
+	if k := qd.state.tasks.find(q.view.Task); k != nil && !q.aside { // it gets the answer with the next notice, or when it polls
 		told = k.view.State == wire.TaskNeedsHuman
 	}
 	f := &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Message: r.Message, Told: told}

@@ -49,7 +49,7 @@ func (td taskDecision) progress(p *wire.Progress) *wire.Error {
 
 // trouble records an error, and fails the task if the agent cannot continue.
 func (td taskDecision) trouble(e *wire.Trouble) *wire.Error {
-	if e.TaskID == "" || e.Recoverable && td.state.tasks.byID[e.TaskID] == nil {
+	if e.TaskID == "" || e.Recoverable && td.state.tasks.find(e.TaskID) == nil {
 		td.fact("", "", &taskTrouble{Agent: td.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
 	}
@@ -190,6 +190,7 @@ func (ad agentDecision) activity(body any) bool {
 	a := ad.state.agents.byID[ad.from.Name]
 	switch body := body.(type) {
 	case *activity.Usage:
+		ad.state.tasks.find(body.TaskID) // it may have been archived
 		ad.fact("", body.TaskID, &agentUsage{Agent: a.ID, Usage: *body})
 	case *activity.Conversation:
 		if a.conversation == nil || a.conversation.Conversation != *body {
@@ -334,7 +335,7 @@ func askPermission(qd questionDecision, r *wire.AskPermission) (*wire.UserAnswer
 func (qd questionDecision) ask(f *questionAsked) *wire.Error {
 	if f.Task == "" {
 		f.Task = qd.state.agents.parentOf(qd.from.Name)
-	} else if k := qd.state.tasks.byID[f.Task]; k == nil || k.view.AssignedTo != qd.from.Name {
+	} else if k := qd.state.tasks.find(f.Task); k == nil || k.view.AssignedTo != qd.from.Name {
 		return errorf(wire.CodeNotFound, details{"taskId": f.Task, "pointer": "/payload/taskId"}, "you have no task %.80q", f.Task)
 	}
 	switch q := qd.askedBefore(); {

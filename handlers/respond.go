@@ -15,7 +15,7 @@ import (
 // source of the task, word for word. A response to a task that was not delegated counts as the
 // corresponding operation.
 func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
-	k := dd.state.tasks.byID[r.ID]
+	k := dd.state.tasks.find(r.ID)
 	if k == nil || k.view.AssignedTo != dd.from.Name {
 		return errorf(wire.CodeNotFound, details{"taskId": r.ID}, "you have no task %.80q", r.ID)
 	}

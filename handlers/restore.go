@@ -1,12 +1,12 @@
 package handlers
 
 import (
-	"orchestrator/wire/activity"
 	"time"
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -52,6 +52,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.addIdle(a)
 	}
 	s.tasks.finished = s.named(kept.Finished)
+	s.restoreArchive(&kept)
 	for _, owner := range kept.Owned {
 		s.tasks.owned[owner.Actor] = s.named(owner.Tasks)
 	}
@@ -63,6 +64,27 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.restoreQuestion(&kept.Questions[i])
 	}
 	return s.State, !s.broken
+}
+
+// restoreArchive restores what is known of archived tasks, and which are to be archived next.
+func (r *restoring) restoreArchive(kept *snapshot) {
+	for state, count := range kept.Archived {
+		r.tasks.archive.counts[state] = count
+		r.tasks.counts[state] += count
+	}
+	for _, id := range kept.Recalled {
+		r.tasks.archive.recalled[id] = r.task(id)
+	}
+	whole := make(map[*task]bool, len(r.tasks.finished))
+	for _, k := range r.tasks.finished {
+		whole[k] = true
+	}
+	for _, k := range r.tasks.list {
+		if k.view.State.Final() && !whole[k] {
+			k.left = true
+			r.leave(k)
+		}
+	}
 }
 
 // A restoring is a State that is being built from a snapshot.
@@ -90,9 +112,19 @@ func (r *restoring) named(ids []string) []*task {
 }
 
 func (r *restoring) restoreTask(kept *snapshotTask) {
+	k := kept.restore()
+	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
+	r.tasks.include(k)
+	if d := k.delegation(); d != nil {
+		r.delegations.when(d, d.next, d.asked)
+	}
+}
+
+// restore returns a task without its place in the State.
+func (s *snapshotTask) restore() *task {
 	k := &task{
-		view: kept.View, urgency: hub.Urgency(kept.View.Priority), run: kept.Run, deaths: kept.Deaths,
-		created: kept.Created, ended: kept.Ended, result: kept.Result, stub: kept.Stub, way: kept.Way,
+		view: s.View, urgency: hub.Urgency(s.View.Priority), run: s.Run, deaths: s.Deaths,
+		created: s.Created, ended: s.Ended, result: s.Result, stub: s.Stub, way: s.Way,
 	}
 	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
 	k.view.Details = k.view.Details.Filled()
@@ -100,31 +132,27 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 		k.view.Result = nil // the encoding of a missing result
 	}
 	m := taskExtra{
-		patient: kept.Patient, promises: kept.Promises, maxFiles: kept.MaxFiles, parts: kept.Parts, notes: kept.Notes,
-		block: kept.Block, question: kept.Question, history: kept.History, used: kept.Used, trace: kept.Trace,
+		patient: s.Patient, promises: s.Promises, maxFiles: s.MaxFiles, parts: s.Parts, notes: s.Notes,
+		block: s.Block, question: s.Question, history: s.History, used: s.Used, needs: s.Needs, trace: s.Trace,
 	}
-	if kept.Handed != nil {
-		m.delegation = kept.Handed.restore(k)
+	if s.Handed != nil {
+		m.delegation = s.Handed.restore(k)
 	}
-	if kept.Wants != nil {
-		m.wants = wantsOf(kept.Wants)
+	if s.Wants != nil {
+		m.wants = wantsOf(s.Wants)
 	}
-	if kept.Delivered != nil {
-		m.delivered = deliveries(kept.View.Result)
+	if s.Delivered != nil {
+		m.delivered = deliveries(s.View.Result)
 	}
 	if m.delivered == nil {
-		for _, d := range kept.Delivered {
+		for _, d := range s.Delivered {
 			m.delivered = append(m.delivered, delivery{key: d.Key, status: d.Status, logged: d.Logged})
 		}
 	}
 	if !m.empty() {
 		k.more = &m
 	}
-	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
-	r.tasks.include(k)
-	if d := k.delegation(); d != nil {
-		r.delegations.when(d, d.next, d.asked)
-	}
+	return k
 }
 
 func (s *snapshotHandedOn) restore(k *task) *delegatedWork {
@@ -157,7 +185,7 @@ func (r *restoring) restoreAwaited(kept *snapshotTask) {
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
 	return !t.patient && t.block == nil && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
-		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.used == (activity.Used{})
+		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.needs == nil && t.used == (activity.Used{})
 }
 
 // restoreLinks makes the graph.

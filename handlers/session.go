@@ -190,13 +190,15 @@ func (sc *sessionClosed) apply(st *State, r *wire.Record) {
 	for _, m := range s.members {
 		st.sessions.drop(m)
 	}
-	st.sessions.trim(st.rules.KeepClosed)
+	for _, k := range st.sessions.trim(st.rules.KeepClosed) {
+		st.leave(k)
+	}
 }
 
 // trim removes closed sessions until at most keep are left. Those that were closed first are
-// removed first. Their messages stay in the log, and their tasks remain. Aborted sessions are
+// removed first. Their messages stay in the log, and their tasks, which trim returns, remain. Aborted sessions are
 // kept, since the next start opens them again.
-func (x *sessions) trim(keep int) {
+func (x *sessions) trim(keep int) (released []*task) {
 	var closed []*sessionState
 	for _, s := range x.order {
 		if s.closed() && !s.aborted {
@@ -207,11 +209,13 @@ func (x *sessions) trim(keep int) {
 	for _, s := range closed[:max(0, len(closed)-keep)] {
 		for _, w := range s.works {
 			w.task.more.work = nil
+			released = append(released, w.task)
 		}
 		delete(x.byID, s.spec.ID)
 		x.order = slices.DeleteFunc(x.order, func(o *sessionState) bool { return o == s })
 		x.unseat(s)
 	}
+	return released
 }
 
 // syncSessions applies the configured sessions: it opens new ones, updates changed ones and

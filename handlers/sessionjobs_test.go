@@ -303,7 +303,7 @@ func (m *minutes) lookAtJobs() {
 		}
 	}
 	for id, j := range m.jobs {
-		w := m.w.state.tasks.byID[id].work()
+		w := m.w.task(id).work()
 		m.w.must(w != nil && w.phase == j.phase && w.developer == j.developer && w.architect == j.architect && w.tries == j.tries && w.message == j.message,
 			"%+v is %+v", j, w)
 		m.w.must(w.loop.Iteration == j.reviews && w.loop.Limit() == j.limit() && (w.open == nil) == (j.open == nil), "%+v has had %d reviews of %d", j, w.loop.Iteration, w.loop.Limit())

@@ -137,6 +137,7 @@ func (sr *sessionRefused) Entry(e *session.Entry) (to string) {
 
 // sessionFact makes a fact of a session's log true.
 func (sd sessionDecision) sessionFact(s *sessionState, topic, key, task string, f fact) int64 {
+	sd.recallGuests()
 	payload, err := object.Encode(f)
 	if err != nil {
 		panic("a " + f.kind() + " cannot be spelled: " + err.Error())

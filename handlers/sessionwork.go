@@ -25,7 +25,7 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 		x.notes = append(x.notes, "/payload/deadline: it has passed already")
 	}
 	x.task = id
-	if k := wd.state.tasks.byID[id]; k != nil {
+	if k := wd.state.tasks.find(id); k != nil {
 		return wd.considerRevision(x, a, k)
 	}
 	needs, err := assignmentNeeds(a)

@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 // snapshotVersion is the version of the snapshot format. A snapshot of another version is
 // ignored; the State is then rebuilt from all records.
-const snapshotVersion = 9
+const snapshotVersion = 10
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.
@@ -42,6 +43,9 @@ type snapshot struct {
 	Actors    []snapshotActor    `json:"actors"`
 	Met       int64              `json:"actors_met"`
 	Sessions  []snapshotSession  `json:"sessions"`
+
+	Archived map[wire.TaskState]int `json:"archived,omitzero"`
+	Recalled []string               `json:"recalled,omitzero"`
 }
 
 // A snapshotActor is an actor of the bus. The keys of its mail are in the log.
@@ -150,6 +154,7 @@ type snapshotTask struct {
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
 	Used      activity.Used      `json:"used,omitzero"`
+	Needs     []need             `json:"needs,omitzero"`
 
 	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
@@ -211,12 +216,20 @@ func (s *State) Snapshot() ([]byte, error) {
 	for _, a := range s.agents.order {
 		kept.Agents = append(kept.Agents, a.snapshot())
 	}
-	for _, k := range s.tasks.list {
+	places := make([]graph.Node, len(s.tasks.nodes)) // of the nodes, in the list
+	for i, k := range s.tasks.list {
 		kept.Tasks = append(kept.Tasks, k.snapshot())
+		places[k.node] = graph.Node(i)
 	}
 	for e := range s.tasks.graph.All() {
-		kept.Links = append(kept.Links, snapshotLink(s.tasks.graph.Edge(e)))
+		v := s.tasks.graph.Edge(e)
+		v.Down, v.Up = places[v.Down], places[v.Up]
+		kept.Links = append(kept.Links, snapshotLink(v))
 	}
+	if s.tasks.archive.size() > 0 {
+		kept.Archived = s.tasks.archive.counts
+	}
+	kept.Recalled = slices.Sorted(maps.Keys(s.tasks.archive.recalled))
 	kept.LastLink = s.tasks.graph.Last()
 	for c := range s.access.All() {
 		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
@@ -262,7 +275,7 @@ func (t *task) snapshot() snapshotTask {
 		return kept
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
-	kept.Question, kept.History, kept.Used = m.question, m.history, m.used
+	kept.Question, kept.History, kept.Used, kept.Needs = m.question, m.history, m.used, m.needs
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand

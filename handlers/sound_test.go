@@ -24,7 +24,7 @@ func requireSoundTasks(t testing.TB, s *State) {
 		open := 0
 		for e := range s.tasks.graph.Needs(k.node) {
 			v := s.tasks.graph.Edge(e)
-			up := s.tasks.list[v.Up].view.State
+			up := s.tasks.nodes[v.Up].view.State
 			if gates(v.Kind) && up != wire.TaskDone {
 				open++
 			}
@@ -43,8 +43,11 @@ func requireSoundTasks(t testing.TB, s *State) {
 		}
 	}
 	for state, n := range s.tasks.counts {
-		require.Equal(t, counts[state], n, "tasks that are %s", state)
+		require.Equal(t, counts[state]+s.tasks.archive.counts[state], n, "tasks that are %s", state)
 	}
+	require.Empty(t, s.tasks.archive.guests)
+	require.Len(t, s.tasks.byID, len(s.tasks.list))
+	require.Equal(t, len(s.tasks.list), s.tasks.graph.Len())
 	require.LessOrEqual(t, len(s.tasks.finished), s.rules.KeepFinished)
 	for actor, mine := range s.tasks.owned {
 		require.True(t, slices.IsSortedFunc(mine, func(a, b *task) int { return int(a.created - b.created) }))

@@ -49,19 +49,23 @@ type agents struct {
 	index   *match.Index
 	online  queue.Timeline[*agent] // registered servers that are online
 	limited queue.Timeline[parked]
+
+	released []*task // whose response no agent waits for any more
 }
 
-// tasks holds all tasks, open and ended.
+// tasks holds all open tasks, and the latest that have ended. The others are archived.
 type tasks struct {
 	byID     map[string]*task
 	blocks   map[string]*task // tasks of blocks of the configuration, by their names
 	list     queue.List[*task]
 	owned    map[string]queue.List[*task]
-	counts   map[wire.TaskState]int
-	finished []*task          // tasks that are kept whole, in the order of their end
-	queue    taskQueue        // those that wait for an agent
-	required requirementQueue // tasks that wait for an agent by their requirements
-	graph    *graph.Graph     // dependencies
+	counts   map[wire.TaskState]int // with archived tasks
+	finished []*task                // tasks that are kept whole, in the order of their end
+	queue    taskQueue              // those that wait for an agent
+	required requirementQueue       // tasks that wait for an agent by their requirements
+	graph    *graph.Graph           // dependencies
+	nodes    []*task                // the tasks of its nodes
+	archive  archive
 }
 
 // questions holds the open questions.
@@ -90,6 +94,7 @@ func New(rules Rules) *State {
 			byID: make(map[string]*task), blocks: make(map[string]*task),
 			owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
+			archive: archive{counts: make(map[wire.TaskState]int), recalled: make(map[string]*task)},
 		},
 		questions: questions{byID: make(map[string]*question)},
 		access:    access.NewBook(),
@@ -123,6 +128,8 @@ var facts = map[string]func() fact{
 	events.TaskAssigned:     func() fact { return new(taskAssigned) },
 	events.TaskStarted:      func() fact { return new(taskStarted) },
 	events.TaskProgress:     func() fact { return new(taskProgress) },
+	events.TaskArchived:     func() fact { return new(taskArchived) },
+	events.TaskRecalled:     func() fact { return new(taskRecalled) },
 	events.TaskTrouble:      func() fact { return new(taskTrouble) },
 	events.TaskRequeued:     func() fact { return new(taskRequeued) },
 	events.TaskDone:         func() fact { return new(taskDone) },
@@ -249,6 +256,7 @@ func (s *State) Apply(r wire.Record) error {
 	s.seq = r.Seq
 	s.bus.Arrived(&r)
 	f.apply(s, &r)
+	s.tasks.archive.missing = s.tasks.archive.missing[:0]
 	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()
 	s.delegations.looked()
@@ -272,13 +280,13 @@ func (s *State) Counts() control.TaskCounts {
 	}
 }
 
-// Tasks returns the number of remembered tasks, open and ended.
+// Tasks returns the number of tasks in the State, open and ended.
 func (s *State) Tasks() int { return len(s.tasks.list) }
 
 // Open returns the number of tasks that have not ended.
 func (s *State) Open() int {
 	ended := s.tasks.counts[wire.TaskDone] + s.tasks.counts[wire.TaskFailed] + s.tasks.counts[wire.TaskCancelled]
-	return len(s.tasks.list) - ended
+	return len(s.tasks.list) + s.tasks.archive.size() - ended
 }
 
 // Questions returns the number of open questions.

@@ -339,7 +339,7 @@ var (
 // plain makes the outcome of a line readable: names of tasks instead of their ids, times since
 // the beginning, and requests without sums.
 func (p *player) plain(text string) string {
-	for _, k := range p.state.tasks.list {
+	for _, k := range append(p.archived(), p.state.tasks.list...) {
 		if k.delegation() != nil {
 			continue // its source gives it a readable id
 		}

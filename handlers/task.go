@@ -30,7 +30,12 @@ type task struct {
 	result  int        // length of its result
 	stub    bool       // a part of it is only in the log
 	freed   bool       // it is being unblocked
+	left    bool       // it has ended, and is not among those that are kept whole
+	leaving bool       // it is in archive.leaving
 	more    *taskExtra // nil for most
+
+	parent   *task // nil for most
+	children int   // tasks of the State that have this one as their parent
 }
 
 // A taskExtra holds the parts of a task that few tasks have.
@@ -47,6 +52,7 @@ type taskExtra struct {
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
 	used      activity.Used      // what its agents have used for it
+	needs     []need             // its dependencies, if it has been archived
 	work      *work              // its work in a session
 
 	trace      *delegation.Trace // its position in a trace, if known
@@ -143,7 +149,7 @@ func (td taskDecision) manages(k *task) bool {
 func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
 	k := td.state.tasks.byID[id]
 	if k == nil {
-		k = td.state.tasks.byID[object.CanonicalID(id)]
+		k = td.state.tasks.find(object.CanonicalID(id))
 	}
 	if k == nil {
 		return nil, errorf(wire.CodeNotFound, details{"taskId": brief(id)}, "there is no task %q", brief(id))
@@ -166,7 +172,7 @@ func (td taskDecision) dependsOn(up *task) bool {
 	}
 	for _, k := range a.holds {
 		for e := range td.state.tasks.graph.Needs(k.node) {
-			if v := td.state.tasks.graph.Edge(e); td.state.tasks.list[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
+			if v := td.state.tasks.graph.Edge(e); td.state.tasks.nodes[v.Up] == up && !v.Private && up.view.State == wire.TaskDone {
 				return true
 			}
 		}
@@ -215,7 +221,7 @@ func (t *tasks) waitsFor(k *task) []string {
 	var ids orderedSet
 	for e := range t.graph.Needs(k.node) {
 		if v := t.graph.Edge(e); !v.Resolved && gates(v.Kind) {
-			ids.add(t.list[v.Up].view.ID)
+			ids.add(t.nodes[v.Up].view.ID)
 		}
 	}
 	return ids.texts
@@ -226,16 +232,16 @@ const defaultLimit = 100
 
 func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	limit := cmp.Or(int(q.Limit), defaultLimit)
-	from := td.state.tasks.list
+	from, after := td.state.tasks.list, int64(0)
 	if td.from.Kind == Agent && !td.from.ActsForOthers {
 		from = td.state.tasks.owned[td.from.String()]
 	}
 	if q.Cursor != "" {
-		last, there := td.state.tasks.byID[q.Cursor]
-		if !there {
+		last := td.state.tasks.find(q.Cursor)
+		if last == nil {
 			return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/cursor"}, "cursor names a task that does not exist: %.80q", q.Cursor)
 		}
-		from = from.After(last)
+		from, after = from.After(last), last.created
 	}
 	most := int64(wire.MaxCounted)
 	if q.Uncounted {
@@ -243,19 +249,19 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 	}
 	var found []*task
 	var more int64
+	filter := td.filter(q)
 	for _, k := range from {
 		if more == most {
 			break
 		}
-		if (q.Status == "" || k.view.Status == q.Status || string(k.view.State) == q.Status || k.view.State.Hub() == q.State) &&
-			(q.State == "" || k.view.State.Hub() == q.State) && k.inProject(q.ProjectID) && k.inConversation(q.ConversationID) &&
-			(q.RequiredRole == "" || k.view.RequiredRole == q.RequiredRole) && (k.submittedBy(td.from) || td.manages(k)) {
-			if len(found) == limit {
-				more++
-				continue
-			}
-			found = append(found, k)
+		if !filter.takes(&k.view, k.conversation()) {
+			continue
 		}
+		if len(found) == limit {
+			more++
+			continue
+		}
+		found = append(found, k)
 	}
 	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found)), More: more}
 	if more > 0 {
@@ -267,15 +273,14 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
 		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
+	if page, ok := td.state.archivedPage(after, filter.takes); ok && filter.ended() {
+		page.Archived.Limit, page.Archived.Most = limit, most
+		for _, k := range found {
+			page.Archived.Created = append(page.Archived.Created, k.created)
+		}
+		td.pages = append(td.pages, page)
+	}
 	return answer, nil
-}
-
-func (t *task) inProject(id string) bool {
-	return id == "" || t.view.Details != nil && t.view.Details.ProjectID == id
-}
-
-func (t *task) inConversation(id string) bool {
-	return id == "" || t.delegation() != nil && t.delegation().context.ConversationID == id
 }
 
 // owns adds a task to those that an actor sees, in the order of creation.
@@ -331,10 +336,16 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
 	}
+	for e := range s.tasks.graph.Waiting(k.node) {
+		s.leave(s.tasks.nodes[s.tasks.graph.Edge(e).Down])
+	}
 	s.tasks.finished = append(s.tasks.finished, k)
 	for len(s.tasks.finished) > s.rules.KeepFinished {
-		s.tasks.finished[0].shrink()
+		last := s.tasks.finished[0]
+		s.tasks.finished[0] = nil
 		s.tasks.finished = s.tasks.finished[1:]
+		last.shrink()
+		s.leave(last)
 	}
 }
 
@@ -398,7 +409,7 @@ func (t *tasks) traceIDOf(parent *task, id string) string {
 		if parent.view.Details == nil {
 			break
 		}
-		parent = t.byID[parent.view.Details.ParentTaskID]
+		parent = t.find(parent.view.Details.ParentTaskID)
 	}
 	return trace.IDOf([]byte(id))
 }
@@ -406,7 +417,7 @@ func (t *tasks) traceIDOf(parent *task, id string) string {
 // traced sets the position of a new task in a trace. It does nothing if neither the request nor
 // the parent has one.
 func (td taskDecision) traced(f *taskCreated, said *delegation.Trace) {
-	parent := td.state.tasks.byID[f.Parent]
+	parent := td.state.tasks.find(f.Parent)
 	if said == nil && (parent == nil || parent.trace() == nil) {
 		return
 	}

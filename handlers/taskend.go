@@ -138,7 +138,7 @@ func (ld linkDecision) resolve(k *task) (count int, unblocked []*task) {
 		if v.Resolved || k.view.State != wire.TaskDone && v.Kind != graph.Soft {
 			continue
 		}
-		down := ld.state.tasks.list[v.Down]
+		down := ld.state.tasks.nodes[v.Down]
 		if v.Kind == graph.Soft {
 			ld.works().offerSoft(k, down)
 		}
@@ -288,7 +288,7 @@ func (t *tasks) waiting(k *task) []*task {
 	var waiting []*task
 	for e := range t.graph.Waiting(k.node) {
 		v := t.graph.Edge(e)
-		if down := t.list[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
+		if down := t.nodes[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
 			down.freed = true
 			waiting = append(waiting, down)
 		}

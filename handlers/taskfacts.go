@@ -106,10 +106,24 @@ func (t *taskCreated) payload() wire.Raw {
 	return t.Payload
 }
 
-// include adds a task. The graph numbers its nodes as the tasks are listed.
-func (t *tasks) include(k *task) {
+// admit adds a task, except to the lists.
+func (t *tasks) admit(k *task) {
 	k.node = t.graph.Add()
+	if int(k.node) == len(t.nodes) {
+		t.nodes = append(t.nodes, nil)
+	}
+	t.nodes[k.node] = k
 	t.byID[k.view.ID] = k
+	if d := k.view.Details; d != nil && d.ParentTaskID != "" {
+		if k.parent = t.find(d.ParentTaskID); k.parent != nil {
+			k.parent.children++
+		}
+	}
+}
+
+// include adds a task.
+func (t *tasks) include(k *task) {
+	t.admit(k)
 	t.list = append(t.list, k)
 	if k.more != nil && k.more.block != nil {
 		t.blocks[k.more.block.Name] = k

@@ -99,7 +99,7 @@ func (w *world) lookAtMatches(records []wire.Record) {
 		case events.TaskCreated, events.TaskUnblocked, events.TaskRequeued:
 			otherwise[r.Correlation] = true
 		case events.TaskAssigned:
-			k := w.state.tasks.byID[r.Correlation]
+			k := w.task(r.Correlation)
 			if a := w.state.agents.byID[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
 				w.saw["matched on arrival"]++
 				w.must(len(a.holds) <= a.Capacity, "%s has come, and has too much", a.ID)
@@ -205,7 +205,7 @@ func (w *world) lookAtCreation(records []wire.Record) {
 	}
 	created := ""
 	for _, r := range records {
-		k := w.state.tasks.byID[r.Correlation]
+		k := w.task(r.Correlation)
 		switch {
 		case r.Kind == events.TaskCreated && k.wants() != nil && !k.asks():
 			created = r.Correlation

@@ -41,13 +41,13 @@ type world struct {
 	sent    []sent                    // the latest requests that were granted
 	ended   map[string]wire.TaskState // of final tasks
 	recent  []string                  // the latest tasks
-	oldest  int                       // all tasks before this one have ended
 
-	states  map[string]wire.TaskState // of all tasks, by the records
-	missed  map[string]bool           // contracts reported as missing, by task and key
-	keys    map[string]*key           // of agents, by hash
-	servers map[string]bool           // agents that have registered themselves
-	bus     *ledger
+	states   map[string]wire.TaskState // of all tasks, by the records
+	archived map[string]wire.Record    // of archived tasks, the newest of each
+	missed   map[string]bool           // contracts reported as missing, by task and key
+	keys     map[string]*key           // of agents, by hash
+	servers  map[string]bool           // agents that have registered themselves
+	bus      *ledger
 
 	sessions  assembly
 	minutes   *minutes
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rules: rules, chance: rand.New(rand.NewPCG(seed, 1)), state: New(rules), shadow: New(rules), at: beginning,
 		waits: make(map[string]bool), asks: make(map[string]string), left: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
-		states: make(map[string]wire.TaskState), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
+		states: make(map[string]wire.TaskState), archived: make(map[string]wire.Record), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
 	w.bus, w.minutes, w.handovers = newLedger(w), newMinutes(w), newHandovers(w)
 	exits := []string{"auto", "fail", "requeue"}
@@ -177,7 +177,7 @@ func (w *world) do(from Actor, message wire.Message) Outcome {
 func (w *world) decide(in *Input) Outcome {
 	m, from, key := w.state.IdempotencyKey(in)
 	if m == nil {
-		return w.state.Handle(*in)
+		return w.handle(in)
 	}
 	w.lookUp(m, from, key)
 	if late := w.chance.Int64N(w.state.seq + 1); w.chance.IntN(3) == 0 {
@@ -185,16 +185,55 @@ func (w *world) decide(in *Input) Outcome {
 			m.Before = 0
 		}
 	}
-	out := w.state.Handle(*in)
+	out := w.handle(in)
 	if !out.Again {
 		return out
 	}
 	w.saw["a look that is too old"]++
 	w.must(len(out.Records)+len(out.Letters) == 0 && out.Refused == nil && !out.Waits, "nothing was decided, and something is told")
 	w.lookUp(m, from, key)
-	out = w.state.Handle(*in)
+	out = w.handle(in)
 	w.must(!out.Again, "a fresh look is too old")
 	return out
+}
+
+// handle handles an input, with the archived tasks that it needs.
+func (w *world) handle(in *Input) Outcome {
+	for {
+		out := w.state.Handle(*in)
+		if len(out.Missing) == 0 {
+			w.must(out.Again || len(w.state.tasks.archive.missing) == 0, "a turn has recorded something before it missed %v", w.state.tasks.archive.missing)
+			return out
+		}
+		w.must(out.Again && len(out.Records)+len(out.Letters) == 0, "something is decided without an archived task")
+		if in.Absent == nil {
+			in.Absent = make(map[string]bool)
+		}
+		for _, id := range out.Missing {
+			in.Absent[id] = true
+			if r, there := w.archived[id]; there {
+				in.Archived = append(in.Archived, r)
+				w.saw["an archived task"]++
+			}
+		}
+	}
+}
+
+// task returns a task, also an archived one.
+func (w *world) task(id string) *task {
+	r, archived := w.archived[id]
+	if k := w.state.tasks.byID[id]; k != nil || !archived {
+		return k
+	}
+	f, err := decode(&r)
+	w.must(err == nil, "%v", err)
+	var kept snapshotTask
+	err = object.DecodeOwn(f.(*taskArchived).Task, &kept)
+	w.must(err == nil, "%v", err)
+	k := kept.restore()
+	k.node = w.state.tasks.graph.Add() // without dependencies
+	w.state.tasks.graph.RemoveNode(k.node)
+	return k
 }
 
 // must is a cheap require for frequent checks.
@@ -226,12 +265,15 @@ func (w *world) hearRecord(r *wire.Record) {
 	err := w.shadow.Apply(*r)
 	w.must(err == nil, "%v", err)
 	w.saw[r.Kind]++
+	if r.Kind == events.TaskArchived {
+		w.archived[r.Correlation] = *r
+	}
 	w.hearQuestion(r)
 	w.hearKey(r)
 	w.bus.hear(r)
 	w.minutes.hear(r)
 	isHandedOn := w.handovers.hear(r)
-	k := w.state.tasks.byID[r.Correlation]
+	k := w.task(r.Correlation)
 	if k == nil {
 		return
 	}
@@ -257,7 +299,7 @@ func (w *world) hearRecord(r *wire.Record) {
 
 // afterwards lists the kinds of record that may follow the end of a task.
 var afterwards = []string{
-	events.DependencyResolved, events.TaskAnnounced, events.TaskNoted, events.ContractFulfilled, events.ContractMissing,
+	events.TaskArchived, events.TaskRecalled, events.DependencyResolved, events.TaskAnnounced, events.TaskNoted, events.ContractFulfilled, events.ContractMissing,
 	events.DocumentOdd, events.SchemaVersionUnknown, events.QuestionAnswered, events.QuestionWithdrawn, // of a review
 	events.TaskDeadlinePassed, // the task is revised
 }
@@ -388,7 +430,7 @@ func (w *world) end() {
 	w.handovers.look()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // only the records give an equal State
 	for id, state := range w.ended {
-		now := w.state.tasks.byID[id].view.State
+		now := w.task(id).view.State
 		w.must(now == state, "%s was %s and is %s", id, state, now)
 	}
 	open := make(map[string]bool)

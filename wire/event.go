@@ -88,8 +88,8 @@ type Record struct {
 // IsMail reports whether a record is a message from one actor to another.
 func (r *Record) IsMail() bool { return r.Topic != "" }
 
-// A Search selects records: mail, which has a topic and a recipient, or the one record with a
-// key.
+// A Search selects records: mail, which has a topic and a recipient, the one record with a key, or
+// records of archived tasks.
 type Search struct {
 	To       []string // recipients of the mail; none: all
 	After    int64    // mail behind this number
@@ -99,4 +99,10 @@ type Search struct {
 	// With a key, the fields above are ignored. The search finds the one record of this sender
 	// with this key.
 	From, Key string
+
+	// Archived selects the records of the kind task.archived. Their order is that of the tasks'
+	// creation, and After is the number of a task's first record. With Task, the search finds the
+	// newest record of this task. Other fields except Until are ignored.
+	Archived bool
+	Task     string
 }

@@ -42,6 +42,7 @@ type View struct {
 // queries, because they use its buffers.
 type Graph struct {
 	nodes  []node
+	unused []Node // removed
 	edges  []edge
 	stamps []stamp // of each edge
 	free   Edge    // removed, the first of a list along next[needs]
@@ -97,16 +98,33 @@ func New() *Graph {
 	return &Graph{free: none, keys: newKeys(), order: newOrder()}
 }
 
-// Add adds a node, after all others.
+// Add adds a node, after all others. It may have the number of a removed one.
 func (g *Graph) Add() Node {
+	if last := len(g.unused) - 1; last >= 0 {
+		n := g.unused[last]
+		g.unused = g.unused[:last]
+		g.order.moveToEnd(n)
+		return n
+	}
 	n := Node(len(g.nodes))
 	g.nodes = append(g.nodes, node{first: [2]Edge{none, none}, last: [2]Edge{none, none}})
 	g.order.add()
 	return n
 }
 
+// RemoveNode removes a node and its dependencies in both directions. It must not block another
+// node.
+func (g *Graph) RemoveNode(n Node) {
+	for _, at := range [...]end{needs, waiting} {
+		for e := range g.walk(n, at) {
+			g.Remove(e)
+		}
+	}
+	g.unused = append(g.unused, n)
+}
+
 // Len returns the number of nodes.
-func (g *Graph) Len() int { return len(g.nodes) }
+func (g *Graph) Len() int { return len(g.nodes) - len(g.unused) }
 
 // Open returns the number of dependencies that block a node.
 func (g *Graph) Open(n Node) int { return int(g.nodes[n].open) }

@@ -30,6 +30,12 @@ func (o *order) add() {
 	o.insert(int32(len(o.places)-1), o.places[0].prev)
 }
 
+// moveToEnd moves a node behind all others.
+func (o *order) moveToEnd(n Node) {
+	o.takeOut([]Node{n})
+	o.insert(int32(n)+1, o.places[0].prev)
+}
+
 func (o *order) before(a, b Node) bool { return o.places[a+1].label < o.places[b+1].label }
 
 func (o *order) compare(a, b Node) int {

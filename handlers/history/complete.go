@@ -26,8 +26,15 @@ func (l Log) Complete(answer any, pages []Page) (any, error) {
 		}
 		return &whole, nil
 	case *wire.TaskList:
-		whole := wire.TaskList{Tasks: append([]wire.Task(nil), a.Tasks...)}
+		whole := *a
+		whole.Tasks = append([]wire.Task{}, a.Tasks...)
 		for _, p := range pages {
+			if p.Archived != nil {
+				if err := l.addArchived(&whole, p.Archived); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			for i := range whole.Tasks {
 				if whole.Tasks[i].ID != p.Task {
 					continue

@@ -31,6 +31,8 @@ type Page struct {
 
 	Session *SessionPage // the log of a session
 
+	Archived *ArchivedPage // archived tasks
+
 	Response int64               // record of a task response
 	Metadata delegation.Metadata // of the task: fills in members that the response lacks
 }
@@ -85,6 +87,11 @@ type (
 	// A Receipt says what became of mail. It returns nil if it is about other mail.
 	Receipt interface {
 		Receipt(of *mail.Message) *mail.State
+	}
+
+	// An Archived is a task that is only in the log. Created is its first record.
+	Archived interface {
+		Archived() (v *wire.Task, created int64, conversation string, err error)
 	}
 
 	// A Line was sent to an agent as it is.

@@ -241,6 +241,10 @@ func (l List[T]) Without(x T) List[T] {
 	case at == 0:
 		l[0] = none
 		return l[1:]
+	case at < len(l)/2: // move the shorter part
+		copy(l[1:at+1], l[:at])
+		l[0] = none
+		return l[1:]
 	default:
 		return slices.Delete(l, at, at+1)
 	}

@@ -98,6 +98,7 @@ func New(o Options) *Dispatcher {
 	if o.Alarm == nil {
 		o.Alarm = o.Log.Error
 	}
+	o.Rules.Archive = o.Record != nil
 	d := &Dispatcher{
 		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, every: snapshotEvery,
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -154,6 +155,8 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 		d.mu.Unlock()
 		if next < len(inputs) { // look again after the pending records are committed
 			d.Settle()
+			d.findArchived(&inputs[next], w.missing)
+			w.missing = w.missing[:0]
 		}
 	}
 	d.audit.requests(inputs, w)
@@ -174,6 +177,8 @@ type work struct {
 	records  []wire.Record
 	room     []byte // for spelling
 	trail    []byte // for the audit
+
+	missing []string // tasks of the next input that may be archived
 }
 
 // decide handles one input. It returns false when the data that was looked up for the input is
@@ -187,6 +192,7 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 	}
 	out := d.state.Handle(*in)
 	if out.Again {
+		w.missing = append(w.missing[:0], out.Missing...)
 		return false
 	}
 	if r, ok := in.Message.(*wire.Request); ok && quiet(r.Form) && out.Refused == nil {
@@ -348,7 +354,7 @@ func (d *Dispatcher) Settle() {
 
 // Adopt applies changed rules.
 func (d *Dispatcher) Adopt(rules handlers.Rules) {
-	rules.Depth = d.options.Protocol.Depth
+	rules.Depth, rules.Archive = d.options.Protocol.Depth, d.record != nil
 	d.Look(func(state *handlers.State) { state.Adopt(rules) })
 }
 

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -122,5 +124,52 @@ func TestRecordThatIsLost(t *testing.T) {
 				require.Equal(t, before, record.Last())
 			})
 		})
+	}
+}
+
+// TestArchivedTasks checks that tasks that ended long ago are only in the record, and that they are
+// shown and listed as before, also after a restart.
+func TestArchivedTasks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.db")
+	const tasks, kept = 60, 5
+	var ids []string
+	for start := range 3 {
+		log, err := eventlog.Open(t.Context(), eventlog.Options{Path: path})
+		require.NoError(t, err)
+		s := begin(t, Options{Record: log, Rules: handlers.Rules{KeepFinished: kept}})
+		require.NoError(t, s.Restore(t.Context()))
+		ask := func(operation, payload string) any {
+			answer, err := s.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, operation, []byte(payload))
+			require.NoError(t, err)
+			return answer
+		}
+		for n := range tasks / 3 {
+			reply := ask("submit-task", fmt.Sprintf(`{"type":"t","name":"n%d","description":"words"}`, start*tasks/3+n)).(*wire.TaskReply)
+			ids = append(ids, reply.Task.ID)
+			ask("cancel-task", fmt.Sprintf(`{"taskId":%q}`, reply.Task.ID))
+		}
+		s.Look(func(state *handlers.State) {
+			require.LessOrEqual(t, state.Tasks(), kept+1)
+			require.Equal(t, len(ids), state.Counts().Cancelled)
+			require.Zero(t, state.Open())
+		})
+		shown := ask("get-task", fmt.Sprintf(`{"taskId":%q}`, ids[0])).(*wire.TaskReply).Task
+		require.Equal(t, "words", shown.Description)
+		var listed []string
+		for cursor := ""; ; {
+			list := ask("query-tasks", fmt.Sprintf(`{"limit":7,"cursor":%q}`, cursor)).(*wire.TaskList)
+			for i := range list.Tasks {
+				listed = append(listed, list.Tasks[i].ID)
+			}
+			require.EqualValues(t, len(ids)-len(listed), list.More)
+			if cursor = list.Cursor; cursor == "" {
+				break
+			}
+		}
+		require.Equal(t, ids, listed)
+		ask("add-note", fmt.Sprintf(`{"taskId":%q,"content":"n%d"}`, ids[1], start))
+		require.Len(t, ask("list-notes", fmt.Sprintf(`{"taskId":%q}`, ids[1])).(*wire.NoteList).Notes, start+1)
+		s.Close()
+		require.NoError(t, log.Close())
 	}
 }

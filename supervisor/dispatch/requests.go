@@ -276,6 +276,23 @@ func (d *Dispatcher) lookUp(inputs []handlers.Input) {
 	}
 }
 
+// findArchived adds to an input the records of archived tasks that it names.
+func (d *Dispatcher) findArchived(in *handlers.Input, missing []string) {
+	for _, id := range missing {
+		if in.Absent == nil {
+			in.Absent = make(map[string]bool)
+		}
+		in.Absent[id] = true // does not matter for a task that is found
+		for r, err := range d.Find(wire.Search{Archived: true, Task: id}) {
+			if err != nil {
+				in.Refusal = d.unreadable(err)
+				return
+			}
+			in.Archived = append(in.Archived, r)
+		}
+	}
+}
+
 // keyed reports whether an input is a message with a key. For a session message the key is its
 // id, if that can be read.
 func keyed(in *handlers.Input) bool {

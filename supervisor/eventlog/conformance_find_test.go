@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // letter returns the n-th fact of the series, as mail.
@@ -57,6 +58,44 @@ func sift(all []wire.Record, s wire.Search) (wanted []wire.Record) {
 		slices.Reverse(wanted)
 	}
 	return wanted
+}
+
+// archived returns the record of an archived task.
+func archived(seq int64, task string, created int64) wire.Record {
+	r := fact(int(seq))
+	r.Kind, r.Correlation, r.ReplyTo, r.Topic, r.To, r.Key = events.TaskArchived, task, created, "", "", ""
+	return r
+}
+
+// conformArchived checks the searches for archived tasks.
+func conformArchived(t *testing.T, e engine) {
+	l := e.open(t)
+	require.Empty(t, found(t, l, wire.Search{Archived: true}))
+	batch := []wire.Record{fact(1), archived(2, "b", 20), archived(3, "a", 10), letter(4, "a"), archived(5, "c", 30), archived(6, "a", 10)}
+	for n := range 100 {
+		batch = append(batch, archived(int64(7+n), fmt.Sprint("many-", n), int64(1000-n)))
+	}
+	require.NoError(t, l.Append(t.Context(), 0, batch))
+	numbers := func(s wire.Search) (seqs []int64) {
+		s.Archived = true
+		for _, r := range found(t, l, s) {
+			require.Equal(t, events.TaskArchived, r.Kind)
+			seqs = append(seqs, r.Seq)
+		}
+		return seqs
+	}
+	require.Equal(t, []int64{6, 2, 5}, numbers(wire.Search{})[:3], "in the order of creation, the newest of each")
+	require.Len(t, numbers(wire.Search{}), 103)
+	require.Equal(t, int64(106), numbers(wire.Search{After: 30})[0])
+	require.Equal(t, []int64{3, 2}, numbers(wire.Search{Until: 3}))
+	require.Equal(t, []int64{6}, numbers(wire.Search{Task: "a"}))
+	require.Equal(t, []int64{3}, numbers(wire.Search{Task: "a", Until: 5}))
+	require.Empty(t, numbers(wire.Search{Task: "none"}))
+	for _, err := range l.Find(t.Context(), wire.Search{Archived: true}) {
+		require.NoError(t, err)
+		break
+	}
+	require.Len(t, numbers(wire.Search{}), 103, "a search that was left early")
 }
 
 func conformMail(t *testing.T, e engine) {

@@ -75,6 +75,7 @@ func TestConformance(t *testing.T) {
 		{"a reader who writes and reads", conformNested},
 		{"a reader who stops", conformStop},
 		{"mail is found", conformMail},
+		{"archived tasks are found", conformArchived},
 		{"a key is found", conformFindKey},
 		{"any search", conformFindAny},
 		{"searches beside a writer", conformFindReaders},

@@ -199,9 +199,9 @@ func TestDamagedState(t *testing.T) {
 // TestRefusals checks files that this version must not write.
 func TestRefusals(t *testing.T) {
 	for _, refusal := range []struct{ sql, says string }{
-		{"PRAGMA user_version = 3", "written by a newer version: its schema is 3, this program knows up to 2"},
-		{"PRAGMA user_version = 0", "its schema is 0, this program knows 1 to 2"},
-		{"PRAGMA user_version = -1", "its schema is -1, this program knows 1 to 2"},
+		{"PRAGMA user_version = 4", "written by a newer version: its schema is 4, this program knows up to 3"},
+		{"PRAGMA user_version = 0", "its schema is 0, this program knows 1 to 3"},
+		{"PRAGMA user_version = -1", "its schema is -1, this program knows 1 to 3"},
 		{"PRAGMA application_id = 7", "not an event log"},
 	} {
 		path := closedLog(t, 3)

@@ -3,12 +3,14 @@ package eventlog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Find implements Log. It gets the numbers from an index and reads each row when it is needed,
@@ -31,7 +33,12 @@ func (l *SQLite) find(ctx context.Context, s wire.Search, show func(wire.Record)
 	if err != nil {
 		return err
 	}
-	if s.Key != "" {
+	switch {
+	case s.Archived && l.archive == nil:
+		return nil
+	case s.Archived:
+		return l.findArchived(ctx, s, end, show)
+	case s.Key != "":
 		return l.findKey(s.From, s.Key, end, show)
 	}
 	if len(s.To) == 0 && l.letters == nil {
@@ -56,6 +63,105 @@ func (l *SQLite) findKey(from, key string, end int64, show func(wire.Record) boo
 	}
 	show(r)
 	return nil
+}
+
+// findArchived calls show for the records of archived tasks until show returns false.
+func (l *SQLite) findArchived(ctx context.Context, s wire.Search, end int64, show func(wire.Record) bool) error {
+	if s.Until != 0 {
+		end = min(end, s.Until)
+	}
+	if s.Task != "" {
+		seq, err := l.lastArchived(s.Task, end)
+		if err == nil && seq != 0 {
+			_, err = l.showArchived(&page{names: make(map[string]string)}, seq, show)
+		}
+		return err
+	}
+	p := &page{names: make(map[string]string)}
+	for after, n := s.After, firstNumbers; ; n = min(2*n, pageRows) {
+		found, err := l.archivedAfter(after, end, n)
+		if err != nil {
+			return err
+		}
+		for _, at := range found {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if more, err := l.showArchived(p, at.seq, show); err != nil || !more {
+				return err
+			}
+			after = at.created
+		}
+		if len(found) < n {
+			return nil
+		}
+	}
+}
+
+// showArchived reads the record of an archived task and shows it.
+func (l *SQLite) showArchived(p *page, seq int64, show func(wire.Record) bool) (more bool, err error) {
+	r, err := l.fact(p, seq)
+	if err == nil && (r.Kind != events.TaskArchived || r.Correlation == "") {
+		err = astray(seq)
+	}
+	return err == nil && show(r), err
+}
+
+// lastArchived returns the number of the newest record of an archived task, or 0.
+func (l *SQLite) lastArchived(task string, end int64) (int64, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.reader == nil {
+		return 0, fs.ErrClosed
+	}
+	seq, _, err := firstInt(l.archived, ofText(task), ofInt(end))
+	return seq, archiveError(err)
+}
+
+// An archivedAt is a record of an archived task, and the first record of that task.
+type archivedAt struct{ seq, created int64 }
+
+// archivedAfter returns up to n records of tasks that were created after a record. Of a task
+// that was archived more than once, it returns the newest. All records of one task are in one
+// answer.
+func (l *SQLite) archivedAfter(after, end int64, n int) (found []archivedAt, err error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.reader == nil {
+		return nil, fs.ErrClosed
+	}
+	if err := l.archive.query([]value{ofInt(after), ofInt(end)}); err != nil {
+		return nil, archiveError(err)
+	}
+	for {
+		more, err := l.archive.next()
+		if err != nil || !more {
+			return found, errors.Join(archiveError(err), l.archive.done())
+		}
+		at := archivedAt{seq: l.archive.integer(0), created: l.archive.integer(1)}
+		last := len(found) - 1
+		switch {
+		case at.created <= after || last >= 0 && at.created < found[last].created:
+			return nil, errors.Join(&ChainError{Seq: at.seq, What: "the index of archived tasks is out of order"}, l.archive.done())
+		case last >= 0 && at.created == found[last].created:
+			found[last] = at
+		case len(found) == n:
+			return found, l.archive.done()
+		default:
+			found = append(found, at)
+		}
+	}
+}
+
+// archiveError returns the error for a failure of SQLite in the indexes of archived tasks.
+func archiveError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case damaged(err):
+		return &ChainError{Seq: 1, What: "the index of archived tasks cannot be read", Cause: err}
+	}
+	return fmt.Errorf("looking for archived tasks: %w", err)
 }
 
 func (l *SQLite) findMail(ctx context.Context, m *mail, show func(wire.Record) bool) error {

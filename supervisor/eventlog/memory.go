@@ -6,10 +6,12 @@ import (
 	"context"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // Memory is a log in memory, for tests and for use without files.
@@ -130,6 +132,14 @@ func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 			yield(wire.Record{}, err)
 			return
 		}
+		if s.Archived {
+			for _, r := range archivedIn(facts, s) {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			return
+		}
 		if s.Key != "" {
 			if holder > 0 {
 				yield(facts[holder-1], nil)
@@ -147,6 +157,17 @@ func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 			}
 		}
 	}
+}
+
+// archivedIn returns the records of archived tasks that a search selects. It reads all facts.
+func archivedIn(facts []wire.Record, s wire.Search) []wire.Record {
+	newest := make(map[int64]wire.Record)
+	for _, r := range facts {
+		if r.Kind == events.TaskArchived && (s.Until == 0 || r.Seq <= s.Until) && (s.Task == r.Correlation || s.Task == "" && r.ReplyTo > s.After) {
+			newest[r.ReplyTo] = r
+		}
+	}
+	return slices.SortedFunc(maps.Values(newest), func(a, b wire.Record) int { return cmp.Compare(a.ReplyTo, b.ReplyTo) })
 }
 
 // numbers returns up to n numbers of the letters of a recipient, or of all letters, in a span.

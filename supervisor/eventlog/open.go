@@ -79,7 +79,7 @@ func (l *SQLite) connect(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	return l.connectLetters()
+	return l.connectIndexes()
 }
 
 // continues prepares an intact log for appending. A log that it refuses is not changed, so the
@@ -190,12 +190,16 @@ func (l *SQLite) connectReader(o Options) (err error) {
 	})
 }
 
-// connectLetters prepares the statements that need a file of the newest version.
-func (l *SQLite) connectLetters() error {
-	if version, err := ask(l.reader, selectVersion); err != nil || version < schemaVersion {
-		return err
+// connectIndexes prepares the statements that need an index of a newer version.
+func (l *SQLite) connectIndexes() error {
+	version, err := ask(l.reader, selectVersion)
+	if err == nil && version >= 2 {
+		err = l.prepare(l.reader, map[string]*statement{selectLetters: &l.letters, selectLettersBack: &l.lettersBack})
 	}
-	return l.prepare(l.reader, map[string]*statement{selectLetters: &l.letters, selectLettersBack: &l.lettersBack})
+	if err == nil && version >= 3 {
+		err = l.prepare(l.reader, map[string]*statement{selectArchive: &l.archive, selectArchived: &l.archived})
+	}
+	return err
 }
 
 func (l *SQLite) prepare(c connection, statements map[string]*statement) (err error) {

@@ -11,7 +11,7 @@ import (
 // the tables. `file` and `PRAGMA user_version` show them.
 const (
 	applicationID = 0x6f72454c
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // schema creates everything in the file. A program refuses a file of a newer version. It must
@@ -37,7 +37,9 @@ const (
 // The index mail finds the letters of an actor after a cursor. It has only rows with a topic
 // and a recipient, because other rows would cost every append a second B-tree. The index
 // letters finds all mail after a number, or the newest, without reading other rows; version 1
-// does not have it. The index once lets a repeated request find its first answer.
+// does not have it. The index once lets a repeated request find its first answer. The indexes
+// archive and archived find the tasks that are only in the log, in the order of their creation and
+// by their ids; versions 1 and 2 do not have them.
 //
 // snapshots has at most two states. It is in the same file as the log, so that a copy of the
 // file is complete. A state includes the events up to seq and is stored in parts of 1 MiB,
@@ -59,6 +61,7 @@ const schema = `CREATE TABLE events (
 ) STRICT;
 CREATE INDEX mail ON events (actor_to, seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL;
 ` + lettersIndex + `;
+` + archiveIndexes + `;
 CREATE UNIQUE INDEX once ON events (actor_from, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE TABLE snapshots (
   seq INTEGER NOT NULL,
@@ -69,6 +72,10 @@ CREATE TABLE snapshots (
 ) STRICT;`
 
 const lettersIndex = `CREATE INDEX letters ON events (seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL`
+
+// The first record of an archived task is in reply_to.
+const archiveIndexes = `CREATE INDEX archive ON events (reply_to, seq) WHERE kind = 'task.archived';
+CREATE INDEX archived ON events (correlation, seq) WHERE kind = 'task.archived'`
 
 // The queries for mail name their index. SQLite does not know how few facts are mail, and might
 // instead scan the table by number. A missing index also becomes an error instead of a slow
@@ -81,6 +88,8 @@ const (
 	selectMailBack    = mailOf + ` DESC LIMIT ?3`
 	selectLetters     = allOf + ` LIMIT ?3`
 	selectLettersBack = allOf + ` DESC LIMIT ?3`
+	selectArchive     = `SELECT seq, reply_to FROM events INDEXED BY archive WHERE kind = 'task.archived' AND reply_to > ?1 AND seq <= ?2 ORDER BY reply_to, seq`
+	selectArchived    = `SELECT seq FROM events INDEXED BY archived WHERE kind = 'task.archived' AND correlation = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1`
 	selectAddressee   = `SELECT actor_to FROM events INDEXED BY mail WHERE topic IS NOT NULL AND actor_to > ?1 ORDER BY actor_to LIMIT 1`
 )
 
@@ -178,17 +187,22 @@ func firstInt(stmt statement, args ...value) (n int64, found bool, err error) {
 	return n, found, err
 }
 
-// upgrade converts a file of version 1 to version 2. It checks the version again in its
-// transaction, because another program may have converted the file.
+// upgrade converts a file of an older version. It checks the version again in its transaction,
+// because another program may have converted the file.
 func (l *SQLite) upgrade() error {
 	if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
 		return err
 	}
-	return l.transact("adding the index of all mail", func() error {
-		if version, err := ask(l.writer, selectVersion); err != nil || version == schemaVersion {
+	return l.transact("adding indexes", func() error {
+		version, err := ask(l.writer, selectVersion)
+		if err != nil || version == schemaVersion {
 			return err
 		}
-		return l.writer.exec(fmt.Sprintf("%s; PRAGMA user_version = %d", lettersIndex, schemaVersion))
+		indexes := archiveIndexes
+		if version == 1 {
+			indexes += "; " + lettersIndex
+		}
+		return l.writer.exec(fmt.Sprintf("%s; PRAGMA user_version = %d", indexes, schemaVersion))
 	}, func() {})
 }
 

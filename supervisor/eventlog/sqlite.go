@@ -60,6 +60,7 @@ type SQLite struct {
 	mail, mailBack       statement
 	letters, lettersBack statement // nil in a file of version 1
 	addressed            statement
+	archive, archived    statement // nil in a file of version 1 or 2, which has no archived tasks
 
 	open []statement // all that are to be closed
 

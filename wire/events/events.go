@@ -39,6 +39,8 @@ const (
 	TaskAssigned           = "task.assigned"
 	TaskStarted            = "task.started"
 	TaskProgress           = "task.progress"
+	TaskArchived           = "task.archived"
+	TaskRecalled           = "task.recalled"
 	TaskTrouble            = "task.trouble" // an error that the agent can live with
 	TaskRequeued           = "task.requeued"
 	TaskDone               = "task.done"

@@ -80,7 +80,7 @@ var looks = map[string]look{
 	events.AgentKnown: hidden, events.AgentForgotten: hidden, // known from the file
 	events.TaskAnnounced: hidden, events.DependencyResolved: hidden, events.TaskAnswered: hidden, events.SessionDelivered: hidden,
 	events.SessionAssigned: hidden, events.SessionReassigned: hidden, events.SessionMoved: hidden, events.SessionCompleted: hidden,
-	events.ReviewRequested: hidden,
+	events.ReviewRequested: hidden, events.TaskArchived: hidden, events.TaskRecalled: hidden,
 }
 
 var (
