@@ -115,6 +115,7 @@ type (
 		Paths           []string
 		Reason          string
 		Once            bool // its input does not say what is done, so the answer is not remembered
+		Beyond          bool // it is more than the use of the tool, so no pattern allows it
 	}
 	// Withdrawn reports that the client no longer waits for the answer to a Permission or a Call.
 	Withdrawn struct{ ID string }

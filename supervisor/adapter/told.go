@@ -316,6 +316,9 @@ func (m *Machine) resumed(what string) {
 // allowed reports whether a permission is in a list of patterns such as Bash(go test:*), Bash or
 // Edit. A pattern in parentheses is the beginning of the command, or all of it.
 func allowed(patterns []string, p *Permission) bool {
+	if p.Beyond {
+		return false
+	}
 	command, _ := object.TextOf(p.Input, "command")
 	for _, pattern := range patterns {
 		tool, rest, has := strings.Cut(strings.TrimSuffix(pattern, ")"), "(")

@@ -5,7 +5,6 @@
 package codex
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -422,17 +421,7 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	id := string(m.ID)
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
-		var p struct {
-			Command string `json:"command"`
-			Cwd     string `json:"cwd"`
-			Reason  string `json:"reason"`
-		}
-		_ = object.Decode(m.Params, &p) // an empty one is asked as it is
-		command := unwrapped(p.Command)
-		return []adapter.Effect{&adapter.Permission{
-			ID: id, Tool: "Bash", Title: "Bash: " + command, Reason: p.Reason,
-			Input: object.Spell(map[string]any{"command": command, "cwd": p.Cwd}),
-		}}
+		return []adapter.Effect{command(id, m.Params)}
 	case "item/fileChange/requestApproval":
 		return []adapter.Effect{c.fileChange(id, m.Params)}
 	case "item/tool/call":
@@ -446,47 +435,6 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	return []adapter.Effect{adapter.Write{Line: object.Spell(map[string]any{
 		"id": m.ID, "error": map[string]any{"code": -32601, "message": "there is no method " + m.Method},
 	})}}
-}
-
-// fileChange asks whether files may be changed. What is changed was in the item of the change.
-func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
-	var r struct {
-		ItemID    string `json:"itemId"`
-		Reason    string `json:"reason"`
-		GrantRoot string `json:"grantRoot"`
-	}
-	_ = object.Decode(params, &r) // an empty one is asked as it is
-	var changes []struct {
-		Path string `json:"path"`
-	}
-	known := c.changes[r.ItemID]
-	p := &adapter.Permission{ID: id, Tool: "Edit", Title: "edit files", Reason: r.Reason, Input: wire.Raw("{}"), Once: true}
-	if len(known) > 0 && object.Decode(known, &changes) == nil {
-		p.Input, p.Once = object.Spell(map[string]any{"changes": known, "grantRoot": r.GrantRoot}), false
-	}
-	for _, change := range changes {
-		p.Paths = append(p.Paths, change.Path)
-	}
-	if r.GrantRoot != "" {
-		p.Paths = append(p.Paths, r.GrantRoot)
-	}
-	if len(p.Paths) > 0 {
-		p.Title = "edit " + strings.Join(p.Paths, ", ")
-	}
-	return p
-}
-
-// shell matches a command that a shell runs, if the text for the shell needs no unquoting.
-var shell = regexp.MustCompile(`^/\S*/(?:ba|z|da)?sh -l?c (?:'([^']*)'|"([^"\\$` + "`" + `]*)"|([^\s'"\\]+))$`)
-
-// unwrapped returns a command without the shell around it, or the whole command if it cannot be
-// told what the shell gets.
-func unwrapped(command string) string {
-	found := shell.FindStringSubmatch(command)
-	if found == nil {
-		return command
-	}
-	return found[1] + found[2] + found[3]
 }
 
 // Decide answers a permission.

@@ -1,0 +1,95 @@
+package codex
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"orchestrator/supervisor/adapter"
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+	"orchestrator/wire/tools"
+)
+
+// circumstances lists the members of a request for a command that do not change what is allowed.
+var circumstances = []string{
+	"threadId", "turnId", "itemId", "startedAtMs", "approvalId", "reason", "commandActions", "availableDecisions",
+	"proposedExecpolicyAmendment", "proposedNetworkPolicyAmendments", // the answer takes none of them
+}
+
+// command asks whether a command may be run. Other members of the request, such as a host or more
+// rights, become members of the input: a permission for the command does not hold for them.
+func command(id string, params wire.Raw) *adapter.Permission {
+	var r struct {
+		Command string `json:"command"`
+		Cwd     string `json:"cwd"`
+		Reason  string `json:"reason"`
+	}
+	var all map[string]wire.Raw
+	p := &adapter.Permission{ID: id, Tool: "Bash", Title: "Bash"}
+	if object.Decode(params, &r) != nil || object.Decode(params, &all) != nil {
+		p.Once, p.Beyond = true, true // it is asked as it is
+	}
+	command := unwrapped(r.Command)
+	input := map[string]any{"command": command, "cwd": r.Cwd}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		value := all[key]
+		if key == "command" || key == "cwd" || string(value) == "null" || slices.Contains(circumstances, key) {
+			continue
+		}
+		input[key] = value
+		if key != "environmentId" {
+			p.Beyond = true
+			p.Title += ", " + key + " " + tools.Clip(string(value), 300)
+		}
+	}
+	if command != "" {
+		p.Title += ": " + command
+	}
+	p.Reason, p.Input = r.Reason, object.Spell(input)
+	return p
+}
+
+// fileChange asks whether files may be changed. What is changed was in the item of the change.
+func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
+	var r struct {
+		ItemID    string `json:"itemId"`
+		Reason    string `json:"reason"`
+		GrantRoot string `json:"grantRoot"`
+	}
+	_ = object.Decode(params, &r) // an empty one is asked as it is
+	var changes []struct {
+		Path string `json:"path"`
+	}
+	known := c.changes[r.ItemID]
+	p := &adapter.Permission{
+		ID: id, Tool: "Edit", Title: "edit files", Reason: r.Reason, Input: wire.Raw("{}"), Once: true, Beyond: r.GrantRoot != "",
+	}
+	if len(known) > 0 && object.Decode(known, &changes) == nil {
+		p.Input, p.Once = object.Spell(map[string]any{"changes": known, "grantRoot": r.GrantRoot}), false
+	}
+	for _, change := range changes {
+		p.Paths = append(p.Paths, change.Path)
+	}
+	if r.GrantRoot != "" {
+		p.Paths = append(p.Paths, r.GrantRoot)
+	}
+	if len(p.Paths) > 0 {
+		p.Title = "edit " + strings.Join(p.Paths, ", ")
+	}
+	return p
+}
+
+// shell matches a command that a shell runs, if the text for the shell needs no unquoting.
+var shell = regexp.MustCompile(`^/\S*/(?:ba|z|da)?sh -l?c (?:'([^']*)'|"([^"\\$` + "`" + `]*)"|([^\s'"\\]+))$`)
+
+// unwrapped returns a command without the shell around it, or the whole command if it cannot be
+// told what the shell gets.
+func unwrapped(command string) string {
+	found := shell.FindStringSubmatch(command)
+	if found == nil {
+		return command
+	}
+	return found[1] + found[2] + found[3]
+}
