@@ -370,9 +370,10 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	}
 	_ = object.Decode(m.Params, &r) // without options, it is cancelled
 	k := c.merge(r.ToolCall)
-	p := &adapter.Permission{ID: string(m.ID), Tool: toolName(&k), Title: cmp.Or(k.Title, toolName(&k), "a tool"), Input: k.Input}
+	p := &adapter.Permission{ID: string(m.ID), Tool: toolName(&k), Title: cmp.Or(k.Title, toolName(&k)), Input: k.Input}
 	switch {
 	case len(p.Input) > 2:
+		p.Once = p.Tool == cmp.Or(k.ToolKind, "other") // it does not say which tool gets the input
 	case k.ToolKind == "execute" && k.Title != "": // the title of a command is the command
 		p.Input = object.Spell(map[string]string{"command": k.Title})
 	default:
@@ -388,19 +389,27 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	return []adapter.Effect{c.said(), p}
 }
 
-// toolName returns the name of a tool as rules know it.
+// toolName returns the name of a tool as rules know it. A tool of another server often has only a
+// title, which comes after the kind, so that it cannot be the name of another tool.
 func toolName(k *toolCall) string {
+	command := len(k.Input) <= 2 || object.MemberOf(k.Input, "command") != nil
 	switch {
-	case k.ToolKind == "execute":
+	case k.ToolKind == "execute" && command:
 		return "Bash"
-	case k.ToolKind == "edit", k.ToolKind == "delete", k.ToolKind == "move":
+	case k.ToolKind == "edit":
 		return "Edit"
+	case k.ToolKind == "delete":
+		return "Delete"
+	case k.ToolKind == "move":
+		return "Move"
 	case k.ToolKind == "fetch":
 		return "WebFetch"
 	case k.Name != "":
 		return k.Name
+	case k.Title != "":
+		return cmp.Or(k.ToolKind, "other") + ": " + k.Title
 	}
-	return k.ToolKind
+	return cmp.Or(k.ToolKind, "other")
 }
 
 // Decide answers a permission with the first option of a kind that fits.
