@@ -1,6 +1,8 @@
 package adapter
 
 import (
+	"strings"
+
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 	"orchestrator/wire/tools"
@@ -42,12 +44,27 @@ func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 	case "tools/list":
 		return rpcResult(m.ID, toolList()), nil
 	case "tools/call":
+		if len(m.ID) == 0 || string(m.ID) == "null" {
+			return rpcError(nil, -32600, "the call of a tool has no id"), nil
+		}
 		name, _ := object.TextOf(m.Params, "name")
 		return nil, &Call{ID: string(m.ID), Tool: name, Arguments: object.MemberOf(m.Params, "arguments")}
 	case "ping", "notifications/initialized", "notifications/cancelled":
 		return rpcResult(m.ID, wire.Raw("{}")), nil
 	}
 	return rpcError(m.ID, -32601, "there is no method "+m.Method), nil
+}
+
+// CallID returns the id of a Call: that of the client's request, and that of the message in it, which
+// is JSON.
+func CallID(request, message string) string { return request + "\x00" + message }
+
+// SplitCallID returns both parts of the id of a Call. One without a message has only the first.
+func SplitCallID(call string) (request, message string) {
+	if i := strings.LastIndexByte(call, 0); i >= 0 { // JSON has no such byte
+		return call[:i], call[i+1:]
+	}
+	return call, ""
 }
 
 func rpcResult(id, result wire.Raw) wire.Raw {

@@ -238,6 +238,7 @@ func (m *Machine) askAgain(p *pending, err *orderError) {
 // asked answers a request for permission: at once if it is always allowed, or else when a person
 // has decided.
 func (m *Machine) asked(p *Permission) {
+	m.withdrawn(p.ID) // an answer to an earlier request with this id would answer this one
 	if allowed(m.o.Allow, p) {
 		m.handle(m.client.Decide(p, Decision{Allow: true}))
 		return
@@ -289,12 +290,14 @@ func (m *Machine) decided(id string, o *order) {
 	m.resumed(p.Title)
 }
 
-// withdrawn closes a question that the client does not wait for any more. The id of a call may
-// have the id of its message after it.
+// withdrawn closes a question that the client does not wait for any more.
 func (m *Machine) withdrawn(id string) {
+	if id == "" { // also of requests that ask nothing
+		return
+	}
 	for _, request := range slices.Sorted(maps.Keys(m.waiting)) {
 		p := m.waiting[request]
-		call, _, _ := strings.Cut(p.call, " ")
+		call, _ := SplitCallID(p.call)
 		if p.perm != id && (call != id || p.kind != "ask-user") {
 			continue
 		}

@@ -345,6 +345,9 @@ func (c *Client) requested(m *message) []adapter.Effect {
 	if m.Request == nil {
 		return nil
 	}
+	if m.RequestID == "" {
+		return []adapter.Effect{adapter.Log{Text: "a request of the client has no id, and gets no answer: " + m.Request.Subtype}}
+	}
 	switch m.Request.Subtype {
 	case "can_use_tool":
 		return c.permissionFor(m)
@@ -402,7 +405,7 @@ func orEmpty(document wire.Raw) wire.Raw {
 func (c *Client) rpc(id string, r *request) []adapter.Effect {
 	answer, call := adapter.AnswerRPC(r.Message)
 	if call != nil {
-		call.ID = id + " " + call.ID
+		call.ID = adapter.CallID(id, call.ID)
 		return []adapter.Effect{call}
 	}
 	return []adapter.Effect{respond(id, map[string]any{"mcp_response": answer})}
@@ -410,7 +413,7 @@ func (c *Client) rpc(id string, r *request) []adapter.Effect {
 
 // Result answers a tool call.
 func (c *Client) Result(call, text string, failed bool) []adapter.Effect {
-	id, rpc, _ := strings.Cut(call, " ")
+	id, rpc := adapter.SplitCallID(call)
 	return []adapter.Effect{respond(id, map[string]any{"mcp_response": adapter.ToolResult(wire.Raw(rpc), text, failed)})}
 }
 
