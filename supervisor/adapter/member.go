@@ -39,7 +39,7 @@ type Machine struct {
 	waiting  map[string]pending    // requests to the orchestrator
 	granting map[string]Permission // permissions that a person decides about
 	calls    map[string]bool       // calls of our tools that are not answered
-	running  map[string]bool       // tools of the client that run
+	running  Memory[bool]          // tools of the client that run
 
 	task    *task      // that the client works on
 	next    []*task    // given to this agent, and not begun
@@ -99,7 +99,7 @@ type pending struct {
 func NewMachine(client Client, o *Opening) *Machine {
 	return &Machine{
 		client: client, o: o, waiting: map[string]pending{}, granting: map[string]Permission{},
-		calls: map[string]bool{}, running: map[string]bool{},
+		calls: map[string]bool{},
 	}
 }
 
@@ -137,11 +137,11 @@ func (m *Machine) handle(from []Effect) {
 			m.unread(e.ID)
 		case *Doing:
 			if e.ID != "" {
-				m.running[e.ID] = true
+				m.running.Put(e.ID, true, 0)
 			}
 			m.does(e)
 		case *Did:
-			delete(m.running, e.ID)
+			m.running.Forget(e.ID)
 		case *Permission:
 			m.asked(e)
 		case *Withdrawn:
@@ -374,7 +374,7 @@ var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 func (m *Machine) turnEnded(e *Ended) {
 	m.busy, m.warned, m.halted = false, false, false
 	m.doing, m.late = "", nil
-	clear(m.running)
+	m.handle([]Effect{m.running.Clear()})
 	m.withdrawAll()
 	m.turn(activity.Idle, "")
 	if e.Failure != "" {
@@ -534,7 +534,7 @@ func (m *Machine) Next() (time.Time, bool) {
 	if m.lateNow() {
 		return m.told.Add(quiet), true
 	}
-	if !m.busy && m.ready || len(m.granting)+len(m.calls)+len(m.running) > 0 || m.o.Patience <= 0 {
+	if !m.busy && m.ready || len(m.granting)+len(m.calls)+m.running.Len() > 0 || m.o.Patience <= 0 {
 		return time.Time{}, false
 	}
 	return m.last.Add(m.o.Patience), true

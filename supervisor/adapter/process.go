@@ -148,10 +148,12 @@ func (p *Process) rearm(now time.Time) {
 	p.timer.Reset(when.Sub(now))
 }
 
-// readStdout takes output of the client. It waits while the orchestrator is behind.
+// readStdout takes output of the client. It waits while the orchestrator is behind, and while the
+// client does not read what it is answered.
 func (p *Process) readStdout(chunk []byte) {
-	p.toTeam.wait(time.Time{})
-	p.toPeople.wait(time.Time{})
+	_ = p.toClient.wait(time.Time{}) // a client that has closed its stdin may still report
+	_ = p.toTeam.wait(time.Time{})
+	_ = p.toPeople.wait(time.Time{})
 	p.stdout.Feed(chunk)
 	for l, ok := p.stdout.Next(); ok; l, ok = p.stdout.Next() {
 		if l.Cut {

@@ -67,7 +67,8 @@ type Client struct {
 	begun     bool
 	injected  []string // texts that the client took, and the model does not have yet
 	words     strings.Builder
-	tools     map[string]toolCall
+	before    string // the words before them that are logged already
+	tools     adapter.Memory[toolCall]
 	paid      float64             // of the cost, in turns that have ended
 	context   activity.Usage      // how long the conversation is, and its cost so far
 	options   map[string][]option // of the permissions that wait
@@ -78,7 +79,7 @@ type call struct{ method, id string }
 
 // New returns a Client.
 func New() *Client {
-	return &Client{waiting: map[int64]call{}, tools: map[string]toolCall{}, options: map[string][]option{}}
+	return &Client{waiting: map[int64]call{}, options: map[string][]option{}}
 }
 
 func (c *Client) call(method string, params map[string]any, about call) adapter.Effect {
@@ -321,11 +322,12 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 		if id == c.turn {
 			c.turn = 0
 		}
+		effects := []adapter.Effect{c.said(), c.tools.Clear()}
 		end := &adapter.Ended{Failure: classify(why), Text: why}
 		if end.Failure == adapter.FailLimit {
-			return []adapter.Effect{c.said(), &adapter.Limited{Scope: why}, end}
+			effects = append(effects, &adapter.Limited{Scope: why})
 		}
-		return []adapter.Effect{c.said(), end}
+		return append(effects, end)
 	}
 	stuck := adapter.Stuck{Why: about.method + " failed: " + why}
 	if m.Error.Code == authRequired {
@@ -446,6 +448,7 @@ func (c *Client) Prompt(id, text string) []adapter.Effect {
 		text = c.o.Briefing() + "\n\n" + text
 	}
 	c.begun = false
+	c.before = ""
 	c.words.Reset()
 	effect := c.call("session/prompt", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id})
 	c.turn = c.calls
@@ -481,7 +484,7 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 		return nil
 	}
 	c.turn = 0
-	last := c.words.String()
+	last := c.before + c.words.String()
 	effects := []adapter.Effect{c.said()}
 	if !c.begun {
 		effects = append(effects, &adapter.Begun{}, &adapter.InContext{ID: about.id})
@@ -490,7 +493,7 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 		effects = append(effects, &adapter.Unread{ID: id})
 	}
 	c.injected = nil
-	clear(c.tools)
+	effects = append(effects, c.tools.Clear())
 	var r struct {
 		StopReason string `json:"stopReason"`
 		Usage      *struct {

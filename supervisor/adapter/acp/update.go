@@ -63,7 +63,11 @@ func (c *Client) updated(document wire.Raw) []adapter.Effect {
 	case "agent_message_chunk":
 		text, _ := object.TextOf(u.Content, "text")
 		c.words.WriteString(text)
-		effects = append(effects, c.read()...)
+		if effects = append(effects, c.read()...); c.words.Len() > maxWords {
+			last := c.words.String()
+			effects = append(effects, c.said())
+			c.before = last
+		}
 	case "tool_call", "tool_call_update":
 		k := c.merge(u.toolCall)
 		if u.Kind == "tool_call" {
@@ -74,6 +78,7 @@ func (c *Client) updated(document wire.Raw) []adapter.Effect {
 		}
 		if u.Status == "completed" || u.Status == "failed" {
 			effects = append(effects, &adapter.Did{ID: k.ID})
+			c.tools.Forget(k.ID)
 		}
 	case "session_info_update":
 		effects = append(effects, retries(u.Meta)...)
@@ -104,6 +109,10 @@ func (c *Client) used(u *update) {
 	}
 }
 
+// maxWords is how many bytes the model says before they are logged. The last words of a turn have
+// up to twice as many.
+const maxWords = 64 << 10
+
 // read reports texts that the client took as read by the model: it has gone on since.
 func (c *Client) read() []adapter.Effect {
 	var effects []adapter.Effect
@@ -117,13 +126,23 @@ func (c *Client) read() []adapter.Effect {
 // said logs what the model has said since the last call.
 func (c *Client) said() adapter.Effect {
 	text := c.words.String()
+	c.before = ""
 	c.words.Reset()
 	return adapter.Log{Text: text}
 }
 
+// size returns how many bytes a tool call keeps.
+func (k *toolCall) size() int {
+	size := len(k.Title) + len(k.ToolKind) + len(k.Name) + len(k.Input)
+	for _, l := range k.Locations {
+		size += len(l.Path)
+	}
+	return size
+}
+
 // merge adds what an update says to what is known about a tool call.
 func (c *Client) merge(k toolCall) toolCall {
-	known := c.tools[k.ID]
+	known := c.tools.Get(k.ID)
 	known.ID = k.ID
 	if k.Title != "" {
 		known.Title = k.Title
@@ -140,7 +159,7 @@ func (c *Client) merge(k toolCall) toolCall {
 	if len(k.Locations) > 0 {
 		known.Locations = k.Locations
 	}
-	c.tools[k.ID] = known
+	c.tools.Put(k.ID, known, known.size())
 	return known
 }
 

@@ -62,7 +62,7 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 	var changes []struct {
 		Path string `json:"path"`
 	}
-	known := c.changes[r.ItemID]
+	known := c.changes.Get(r.ItemID)
 	p := &adapter.Permission{
 		ID: id, Tool: "Edit", Title: "edit files", Reason: r.Reason, Input: wire.Raw("{}"), Once: true, Beyond: r.GrantRoot != "",
 	}

@@ -55,14 +55,14 @@ type Client struct {
 	turn     string // that runs, once it has begun
 	starting bool   // a turn was asked for, and has not begun
 	words    string
-	steered  []steer             // texts that the model does not have yet
-	resets   time.Time           // when the limit ends, as last reported
-	stop     bool                // the turn that is starting is to be interrupted
-	changes  map[string]wire.Raw // what each change of files in this turn changes
+	steered  []steer                  // texts that the model does not have yet
+	resets   time.Time                // when the limit ends, as last reported
+	stop     bool                     // the turn that is starting is to be interrupted
+	changes  adapter.Memory[wire.Raw] // what each change of files in this turn changes
 }
 
 // New returns a Client.
-func New() *Client { return &Client{waiting: map[int64]string{}, changes: map[string]wire.Raw{}} }
+func New() *Client { return &Client{waiting: map[int64]string{}} }
 
 // call calls a method of the client.
 func (c *Client) call(method string, params any) adapter.Effect {
@@ -296,6 +296,7 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 		return c.began(&n.Item)
 	case "item/completed":
 		if n.Item.Type != "agentMessage" {
+			c.changes.Forget(n.Item.ID)
 			return []adapter.Effect{&adapter.Did{ID: n.Item.ID}}
 		}
 		c.words = n.Item.Text
@@ -333,7 +334,7 @@ func (c *Client) began(i *item) []adapter.Effect {
 	case "commandExecution":
 		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: plain(i.Command, i.Actions), ID: i.ID}}
 	case "fileChange":
-		c.changes[i.ID] = i.Changes
+		c.changes.Put(i.ID, i.Changes, len(i.Changes))
 		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: "edits files"}}
 	case "mcpToolCall":
 		return []adapter.Effect{&adapter.Doing{Kind: "tool", Text: i.Server + ": " + i.Tool, ID: i.ID}}
@@ -375,8 +376,7 @@ func (c *Client) unread(lost func(steer) bool) []adapter.Effect {
 // ended handles the end of a turn.
 func (c *Client) ended(n *notice) []adapter.Effect {
 	c.turn, c.starting, c.stop = "", false, false
-	clear(c.changes)
-	effects := c.unread(func(steer) bool { return true })
+	effects := append(c.unread(func(steer) bool { return true }), c.changes.Clear())
 	end := &adapter.Ended{Text: c.words}
 	for _, i := range n.Turn.Items {
 		if i.Type == "agentMessage" {

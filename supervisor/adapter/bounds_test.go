@@ -1,0 +1,96 @@
+package adapter_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/adapter/claude"
+	"orchestrator/supervisor/child"
+)
+
+// deaf is a program that reads its stdin when it is told to.
+type deaf struct {
+	reads chan struct{} // closed when it reads
+	read  atomic.Int64  // bytes
+}
+
+func (d *deaf) Write(text []byte) (int, error) {
+	<-d.reads
+	d.read.Add(int64(len(text)))
+	return len(text), nil
+}
+
+func (d *deaf) SetWriteDeadline(time.Time) error { return nil }
+func (d *deaf) PID() int                         { return 1 }
+func (d *deaf) StartedAt() time.Time             { return time.Time{} }
+func (d *deaf) Stdin() child.Stdin               { return d }
+func (d *deaf) CloseStdin() bool                 { return true }
+func (d *deaf) Signal(syscall.Signal)            {}
+func (d *deaf) Kill()                            {}
+func (d *deaf) Unread() int64                    { return 0 }
+func (d *deaf) Usage() (cpuMS, rss int64)        { return 0, 0 }
+
+// TestADeafClientIsNotRead checks that a client whose requests are answered, and that reads no
+// answer, is not read either until it does.
+func TestADeafClientIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		program := &deaf{reads: make(chan struct{})}
+		var spec child.Spec
+		start := func(completed child.Spec) (adapter.Program, error) {
+			spec = completed
+			return program, nil
+		}
+		ended := make(chan struct{})
+		asked := child.Spec{Output: func(child.Stream, []byte) {}, Ended: func(child.Ending) { close(ended) }}
+		machine := adapter.NewMachine(claude.New(), &adapter.Opening{Agent: "coder", Run: "r", Permission: adapter.PermissionAsk})
+		_, err := adapter.Start(start, asked, machine, 1<<20, nil)
+		require.NoError(t, err)
+		const request = `{"type":"control_request","request_id":"x","request":{"subtype":"mcp_message","server_name":"orc","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}}` + "\n"
+		const chunks = 20
+		var taken atomic.Int64
+		go func() {
+			for range chunks {
+				spec.Output(child.Stdout, []byte(strings.Repeat(request, 100)))
+				taken.Add(1)
+			}
+			spec.Ended(child.Ending{})
+		}()
+		synctest.Wait()
+		require.Less(t, taken.Load(), int64(10), "the client is waited for")
+		close(program.reads)
+		<-ended
+		require.EqualValues(t, chunks, taken.Load())
+		require.Greater(t, program.read.Load(), int64(chunks*100*1000), "each request is answered")
+	})
+}
+
+// TestMemoryIsBounded checks that values without room are counted, and that there is room again when
+// others are forgotten.
+func TestMemoryIsBounded(t *testing.T) {
+	const size = 1 << 20
+	var m adapter.Memory[int]
+	for i := range 20 {
+		m.Put(fmt.Sprint(i), i, size)
+	}
+	kept := m.Len()
+	require.Less(t, kept, 9)
+	require.Equal(t, 3, m.Get("3"))
+	require.Zero(t, m.Get("19"))
+	m.Put("3", 33, size)
+	require.Equal(t, 33, m.Get("3"), "it replaces the earlier value")
+	m.Forget("3")
+	m.Put("20", 20, size)
+	require.Equal(t, 20, m.Get("20"))
+	require.Equal(t, kept, m.Len())
+	require.Equal(t, fmt.Sprintf("%d calls of tools were not kept: the client has too many in one turn", 20-kept), m.Clear().Text)
+	require.Zero(t, m.Len())
+	require.Empty(t, m.Clear().Text)
+}

@@ -1,0 +1,61 @@
+package adapter
+
+import "fmt"
+
+const (
+	// maxRemembered is the maximum size of the values of a Memory, in bytes.
+	maxRemembered = 8 << 20
+	// rememberedBase is added to the size of each value.
+	rememberedBase = 100
+)
+
+// A Memory keeps what a client names by ids in a turn, such as its calls of tools. A value for which
+// there is no room is counted and not kept. The zero value is empty.
+type Memory[T any] struct {
+	values map[string]remembered[T]
+	bytes  int
+	lost   int // values that were not kept
+}
+
+type remembered[T any] struct {
+	value T
+	size  int
+}
+
+// Get returns the value with an id, or the zero value.
+func (m *Memory[T]) Get(id string) T { return m.values[id].value }
+
+// Put keeps a value of this size instead of an earlier one with the id.
+func (m *Memory[T]) Put(id string, value T, size int) {
+	m.Forget(id)
+	size += len(id) + rememberedBase
+	if m.bytes+size > maxRemembered {
+		m.lost++
+		return
+	}
+	if m.values == nil {
+		m.values = map[string]remembered[T]{}
+	}
+	m.values[id] = remembered[T]{value: value, size: size}
+	m.bytes += size
+}
+
+// Forget removes the value with an id.
+func (m *Memory[T]) Forget(id string) {
+	m.bytes -= m.values[id].size
+	delete(m.values, id)
+}
+
+// Len returns the number of values.
+func (m *Memory[T]) Len() int { return len(m.values) }
+
+// Clear removes all values. It returns a line about those that were not kept, which is empty if there
+// were none.
+func (m *Memory[T]) Clear() Log {
+	lost := m.lost
+	*m = Memory[T]{}
+	if lost == 0 {
+		return Log{}
+	}
+	return Log{Text: fmt.Sprintf("%d calls of tools were not kept: the client has too many in one turn", lost)}
+}
