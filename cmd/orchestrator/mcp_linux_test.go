@@ -129,7 +129,7 @@ read -r assigned
 printf '%s\n' \
   '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
   '{"jsonrpc":"2.0","method":"notifications/initialized"}' \
-  '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_complete","arguments":{"summary":"from inside"}}}' > calls
+  '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_complete","arguments":{"summary":"from inside \ud83d"}}}' > calls
 (cat calls; until grep -q '"id":2' answers; do sleep 0.05; done) | "$ORCHESTRATOR" mcp > answers
 cat
 `)
@@ -137,7 +137,7 @@ cat
 	s.waitForEvents(1, events.AgentStarted, "")
 	id := strings.TrimSpace(s.ask("task", "add", "Do it", "-q"))
 	s.waitForState(id, wire.TaskDone)
-	require.Contains(t, string(s.shownTask(id).Result), "from inside")
+	require.Contains(t, string(s.shownTask(id).Result), "from inside \ufffd", "half a character is replaced")
 
 	_, stderr, code := s.call("mcp")
 	require.Equal(t, 2, code)

@@ -112,7 +112,7 @@ func (m *Machine) Begin(at time.Time) []Effect {
 // Heard takes a line of the client's stdout.
 func (m *Machine) Heard(at time.Time, line []byte) []Effect {
 	m.now, m.last = at, at
-	return m.take(m.client.Heard(line))
+	return m.take(m.client.Heard(object.Replaced(line)))
 }
 
 // take handles what the client returned and returns what is to be done.
@@ -357,6 +357,9 @@ func (m *Machine) limited(l *Limited) {
 	switch {
 	case l.Until.After(m.now):
 		m.parked = l.Until
+		if last := m.now.Add(maxParked); m.parked.After(last) {
+			m.parked = last
+		}
 	case m.parked.After(m.now): // the time is known from before
 		return
 	default:
@@ -365,6 +368,9 @@ func (m *Machine) limited(l *Limited) {
 	}
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
 }
+
+// maxParked is the longest time for which an agent is parked at once. Then it is tried again.
+const maxParked = 7 * 24 * time.Hour
 
 // backOff is how long an agent is parked if its vendor does not say until when: the first time,
 // the second, and later ones until a turn has succeeded.

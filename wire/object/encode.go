@@ -1,6 +1,9 @@
 package object
 
 import (
+	"bytes"
+	"unicode/utf8"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -37,6 +40,20 @@ func Decode(text []byte, v any) error {
 // inside them may have any keys.
 func DecodeOwn(text []byte, v any) error {
 	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
+}
+
+// Replaced returns a document in which U+FFFD is in the place of what is not a character: a byte that is
+// not UTF-8, or half of a surrogate pair. Decode refuses these. Programs write them when they cut a
+// text. What is not JSON is returned as it is.
+func Replaced(document []byte) []byte {
+	if utf8.Valid(document) && !bytes.Contains(document, []byte(`\ud`)) && !bytes.Contains(document, []byte(`\uD`)) {
+		return document
+	}
+	replaced := Raw(bytes.Clone(document))
+	if replaced.Format(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return document
+	}
+	return replaced
 }
 
 // AppendText appends text as a JSON string. The functions of this file write what is written

@@ -22,6 +22,22 @@ func TestEncodeSpelling(t *testing.T) {
 	require.NotContains(t, string(text), "started_at", "what is not there is left out")
 }
 
+func TestReplaced(t *testing.T) {
+	for document, want := range map[string]string{
+		`{"a":"cut \ud83d"}`:                           "{\"a\":\"cut \ufffd\"}",
+		`{"a":"\uDE00","b":1.50}`:                      "{\"a\":\"\ufffd\",\"b\":1.50}",
+		"{\"a\":\"cut \xf0\x9f\"}":                     "{\"a\":\"cut \ufffd\ufffd\"}",
+		`{"a": "\ud83d\ude00"}`:                        `{"a":"😀"}`,
+		`{"a": "\\ud83d", "b": [9007199254740993000]}`: `{"a":"\\ud83d","b":[9007199254740993000]}`,
+		`{"a": "\u00e4"}`:                              `{"a": "\u00e4"}`,
+		"no JSON \xff":                                 "no JSON \xff",
+	} {
+		before := []byte(document)
+		require.Equal(t, want, string(Replaced(before)), document)
+		require.Equal(t, document, string(before), "it is not changed")
+	}
+}
+
 func TestDecodeIsStrict(t *testing.T) {
 	var r document
 	require.NoError(t, Decode([]byte(`{"agents":["a"],"later":1}`), &r), "newer keys are passed over")

@@ -163,7 +163,7 @@ type Request struct {
 func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Request, error) {
 	var a arguments
 	if len(args) > 0 {
-		if err := object.Decode(args, &a); err != nil {
+		if err := object.Decode(object.Replaced(args), &a); err != nil {
 			return nil, errUnreadable
 		}
 	}

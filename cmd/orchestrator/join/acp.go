@@ -129,7 +129,7 @@ func (e *editor) read(ctx context.Context) error {
 			continue
 		}
 		var m answer
-		if err := object.Decode(lines.Bytes(), &m); err != nil {
+		if err := object.Decode(object.Replaced(lines.Bytes()), &m); err != nil {
 			e.reply(wire.Raw("null"), nil, &rpcError{Code: parseError, Message: "the line is not a JSON object"})
 			continue
 		}

@@ -495,26 +495,11 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	c.injected = nil
 	effects = append(effects, c.tools.Clear())
 	var r struct {
-		StopReason string `json:"stopReason"`
-		Usage      *struct {
-			Input      int64 `json:"inputTokens"`
-			Output     int64 `json:"outputTokens"`
-			CacheRead  int64 `json:"cachedReadTokens"`
-			CacheWrite int64 `json:"cachedWriteTokens"`
-			Thought    int64 `json:"thoughtTokens"`
-		} `json:"usage"`
+		StopReason string   `json:"stopReason"`
+		Usage      wire.Raw `json:"usage"`
 	}
 	_ = object.Decode(result, &r) // the turn has ended anyway
-	if u := r.Usage; u != nil || c.context.Cost > c.paid {
-		used := c.context
-		used.Model, used.Cost = c.model, c.context.Cost-c.paid
-		c.paid = c.context.Cost
-		if u != nil {
-			used.Input, used.Output, used.Reasoning = u.Input, u.Output, u.Thought
-			used.CacheRead, used.CacheWrite = u.CacheRead, u.CacheWrite
-		}
-		effects = append(effects, &used)
-	}
+	effects = append(effects, c.usage(r.Usage)...)
 	end := &adapter.Ended{Text: last}
 	switch r.StopReason {
 	case "cancelled":
@@ -525,4 +510,31 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 		end.Failure = adapter.FailContext
 	}
 	return append(effects, end)
+}
+
+// usage reports what the turn used. Tokens that cannot be read are logged.
+func (c *Client) usage(document wire.Raw) []adapter.Effect {
+	var effects []adapter.Effect
+	var u *struct {
+		Input      int64 `json:"inputTokens"`
+		Output     int64 `json:"outputTokens"`
+		CacheRead  int64 `json:"cachedReadTokens"`
+		CacheWrite int64 `json:"cachedWriteTokens"`
+		Thought    int64 `json:"thoughtTokens"`
+	}
+	if len(document) > 0 && object.Decode(document, &u) != nil {
+		u = nil
+		effects = append(effects, adapter.Log{Text: "the usage of the turn cannot be read: " + tools.Clip(string(document), 500)})
+	}
+	if u == nil && c.context.Cost <= c.paid {
+		return effects
+	}
+	used := c.context
+	used.Model, used.Cost = c.model, c.context.Cost-c.paid
+	c.paid = c.context.Cost
+	if u != nil {
+		used.Input, used.Output, used.Reasoning = u.Input, u.Output, u.Thought
+		used.CacheRead, used.CacheWrite = u.CacheRead, u.CacheWrite
+	}
+	return append(effects, &used)
 }

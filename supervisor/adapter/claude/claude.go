@@ -127,11 +127,11 @@ type about struct {
 
 // result is the line that ends a turn.
 type result struct {
-	IsError        bool                  `json:"is_error"`
-	Result         string                `json:"result"`
-	TerminalReason string                `json:"terminal_reason"`
-	APIErrorStatus int                   `json:"api_error_status"`
-	SinceLast      map[string]modelUsage `json:"model_usage_since_last_result"`
+	IsError        bool     `json:"is_error"`
+	Result         string   `json:"result"`
+	TerminalReason string   `json:"terminal_reason"`
+	APIErrorStatus int      `json:"api_error_status"`
+	SinceLast      wire.Raw `json:"model_usage_since_last_result"`
 }
 
 // limit is the line about a limit of the vendor.
@@ -493,11 +493,18 @@ func (c *Client) ended(line []byte) []adapter.Effect {
 	return append(effects, end)
 }
 
-// usage reports what the turn used, one event for each model.
+// usage reports what the turn used, one event for each model. Usage that cannot be read is logged.
 func usage(m *result) []adapter.Effect {
+	if len(m.SinceLast) == 0 {
+		return nil
+	}
+	var models map[string]modelUsage
+	if err := object.Decode(m.SinceLast, &models); err != nil {
+		return []adapter.Effect{adapter.Log{Text: "the usage of the turn cannot be read: " + tools.Clip(string(m.SinceLast), 500)}}
+	}
 	var effects []adapter.Effect
-	for _, model := range slices.Sorted(maps.Keys(m.SinceLast)) {
-		u := m.SinceLast[model]
+	for _, model := range slices.Sorted(maps.Keys(models)) {
+		u := models[model]
 		effects = append(effects, &activity.Usage{
 			Model: model, Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
 			Reasoning: u.Thinking, Cost: u.Cost, Currency: "USD", ContextSize: u.Window,
