@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +55,7 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Ag
 	case adapter.Stuck:
 		x.Failed, x.Login = found.Why, found.Class == adapter.FailLogin
 	}
-	x.Words = e.words
+	x.Words = slices.DeleteFunc(e.words, func(w string) bool { return w == x.Failed })
 	return x, nil
 }
 

@@ -66,7 +66,7 @@ type (
 	}
 	// Log is a line for people: what the model or the client says.
 	Log struct{ Text string }
-	// Stuck ends a client that does not answer. Its class is FailLogin, or "" for all other reasons.
+	// Stuck ends a client that does not answer, and logs why. Its class is FailLogin, or "" for all other reasons.
 	Stuck struct{ Why, Class string }
 )
 

@@ -267,7 +267,7 @@ func (c *Client) opened(method string, result wire.Raw) []adapter.Effect {
 		}
 	}
 	why := "it has no mode for permission = " + strconv.Quote(c.o.Permission) + " and would decide by itself"
-	return []adapter.Effect{adapter.Log{Text: why}, adapter.Stuck{Why: why}}
+	return []adapter.Effect{adapter.Stuck{Why: why}}
 }
 
 // choose sets the model, if the configuration names one that the client has.
@@ -278,7 +278,7 @@ func (c *Client) choose() []adapter.Effect {
 		return []adapter.Effect{c.call("session/set_model", map[string]any{"sessionId": c.session, "modelId": c.o.Model}, call{})}
 	default:
 		why := "the client has no model " + strconv.Quote(c.o.Model)
-		return []adapter.Effect{adapter.Log{Text: why}, adapter.Stuck{Why: why}}
+		return []adapter.Effect{adapter.Stuck{Why: why}}
 	}
 	return c.ready()
 }
@@ -333,7 +333,7 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 	if m.Error.Code == authRequired {
 		stuck.Class = adapter.FailLogin
 	}
-	return []adapter.Effect{adapter.Log{Text: stuck.Why}, stuck}
+	return []adapter.Effect{stuck}
 }
 
 // classify guesses the class of a failure from its text: the protocol has no codes for it.

@@ -215,7 +215,7 @@ func (c *Client) replied(r *reply) []adapter.Effect {
 		return nil
 	}
 	if r.Subtype == "error" {
-		return []adapter.Effect{adapter.Log{Text: "the handshake failed: " + r.Error}, adapter.Stuck{Why: "the handshake failed: " + r.Error}}
+		return []adapter.Effect{adapter.Stuck{Why: "the handshake failed: " + r.Error}}
 	}
 	c.ready = true
 	var w welcome

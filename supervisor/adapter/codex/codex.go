@@ -146,7 +146,7 @@ func (c *Client) refused(id int64, method, why string) []adapter.Effect {
 		c.starting = false
 		return []adapter.Effect{&adapter.Ended{Failure: adapter.FailTool, Text: why}}
 	case "initialize", "thread/start":
-		return []adapter.Effect{adapter.Log{Text: method + " failed: " + why}, adapter.Stuck{Why: method + " failed: " + why}}
+		return []adapter.Effect{adapter.Stuck{Why: method + " failed: " + why}}
 	}
 	return []adapter.Effect{adapter.Log{Text: method + " failed: " + why}}
 }
