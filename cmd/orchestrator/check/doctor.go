@@ -73,8 +73,18 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	done := a.ShowWait("the programs of the agents")
-	found, err := serve.Examine(ctx, a, names, patience)
+	d := diagnosis{FormatVersion: wire.FormatVersion, Healthy: true, Agents: []agentReport{}}
+	const awaited = "the programs of the agents"
+	done := a.ShowWait(awaited)
+	err := serve.Examine(ctx, a, names, patience, func(all []serve.Examined, i int) error {
+		one := examine(&all[i], patience)
+		d.Healthy = d.Healthy && len(one.Findings) == 0
+		d.Agents = append(d.Agents, one)
+		done()
+		err := one.print(a, ruler(all))
+		done = a.ShowWait(awaited)
+		return err
+	})
 	done()
 	if err != nil {
 		return err
@@ -82,14 +92,13 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 	if err := a.Ended(ctx); err != nil {
 		return err
 	}
-	d := diagnosis{FormatVersion: wire.FormatVersion, Healthy: true, Agents: []agentReport{}}
-	for i := range found {
-		one := examine(&found[i], patience)
-		d.Healthy = d.Healthy && len(one.Findings) == 0
-		d.Agents = append(d.Agents, one)
+	if a.Flags.JSON {
+		if err := a.Document(d); err != nil {
+			return err
+		}
 	}
-	if err := d.print(a); err != nil || d.Healthy {
-		return err
+	if d.Healthy {
+		return nil
 	}
 	return cli.ExitWith(cli.ExitNo)
 }
@@ -138,23 +147,45 @@ func (r *agentReport) cure(err error) string {
 	return ""
 }
 
-func (d *diagnosis) print(a *cli.App) error {
+// print prints the row of an agent and what was found, unless all is printed at the end. Columns are
+// at least as wide as in a row that is not printed.
+func (r *agentReport) print(a *cli.App, ruler []term.Cell) error {
 	if a.Flags.JSON {
-		return a.Document(d)
+		return nil
 	}
 	p := a.Paint(a.Stdout)
-	var rows [][]term.Cell
-	var problems strings.Builder
-	for i := range d.Agents {
-		rows = append(rows, d.Agents[i].row(p))
-		for _, one := range d.Agents[i].Findings {
-			problems.WriteString(findingLines(p, &one))
+	var text strings.Builder
+	if !a.Flags.Quiet {
+		_, row, _ := strings.Cut(term.Table([][]term.Cell{ruler, r.row(p)}), "\n")
+		text.WriteString(row)
+	}
+	for _, one := range r.Findings {
+		text.WriteString(findingLines(p, &one))
+	}
+	return a.Print("%s", text.String())
+}
+
+// ruler returns a row with the longest texts that are likely, so that the columns of agents that end
+// at different times agree.
+func ruler(all []serve.Examined) []term.Cell {
+	var name, program string
+	cells := []term.Cell{{}, {}, term.Text("login: " + notSaid)}
+	for i := range all {
+		name = longer(name, all[i].Agent.Block)
+		program = longer(program, filepath.Base(all[i].Agent.Command[0])+" 0.000.0")
+		if all[i].Agent.IsClient() && len(cells) == 3 {
+			cells = append(cells, term.Text("mail: "+mailWords[adapter.MailProved]), term.Text("resume: yes"), term.Text("money: "+notSaid))
 		}
 	}
-	if a.Flags.Quiet {
-		return a.Print("%s", problems.String())
+	cells[0], cells[1] = term.Text(name), term.Text(program)
+	return cells
+}
+
+func longer(a, b string) string {
+	if term.Width(b) > term.Width(a) {
+		return b
 	}
-	return a.Print("%s%s", term.Table(rows), problems.String())
+	return a
 }
 
 // row describes an agent in one line. The path is in the last column.

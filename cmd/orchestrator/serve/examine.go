@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sync/errgroup"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor"
@@ -22,44 +22,42 @@ type Examined struct {
 	supervisor.Examination
 }
 
-// examinedAtOnce is how many programs are examined at the same time. The larger ones use a whole
-// core for seconds.
-const examinedAtOnce = 4
-
 // Examine examines the programs of the agents of the file, or of those that are named. Replicas
-// have one program. A handshake may take as long as patience.
-func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration) ([]Examined, error) {
+// have one program. A handshake may take as long as patience. All programs are examined at the same
+// time, so that one that hangs does not hold up the others. In the order of the file, tell is called
+// when a program and those before it have ended. It gets all agents, and the index of this one.
+func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t := NewTeam()
 	options := a.Options()
 	options.Run = t.runCommand
 	c, problems := config.Load(file, options)
 	if problems.Errors() > 0 {
-		return nil, a.Invalid(problems, "No program was started.")
+		return a.Invalid(problems, "No program was started.")
 	}
 	if len(problems) > 0 {
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
 	if err := knowAgents(c, names, "doctor"); err != nil {
-		return nil, err
+		return err
 	}
 	state, err := os.MkdirTemp("", "orchestrator-doctor-")
 	if err != nil {
-		return nil, fmt.Errorf("making a place for its state: %w", err)
+		return fmt.Errorf("making a place for its state: %w", err)
 	}
 	defer os.RemoveAll(state)
 	if err := t.Hold(state, a.SocketPath(state), hclog.NewNullLogger()); err != nil {
-		return nil, CannotHold(err, state)
+		return CannotHold(err, state)
 	}
 	defer t.Release()
 	t.Base = AgentBase(a.Environ)
-	return t.examine(ctx, c, names, patience), nil
+	return t.examine(ctx, c, names, patience, tell)
 }
 
-func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration) []Examined {
+func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	var all []Examined
 	var specs []supervisor.Agent
 	for i, spec := range t.specs(c) {
@@ -69,16 +67,26 @@ func (t *Instance) examine(ctx context.Context, c *config.Config, names []string
 			all, specs = append(all, Examined{Agent: c.Agents[i]}), append(specs, spec)
 		}
 	}
-	var group errgroup.Group
-	group.SetLimit(examinedAtOnce)
+	var group sync.WaitGroup
+	defer group.Wait()
+	soon, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	ended := make([]chan struct{}, len(all))
 	for i := range all {
-		group.Go(func() error {
-			soon, stop := context.WithTimeout(ctx, patience)
-			defer stop()
+		ended[i] = make(chan struct{})
+		group.Go(func() {
+			defer close(ended[i])
 			all[i].Examination, all[i].Err = supervisor.Examine(soon, t.start, &specs[i])
-			return nil
 		})
 	}
-	_ = group.Wait() // no function fails
-	return all
+	for i := range all {
+		<-ended[i]
+		if ctx.Err() != nil { // it was interrupted, so what was found is not the fault of the program
+			return nil
+		}
+		if err := tell(all, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
