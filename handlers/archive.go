@@ -29,6 +29,7 @@ const maxArchived = 8
 
 // An archive knows which tasks are not in the State, and what the present turn needs of them.
 type archive struct {
+	on       bool
 	counts   map[wire.TaskState]int // archived tasks
 	leaving  byEnd                  // with all tasks that may be archived
 	recalled map[string]*task       // tasks of the State that have been archived before
@@ -94,7 +95,7 @@ func (*taskArchived) kind() string { return events.TaskArchived }
 
 func (t *taskArchived) apply(s *State, _ *wire.Record) {
 	k := s.tasks.byID[t.ID]
-	if s.nextToArchive() == k {
+	if s.tasks.nextToArchive() == k {
 		heap.Pop(&s.tasks.archive.leaving)
 	}
 	k.left = false
@@ -104,10 +105,10 @@ func (t *taskArchived) apply(s *State, _ *wire.Record) {
 	}
 	s.tasks.drop(k)
 	for _, up := range ups {
-		s.leave(up)
+		s.tasks.leave(up)
 	}
 	if k.parent != nil {
-		s.leave(k.parent)
+		s.tasks.leave(k.parent)
 	}
 	s.tasks.archive.counts[k.view.State]++
 	delete(s.tasks.archive.recalled, t.ID)
@@ -153,7 +154,7 @@ func (*taskRecalled) kind() string { return events.TaskRecalled }
 func (t *taskRecalled) apply(s *State, _ *wire.Record) {
 	k := t.guest
 	if k == nil {
-		k, _ = s.readmit(t.Task) // see check
+		k, _ = s.tasks.readmit(t.Task) // see check
 	}
 	s.tasks.archive.counts[k.view.State]--
 	s.tasks.archive.recalled[t.ID] = k
@@ -165,29 +166,29 @@ func (t *taskRecalled) apply(s *State, _ *wire.Record) {
 }
 
 // readmit adds an archived task from its record, except to the lists.
-func (s *State) readmit(text wire.Raw) (*task, error) {
+func (t *tasks) readmit(text wire.Raw) (*task, error) {
 	var kept snapshotTask
 	if err := object.DecodeOwn(text, &kept); err != nil {
 		return nil, fmt.Errorf("an archived task cannot be read: %w", err)
 	}
 	k := kept.restore()
-	s.tasks.admit(k)
+	t.admit(k)
 	return k, nil
 }
 
 // visit makes an archived task a guest of the turn.
-func (s *State) visit(r *wire.Record) error {
+func (t *tasks) visit(r *wire.Record) error {
 	f, err := decode(r)
 	if err != nil {
 		return err
 	}
 	archived, ok := f.(*taskArchived)
-	if !ok || s.tasks.byID[archived.ID] != nil {
+	if !ok || t.byID[archived.ID] != nil {
 		return nil
 	}
-	k, err := s.readmit(archived.Task)
+	k, err := t.readmit(archived.Task)
 	if err == nil {
-		s.tasks.archive.guests = append(s.tasks.archive.guests, guest{task: k, kept: archived.Task})
+		t.archive.guests = append(t.archive.guests, guest{task: k, kept: archived.Task})
 	}
 	return err
 }
@@ -249,18 +250,18 @@ func (t *tasks) needed(k *task) bool {
 
 // leave queues a task to be archived, if it has ended and may be archived now. It must be called
 // whenever that may have become true.
-func (s *State) leave(k *task) {
-	if !k.leaving && s.rules.Archive && s.mayArchive(k) {
+func (t *tasks) leave(k *task) {
+	if !k.leaving && t.archive.on && t.mayArchive(k) {
 		k.leaving = true
-		heap.Push(&s.tasks.archive.leaving, k)
+		heap.Push(&t.archive.leaving, k)
 	}
 }
 
 // nextToArchive returns the task that ended first of those that may be archived, or nil.
-func (s *State) nextToArchive() *task {
-	a := &s.tasks.archive
+func (t *tasks) nextToArchive() *task {
+	a := &t.archive
 	for len(a.leaving) > 0 {
-		if k := a.leaving[0]; s.mayArchive(k) {
+		if k := a.leaving[0]; t.mayArchive(k) {
 			return k
 		}
 		heap.Pop(&a.leaving).(*task).leaving = false // it is queued again when nothing needs it
@@ -271,14 +272,14 @@ func (s *State) nextToArchive() *task {
 // archive archives tasks in a turn that records something.
 func (td taskDecision) archive() {
 	for _, k := range td.state.agents.released {
-		td.state.leave(k)
+		td.state.tasks.leave(k)
 	}
 	td.state.agents.released = nil
 	if len(td.out.Records) == 0 {
 		return
 	}
 	for range maxArchived {
-		k := td.state.nextToArchive()
+		k := td.state.tasks.nextToArchive()
 		if k == nil {
 			return
 		}
@@ -291,12 +292,12 @@ func (td taskDecision) archive() {
 }
 
 // mayArchive reports whether a task is an ended one that nothing in the State needs.
-func (s *State) mayArchive(k *task) bool {
-	if !k.left || k.children > 0 || s.tasks.needed(k) {
+func (t *tasks) mayArchive(k *task) bool {
+	if !k.left || k.children > 0 || t.needed(k) {
 		return false
 	}
-	for e := range s.tasks.graph.Needs(k.node) {
-		if !s.tasks.nodes[s.tasks.graph.Edge(e).Up].view.State.Final() {
+	for e := range t.graph.Needs(k.node) {
+		if !t.nodes[t.graph.Edge(e).Up].view.State.Final() {
 			return false // its dependency may yet be resolved
 		}
 	}
@@ -416,8 +417,8 @@ func (t *task) conversation() string {
 
 // archivedPage returns the page that adds the archived tasks to a list, or false if there are
 // none.
-func (s *State) archivedPage(after int64, takes func(*wire.Task, string) bool) (history.Page, bool) {
-	a := &s.tasks.archive
+func (t *tasks) archivedPage(after, until int64, takes func(*wire.Task, string) bool) (history.Page, bool) {
+	a := &t.archive
 	if a.size() == 0 {
 		return history.Page{}, false
 	}
@@ -426,7 +427,7 @@ func (s *State) archivedPage(after int64, takes func(*wire.Task, string) bool) (
 		present[id] = true
 	}
 	return history.Page{Archived: &history.ArchivedPage{
-		After: after, Until: s.seq,
+		After: after, Until: until,
 		Takes: func(v *wire.Task, conversation string) bool { return !present[v.ID] && takes(v, conversation) },
 	}}, true
 }

@@ -176,7 +176,7 @@ func (s *State) Handle(in Input) Outcome {
 	archive.missing, archive.absent = archive.missing[:0], in.Absent
 	slices.SortFunc(in.Archived, func(a, b wire.Record) int { return cmp.Compare(a.ReplyTo, b.ReplyTo) }) // parents first
 	for i := range in.Archived {
-		if err := s.visit(&in.Archived[i]); err != nil {
+		if err := s.tasks.visit(&in.Archived[i]); err != nil {
 			s.outcome.Fault = err // the task counts as missing
 		}
 	}

@@ -275,7 +275,7 @@ func (d *dependencyGone) apply(s *State, r *wire.Record) {
 	}
 	link, up := s.tasks.shownLink(e), s.tasks.nodes[s.tasks.graph.Edge(e).Up]
 	s.relink(k, func() { s.tasks.graph.Remove(e) })
-	s.leave(up)
+	s.tasks.leave(up)
 	s.saveReply(agentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 

@@ -133,7 +133,7 @@ func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 			pages = append(pages, history.Page{Task: v.ID, Ended: k.ended})
 		}
 	}
-	page, some := s.archivedPage(0, func(v *wire.Task, _ string) bool {
+	page, some := s.tasks.archivedPage(0, s.seq, func(v *wire.Task, _ string) bool {
 		ended, ok := object.ParseTime(v.EndedAt)
 		return !ok || !ended.Before(at)
 	})

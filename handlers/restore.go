@@ -82,7 +82,7 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 	for _, k := range r.tasks.list {
 		if k.view.State.Final() && !whole[k] {
 			k.left = true
-			r.leave(k)
+			r.tasks.leave(k)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (sc *sessionClosed) apply(st *State, r *wire.Record) {
 		st.sessions.drop(m)
 	}
 	for _, k := range st.sessions.trim(st.rules.KeepClosed) {
-		st.leave(k)
+		st.tasks.leave(k)
 	}
 }
 

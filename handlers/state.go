@@ -94,7 +94,7 @@ func New(rules Rules) *State {
 			byID: make(map[string]*task), blocks: make(map[string]*task),
 			owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
-			archive: archive{counts: make(map[wire.TaskState]int), recalled: make(map[string]*task)},
+			archive: archive{on: rules.Archive, counts: make(map[wire.TaskState]int), recalled: make(map[string]*task)},
 		},
 		questions: questions{byID: make(map[string]*question)},
 		access:    access.NewBook(),
@@ -109,6 +109,7 @@ func (s *State) Seq() int64 { return s.seq }
 // Adopt takes on changed rules.
 func (s *State) Adopt(rules Rules) {
 	s.rules = New(rules).rules
+	s.tasks.archive.on = rules.Archive
 	for _, a := range s.agents.order {
 		s.updateStanding(a)
 	}

@@ -273,7 +273,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
 		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
-	if page, ok := td.state.archivedPage(after, filter.takes); ok && filter.ended() {
+	if page, ok := td.state.tasks.archivedPage(after, td.state.seq, filter.takes); ok && filter.ended() {
 		page.Archived.Limit, page.Archived.Most = limit, most
 		for _, k := range found {
 			page.Archived.Created = append(page.Archived.Created, k.created)
@@ -337,7 +337,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		s.endOf(w, to, r.At)
 	}
 	for e := range s.tasks.graph.Waiting(k.node) {
-		s.leave(s.tasks.nodes[s.tasks.graph.Edge(e).Down])
+		s.tasks.leave(s.tasks.nodes[s.tasks.graph.Edge(e).Down])
 	}
 	s.tasks.finished = append(s.tasks.finished, k)
 	for len(s.tasks.finished) > s.rules.KeepFinished {
@@ -345,7 +345,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		s.tasks.finished[0] = nil
 		s.tasks.finished = s.tasks.finished[1:]
 		last.shrink()
-		s.leave(last)
+		s.tasks.leave(last)
 	}
 }
 
