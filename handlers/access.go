@@ -11,6 +11,17 @@ import (
 	"orchestrator/wire/object"
 )
 
+var accessOperations = []Operation{
+	bind("issue-key", (*decision).access, issueKey),
+	bind("rotate-key", (*decision).access, rotateKey),
+	bind("revoke-key", (*decision).access, revokeKey),
+	bind("list-keys", (*decision).access, listKeys),
+	bind("issue-registration", (*decision).access, issueRegistration),
+	bind("issue-token", (*decision).access, issueToken),
+	bind("revoke-token", (*decision).access, revokeToken),
+	bind("list-tokens", (*decision).access, listTokens),
+}
+
 // sweep removes expired credentials.
 func (s *State) sweep(at time.Time) {
 	for _, c := range s.access.Sweep(at) {

@@ -14,6 +14,12 @@ import (
 	"orchestrator/wire/object"
 )
 
+var actorOperations = []Operation{
+	bind("heartbeat", (*decision).mail, heartbeat),
+	bind("list-actors", (*decision).mail, listActors),
+	bind("list-topics", (*decision).mail, listTopics),
+}
+
 // A busActor is an actor on the bus, which may be an agent here.
 type busActor = bus.Actor[agent]
 

@@ -14,6 +14,12 @@ import (
 	"orchestrator/wire/session"
 )
 
+var agentOperations = []Operation{
+	bind("query-agents", (*decision).agents, queryAgents),
+	bind("update-capabilities", (*decision).agents, updateCapabilities),
+	bind("interrupt-agent", (*decision).agents, interruptAgent),
+}
+
 // An agent is an agent as the State knows it.
 type agent struct {
 	wire.Member

@@ -9,6 +9,14 @@ import (
 	"orchestrator/wire/hub"
 )
 
+var assignOperations = []Operation{
+	bind("assign-task", (*decision).tasks, assignTask),
+	bind("auto-assign", (*decision).tasks, autoAssign),
+	bind("match-agents", (*decision).tasks, matchAgents),
+	bind("poll-tasks", (*decision).tasks, pollTasks),
+	bind("check-tasks", (*decision).tasks, checkTasks),
+}
+
 // assignBy assigns a task to an agent. The agent is notified when no dependency holds the task
 // back, and starts the task itself.
 func (td taskDecision) assignBy(k *task, a *agent, f *taskAssigned) {

@@ -14,6 +14,12 @@ import (
 	"orchestrator/wire/trace"
 )
 
+var delegationOperations = []Operation{
+	bind("submit-task-request", (*decision).delegations, submitTaskRequest),
+	bind("get-task-response", (*decision).delegations, getTaskResponse),
+	bind("update-task-request", (*decision).delegations, updateTaskRequest),
+}
+
 // orchestratorName is the default source of tasks that callers other than agents delegate.
 const orchestratorName = "orchestrator"
 

@@ -10,6 +10,11 @@ import (
 	"orchestrator/wire/session"
 )
 
+var dependencyOperations = []Operation{
+	bind("add-dependency", (*decision).links, addDependency),
+	bind("remove-dependency", (*decision).links, removeDependency),
+}
+
 // dependencies checks the dependencies of a new task. A dependency on a task that has failed is
 // vain: depending on the rules it is refused or returned. There can be no cycle, since a new
 // task depends only on older ones.

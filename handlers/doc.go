@@ -16,7 +16,7 @@
 //
 //	state.go         the State, the facts that change it, the decision about one input
 //	handle.go        inputs and their outcomes, deadlines
-//	operations.go    every request, with its audience; all transports use this table
+//	operations.go    the table of all requests, from the lists in the other files; all transports use it
 //	task*.go         tasks: facts, requests, what follows their end; update.go: notes and plans
 //	reports.go       what agents report; questions.go: what they ask people
 //	assign.go        which agent gets a task; queue.go: waiting tasks and idle agents

@@ -13,6 +13,13 @@ import (
 	"orchestrator/wire/object"
 )
 
+var mailOperations = []Operation{
+	bind("send-message", (*decision).mail, sendMessage),
+	bind("poll-messages", (*decision).mail, pollMessages),
+	bind("ack-messages", (*decision).mail, ackMessages),
+	bind("message-status", (*decision).mail, messageStatus),
+}
+
 // mailed records a message from an actor. The fields of the record hold the message; its
 // correlation holds the cause.
 type mailed struct {

@@ -38,65 +38,20 @@ func bind[Domain, Request, Answer any](
 	return o
 }
 
-// operations lists all operations, in the order of wire.Operations.
-var operations = []Operation{
-	bind("query-agents", (*decision).agents, queryAgents),
-	bind("query-tasks", (*decision).tasks, queryTasks),
-	bind("submit-task", (*decision).tasks, submitTask),
-	bind("get-task", (*decision).tasks, getTask),
-	bind("ask-user", (*decision).questions, askUser),
-	bind("start-task", (*decision).tasks, startTask),
-	bind("complete-task", (*decision).tasks, completeTask),
-	bind("fail-task", (*decision).tasks, failTask),
-	bind("cancel-task", (*decision).tasks, cancelTask),
-	bind("current-task", (*decision).tasks, currentTask),
-	bind("report-progress", (*decision).tasks, reportProgress),
-	bind("return-task", (*decision).tasks, returnTask),
-	bind("ask-permission", (*decision).questions, askPermission),
-	bind("withdraw-question", (*decision).questions, withdrawQuestion),
-	bind("update-task", (*decision).tasks, updateTask),
-	bind("assign-task", (*decision).tasks, assignTask),
-	bind("auto-assign", (*decision).tasks, autoAssign),
-	bind("match-agents", (*decision).tasks, matchAgents),
-	bind("poll-tasks", (*decision).tasks, pollTasks),
-	bind("check-tasks", (*decision).tasks, checkTasks),
-	bind("request-help", (*decision).questions, requestHelp),
-	bind("submit-plan", (*decision).tasks, submitPlan),
-	bind("approve-plan", (*decision).tasks, approvePlan),
-	bind("revise-plan", (*decision).tasks, revisePlan),
-	bind("add-dependency", (*decision).links, addDependency),
-	bind("remove-dependency", (*decision).links, removeDependency),
-	bind("add-note", (*decision).tasks, addNote),
-	bind("list-notes", (*decision).tasks, listNotes),
-	bind("update-capabilities", (*decision).agents, updateCapabilities),
-	bind("query-servers", (*decision).agents, queryServers),
-	bind("interrupt-agent", (*decision).agents, interruptAgent),
-	bind("register-agent", (*decision).agents, registerAgent),
-	bind("list-questions", (*decision).questions, listQuestions),
-	bind("answer-question", (*decision).questions, answerQuestion),
-	bind("issue-key", (*decision).access, issueKey),
-	bind("rotate-key", (*decision).access, rotateKey),
-	bind("revoke-key", (*decision).access, revokeKey),
-	bind("list-keys", (*decision).access, listKeys),
-	bind("issue-registration", (*decision).access, issueRegistration),
-	bind("issue-token", (*decision).access, issueToken),
-	bind("revoke-token", (*decision).access, revokeToken),
-	bind("list-tokens", (*decision).access, listTokens),
-	bind("send-message", (*decision).mail, sendMessage),
-	bind("poll-messages", (*decision).mail, pollMessages),
-	bind("ack-messages", (*decision).mail, ackMessages),
-	bind("message-status", (*decision).mail, messageStatus),
-	bind("heartbeat", (*decision).mail, heartbeat),
-	bind("list-actors", (*decision).mail, listActors),
-	bind("list-topics", (*decision).mail, listTopics),
-	bind("submit-task-request", (*decision).delegations, submitTaskRequest),
-	bind("get-task-response", (*decision).delegations, getTaskResponse),
-	bind("update-task-request", (*decision).delegations, updateTaskRequest),
-	bind("send-session-message", (*decision).sessions, sendSessionMessage),
-	bind("get-session", (*decision).sessions, getSession),
-	bind("list-sessions", (*decision).sessions, listSessions),
-	bind("create-session", (*decision).sessions, createSession),
-	bind("list-reviews", (*decision).sessions, listReviews),
+// operations lists all operations, in the order of wire.Operations. Each list is in a file
+// of its topic.
+var operations = inOrder(
+	taskOperations, reportOperations, questionOperations, assignOperations, updateOperations, dependencyOperations, agentOperations, serverOperations,
+	accessOperations, mailOperations, actorOperations, delegationOperations, sessionOperations,
+)
+
+// inOrder returns the operations of all lists in the order of wire.Operations.
+func inOrder(lists ...[]Operation) []Operation {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b Operation) int {
+		return slices.Index(wire.Operations, a.Operation) - slices.Index(wire.Operations, b.Operation)
+	})
+	return all
 }
 
 // byName finds operations.

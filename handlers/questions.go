@@ -13,6 +13,13 @@ import (
 	"orchestrator/wire/object"
 )
 
+var questionOperations = []Operation{
+	bind("ask-user", (*decision).questions, askUser),
+	bind("request-help", (*decision).questions, requestHelp),
+	bind("list-questions", (*decision).questions, listQuestions),
+	bind("answer-question", (*decision).questions, answerQuestion),
+}
+
 // A question is an open question of an agent to people.
 type question struct {
 	view     wire.Question

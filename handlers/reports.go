@@ -14,6 +14,14 @@ import (
 	"orchestrator/wire/object"
 )
 
+var reportOperations = []Operation{
+	bind("current-task", (*decision).tasks, currentTask),
+	bind("report-progress", (*decision).tasks, reportProgress),
+	bind("return-task", (*decision).tasks, returnTask),
+	bind("ask-permission", (*decision).questions, askPermission),
+	bind("withdraw-question", (*decision).questions, withdrawQuestion),
+}
+
 // report handles an event of an agent. An event has no answer; the returned error is for the
 // audit.
 func (td taskDecision) report(r *wire.AgentEvent) *wire.Error {

@@ -13,6 +13,11 @@ import (
 	"orchestrator/wire/object"
 )
 
+var serverOperations = []Operation{
+	bind("query-servers", (*decision).agents, queryServers),
+	bind("register-agent", (*decision).agents, registerAgent),
+}
+
 // A remote holds what is known of a registered server. A server is an agent that runs on another
 // machine and fetches its tasks. It is online as long as it sends requests.
 type remote struct {

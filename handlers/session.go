@@ -12,6 +12,14 @@ import (
 	"orchestrator/wire/session"
 )
 
+var sessionOperations = []Operation{
+	bind("send-session-message", (*decision).sessions, sendSessionMessage),
+	bind("get-session", (*decision).sessions, getSession),
+	bind("list-sessions", (*decision).sessions, listSessions),
+	bind("create-session", (*decision).sessions, createSession),
+	bind("list-reviews", (*decision).sessions, listReviews),
+}
+
 // A sessionState is a group of agents that work together by session messages: architects, developers
 // and reviewers.
 type sessionState struct {

@@ -14,6 +14,16 @@ import (
 	"orchestrator/wire/session"
 )
 
+var taskOperations = []Operation{
+	bind("query-tasks", (*decision).tasks, queryTasks),
+	bind("submit-task", (*decision).tasks, submitTask),
+	bind("get-task", (*decision).tasks, getTask),
+	bind("start-task", (*decision).tasks, startTask),
+	bind("complete-task", (*decision).tasks, completeTask),
+	bind("fail-task", (*decision).tasks, failTask),
+	bind("cancel-task", (*decision).tasks, cancelTask),
+}
+
 func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if roles := td.state.agents.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},

@@ -11,6 +11,15 @@ import (
 	"orchestrator/wire/object"
 )
 
+var updateOperations = []Operation{
+	bind("update-task", (*decision).tasks, updateTask),
+	bind("submit-plan", (*decision).tasks, submitPlan),
+	bind("approve-plan", (*decision).tasks, approvePlan),
+	bind("revise-plan", (*decision).tasks, revisePlan),
+	bind("add-note", (*decision).tasks, addNote),
+	bind("list-notes", (*decision).tasks, listNotes),
+}
+
 // taskUpdated records changes of a task. A nil field is unchanged.
 type taskUpdated struct {
 	ID                 string      `json:"task"`
