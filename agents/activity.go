@@ -42,8 +42,8 @@ func (r *reporter) AskPermission(ctx context.Context, permission wire.AskPermiss
 
 // WithdrawQuestion withdraws a question of the agent that needs no answer any more. The request
 // that asked it is refused.
-func (r *reporter) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (wire.Withdrawn, error) {
-	var answer wire.Withdrawn
+func (r *reporter) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (activity.Withdrawn, error) {
+	var answer activity.Withdrawn
 	err := r.Ask(ctx, "withdraw-question", question, &answer)
 	return answer, err
 }

@@ -121,8 +121,8 @@ func (s *sender) AutoAssign(ctx context.Context, id string) (wire.Assignment, er
 }
 
 // MatchAgents reports how well each agent matches a task, the best first.
-func (s *sender) MatchAgents(ctx context.Context, id string) ([]wire.Match, error) {
-	var answer wire.Matches
+func (s *sender) MatchAgents(ctx context.Context, id string) ([]hub.Match, error) {
+	var answer hub.Matches
 	err := s.Ask(ctx, "match-agents", wire.TaskID{TaskID: id}, &answer)
 	return answer.Servers, err
 }

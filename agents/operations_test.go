@@ -177,8 +177,8 @@ func TestOperationsOnTasks(t *testing.T) {
 		"match-agents": {
 			ask:    func(t *talk) (any, error) { return t.agent.MatchAgents(t.Context(), "task-one") },
 			want:   &wire.TaskID{TaskID: "task-one"},
-			answer: wire.Matches{Servers: []wire.Match{{ServerName: "a", Score: -1}}, Total: 1},
-			got:    []wire.Match{{ServerName: "a", Score: -1, Reasons: []string{}}},
+			answer: hub.Matches{Servers: []hub.Match{{ServerName: "a", Score: -1}}, Total: 1},
+			got:    []hub.Match{{ServerName: "a", Score: -1, Reasons: []string{}}},
 		},
 		"poll-tasks": {
 			ask:  func(t *talk) (any, error) { return t.agent.PollTasks(t.Context()) },

@@ -159,7 +159,7 @@ func (t *taskAssigned) remember(s *State, r *wire.Record, k *task) {
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
-func matchAgents(td taskDecision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
+func matchAgents(td taskDecision, r *wire.TaskID) (*hub.Matches, *wire.Error) {
 	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -169,9 +169,9 @@ func matchAgents(td taskDecision, r *wire.TaskID) (*wire.Matches, *wire.Error) {
 		demand = &k.wants().Demand
 	}
 	verdicts := td.state.agents.index.Verdicts(demand)
-	answer := &wire.Matches{Servers: make([]wire.Match, 0, len(verdicts)), Total: len(verdicts)}
+	answer := &hub.Matches{Servers: make([]hub.Match, 0, len(verdicts)), Total: len(verdicts)}
 	for _, v := range verdicts {
-		answer.Servers = append(answer.Servers, wire.Match{
+		answer.Servers = append(answer.Servers, hub.Match{
 			ServerID: td.state.agents.byID[v.Name].serverID, ServerName: v.Name, Score: v.Score, Status: onlineWord(v.Online), Reasons: v.Reasons,
 		})
 	}

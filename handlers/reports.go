@@ -361,7 +361,7 @@ func (qd questionDecision) ask(f *questionAsked) *wire.Error {
 }
 
 // withdrawQuestion closes a question of the caller. The request that asked it is refused.
-func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*wire.Withdrawn, *wire.Error) {
+func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*activity.Withdrawn, *wire.Error) {
 	for _, q := range qd.state.questions.open {
 		if q.view.Agent != qd.from.Name || r.QuestionID != "" && q.view.ID != r.QuestionID ||
 			r.RequestID != "" && (q.request == nil || q.request.ID != r.RequestID || q.run != qd.from.Run) {
@@ -374,7 +374,7 @@ func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*wire.With
 		qd.withdraw(q)
 		break
 	}
-	return &wire.Withdrawn{Withdrawn: true}, nil // one that is closed was answered or withdrawn before
+	return &activity.Withdrawn{Withdrawn: true}, nil // one that is closed was answered or withdrawn before
 }
 
 func (qd questionDecision) withdraw(q *question) {

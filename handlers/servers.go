@@ -166,7 +166,7 @@ func (ad agentDecision) trimServers() {
 	ad.sessions().leaveBehind()
 }
 
-func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.Error) {
+func registerAgent(ad agentDecision, r *wire.Register) (*hub.Registered, *wire.Error) {
 	c := ad.state.access.Find(access.Hash(r.Token), access.Registration, ad.at)
 	switch {
 	case c == nil:
@@ -203,7 +203,7 @@ func registerAgent(ad agentDecision, r *wire.Register) (*wire.Registered, *wire.
 	if r.Capabilities != nil {
 		ad.oddCapabilities(ad.state.agents.byID[r.Name], r.Capabilities)
 	}
-	return &wire.Registered{ServerID: ad.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
+	return &hub.Registered{ServerID: ad.state.agents.byID[r.Name].serverID, Name: r.Name, Key: key}, nil
 }
 
 func queryServers(ad agentDecision, _ *wire.Nothing) (*hub.ServerList, *wire.Error) {

@@ -43,16 +43,6 @@ func (r *Register) fields(f *fields) {
 	}
 }
 
-// Registered answers register-agent. The key is not shown again.
-type Registered struct {
-	// The server_id of the agent.
-	ServerID string `json:"server_id"`
-	// The name of the agent.
-	Name string `json:"name"`
-	// The key of the agent. It is not shown again.
-	Key string `json:"api_key"`
-}
-
 // InterruptAgent is the payload of interrupt-agent.
 type InterruptAgent struct {
 	Agent   string `json:"agent"`
@@ -67,7 +57,7 @@ func (i *InterruptAgent) fields(f *fields) {
 // The answers.
 var (
 	answerServers    = &Answer{Name: "servers", Of: hub.ServerList{}}
-	answerRegistered = &Answer{Name: "registered", Of: Registered{}}
+	answerRegistered = &Answer{Name: "registered", Of: hub.Registered{}}
 	answerInterrupt  = &Answer{Name: "interrupted", Of: activity.Interrupted{}}
 	answerServer     = &Answer{Name: "server", Of: hub.Server{}}
 )

@@ -140,9 +140,9 @@ func otherAnswers() []any {
 	note := Note{ID: "n1", TaskID: "t1", Author: "agent:planner", Content: "c", Urgent: true, CreatedAt: object.Timestamp(noon.At)}
 	answers := []any{
 		&Assignment{Status: "no_match"}, &Assignment{Status: "assigned", ServerID: "s1", ServerName: "coder", MatchScore: 75},
-		&Matches{}, &Matches{Servers: []Match{{ServerID: "s1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"r"}}}, Total: 1},
+		&hub.Matches{}, &hub.Matches{Servers: []hub.Match{{ServerID: "s1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"r"}}}, Total: 1},
 		&LinkReply{Dependency: fullLink}, &NoteReply{Note: note}, &NoteList{}, &NoteList{Notes: []Note{note}},
-		&Registered{ServerID: "s1", Name: "attic", Key: "orc_1"}, &CredentialList{},
+		&hub.Registered{ServerID: "s1", Name: "attic", Key: "orc_1"}, &CredentialList{},
 		&IssuedRegistration{ID: "r1", Token: "orcreg_1", ExpiresAt: object.Timestamp(noon.At)},
 		&IssuedToken{ID: "t1", Subject: "ann", Role: PersonAdmin, IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At)},
 		&IssuedToken{ID: "t1", Actor: "HO:attic", IssuedAt: object.Timestamp(noon.At), Token: "orcact_1"},

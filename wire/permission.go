@@ -46,13 +46,7 @@ type WithdrawQuestion struct {
 	RequestID  string `json:"requestId,omitzero"`
 }
 
-// Withdrawn answers withdraw-question.
-type Withdrawn struct {
-	// Whether the question is closed. It also is if it was answered or withdrawn before.
-	Withdrawn bool `json:"withdrawn"`
-}
-
-var answerWithdrawn = &Answer{Name: "withdrawn", Of: Withdrawn{}}
+var answerWithdrawn = &Answer{Name: "withdrawn", Of: activity.Withdrawn{}}
 
 func (w *WithdrawQuestion) fields(f *fields) {
 	f.text(&w.QuestionID, "questionId", "The id of the question.")

@@ -40,27 +40,6 @@ const (
 	NoMatch  = "no_match" // no agent fits, or all are full
 )
 
-// Matches answers match-agents, the best first.
-type Matches struct {
-	Servers []Match `json:"servers"`
-	// The number of agents.
-	Total int `json:"total" schema:"min=0"`
-}
-
-// A Match is the score of an agent for a task.
-type Match struct {
-	// The server_id of the agent.
-	ServerID string `json:"server_id"`
-	// The name of the agent.
-	ServerName string `json:"server_name"`
-	// The score; a higher score is a better fit. -1: the agent does not fit.
-	Score int `json:"score" schema:"min=-1"`
-	// Whether the agent is present.
-	Status string `json:"status" schema:"enum=hub.serverStatuses"`
-	// The reasons, for people.
-	Reasons []string `json:"reasons"`
-}
-
 // UpdateTask is the payload of update-task. A nil field leaves the task unchanged.
 type UpdateTask struct {
 	TaskID             string    `json:"taskId"`
@@ -259,7 +238,7 @@ func (c *CheckTasks) fields(f *fields) {
 // The answers.
 var (
 	answerAssignment = &Answer{Name: "assignment", Of: Assignment{}}
-	answerMatches    = &Answer{Name: "matches", Of: Matches{}, About: ", best first"}
+	answerMatches    = &Answer{Name: "matches", Of: hub.Matches{}, About: ", best first"}
 	answerDependency = &Answer{Name: "dependency", Of: LinkReply{}, Asked: "add-dependency with the dependency as it is, and remove-dependency with the dependency as it was"}
 	answerNote       = &Answer{Name: "note", Of: NoteReply{}}
 	answerNotes      = &Answer{Name: "notes", Of: NoteList{}, About: ", oldest first"}

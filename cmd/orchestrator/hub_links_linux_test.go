@@ -223,7 +223,7 @@ func TestHubPipeline(t *testing.T) {
 	wait := ann.create(wanting("wait", "ts", fmt.Sprintf(`"dependency_ids":[%q]`, draw)))
 	require.Empty(t, maker.polled(), "nobody is given anything because it is there")
 
-	var fits wire.Matches
+	var fits hub.Matches
 	ann.gets(&fits, "GET /tasks/"+draw+"/matching-agents", "")
 	require.Equal(t, 2, fits.Total)
 	server, score := ann.matched(draw)

@@ -40,7 +40,7 @@ func (v *visitor) servers() map[string]hub.Server {
 // score returns the score of an agent for a task, and the reasons.
 func (v *visitor) score(id, server string) (int, string) {
 	v.hub.t.Helper()
-	var fits struct{ Servers []wire.Match }
+	var fits struct{ Servers []hub.Match }
 	v.gets(&fits, "GET /tasks/"+id+"/matching-agents", "")
 	for _, m := range fits.Servers {
 		if m.ServerName == server {

@@ -89,7 +89,7 @@ var documents = []schema.Document{
 	{Name: "hub.matched", Title: "The result of an automatic assignment",
 		Parts: []schema.Part{{Name: "assigned", Of: matchedShown{}}, {Name: "no_match", Of: unmatchedShown{}, Rules: closed}},
 		Rules: schema.OneOf(schema.Ref("#/$defs/assigned"), schema.Ref("#/$defs/no_match"))},
-	{Name: "hub.matches", Title: "How each agent fits a task, best first", Of: wire.Matches{}},
+	{Name: "hub.matches", Title: "How each agent fits a task, best first", Of: hub.Matches{}},
 	{Name: "hub.servers", Title: "All agents", Of: hub.ServerList{}},
 	{Name: "hub.registered", Title: "A registered server", Of: registeredShown{}},
 	{Name: "hub.alive", Title: "The answer to a heartbeat of a server", Of: aliveReply{}},

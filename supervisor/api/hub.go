@@ -124,7 +124,7 @@ var (
 	writeHelp       = placed(answered(http.StatusOK, "hub.help", helpReply))
 	writeAssigned   = placed(answered(http.StatusOK, "hub.assigned", assignedReply))
 	writeMatched    = answered(http.StatusOK, "hub.matched", as[wire.Assignment])
-	writeMatches    = answered(http.StatusOK, "hub.matches", as[wire.Matches])
+	writeMatches    = answered(http.StatusOK, "hub.matches", as[hub.Matches])
 	writeLines      = &writing{status: http.StatusOK, schema: "hub.task-lines", headings: []heading{nextPage}}
 	writePolled     = answered(http.StatusOK, "hub.tasks", func(l *wire.TaskList) any { return hubTasks(l) })
 	writeChecked    = answered(http.StatusOK, "hub.checked", checkedReply)
@@ -133,7 +133,7 @@ var (
 	writeLinked     = answered(http.StatusCreated, "link", func(r *wire.LinkReply) any { return &r.Dependency })
 	writeUnlinked   = answered(http.StatusOK, "link", func(r *wire.LinkReply) any { return &r.Dependency })
 	writeServers    = answered(http.StatusOK, "hub.servers", as[hub.ServerList])
-	writeRegistered = answered(http.StatusCreated, "hub.registered", as[wire.Registered])
+	writeRegistered = answered(http.StatusCreated, "hub.registered", as[hub.Registered])
 	writeAlive      = answered(http.StatusOK, "hub.alive", func(s *hub.Server) any { return &aliveReply{Status: "ok", Server: s} })
 )
 

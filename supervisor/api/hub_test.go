@@ -196,7 +196,7 @@ func TestHubOfLittle(t *testing.T) {
 		"/api/v1/server/tasks/check":           {&wire.TaskList{}, `{"count":0,"tasks":[]}`},
 		"/api/v1/server/servers":               {&hub.ServerList{}, `{"servers":[]}`},
 		"/api/v1/tasks/t-1/notes":              {&wire.NoteList{}, `[]`},
-		"/api/v1/tasks/t-1/matching-agents":    {&wire.Matches{}, `{"servers":[],"total":0}`},
+		"/api/v1/tasks/t-1/matching-agents":    {&hub.Matches{}, `{"servers":[],"total":0}`},
 		"/api/v1/server/tasks?status=running":  {&wire.TaskList{Tasks: []wire.Task{small}}, `"status":"running"`},
 		"/api/v1/server/tasks/t-1":             {&wire.TaskReply{Task: small}, `"structured_spec":null,"status":"running","type":"","priority":"normal","target_repo":null,"acceptance_criteria":[]`},
 		"/api/v1/server/tasks/t-1?session_id=": {&wire.TaskReply{Task: small}, `"dependencies":[],"resolved_inputs":{},"result":null`},

@@ -97,7 +97,7 @@ var answers = func() map[string]any {
 	reply := &wire.TaskReply{Task: theTask()}
 	found := map[string]any{
 		"auto-assign":         &wire.Assignment{Status: "assigned", ServerID: "s-1", ServerName: "coder", MatchScore: 475},
-		"match-agents":        &wire.Matches{Total: 1, Servers: []wire.Match{{ServerID: "s-1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"missing repo: shop (disqualified)"}}}},
+		"match-agents":        &hub.Matches{Total: 1, Servers: []hub.Match{{ServerID: "s-1", ServerName: "coder", Score: -1, Status: "offline", Reasons: []string{"missing repo: shop (disqualified)"}}}},
 		"query-tasks":         &wire.TaskList{Tasks: []wire.Task{theTask()}},
 		"poll-tasks":          &wire.TaskList{Tasks: []wire.Task{theTask()}},
 		"check-tasks":         &wire.TaskList{Tasks: []wire.Task{theTask()}},
@@ -106,7 +106,7 @@ var answers = func() map[string]any {
 		"add-dependency":      &wire.LinkReply{Dependency: aLink},
 		"remove-dependency":   &wire.LinkReply{Dependency: aLink},
 		"query-servers":       &hub.ServerList{Servers: []hub.Server{theServer}},
-		"register-agent":      &wire.Registered{ServerID: "s-1", Name: "far", Key: "orc_secret"},
+		"register-agent":      &hub.Registered{ServerID: "s-1", Name: "far", Key: "orc_secret"},
 		"update-capabilities": &theServer,
 
 		"send-message":  &mail.Sent{Message: someMail(7)},

@@ -21,6 +21,12 @@ type Interrupted struct {
 	TaskID string `json:"taskId,omitzero"`
 }
 
+// Withdrawn answers withdraw-question.
+type Withdrawn struct {
+	// Whether the question is closed. It also is if it was answered or withdrawn before.
+	Withdrawn bool `json:"withdrawn"`
+}
+
 // Usage is the payload of event:usage: what a turn, or one request to a model, has used.
 type Usage struct {
 	// The id of the task, if it was used for one.

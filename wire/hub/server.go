@@ -50,6 +50,37 @@ type ServerList struct {
 	Servers []Server `json:"servers"`
 }
 
+// Matches answers match-agents, the best first.
+type Matches struct {
+	Servers []Match `json:"servers"`
+	// The number of agents.
+	Total int `json:"total" schema:"min=0"`
+}
+
+// A Match is the score of an agent for a task.
+type Match struct {
+	// The server_id of the agent.
+	ServerID string `json:"server_id"`
+	// The name of the agent.
+	ServerName string `json:"server_name"`
+	// The score; a higher score is a better fit. -1: the agent does not fit.
+	Score int `json:"score" schema:"min=-1"`
+	// Whether the agent is present.
+	Status string `json:"status" schema:"enum=hub.serverStatuses"`
+	// The reasons, for people.
+	Reasons []string `json:"reasons"`
+}
+
+// Registered answers register-agent. The key is not shown again.
+type Registered struct {
+	// The server_id of the agent.
+	ServerID string `json:"server_id"`
+	// The name of the agent.
+	Name string `json:"name"`
+	// The key of the agent. It is not shown again.
+	Key string `json:"api_key"`
+}
+
 // ServerID returns the server id of an agent. It is derived from the name, so that a server that
 // registers again keeps its id (RFC 9562, version 8).
 func ServerID(agent string) string {

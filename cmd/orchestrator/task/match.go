@@ -62,19 +62,19 @@ func matchTask(ctx context.Context, a *cli.App, d *client.Client, id string) err
 type matchDocument struct {
 	FormatVersion string `json:"format_version"`
 	TaskID        string `json:"task_id"`
-	wire.Matches
+	hub.Matches
 }
 
-func matchesOf(fits []Fit) wire.Matches {
-	m := wire.Matches{Servers: []wire.Match{}, Total: len(fits)}
+func matchesOf(fits []Fit) hub.Matches {
+	m := hub.Matches{Servers: []hub.Match{}, Total: len(fits)}
 	for i := range fits {
 		m.Servers = append(m.Servers, fits[i].match())
 	}
 	return m
 }
 
-func (f *Fit) match() wire.Match {
-	v := wire.Match{ServerID: hub.ServerID(f.Agent), ServerName: f.Agent, Status: hub.ServerOnline, Reasons: f.Lacks}
+func (f *Fit) match() hub.Match {
+	v := hub.Match{ServerID: hub.ServerID(f.Agent), ServerName: f.Agent, Status: hub.ServerOnline, Reasons: f.Lacks}
 	if f.verdict != nil {
 		v = *f.verdict
 	} else if slices.Contains([]string{"offline", "crashed", "starting"}, f.Status) {
@@ -132,7 +132,7 @@ type Fit struct {
 	Lacks  []string // empty if the agent fits
 	Full   bool     // the agent fits, but is at its capacity
 
-	verdict *wire.Match // answer of the match; nil if the task has no requirements
+	verdict *hub.Match // answer of the match; nil if the task has no requirements
 }
 
 // Good reports whether the agent can take the task.
@@ -172,7 +172,7 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	if err != nil {
 		return nil, err
 	}
-	verdicts := map[string]*wire.Match{}
+	verdicts := map[string]*hub.Match{}
 	if Requires(&t.Task) {
 		if verdicts, err = matches(ctx, a, d, t.ID); err != nil {
 			return nil, err
@@ -190,16 +190,16 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	return fits, nil
 }
 
-func matches(ctx context.Context, a *cli.App, d *client.Client, id string) (map[string]*wire.Match, error) {
+func matches(ctx context.Context, a *cli.App, d *client.Client, id string) (map[string]*hub.Match, error) {
 	text, err := a.Ask(ctx, d, "match-agents", wire.TaskID{TaskID: id})
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Decode[wire.Matches](text)
+	list, err := client.Decode[hub.Matches](text)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]*wire.Match, len(list.Servers))
+	found := make(map[string]*hub.Match, len(list.Servers))
 	for i := range list.Servers {
 		found[list.Servers[i].ServerName] = &list.Servers[i]
 	}
@@ -240,7 +240,7 @@ func byName(t *wire.Task, agent *wire.Agent) Fit {
 }
 
 // weigh adds the result for the requirements.
-func (f *Fit) weigh(v *wire.Match) {
+func (f *Fit) weigh(v *hub.Match) {
 	f.verdict = v
 	if v.Score >= 0 {
 		f.Score = v.Score

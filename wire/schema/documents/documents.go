@@ -57,7 +57,7 @@ var all = []schema.Document{
 	{Name: "link", Of: wire.Link{}, Title: "A dependency of a task, in its current state", About: "A dependency of a task in answers."},
 	{Name: "note", Of: wire.Note{}, Title: "A note on a task", About: "A note on a task, in the answers to add-note and list-notes."},
 	{Name: "agent", Of: wire.Agent{}, Title: "An agent, as other agents see it", About: "An agent in the answer to query-agents."},
-	{Name: "match", Of: wire.Match{}, Title: "How an agent fits a task",
+	{Name: "match", Of: hub.Match{}, Title: "How an agent fits a task",
 		About: "How an agent fits the requirements of a task, in the answer to match-agents."},
 	{Name: "server", Of: hub.Server{}, Title: "An agent in the terms of the hub: a server",
 		About: "An agent with its capabilities, in the answers to query-servers and update-capabilities."},
