@@ -303,14 +303,30 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Each verb in ReadingVerbs exists under that name.
-func TestReadingVerbsExist(t *testing.T) {
-	root := rootCommand(cli.New(cli.Env{}))
-	for path := range serve.ReadingVerbs {
-		verb, _, err := root.Find(strings.Fields(path)[1:])
-		require.NoError(t, err)
-		require.Equal(t, path, verb.CommandPath())
+// liveOnly lists the commands that show something without the record: what is now, or the program
+// itself.
+var liveOnly = []string{
+	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator status",
+	"orchestrator bus presence", "orchestrator bus status", "orchestrator bus topics", "orchestrator inbox watch",
+	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help",
+}
+
+// TestCommandsThatShowReadTheRecord checks that each command that lists or shows something reads the
+// record, or is in liveOnly.
+func TestCommandsThatShowReadTheRecord(t *testing.T) {
+	unmarked := []string{}
+	var walk func(verb *cobra.Command)
+	walk = func(verb *cobra.Command) {
+		for _, v := range verb.Commands() {
+			walk(v)
+		}
+		what, _, _ := strings.Cut(verb.Short, " ")
+		if shows := what == "List" || what == "Show" || what == "Explain"; shows && !verb.HasSubCommands() && !cli.ReadsRecord(verb) {
+			unmarked = append(unmarked, verb.CommandPath())
+		}
 	}
+	walk(rootCommand(cli.New(cli.Env{})))
+	require.ElementsMatch(t, liveOnly, unmarked, "mark a command that can read the record with cli.OnRecord, where its family is put together; others belong in liveOnly")
 }
 
 // Each borrowed flag is suggested as a flag that some verb has.

@@ -177,8 +177,7 @@ func (a *App) Paint(w io.Writer) term.Paint {
 }
 
 // Root returns the whole command line: the commands verbs, and version, completion and help.
-// The paths of commands that read the event log if no orchestrator runs are in reading.
-func Root(a *App, reading map[string]bool, verbs ...*cobra.Command) *cobra.Command {
+func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "orchestrator",
 		Short:             "Run a team of agents from one file",
@@ -187,7 +186,7 @@ func Root(a *App, reading map[string]bool, verbs ...*cobra.Command) *cobra.Comma
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
 		PersistentPreRun: func(verb *cobra.Command, _ []string) {
-			a.parsed, a.reading = true, reading[verb.CommandPath()]
+			a.parsed, a.reading = true, ReadsRecord(verb)
 		},
 		RunE: func(root *cobra.Command, args []string) error {
 			switch asked, _ := root.Flags().GetBool("version"); {
@@ -213,6 +212,21 @@ func Root(a *App, reading map[string]bool, verbs ...*cobra.Command) *cobra.Comma
 	root.SetFlagErrorFunc(flagFailure)
 	completeFlags(a, root)
 	return root
+}
+
+// onRecord is the annotation of the commands that OnRecord marks.
+const onRecord = "record"
+
+// OnRecord marks a command that reads the event log if no orchestrator runs.
+func OnRecord(verb *cobra.Command) *cobra.Command {
+	verb.Annotations = map[string]string{onRecord: ""}
+	return verb
+}
+
+// ReadsRecord reports whether a command reads the event log if no orchestrator runs.
+func ReadsRecord(verb *cobra.Command) bool {
+	_, marked := verb.Annotations[onRecord]
+	return marked
 }
 
 // Overview returns the text that "orchestrator" prints without a command: all commands in

@@ -40,8 +40,8 @@ that the agent gave is part of the JSON.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	verb.AddCommand(inboxListCommand(a), inboxShowCommand(a), inboxAnswerCommand(a), inboxWatchCommand(a))
-	return verb
+	verb.AddCommand(cli.OnRecord(inboxListCommand(a)), cli.OnRecord(inboxShowCommand(a)), inboxAnswerCommand(a), inboxWatchCommand(a))
+	return cli.OnRecord(verb)
 }
 
 func inboxListCommand(a *cli.App) *cobra.Command {

@@ -27,16 +27,6 @@ import (
 	"orchestrator/wire/control"
 )
 
-// ReadingVerbs are the commands that read the event log if no orchestrator runs.
-var ReadingVerbs = map[string]bool{
-	"orchestrator logs": true, "orchestrator events": true, "orchestrator why": true, "orchestrator graph": true,
-	"orchestrator task ls": true, "orchestrator task show": true, "orchestrator task deps": true, "orchestrator task notes": true,
-	"orchestrator task response": true, "orchestrator task graph": true,
-	"orchestrator session": true, "orchestrator session ls": true, "orchestrator session show": true,
-	"orchestrator review": true, "orchestrator review ls": true, "orchestrator review show": true,
-	"orchestrator inbox": true, "orchestrator inbox ls": true,
-}
-
 // OpenRecord returns a client of the event log of a stopped orchestrator. It reports false
 // if there is no log. It opens the log for reading and starts nothing.
 func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {

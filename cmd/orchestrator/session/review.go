@@ -28,7 +28,7 @@ with a verdict and findings. Findings are tracked from one review of the task to
 next. See orchestrator help session.`,
 		Example: "  orchestrator review ls --open\n  orchestrator review show review-001",
 	},
-		reviewListCommand(a), reviewShowCommand(a),
+		cli.OnRecord(reviewListCommand(a)), cli.OnRecord(reviewShowCommand(a)),
 	)
 }
 

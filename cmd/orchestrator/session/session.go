@@ -31,7 +31,7 @@ are declared in the file or created here. See orchestrator help session.`,
   orchestrator session show checkout
   orchestrator session send checkout message.json`,
 	},
-		sessionListCommand(a), sessionShowCommand(a), sessionNewCommand(a), sessionSendCommand(a),
+		cli.OnRecord(sessionListCommand(a)), cli.OnRecord(sessionShowCommand(a)), sessionNewCommand(a), sessionSendCommand(a),
 	)
 }
 

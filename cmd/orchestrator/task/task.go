@@ -28,12 +28,13 @@ plans and inputs (help work), and delegation between agents (help delegation).`,
   orchestrator task ls
   orchestrator task show 91c0`,
 	},
-		taskAddCommand(a), taskSubmitCommand(a), taskListCommand(a), taskShowCommand(a), GraphCommand(a, "orchestrator task graph"),
-		taskAssignCommand(a), taskMatchCommand(a), taskUpdateCommand(a), taskDepsCommand(a),
+		taskAddCommand(a), taskSubmitCommand(a),
+		cli.OnRecord(taskListCommand(a)), cli.OnRecord(taskShowCommand(a)), cli.OnRecord(GraphCommand(a, "orchestrator task graph")),
+		taskAssignCommand(a), taskMatchCommand(a), taskUpdateCommand(a), cli.OnRecord(taskDepsCommand(a)),
 		taskPlanCommand(a), taskApprovePlanCommand(a), taskRevisePlanCommand(a),
 		taskStartCommand(a), taskAskCommand(a), taskDoneCommand(a), taskFailCommand(a), taskCancelCommand(a),
-		taskNoteCommand(a), taskNotesCommand(a), taskWaitCommand(a),
-		taskInputCommand(a), taskResponseCommand(a),
+		taskNoteCommand(a), cli.OnRecord(taskNotesCommand(a)), taskWaitCommand(a),
+		taskInputCommand(a), cli.OnRecord(taskResponseCommand(a)),
 	)
 }
 
