@@ -1,9 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +46,41 @@ func TestSchemaFile(t *testing.T) {
 	files, err := os.ReadDir("schemas")
 	require.NoError(t, err)
 	require.Len(t, files, 1, "each file but api.json is declared nowhere")
+}
+
+// TestMembersAreInSnakeCase checks the names of the members in the documents of the hub and the bus.
+// An answer of an agents' operation has names such as taskId, so it needs a type of its own here.
+func TestMembersAreInSnakeCase(t *testing.T) {
+	text, err := os.ReadFile("schemas/api.json")
+	require.NoError(t, err)
+	var all map[string]any
+	require.NoError(t, json.Unmarshal(text, &all))
+	names := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	checked := 0
+	var walk func(document string, node any)
+	walk = func(document string, node any) {
+		switch n := node.(type) {
+		case []any:
+			for _, item := range n {
+				walk(document, item)
+			}
+		case map[string]any:
+			properties, _ := n["properties"].(map[string]any)
+			for name := range properties {
+				require.True(t, names.MatchString(name) || name == "$schema", "%s spells its member %s unlike the others: task_id, not taskId", document, name)
+				checked++
+			}
+			for _, part := range n {
+				walk(document, part)
+			}
+		}
+	}
+	for document, node := range all {
+		if strings.HasPrefix(document, "hub.") || strings.HasPrefix(document, "bus.") {
+			walk(document, node)
+		}
+	}
+	require.Greater(t, checked, 100)
 }
 
 // closed is the rule that a document has no other members.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,14 +80,14 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 		if s.name == "session" || s.name == "http.certificate" || s.name == "http.key" {
 			continue // no default
 		}
-		require.NotEmpty(t, c.Place(s.name), s.name)
+		require.NotEmpty(t, c.Place(s.name), "testdata/defaults.hcl has no line for %s", s.name)
 	}
 	for _, a := range agentTable {
 		if a.name == "mcp" {
 			continue // there is none by default
 		}
 		name := a.name[strings.LastIndex(a.name, ".")+1:]
-		require.Regexp(t, `(?m)^\s*`+name+`\b`, string(text))
+		require.True(t, regexp.MustCompile(`(?m)^\s*`+name+`\b`).Match(text), "testdata/defaults.hcl has no line for %s", a.name)
 	}
 }
 

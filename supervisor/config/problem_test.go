@@ -93,7 +93,7 @@ func TestFilesOfAnotherKind(t *testing.T) {
 		"empty":         {"# nothing yet\n", `It declares no agent, so there is nothing to start.`, 1},
 		"misspelt":      {"agent \"a\" {\n  comand = [\"true\"]\n}\n", `Agent "a" has no attribute "comand". Did you mean "command"?`, 1},
 		"misplaced":     {"command = [\"true\"]\n", `It stands in the block of an agent: agent "NAME" { command = … }`, 1},
-		"like no other": {"agent \"a\" {\n  command = [\"true\"]\n  xyzzy_quux = 1\n}\n", "It may hold command, description, dir,", 1},
+		"like no other": {"agent \"a\" {\n  command = [\"true\"]\n  xyzzy_quux = 1\n}\n", "It may hold command,", 1},
 		"no name":       {"agent {\n  command = [\"true\"]\n}\n", `Each agent has a name: agent "NAME" { … }`, 1},
 		"no quotes":     {"agent \"a\" {\n  command = [cat]\n}\n", `For the text itself use quotes: "cat".`, 1},
 	} {
