@@ -29,19 +29,19 @@ import (
 
 // An Agent specifies what to run and how to keep it running.
 type Agent struct {
-	Name        string
-	Block       string // name of the block, shared by the replicas of one agent
-	Place       string // position in the configuration file
-	Description string
-	Role        string
-	Actor       string   // the actor whose mail it reads; "": a worker, a new actor for each run
-	Offers      []string // capabilities, in one list
-	Names       []string // the capabilities that are only names
-	Abilities   wire.Raw // a capabilities document, nil for none
-	Capacity    int      // tasks at a time; 0: it gets no tasks
-	OnExit      string   // what happens to its task when it exits: auto | fail | requeue
-	Command     []string
-	Dir         string
+	Name  string
+	Block string // name of the block, shared by the replicas of one agent
+	Place string // position in the configuration file
+	control.Profile
+	Role      string
+	Actor     string   // the actor whose mail it reads; "": a worker, a new actor for each run
+	Offers    []string // capabilities, in one list
+	Names     []string // the capabilities that are only names
+	Abilities wire.Raw // a capabilities document, nil for none
+	Capacity  int      // tasks at a time; 0: it gets no tasks
+	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
+	Command   []string
+	Dir       string
 	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
 	// so it may read files and block until ctx is done.
 	Environ   func(ctx context.Context) ([]string, error)

@@ -175,7 +175,7 @@ func TestPipeIsKilled(t *testing.T) {
 // TestJoinAsAnAgent checks that a pipe can join as an agent that does not run. The settings of
 // the file apply, its command is not started, and afterwards the agent is as before.
 func TestJoinAsAnAgent(t *testing.T) {
-	idle := Agent{Name: "idle", Description: "idle", Role: "reviewer", Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
+	idle := Agent{Name: "idle", Profile: control.Profile{Description: "idle"}, Role: "reviewer", Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
 	done := Agent{Name: "done", Restart: Restart{Policy: Never}}
 	pipes(t, []Agent{idle, done}, func(t *testing.T, p *play) {
 		p.mu.Lock()
@@ -212,7 +212,7 @@ func TestJoinAsAnAgent(t *testing.T) {
 }
 
 func TestJoinIsRefused(t *testing.T) {
-	raw := Agent{Name: "raw", Description: "idle", Raw: true}
+	raw := Agent{Name: "raw", Profile: control.Profile{Description: "idle"}, Raw: true}
 	waits := Agent{Name: "waits", DependsOn: []string{"raw"}}
 	pipes(t, []Agent{{Name: "runs"}, raw, waits, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
 		for name, why := range map[string]string{
@@ -240,7 +240,7 @@ func TestJoinIsRefused(t *testing.T) {
 // TestJoinThatIsNotAccepted checks that a pipe that leaves before it was accepted leaves nothing
 // behind.
 func TestJoinThatIsNotAccepted(t *testing.T) {
-	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
+	pipes(t, []Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
 		for _, name := range []string{"idle", "me"} {
 			gone := errors.New("gone")
 			require.ErrorIs(t, p.Join(t.Context(), agentOf(t, name), func() (Conn, error) { return nil, gone }), gone)
@@ -251,7 +251,7 @@ func TestJoinThatIsNotAccepted(t *testing.T) {
 }
 
 func TestReloadWithGuests(t *testing.T) {
-	pipes(t, []Agent{{Name: "idle", Description: "idle"}}, func(t *testing.T, p *play) {
+	pipes(t, []Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
 		me, joined := p.join("me"), p.join("idle")
 		heir := agentOf(t, "me")
 		heir.Role = "reviewer"

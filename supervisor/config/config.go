@@ -160,8 +160,8 @@ type Agent struct {
 	Index int    // among the block's replicas
 	Place string // of the block, such as "orchestrator.hcl:31"
 
+	Profile
 	Command      []string
-	Description  string
 	Dir          string   // absolute
 	EnvFile      []string // absolute
 	InheritEnv   InheritEnv
@@ -182,6 +182,12 @@ type Agent struct {
 	Client       Client
 
 	env environment
+}
+
+// A Profile describes an agent to people. A running team shows it as a control.Profile, which has
+// the same fields.
+type Profile struct {
+	Description string
 }
 
 // A Client holds the settings of a coding agent: an agent whose protocol is its own.

@@ -64,9 +64,9 @@ type TaskCounts struct {
 
 // AgentView is one agent as an operator sees it.
 type AgentView struct {
-	Name        string      `json:"name"`
-	Block       string      `json:"block"`
-	Description string      `json:"description"`
+	Name        string `json:"name"`
+	Block       string `json:"block"`
+	Profile     `json:",embed"`
 	State       State       `json:"state"`
 	Reason      string      `json:"reason"` // why it is in this state, in words
 	Command     []string    `json:"command"`
@@ -88,6 +88,11 @@ type AgentView struct {
 	CPUMS       int64       `json:"cpu_ms"`
 	RSSBytes    int64       `json:"rss_bytes"`
 	Activity    *Activity   `json:"activity,omitzero"` // of a coding agent
+}
+
+// A Profile describes an agent to people, as its configuration does. Nothing else depends on it.
+type Profile struct {
+	Description string `json:"description"`
 }
 
 // Activity is what a coding agent has reported about itself.
