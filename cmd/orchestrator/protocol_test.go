@@ -86,6 +86,7 @@ func operationsPart(t *testing.T) string {
 			details.WriteString(fieldTable + fields)
 		}
 		fmt.Fprintf(&details, "\nAnswer: %s.\n", strings.Join(answerOf(reflect.TypeOf(o.Answer).Elem(), ""), ", "))
+		details.WriteString(schemaNamed(t, "response:success").at("$defs", o.Operation.Answer.Name).described())
 	}
 	return b.String() + details.String()
 }
@@ -257,15 +258,35 @@ func (s shape) fields(t *testing.T, prefix string) string {
 		if slices.Contains(s.words("required"), name) {
 			needed = "yes"
 		}
-		meaning := p.word("description")
-		if words := p.words("enum"); len(words) > 0 {
-			meaning += " One of `" + strings.Join(words, "`, `") + "`."
-		}
-		fmt.Fprintf(&b, "| `%s%s` | %s | %s | %s |\n", prefix, name, needed, p.kind(), strings.ReplaceAll(meaning, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s%s` | %s | %s | %s |\n", prefix, name, needed, p.kind(), p.cell())
 		b.WriteString(p.fields(t, prefix+name+"."))
 		b.WriteString(p.at("items").fields(t, prefix+name+"[]."))
 	}
 	return b.String()
+}
+
+// cell returns the description of a value, with its words if only some are valid.
+func (s shape) cell() string {
+	meaning := s.word("description")
+	if words := s.words("enum"); len(words) > 0 {
+		meaning += " One of `" + strings.Join(words, "`, `") + "`."
+	}
+	return strings.ReplaceAll(meaning, "|", `\|`)
+}
+
+// described returns a table of the members that have a description, or "".
+func (s shape) described() string {
+	var b strings.Builder
+	properties := s.at("properties")
+	for _, name := range properties.order {
+		if meaning := properties.at(name).cell(); meaning != "" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", name, meaning)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n| Field | Meaning |\n|---|---|\n" + b.String()
 }
 
 // kind returns the type of a value as one word.
