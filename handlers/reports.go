@@ -297,7 +297,7 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 	switch {
 	case err != nil:
 		return nil, err
-	case k.view.AssignedTo != td.from.Name:
+	case k.view.AssignedTo != td.from.Name || k.view.State.Final():
 		return nil, wrongState(k, "returned")
 	case k.work() != nil:
 		return nil, inItsSession(k, "returned")

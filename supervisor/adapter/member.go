@@ -486,9 +486,14 @@ func (m *Machine) withdrawAll() {
 }
 
 // refused goes on when the end of a task was refused: the task is failed, then given back. If
-// that is refused, too, the program is ended, which gives back what it has.
-func (m *Machine) refused(p *pending, why string) {
+// that is refused, too, the program is ended, which gives back what it has. Nothing is left to do
+// for a task that is gone.
+func (m *Machine) refused(p *pending, err *orderError) {
+	why := err.Message
 	m.log("%s was refused: %s", p.kind, why)
+	if err.gone() {
+		return
+	}
 	switch p.kind {
 	case "complete-task":
 		m.ask(wire.FailTask{TaskID: p.task.id, Error: tools.Clip("its result was refused: "+why, 2000)}, pending{kind: "fail-task", task: p.task})

@@ -24,6 +24,15 @@ type order struct {
 type orderError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	Details struct {
+		State wire.TaskState `json:"state"`
+	} `json:"details"`
+}
+
+// gone reports whether a request about a task was refused because the task has ended or is not
+// with this agent any more.
+func (e *orderError) gone() bool {
+	return e.Code == "NOT_FOUND" || e.Code == "UNAUTHORIZED" || e.Details.State.Final() || e.Details.State == wire.TaskPending
 }
 
 // Told takes a line of the orchestrator.
@@ -190,7 +199,7 @@ func (m *Machine) answered(o *order) {
 	case failed && p.kind == "start-task":
 		// An earlier run has started it, or it is not ours any more, which its end shows.
 	case failed && p.task != nil && p.task.ended:
-		m.refused(&p, o.Error.Message)
+		m.refused(&p, o.Error)
 	}
 }
 
@@ -225,7 +234,7 @@ const maxTries = 5
 // askAgain asks for a task again, unless it is gone or is not for this agent any more.
 func (m *Machine) askAgain(p *pending, err *orderError) {
 	switch {
-	case err.Code == "NOT_FOUND" || err.Code == "UNAUTHORIZED":
+	case err.gone():
 	case p.tries < maxTries:
 		again := *p
 		again.tries++
