@@ -46,7 +46,7 @@ type Usage struct {
 	// The tokens of its reasoning.
 	Reasoning int64 `json:"reasoning,omitzero" schema:"whole=0"`
 	// What it cost.
-	Cost float64 `json:"cost,omitzero" schema:"min=0"`
+	Cost float64 `json:"cost,omitzero" schema:"min=0,max=9007199254740991"`
 	// The currency of the cost, such as USD.
 	Currency string `json:"currency,omitzero"`
 	// How many tokens the conversation has.
@@ -67,15 +67,15 @@ type Used struct {
 	Currency string `json:"currency,omitzero"`
 }
 
-// Add adds more to u.
+// Add adds more to u. No sum exceeds object.MaxWhole, so that it can be written.
 func (u *Used) Add(more Used) {
-	u.Input += more.Input
-	u.Output += more.Output
+	u.Input = min(u.Input+more.Input, object.MaxWhole)
+	u.Output = min(u.Output+more.Output, object.MaxWhole)
 	if u.Cost == 0 && more.Cost > 0 {
 		u.Currency = more.Currency
 	}
 	if more.Currency == u.Currency {
-		u.Cost += more.Cost
+		u.Cost = min(u.Cost+more.Cost, object.MaxWhole)
 	}
 }
 
@@ -171,8 +171,8 @@ func readUsage(o *object.Reader) *Usage {
 	needWhole(o, "input")
 	needWhole(o, "output")
 	cost, raw := o.Number("cost")
-	if raw != nil && cost < 0 {
-		o.Refuse("cost", "must be at least 0")
+	if raw != nil && (cost < 0 || cost > object.MaxWhole) {
+		o.Refuse("cost", fmt.Sprintf("must be from 0 to %d", object.MaxWhole))
 	}
 	u.Cost = cost
 	return u

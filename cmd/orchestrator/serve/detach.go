@@ -62,7 +62,11 @@ func detach(a *cli.App, c *config.Config) error {
 			return endedEarly(a, state, logName, start)
 		case <-again.C:
 		}
-		if status, ok := upNow(ctx, door); ok {
+		status, ok, err := upNow(ctx, door)
+		switch {
+		case err != nil:
+			return err
+		case ok:
 			return detached(a, status, logName)
 		}
 	}
@@ -163,14 +167,20 @@ func turnNow(logName string) error {
 	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
-// upNow returns the status of the orchestrator, and reports whether it is settled.
-func upNow(ctx context.Context, d *client.Client) (control.Status, bool) {
+// upNow returns the status of the orchestrator, and reports whether it is settled. The error is
+// that of an orchestrator that runs and cannot return its status. One that does not answer yet is
+// not settled.
+func upNow(ctx context.Context, d *client.Client) (control.Status, bool, error) {
 	text, err := d.Ask(ctx, "status", struct{}{})
+	if f, ok := errors.AsType[*cli.Failure](err); ok && f.Code == wire.CodeInternal {
+		f.Because = append(f.Because, "It has started, and was asked for its status.")
+		return control.Status{}, false, f
+	}
 	if err != nil {
-		return control.Status{}, false
+		return control.Status{}, false, nil
 	}
 	status, err := client.Decode[control.Status](text)
-	return status, err == nil && settled(status)
+	return status, err == nil && settled(status), nil
 }
 
 // settled reports whether every agent has been started or will not be.

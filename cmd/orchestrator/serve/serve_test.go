@@ -3,6 +3,9 @@ package serve
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire/control"
 )
@@ -99,6 +103,25 @@ func TestSettled(t *testing.T) {
 	} {
 		require.Equal(t, test.want, settled(control.Status{Agents: test.agents}), name)
 	}
+}
+
+// A program in the background whose status cannot be had is not waited for. One that does not
+// listen yet is.
+func TestUpNow(t *testing.T) {
+	answer := `{"error":{"code":"internal","message":"a fault of the orchestrator"}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, answer)
+	}))
+	d := new(cli.App).NewClient(client.Target{URL: server.URL})
+	_, up, err := upNow(t.Context(), d)
+	require.False(t, up)
+	require.ErrorContains(t, err, "a fault of the orchestrator")
+
+	server.Close()
+	_, up, err = upNow(t.Context(), d)
+	require.False(t, up)
+	require.NoError(t, err)
 }
 
 // The log of a background orchestrator is rotated when it is large.
