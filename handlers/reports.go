@@ -198,8 +198,11 @@ func (ad agentDecision) activity(body any) bool {
 	a := ad.state.agents.byID[ad.from.Name]
 	switch body := body.(type) {
 	case *activity.Usage:
-		ad.state.tasks.find(body.TaskID) // it may have been archived
-		ad.fact("", body.TaskID, &agentUsage{Agent: a.ID, Usage: *body})
+		used := *body
+		if k := ad.state.tasks.find(used.TaskID); k != nil && !k.heldBy(ad.from) { // it counts for the agent only
+			used.TaskID = ""
+		}
+		ad.fact("", used.TaskID, &agentUsage{Agent: a.ID, Usage: used})
 	case *activity.Conversation:
 		if a.conversation == nil || a.conversation.Conversation != *body {
 			ad.fact("", "", &agentConversation{Agent: a.ID, Conversation: *body})
@@ -207,7 +210,9 @@ func (ad agentDecision) activity(body any) bool {
 	case *activity.Limited:
 		ad.fact("", "", &agentLimited{Agent: a.ID, Until: body.Until, Scope: body.Scope})
 	case *activity.Receipt:
-		ad.fact("", "", &mailReceipt{Agent: a.ID, Seq: body.Seq, State: body.State})
+		if a.mail != nil {
+			ad.fact("", "", &mailReceipt{Agent: a.ID, Actor: a.mail.ID, Seq: body.Seq, State: body.State})
+		}
 	default:
 		return false
 	}
@@ -230,9 +235,11 @@ type parked struct{ *agent }
 
 func (p parked) Date() (time.Time, int64) { return p.limited, p.number }
 
-// mailReceipt records what became of a message after it was written to an agent.
+// mailReceipt records what became of a message after it was written to an agent. It counts only
+// for mail of the actor that the agent had.
 type mailReceipt struct {
 	Agent string `json:"agent"`
+	Actor string `json:"actor,omitzero"` // "" in old records
 	Seq   int64  `json:"seq"`
 	State string `json:"state"`
 }
@@ -241,7 +248,7 @@ func (*mailReceipt) kind() string { return events.MessageReceipt }
 
 // Receipt implements history.Receipt.
 func (mr *mailReceipt) Receipt(of *mail.Message) *mail.State {
-	if mr.Seq != of.Seq {
+	if mr.Seq != of.Seq || mr.Actor != "" && mr.Actor != of.To && of.To != mail.Broadcast {
 		return nil
 	}
 	return &mail.State{State: mr.State, Agent: mr.Agent}
