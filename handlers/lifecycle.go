@@ -211,9 +211,15 @@ func (ad agentDecision) happen(e *wire.Event) {
 			ad.tasks().requeueLost(k, a, e.Text, code, e.Figures.Ordered)
 		}
 		ad.works().bereaveWorks(a, e.Text, e.Figures.Ordered)
+		if e.Figures.Ordered {
+			ad.lift(a)
+		}
 	}
 	if e.Kind == events.AgentGaveUp {
 		ad.gone(e.Agent)
+		if a := ad.state.agents.byID[e.Agent]; a != nil {
+			ad.lift(a)
+		}
 	}
 	if ad.starts {
 		ad.sessions().reconvene()

@@ -208,7 +208,11 @@ func (ad agentDecision) activity(body any) bool {
 			ad.fact("", "", &agentConversation{Agent: a.ID, Conversation: *body})
 		}
 	case *activity.Limited:
-		ad.fact("", "", &agentLimited{Agent: a.ID, Until: body.Until, Scope: body.Scope})
+		until := body.Until
+		if at, _ := object.ParseTime(until); at.Sub(ad.at) > activity.MaxLimit {
+			until = object.Timestamp(ad.at.Add(activity.MaxLimit))
+		}
+		ad.fact("", "", &agentLimited{Agent: a.ID, Until: until, Scope: body.Scope})
 	case *activity.Receipt:
 		if a.mail != nil {
 			ad.fact("", "", &mailReceipt{Agent: a.ID, Actor: a.mail.ID, Seq: body.Seq, State: body.State})
@@ -217,6 +221,14 @@ func (ad agentDecision) activity(body any) bool {
 		return false
 	}
 	return true
+}
+
+// lift ends the limit of an agent that was stopped or restarted by hand, or that has given up and
+// starts only by hand again.
+func (ad agentDecision) lift(a *agent) {
+	if !a.limited.IsZero() && !ad.state.stopping {
+		ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+	}
 }
 
 // unlimit ends the limits whose time has passed.

@@ -355,6 +355,8 @@ func (m *Machine) limited(l *Limited) {
 		return
 	}
 	switch {
+	case l.Until.After(m.now.Add(activity.MaxLimit)):
+		m.parked = m.now.Add(activity.MaxLimit)
 	case l.Until.After(m.now):
 		m.parked = l.Until
 		if last := m.now.Add(maxParked); m.parked.After(last) {

@@ -5,6 +5,7 @@ package activity
 
 import (
 	"fmt"
+	"time"
 
 	"orchestrator/wire/object"
 )
@@ -118,8 +119,12 @@ const (
 	Idle    = "idle"
 )
 
+// MaxLimit is how long a limit lasts at most. An agent whose vendor names a later time tries again
+// after it.
+const MaxLimit = 7 * 24 * time.Hour
+
 // Limited is the payload of event:limited: a vendor limits the use. The agent gets no task until
-// the time.
+// the time, or for seven days. A restart of the agent by hand lifts the limit.
 type Limited struct {
 	// Until when, in ISO 8601.
 	Until string `json:"until" schema:"time"`
