@@ -39,6 +39,9 @@ type Options struct {
 	Version string
 	// Next is signalled when a task was assigned. If it is set, the server has the tool task_next.
 	Next <-chan struct{}
+	// Left is closed when the member has left the team. Then calls end, and none is answered. It
+	// may be nil.
+	Left <-chan struct{}
 	// Mailbox remembers the mail in earlier results; nil is an empty one. Servers of one member
 	// share it.
 	Mailbox *Mailbox
@@ -106,6 +109,15 @@ func Handler(member func(*http.Request) (Team, Options)) http.Handler {
 
 // call performs the call of a tool.
 func (s *server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-s.options.Left:
+			stop(errLeft)
+		case <-ctx.Done():
+		}
+	}()
 	s.acknowledge(ctx)
 	words, err := s.perform(ctx, r.Params.Name, wire.Raw(r.Params.Arguments))
 	result := &sdk.CallToolResult{IsError: err != nil}
@@ -118,6 +130,8 @@ func (s *server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 	}
 	return result, nil
 }
+
+var errLeft = errors.New("this member has left the team")
 
 // message returns the text of an error for a model.
 func message(err error) string {
@@ -199,7 +213,7 @@ func (s *server) next(ctx context.Context) (string, error) {
 		case <-waited.C:
 			return "there is no task for you yet: call task_next again to go on waiting", nil
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return "", context.Cause(ctx)
 		}
 	}
 }
@@ -229,7 +243,7 @@ func (s *server) askPerson(ctx context.Context, request *tools.Request) (string,
 				_ = s.team.Ask(context.WithoutCancel(ctx), "withdraw-question", wire.WithdrawQuestion{QuestionID: asked.QuestionID}, nil)
 			}
 		}()
-		return "", ctx.Err()
+		return "", context.Cause(ctx)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -32,9 +33,13 @@ func (s *stage) toolUser(transport sdk.Transport) *toolUser {
 
 // guest starts an MCP client that joins as a guest.
 func (s *stage) guest(args ...string) *toolUser {
+	return s.toolUser(&sdk.CommandTransport{Command: s.guestCommand(args...)})
+}
+
+func (s *stage) guestCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, append([]string{"mcp", "--state-dir", s.state()}, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = s.dir, s.environ(), os.Stderr
-	return s.toolUser(&sdk.CommandTransport{Command: cmd})
+	return cmd
 }
 
 // use calls a tool and returns the texts of its result.
@@ -116,6 +121,52 @@ func TestMCPGuest(t *testing.T) {
 	require.Contains(t, ann.used("task_next", nil), id)
 	require.NoError(t, ann.session.Close())
 	s.waitForState(id, wire.TaskPending)
+}
+
+// The task of a client that is killed waits for another agent.
+func TestMCPGuestIsKilled(t *testing.T) {
+	s := newStage(t, quick+oneIdler).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "")
+	cmd := s.guestCommand("--as", "ann", "--role", "author")
+	ann := s.toolUser(&sdk.CommandTransport{Command: cmd})
+	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--role", "author", "-q"))
+	require.Contains(t, ann.used("task_next", nil), id)
+	require.NoError(t, cmd.Process.Kill())
+	s.waitForState(id, wire.TaskPending)
+}
+
+// A client that waits for a task does not keep the team from stopping, and ends with it: well when
+// the orchestrator has stopped, and with 5 when it was lost.
+func TestMCPGuestEndsWithTheTeam(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(s *stage)
+		code int
+	}{
+		"stopped": {end: func(s *stage) { s.ask("down") }},
+		"killed":  {end: func(s *stage) { require.NoError(s.t, s.process.Process.Kill()) }, code: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, quick+oneIdler).up("--json")
+			s.waitForEvents(1, events.AgentStarted, "")
+			cmd := s.guestCommand("--as", "ann", "--role", "author")
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			stdin, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			defer stdin.Close()
+			require.NoError(t, cmd.Start())
+			_, err = io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_next"}}
+`)
+			require.NoError(t, err)
+			s.waitForEvents(1, events.AgentStarted, "ann")
+			test.end(s)
+			_ = cmd.Wait()
+			require.Equal(t, test.code, cmd.ProcessState.ExitCode(), stderr.String())
+			require.NotContains(t, stderr.String(), "context canceled")
+		})
+	}
 }
 
 // A program that an agent starts acts as the agent.

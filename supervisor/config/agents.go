@@ -191,7 +191,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
 		attr("autostart", truth(&a.Autostart)),
-		attr("on_exit", choice(&a.OnExit, "auto", "fail", "requeue")),
+		attr("on_exit", choice(&a.OnExit, OnExits...)),
 		attr("permission", choice(&a.Client.Permission, "ask", "edits", "plan", "auto", "full")),
 		attr("allow", words(&a.Client.Allow)),
 		attr("model", text(&a.Client.Model)),

@@ -139,6 +139,9 @@ func IsRole(word string) bool { return IsName(word) && word != "none" }
 // IsName reports whether name is a valid name of an agent.
 func IsName(name string) bool { return agentName().MatchString(name) }
 
+// OnExits lists the values of on_exit.
+var OnExits = []string{"auto", "fail", "requeue"}
+
 // Guest returns an agent that is in no file, because a program joins over a connection. It has
 // default settings and no command. It gets tasks only if works is true.
 func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {

@@ -38,7 +38,8 @@ and to write to other members. A client that an agent starts acts as that agent.
 
 With --as NAME, a client that you run yourself joins as a guest: a new agent, or a
 stopped one of the file. It gets tasks with --role or --capability, and calls task_next
-to wait for one. It leaves when stdin ends; its open task is then given back.
+to wait for one. It leaves when stdin ends; its open task is then given back. If it is
+killed, on_exit of its agent decides: requeue for a new one.
 
 Results also have the mail that was not read yet. A question to a person is answered
 within 45 seconds; a later answer comes as mail.`,
@@ -71,7 +72,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	defer stop()
 	o := mcp.Options{Version: cli.Version, NoMail: f.noMail}
 	if f.as != "" {
-		return serveGuest(ctx, d, f, o)
+		return serveGuest(ctx, a, d, f, o)
 	}
 	if d.Target.URL == "" && !d.Target.Inside {
 		return cli.UsageError("only an agent has tools, and this command was started by none", "Join as a guest: orchestrator mcp --as NAME")
@@ -113,17 +114,18 @@ func (c *caller) Ask(ctx context.Context, operation string, payload, answer any)
 const requestTimeout = 2 * time.Second
 
 // serveGuest serves a client that is an agent of its own.
-func serveGuest(ctx context.Context, d *client.Client, f mcpFlags, o mcp.Options) error {
-	link, err := d.Join(ctx, url.Values{"as": {f.as}, "role": {f.role.Value}, "capability": f.capabilities})
+func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o mcp.Options) error {
+	// The end of a client, even by a signal, says nothing about its task.
+	link, err := d.Join(ctx, url.Values{"as": {f.as}, "role": {f.role.Value}, "capability": f.capabilities, "on_exit": {"requeue"}})
 	if err != nil {
 		return d.Failed(ctx, err)
 	}
 	defer link.Close()
 	conn := agents.Connect(link, link)
 	next := make(chan struct{}, 1)
-	o.Next = next
 	serving, over := context.WithCancelCause(ctx)
 	defer over(nil)
+	o.Next, o.Left = next, serving.Done()
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for notice := range conn.News(serving) {
@@ -137,19 +139,34 @@ func serveGuest(ctx context.Context, d *client.Client, f mcpFlags, o mcp.Options
 				over(errStopped)
 			}
 		}
-		over(errStopped)
+		over(errLost)
 	})
 	err = mcp.Serve(serving, conn, o)
-	if !errors.Is(context.Cause(serving), errStopped) {
+	cause := context.Cause(serving)
+	if !errors.Is(cause, errStopped) && !errors.Is(cause, errLost) {
 		giveBack(conn)
 	}
 	over(nil)
 	link.Leave()
 	listening.Wait()
-	return err
+	switch {
+	case errors.Is(cause, errStopped):
+		return nil
+	case errors.Is(cause, errLost):
+		return &cli.Failure{
+			Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
+			Message: "the orchestrator of " + d.Target.Subject + " has gone, or has cut this guest off",
+			Hint:    "Look whether it still runs: orchestrator status",
+		}
+	}
+	return ended(ctx, a, err)
 }
 
-var errStopped = errors.New("the orchestrator has stopped")
+// Why a guest is served no longer.
+var (
+	errStopped = errors.New("the orchestrator has stopped")
+	errLost    = errors.New("the orchestrator is lost")
+)
 
 // giveBack returns the open tasks of a guest that leaves, because the end of a pipe would count
 // as their end.

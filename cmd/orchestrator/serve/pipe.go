@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -159,6 +161,7 @@ func (t *Instance) pipe(ctx context.Context, query url.Values, accept func() (*a
 // guest returns the agent that a program wants to be, if its name is free.
 func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
+	onExit := cmp.Or(query.Get("on_exit"), "auto")
 	works := role != "" || len(capabilities) > 0
 	if role == "" {
 		role = wire.RoleWorker
@@ -170,6 +173,8 @@ func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agen
 		return supervisor.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
 	case slices.Contains(capabilities, ""):
 		return supervisor.Agent{}, unfit("capability", "a capability is not empty", "")
+	case !slices.Contains(config.OnExits, onExit):
+		return supervisor.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit is one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
 	}
 	select { // no reload while the configuration is read
 	case t.turn <- struct{}{}:
@@ -184,7 +189,9 @@ func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agen
 		}
 	}
 	alone := *t.config
-	alone.Agents = []config.Agent{alone.Guest(name, role, capabilities, works)}
+	guest := alone.Guest(name, role, capabilities, works)
+	guest.OnExit = onExit
+	alone.Agents = []config.Agent{guest}
 	return t.specs(&alone)[0], nil
 }
 
