@@ -186,6 +186,9 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 		}
 		return &Request{"fail-task", wire.FailTask{TaskID: task, Error: Clip(a.Reason, MaxText)}}, nil
 	case "task_add":
+		if strings.TrimSpace(a.Title) == "" {
+			return nil, errors.New("title is missing: say in one line what is to be done")
+		}
 		return &Request{"submit-task", submitTask{Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
 	case "tasks":
 		return &Request{"query-tasks", wire.QueryTasks{Status: a.Status}}, nil
@@ -244,11 +247,17 @@ func (a *arguments) result() wire.Raw {
 	for key, value := range outputs {
 		contracts[key] = contract{Status: "fulfilled", Data: value}
 	}
+	artifacts := make(map[string]string, len(a.Artifacts)) // such a document has them by name
+	for _, path := range a.Artifacts {
+		artifacts[path] = path
+	}
 	return object.Spell(struct {
 		Schema    string              `json:"$schema"`
 		Summary   string              `json:"summary"`
 		Contracts map[string]contract `json:"contracts"`
-	}{"orchestratia/task-result/v1", summary, contracts})
+		Artifacts map[string]string   `json:"artifacts,omitempty"`
+		Evidence  []evidence          `json:"evidence,omitzero"`
+	}{"orchestratia/task-result/v1", summary, contracts, artifacts, a.Evidence})
 }
 
 // Answer returns what a model is told about the answer to a request.

@@ -1,0 +1,42 @@
+package tools
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/object"
+)
+
+// The result of a task has all that the model reports, whether it names outputs or not.
+func TestResultOfATask(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"summary":"done"}`: `{"summary":"done"}`,
+		`{"summary":"done","artifacts":["a.png"],"evidence":[{"command":"go test","exit":0}]}`: `{"summary":"done","artifacts":["a.png"],"evidence":[{"command":"go test","exit":0}]}`,
+		`{"summary":"done","outputs":{"api":{"n":1}}}`:                                         `{"$schema":"orchestratia/task-result/v1","summary":"done","contracts":{"api":{"status":"fulfilled","data":{"n":1}}}}`,
+		`{"summary":"done","outputs":{"api":1},"artifacts":["a.png"],"evidence":[{"command":"go test","exit":1}]}`: `{"$schema":"orchestratia/task-result/v1","summary":"done","contracts":{"api":{"status":"fulfilled","data":1}},` +
+			`"artifacts":{"a.png":"a.png"},"evidence":[{"command":"go test","exit":1}]}`,
+	} {
+		r, err := Prepare("task_complete", wire.Raw(args), "t-1", 0)
+		require.NoError(t, err)
+		text, err := object.Encode(r.Payload)
+		require.NoError(t, err)
+		require.Equal(t, `{"taskId":"t-1","result":`+want+`}`, string(text))
+		read, refused := (&wire.Payloads{Depth: 64}).Request("complete-task", text)
+		require.Nil(t, refused)
+		require.Nil(t, read.(*wire.CompleteTask).Result.Breach)
+	}
+}
+
+// What is missing is told in the words of the tool.
+func TestMissingArguments(t *testing.T) {
+	for tool, want := range map[string]string{
+		"task_add":      "title is missing: say in one line what is to be done",
+		"task_complete": "summary is missing: say what was done",
+		"task_fail":     "reason is missing: say why it cannot be done",
+	} {
+		_, err := Prepare(tool, wire.Raw(`{"title":" ","summary":"","reason":""}`), "t-1", 0)
+		require.EqualError(t, err, want)
+	}
+}
