@@ -271,7 +271,11 @@ func (qa *questionAnswered) apply(s *State, r *wire.Record) {
 		a.late = append(a.late, q.byMail(qa.Answer))
 	}
 	if a := s.agents.byID[qa.Agent]; a != nil && q.view.Permission != nil {
-		a.grants.Remember(q.view.Permission, qa.Answer, a.session())
+		session := a.session()
+		if q.run != "" && q.run != a.run { // the session in which it was asked has ended
+			session = ""
+		}
+		a.grants.Remember(q.view.Permission, qa.Answer, session)
 	}
 	s.settle(qa.Agent, q.request, answer, nil)
 	s.tasks.help(q, qa.Answer, r)

@@ -41,7 +41,8 @@ func (g Grants) Choice(r *wire.AskPermission, session string) string {
 	return ""
 }
 
-// Remember keeps a permission that was given for more than one time.
+// Remember keeps a permission that was given for more than one time. One for a session is not
+// kept if session is "", because that has ended.
 func (g *Grants) Remember(p *activity.Permission, answer, session string) {
 	i := slices.IndexFunc(p.Choices, func(c activity.PermissionChoice) bool { return c.ID == answer })
 	if i < 0 || p.Choices[i].Kind != activity.AllowSession && p.Choices[i].Kind != activity.AllowAlways {
@@ -49,7 +50,9 @@ func (g *Grants) Remember(p *activity.Permission, answer, session string) {
 	}
 	kept := Grant{Tool: p.Tool, Input: p.Input}
 	if p.Choices[i].Kind == activity.AllowSession {
-		kept.Session = session
+		if kept.Session = session; session == "" {
+			return
+		}
 	}
 	if *g = append(*g, kept); len(*g) > maxGrants {
 		*g = (*g)[1:]
