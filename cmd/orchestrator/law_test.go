@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/bus":     verbsMayImport(),
 	"cmd/orchestrator/inbox":   verbsMayImport(),
 	"cmd/orchestrator/project": verbsMayImport("wire/schema", "supervisor/config", "wire/line"),
-	"cmd/orchestrator/join":    verbsMayImport("agents", "agents/mcp"),
+	"cmd/orchestrator/join":    verbsMayImport("agents", "agents/mcp", "wire/line"),
 	"cmd/orchestrator/access":  verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),

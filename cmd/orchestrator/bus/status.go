@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -123,6 +124,9 @@ func (w *awaited) until(ctx context.Context, a *cli.App, d *client.Client, sent 
 	status, text, err := w.watch(ctx, a, d, m.Seq)
 	done()
 	if err != nil {
+		if f, ok := errors.AsType[*cli.Failure](err); ok {
+			f.Because = append(f.Because, fmt.Sprintf("Message %d is sent and kept: orchestrator bus status %d", m.Seq, m.Seq))
+		}
 		return err
 	}
 	err = cli.Query[mail.Status]{

@@ -1,12 +1,12 @@
 package join
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -14,6 +14,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 )
 
@@ -122,20 +123,38 @@ func serveACP(a *cli.App, f acpFlags) error {
 
 // read handles the editor's messages until stdin ends.
 func (e *editor) read(ctx context.Context) error {
-	lines := bufio.NewScanner(e.app.Stdin)
-	lines.Buffer(nil, maxFrame)
-	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == "" {
+	lines := line.NewSplitter(maxFrame)
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := e.app.Stdin.Read(chunk)
+		lines.Feed(chunk[:n])
+		for l, ok := lines.Next(); ok; l, ok = lines.Next() {
+			e.readLine(ctx, l)
+		}
+		if err == nil {
 			continue
 		}
-		var m answer
-		if err := object.Decode(object.Replaced(lines.Bytes()), &m); err != nil {
-			e.reply(wire.Raw("null"), nil, &rpcError{Code: parseError, Message: "the line is not a JSON object"})
-			continue
+		if l, ok := lines.Rest(); ok {
+			e.readLine(ctx, l)
 		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	}
+}
+
+func (e *editor) readLine(ctx context.Context, l line.Line) {
+	var m answer
+	switch {
+	case l.Cut:
+		e.reply(wire.Raw("null"), nil, &rpcError{Code: parseError, Message: fmt.Sprintf("the line is longer than %d bytes", maxFrame)})
+	case len(bytes.TrimSpace(l.Text)) == 0:
+	case object.Decode(object.Replaced(l.Text), &m) != nil:
+		e.reply(wire.Raw("null"), nil, &rpcError{Code: parseError, Message: "the line is not a JSON object"})
+	default:
 		e.heard(ctx, &m)
 	}
-	return lines.Err()
 }
 
 // heard handles one message. Only a prompt takes long, so it has its own goroutine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -58,9 +59,9 @@ type leader struct {
 
 func lead(a *cli.App) error {
 	name, in := a.Getenv("ORC_AGENT_ID"), a.Getenv("ORC_SESSION")
+	const hint = `Write it into the file: agent "lead" { command = ["orchestrator", "lead"] }     and into the session: member "lead" { type = "architect" }`
 	if name == "" || in == "" {
-		return cli.UsageError("only an agent that is the architect of a session can lead it",
-			`Write it into the file: agent "lead" { command = ["orchestrator", "lead"] }     and into the session: member "lead" { type = "architect" }`)
+		return cli.UsageError("only an agent that is the architect of a session can lead it", hint)
 	}
 	ctx, stop := a.Context()
 	defer stop()
@@ -85,8 +86,14 @@ func lead(a *cli.App) error {
 			l.noticed(n)
 		},
 	})
-	if errors.Is(err, agents.ErrShutdown) {
+	switch {
+	case errors.Is(err, agents.ErrShutdown):
 		return nil
+	case errors.Is(err, io.EOF):
+		return &cli.Failure{
+			Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
+			Message: "no orchestrator is on stdin: it has gone, or it did not start this command", Hint: hint,
+		}
 	}
 	return err
 }

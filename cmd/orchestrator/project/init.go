@@ -120,6 +120,9 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 			return alreadyThere(dir, root, file.File, p)
 		}
 	}
+	if _, err := os.Lstat(filepath.Join(root, "orchestrator.hcl.json")); err == nil && !force {
+		return wouldShadow(dir, p)
+	}
 	var made []string
 	for _, file := range files {
 		more, err := writeNew(filepath.Join(root, file.File), file.Text)
@@ -147,6 +150,16 @@ func alreadyThere(dir, root, file string, p project) *cli.Failure {
 		Message: filepath.Join(dir, file) + " already exists",
 		Because: []string{"Nothing was written."},
 		Hint:    hint,
+	}
+}
+
+// wouldShadow returns the failure for a folder that has its configuration as JSON.
+func wouldShadow(dir string, p project) *cli.Failure {
+	return &cli.Failure{
+		Exit: cli.ExitConflict, Code: wire.CodeConflict,
+		Message: filepath.Join(dir, "orchestrator.hcl.json") + " already exists",
+		Because: []string{"An orchestrator.hcl beside it would be used instead of it.", "Nothing was written."},
+		Hint:    "Write it all the same: " + overwriting(dir, p),
 	}
 }
 

@@ -1,0 +1,34 @@
+package join
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+)
+
+// A line of an editor that is too long is answered, and the next one is read.
+func TestLongLine(t *testing.T) {
+	var out strings.Builder
+	in := io.MultiReader(
+		strings.NewReader(`{"id":1,"method":"`), strings.NewReader(strings.Repeat("x", maxFrame)), strings.NewReader("\"}\n\n"),
+		strings.NewReader("no JSON\n"), strings.NewReader(`{"id":2,"method":"nope"}`),
+	)
+	e := &editor{app: cli.New(cli.Env{Stdin: in, Stdout: &out}), waiting: map[string]chan answer{}, turn: map[string]*turn{}}
+	require.NoError(t, e.read(t.Context()))
+	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is longer than 33554432 bytes"}}
+{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not a JSON object"}}
+{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"there is no method \"nope\""}}
+`, out.String())
+}
+
+// A leader whose stdin is not that of an agent ends with words for people.
+func TestLeadWithoutOrchestrator(t *testing.T) {
+	a := cli.New(cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Environ: []string{"ORC_AGENT_ID=lead", "ORC_SESSION=change"}})
+	f := cli.FailureOf(lead(a))
+	require.Equal(t, cli.ExitNotRunning, f.Exit)
+	require.Equal(t, "no orchestrator is on stdin: it has gone, or it did not start this command", f.Message)
+}
