@@ -100,11 +100,12 @@ func Serve(ctx context.Context, team Team, o Options) error {
 }
 
 // Handler serves clients over HTTP. For each request, member returns the member that sends it.
+// The listener checks the headers Host and Origin, because it knows the names of its host.
 func Handler(member func(*http.Request) (Team, Options)) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		team, o := member(r)
 		return NewServer(team, o)
-	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
+	}, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true})
 }
 
 // call performs the call of a tool.

@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
@@ -83,7 +86,13 @@ func TestMCPGuest(t *testing.T) {
 	for _, tool := range list.Tools {
 		require.NotEmpty(t, tool.Description)
 		require.Equal(t, true, tool.Meta["anthropic/alwaysLoad"], tool.Name)
+		compiler := jsonschema.NewCompiler()
+		compiler.DefaultDraft(jsonschema.Draft2020)
+		require.NoError(t, compiler.AddResource(tool.Name, tool.InputSchema))
+		_, err := compiler.Compile(tool.Name)
+		require.NoError(t, err)
 	}
+	require.NoError(t, ann.session.Ping(t.Context(), nil))
 	require.Contains(t, ann.refused("task_complete", map[string]any{"summary": "done"}), "you have no open task")
 
 	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--role", "author", "-q"))
@@ -200,15 +209,7 @@ cat
 func TestMCPOverHTTP(t *testing.T) {
 	s := newStage(t, quick+"http {\n  listen = [\"127.0.0.1:0\"]\n}\n"+oneIdler).up()
 	url := s.listening() + "/mcp"
-	waitForThat(t, "the agent that runs", func() bool {
-		shown, _, code := s.call("agent", "show", "idler", "--json")
-		return code == 0 && strings.Contains(shown, `"state":"running"`)
-	})
-	var key struct {
-		Key string `json:"key"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(s.ask("key", "issue", "idler", "--json")), &key))
-	idler := s.toolUser(&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(key.Key)}, DisableStandaloneSSE: true})
+	idler := s.toolUser(&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: s.keyOf("idler")}})
 	id := strings.TrimSpace(s.ask("task", "add", "Do it", "-q"))
 	require.Contains(t, idler.used("task_current", nil), id)
 	s.ask("bus", "send", "--to", "W:"+s.agent("idler").Run, "--topic", "note", "--payload", `{"text":"Over HTTP."}`)
@@ -221,6 +222,88 @@ func TestMCPOverHTTP(t *testing.T) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	_, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true}, nil)
 	require.Error(t, err, "without a key")
+}
+
+// keyOf waits for an agent and issues a key for it.
+func (s *stage) keyOf(agent string) bearer {
+	s.t.Helper()
+	waitForThat(s.t, "the agent that runs", func() bool {
+		shown, _, code := s.call("agent", "show", agent, "--json")
+		return code == 0 && strings.Contains(shown, `"state":"running"`)
+	})
+	var key struct {
+		Key string `json:"key"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(s.ask("key", "issue", agent, "--json")), &key))
+	return bearer(key.Key)
+}
+
+// The listener is stateless: clients send requests in any order and at the same time, with any id
+// of a session. Requests for other hosts, and those of pages of other origins, are refused.
+func TestMCPRequests(t *testing.T) {
+	s := newStage(t, quick+"http {\n  listen = [\"127.0.0.1:0\"]\n  hosts = [\"shop.example\", \"127.0.0.1\"]\n}\n"+oneIdler).up()
+	url := s.listening() + "/mcp"
+	client := &http.Client{Transport: s.keyOf("idler")}
+	send := func(method, body string, header ...string) (status int, kind, answer string, err error) {
+		request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			return 0, "", "", err
+		}
+		request.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		for i := 0; i < len(header); i += 2 {
+			request.Header.Set(header[i], header[i+1])
+		}
+		if host := request.Header.Get("Host"); host != "" {
+			request.Host = host
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, "", "", err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		return response.StatusCode, response.Header.Get("Content-Type"), string(text), err
+	}
+	const ping, list = `{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+	for _, c := range []struct {
+		method, body string
+		header       []string
+		status       int
+		says         string
+	}{
+		{"POST", ping, nil, 200, `{"jsonrpc":"2.0","id":"p","result":{}}`},
+		{"POST", list, []string{"Mcp-Session-Id", "s-1", "Mcp-Protocol-Version", "2025-03-26"}, 200, `"name":"task_current"`},
+		{"POST", list, []string{"Mcp-Protocol-Version", "2025-11-25"}, 200, `"name":"task_current"`},
+		{"POST", ping, []string{"Mcp-Protocol-Version", "1999-12-31"}, 400, "protocol version"},
+		{"POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
+		{"GET", "", nil, 405, ""},
+		{"DELETE", "", []string{"Mcp-Session-Id", "s-1"}, 405, ""},
+		{"POST", ping, []string{"Host", "shop.example"}, 200, `"result":{}`},
+		{"POST", ping, []string{"Host", "shop.example", "Origin", "http://shop.example"}, 200, `"result":{}`},
+		{"POST", ping, []string{"Host", "evil.example", "Origin", "http://evil.example"}, 403, "evil.example"},
+		{"POST", ping, []string{"Host", "evil.example"}, 403, "evil.example"},
+		{"POST", ping, []string{"Origin", "http://evil.example"}, 403, "another origin"},
+		{"POST", ping, []string{"Origin", "null"}, 403, "another origin"},
+		{"POST", ping, []string{"Sec-Fetch-Site", "cross-site"}, 403, "another origin"},
+		{"POST", ping, []string{"Sec-Fetch-Site", "same-origin"}, 200, `"result":{}`},
+	} {
+		status, _, text, err := send(c.method, c.body, c.header...)
+		require.NoError(t, err)
+		require.Equal(t, c.status, status, "%s %s %q: %s", c.method, c.body, c.header, text)
+		require.Contains(t, text, c.says)
+	}
+
+	var asking sync.WaitGroup
+	for range 3 {
+		asking.Go(func() {
+			status, kind, text, err := send("POST", list, "Mcp-Session-Id", "s-1")
+			assert.NoError(t, err)
+			assert.Equal(t, 200, status)
+			assert.Contains(t, kind, "application/json")
+			assert.Contains(t, text, `"name":"task_current"`)
+		})
+	}
+	asking.Wait()
 }
 
 // bearer is a transport that adds a key.

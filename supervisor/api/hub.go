@@ -259,8 +259,8 @@ func checkedReply(l *wire.TaskList) any {
 	return map[string]any{"count": len(l.Tasks), "tasks": hubTasks(l)}
 }
 
-// codeMethod is the code for an existing path without the requested method. Only the hub and
-// the bus distinguish it.
+// codeMethod is the code for an existing path without the requested method. Only the hub, the
+// bus and MCP distinguish it.
 const codeMethod wire.Code = "method"
 
 // hubRefusal is an error document of the hub and the bus. Older clients read only detail.

@@ -28,8 +28,13 @@ func (api *API) AskAs(ctx context.Context, r *http.Request, operation string, re
 	return object.Encode(answer)
 }
 
-// mcp passes a message on to the handler in the field MCP.
+// mcp passes a message on to the handler in the field MCP. The protocol requires that messages are
+// refused that a browser sends for a page of another origin.
 func (api *API) mcp(w http.ResponseWriter, r *http.Request) {
+	if new(http.CrossOriginProtection).Check(r) != nil {
+		api.refuse(w, r, denied("the request is from a page of another origin"))
+		return
+	}
 	body, err := api.body(w, r)
 	if err != nil {
 		api.refuse(w, r, err)

@@ -190,19 +190,22 @@ func (api *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 // methodsAt returns the methods that a path has, if it has none for the request. The mux itself
 // cannot tell, because its catch-all pattern matches every method.
 func methodsAt(mux *http.ServeMux, r *http.Request) (methods []string) {
-	if !ofPassages(r.URL.Path) {
+	if !namesMethods(r.URL.Path) {
 		return nil
 	}
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 		other := *r
 		other.Method = method
 		_, pattern := mux.Handler(&other)
-		if _, path, _ := strings.Cut(pattern, " "); ofPassages(path) {
+		if _, path, _ := strings.Cut(pattern, " "); namesMethods(path) {
 			methods = append(methods, method)
 		}
 	}
 	return methods
 }
+
+// namesMethods reports whether a path refuses other methods with 405.
+func namesMethods(path string) bool { return ofPassages(path) || path == mcpPath }
 
 func nothingAt(r *http.Request) *wire.Error {
 	return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)}
