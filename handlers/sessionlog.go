@@ -279,7 +279,7 @@ func (sd sessionDecision) sessionNamed(id string) (*sessionState, *wire.Error) {
 // sessionView returns a session without its messages.
 func (as *agents) sessionView(s *sessionState) *wire.SessionView {
 	v := &wire.SessionView{
-		Spec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(),
+		Spec: s.spec, State: s.state(), Reason: s.reason, Source: s.source(), SequenceNumber: s.last,
 		Standing: []session.MemberView{}, Tasks: []wire.SessionTask{}, Reviews: []session.ReviewView{}, Messages: []session.Entry{},
 	}
 	working := make(map[string]int)

@@ -105,6 +105,8 @@ type SessionView struct {
 	Reason string `json:"reason,omitzero"`
 	// Whether the session comes from the configuration or from a request.
 	Source string `json:"source" schema:"enum=session.sources"`
+	// The highest sequence_number so far. A message that is sent next has a higher one.
+	SequenceNumber int64 `json:"sequence_number" schema:"min=0"`
 	// The members with their load.
 	Standing []session.MemberView `json:"standing"`
 	// The tasks, in the order in which they were assigned.

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 		"stand-in":            standIn,
 		"puppet":              puppet,
 		"labourer":            labourer,
+		"acp-member":          acpMember,
 	})
 }
 

@@ -82,7 +82,7 @@ func TestMCPGuest(t *testing.T) {
 	ann := s.guest("--as", "ann", "--role", "author")
 	list, err := ann.session.ListTools(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, list.Tools, 10)
+	require.Len(t, list.Tools, 11)
 	for _, tool := range list.Tools {
 		require.NotEmpty(t, tool.Description)
 		require.Equal(t, true, tool.Meta["anthropic/alwaysLoad"], tool.Name)

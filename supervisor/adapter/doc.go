@@ -3,7 +3,7 @@
 //
 // A client may take the tools of the orchestrator in band, or from an MCP server that it starts,
 // Opening.Door. Of a call to that server the Machine learns nothing, so after each turn it asks the
-// orchestrator what became of the task and which mail was read.
+// orchestrator what became of the task, which mail was read, and what a log of a session has.
 //
 // A [Client] speaks the protocol of one program, and a [Machine] around it takes tasks, passes mail
 // on, asks people for permissions and reports. Both are pure: they get lines and the time, and

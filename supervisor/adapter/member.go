@@ -13,7 +13,6 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
-	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/tools"
 )
@@ -57,7 +56,7 @@ type Machine struct {
 type task struct {
 	id       string
 	view     taskView
-	work     *work // for a task of a session
+	work     *tools.WorkItem // for a task of a session
 	percent  float64
 	reported time.Time // of its progress, in a session
 	started  bool
@@ -89,9 +88,10 @@ type pending struct {
 	task  *task
 	call  string // the call of a tool that waits, "" for none
 	tool  *tools.Request
-	perm  string // the permission that waits
-	news  string // what changed about the task
-	ended *Ended // the turn about which the orchestrator is asked
+	perm  string            // the permission that waits
+	news  string            // what changed about the task
+	ended *Ended            // the turn about which the orchestrator is asked
+	logs  []wire.GetSession // it and the next ones, for get-session
 	tries int
 }
 
@@ -206,7 +206,7 @@ func (m *Machine) turn(state, what string) {
 
 // taskID returns the id of the task that the client works on. A review has none.
 func (m *Machine) taskID() string {
-	if m.task == nil || m.task.work != nil && m.task.work.review != nil {
+	if m.task == nil || m.task.work != nil && m.task.work.Review != nil {
 		return ""
 	}
 	return m.task.id
@@ -395,50 +395,6 @@ func (m *Machine) turnEnded(e *Ended) {
 		return
 	}
 	m.settle(e)
-}
-
-// look asks what a client with tools of its own did in a turn: which mail it has read, and whether
-// its task is still open.
-func (m *Machine) look(e *Ended) {
-	m.looking = true
-	m.ask(struct{}{}, pending{kind: "poll-messages", ended: e})
-}
-
-// looked takes the answer about the mail, or about the task.
-func (m *Machine) looked(p *pending, o *order) {
-	switch p.kind {
-	case "poll-messages":
-		var list mail.List
-		if o.Error == nil && object.Decode(o.Payload, &list) == nil {
-			m.keepOnly(list.Messages)
-		}
-		if m.task != nil && !m.task.ended && m.task.work == nil {
-			m.ask(wire.TaskID{TaskID: m.task.id}, pending{kind: "get-task", task: m.task, ended: p.ended})
-			return
-		}
-	case "get-task":
-		var reply struct {
-			Task struct {
-				AssignedTo string         `json:"assignedTo"`
-				State      wire.TaskState `json:"state"`
-			} `json:"task"`
-		}
-		if o.Error == nil && object.Decode(o.Payload, &reply) == nil {
-			state := reply.Task.State
-			p.task.ended = p.task.ended || reply.Task.AssignedTo != m.o.Agent || state != wire.TaskRunning && state != wire.TaskAssigned
-		}
-	}
-	m.looking = false
-	m.settle(p.ended)
-}
-
-// keepOnly drops the letters that are not in a list of unread messages.
-func (m *Machine) keepOnly(unread []mail.Message) {
-	open := func(seq int64) bool {
-		return slices.ContainsFunc(unread, func(l mail.Message) bool { return l.Seq == seq })
-	}
-	m.letters = slices.DeleteFunc(m.letters, func(l letter) bool { return !open(l.seq) })
-	m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) > 0 && !slices.ContainsFunc(t.mail, open) })
 }
 
 // settle decides about the task of a turn that has ended.

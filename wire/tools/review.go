@@ -23,9 +23,9 @@ type finding struct {
 	Suggestion  string `json:"suggestion"`
 }
 
-// Completion returns the completion of a task in a session that a call of task_complete or
+// completion returns the completion of a task in a session that a call of task_complete or
 // task_fail makes. The error is for the model.
-func Completion(tool string, args wire.Raw, task string) (*session.Completion, error) {
+func completion(tool string, args wire.Raw, task string) (*session.Completion, error) {
 	var a arguments
 	if err := object.Decode(args, &a); err != nil {
 		return nil, errUnreadable
@@ -61,12 +61,15 @@ func changes(paths []string, kind string) []session.FileChange {
 // list returns a list that is not nil, because documents have an empty list.
 func list(texts []string) []string { return append([]string{}, texts...) }
 
-// Review returns the result that a call of the tool review makes. A check that the request does
+// review returns the result that a call of the tool review makes. A check that the request does
 // not ask for has passed. The error is for the model.
-func Review(args wire.Raw, request *session.ReviewRequest) (*session.ReviewResult, error) {
+func review(args wire.Raw, request *session.ReviewRequest) (*session.ReviewResult, error) {
 	var a arguments
 	if err := object.Decode(args, &a); err != nil {
 		return nil, errUnreadable
+	}
+	if a.ReviewID != "" && a.ReviewID != request.ReviewID {
+		return nil, fmt.Errorf("review %.80q is not open: you are asked for %.80q", a.ReviewID, request.ReviewID)
 	}
 	if strings.TrimSpace(a.Summary) == "" || a.Verdict == "" {
 		return nil, errors.New("verdict or summary is missing: say how you judge the work, and why")

@@ -57,14 +57,15 @@ var All = []Tool{
 	{Name: ForReviews, OfTask: true, Description: "Reports how you judge the work that you were asked to review. Approve it only if no critical or major finding is open.", Schema: args(
 		`!verdict:verdict:approved, changes_requested, or rejected if it must be planned again`, `!summary:string:the outcome in one line`,
 		`findings:findings:what you found`, `tests_passed:boolean:whether the tests pass`, `type_check_passed:boolean:whether it compiles`,
-		`lint_passed:boolean:whether the linter finds nothing`, `checks:object:for each other check that was asked for, by name: true if it passed`)},
+		`lint_passed:boolean:whether the linter finds nothing`, `checks:object:for each other check that was asked for, by name: true if it passed`,
+		`review_id:string:the id of the review, if you have several`)},
 	{Name: "message_read", ReadOnly: true, Description: "Returns your messages that you have not read.", Schema: args()},
 }
 
 // Next is the tool that waits for a task. Only guests have it, since other members are given
 // their tasks.
 var Next = Tool{
-	Name: "task_next", Description: "Begins your next task and returns it. If there is none, it waits for one as long as 45 seconds.", Schema: args(),
+	Name: "task_next", Description: "Begins your next task or review and returns it. If there is none, it waits for one as long as 45 seconds.", Schema: args(),
 }
 
 // ForReviews is the tool of a reviewer in a session.
@@ -141,6 +142,7 @@ type arguments struct {
 	Created         []string        `json:"created"`
 	Modified        []string        `json:"modified"`
 	Deleted         []string        `json:"deleted"`
+	ReviewID        string          `json:"review_id"`
 	Verdict         string          `json:"verdict"`
 	Findings        []finding       `json:"findings"`
 	TestsPassed     *bool           `json:"tests_passed"`
@@ -167,7 +169,7 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 			return nil, errUnreadable
 		}
 	}
-	if OfTask(tool) && task == "" {
+	if OfTask(tool) && task == "" && tool != ForReviews {
 		return nil, errors.New("you have no open task")
 	}
 	switch tool {
@@ -263,7 +265,7 @@ func (a *arguments) result() wire.Raw {
 // Answer returns what a model is told about the answer to a request.
 func (r *Request) Answer(payload wire.Raw) string {
 	switch r.Operation {
-	case "complete-task", "fail-task":
+	case "complete-task", "fail-task", "send-session-message":
 		return "reported; end your turn"
 	case "report-progress":
 		return "reported"

@@ -2,6 +2,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -33,8 +34,9 @@ func MCPCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the team's tools to an MCP client, on this stdin and stdout",
-		Long: `Serves tools to a client of the Model Context Protocol: to work on tasks, to ask people,
-and to write to other members. A client that an agent starts acts as that agent.
+		Long: `Serves tools to a client of the Model Context Protocol: to work on tasks, to review
+work, to ask people, and to write to other members. A client that an agent starts acts
+as that agent.
 
 With --as NAME, a client that you run yourself joins as a guest: a new agent, or a
 stopped one of the file. It gets tasks with --role or --capability, and calls task_next
@@ -70,7 +72,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	o := mcp.Options{Version: cli.Version, NoMail: f.noMail}
+	o := mcp.Options{Version: cli.Version, Agent: cmp.Or(f.as, a.Getenv("ORC_AGENT_ID")), NoMail: f.noMail}
 	if f.as != "" {
 		return serveGuest(ctx, a, d, f, o)
 	}

@@ -21,7 +21,8 @@ func serveMCP(d *api.API) http.Handler {
 	boxes := &mailboxes{of: make(map[string]*mcp.Mailbox)}
 	return mcp.Handler(func(r *http.Request) (mcp.Team, mcp.Options) {
 		from := api.CallerOf(r.Context())
-		return &httpMember{api: d, request: r}, mcp.Options{Version: cli.Version, Mailbox: boxes.get(from.Name + " " + from.Run)}
+		box := boxes.get(from.Name + " " + from.Run)
+		return &httpMember{api: d, request: r}, mcp.Options{Version: cli.Version, Agent: from.Name, Mailbox: box}
 	})
 }
 
