@@ -23,9 +23,10 @@ func (r *reporter) ReportProgress(ctx context.Context, progress wire.ReportProgr
 	return r.askTask(ctx, "report-progress", progress)
 }
 
-// ReturnTask gives a task back, so that it waits for an agent again. No attempt is counted.
-func (r *reporter) ReturnTask(ctx context.Context, id, reason string) (wire.Task, error) {
-	return r.askTask(ctx, "return-task", wire.ReturnTask{TaskID: id, Reason: reason})
+// ReturnTask gives a task back, so that it waits for an agent again. No attempt is counted. With
+// After, an ISO 8601 time, no agent is given it before then.
+func (r *reporter) ReturnTask(ctx context.Context, task wire.ReturnTask) (wire.Task, error) {
+	return r.askTask(ctx, "return-task", task)
 }
 
 // AskPermission asks a person whether a tool may be used, and waits for the answer. Its Choice is

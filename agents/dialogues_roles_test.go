@@ -333,7 +333,7 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 		return c.FailTask(ctx, p.TaskID, p.Error)
 	}),
 	"return-task": verb(func(c *agents.Conn, ctx context.Context, p wire.ReturnTask) (wire.Task, error) {
-		return c.ReturnTask(ctx, p.TaskID, p.Reason)
+		return c.ReturnTask(ctx, p)
 	}),
 	"cancel-task": verb(func(c *agents.Conn, ctx context.Context, p wire.CancelTask) (wire.Task, error) {
 		return c.CancelTask(ctx, p.TaskID, p.Reason)

@@ -91,6 +91,7 @@ func (t *taskStarted) check(s *State) error {
 }
 func (t *taskProgress) check(s *State) error { return s.tasks.checkTask(t.ID, wire.TaskRunning) }
 func (t *taskRequeued) check(s *State) error { return s.tasks.checkTask(t.ID, heldStates...) }
+func (t *taskDue) check(s *State) error      { return s.tasks.checkTask(t.ID, wire.TaskPending) }
 func (t *taskDone) check(s *State) error {
 	return s.tasks.checkTask(t.ID, heldStates...)
 }

@@ -182,7 +182,7 @@ func (w *world) report(m *inhabitant, id string) {
 	case 2:
 		w.do(m.actor(), &wire.AgentEvent{Name: "session", Body: &activity.Conversation{ID: fmt.Sprint("c", w.chance.IntN(3))}})
 	case 3:
-		w.request(m.actor(), "return-task", fmt.Sprintf(`{"taskId":%q,"reason":"tired"}`, id))
+		w.request(m.actor(), "return-task", fmt.Sprintf(`{"taskId":%q,"reason":"tired","after":%q}`, id, object.Timestamp(w.at.Add(time.Duration(w.chance.IntN(60)-30)*time.Second))))
 	case 4:
 		w.request(m.actor(), "report-progress", fmt.Sprintf(`{"taskId":%q,"message":"m"}`, id))
 	case 5:

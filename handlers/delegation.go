@@ -414,7 +414,7 @@ func (*taskRetried) kind() string { return events.TaskRetried }
 
 func (t *taskRetried) apply(s *State, _ *wire.Record) {
 	k := s.tasks.byID[t.ID]
-	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message)
+	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message, time.Time{})
 	k.delegation().retries++
 	next, _ := object.ParseTime(t.Next)
 	s.delegations.when(k.delegation(), next, k.delegation().asked)

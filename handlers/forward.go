@@ -204,8 +204,8 @@ func (dd delegationDecision) failHanded(k *task, fault *delegation.Fault) {
 // named, or to another capable one.
 func (dd delegationDecision) handOver(k *task, last string, gone departures) {
 	d := k.delegation()
-	if k.view.State != wire.TaskPending || d.next.After(dd.at) {
-		return // it has ended meanwhile, or its retry is not due
+	if k.view.State != wire.TaskPending || d.next.After(dd.at) || k.postponed() {
+		return // it has ended meanwhile, or its retry or itself is not due
 	}
 	a, err := dd.chooseTarget(k.view.Type, d.target, d.chain, last, gone)
 	if err != nil {

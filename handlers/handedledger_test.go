@@ -331,6 +331,9 @@ func (h *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 		e.next = r.At.Add(wait)
 		h.w.must(again.Next == object.Timestamp(e.next) && e.retries <= h.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
 	}
+	if f, ok := f.(*taskRequeued); ok && f.After != "" {
+		e.next, _ = object.ParseTime(f.After)
+	}
 	if !moves {
 		return
 	}

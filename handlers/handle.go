@@ -399,6 +399,9 @@ func (s *State) Due() (time.Time, bool) {
 	if limited := s.agents.limited; len(limited) > 0 && (!some || limited[0].limited.Before(due)) {
 		due, some = limited[0].limited, true
 	}
+	if later := s.tasks.later; len(later) > 0 && !s.stopping && (!some || later[0].more.after.Before(due)) {
+		due, some = later[0].more.after, true
+	}
 	return due, some
 }
 
@@ -435,6 +438,7 @@ func (d *decision) expire(due wire.Tick) {
 	d.works().watch()
 	d.delegations().tryAgain()
 	d.agents().unlimit()
+	d.tasks().resumePostponed()
 	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].due().After(d.at) {
 		q := d.state.questions.deadlines[0]
 		waited := q.waited(d.state)

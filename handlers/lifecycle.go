@@ -340,14 +340,14 @@ func (td taskDecision) giveBack(a *agent) {
 	td.delegations().shift(a)
 }
 
-// A lostTask is a task that has lost its agent.
+// A lostTask is a task that has lost its agent, or that was postponed and is due.
 type lostTask struct {
 	task *task
-	of   string
+	of   string // the agent that it has lost; "": it is due
 }
 
 // reassignLost reassigns tasks with requirements and delegated tasks that have lost their agents
-// in this turn. It runs at the end of the turn, when all changes of agents are known.
+// in this turn or are due. It runs at the end of the turn, when all changes of agents are known.
 func (td taskDecision) reassignLost() {
 	slices.SortStableFunc(td.lostTasks, func(a, b lostTask) int { return queue.Compare(a.task, b.task) })
 	for _, o := range td.lostTasks {

@@ -3,10 +3,12 @@ package handlers
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 )
 
@@ -50,7 +52,7 @@ func newTaskQueue(index *match.Index) taskQueue {
 // with a role or capabilities goes to the queue; one with only requirements goes to the
 // requirement queue.
 func (t *tasks) enqueue(k *task) {
-	if k.view.State != wire.TaskPending || t.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil {
+	if k.view.State != wire.TaskPending || t.graph.Open(k.node) > 0 || k.demand != nil || k.delegation() != nil || k.postponed() {
 		return
 	}
 	if !k.asks() {
@@ -60,6 +62,62 @@ func (t *tasks) enqueue(k *task) {
 		return
 	}
 	t.queue.add(k)
+}
+
+// postponed reports whether a task is not given out yet, because its agent has given it back
+// until a time.
+func (t *task) postponed() bool { return t.more != nil && !t.more.after.IsZero() }
+
+// Date implements queue.Timed.
+func (t *task) Date() (time.Time, int64) { return t.more.after, t.created }
+
+// postpone sets the time before which a task is not given out. The zero time ends that.
+func (t *tasks) postpone(k *task, after time.Time) {
+	if k.postponed() {
+		t.later.Drop(k)
+	} else if after.IsZero() {
+		return
+	}
+	d := k.view.Details.Copy()
+	k.needsMore().after, d.After = after, stamped(after)
+	k.view.Details = d.Filled()
+	if !after.IsZero() {
+		t.later.Add(k)
+	}
+}
+
+// afterOnly returns the details of a postponed task in short form, or nil.
+func (t *task) afterOnly() *wire.Details {
+	if !t.postponed() {
+		return nil
+	}
+	return &wire.Details{After: t.view.After}
+}
+
+// taskDue records that the time has come before which a task was not given out.
+type taskDue struct {
+	ID   string `json:"task"`
+	Name string `json:"name"`
+}
+
+func (*taskDue) kind() string { return events.TaskDue }
+
+func (t *taskDue) apply(s *State, _ *wire.Record) {
+	k := s.tasks.byID[t.ID]
+	s.tasks.postpone(k, time.Time{})
+	s.tasks.enqueue(k)
+}
+
+// resumePostponed gives out the postponed tasks whose time has come.
+func (td taskDecision) resumePostponed() {
+	for later := &td.state.tasks.later; len(*later) > 0 && !td.state.stopping; {
+		k := (*later)[0]
+		if k.more.after.After(td.at) {
+			return
+		}
+		td.own.fact("", k.view.ID, &taskDue{ID: k.view.ID, Name: k.view.Name})
+		td.lostTasks = append(td.lostTasks, lostTask{task: k})
+	}
 }
 
 // unqueue removes a waiting task from its queue.
@@ -302,7 +360,8 @@ func (td taskDecision) place(k *task, c match.Conditions) bool {
 
 // free reports whether a task with requirements can be assigned now.
 func (td taskDecision) free(k *task) bool {
-	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && td.state.tasks.graph.Open(k.node) == 0 && !td.state.stopping
+	return k.view.State == wire.TaskPending && k.wants() != nil && !k.asks() && k.delegation() == nil && !k.postponed() &&
+		td.state.tasks.graph.Open(k.node) == 0 && !td.state.stopping
 }
 
 // asks reports whether a task is dispatched by its role and its capabilities.

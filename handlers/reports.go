@@ -321,7 +321,11 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 	case k.work() != nil:
 		return nil, inItsSession(k, "returned")
 	}
-	td.requeue(k, &taskRequeued{Why: "returned by its agent: " + r.Reason, Blameless: true, Returned: true, Request: td.mark()})
+	f := &taskRequeued{Why: "returned by its agent: " + r.Reason, Blameless: true, Returned: true, Request: td.mark()}
+	if after, _ := object.ParseTime(r.After); after.After(td.at) {
+		f.After = r.After
+	}
+	td.requeue(k, f)
 	return td.state.tasks.reply(k), nil
 }
 

@@ -115,6 +115,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := kept.restore()
 	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
 	r.tasks.include(k)
+	if k.postponed() {
+		r.tasks.later.Add(k)
+	}
 	if d := k.delegation(); d != nil {
 		r.delegations.when(d, d.next, d.asked)
 	}
@@ -134,6 +137,9 @@ func (s *snapshotTask) restore() *task {
 	m := taskExtra{
 		patient: s.Patient, promises: s.Promises, maxFiles: s.MaxFiles, parts: s.Parts, notes: s.Notes,
 		block: s.Block, question: s.Question, history: s.History, used: s.Used, needs: s.Needs, trace: s.Trace,
+	}
+	if d := k.view.Details; d != nil {
+		m.after, _ = object.ParseTime(d.After)
 	}
 	if s.Handed != nil {
 		m.delegation = s.Handed.restore(k)
@@ -185,7 +191,7 @@ func (r *restoring) restoreAwaited(kept *snapshotTask) {
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
 	return !t.patient && t.block == nil && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil &&
-		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.needs == nil && t.used == (activity.Used{})
+		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.needs == nil && t.used == (activity.Used{}) && t.after.IsZero()
 }
 
 // restoreLinks makes the graph.

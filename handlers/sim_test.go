@@ -148,6 +148,7 @@ func seenSomewhere() []string {
 		"handed on: cancelled", "handed on: an input is brought again", "handed on: a line is lost", "handed on: the same again",
 		"handed on: the same words again", "handed on: how it stands", "handed on: nobody's words", "handed on: refused: id_reused",
 		"handed on: refused: cycle", "handed on: refused: agent_unavailable", "handed on: words refused: not_forwarded",
+		"postponed, given out early: false",
 	}
 	for _, kind := range session.Types {
 		what = append(what, "say "+kind)
@@ -171,6 +172,7 @@ func requireSound(t testing.TB, s *State) {
 	requireSoundTasks(t, s)
 	requireSoundAgents(t, s)
 	requireSoundMarket(t, s)
+	requireSoundPostponed(t, s)
 	requireSoundWishes(t, s)
 	requireSoundIndex(t, s)
 	requireSoundServers(t, s)

@@ -12,6 +12,7 @@ import (
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -85,7 +86,7 @@ func requireSoundAgents(t testing.TB, s *State) {
 func requireSoundMarket(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.tasks.list {
-		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.asks()
+		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.asks() && !k.postponed()
 		if could != (k.demand != nil) {
 			require.Fail(t, "a task waits to be given out, and does not", "%s is %s", k.view.ID, k.view.State)
 		}
@@ -110,6 +111,24 @@ func requireSoundMarket(t testing.TB, s *State) {
 	}
 	require.Zero(t, waiting)
 	requireSoundFree(t, s)
+}
+
+// requireSoundPostponed requires that exactly the postponed tasks are in the timeline, that each
+// is pending, and that callers see until when.
+func requireSoundPostponed(t testing.TB, s *State) {
+	postponed := 0
+	for _, k := range s.tasks.list {
+		if !k.postponed() {
+			require.True(t, k.view.Details == nil || k.view.After == "", "%s is not postponed any more", k.view.ID)
+			continue
+		}
+		postponed++
+		require.Equal(t, wire.TaskPending, k.view.State)
+		require.Equal(t, object.Timestamp(k.more.after), k.view.After)
+		require.Contains(t, s.tasks.later, k)
+	}
+	require.Len(t, s.tasks.later, postponed)
+	require.True(t, slices.IsSortedFunc(s.tasks.later, queue.CompareTimes[*task]))
 }
 
 // requireSoundFree requires that exactly the agents that could be assigned a task are free.
@@ -167,7 +186,7 @@ func requireSoundBus(t testing.TB, s *State) {
 func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.tasks.list {
-		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks()
+		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks() && !k.postponed()
 		waits := k.more != nil && k.more.bucket != nil
 		if could != waits {
 			require.Fail(t, "a task waits for one that fits, and does not", "%s is %s", k.view.ID, k.view.State)

@@ -63,6 +63,7 @@ type tasks struct {
 	finished []*task                // tasks that are kept whole, in the order of their end
 	queue    taskQueue              // those that wait for an agent
 	required requirementQueue       // tasks that wait for an agent by their requirements
+	later    queue.Timeline[*task]  // those that are postponed
 	graph    *graph.Graph           // dependencies
 	nodes    []*task                // the tasks of its nodes
 	archive  archive
@@ -133,6 +134,7 @@ var facts = map[string]func() fact{
 	events.TaskRecalled:     func() fact { return new(taskRecalled) },
 	events.TaskTrouble:      func() fact { return new(taskTrouble) },
 	events.TaskRequeued:     func() fact { return new(taskRequeued) },
+	events.TaskDue:          func() fact { return new(taskDue) },
 	events.TaskDone:         func() fact { return new(taskDone) },
 	events.TaskFailed:       func() fact { return new(taskFailed) },
 	events.TaskCancelled:    func() fact { return new(taskCancelled) },
@@ -394,7 +396,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 		v := &k.view
 		tasks = append(tasks, wire.Task{
 			ID: v.ID, Name: v.Name, State: v.State, Status: v.Status, RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
-			Progress: v.Progress, WaitsFor: s.tasks.waitsFor(k),
+			Progress: v.Progress, WaitsFor: s.tasks.waitsFor(k), Details: k.afterOnly(),
 		})
 	}
 	return tasks

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
@@ -51,6 +52,7 @@ type taskExtra struct {
 	delivered []delivery         // the contracts of its result
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
+	after     time.Time          // it is not given out before; zero: it may be now
 	used      activity.Used      // what its agents have used for it
 	needs     []need             // its dependencies, if it has been archived
 	work      *work              // its work in a session
@@ -349,9 +351,11 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	}
 }
 
-// release removes a task from the queue and from its agent.
+// release removes a task from the queue and from its agent. If it was postponed, it is not any
+// more.
 func (s *State) release(k *task) {
 	s.tasks.unqueue(k)
+	s.tasks.postpone(k, time.Time{})
 	a := s.agents.byID[k.view.AssignedTo]
 	if a == nil {
 		return

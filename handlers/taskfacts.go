@@ -3,6 +3,7 @@ package handlers
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -294,6 +295,7 @@ type taskRequeued struct {
 	Returned  bool `json:"returned,omitzero"` // by the agent
 
 	Class string `json:"class,omitzero"` // of the failure after which it is tried again
+	After string `json:"after,omitzero"` // it is not given out before
 
 	Request *requestKey `json:"request,omitzero"`
 }
@@ -315,15 +317,16 @@ func (t *taskRequeued) apply(s *State, r *wire.Record) {
 		s.tasks.queue.removeIdle(a)
 		a.deaf = true
 	}
-	s.unassign(k, t.Agent, t.Why)
+	after, _ := object.ParseTime(t.After)
+	s.unassign(k, t.Agent, t.Why, after)
 	if a := s.agents.byID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
 		s.tasks.required.gain(a)
 	}
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
-// unassign takes a task from its agent and lets it wait for another.
-func (s *State) unassign(k *task, agent, why string) {
+// unassign takes a task from its agent and lets it wait for another, but not before a time.
+func (s *State) unassign(k *task, agent, why string, after time.Time) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
 	s.tasks.disowns(agentPrefix+agent, k)
@@ -344,6 +347,7 @@ func (s *State) unassign(k *task, agent, why string) {
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
+	s.tasks.postpone(k, after)
 	s.tasks.enqueue(k)
 }
 

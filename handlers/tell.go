@@ -111,6 +111,13 @@ func (t *taskTrouble) tell(e *wire.Event) {
 
 func (t *taskRequeued) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is back in the queue: "+t.Why
+	if t.After != "" {
+		e.Text += "; it is not given out before " + t.After
+	}
+}
+
+func (t *taskDue) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" may be given out again"
 }
 
 func (t *taskDone) tell(e *wire.Event) {

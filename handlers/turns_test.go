@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"fmt"
 	"slices"
 
 	"orchestrator/handlers/match"
@@ -33,6 +34,21 @@ func (w *world) follow(id string, r *wire.Record) {
 	}
 	w.states[id] = next
 	w.saw["-> "+string(next)]++
+	w.lookAtPostponed(id, r)
+}
+
+// lookAtPostponed checks that a postponed task is not given out before its time, unless a request
+// does that.
+func (w *world) lookAtPostponed(id string, r *wire.Record) {
+	if until, there := w.later[id]; there && r.Kind == events.TaskAssigned {
+		early := until.After(r.At)
+		w.must(!early || r.From != (Actor{}).String(), "%s is postponed until %v, and given out at %v", id, until, r.At)
+		w.saw[fmt.Sprintf("postponed, given out early: %v", early)]++
+	}
+	delete(w.later, id)
+	if after, _ := object.TextOf(r.Payload, "after"); r.Kind == events.TaskRequeued && after != "" {
+		w.later[id], _ = object.ParseTime(after)
+	}
 }
 
 // moved returns the state in which a record leaves its task, if it changes it.
@@ -96,7 +112,7 @@ func (w *world) lookAtMatches(records []wire.Record) {
 	for i := range records {
 		r := &records[i]
 		switch r.Kind {
-		case events.TaskCreated, events.TaskUnblocked, events.TaskRequeued:
+		case events.TaskCreated, events.TaskUnblocked, events.TaskRequeued, events.TaskDue:
 			otherwise[r.Correlation] = true
 		case events.TaskAssigned:
 			k := w.task(r.Correlation)

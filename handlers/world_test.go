@@ -44,6 +44,7 @@ type world struct {
 
 	states   map[string]wire.TaskState // of all tasks, by the records
 	archived map[string]wire.Record    // of archived tasks, the newest of each
+	later    map[string]time.Time      // postponed tasks, by the records
 	missed   map[string]bool           // contracts reported as missing, by task and key
 	keys     map[string]*key           // of agents, by hash
 	servers  map[string]bool           // agents that have registered themselves
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rules: rules, chance: rand.New(rand.NewPCG(seed, 1)), state: New(rules), shadow: New(rules), at: beginning,
 		waits: make(map[string]bool), asks: make(map[string]string), left: make(map[string]bool), ended: make(map[string]wire.TaskState), voice: sha256.New(), saw: make(map[string]int),
-		states: make(map[string]wire.TaskState), archived: make(map[string]wire.Record), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
+		states: make(map[string]wire.TaskState), archived: make(map[string]wire.Record), later: make(map[string]time.Time), missed: make(map[string]bool), keys: make(map[string]*key), servers: make(map[string]bool),
 	}
 	w.bus, w.minutes, w.handovers = newLedger(w), newMinutes(w), newHandovers(w)
 	exits := []string{"auto", "fail", "requeue"}

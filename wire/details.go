@@ -30,6 +30,8 @@ type Details struct {
 	Help *Help `json:"help,omitzero"`
 	// What coding agents have used for the task, in the answer to get-task.
 	Used *activity.Used `json:"used,omitzero"`
+	// The time before which no agent is given the task; missing if it may be given to one now.
+	After string `json:"after,omitzero" schema:"stamp"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
 	// The context of the task request that submitted the task.
@@ -58,7 +60,8 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.FailureClass == "" && d.Context == nil && d.Routing == nil && d.Observability == nil
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.FailureClass == "" &&
+		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
 // Filled returns d, or nil if d is empty.
@@ -110,6 +113,7 @@ func (d *Details) append(b []byte) []byte {
 	if d.Used != nil {
 		b = appendEncoded(b, "used", d.Used)
 	}
+	b = object.AppendOptional(b, "after", d.After)
 	b = object.AppendOptional(b, "failureClass", d.FailureClass)
 	if d.Context != nil {
 		b = appendEncoded(b, "context", d.Context)

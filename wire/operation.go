@@ -175,10 +175,13 @@ const envelopeMembers = `    "id": {
     },
     "timestamp": {
       "type": "string",
-      "pattern": "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(T([01][0-9]|2[0-3]):[0-5][0-9]((:[0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?)|(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])))?|[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3])[0-5][0-9]))$",
+      ` + timePattern + `,
       "description": "When the request was sent: an ISO 8601 time, such as 2026-11-20T09:15:00Z. Without a zone it is UTC. The day must exist in the calendar, which the pattern cannot express."
     },
     "agentId": {
       "type": "string",
       "description": "The name of the sender; optional. A message with the name of another agent is refused."
     },`
+
+// timePattern is the keyword of a schema for an ISO 8601 time.
+const timePattern = `"pattern": "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(T([01][0-9]|2[0-3]):[0-5][0-9]((:[0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?)|(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])))?|[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3])[0-5][0-9]))$"`

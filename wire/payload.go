@@ -145,6 +145,13 @@ func (f *fields) millisecondsOr(p *int64, key, about string, otherwise int64) {
 	f.milliseconds(nil, key, about, 0)
 }
 
+// when declares an optional time. It is read as a timestamp.
+func (f *fields) when(p *string, key, about string) {
+	if !f.describe(key, about, schemaText+`, `+timePattern, false) {
+		*p = f.in.Time(key)
+	}
+}
+
 // object declares an optional object that is kept as it is.
 func (f *fields) object(p *Raw, key, about string) {
 	if !f.describe(key, about, schemaObject, false) {

@@ -87,11 +87,13 @@ func (r *ReportProgress) fields(f *fields) {
 type ReturnTask struct {
 	TaskID string `json:"taskId"`
 	Reason string `json:"reason"`
+	After  string `json:"after,omitzero"` // it is not given out before; "": at once
 }
 
 func (r *ReturnTask) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", theTask)
 	f.need(&r.Reason, "reason", "Why you do not go on with it.")
+	f.when(&r.After, "after", "The time, in ISO 8601, before which no agent is to get it, such as the end of a limit. It can still be assigned by a request.")
 }
 
 // activityOperations are the operations of agents about what they do at the moment.
@@ -110,9 +112,12 @@ var activityOperations = []Operation{
 	}),
 	request[ReturnTask](Operation{
 		Name: "return-task", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
-		Summary:  "Give a task back, so that it waits for an agent again",
-		About:    "No attempt is counted.",
-		Examples: []string{`{"taskId": "task-123", "reason": "The usage limit is reached."}`},
+		Summary: "Give a task back, so that it waits for an agent again",
+		About:   "No attempt is counted.",
+		Examples: []string{
+			`{"taskId": "task-123", "reason": "The usage limit is reached."}`,
+			`{"taskId": "task-123", "reason": "The registry is down for maintenance.", "after": "2026-11-20T17:00:00Z"}`,
+		},
 	}),
 	request[AskPermission](Operation{
 		Name: "ask-permission", Answer: answerAnswer, Audience: ForAgents, Writes: true,

@@ -155,10 +155,10 @@ func Read(name string, o *object.Reader) any {
 	case "session":
 		return &Conversation{ID: o.NeedText("id"), Kind: o.Text("kind"), Dir: o.Text("dir"), Version: o.Text("version"), Model: o.Text("model")}
 	case "turn":
-		return &Turn{State: o.NeedOneOf("state", Busy, Waiting, Idle), Since: readWhen(o, "since"), What: o.Text("what"), TaskID: o.Text("taskId")}
+		return &Turn{State: o.NeedOneOf("state", Busy, Waiting, Idle), Since: o.Time("since"), What: o.Text("what"), TaskID: o.Text("taskId")}
 	case "limited":
 		o.NeedText("until")
-		return &Limited{Until: readWhen(o, "until"), Scope: o.Text("scope")}
+		return &Limited{Until: o.Time("until"), Scope: o.Text("scope")}
 	case "receipt":
 		r := &Receipt{Seq: o.Whole("seq", 1), State: o.NeedOneOf("state", InContext, Refused)}
 		needWhole(o, "seq")
@@ -188,18 +188,4 @@ func needWhole(o *object.Reader, key string) {
 	if o.Find(key) == nil {
 		o.Refuse(key, "is missing")
 	}
-}
-
-// readWhen reads an optional ISO 8601 time.
-func readWhen(o *object.Reader, key string) string {
-	when := o.OptionalText(key)
-	if when == nil {
-		return ""
-	}
-	at, ok := object.ParseTime(*when)
-	if !ok {
-		o.Refuse(key, fmt.Sprintf("must be an ISO 8601 time, not %.40q", *when))
-		return ""
-	}
-	return object.Timestamp(at)
 }

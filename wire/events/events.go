@@ -43,6 +43,7 @@ const (
 	TaskRecalled           = "task.recalled"
 	TaskTrouble            = "task.trouble" // an error that the agent can live with
 	TaskRequeued           = "task.requeued"
+	TaskDue                = "task.due" // the time has come before which it was not given out
 	TaskDone               = "task.done"
 	TaskFailed             = "task.failed"
 	TaskCancelled          = "task.cancelled"

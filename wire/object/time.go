@@ -1,6 +1,7 @@
 package object
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -26,6 +27,20 @@ func ParseTime(when string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// Time returns an optional ISO 8601 time as a Timestamp, or "" if it is missing.
+func (r *Reader) Time(key string) string {
+	when := r.OptionalText(key)
+	if when == nil {
+		return ""
+	}
+	at, ok := ParseTime(*when)
+	if !ok {
+		r.Refuse(key, fmt.Sprintf("must be an ISO 8601 time, not %.40q", *when))
+		return ""
+	}
+	return Timestamp(at)
 }
 
 // loose reports whether a time has a fault that time.Parse lets pass: an hour of one digit, or

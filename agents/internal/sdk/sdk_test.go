@@ -88,7 +88,7 @@ var methods = []method{
 		operation: "report-progress", answer: answered + "task", part: "task", first: "taskId message progress", whole: "progress: ReportProgress",
 		more: "The method progress sends that event.",
 	},
-	{operation: "return-task", answer: answered + "task", part: "task", first: "taskId reason"},
+	{operation: "return-task", answer: answered + "task", part: "task", first: "taskId reason after"},
 	{operation: "ask-permission", answer: answered + "answer", first: "tool title input choices", whole: "permission: AskPermission"},
 	{operation: "withdraw-question", answer: answered + "withdrawn", first: "questionId requestId", whole: "question: WithdrawQuestion"},
 }

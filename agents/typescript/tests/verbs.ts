@@ -34,7 +34,7 @@ export function call(conn: Conn, operation: string, p: any): Promise<any> {
     heartbeat: () => conn.heartbeat(),
     "current-task": () => conn.currentTask(),
     "report-progress": () => conn.reportProgress(p),
-    "return-task": () => conn.returnTask(p.taskId, p.reason),
+    "return-task": () => conn.returnTask(p.taskId, p.reason, p.after),
     "ask-permission": () => conn.askPermission(p),
     "withdraw-question": () => conn.withdrawQuestion(p),
   };

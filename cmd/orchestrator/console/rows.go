@@ -185,13 +185,21 @@ func labelCell(t *wire.Task) string { return term.ID(t.ID) + " " + term.OneLine(
 
 // whoCell returns the agent of a task, or what the task waits for.
 func whoCell(t *wire.Task) string {
-	switch {
-	case t.AssignedTo != "":
+	if t.AssignedTo != "" {
 		return term.OneLine(t.AssignedTo)
-	case len(t.WaitsFor) > 0:
+	}
+	return cmp.Or(waitWords(t), "waits for "+articled(cmp.Or(term.OneLine(t.RequiredRole), "agent")))
+}
+
+// waitWords returns what a task waits for before it can be given to an agent, or "".
+func waitWords(t *wire.Task) string {
+	if len(t.WaitsFor) > 0 {
 		return "waits for " + term.NeedsCell(t.WaitsFor)
 	}
-	return "waits for " + articled(cmp.Or(term.OneLine(t.RequiredRole), "agent"))
+	if after := term.NotBefore(t, time.Now(), "15:04"); after != "" {
+		return "waits until " + after
+	}
+	return ""
 }
 
 // progressSize returns the width of the progress column.

@@ -149,10 +149,7 @@ func (r *tally) unfinished(p term.Paint) string {
 
 // openWords returns what an open task waits for at the end, or its state.
 func openWords(t *wire.Task) string {
-	if len(t.WaitsFor) > 0 {
-		return "waits for " + term.NeedsCell(t.WaitsFor)
-	}
-	return string(t.State)
+	return cmp.Or(waitWords(t), string(t.State))
 }
 
 // talk returns the number of questions and messages, and what was lost.

@@ -34,8 +34,8 @@ func taskListCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ls",
 		Short: "List the tasks",
-		Long: `Lists the tasks, oldest first: state, agent, progress, age and the tasks it still waits
-for. Only the latest 100 tasks are listed; -n changes the limit.`,
+		Long: `Lists the tasks, oldest first: state, agent, progress, age and what each still waits for:
+other tasks, or a time. Only the latest 100 tasks are listed; -n changes the limit.`,
 		Example: `  orchestrator task ls
   orchestrator task ls --state running --agent coder
   orchestrator task ls -q --state failed      whole ids alone
@@ -154,6 +154,10 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 	if passed, ok := term.Between(t.CreatedAt, object.Timestamp(now)); ok {
 		age = term.Duration(max(0, passed))
 	}
+	needs := term.NeedsCell(t.WaitsFor)
+	if after := term.NotBefore(t, now, "15:04"); after != "" {
+		needs = strings.TrimSpace(needs + " after " + after)
+	}
 	progress := term.Percent(t.Progress)
 	if t.State.Final() { // the last progress means nothing then
 		progress = ""
@@ -161,6 +165,6 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 	return []term.Cell{
 		term.Text(term.ID(t.ID)), term.Text(term.Clip(term.OneLine(t.Name), 40)),
 		{Text: wire.Visible(string(t.State)), Ink: func(s string) string { return p.Task(t.State, s) }},
-		term.Text(dash(term.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(term.NeedsCell(t.WaitsFor)),
+		term.Text(dash(term.OneLine(t.AssignedTo))), term.Figure(dash(progress)), term.Figure(age), term.Text(needs),
 	}
 }

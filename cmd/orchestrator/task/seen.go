@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
@@ -185,6 +186,8 @@ func stateWords(t *wire.Task, needs string) string {
 		return "cancelled" + term.Colon(t.Reason)
 	case t.State == wire.TaskPending && needs != "":
 		return "waits for " + needs
+	case term.NotBefore(t, time.Now(), time.TimeOnly) != "":
+		return "queued, not given out before " + term.NotBefore(t, time.Now(), time.TimeOnly)
 	case IsMatched(t):
 		return "pending until it is matched with an agent"
 	case t.State == wire.TaskPending && !AsksByName(t) && !HandedOn(t):

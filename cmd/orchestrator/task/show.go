@@ -59,6 +59,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 		}
 		c.Row("assigned", assigned)
 	}
+	c.Row("not before", term.NotBefore(t, now, time.TimeOnly))
 	c.Row("started", at(t.StartedAt))
 	if t.EndedAt != "" {
 		c.Row(string(t.State), at(t.EndedAt)+tookWords(" after ", t))

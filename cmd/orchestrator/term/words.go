@@ -167,6 +167,14 @@ func NeedsCell(ids []string) string {
 	return strings.Join(shown, " ")
 }
 
+// NotBefore returns the time before which a task is not given out, or "" if it may be now.
+func NotBefore(t *wire.Task, now time.Time, layout string) string {
+	if t.Details == nil || t.After == "" {
+		return ""
+	}
+	return Clock(t.After, now, layout)
+}
+
 // OptionWords returns the options of a question as they are typed, with differing labels.
 func OptionWords(options []wire.Option) string {
 	var words []string

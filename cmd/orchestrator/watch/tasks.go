@@ -50,6 +50,9 @@ func whoWords(t *wire.Task, id int) string {
 		}
 		return words
 	}
+	if after := term.NotBefore(t, time.Now(), "15:04"); after != "" {
+		return "after " + after
+	}
 	words := oneLine(t.AssignedTo)
 	if progress := term.Percent(t.Progress); progress != "" && !t.State.Final() {
 		words += " " + progress

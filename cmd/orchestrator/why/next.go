@@ -102,6 +102,9 @@ func (c *taskCauses) waiter(id string) string {
 // nextOfPending returns the next steps for a task that only waits for an agent.
 func (c *taskCauses) nextOfPending(id string) []string {
 	give := "Give it to an agent: orchestrator task assign " + id + " AGENT"
+	if after := c.notBefore(); after != "" {
+		return []string{after, give}
+	}
 	if c.Asks == "" {
 		return []string{"It asks for nothing, so no agent is matched: one has to take it.", give}
 	}
@@ -138,6 +141,15 @@ func (c *taskCauses) nextOfPending(id string) []string {
 		return []string{"It goes to " + goesTo(fitting, "runs") + ". Start it: orchestrator agent start " + fitting[0], "Why it does not run: orchestrator why " + fitting[0]}
 	}
 	return next
+}
+
+// notBefore returns until when the task was given back, or "".
+func (c *taskCauses) notBefore() string {
+	after := term.NotBefore(&c.task.Task, time.Now(), time.TimeOnly)
+	if after == "" {
+		return ""
+	}
+	return "Its agent has given it back until " + after + ". It is not given out before."
 }
 
 // lastHolder returns where to look when the task came back from an agent. The why command
@@ -201,7 +213,9 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 // nextOfHandedOn returns the next steps for a delegated task that is not started.
 func (c *taskCauses) nextOfHandedOn(id string) []string {
 	give := "Give it up: orchestrator task cancel " + id
-	switch {
+	switch after := c.notBefore(); {
+	case after != "":
+		return []string{after, give}
 	case c.task.State == wire.TaskPending:
 		return []string{"It has failed, and is tried again in a moment.", give}
 	case c.brought:

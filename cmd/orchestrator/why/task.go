@@ -33,6 +33,7 @@ type taskCauses struct {
 	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"`       // for a task in review
 	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that its agent waits for
 	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does nothing before
+	After         string                   `json:"after,omitzero"`         // it is not given out before
 	Next          []string                 `json:"next"`                   // what happens next, and what a person can do
 	task          *task.Seen               // in full
 	status        *control.Status          // status of the orchestrator
@@ -78,6 +79,9 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
 		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
 		task:  &t, status: status, brought: task.WasBrought(found),
+	}
+	if t.Details != nil {
+		c.After = t.After
 	}
 	c.Task.Since = movedAt(&t.Task, found)
 	c.holdups(task.ByID(tasks))

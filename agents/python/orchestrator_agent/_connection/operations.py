@@ -239,13 +239,15 @@ class Operations:
             "report-progress", "task", taskId=task_id, message=message, progress=progress, kind=kind,
         ))
 
-    def return_task(self, task_id: str, reason: str) -> Task:
+    def return_task(self, task_id: str, reason: str, after: Optional[str] = None) -> Task:
         """Give a task back, so that it waits for an agent again. No attempt is counted.
 
         task_id: The id of the task.
         reason: Why you do not go on with it.
+        after: The time, in ISO 8601, before which no agent is to get it, such as the end of a
+            limit. It can still be assigned by a request.
         """
-        return cast(Task, self._one("return-task", "task", taskId=task_id, reason=reason))
+        return cast(Task, self._one("return-task", "task", taskId=task_id, reason=reason, after=after))
 
     def ask_permission(
         self,

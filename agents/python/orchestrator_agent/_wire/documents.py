@@ -84,6 +84,8 @@ class Task(_Task, total=False):
     help: Help
     #: What coding agents have used for the task, in the answer to get-task.
     used: Dict[str, Any]
+    #: The time before which no agent is given the task; missing if it may be given to one now.
+    after: str
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,
     #: login, stuck, tool.
     failureClass: str

@@ -86,6 +86,8 @@ export interface Task {
   help?: Help;
   /** What coding agents have used for the task, in the answer to get-task. */
   used?: { input?: number; output?: number; cost?: number; currency?: string };
+  /** The time before which no agent is given the task; missing if it may be given to one now. */
+  after?: string;
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
