@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/line"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -188,7 +189,7 @@ func (s *sender) troubled(stop context.CancelCauseFunc, err error) {
 // panicked reports a panic, with the task if there is one, and returns it as an error.
 func (s *sender) panicked(what, task string, reason any) error {
 	err := fmt.Errorf("%s panicked: %v", what, reason)
-	_ = s.Tell("error", wire.Trouble{ // a broken stream shows in what is said next
+	_ = s.Tell("error", activity.Trouble{ // a broken stream shows in what is said next
 		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
 	})
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
@@ -249,7 +250,7 @@ func TestWhatIsAskedWhileNobodyServes(t *testing.T) {
 		for i := range 1500 {
 			require.NoError(t, t.peer.Hand(delegation.Request{ID: fmt.Sprint(i), Type: "bake"}))
 		}
-		var told wire.LogEntry
+		var told activity.LogEntry
 		require.NoError(t, object.DecodeOwn(t.report("log").Payload, &told))
 		require.Equal(t, "501 of the messages that ask this agent for work were dropped: the agent does not serve", told.Message)
 		skill := func(context.Context, *agents.Delegated) (any, error) { return nil, nil }

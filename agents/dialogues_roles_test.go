@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -225,7 +226,7 @@ func (h *handed) sees(s *stage, what, rest string) {
 func (p *player) worker(kind string) func(context.Context, *agents.Job) (any, error) {
 	return func(ctx context.Context, job *agents.Job) (any, error) {
 		returned, err := p.called(&handed{ctx: ctx, kind: kind, who: job.Task.ID, with: job.Task, job: job, progress: func(with string) error {
-			var now wire.Progress
+			var now activity.Progress
 			p.read(with, &now)
 			return p.conn.Progress(job.Task.ID, now.Progress, now.Message)
 		}})
@@ -418,10 +419,14 @@ func tell(c *agents.Conn, event, payload string) error {
 		Recoverable bool     `json:"recoverable"`
 		Question    string   `json:"question"`
 		Context     wire.Raw `json:"context"`
+		Output      wire.Raw `json:"output"`
 	}
 	_ = object.DecodeOwn([]byte(payload), &p) // the method reports what is wrong
 	switch event {
 	case "progress":
+		if p.Output != nil {
+			return c.PartialResult(p.TaskID, p.Progress, p.Message, p.Output)
+		}
 		return c.Progress(p.TaskID, p.Progress, p.Message)
 	case "log":
 		return c.Log(p.Level, p.Message, given(p.Context))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 )
@@ -282,7 +283,17 @@ func (s *sender) tell(event string, payload any) error {
 // Progress reports how much of a task is done, from 0 to 1. It does not complete the task;
 // CompleteTask does.
 func (s *sender) Progress(taskID string, fraction float64, message string) error {
-	return s.Tell("progress", wire.Progress{TaskID: taskID, Progress: fraction, Message: message})
+	return s.Tell("progress", activity.Progress{TaskID: taskID, Progress: fraction, Message: message})
+}
+
+// PartialResult is Progress with what the agent has so far: any value, up to 64 KiB of JSON. The
+// task shows the last one until it is done.
+func (s *sender) PartialResult(taskID string, fraction float64, message string, output any) error {
+	text, err := value(output)
+	if err != nil {
+		return fmt.Errorf("event progress: %w", err)
+	}
+	return s.Tell("progress", activity.Progress{TaskID: taskID, Progress: fraction, Message: message, Output: text})
 }
 
 // Log writes to the agent's log, at level info, warn or error. The context is an object, or
@@ -292,12 +303,12 @@ func (s *sender) Log(level, message string, context any) error {
 	if err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
-	return s.Tell("log", wire.LogEntry{Level: level, Message: message, Context: about})
+	return s.Tell("log", activity.LogEntry{Level: level, Message: message, Context: about})
 }
 
 // Trouble reports an error. An error that is not recoverable fails the task.
 func (s *sender) Trouble(taskID string, trouble error, recoverable bool) error {
-	return s.Tell("error", wire.Trouble{TaskID: taskID, Error: trouble.Error(), Recoverable: recoverable})
+	return s.Tell("error", activity.Trouble{TaskID: taskID, Error: trouble.Error(), Recoverable: recoverable})
 }
 
 // Wonder shows people a question without waiting for an answer. The context is an object, or
@@ -307,5 +318,5 @@ func (s *sender) Wonder(question string, context any) error {
 	if err != nil {
 		return fmt.Errorf("event question: %w", err)
 	}
-	return s.Tell("question", wire.OpenQuestion{Question: question, Context: about})
+	return s.Tell("question", activity.OpenQuestion{Question: question, Context: about})
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 )
@@ -67,7 +68,7 @@ func TestServeASkillThatPanics(t *testing.T) {
 			return "bread", nil
 		})
 		t.hand("a")
-		var trouble wire.Trouble
+		var trouble activity.Trouble
 		require.NoError(t, object.DecodeOwn(t.report("error").Payload, &trouble))
 		require.Equal(t, "a", trouble.TaskID)
 		require.Equal(t, "the skill panicked: no flour", trouble.Error)

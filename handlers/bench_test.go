@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -173,7 +174,7 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 	}
 	id := z.submit(workerTask)
 	worker := Actor{Kind: Agent, Name: z.state.tasks.byID[id].view.AssignedTo, Run: "r"}
-	r := &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: 0.5}}
+	r := &wire.AgentEvent{Name: "progress", Body: &activity.Progress{TaskID: id, Progress: 0.5}}
 	b.ReportAllocs()
 	for b.Loop() {
 		z.do(worker, r)

@@ -164,11 +164,11 @@ func (w *world) work() {
 	case n < 14:
 		w.request(w.anyCaller(w.members[w.chance.IntN(len(w.members))]), "complete-task", fmt.Sprintf(`{"taskId":%q}`, id))
 	case n < 17:
-		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &wire.Progress{TaskID: id, Progress: w.chance.Float64()}})
+		w.do(m.actor(), &wire.AgentEvent{Name: "progress", Body: &activity.Progress{TaskID: id, Progress: w.chance.Float64(), Output: wire.Raw(`{"pages":1}`)}})
 	case n < 18:
 		w.report(m, id)
 	default:
-		w.do(m.actor(), &wire.AgentEvent{Name: "error", Body: &wire.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
+		w.do(m.actor(), &wire.AgentEvent{Name: "error", Body: &activity.Trouble{TaskID: id, Error: "oh", Recoverable: n == 18}})
 	}
 }
 
@@ -291,7 +291,7 @@ func (w *world) question(m *inhabitant) {
 	switch {
 	case from.Kind != Agent || m.far && m.says(from):
 	case w.chance.IntN(4) == 0:
-		w.do(from, &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "really?"}})
+		w.do(from, &wire.AgentEvent{Name: "question", Body: &activity.OpenQuestion{Question: "really?"}})
 	default:
 		w.request(from, "ask-user", fmt.Sprintf(`{"question":"q%d","options":[{"value":"yes"},{"value":"no"}],"timeout":60000,"wait":%d}`,
 			w.chance.IntN(2), 20_000*(1+2*w.chance.IntN(2))))

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 )
@@ -205,7 +206,7 @@ func TestResponsesInVain(t *testing.T) {
 		return p.do(p.actor(who), &wire.AgentEvent{ID: id, Name: wire.ReportTaskResponse, Body: r}).Refused
 	}
 	for range maxQuestions {
-		require.Nil(t, p.do(p.actor("dev"), &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}).Refused)
+		require.Nil(t, p.do(p.actor("dev"), &wire.AgentEvent{Name: "question", Body: &activity.OpenQuestion{Question: "why?"}}).Refused)
 	}
 	before := spelled(t, p.state)
 	require.Equal(t, wire.CodeNotFound, responds("boss", "t-1", "completed").Code)

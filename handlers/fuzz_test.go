@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -165,9 +166,9 @@ func (f *fuzzer) roster() {
 
 func (f *fuzzer) report() {
 	reports := []any{
-		&wire.Progress{TaskID: f.task(), Progress: float64(f.next()) / 255, Message: f.text()},
-		&wire.Trouble{TaskID: f.task(), Error: f.text(), Recoverable: f.next()%2 == 0},
-		&wire.OpenQuestion{Question: f.text()},
+		&activity.Progress{TaskID: f.task(), Progress: float64(f.next()) / 255, Message: f.text()},
+		&activity.Trouble{TaskID: f.task(), Error: f.text(), Recoverable: f.next()%2 == 0},
+		&activity.OpenQuestion{Question: f.text()},
 		nil,
 	}
 	f.do(f.actor(), &wire.AgentEvent{Name: "x", Body: reports[f.next()%len(reports)]})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -146,7 +147,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 	handle(Actor{}, &wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: "worker", Capacity: 1}, {ID: "b", Role: "worker", Capacity: 1}}})
 	a, b := Actor{Kind: Agent, Name: "a", Run: "1"}, Actor{Kind: Agent, Name: "b", Run: "2"}
-	wonder := &wire.AgentEvent{Name: "question", Body: &wire.OpenQuestion{Question: "why?"}}
+	wonder := &wire.AgentEvent{Name: "question", Body: &activity.OpenQuestion{Question: "why?"}}
 	for range maxQuestions {
 		require.Nil(t, handle(a, wonder).Refused)
 	}

@@ -85,6 +85,12 @@ func (t *taskPlanned) FillIn(v *wire.Task, _ *wire.Record) {
 	v.Details = d
 }
 
+func (t *taskProgress) FillIn(v *wire.Task, _ *wire.Record) {
+	d := v.Details.Copy()
+	d.Output = t.Output
+	v.Details = d
+}
+
 func (t *taskHelp) FillIn(v *wire.Task, _ *wire.Record) {
 	d := v.Details.Copy()
 	d.Help = t.help()

@@ -26,13 +26,13 @@ var reportOperations = []Operation{
 // audit.
 func (td taskDecision) report(r *wire.AgentEvent) *wire.Error {
 	switch body := r.Body.(type) {
-	case *wire.Progress:
+	case *activity.Progress:
 		return td.progress(body)
-	case *wire.Trouble:
+	case *activity.Trouble:
 		return td.trouble(body)
 	case *delegation.Response:
 		return td.delegations().respond(body)
-	case *wire.OpenQuestion:
+	case *activity.OpenQuestion:
 		if err := td.questions().tooMany(); err != nil {
 			return err
 		}
@@ -45,18 +45,18 @@ func (td taskDecision) report(r *wire.AgentEvent) *wire.Error {
 	return &wire.Error{Code: wire.CodeUnknownType, Message: "there is no event:" + r.Name}
 }
 
-func (td taskDecision) progress(p *wire.Progress) *wire.Error {
+func (td taskDecision) progress(p *activity.Progress) *wire.Error {
 	k, err := td.reportableTask(p.TaskID, "worked on")
 	if err != nil {
 		return err
 	}
 	td.begin(k)
-	td.fact("", k.view.ID, &taskProgress{ID: k.view.ID, Name: k.view.Name, Agent: td.from.Name, Progress: p.Progress, Message: p.Message})
+	td.fact("", k.view.ID, &taskProgress{ID: k.view.ID, Name: k.view.Name, Agent: td.from.Name, Progress: p.Progress, Message: p.Message, Output: p.Output})
 	return nil
 }
 
 // trouble records an error, and fails the task if the agent cannot continue.
-func (td taskDecision) trouble(e *wire.Trouble) *wire.Error {
+func (td taskDecision) trouble(e *activity.Trouble) *wire.Error {
 	if e.TaskID == "" || e.Recoverable && td.state.tasks.find(e.TaskID) == nil {
 		td.fact("", "", &taskTrouble{Agent: td.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
@@ -306,7 +306,7 @@ func reportProgress(td taskDecision, r *wire.ReportProgress) (*wire.TaskReply, *
 		progress = *r.Progress
 	}
 	td.fact("", k.view.ID, &taskProgress{
-		ID: k.view.ID, Name: k.view.Name, Agent: td.from.Name, Progress: progress, Message: r.Message, Kind: r.Kind, Request: td.mark(),
+		ID: k.view.ID, Name: k.view.Name, Agent: td.from.Name, Progress: progress, Message: r.Message, Kind: r.Kind, Output: r.Output, Request: td.mark(),
 	})
 	return td.state.tasks.reply(k), nil
 }

@@ -22,7 +22,7 @@ import (
 
 // snapshotVersion is the version of the snapshot format. A snapshot of another version is
 // ignored; the State is then rebuilt from all records.
-const snapshotVersion = 10
+const snapshotVersion = 11
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.
@@ -150,6 +150,7 @@ type snapshotTask struct {
 	Wants     *match.Demand      `json:"wants,omitzero"`
 	Parts     []int64            `json:"parts,omitzero"`
 	Notes     []int64            `json:"notes,omitzero"`
+	Output    int64              `json:"output,omitzero"`    // the record of its last partial result
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
@@ -275,7 +276,7 @@ func (t *task) snapshot() snapshotTask {
 		return kept
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
-	kept.Question, kept.History, kept.Used, kept.Needs = m.question, m.history, m.used, m.needs
+	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.question, m.history, m.used, m.needs, m.output
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
@@ -49,6 +50,7 @@ type taskExtra struct {
 	bucket    *requirementBucket // it waits in this one
 	parts     []int64            // later records that changed parts that a stub lacks
 	notes     []int64            // records of its notes
+	output    int64              // the record of its last partial result; 0: none
 	delivered []delivery         // the contracts of its result
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
@@ -205,6 +207,9 @@ func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	answer := td.state.tasks.reply(k)
 	answer.Task.WaitsFor = td.state.tasks.waitsFor(k)
+	if k.more != nil && k.more.output != 0 {
+		td.pages = append(td.pages, history.Page{Task: k.view.ID, Output: k.more.output})
+	}
 	td.state.tasks.showInputs(k, &answer.Task)
 	td.state.tasks.showResults(k, &answer.Task)
 	if k.more != nil && k.more.used != (activity.Used{}) {

@@ -255,6 +255,7 @@ type taskProgress struct {
 	Message  string  `json:"message,omitzero"`
 	Kind     string  `json:"kind,omitzero"` // of the message, if it came with report-progress
 
+	Output  wire.Raw    `json:"output,omitzero"` // the partial result, which is only in the log
 	Request *requestKey `json:"request,omitzero"`
 }
 
@@ -263,6 +264,9 @@ func (*taskProgress) kind() string { return events.TaskProgress }
 func (t *taskProgress) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Progress, k.view.Message = t.Progress, t.Message
+	if t.Output != nil {
+		k.needsMore().output = r.Seq
+	}
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 	if w := k.work(); w != nil && w.phase == session.PhaseWorking {
 		s.enter(w, session.PhaseWorking, r.At)
@@ -377,6 +381,9 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	}
 	if t.read != nil && t.read.Structured && len(t.read.Contracts) > 0 {
 		k.needsMore().delivered = delivered(t.read)
+	}
+	if k.more != nil {
+		k.more.output = 0 // the result replaces it
 	}
 	k.result = len(t.Result)
 	if k.view.Result = t.Result; len(t.Result) > heavy {

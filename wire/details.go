@@ -32,6 +32,9 @@ type Details struct {
 	Used *activity.Used `json:"used,omitzero"`
 	// The time before which no agent is given the task; missing if it may be given to one now.
 	After string `json:"after,omitzero" schema:"stamp"`
+	// The last partial result that an agent reported, in the answers to get-task and current-task. The
+	// task keeps it when it fails or goes to another agent; the result replaces it.
+	Output Raw `json:"output,omitzero"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
 	// The context of the task request that submitted the task.
@@ -60,7 +63,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.FailureClass == "" &&
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
@@ -78,7 +81,7 @@ func (d *Details) Brief() *Details {
 		return nil
 	}
 	brief := *d
-	brief.StructuredSpec, brief.Requirements, brief.Plan, brief.Help = nil, nil, nil, nil
+	brief.StructuredSpec, brief.Requirements, brief.Plan, brief.Help, brief.Output = nil, nil, nil, nil, nil
 	brief.Context, brief.Routing, brief.Observability = nil, nil, nil
 	return brief.Filled()
 }
@@ -114,6 +117,7 @@ func (d *Details) append(b []byte) []byte {
 		b = appendEncoded(b, "used", d.Used)
 	}
 	b = object.AppendOptional(b, "after", d.After)
+	b = object.AppendRaw(b, "output", d.Output)
 	b = object.AppendOptional(b, "failureClass", d.FailureClass)
 	if d.Context != nil {
 		b = appendEncoded(b, "context", d.Context)

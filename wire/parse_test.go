@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -352,15 +353,15 @@ func TestReportsAreRead(t *testing.T) {
 		name, payload string
 		want          any
 	}{
-		{"progress", `{"taskId":"a","progress":0.75,"message":"m"}`, &Progress{TaskID: "a", Progress: 0.75, Message: "m"}},
-		{"progress", `{"taskId":"a","progress":0}`, &Progress{TaskID: "a"}},
-		{"progress", `{"taskId":"a","progress":1.0}`, &Progress{TaskID: "a", Progress: 1}},
-		{"log", `{"level":"warn","message":"","context":{"rows": 1000}}`, &LogEntry{Level: "warn", Context: Raw(`{"rows": 1000}`)}},
-		{"log", `{"level":"debug","message":"m"}`, &LogEntry{Level: "debug", Message: "m"}},
-		{"error", `{"taskId":"a","error":"e","stack":"s","recoverable":false}`, &Trouble{TaskID: "a", Error: "e", Stack: "s"}},
-		{"error", `{"error":"e"}`, &Trouble{Error: "e", Recoverable: true}},
-		{"error", `{"error":"e","recoverable":null}`, &Trouble{Error: "e", Recoverable: true}},
-		{"question", `{"question":"?","context":{}}`, &OpenQuestion{Question: "?", Context: Raw(`{}`)}},
+		{"progress", `{"taskId":"a","progress":0.75,"message":"m"}`, &activity.Progress{TaskID: "a", Progress: 0.75, Message: "m"}},
+		{"progress", `{"taskId":"a","progress":0}`, &activity.Progress{TaskID: "a"}},
+		{"progress", `{"taskId":"a","progress":1.0}`, &activity.Progress{TaskID: "a", Progress: 1}},
+		{"log", `{"level":"warn","message":"","context":{"rows": 1000}}`, &activity.LogEntry{Level: "warn", Context: Raw(`{"rows": 1000}`)}},
+		{"log", `{"level":"debug","message":"m"}`, &activity.LogEntry{Level: "debug", Message: "m"}},
+		{"error", `{"taskId":"a","error":"e","stack":"s","recoverable":false}`, &activity.Trouble{TaskID: "a", Error: "e", Stack: "s"}},
+		{"error", `{"error":"e"}`, &activity.Trouble{Error: "e", Recoverable: true}},
+		{"error", `{"error":"e","recoverable":null}`, &activity.Trouble{Error: "e", Recoverable: true}},
+		{"question", `{"question":"?","context":{}}`, &activity.OpenQuestion{Question: "?", Context: Raw(`{}`)}},
 	} {
 		body, err := ReadReport(test.name, []byte(test.payload), 64)
 		require.Nil(t, err, "%s %s", test.name, test.payload)

@@ -64,12 +64,16 @@ type ReportProgress struct {
 	Progress *float64 `json:"progress,omitzero"` // from 0 to 1; nil leaves it as it is
 	Message  string   `json:"message"`
 	Kind     string   `json:"kind,omitzero"`
+	Output   Raw      `json:"output,omitzero"` // the partial result; nil leaves it as it is
 }
 
 func (r *ReportProgress) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", theTask)
 	f.need(&r.Message, "message", "What you do now.")
 	f.oneOf(&r.Kind, "kind", "What the message is: tool for a tool call, words for what the model says, plan for a step of a plan.", "tool", "words", "plan")
+	if !f.describe("output", "What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.", "", false) {
+		r.Output = activity.ReadOutput(f.in)
+	}
 	if f.describe("progress", "How much is done, from 0 to 1. When it is missing, it stays as it is.", `"type": ["number", "null"], "minimum": 0, "maximum": 1`, false) {
 		return
 	}
@@ -108,7 +112,7 @@ var activityOperations = []Operation{
 		Name: "report-progress", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
 		Summary:  "Report what you do for a task, with or without how much of it is done",
 		About:    "It is event:progress as a request, for programs that do not write lines.",
-		Examples: []string{`{"taskId": "task-123", "message": "go test ./...", "kind": "tool"}`, `{"taskId": "task-123", "message": "half of the pages", "progress": 0.5}`},
+		Examples: []string{`{"taskId": "task-123", "message": "go test ./...", "kind": "tool"}`, `{"taskId": "task-123", "message": "half of the pages", "progress": 0.5, "output": {"pages":["index.html"]}}`},
 	}),
 	request[ReturnTask](Operation{
 		Name: "return-task", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,

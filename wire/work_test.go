@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 )
@@ -126,4 +128,23 @@ func TestWorkRequestsAreRefused(t *testing.T) {
 		_, wrong := readAs(t, test.operation, test.payload)
 		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)
 	}
+}
+
+// TestPartialResults checks that a partial result is any value of a bounded size, in the event and
+// in the request.
+func TestPartialResults(t *testing.T) {
+	output := func(size int) string { return `"` + strings.Repeat("x", size-2) + `"` }
+	for _, value := range []string{`{"pages":["a"]}`, `[1,2.50]`, `"text"`, "7", "false", output(activity.MaxOutput)} {
+		body, err := ReadReport("progress", []byte(`{"taskId":"a","progress":1,"output":`+value+`}`), 64)
+		require.Nil(t, err)
+		require.Equal(t, &activity.Progress{TaskID: "a", Progress: 1, Output: Raw(value)}, body)
+		body, err = ReadRequest("report-progress", []byte(`{"taskId":"a","message":"m","output":`+value+`}`), 64)
+		require.Nil(t, err)
+		require.Equal(t, &ReportProgress{TaskID: "a", Message: "m", Output: Raw(value)}, body)
+	}
+	large := `,"output":` + output(activity.MaxOutput+1) + `}`
+	_, err := ReadReport("progress", []byte(`{"taskId":"a","progress":1`+large), 64)
+	require.Equal(t, "output must be at most 65536 bytes, not 65537", err.Message)
+	_, err = ReadRequest("report-progress", []byte(`{"taskId":"a","message":"m"`+large), 64)
+	require.Equal(t, "/payload/output", err.Details["pointer"])
 }

@@ -71,6 +71,11 @@ func (l Log) complete(p *Page, t *wire.Task) error {
 			return err
 		}
 	}
+	if p.Output != 0 {
+		if err := l.part(p, t, p.Output); err != nil {
+			return err
+		}
+	}
 	if err := l.fillResults(p, t); err != nil {
 		return err
 	}

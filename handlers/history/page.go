@@ -19,6 +19,7 @@ type Page struct {
 	Ended  int64   // record of its end; 0: not shown as ended
 	Inputs []Input
 	Notes  []int64
+	Output int64 // record of its last partial result
 
 	Results []Result
 

@@ -341,7 +341,7 @@ func (c *Channel) note() {
 
 // saidIn returns the text of an error that an agent reports, for the log.
 func saidIn(r *wire.AgentEvent) string {
-	e, ok := r.Body.(*wire.Trouble)
+	e, ok := r.Body.(*activity.Trouble)
 	if !ok {
 		return ""
 	}

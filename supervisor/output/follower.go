@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 )
 
@@ -73,7 +74,7 @@ func withEntry(line control.LogLine, text []byte) control.LogLine {
 	if line.Stream == control.StreamErr || line.Stream == control.StreamOwn {
 		return line
 	}
-	if entry, ok := wire.LogOf(text); ok {
+	if entry, ok := activity.LogOf(text); ok {
 		line.Level, line.Text, line.Context = entry.Level, entry.Message, entry.Context
 	}
 	return line

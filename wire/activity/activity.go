@@ -1,6 +1,7 @@
-// Package activity has the events by which a coding agent reports what it does: what it used, its
-// conversation, its turn, a limit of its vendor, and what became of a message. It also
-// has what an agent asks a person to permit.
+// Package activity has the events by which agents report what they do: progress, log entries, errors
+// and questions. Coding agents also report what they used, their conversation, their turn, a limit
+// of their vendor, and what became of a message. The package also has what an agent asks a person
+// to permit.
 package activity
 
 import (
@@ -146,10 +147,17 @@ const (
 	Refused   = "refused"
 )
 
-// Read reads the payload of an event about the work of a coding agent. It returns nil for any
-// other event.
+// Read reads the payload of an event. It returns nil for an unknown event.
 func Read(name string, o *object.Reader) any {
 	switch name {
+	case "progress":
+		return readProgress(o)
+	case "log":
+		return readLog(o)
+	case "error":
+		return readTrouble(o)
+	case "question":
+		return &OpenQuestion{Question: o.NeedText("question"), Context: o.Document("context")}
 	case "usage":
 		return readUsage(o)
 	case "session":

@@ -72,7 +72,7 @@ class Handed:
         if self.kind == "job":
             return self.about.progress(**given)
         if self.kind == "task":
-            return self.about.progress(given["progress"], given.get("message"))
+            return self.about.progress(given["progress"], given.get("message"), given.get("output"))
         return self.about.progress(given["percent"], given["step"], given["files"])
 
     def sees(self, what: str, said: str) -> None:

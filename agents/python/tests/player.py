@@ -242,7 +242,7 @@ class Player:
 
     def _tell(self, event: str, payload: Any) -> None:
         if event == "progress":
-            self.conn.progress(payload["taskId"], payload["progress"], payload.get("message"))
+            self.conn.progress(payload["taskId"], payload["progress"], payload.get("message"), payload.get("output"))
         elif event == "log":
             self.conn.log(payload["level"], payload["message"], payload.get("context"))
         elif event == "error":

@@ -160,7 +160,7 @@ class Player {
   #work(how: any): Promise<void> {
     const job = (kind: string) => (j: any) => {
       const verbs = {
-        progress: (p: any) => j.progress(p.progress, p.message), help: (q: string, c: unknown) => j.help(q, c), updates: () => j.updates(),
+        progress: (p: any) => j.progress(p.progress, p.message, p.output), help: (q: string, c: unknown) => j.help(q, c), updates: () => j.updates(),
         permission: (p: any) => this.#conn.askPermission(p, { signal: j.signal }),
       };
       return this.#calls.call(new Called(kind, j.id, j.task, j.signal, verbs));

@@ -45,7 +45,7 @@ export function call(conn: Conn, operation: string, p: any): Promise<any> {
 export function tell(conn: Conn, event: string, p: any): Promise<void> {
   switch (event) {
     case "progress":
-      return conn.progress(p.taskId, p.progress, p.message);
+      return conn.progress(p.taskId, p.progress, p.message, p.output);
     case "log":
       return conn.log(p.level, p.message, p.context);
     case "error":

@@ -16,6 +16,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
@@ -190,7 +191,7 @@ func (c *Console) show(l output.Line) {
 			mark = c.paint.Warn(":")
 		}
 		c.put(l.At, l.Agent, mark, "")
-		if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
+		if entry, ok := activity.LogOf(l.Text); ok && l.Stream == control.StreamOut {
 			_, _ = c.out.WriteString(term.EntryText(entry.Level, entry.Message, entry.Context, c.paint))
 		} else {
 			_, _ = c.out.Write(wire.AppendVisible(c.out.AvailableBuffer(), l.Text))

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -109,7 +110,7 @@ func (s *Single) show(l output.Line) {
 		to, other = other, to
 	}
 	s.flush(other) // keeps the order if both are one terminal
-	if entry, ok := wire.LogOf(l.Text); ok && l.Stream == control.StreamOut {
+	if entry, ok := activity.LogOf(l.Text); ok && l.Stream == control.StreamOut {
 		_, _ = to.WriteString(term.EntryText(entry.Level, entry.Message, entry.Context, s.app.Paint(to.to)) + "\n")
 		return
 	}

@@ -77,6 +77,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	rounds(&c, t, s)
 	c.Text("result", resultText(t.Result))
 	if t.Details != nil {
+		c.Text("result so far", resultText(t.Output))
 		c.Row("failure", t.FailureClass)
 	}
 	c.Text("error", t.Error)

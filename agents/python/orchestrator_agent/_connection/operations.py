@@ -224,6 +224,7 @@ class Operations:
         progress: Optional[float] = None,
         *,
         kind: Optional[str] = None,
+        output: Any = None,
     ) -> Task:
         """Report what you do for a task, with or without how much of it is done. It is
         event:progress as a request, for programs that do not write lines. The method progress sends
@@ -234,9 +235,11 @@ class Operations:
         progress: How much is done, from 0 to 1. When it is missing, it stays as it is.
         kind: What the message is: tool for a tool call, words for what the model says, plan for
             a step of a plan.
+        output: What you have so far: any value, up to 64 KiB. The task shows the last one until
+            it is done.
         """
         return cast(Task, self._one(
-            "report-progress", "task", taskId=task_id, message=message, progress=progress, kind=kind,
+            "report-progress", "task", taskId=task_id, message=message, progress=progress, kind=kind, output=output,
         ))
 
     def return_task(self, task_id: str, reason: str, after: Optional[str] = None) -> Task:

@@ -133,9 +133,11 @@ class Stream(Operations):
         _, line = message_line("event:" + event, payload)
         self._writer.write(lambda: line)
 
-    def progress(self, task_id: str, fraction: float, message: Optional[str] = None) -> None:
-        """Reports how much of a task is done, from 0 to 1. It does not complete the task."""
-        self.tell("progress", without_none(taskId=task_id, progress=fraction, message=message or None))
+    def progress(self, task_id: str, fraction: float, message: Optional[str] = None, output: Any = None) -> None:
+        """Reports how much of a task is done, from 0 to 1. It does not complete the task. output is
+        what the agent has so far: any value, up to 64 KiB of JSON. The task shows the last one until
+        it is done."""
+        self.tell("progress", without_none(taskId=task_id, progress=fraction, message=message or None, output=output))
 
     def log(self, level: str, message: str, context: Optional[Mapping[str, Any]] = None) -> None:
         """Writes to the agent's log, at level info, warn or error."""

@@ -70,6 +70,10 @@ def message_line(kind: str, payload: Optional[Mapping[str, Any]]) -> Tuple[str, 
     return name, said_line({"type": kind, "id": name, "timestamp": now(), "payload": payload})
 
 
+#: The longest partial result of a task, in bytes.
+MAX_OUTPUT = 64 << 10
+
+
 def check_event(event: str, payload: Optional[Mapping[str, Any]]) -> None:
     """Raises Unsaid if an event of the protocol is invalid."""
     if payload is not None and not isinstance(payload, Mapping):
@@ -81,6 +85,8 @@ def check_event(event: str, payload: Optional[Mapping[str, Any]]) -> None:
         fraction = wanted.get("progress")
         if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
             raise Unsaid("progress must be from 0 to 1")
+        if wanted.get("output") is not None and len(spell(wanted["output"])) > MAX_OUTPUT:
+            raise Unsaid(f"output must be at most {MAX_OUTPUT} bytes of JSON")
     elif event == "log":
         _says(wanted, "level")
         if wanted.get("message") is None:

@@ -31,9 +31,10 @@ class Job:
         self._said: Deque[str] = deque()
         self._news = 0  # number of updates
 
-    def progress(self, fraction: float, message: Optional[str] = None) -> None:
-        """Reports how much of the task is done, from 0 to 1. It does not complete the task."""
-        self._conn.progress(self.id, fraction, message)
+    def progress(self, fraction: float, message: Optional[str] = None, output: Any = None) -> None:
+        """Reports how much of the task is done, from 0 to 1, and what there is so far. It does not
+        complete the task."""
+        self._conn.progress(self.id, fraction, message, output)
 
     def updates(self, timeout: Optional[float] = None) -> Iterator[str]:
         """Iterates over what the orchestrator reports about the task while it runs: the approval of

@@ -277,9 +277,12 @@ export class Stream extends Operations {
   /**
    * Reports how much of a task is done, from 0 to 1. It does not complete the task; completeTask
    * does.
+   *
+   * @param output What the agent has so far: any value, up to 64 KiB of JSON. The task shows the
+   *   last one until it is done.
    */
-  progress(taskId: string, fraction: number, message?: string): Promise<void> {
-    return this.tell("progress", { taskId, progress: fraction, message: message || undefined });
+  progress(taskId: string, fraction: number, message?: string, output?: unknown): Promise<void> {
+    return this.tell("progress", { taskId, progress: fraction, message: message || undefined, output: output ?? undefined });
   }
 
   /** Writes to the agent's log. The context is an object. */

@@ -88,6 +88,11 @@ export interface Task {
   used?: { input?: number; output?: number; cost?: number; currency?: string };
   /** The time before which no agent is given the task; missing if it may be given to one now. */
   after?: string;
+  /**
+   * The last partial result that an agent reported, in the answers to get-task and current-task.
+   * The task keeps it when it fails or goes to another agent; the result replaces it.
+   */
+  output?: unknown;
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
@@ -462,6 +467,10 @@ export interface ReportProgress {
    * plan.
    */
   kind?: "tool" | "words" | "plan";
+  /**
+   * What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.
+   */
+  output?: unknown;
   /** How much is done, from 0 to 1. When it is missing, it stays as it is. */
   progress?: number;
 }

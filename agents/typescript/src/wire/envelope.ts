@@ -6,6 +6,9 @@ import { complaint, Members, Raw, read, spell } from "./json.js";
 /** The orchestrator's default limit for the length of a line, in bytes. */
 const maxLine = 16 << 20;
 
+/** The longest partial result of a task, in bytes. */
+const maxOutput = 64 << 10;
+
 /** Returns a time in the format of messages: UTC, RFC 3339, with milliseconds. */
 export function timestamp(at = new Date()): string {
   return at.toISOString();
@@ -124,7 +127,9 @@ function complaintAbout(event: string, payload: Raw): string | undefined {
     case "progress": {
       const progress = text("progress");
       const fits = typeof progress === "number" && progress >= 0 && progress <= 1;
-      return needs("taskId") ?? may("message") ?? (fits ? undefined : "progress must be from 0 to 1");
+      const small = Buffer.byteLength(payload.at("output")?.text ?? "") <= maxOutput;
+      return needs("taskId") ?? may("message") ?? (fits ? undefined : "progress must be from 0 to 1") ??
+        (small ? undefined : `output must be at most ${maxOutput} bytes of JSON`);
     }
     case "log":
       return needs("level") ?? (typeof text("message") === "string" ? undefined : "message must be a string") ?? object("context");

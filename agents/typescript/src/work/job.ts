@@ -38,8 +38,12 @@ export class Job {
     return this.#stop.signal;
   }
 
-  /** Reports how much of the task is done, from 0 to 1. It does not complete the task. */
-  readonly progress = (fraction: number, message?: string): Promise<void> => this.conn.progress(this.id, fraction, message);
+  /**
+   * Reports how much of the task is done, from 0 to 1, and what there is so far. It does not complete
+   * the task.
+   */
+  readonly progress = (fraction: number, message?: string, output?: unknown): Promise<void> =>
+    this.conn.progress(this.id, fraction, message, output);
 
   /**
    * Iterates over what the orchestrator reports about the task while it runs: the approval of its
