@@ -12,6 +12,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -414,6 +415,13 @@ func (p *player) jobs(h *handed, act action) {
 		input, err := h.skilled.Ask(h.ctx, q.Question, q.Options...)
 		h.answered <- result{input, err}
 	case "artifact":
+		if h.skilled == nil {
+			var a hub.Artifact
+			p.read(act.with, &a)
+			h.job.Artifact(a)
+			h.did <- nil
+			return
+		}
 		var a delegation.Artifact
 		p.read(act.with, &a)
 		h.did <- h.skilled.Artifact(a.Name, a.Type, a.Content)

@@ -228,6 +228,9 @@ func (p *player) worker(kind string) func(context.Context, *agents.Job) (any, er
 		returned, err := p.called(&handed{ctx: ctx, kind: kind, who: job.Task.ID, with: job.Task, job: job, progress: func(with string) error {
 			var now activity.Progress
 			p.read(with, &now)
+			if now.Output != nil {
+				return p.conn.PartialResult(job.Task.ID, now.Progress, now.Message, now.Output)
+			}
 			return p.conn.Progress(job.Task.ID, now.Progress, now.Message)
 		}})
 		if err != nil || returned == "" {
@@ -326,9 +329,11 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	"complete-task": verb(func(c *agents.Conn, ctx context.Context, p struct {
 		TaskID string   `json:"taskId"`
 		Result wire.Raw `json:"result"`
+
+		Artifacts []hub.Artifact `json:"artifacts"`
 	},
 	) (wire.Task, error) {
-		return c.CompleteTask(ctx, p.TaskID, given(p.Result))
+		return c.CompleteTask(ctx, p.TaskID, given(p.Result), p.Artifacts...)
 	}),
 	"fail-task": verb(func(c *agents.Conn, ctx context.Context, p wire.FailTask) (wire.Task, error) {
 		return c.FailTask(ctx, p.TaskID, p.Error)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 )
 
 // Job is a running task, for the Worker function that does it.
@@ -19,7 +21,8 @@ type Job struct {
 	stop context.CancelCauseFunc
 
 	mu      sync.Mutex
-	said    []string      // not taken yet
+	said    []string // not taken yet
+	made    []hub.Artifact
 	changed chan struct{} // closed at the next news
 }
 
@@ -82,6 +85,22 @@ func (j *Job) hear(messages ...string) {
 	j.said = append(j.said, messages...)
 	close(j.changed)
 	j.changed = make(chan struct{})
+}
+
+// Artifact keeps an artifact, which is handed in with the result. Its content is a text, or the
+// path of a text file in the agent's folder, which is read when the task is completed. One that is
+// stored elsewhere has a Ref.
+func (j *Job) Artifact(artifact hub.Artifact) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.made = append(j.made, artifact)
+}
+
+// artifacts returns the artifacts so far.
+func (j *Job) artifacts() []hub.Artifact {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.made)
 }
 
 // ErrWithdrawn means that no answer will come: the task went on without.

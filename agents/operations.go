@@ -49,13 +49,13 @@ func (s *sender) StartTask(ctx context.Context, id string) (wire.Task, error) {
 }
 
 // CompleteTask reports that a task is done. The result is an object or a text, or nil for
-// success without a result.
-func (s *sender) CompleteTask(ctx context.Context, id string, result any) (wire.Task, error) {
+// success without a result. Artifacts are as in Job.Artifact.
+func (s *sender) CompleteTask(ctx context.Context, id string, result any, artifacts ...hub.Artifact) (wire.Task, error) {
 	text, err := value(result)
 	if err != nil {
 		return wire.Task{}, err
 	}
-	return s.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
+	return s.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text), Artifacts: artifacts})
 }
 
 // FailTask says that a task cannot be done, and why.

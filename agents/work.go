@@ -324,7 +324,7 @@ func (w *work) perform(ctx context.Context, j *Job) error {
 	case errors.Is(context.Cause(ctx), ErrCancelled):
 		return nil
 	case err == nil:
-		return w.complete(ctx, j.id, result)
+		return w.complete(ctx, j, result)
 	case gaveUp(ctx, err):
 		return errUnfinished
 	}
@@ -359,18 +359,18 @@ func (w *work) panicked(task string, reason any) error {
 
 // complete reports a result. If the orchestrator refuses it, the task fails; otherwise it would
 // run for ever.
-func (w *work) complete(ctx context.Context, id string, result any) error {
+func (w *work) complete(ctx context.Context, j *Job, result any) error {
 	text, err := value(result)
 	if err != nil {
-		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+		return w.fail(ctx, j.id, "its result cannot be told: "+err.Error())
 	}
-	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text)})
+	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: j.id, Result: hub.ResultOf(text), Artifacts: j.artifacts()})
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":
-		return w.fail(ctx, id, "its result was refused: "+refused.Message)
+		return w.fail(ctx, j.id, "its result was refused: "+refused.Message)
 	case errors.Is(err, errUnsaid):
-		return w.fail(ctx, id, "its result cannot be told: "+err.Error())
+		return w.fail(ctx, j.id, "its result cannot be told: "+err.Error())
 	}
 	return err
 }

@@ -22,7 +22,8 @@ type Input struct {
 	From    Actor
 	Message wire.Message
 	Random  [16]byte // new for each input; source of ids and keys
-	// Refusal is set if a request cannot be decided, because a required lookup failed.
+	// Refusal is set if a request cannot be decided, because a required lookup failed or a file
+	// cannot be read. A repeat of an earlier request still gets the answer to that.
 	Refusal *wire.Error
 	Took    time.Duration // time since a session message arrived, for its log
 
@@ -204,11 +205,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	switch m := message.(type) {
 	case *wire.Request:
 		d.request = m
-		if refusal != nil {
-			d.refuse(refusal)
-			return
-		}
-		d.ask(m)
+		d.ask(m, refusal)
 	case *wire.AgentEvent:
 		d.out.Refused = d.tasks().report(m)
 	case *wire.Event:
@@ -237,8 +234,8 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	d.tasks().archive()
 }
 
-// ask handles a request.
-func (d *decision) ask(r *wire.Request) {
+// ask handles a request. A refusal that is not nil was decided before.
+func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 	o := byName[r.Operation]
 	if o == nil {
 		d.refuse(errorf(wire.CodeUnknownType, details{"type": "request:" + r.Operation}, "there is no operation %q", r.Operation))
@@ -253,6 +250,10 @@ func (d *decision) ask(r *wire.Request) {
 		return
 	}
 	if o.Writes && (d.unknown() || d.repeated(r)) {
+		return
+	}
+	if refusal != nil {
+		d.refuse(refusal)
 		return
 	}
 	if d.outdated(r) {

@@ -101,7 +101,10 @@ func (q *questionAnswered) FillIn(v *wire.Task, r *wire.Record) {
 	v.Details = answered(v.Details, q.Answer, r)
 }
 
-func (t *taskDone) FillIn(v *wire.Task, _ *wire.Record) { v.Result = t.Result }
+func (t *taskDone) FillIn(v *wire.Task, _ *wire.Record) {
+	v.Result = t.Result
+	t.list(v)
+}
 
 func (f *taskFailed) FillIn(v *wire.Task, _ *wire.Record) { v.Error = f.Error }
 

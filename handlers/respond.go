@@ -37,7 +37,7 @@ func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 		return err
 	}
 	dd.notes(k, r.Notes)
-	if d == nil && len(r.Artifacts) > 0 {
+	if d == nil && len(r.Artifacts) > 0 && r.Status != delegation.Completed {
 		dd.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and not sent on"})
 	}
 	if by := r.Metadata.Agent; by != "" && by != dd.from.Name {
@@ -78,7 +78,7 @@ func (dd delegationDecision) heedResponse(k *task, r *delegation.Response) (agai
 	dd.tasks().begin(k)
 	switch r.Status {
 	case delegation.Completed:
-		dd.tasks().complete(k, resultOf(r.Result), end{responded: true})
+		dd.tasks().complete(k, resultOf(r.Result), end{responded: true, artifacts: ownArtifacts(k, r)})
 	case delegation.Failed:
 		dd.tasks().fail(k, failure{why: r.Fault.Code + ": " + r.Fault.Message, end: end{responded: true}})
 	case delegation.InputRequired:
@@ -87,6 +87,19 @@ func (dd delegationDecision) heedResponse(k *task, r *delegation.Response) (agai
 		})
 	}
 	return false, nil
+}
+
+// ownArtifacts returns the artifacts of a response to a task that was not delegated. Those of a
+// delegated task stay in the response, which goes to its source.
+func ownArtifacts(k *task, r *delegation.Response) []hub.Artifact {
+	if k.delegation() != nil {
+		return nil
+	}
+	var all []hub.Artifact
+	for _, a := range r.Artifacts {
+		all = append(all, hub.Artifact{Name: a.Name, Type: a.Type, Size: int64(len(a.Content)), Ref: a.Ref, Content: a.Content})
+	}
+	return all
 }
 
 // meant maps the status of a response to the verb of a refusal.
@@ -113,13 +126,14 @@ func resultOf(document wire.Raw) *hub.Result {
 	return &hub.Result{Document: document}
 }
 
-// respondFor sends the final response of a delegated task in place of its agent.
-func (dd delegationDecision) respondFor(k *task, fault *delegation.Fault, result wire.Raw) {
+// respondFor sends the final response of a delegated task in place of its agent, with the fault, the
+// result and the artifacts of how.
+func (dd delegationDecision) respondFor(k *task, how *delegation.Response) {
 	if k.delegation() == nil {
 		return
 	}
-	r := dd.state.questions.response(k, result)
-	r.Fault = fault
+	r := dd.state.questions.response(k, how.Result)
+	r.Fault, r.Artifacts = how.Fault, how.Artifacts
 	dd.speakFor(k, r)
 }
 
@@ -187,7 +201,7 @@ func (dd delegationDecision) standingAnswer(k *task) *wire.TaskAnswer {
 	switch d := k.delegation(); {
 	case d != nil && d.said == k.view.State.Response():
 		dd.pages = append(dd.pages, history.Page{Task: k.view.ID, Response: d.latest, Metadata: k.metadata()})
-	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed):
+	case k.stub && (k.view.State == wire.TaskDone || k.view.State == wire.TaskFailed), k.view.Details != nil && k.view.Artifacts != nil:
 		dd.pages = append(dd.pages, history.Page{Task: k.view.ID, Ended: k.ended})
 	}
 	answer := dd.state.questions.answerOf(k)

@@ -21,7 +21,8 @@ import (
 func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 	before := len(td.out.Records)
 	td.fact("", k.view.ID, &taskDone{
-		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: e.responded, Request: e.request, read: result, mailed: e.mailed,
+		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: e.responded, Artifacts: e.artifacts,
+		Request: e.request, read: result, mailed: e.mailed,
 	})
 	if !e.inSession {
 		td.works().tellEnd(k, session.OutcomeCompleted, "Completed by "+td.from.String())
@@ -39,7 +40,7 @@ func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 		})
 	}
 	if !e.responded {
-		td.delegations().respondFor(k, nil, result.Document)
+		td.delegations().respondFor(k, &delegation.Response{Result: result.Document, Artifacts: madeOf(e.artifacts)})
 	}
 }
 
@@ -220,7 +221,7 @@ func (td taskDecision) cancel(k *task, reason string, e end) {
 		td.works().tellEnd(k, session.OutcomeFailed, "Cancelled: "+reason)
 	}
 	if !e.responded {
-		td.delegations().respondFor(k, nil, nil)
+		td.delegations().respondFor(k, new(delegation.Response))
 	}
 	td.delegations().cancelParts(parts, e.quiet)
 }

@@ -357,11 +357,14 @@ func (s *State) unassign(k *task, agent, why string, after time.Time) {
 
 // taskDone records the result of a task.
 type taskDone struct {
-	ID      string      `json:"task"`
-	Name    string      `json:"name"`
-	Agent   string      `json:"agent,omitzero"`
-	Result  wire.Raw    `json:"result"`
-	Plain   bool        `json:"plain,omitzero"` // the result is not decoded
+	ID     string   `json:"task"`
+	Name   string   `json:"name"`
+	Agent  string   `json:"agent,omitzero"`
+	Result wire.Raw `json:"result"`
+	Plain  bool     `json:"plain,omitzero"` // the result is not decoded
+
+	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
+
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
 	Request *requestKey `json:"request,omitzero"`
 
@@ -382,6 +385,7 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	if t.read != nil && t.read.Structured && len(t.read.Contracts) > 0 {
 		k.needsMore().delivered = delivered(t.read)
 	}
+	t.list(&k.view)
 	if k.more != nil {
 		k.more.output = 0 // the result replaces it
 	}
@@ -392,6 +396,34 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	}
 	s.end(k, wire.TaskDone, r)
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+}
+
+// list adds the artifacts to the task, without their content.
+func (t *taskDone) list(v *wire.Task) {
+	if len(t.Artifacts) == 0 {
+		return
+	}
+	d := v.Details.Copy()
+	d.Artifacts = nil
+	for _, a := range t.Artifacts {
+		if a.Content = ""; delegation.IsArtifactRef(a.Ref) {
+			a.Ref = ""
+		}
+		d.Artifacts = append(d.Artifacts, a)
+	}
+	v.Details = d
+}
+
+// Made implements history.Success.
+func (t *taskDone) Made() []delegation.Artifact { return madeOf(t.Artifacts) }
+
+// madeOf returns artifacts as a task response has them.
+func madeOf(all []hub.Artifact) []delegation.Artifact {
+	var made []delegation.Artifact
+	for _, a := range all {
+		made = append(made, delegation.Artifact{Name: a.Name, Type: a.Type, Content: a.Content, Ref: a.Ref})
+	}
+	return made
 }
 
 // taskFailed records that a task has failed.

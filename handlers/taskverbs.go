@@ -290,7 +290,7 @@ func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire
 		return nil, result.Breach
 	}
 	td.begin(k)
-	td.complete(k, result, end{request: td.mark()})
+	td.complete(k, result, end{request: td.mark(), artifacts: r.Artifacts})
 	if result.Breach != nil {
 		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
@@ -342,6 +342,8 @@ type end struct {
 	responded bool        // its agent has ended it with a response, which its source gets
 	inSession bool        // its session ends it, so the members know
 	quiet     string      // an agent that is not notified
+
+	artifacts []hub.Artifact // of a task that is done
 }
 
 // A failure describes how a task fails.
@@ -369,7 +371,7 @@ func (td taskDecision) fail(k *task, f failure) {
 		f.fault = &delegation.Fault{Code: delegation.FaultInternal, Message: f.why}
 	}
 	if !f.responded {
-		td.delegations().respondFor(k, f.fault, nil)
+		td.delegations().respondFor(k, &delegation.Response{Fault: f.fault})
 	}
 	td.delegations().cancelParts(parts, f.quiet)
 	td.links().abandon(k, f.quiet)

@@ -11,9 +11,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // artifacts stores content that is too large for the record. Content of more than detachAbove
@@ -69,10 +72,85 @@ const unfinished = "new-*"
 // agent that responds, because it waits for the disk.
 func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
 	if err := r.Detach(detachAbove, a.keep); err != nil {
-		a.alarm.raise("an artifact cannot be kept: the response that it is in is refused", "error", err)
+		a.alarm.raise("an artifact cannot be kept: what it is in is refused", "error", err)
 		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be kept; why is in the orchestrator's log"}
 	}
 	return nil
+}
+
+// Collect reads the files that artifacts name and stores large content. The artifacts then have
+// their content, or a reference to it, and their size.
+func (a *artifacts) Collect(folder string, all []hub.Artifact) *wire.Error {
+	room := int64(hub.MaxArtifactBytes)
+	var r delegation.Response
+	for i := range all {
+		made := &all[i]
+		if made.Path != "" {
+			content, err := readWithin(folder, made.Path, room)
+			if err != nil {
+				in := object.Reader{Pointer: made.Pointer}
+				in.Refuse("path", fmt.Sprintf("names a file that cannot be taken: %v", err))
+				return in.Err()
+			}
+			made.Content, made.Size, made.Path = content, int64(len(content)), ""
+		}
+		if room -= made.Size; room < 0 {
+			return object.Invalid(made.Pointer, fmt.Sprintf("the artifacts have more than %d MiB in all", hub.MaxArtifactBytes>>20))
+		}
+		r.Artifacts = append(r.Artifacts, delegation.Artifact{Content: made.Content, Ref: made.Ref})
+	}
+	if err := a.Detach(&r); err != nil {
+		return err
+	}
+	for i := range all {
+		all[i].Content, all[i].Ref = r.Artifacts[i].Content, r.Artifacts[i].Ref
+	}
+	return nil
+}
+
+// readWithin returns the text of a file in a folder. The path may not lead out of the folder, also
+// not by a symbolic link.
+func readWithin(folder, path string, most int64) (string, error) {
+	if folder == "" {
+		return "", errors.New("only a program that the orchestrator has started has a folder here")
+	}
+	if filepath.IsAbs(path) {
+		below, err := filepath.Rel(folder, path)
+		if err != nil {
+			return "", err
+		}
+		path = below
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if wrong, ok := errors.AsType[*os.PathError](err); ok {
+		return "", fmt.Errorf("%q: %w", wrong.Path, wrong.Err)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%q is not a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	switch {
+	case err != nil:
+		return "", err
+	case int64(len(text)) > most:
+		return "", fmt.Errorf("%q is too large: the artifacts of a task have at most %d MiB", path, hub.MaxArtifactBytes>>20)
+	case !utf8.Valid(text):
+		return "", fmt.Errorf("%q is not text in UTF-8: keep it elsewhere, and give its place as ref", path)
+	}
+	return string(text), nil
 }
 
 // Attach puts stored content back into a document. A reference whose content cannot be read

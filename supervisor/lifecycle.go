@@ -142,6 +142,11 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
+	folder := sr.spec.Dir
+	if sr.joined != nil {
+		folder = "" // the program is in a folder of its own
+	}
+	l.dispatcher.House(sr.spec.Name, sr.run, folder)
 	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)
 	if sr.spec.Pty {
 		sr.speech.Echoes = output.NewEchoFilter()

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net"
 	"runtime/debug"
@@ -113,7 +114,7 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 // defaults sets the defaults of the configuration language.
 func defaults(t *testing.T, a *Agent) {
 	a.Capacity = max(1, a.Capacity)
-	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, "/", true, 1<<20
+	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, cmp.Or(a.Dir, "/"), true, 1<<20
 	a.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	if a.Restart.Policy == "" {
 		a.Restart.Policy = OnFailure

@@ -136,7 +136,7 @@ var delegationOperations = []Operation{
 	},
 	request[GetTaskResponse](Operation{
 		Name: "get-task-response", Answer: answerTaskResponse,
-		Summary:  "Show a delegated task as a task response with its result and artifacts",
+		Summary:  "Show a task as a task response with its result and artifacts",
 		About:    "A task act of the type task.status does the same.",
 		Examples: []string{`{"taskId": "tea-7"}`},
 	}),

@@ -3,6 +3,7 @@ package wire
 import (
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
 
@@ -35,6 +36,9 @@ type Details struct {
 	// The last partial result that an agent reported, in the answers to get-task and current-task. The
 	// task keeps it when it fails or goes to another agent; the result replaces it.
 	Output Raw `json:"output,omitzero"`
+	// What the agent handed in beside the result, without the content, in the answers to get-task.
+	// The task response has the content.
+	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
 	// The context of the task request that submitted the task.
@@ -63,7 +67,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.FailureClass == "" &&
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
@@ -81,7 +85,7 @@ func (d *Details) Brief() *Details {
 		return nil
 	}
 	brief := *d
-	brief.StructuredSpec, brief.Requirements, brief.Plan, brief.Help, brief.Output = nil, nil, nil, nil, nil
+	brief.StructuredSpec, brief.Requirements, brief.Plan, brief.Help, brief.Output, brief.Artifacts = nil, nil, nil, nil, nil, nil
 	brief.Context, brief.Routing, brief.Observability = nil, nil, nil
 	return brief.Filled()
 }
@@ -118,6 +122,9 @@ func (d *Details) append(b []byte) []byte {
 	}
 	b = object.AppendOptional(b, "after", d.After)
 	b = object.AppendRaw(b, "output", d.Output)
+	if len(d.Artifacts) > 0 {
+		b = hub.AppendArtifacts(object.AppendKey(b, "artifacts"), d.Artifacts)
+	}
 	b = object.AppendOptional(b, "failureClass", d.FailureClass)
 	if d.Context != nil {
 		b = appendEncoded(b, "context", d.Context)

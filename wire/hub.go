@@ -71,7 +71,7 @@ func ReadHubUpdate(o *object.Reader, task string) *UpdateTask {
 
 // ReadHubComplete reads the end of a task.
 func ReadHubComplete(o *object.Reader, task string) *CompleteTask {
-	c := &CompleteTask{TaskID: task, Result: hub.ResultIn(o, "result")}
+	c := &CompleteTask{TaskID: task, Result: hub.ResultIn(o, "result"), Artifacts: readArtifacts(o)}
 	if c.Result == nil && o.Err() == nil {
 		o.Refuse("result", "is missing")
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -202,5 +203,35 @@ func BenchmarkResult(b *testing.B) {
 				hub.ResultIn(o, "doc")
 			}
 		})
+	}
+}
+
+// TestArtifactsAreRead checks what an artifact of a result needs, and the limits.
+func TestArtifactsAreRead(t *testing.T) {
+	body, wrong := readAs(t, "complete-task", `{"taskId":"a","artifacts":[{"name":"n","type":"text/markdown","content":"é"},{"path":"p"},{"name":"r","ref":"https://x"}]}`)
+	require.Empty(t, wrong)
+	require.Equal(t, []hub.Artifact{
+		{Name: "n", Type: "text/markdown", Size: 2, Content: "é", Pointer: "/payload/artifacts/0"},
+		{Name: "p", Type: "text/plain", Path: "p", Pointer: "/payload/artifacts/1"},
+		{Name: "r", Type: "text/plain", Ref: "https://x", Pointer: "/payload/artifacts/2"},
+	}, body.(*CompleteTask).Artifacts)
+	many := strings.TrimPrefix(strings.Repeat(`,{"name":"%d","content":""}`, hub.MaxArtifacts+1), ",")
+	numbers := make([]any, hub.MaxArtifacts+1)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	for list, want := range map[string]string{
+		`7`:              "/payload/artifacts: artifacts must be a list",
+		`["x"]`:          "/payload/artifacts/0: artifacts[0]: it must be an object",
+		`[{"name":"x"}]`: "/payload/artifacts/0/content: artifacts[0].content must be there, or instead of it either path or ref",
+		`[{"path":""}]`:  "/payload/artifacts/0/path: artifacts[0].path must not be empty, nor must ref",
+		`[{"ref":"x"}]`:  "/payload/artifacts/0/name: artifacts[0].name is missing",
+		`[{"path":7}]`:   "/payload/artifacts/0/path: artifacts[0].path must be a string",
+		`[{"name":"` + strings.Repeat("n", 1001) + `","content":""}]`: "/payload/artifacts/0/name: artifacts[0].name must be at most 1000 bytes long",
+		`[{"name":"x","content":""},{"path":"x"}]`:                    `/payload/artifacts/1/name: artifacts[1].name stands twice in the list: "x"`,
+		"[" + fmt.Sprintf(many, numbers...) + "]":                     "/payload/artifacts: artifacts must have at most 100 items, not 101",
+	} {
+		_, wrong := readAs(t, "complete-task", `{"taskId":"a","artifacts":`+list+`}`)
+		require.Equal(t, want, wrong, "%.80s", list)
 	}
 }

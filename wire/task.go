@@ -291,6 +291,29 @@ func (t *TaskID) fields(f *fields) { f.need(&t.TaskID, "taskId", theTask) }
 type CompleteTask struct {
 	TaskID string      `json:"taskId"`
 	Result *hub.Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
+
+	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
+}
+
+const schemaArtifacts = `"type": ["array", "null"], "maxItems": 100, "items": {"type": "object", "properties": {` +
+	`"name": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The name, such as a file name. The path is the name of one without."}, ` +
+	`"type": {"type": ["string", "null"], "description": "The MIME type, such as text/markdown; text/plain when it is missing."}, ` +
+	`"content": {"type": ["string", "null"], "description": "The content, as text."}, ` +
+	`"path": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The path of a text file in your working folder, which is read now. Only for a run that the orchestrator has started."}, ` +
+	`"ref": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The place of content that is stored elsewhere."}}, ` +
+	`"anyOf": [{"required": ["name"], "properties": {"name": {"type": "string"}}}, {"required": ["path"], "properties": {"path": {"type": "string"}}}], ` +
+	`"oneOf": [{"required": ["content"], "properties": {"content": {"type": "string"}}}, {"required": ["path"], "properties": {"path": {"type": "string"}}}, ` +
+	`{"required": ["ref"], "properties": {"ref": {"type": "string"}}}]}`
+
+// readArtifacts reads the artifacts that an agent hands in with a result.
+func readArtifacts(o *object.Reader) []hub.Artifact {
+	all := hub.ArtifactsIn(o, "artifacts")
+	for i := range all {
+		if delegation.IsArtifactRef(all[i].Ref) {
+			o.RefuseItem("artifacts", i, "has a ref of content that is kept here, which only the orchestrator may give")
+		}
+	}
+	return all
 }
 
 func (c *CompleteTask) fields(f *fields) {
@@ -299,6 +322,9 @@ func (c *CompleteTask) fields(f *fields) {
 		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
 		`"type": ["object", "string", "null"]`, false) {
 		c.Result = hub.ResultIn(f.in, "result")
+	}
+	if !f.describe("artifacts", "Other products: each has a name, and one of content, path and ref.", schemaArtifacts, false) {
+		c.Artifacts = readArtifacts(f.in)
 	}
 }
 
@@ -437,7 +463,7 @@ var taskOperations = []Operation{
 		Examples: []string{
 			`{"taskId": "task-123", "result": {"success": true, "files": ["src/login.ts"]}}`,
 			`{"taskId": "task-123", "result": {"$schema": "orchestratia/task-result/v1", "summary": "The form keeps the name", "contracts": {"form_fields": {"status": "fulfilled", "data": {"fields": ["name"]}}}}}`,
-			`{"taskId": "task-123", "result": "All tests pass."}`,
+			`{"taskId": "task-123", "result": "All tests pass.", "artifacts": [{"name": "log", "content": "ok"}, {"name": "shot", "type": "image/png", "ref": "https://example.com/shot.png"}, {"path": "report.md"}]}`,
 			`{"taskId": "task-123"}`,
 		},
 	}),

@@ -50,6 +50,8 @@ type Options struct {
 	// Mailbox remembers the mail in earlier results; nil is an empty one. Servers of one member
 	// share it.
 	Mailbox *Mailbox
+	// Files is set if the orchestrator knows the folder of the member, and takes artifacts from there.
+	Files bool
 	// NoMail keeps mail out of results, because the member gets it in another way.
 	NoMail bool
 }
@@ -163,7 +165,7 @@ func (s *server) perform(ctx context.Context, tool string, arguments wire.Raw) (
 		}
 		task = open.ID
 	}
-	request, err := tools.Prepare(tool, arguments, task, Patience)
+	request, err := tools.Prepare(tool, arguments, tools.Caller{Task: task, Wait: Patience, Files: s.options.Files})
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,7 @@ import (
 type delegationManual struct {
 	hcl             []string
 	request, answer string
+	completion      string
 	acts            []string
 	agent           string
 }
@@ -40,6 +41,8 @@ func readDelegationManual(t *testing.T) (m delegationManual) {
 			m.acts = sample.lines
 		case sample.lang == "json" && strings.Contains(text, `"status"`):
 			m.answer = text
+		case sample.lang == "json" && strings.Contains(text, `"request:complete-task"`):
+			m.completion = text
 		case sample.lang == "json":
 			m.request = text
 		}
@@ -62,6 +65,10 @@ func TestTheManualsDelegationMakesSense(t *testing.T) {
 	require.Nil(t, wrong)
 	require.Empty(t, response.Notes)
 	require.Equal(t, request.ID, response.ID)
+	var completion struct{ Payload json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(m.completion), &completion))
+	_, wrong = wire.ReadRequest("complete-task", completion.Payload, project.CheckedDepth)
+	require.Nil(t, wrong)
 	require.Len(t, m.acts, 3)
 	for _, line := range m.acts {
 		act, wrong := wire.ReadTaskAct([]byte(line), project.CheckedDepth)

@@ -215,6 +215,13 @@ func (l Log) completeResponse(a *wire.TaskAnswer, pages []Page) (*wire.TaskAnswe
 	if err := l.part(&p, &v, p.Ended); err != nil {
 		return nil, err
 	}
+	f, _, err := l.fact(p.Ended)
+	if err != nil {
+		return nil, err
+	}
+	if done, ok := f.(Success); ok {
+		r.Artifacts = done.Made()
+	}
 	if r.Result = v.Result; r.Fault != nil {
 		r.Fault.Message = v.Error
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/session"
 )
@@ -49,6 +50,9 @@ type done struct{ result wire.Raw }
 
 func (d done) FillIn(t *wire.Task, _ *wire.Record) { t.Result = d.result }
 func (d done) Delivers() wire.Raw                  { return d.result }
+func (d done) Made() []delegation.Artifact {
+	return []delegation.Artifact{{Name: "a", Type: "text/plain", Content: "c"}}
+}
 
 // said is a fact of a test: a message of a session.
 type said struct{ chain, to string }
@@ -97,6 +101,9 @@ func TestCompleteTask(t *testing.T) {
 	require.ErrorContains(t, err, "is no note")
 	_, err = l.Complete(&wire.TaskAnswer{}, []Page{{Response: 1}})
 	require.ErrorContains(t, err, "keeps no line")
+	answer, err := l.Complete(&wire.TaskAnswer{Document: wire.Raw(`{"id":"t-1","status":"completed","result":{}}`)}, []Page{{Task: "t-1", Ended: 1}})
+	require.NoError(t, err)
+	require.Contains(t, string(answer.(*wire.TaskAnswer).Document), `"artifacts":[{"name":"a","type":"text/plain","content":"c"}]`)
 	same, err := l.Complete(&wire.Nothing{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, &wire.Nothing{}, same)

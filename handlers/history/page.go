@@ -73,6 +73,7 @@ type (
 	// A Success ends a task that is done.
 	Success interface {
 		Delivers() (result wire.Raw)
+		Made() []delegation.Artifact
 	}
 
 	// A Note is a note about a task.

@@ -11,7 +11,7 @@ func (m *Machine) called(c *Call) {
 	if k := m.task; k != nil && k.work != nil && !k.ended && m.callOfWork(k, c) {
 		return
 	}
-	request, err := tools.Prepare(c.Tool, c.Arguments, m.openTask(), 0)
+	request, err := tools.Prepare(c.Tool, c.Arguments, tools.Caller{Task: m.openTask(), Files: true})
 	if err != nil {
 		m.result(c.ID, err.Error(), true)
 		return

@@ -270,6 +270,22 @@ type taskChanges struct {
 type completionBody struct {
 	// The result: an object or a text. An object with a $schema must be a valid task-result document.
 	Result wire.Raw `json:"result"`
+	// Other products. Each has a name, and one of content, path and ref, as in complete-task.
+	Artifacts []completedArtifact `json:"artifacts,omitzero"`
+}
+
+// completedArtifact is a product of a task.
+type completedArtifact struct {
+	// The name, such as a file name. The path is the name of one without.
+	Name string `json:"name,omitzero"`
+	// The MIME type; text/plain when it is missing.
+	Type string `json:"type,omitzero"`
+	// The content, as text.
+	Content string `json:"content,omitzero"`
+	// The path of a text file in the folder of the agent, if the orchestrator has started it.
+	Path string `json:"path,omitzero"`
+	// The place of content that is stored elsewhere.
+	Ref string `json:"ref,omitzero"`
 }
 
 // failureBody fails a task.

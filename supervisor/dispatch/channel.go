@@ -159,7 +159,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 		return
 	}
 	r.Payload = nil // it is valid only as long as the line
-	in := handlers.Input{At: now, From: c.actor, Message: r}
+	in := handlers.Input{At: now, From: c.actor, Message: r, Refusal: c.dispatcher.collect(c.actor, r)}
 	if wire.OperationNamed(r.Operation).IsWrite() {
 		in.Random = randomBytes()
 	}

@@ -27,6 +27,7 @@ import (
 type recipients struct {
 	mu      sync.RWMutex
 	agents  map[string]recipient
+	houses  map[string]house // of the latest run of each agent
 	waiters map[string]chan<- handlers.Letter
 }
 
@@ -44,6 +45,41 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 		r.agents = make(map[string]recipient)
 	}
 	r.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
+}
+
+// A house is the folder in which a run of an agent works.
+type house struct{ run, folder string }
+
+// House sets the folder in which a run of an agent works, before it begins.
+func (d *Dispatcher) House(agent, run, folder string) {
+	r := &d.recipients
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.houses == nil {
+		r.houses = make(map[string]house)
+	}
+	r.houses[agent] = house{run: run, folder: folder}
+}
+
+// folder returns the folder of the run that sends a message, or "" if the orchestrator did not
+// start it. A caller with a key of the agent may be on another machine.
+func (r *recipients) folder(from handlers.Actor) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if h := r.houses[from.Name]; from.Kind == handlers.Agent && (h.run == from.Run || h.run == from.Only) {
+		return h.folder
+	}
+	return ""
+}
+
+// collect takes the artifacts of a request into the store. It runs on the goroutine of the caller,
+// because it waits for the disk.
+func (d *Dispatcher) collect(from handlers.Actor, r *wire.Request) *wire.Error {
+	c, ok := r.Body.(*wire.CompleteTask)
+	if !ok || len(c.Artifacts) == 0 {
+		return nil
+	}
+	return d.options.Artifacts.Collect(d.recipients.folder(from), c.Artifacts)
 }
 
 // messages formats a number of messages.

@@ -19,6 +19,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // receipted is a report of receipts.
@@ -249,6 +250,8 @@ func (s shelf) Detach(r *delegation.Response) *wire.Error {
 	}
 	return nil
 }
+
+func (shelf) Collect(string, []hub.Artifact) *wire.Error { return nil }
 
 func (s shelf) Attach(document wire.Raw) wire.Raw {
 	whole, _ := delegation.Attach(document, func(ref string) (string, error) { return s[ref], nil })

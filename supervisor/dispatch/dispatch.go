@@ -16,6 +16,8 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // A Dispatcher serializes inputs through the State, commits the resulting records and then
@@ -411,6 +413,9 @@ type Artifacts interface {
 	// Detach replaces the large content of a response by references. The content is durable
 	// when Detach returns without an error.
 	Detach(r *delegation.Response) *wire.Error
+	// Collect reads the files that artifacts name, in the folder of the agent that hands them in, and
+	// detaches large content. The folder is "" if it is not known; then no artifact may name a file.
+	Collect(folder string, artifacts []hub.Artifact) *wire.Error
 	// Attach puts the content back into a document. A reference whose content cannot be read
 	// stays in it.
 	Attach(document wire.Raw) wire.Raw
@@ -420,6 +425,15 @@ type Artifacts interface {
 type noArtifacts struct{}
 
 func (noArtifacts) Detach(*delegation.Response) *wire.Error { return nil }
+
+func (noArtifacts) Collect(_ string, all []hub.Artifact) *wire.Error {
+	for i := range all {
+		if all[i].Path != "" {
+			return object.Invalid(all[i].Pointer+"/path", "a path cannot be taken: there is no state directory")
+		}
+	}
+	return nil
+}
 
 func (noArtifacts) Attach(document wire.Raw) wire.Raw {
 	whole, _ := delegation.Attach(document, func(string) (string, error) { return "", errors.New("there is no state directory") })

@@ -66,10 +66,11 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	if from.Kind == handlers.Agent && d.options.Spoke != nil {
 		d.options.Spoke(from.Name)
 	}
+	refusal := d.collect(from, r)
 	from.Run = callerPrefix + strconv.FormatInt(d.callers.Add(1), 10)
 	answer := d.recipients.wait(from.Run)
 	defer d.recipients.leave(from.Run)
-	d.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: randomBytes()}}, new(work))
+	d.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: randomBytes(), Refusal: refusal}}, new(work))
 	letter, err := Await(ctx, d.options.Done, answer)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ var All = []Tool{
 	{Name: "task_complete", OfTask: true, Description: "Reports that your task is done. Say what you changed and how you checked it.", Schema: args(
 		`!summary:string:what was done, in a few sentences`,
 		`outputs:object:values of the outputs that the task names`,
-		`artifacts:strings:paths of files that belong to the result`,
+		`artifacts:strings:paths of text files in your folder that belong to the result`,
 		`evidence:commands:commands that you ran to check it, with their exit codes`,
 		`created:strings:paths of files that you created`, `modified:strings:paths of files that you modified`,
 		`deleted:strings:paths of files that you deleted`)},
@@ -159,10 +159,16 @@ type Request struct {
 	Payload   any
 }
 
-// Prepare returns the request that the call of a tool makes for an agent whose open task is
-// task, or "". A question waits for its answer as long as wait, if that is not 0; then the answer
-// comes as mail. The error is for the model.
-func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Request, error) {
+// A Caller is the agent that calls a tool.
+type Caller struct {
+	Task  string        // its open task, or ""
+	Wait  time.Duration // how long a question waits for its answer, which then comes as mail; 0: for ever
+	Files bool          // the orchestrator knows its folder, and takes artifacts from there
+}
+
+// Prepare returns the request that the call of a tool makes. The error is for the model.
+func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
+	task := caller.Task
 	var a arguments
 	if len(args) > 0 {
 		if err := object.Decode(object.Replaced(args), &a); err != nil {
@@ -181,7 +187,7 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 		if strings.TrimSpace(a.Summary) == "" {
 			return nil, errors.New("summary is missing: say what was done")
 		}
-		return &Request{"complete-task", completeTask{TaskID: task, Result: a.result()}}, nil
+		return &Request{"complete-task", completeTask{task, a.result(), a.artifacts(caller.Files)}}, nil
 	case "task_fail":
 		if strings.TrimSpace(a.Reason) == "" {
 			return nil, errors.New("reason is missing: say why it cannot be done")
@@ -195,7 +201,7 @@ func Prepare(tool string, args wire.Raw, task string, wait time.Duration) (*Requ
 	case "tasks":
 		return &Request{"query-tasks", wire.QueryTasks{Status: a.Status}}, nil
 	case "ask_human":
-		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: wait.Milliseconds()}}, nil
+		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: caller.Wait.Milliseconds()}}, nil
 	case "message_send":
 		text := object.Spell(map[string]string{"text": a.Text})
 		return &Request{"send-message", wire.SendMessage{To: a.To, Topic: cmp.Or(a.Topic, "note"), Payload: text}}, nil
@@ -215,6 +221,11 @@ type (
 	completeTask struct {
 		TaskID string   `json:"taskId"`
 		Result wire.Raw `json:"result"`
+
+		Artifacts []artifact `json:"artifacts,omitzero"`
+	}
+	artifact struct {
+		Path string `json:"path"`
 	}
 	submitTask struct {
 		Name         string   `json:"name"`
@@ -260,6 +271,17 @@ func (a *arguments) result() wire.Raw {
 		Artifacts map[string]string   `json:"artifacts,omitempty"`
 		Evidence  []evidence          `json:"evidence,omitzero"`
 	}{"orchestratia/task-result/v1", summary, contracts, artifacts, a.Evidence})
+}
+
+// artifacts returns the files that are handed in with a result, each once.
+func (a *arguments) artifacts(files bool) []artifact {
+	var all []artifact
+	for _, path := range a.Artifacts {
+		if files && !slices.Contains(all, artifact{path}) {
+			all = append(all, artifact{path})
+		}
+	}
+	return all
 }
 
 // Answer returns what a model is told about the answer to a request.

@@ -18,7 +18,7 @@ func TestResultOfATask(t *testing.T) {
 		`{"summary":"done","outputs":{"api":1},"artifacts":["a.png"],"evidence":[{"command":"go test","exit":1}]}`: `{"$schema":"orchestratia/task-result/v1","summary":"done","contracts":{"api":{"status":"fulfilled","data":1}},` +
 			`"artifacts":{"a.png":"a.png"},"evidence":[{"command":"go test","exit":1}]}`,
 	} {
-		r, err := Prepare("task_complete", wire.Raw(args), "t-1", 0)
+		r, err := Prepare("task_complete", wire.Raw(args), Caller{Task: "t-1"})
 		require.NoError(t, err)
 		text, err := object.Encode(r.Payload)
 		require.NoError(t, err)
@@ -36,7 +36,25 @@ func TestMissingArguments(t *testing.T) {
 		"task_complete": "summary is missing: say what was done",
 		"task_fail":     "reason is missing: say why it cannot be done",
 	} {
-		_, err := Prepare(tool, wire.Raw(`{"title":" ","summary":"","reason":""}`), "t-1", 0)
+		_, err := Prepare(tool, wire.Raw(`{"title":" ","summary":"","reason":""}`), Caller{Task: "t-1"})
 		require.EqualError(t, err, want)
+	}
+}
+
+// TestArtifactsAreHandedIn checks that the files that a model names are handed in with the result,
+// if the orchestrator knows the folder of the agent.
+func TestArtifactsAreHandedIn(t *testing.T) {
+	const args = `{"summary":"done","artifacts":["a.md","b.md","a.md"]}`
+	for files, want := range map[bool]string{
+		true:  `{"taskId":"t","result":{"summary":"done","artifacts":["a.md","b.md","a.md"]},"artifacts":[{"path":"a.md"},{"path":"b.md"}]}`,
+		false: `{"taskId":"t","result":{"summary":"done","artifacts":["a.md","b.md","a.md"]}}`,
+	} {
+		request, err := Prepare("task_complete", wire.Raw(args), Caller{Task: "t", Files: files})
+		require.NoError(t, err)
+		text, err := object.Encode(request.Payload)
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(text))
+		_, refused := wire.ReadRequest(request.Operation, text, 64)
+		require.Nil(t, refused)
 	}
 }

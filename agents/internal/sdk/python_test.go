@@ -20,7 +20,7 @@ const pythonWidth = 100
 // pythonTypes are the types of members that differ from those of the schema, by the names of the
 // document or the operation and the member.
 var pythonTypes = map[string]string{
-	"complete-task result": "Result", "submit-plan plan": "Plan", "ask-user options": "Sequence[Union[str, Option]]",
+	"complete-task result": "Result", "submit-plan plan": "Plan", "complete-task artifacts": "Sequence[TaskArtifact]", "ask-user options": "Sequence[Union[str, Option]]",
 	"ask-permission choices": "Sequence[PermissionChoice]",
 	"Task context":           "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace", "submit-task observability": "TaskTrace",
 }
@@ -186,7 +186,7 @@ func pythonText(indent, text string) string {
 func pythonOperations(t *testing.T) string {
 	t.Helper()
 	all := calls(t)
-	types := []string{"Dependency", "Option", "PermissionChoice", "Plan", "Result"}
+	types := []string{"Dependency", "Option", "PermissionChoice", "Plan", "Result", "TaskArtifact"}
 	var body strings.Builder
 	for _, c := range all {
 		if !c.event {

@@ -161,7 +161,7 @@ class Player {
     const job = (kind: string) => (j: any) => {
       const verbs = {
         progress: (p: any) => j.progress(p.progress, p.message, p.output), help: (q: string, c: unknown) => j.help(q, c), updates: () => j.updates(),
-        permission: (p: any) => this.#conn.askPermission(p, { signal: j.signal }),
+        permission: (p: any) => this.#conn.askPermission(p, { signal: j.signal }), artifact: (a: any) => j.artifact(a),
       };
       return this.#calls.call(new Called(kind, j.id, j.task, j.signal, verbs));
     };

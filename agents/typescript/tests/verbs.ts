@@ -9,7 +9,7 @@ export function call(conn: Conn, operation: string, p: any): Promise<any> {
     "get-task": () => conn.getTask(p.taskId),
     "ask-user": () => conn.askUser(p),
     "start-task": () => conn.startTask(p.taskId),
-    "complete-task": () => conn.completeTask(p.taskId, p.result),
+    "complete-task": () => conn.completeTask(p.taskId, p.result, p.artifacts),
     "fail-task": () => conn.failTask(p.taskId, p.error),
     "cancel-task": () => conn.cancelTask(p.taskId, p.reason),
     "update-task": () => conn.updateTask(p),

@@ -79,6 +79,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	if d.Target.URL == "" && !d.Target.Inside {
 		return cli.UsageError("only an agent has tools, and this command was started by none", "Join as a guest: orchestrator mcp --as NAME")
 	}
+	o.Files = d.Target.Inside
 	return ended(ctx, a, mcp.Serve(ctx, &caller{client: d}, o))
 }
 

@@ -22,9 +22,9 @@ func taskResponseCommand(a *cli.App) *cobra.Command {
 	artifact := ""
 	verb := &cobra.Command{
 		Use:   "response ID",
-		Short: "Show the response to a delegated task",
+		Short: "Show the response to a delegated task, or print an artifact of any task",
 		Long: `Shows the latest response to a task request: the status, the result or the error, the
-question and the artifacts.
+question and the artifacts. A task that was not delegated is shown in the same form.
 
 With --artifact it prints only the unchanged content of one artifact.`,
 		Example: `  orchestrator task response 91c0
@@ -245,14 +245,9 @@ func addDelegation(c *term.Card, t *wire.Task) {
 	}
 }
 
-// artifacts adds the rows of the artifacts: names, types and sizes.
+// artifacts adds the rows of the artifacts of a response: names, types and sizes.
 func artifacts(c *term.Card, r *delegation.Response) {
-	names, types := 0, 0
-	for i := range r.Artifacts {
-		names = max(names, term.Width(term.OneLine(r.Artifacts[i].Name)))
-		types = max(types, term.Width(term.OneLine(r.Artifacts[i].Type)))
-	}
-	var lines []string
+	var rows []artifactRow
 	for i := range r.Artifacts {
 		made := &r.Artifacts[i]
 		where := sizeWords(len(made.Content))
@@ -263,9 +258,40 @@ func artifacts(c *term.Card, r *delegation.Response) {
 		default:
 			where = "at " + term.OneLine(made.Ref)
 		}
-		lines = append(lines, term.Pad(term.OneLine(made.Name), names)+"  "+term.Pad(term.OneLine(made.Type), types)+"  "+where)
+		rows = append(rows, artifactRow{made.Name, made.Type, where})
 	}
-	c.Rows("artifacts", lines)
+	c.Rows("artifacts", artifactLines(rows))
+}
+
+// listedArtifacts adds the rows of the artifacts of a task, and how to get one.
+func listedArtifacts(c *term.Card, t *wire.Task) {
+	if t.Details == nil || len(t.Artifacts) == 0 {
+		return
+	}
+	var rows []artifactRow
+	for _, made := range t.Artifacts {
+		where := sizeWords(int(made.Size))
+		if made.Ref != "" {
+			where = "at " + term.OneLine(made.Ref)
+		}
+		rows = append(rows, artifactRow{made.Name, made.Type, where})
+	}
+	c.Rows("artifacts", append(artifactLines(rows), "Get one: orchestrator task response "+term.ID(t.ID)+" --artifact NAME > FILE"))
+}
+
+// An artifactRow is an artifact in a list.
+type artifactRow struct{ name, kind, where string }
+
+func artifactLines(rows []artifactRow) []string {
+	names, kinds := 0, 0
+	for _, r := range rows {
+		names, kinds = max(names, term.Width(term.OneLine(r.name))), max(kinds, term.Width(term.OneLine(r.kind)))
+	}
+	var lines []string
+	for _, r := range rows {
+		lines = append(lines, term.Pad(term.OneLine(r.name), names)+"  "+term.Pad(term.OneLine(r.kind), kinds)+"  "+r.where)
+	}
+	return lines
 }
 
 // responseCard returns a response in full.

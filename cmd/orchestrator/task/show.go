@@ -21,8 +21,8 @@ func taskShowCommand(a *cli.App) *cobra.Command {
 		Use:   "show ID",
 		Short: "Show a task in full",
 		Long: `Shows everything about a task: its submitter, agent, requirements, dependencies and
-inputs, its spec, plan, question and result. For a delegated task it also shows source
-and target, the trace and the artifacts.`,
+inputs, its spec, plan, question, result and artifacts. For a delegated task it also
+shows source and target, and the trace.`,
 		Example:           "  orchestrator task show 91c0\n  orchestrator task show 91c0 --json",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
@@ -84,6 +84,8 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	c.Text("reason", t.Reason)
 	if s.response != nil {
 		artifacts(&c, s.response)
+	} else {
+		listedArtifacts(&c, t)
 	}
 	head := fmt.Sprintf("%s  %s  %s\n", p.Strong(wire.Visible(t.ID)), term.OneLine(t.Name), p.Task(t.State, wire.Visible(string(t.State))))
 	return head + term.Table(c.Lines)

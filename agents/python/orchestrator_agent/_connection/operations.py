@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from .._wire.documents import (
     Acked, Agent, AutoAssigned, Beat, Dependency, Link, MailList, Match, Note, Option, PermissionChoice, Plan,
-    Result, SentMail, Server, Task, UserAnswer, Withdrawn,
+    Result, SentMail, Server, Task, TaskArtifact, UserAnswer, Withdrawn,
 )
 from .._wire.lines import each_option, without_none
 from .._wire.taskdocuments import TaskTrace
@@ -176,15 +176,21 @@ class Operations:
         """
         return cast(Task, self._one("start-task", "task", taskId=task_id))
 
-    def complete_task(self, task_id: str, result: Result = None) -> Task:
+    def complete_task(
+        self,
+        task_id: str,
+        result: Result = None,
+        artifacts: Optional[Sequence[TaskArtifact]] = None,
+    ) -> Task:
         """Complete a task with its result.
 
         task_id: The id of the task.
         result: The result for the submitter: an object or a text; {"success":true} when it is
             missing. An object with a $schema must be a task-result document: its contracts go to
             the tasks that need them.
+        artifacts: Other products: each has a name, and one of content, path and ref.
         """
-        return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result))
+        return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result, artifacts=artifacts))
 
     def fail_task(self, task_id: str, error: str, *, class_: Optional[str] = None, retryable: bool = False) -> Task:
         """Fail a task with the reason. Tasks that depend on it are cancelled, unless the

@@ -13,7 +13,8 @@ from .taskdocuments import TaskContext, TaskRouting, TaskTrace
 
 __all__ = [
     "Acked", "Agent", "AutoAssigned", "Beat", "Dependency", "Help", "Link", "Mail", "MailList", "Match", "Note",
-    "Option", "PermissionChoice", "Plan", "Result", "SentMail", "Server", "Task", "UserAnswer", "Withdrawn",
+    "Option", "PermissionChoice", "Plan", "Result", "SentMail", "Server", "Task", "TaskArtifact", "UserAnswer",
+    "Withdrawn",
 ]
 
 #: A plan or the result of a task: an object, a text, or None.
@@ -89,6 +90,9 @@ class Task(_Task, total=False):
     #: The last partial result that an agent reported, in the answers to get-task and current-task.
     #: The task keeps it when it fails or goes to another agent; the result replaces it.
     output: Any
+    #: What the agent handed in beside the result, without the content, in the answers to get-task.
+    #: The task response has the content.
+    artifacts: List[Dict[str, Any]]
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,
     #: login, stuck, tool.
     failureClass: str
@@ -167,6 +171,22 @@ class Link(_Link, total=False):
     #: Whether the result is left out because a task shows at most 256 KiB of results. To get a part
     #: of it, depend on it as an input.
     result_left_out: bool
+
+
+class TaskArtifact(TypedDict, total=False):
+    """A product of a task. It has one of content, path and ref."""
+
+    #: The name, such as a file name. The path is the name of one without.
+    name: str
+    #: The MIME type, such as text/markdown; text/plain when it is missing.
+    type: str
+    #: The content, as text.
+    content: str
+    #: The path of a text file in your working folder, which is read now. Only for a run that the
+    #: orchestrator has started.
+    path: str
+    #: The place of content that is stored elsewhere.
+    ref: str
 
 
 class _Dependency(TypedDict):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Any, Deque, Dict, Iterator, Mapping, Optional, cast
+from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, cast
 
 from .._connection.stop import Stop
 from .._connection.stream import Stream
-from .._wire.documents import Task
+from .._wire.documents import Task, TaskArtifact
 from .._wire.errors import Withdrawn
 from .._wire.lines import without_none
 
@@ -30,11 +30,23 @@ class Job:
         self._changed = threading.Condition()
         self._said: Deque[str] = deque()
         self._news = 0  # number of updates
+        self._made: List[TaskArtifact] = []
 
     def progress(self, fraction: float, message: Optional[str] = None, output: Any = None) -> None:
         """Reports how much of the task is done, from 0 to 1, and what there is so far. It does not
         complete the task."""
         self._conn.progress(self.id, fraction, message, output)
+
+    def artifact(
+        self, name: Optional[str] = None, type: Optional[str] = None, content: Optional[str] = None,
+        *, path: Optional[str] = None, ref: Optional[str] = None,
+    ) -> None:
+        """Keeps an artifact, which is handed in with the result: a text, or the path of a text file in
+        the agent's folder, which is read when the task is completed. One that is stored elsewhere has
+        a ref. The type is a MIME type."""
+        made: TaskArtifact = without_none(name=name, type=type, content=content, path=path, ref=ref)  # type: ignore[assignment]
+        with self._changed:
+            self._made.append(made)
 
     def updates(self, timeout: Optional[float] = None) -> Iterator[str]:
         """Iterates over what the orchestrator reports about the task while it runs: the approval of

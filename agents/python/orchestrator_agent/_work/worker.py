@@ -10,6 +10,7 @@ from .._connection.stop import Stop, stopping
 from .._connection.stream import Stream
 from .._wire.documents import Mail, Result, Task
 from .._wire.errors import AgentError, Cancelled, Refused, Shutdown, Torn, Unsaid
+from .._wire.lines import without_none
 from .crew import GivenUp, Role, gave_up, off, shown, spoken
 from .job import Job
 from .mail import Mailroom
@@ -201,7 +202,7 @@ class Worker(Role):
         """Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run
         for ever."""
         try:
-            said = {"taskId": job.id} if result is None else {"taskId": job.id, "result": result}
+            said = without_none(taskId=job.id, result=result, artifacts=list(job._made) or None)
             self._conn._settle("complete-task", said)
         except Unsaid as error:
             self._fail(job, f"its result cannot be told: {error}")

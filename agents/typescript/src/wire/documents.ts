@@ -93,6 +93,11 @@ export interface Task {
    * The task keeps it when it fails or goes to another agent; the result replaces it.
    */
   output?: unknown;
+  /**
+   * What the agent handed in beside the result, without the content, in the answers to get-task.
+   * The task response has the content.
+   */
+  artifacts?: { name: string; type: string; size?: number; ref?: string }[];
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
@@ -180,6 +185,23 @@ export interface Link {
    * of it, depend on it as an input.
    */
   result_left_out?: boolean;
+}
+
+/** A product of a task. It has one of content, path and ref. */
+export interface TaskArtifact {
+  /** The name, such as a file name. The path is the name of one without. */
+  name?: string;
+  /** The MIME type, such as text/markdown; text/plain when it is missing. */
+  type?: string;
+  /** The content, as text. */
+  content?: string;
+  /**
+   * The path of a text file in your working folder, which is read now. Only for a run that the
+   * orchestrator has started.
+   */
+  path?: string;
+  /** The place of content that is stored elsewhere. */
+  ref?: string;
 }
 
 /** A dependency of a task to submit. */

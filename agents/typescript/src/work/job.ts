@@ -1,7 +1,7 @@
 import { Bell, Linked, type Options } from "../connection/waiting.js";
 import { Withdrawn } from "../wire/errors.js";
 import { type Heard, partOf } from "../wire/json.js";
-import type { Help, Task } from "../wire/documents.js";
+import type { Help, Task, TaskArtifact } from "../wire/documents.js";
 import type { Exchange } from "./exchange.js";
 
 /**
@@ -22,6 +22,8 @@ export class Job {
   readonly #stop: Linked;
   readonly #bell = new Bell();
   readonly #said: string[] = []; // not taken yet
+  /** @internal The artifacts so far. */
+  readonly made: TaskArtifact[] = [];
 
   /** @internal */
   constructor(conn: Exchange, id: string, within: AbortSignal) {
@@ -44,6 +46,14 @@ export class Job {
    */
   readonly progress = (fraction: number, message?: string, output?: unknown): Promise<void> =>
     this.conn.progress(this.id, fraction, message, output);
+
+  /**
+   * Keeps an artifact, which is handed in with the result: a text, or the path of a text file in the
+   * agent's folder, which is read when the task is completed. One that is stored elsewhere has a ref.
+   */
+  readonly artifact = (artifact: TaskArtifact): void => {
+    this.made.push({ ...artifact });
+  };
 
   /**
    * Iterates over what the orchestrator reports about the task while it runs: the approval of its

@@ -150,7 +150,7 @@ export class Work {
       if (gaveUp(job.signal, error)) return unfinished;
       return this.#fail(job.id, words(error));
     }
-    if (!cancelled()) await this.#complete(job.id, result);
+    if (!cancelled()) await this.#complete(job, result);
   }
 
   // States of a task before it can be done, and what moves it on:
@@ -226,9 +226,10 @@ export class Work {
    * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
    * ever.
    */
-  async #complete(task: string, result: unknown): Promise<void> {
+  async #complete({ id: task, made }: Job, result: unknown): Promise<void> {
     try {
-      await this.#conn.settle("complete-task", { taskId: task, result: value(result) });
+      const artifacts = made.length > 0 ? made : undefined;
+      await this.#conn.settle("complete-task", { taskId: task, result: value(result), artifacts });
     } catch (error) {
       if (error instanceof Unsaid) await this.#fail(task, `its result cannot be told: ${error.message}`);
       else if (error instanceof Refused && error.code === "INVALID_REQUEST" && error.reason === "") {
