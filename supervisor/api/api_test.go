@@ -160,6 +160,7 @@ func TestCallerThatLeavesEndsTheStream(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
+	t.Parallel() // it waits for an answer
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -180,6 +181,42 @@ func TestListen(t *testing.T) {
 	second, err := Listen(socket)
 	require.NoError(t, err, "a socket that nobody answers is replaced")
 	require.NoError(t, second.Close())
+}
+
+// A killed program closes connections without an answer until its listener is closed as well.
+func TestAnswers(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	there, err := Answers(socket, Answering)
+	require.NoError(t, err)
+	require.False(t, there)
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		for range 2 {
+			conn, err := listener.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			_ = conn.Close()
+		}
+		listener.(*net.UnixListener).SetUnlinkOnClose(false)
+		ended <- listener.Close()
+	}()
+	there, err = Answers(socket, Answering)
+	require.NoError(t, err)
+	require.False(t, there)
+	require.NoError(t, <-ended)
+
+	second, err := Listen(socket)
+	require.NoError(t, err)
+	go func() { ended <- http.Serve(second, http.NotFoundHandler()) }()
+	there, err = Answers(socket, Answering)
+	require.NoError(t, err)
+	require.True(t, there)
+	require.NoError(t, second.Close())
+	require.ErrorIs(t, <-ended, net.ErrClosed)
 }
 
 func TestPeer(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -28,10 +29,9 @@ func Listen(path string) (*Socket, error) {
 	case info.Mode()&fs.ModeSocket == 0:
 		return nil, fmt.Errorf("%s is in the way: it is no socket", path)
 	default:
-		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
-			_ = conn.Close()
+		if there, err := Answers(path, Answering); there {
 			return nil, fmt.Errorf("%s is taken: another program answers there", path)
-		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+		} else if err != nil {
 			return nil, fmt.Errorf("%s is taken: %w", path, err)
 		}
 		if err := os.Remove(path); err != nil {
@@ -55,6 +55,31 @@ func Listen(path string) (*Socket, error) {
 		return nil, err
 	}
 	return newSocket(listener, made), nil
+}
+
+// Answering is how long a program that holds a socket or a state directory may take to answer.
+const Answering = 5 * time.Second
+
+// Answers reports whether a program answers at a socket. A killed program accepts connections
+// until the kernel has closed its files, but it closes them without an answer. A program that
+// has not ended after the wait counts as one that answers.
+func Answers(path string, wait time.Duration) (bool, error) {
+	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.DialTimeout("unix", path, time.Second)
+		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		_ = conn.SetDeadline(deadline)
+		_, _ = io.WriteString(conn, "GET /health HTTP/1.0\r\n\r\n") // the read returns its error as well
+		_, err = conn.Read(make([]byte, 1))
+		_ = conn.Close()
+		if err == nil || !time.Now().Before(deadline) {
+			return true, nil
+		}
+	}
 }
 
 // Socket is a listener for this user and root. Its callers are operators.

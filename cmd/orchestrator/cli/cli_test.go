@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"io/fs"
+	"net"
 	"net/url"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -27,6 +29,40 @@ func TestASocketOfSomebodyElse(t *testing.T) {
 	d := New(Env{}).NewClient(client.Target{Socket: "/s", Subject: "shop"})
 	f := FailureOf(d.Failed(context.Background(), &fs.PathError{Op: "dial", Path: "/s", Err: fs.ErrPermission}))
 	require.Equal(t, ExitDenied, f.Exit)
+}
+
+// A killed orchestrator closes connections before it answers, some with requests that it has not
+// read. The request is not sent again.
+func TestOrchestratorThatEndsBeforeItAnswers(t *testing.T) {
+	for _, reads := range []int{0, 1 << 10} {
+		socket := filepath.Join(t.TempDir(), "s")
+		listener, err := net.Listen("unix", socket)
+		require.NoError(t, err)
+		connections := make(chan int, 1)
+		go func() {
+			n := 0
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					connections <- n
+					return
+				}
+				n++
+				_, _ = conn.Read(make([]byte, 1))
+				_, _ = conn.Read(make([]byte, reads))
+				_ = conn.Close()
+			}
+		}()
+		d := New(Env{}).NewClient(client.Target{Socket: socket, Subject: "shop"})
+		_, err = d.Ask(t.Context(), "status", struct{}{})
+		f := FailureOf(err)
+		require.Equal(t, ExitNotRunning, f.Exit)
+		require.Equal(t, "no orchestrator is running for shop", f.Message)
+		require.Equal(t, "Start it: orchestrator up", f.Hint)
+		require.Contains(t, f.Because[0], "It ended before it answered.")
+		require.NoError(t, listener.Close())
+		require.Equal(t, 1, <-connections)
+	}
 }
 
 func TestNearest(t *testing.T) {

@@ -80,6 +80,11 @@ func connectionFailed(t *client.Target, err error) *Failure {
 	case t.URL != "":
 		return unreachable(t, err)
 	}
+	if _, ended := errors.AsType[*client.UnansweredError](err); ended {
+		f := notRunning(t)
+		f.Because = []string{"It ended before it answered. If a change was asked for, look whether it was made."}
+		return f
+	}
 	return &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
 		Message: "the orchestrator for " + t.Subject + " does not answer",

@@ -34,7 +34,7 @@ type Client struct {
 }
 
 // Explain returns the error that a Client reports for an error: that of its context, of the
-// connection, a [Refusal] or an [UnknownServerError].
+// connection, an [UnansweredError], a [Refusal] or an [UnknownServerError].
 type Explain func(ctx context.Context, t *Target, err error) error
 
 // New returns a client of a target. It sends nothing yet.
@@ -102,7 +102,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.Failed(ctx, err)
+		return nil, c.Failed(ctx, unanswered(err))
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
@@ -205,6 +205,26 @@ func (t *Target) Where() string {
 	return t.Socket
 }
 
+// An UnansweredError reports that the other side closed the connection before it answered. It
+// may have carried out the request, so the request must not be repeated without asking.
+type UnansweredError struct{ Err error }
+
+// Error returns the message of the error of the connection.
+func (e *UnansweredError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the connection.
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// unanswered returns an UnansweredError if err reports a closed connection, and otherwise err.
+func unanswered(err error) error {
+	for _, closed := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, closed) {
+			return &UnansweredError{Err: err}
+		}
+	}
+	return err
+}
+
 // A Refusal is an error response of the API.
 type Refusal wire.Error
 
@@ -277,12 +297,12 @@ func upgrade(conn net.Conn, query url.Values) (*Link, error) {
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", api.PipeProtocol)
 	if err := request.Write(conn); err != nil {
-		return nil, err
+		return nil, unanswered(err)
 	}
 	in := bufio.NewReader(conn)
 	response, err := http.ReadResponse(in, request)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, unanswered(fmt.Errorf("reading the answer: %w", err))
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()

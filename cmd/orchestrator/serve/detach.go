@@ -14,7 +14,6 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
@@ -34,7 +33,7 @@ func detach(a *cli.App, c *config.Config) error {
 	ctx, stop := a.Context()
 	defer stop()
 	dir := c.Orchestrator.StateDir
-	if home, err := supervisor.OpenHome(dir); err != nil {
+	if home, err := openHome(dir, a.SocketPath(dir)); err != nil {
 		return CannotHold(err, dir)
 	} else {
 		home.Close()

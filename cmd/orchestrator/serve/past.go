@@ -33,8 +33,7 @@ func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 	if t.URL != "" || a.Flags.Host != "" || t.Inside {
 		return nil, false, nil
 	}
-	if conn, err := a.NewClient(t).Dial(); err == nil {
-		_ = conn.Close()
+	if there, _ := api.Answers(t.Socket, time.Second); there {
 		return nil, false, nil
 	}
 	c := pastConfig(a)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire/control"
 )
@@ -75,6 +77,45 @@ func TestFarewell(t *testing.T) {
 		}
 		require.True(t, over, "cut at %d", cut)
 		require.Equal(t, "{\"a\":\"\x04\"}\n{}\n", string(heard))
+	}
+}
+
+// A killed orchestrator accepts connections and holds its state directory for a moment longer.
+// One that answers holds it for good.
+func TestOpenHome(t *testing.T) {
+	t.Parallel()
+	for answer, free := range map[string]bool{"": true, "HTTP/1.0 200 OK\r\n\r\n": false} {
+		dir := t.TempDir()
+		socket := filepath.Join(dir, "s")
+		holder, err := openHome(dir, socket)
+		require.NoError(t, err)
+		defer holder.Close()
+		listener, err := net.Listen("unix", socket)
+		require.NoError(t, err)
+		defer listener.Close()
+		ended := make(chan error, 1)
+		go func() {
+			conn, err := listener.Accept()
+			if err != nil {
+				ended <- err
+				return
+			}
+			defer conn.Close()
+			if _, err = io.WriteString(conn, answer); answer == "" { // the listener is closed last
+				holder.Close()
+				err = listener.Close()
+			}
+			ended <- err
+		}()
+		home, err := openHome(dir, socket)
+		require.NoError(t, <-ended)
+		if free {
+			require.NoError(t, err)
+			home.Close()
+			continue
+		}
+		var busy *supervisor.BusyError
+		require.ErrorAs(t, err, &busy)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
@@ -151,7 +150,7 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 	ctx, stop := a.Context()
 	defer stop()
 	if cli.IsStateDir(stateDir) {
-		home, err := supervisor.OpenHome(stateDir)
+		home, err := openHome(stateDir, a.SocketPath(stateDir))
 		if err != nil {
 			return CannotHold(err, stateDir)
 		}

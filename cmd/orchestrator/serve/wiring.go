@@ -74,7 +74,7 @@ func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
 // Hold acquires the state directory, the socket and the process tree. It also ends agents
 // that an earlier orchestrator left running.
 func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
-	home, err := supervisor.OpenHome(stateDir)
+	home, err := openHome(stateDir, socket)
 	if err != nil {
 		return err
 	}
@@ -84,6 +84,21 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 		return err
 	}
 	return nil
+}
+
+// openHome opens the state directory of the orchestrator with a socket. A killed orchestrator
+// holds the directory until the kernel has closed its files. It no longer answers then, and
+// openHome waits for its end.
+func openHome(stateDir, socket string) (*supervisor.Home, error) {
+	for deadline := time.Now().Add(api.Answering); ; time.Sleep(10 * time.Millisecond) {
+		home, err := supervisor.OpenHome(stateDir)
+		if _, busy := errors.AsType[*supervisor.BusyError](err); !busy || time.Now().After(deadline) {
+			return home, err
+		}
+		if there, unknown := api.Answers(socket, api.Answering); there || unknown != nil {
+			return nil, err
+		}
+	}
 }
 
 func (t *Instance) open(socket string) error {
