@@ -86,6 +86,31 @@ func TestConsoleShowsWork(t *testing.T) {
 `, shown(false, false, workDay...))
 }
 
+// What coding agents report is routine, but for limits and refused messages.
+func TestConsoleShowsReports(t *testing.T) {
+	reports := []wire.Event{
+		{Kind: events.AgentConversation, Agent: "coder", Text: "its conversation is c1"},
+		{Kind: events.AgentUsage, Agent: "coder", Text: "used 300 tokens in, 60 out"},
+		{Kind: events.MessageReceipt, Agent: "coder", Text: "message 7 is in the context of its model", Payload: wire.Raw(`{"agent":"coder","seq":7,"state":"in_context"}`)},
+		{Kind: events.MessageReceipt, Agent: "coder", Text: "message 8 was refused by its program", Payload: wire.Raw(`{"agent":"coder","seq":8,"state":"refused"}`)},
+		{Kind: events.AgentInterrupted, Agent: "coder", Text: "was interrupted"},
+		{Kind: events.AgentLimited, Agent: "coder", Text: "is limited by its vendor until noon", Payload: wire.Raw(`{"agent":"coder","until":"2026-11-20T12:00:00.000Z"}`)},
+		{Kind: events.AgentLimited, Agent: "coder", Text: "is not limited any more", Payload: wire.Raw(`{"agent":"coder"}`)},
+		{Kind: events.QuestionKept, Agent: "coder", Text: "q1 is answered by mail"},
+	}
+	require.Equal(t, `14:33:02 coder   . its conversation is c1
+14:33:02 coder   . used 300 tokens in, 60 out
+14:33:02 coder   ! message 8 was refused by its program
+14:33:02 coder   . was interrupted
+14:33:02 coder   ! is limited by its vendor until noon
+14:33:02 coder   . is not limited any more
+14:33:02 coder   . q1 is answered by mail
+`, shown(false, false, reports...))
+	require.Equal(t, `14:33:02 coder   ! message 8 was refused by its program
+14:33:02 coder   ! is limited by its vendor until noon
+`, shown(false, true, reports...))
+}
+
 // With --quiet, only trouble and questions are shown.
 func TestConsoleKeepsCalm(t *testing.T) {
 	require.Equal(t, `14:33:02 coder   ! 7f3a9c1e: no ink

@@ -9,6 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -72,7 +73,9 @@ var looks = map[string]look{
 	events.ReviewExtended: {mark: "!", color: term.Paint.Warn, calm: true},
 
 	events.TaskUpdated: aside, events.TaskNoted: aside, events.DependencyAdded: aside, events.DependencyRemoved: aside,
-	events.QuestionWithdrawn: aside, events.AgentCapable: aside, events.ServerRegistered: aside, events.ServerSeen: aside,
+	events.QuestionWithdrawn: aside, events.QuestionKept: aside,
+	events.AgentCapable: aside, events.AgentConversation: aside, events.AgentUsage: aside, events.AgentInterrupted: aside,
+	events.ServerRegistered: aside, events.ServerSeen: aside,
 	events.KeyRotated: aside, events.KeyRevoked: aside, events.RegistrationIssued: aside, events.TokenRevoked: aside,
 	events.KeyIssued: aside, events.TokenIssued: aside, events.ActorTokenIssued: aside,
 
@@ -90,8 +93,13 @@ var (
 
 // calm reports whether an event is routine, and so not shown with --quiet.
 func calm(e *wire.Event) bool {
-	if e.Kind == events.AgentExited {
+	switch e.Kind {
+	case events.AgentExited:
 		return exitedWell(e)
+	case events.AgentLimited:
+		return !limited(e)
+	case events.MessageReceipt:
+		return !refused(e)
 	}
 	return term.OfMail(e.Kind) && !firedTo(e.Mail) || calmKind(e.Kind)
 }
@@ -100,6 +108,20 @@ func calm(e *wire.Event) bool {
 func calmKind(kind string) bool { return looks[kind].calm }
 
 func exitedWell(e *wire.Event) bool { return e.Figures.ExitCode != nil && *e.Figures.ExitCode == 0 }
+
+// limited reports whether a limit begins. Otherwise it ends.
+func limited(e *wire.Event) bool { return payload[activity.Limited](e).Until != "" }
+
+// refused reports whether the program of an agent has refused a message.
+func refused(e *wire.Event) bool { return payload[activity.Receipt](e).State == activity.Refused }
+
+// payload returns the payload of an event, or a zero T if it cannot be decoded.
+func payload[T any](e *wire.Event) (body T) {
+	if found, err := client.Decode[T](e.Payload); err == nil {
+		body = found
+	}
+	return body
+}
 
 // event prints an event as one line. A second line says what to do if a person must act.
 func (c *Console) event(l output.Line) {
@@ -121,6 +143,12 @@ func (c *Console) event(l output.Line) {
 		if exitedWell(e) {
 			k.mark, k.color = ".", term.Paint.Dim
 		}
+	case events.AgentLimited:
+		if !limited(e) {
+			k = aside
+		}
+	case events.MessageReceipt: // messages are not shown, but for alerts
+		k.hidden = !refused(e)
 	case events.AgentGaveUp:
 		k = look{mark: "x", color: term.Paint.Bad}
 		text = p.Bad("gave up: ") + text
@@ -158,12 +186,9 @@ func (c *Console) event(l output.Line) {
 // saidElsewhere reports whether another event tells the same as a response: the end of the
 // task, or its question.
 func saidElsewhere(e *wire.Event) bool {
-	said, err := client.Decode[struct {
+	said := payload[struct {
 		Status string `json:"status"`
-	}](e.Payload)
-	if err != nil {
-		return false
-	}
+	}](e)
 	switch said.Status {
 	case delegation.InputRequired, delegation.Completed, delegation.Failed, delegation.Cancelled:
 		return true
@@ -182,13 +207,10 @@ func howToAnswer(e *wire.Event) string {
 
 // asked returns the id and the deadline of the question that an event is about.
 func asked(e *wire.Event) (id, deadline string) {
-	question, err := client.Decode[struct {
+	question := payload[struct {
 		ID       string `json:"question_id"`
 		Deadline string `json:"deadline"`
-	}](e.Payload)
-	if err != nil {
-		return "", ""
-	}
+	}](e)
 	return question.ID, question.Deadline
 }
 
