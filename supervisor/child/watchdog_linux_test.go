@@ -158,13 +158,14 @@ func TestStoppedWatchdog(t *testing.T) {
 }
 
 // TestCrashesPileNothingUp checks that processes that leave session, parent and environment do
-// not accumulate over crashes of a leader, once a scan has seen them.
+// not accumulate over crashes of a leader, once a scan has seen them. Their parent lives as
+// long as the leader, so that a scan can see them.
 func TestCrashesPileNothingUp(t *testing.T) {
 	h, err := NewHost(Options{Home: t.TempDir(), NoCgroup: true})
 	require.NoError(t, err)
 	other := start(t, h, sh("exec sleep 1000"))
 	for range 3 {
-		c := start(t, h, sh(`env -i /usr/bin/setsid /bin/sh -c '(sleep 1002 & echo $!; sleep 1)' & read -r wait`))
+		c := start(t, h, sh(`exec 3<&0; env -i /usr/bin/setsid /bin/sh -c '(sleep 1002 & echo $!; read -r wait <&3)' & read -r wait`))
 		pid := c.firstPID(t)
 		waitForThat(t, func() bool {
 			for _, p := range c.traced() {
