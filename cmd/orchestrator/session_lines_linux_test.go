@@ -164,7 +164,7 @@ func TestSessionRunsNoChecks(t *testing.T) {
 // Rows: C-70, C-71, C-72, K-21.
 func TestSessionAborted(t *testing.T) {
 	t.Parallel()
-	h := troupeOf(t, puppetAgents("ada", "dev", "rex", "eve")+checkout(""), "ada", "dev", "rex", "eve")
+	h := troupe(t, unhurried+puppetAgents("ada", "dev", "rex", "eve")+checkout(""), "ada", "dev", "rex", "eve")
 	names := []string{"ada", "dev", "rex"}
 	actors := h.cast("ada", "dev", "rex", "eve")
 	ada, dev, eve := actors[0], actors[1], actors[3]

@@ -44,6 +44,16 @@ defaults {
 }
 `
 
+// unhurried is for tests that look at the last messages of agents. The agents end with their
+// stdin, however long they take to read it.
+const unhurried = `
+defaults {
+  stop {
+    close_stdin = "1m"
+  }
+}
+`
+
 // unkept keeps the record in memory, for tests that fill the disk. Other tests fill the disk of
 // the record.
 const unkept = `

@@ -303,6 +303,9 @@ agent "deaf" {
 
 agent "reader" {
   command = ["sh", "-c", "echo ready; while IFS= read -r line; do echo \"heard $line\"; done; echo bye"]
+  stop {
+    close_stdin = "1m"
+  }
 }
 `).up("--json")
 	s.waitForEvents(1, events.AgentStarted, "deaf")

@@ -149,7 +149,7 @@ agent "a" {
 // Rows: B-08, B-70.
 func TestWordsToACopier(t *testing.T) {
 	t.Parallel()
-	h := troupe(t, puppets("boss")+`
+	h := troupe(t, unhurried+puppetAgents("boss")+`
 agent "copier" {
   command = ["sh", "-c", "exec cat >copied"]
   capabilities {
@@ -189,7 +189,7 @@ agent "echo" {
 // Rows: B-19, B-20, T-02.
 func TestWordsEcho(t *testing.T) {
 	t.Parallel()
-	h := troupe(t, puppets("boss")+echoHCL, "boss")
+	h := troupe(t, unhurried+puppetAgents("boss")+echoHCL, "boss")
 	boss := h.cast("boss")[0]
 	task := boss.submit(`{"type":"t","name":"n","requiredCapabilities":["echo"]}`)
 	waitForThat(t, "echo", func() bool { return len(h.lines("echo", control.StreamOut)) == 1 })
