@@ -156,6 +156,9 @@ func document(ts *testscript.TestScript, neg bool, _ []string) {
 	}
 }
 
+// patience is how long a test waits before it fails. It is far more than a busy machine needs.
+const patience = 2 * time.Minute
+
 // waitFor repeats a command until its output matches. Scripts wait only in this way: wait-for
 // PATTERN COMMAND…
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
@@ -164,13 +167,13 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		_ = ts.Exec(args[1], args[2:]...)
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("%q did not appear within 20s", args[0])
+			ts.Fatalf("%q did not appear within %s", args[0], patience)
 		}
 	}
 }

@@ -362,9 +362,6 @@ func requireGone(t *testing.T, pids ...int) {
 // lastOf returns the last 4,000 bytes of a text.
 func lastOf(text string) string { return text[max(0, len(text)-4000):] }
 
-// patience is how long a test waits before it fails. It is far more than a busy machine needs.
-const patience = 2 * time.Minute
-
 // waitForThat waits until a condition holds.
 func waitForThat(t *testing.T, what string, holds func() bool) {
 	t.Helper()
