@@ -102,10 +102,11 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	if err := c.all(ctx); err != nil {
-		return err
+	err := c.all(ctx)
+	if over := a.Ended(ctx); over != nil { // it may also have ended a request of the check
+		return over
 	}
-	if err := a.Ended(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.report()
