@@ -126,11 +126,10 @@ func (t *trail) refused(e *entry) {
 	}
 }
 
-// ofCancelled reports whether a refusal is only due to a cancelled task or a stop, which
-// the program could not know.
+// ofCancelled reports whether a refusal is only due to a cancelled task, which the program could
+// not know.
 func (r *refusal) ofCancelled() bool {
-	return r.Code == wire.CodeConflict && strings.Contains(r.Why, " is cancelled ") ||
-		r.Code == wire.CodeConflict && strings.Contains(r.Why, "stop has begun")
+	return r.Code == wire.CodeConflict && strings.Contains(r.Why, " is cancelled ")
 }
 
 // Refusals returns the refusals that are a fault of the program.
