@@ -36,17 +36,13 @@ func (r *reporter) ReturnTask(ctx context.Context, task wire.ReturnTask) (wire.T
 // with the same input is then answered at once. If ctx ends first, the question is withdrawn,
 // unless the agent has to shut down: then the next run that asks the same takes it up.
 func (r *reporter) AskPermission(ctx context.Context, permission wire.AskPermission) (wire.UserAnswer, error) {
-	var answer wire.UserAnswer
-	err := r.Ask(ctx, "ask-permission", permission, &answer)
-	return answer, err
+	return askFor[wire.UserAnswer](ctx, &r.sender, "ask-permission", permission)
 }
 
 // WithdrawQuestion withdraws a question of the agent that needs no answer any more. The request
 // that asked it is refused.
 func (r *reporter) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (activity.Withdrawn, error) {
-	var answer activity.Withdrawn
-	err := r.Ask(ctx, "withdraw-question", question, &answer)
-	return answer, err
+	return askFor[activity.Withdrawn](ctx, &r.sender, "withdraw-question", question)
 }
 
 // ReportUsage reports what a turn, or one request to a model, has used.

@@ -12,8 +12,7 @@ import (
 
 // QueryAgents lists the agents of the team that match the query.
 func (s *sender) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wire.Agent, error) {
-	var answer wire.AgentList
-	err := s.Ask(ctx, "query-agents", query, &answer)
+	answer, err := askFor[wire.AgentList](ctx, s, "query-agents", query)
 	return answer.Agents, err
 }
 
@@ -37,8 +36,12 @@ func (s *sender) GetTask(ctx context.Context, id string) (wire.Task, error) {
 // If the question has a Wait and there is no answer by then, it returns the QuestionID, and the
 // answer comes as mail on the topic question.answered.
 func (s *sender) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAnswer, error) {
-	var answer wire.UserAnswer
-	err := s.Ask(ctx, "ask-user", question, &answer)
+	return askFor[wire.UserAnswer](ctx, s, "ask-user", question)
+}
+
+// askFor asks for an operation and returns the answer.
+func askFor[T any](ctx context.Context, s *sender, operation string, payload any) (answer T, err error) {
+	err = s.Ask(ctx, operation, payload, &answer)
 	return answer, err
 }
 
@@ -70,15 +73,13 @@ func (s *sender) CancelTask(ctx context.Context, id, reason string) (wire.Task, 
 
 // askTask asks for an operation that answers with a task.
 func (s *sender) askTask(ctx context.Context, operation string, payload any) (wire.Task, error) {
-	var answer wire.TaskReply
-	err := s.Ask(ctx, operation, payload, &answer)
+	answer, err := askFor[wire.TaskReply](ctx, s, operation, payload)
 	return *tidy(&answer.Task), err
 }
 
 // askTasks asks for an operation that answers with a list of tasks.
 func (s *sender) askTasks(ctx context.Context, operation string, payload any) ([]wire.Task, error) {
-	var answer wire.TaskList
-	err := s.Ask(ctx, operation, payload, &answer)
+	answer, err := askFor[wire.TaskList](ctx, s, operation, payload)
 	for i := range answer.Tasks {
 		tidy(&answer.Tasks[i])
 	}
@@ -116,15 +117,12 @@ func (s *sender) AssignTask(ctx context.Context, assignment wire.AssignTask) (wi
 // AutoAssign assigns a task to the agent that matches its requirements best. If there is none,
 // the error is nil and the status says so.
 func (s *sender) AutoAssign(ctx context.Context, id string) (wire.Assignment, error) {
-	var answer wire.Assignment
-	err := s.Ask(ctx, "auto-assign", wire.TaskID{TaskID: id}, &answer)
-	return answer, err
+	return askFor[wire.Assignment](ctx, s, "auto-assign", wire.TaskID{TaskID: id})
 }
 
 // MatchAgents reports how well each agent matches a task, the best first.
 func (s *sender) MatchAgents(ctx context.Context, id string) ([]hub.Match, error) {
-	var answer hub.Matches
-	err := s.Ask(ctx, "match-agents", wire.TaskID{TaskID: id}, &answer)
+	answer, err := askFor[hub.Matches](ctx, s, "match-agents", wire.TaskID{TaskID: id})
 	return answer.Servers, err
 }
 
@@ -152,22 +150,19 @@ func (s *sender) RemoveDependency(ctx context.Context, id, dependency string) (w
 
 // AddNote adds a note to a task.
 func (s *sender) AddNote(ctx context.Context, note wire.AddNote) (wire.Note, error) {
-	var answer wire.NoteReply
-	err := s.Ask(ctx, "add-note", note, &answer)
+	answer, err := askFor[wire.NoteReply](ctx, s, "add-note", note)
 	return answer.Note, err
 }
 
 // ListNotes returns the notes of a task, oldest first.
 func (s *sender) ListNotes(ctx context.Context, id string) ([]wire.Note, error) {
-	var answer wire.NoteList
-	err := s.Ask(ctx, "list-notes", wire.TaskID{TaskID: id}, &answer)
+	answer, err := askFor[wire.NoteList](ctx, s, "list-notes", wire.TaskID{TaskID: id})
 	return answer.Notes, err
 }
 
 // askLink asks for an operation that answers with a dependency.
 func (s *sender) askLink(ctx context.Context, operation string, payload any) (wire.Link, error) {
-	var answer wire.LinkReply
-	err := s.Ask(ctx, operation, payload, &answer)
+	answer, err := askFor[wire.LinkReply](ctx, s, operation, payload)
 	return answer.Dependency, err
 }
 
@@ -204,45 +199,35 @@ func (s *sender) RevisePlan(ctx context.Context, id, feedback string) (wire.Task
 // SendMessage sends mail from the agent's actor and returns the stored message. Mail with a key
 // is stored once, however often it is sent.
 func (s *sender) SendMessage(ctx context.Context, message wire.SendMessage) (mail.Sent, error) {
-	var answer mail.Sent
-	err := s.Ask(ctx, "send-message", message, &answer)
-	return answer, err
+	return askFor[mail.Sent](ctx, s, "send-message", message)
 }
 
 // PollMessages lists the agent's mail, oldest first: the unacknowledged messages, or all after
 // a given number. It changes nothing; only AckMessages does.
 func (s *sender) PollMessages(ctx context.Context, query wire.PollMessages) (mail.List, error) {
-	var answer mail.List
-	err := s.Ask(ctx, "poll-messages", query, &answer)
-	return answer, err
+	return askFor[mail.List](ctx, s, "poll-messages", query)
 }
 
 // AckMessages acknowledges all mail up to a number.
 func (s *sender) AckMessages(ctx context.Context, seq int64) (mail.Acked, error) {
-	var answer mail.Acked
-	err := s.Ask(ctx, "ack-messages", wire.AckMessages{Seq: seq}, &answer)
-	return answer, err
+	return askFor[mail.Acked](ctx, s, "ack-messages", wire.AckMessages{Seq: seq})
 }
 
 // Heartbeat reports that the agent's actor is present.
 func (s *sender) Heartbeat(ctx context.Context) (mail.Beat, error) {
-	var answer mail.Beat
-	err := s.Ask(ctx, "heartbeat", nil, &answer)
-	return answer, err
+	return askFor[mail.Beat](ctx, s, "heartbeat", nil)
 }
 
 // UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
 // agent is assigned nothing.
 func (s *sender) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (hub.Server, error) {
-	var answer hub.Server
-	err := s.Ask(ctx, "update-capabilities", now, &answer)
+	answer, err := askFor[hub.Server](ctx, s, "update-capabilities", now)
 	return *tidyServer(&answer), err
 }
 
 // Servers lists all agents with what they can do, and whether they are online.
 func (s *sender) Servers(ctx context.Context) ([]hub.Server, error) {
-	var answer hub.ServerList
-	err := s.Ask(ctx, "query-servers", nil, &answer)
+	answer, err := askFor[hub.ServerList](ctx, s, "query-servers", nil)
 	for i := range answer.Servers {
 		tidyServer(&answer.Servers[i])
 	}
