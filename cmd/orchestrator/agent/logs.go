@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -148,13 +149,15 @@ func (f *logFlags) query(names []string, now time.Time) (url.Values, error) {
 	for _, name := range names {
 		query.Add("agent", name)
 	}
-	switch n, err := strconv.Atoi(f.last); {
-	case f.last == "" && f.since == "" && f.until == "" && f.grep == "":
-		query.Set("n", "200")
-	case f.last == "" || f.last == "all":
-	case err != nil || n < 0:
-		return nil, cli.UsageError(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of lines, or all")
-	default:
+	usual := "all"
+	if f.since == "" && f.until == "" && f.grep == "" {
+		usual = "200"
+	}
+	n, err := cli.ParseCount(cmp.Or(f.last, usual), "lines", 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	if n >= 0 {
 		query.Set("n", strconv.Itoa(n))
 	}
 	if f.since != "" {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -96,17 +97,17 @@ func (f *tailFlags) query() (url.Values, error) {
 		return nil, cli.UsageError(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")
 	}
 	query := url.Values{}
-	switch n, err := strconv.Atoi(f.last); {
-	case f.last == "" && !f.since.given:
-		query.Set("n", "10")
-	case f.last == "" || f.last == "all":
-	case err != nil || n < 0:
-		return nil, cli.UsageError(fmt.Sprintf("-n cannot be %q", f.last), "It is a number of messages, or all")
-	default:
-		query.Set("n", strconv.Itoa(n))
-	}
+	usual := "10"
 	if f.since.given {
+		usual = "all"
 		query.Set("since", f.since.String())
+	}
+	n, err := cli.ParseCount(cmp.Or(f.last, usual), "messages", 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	if n >= 0 {
+		query.Set("n", strconv.Itoa(n))
 	}
 	if f.topic != "" {
 		query.Set("topic", f.topic)

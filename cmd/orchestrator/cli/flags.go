@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,6 +74,43 @@ func (c *Choice) Set(word string) error {
 // Complete completes the words of the choice.
 func (c *Choice) Complete(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Of, cobra.ShellCompDirectiveNoFileComp
+}
+
+// A Guest has the flags of a command that joins a team as an agent.
+type Guest struct {
+	Name         string
+	Role         Choice
+	Capabilities []string
+}
+
+// AddFlags adds the flags to a command. The usage is that of the name.
+func (g *Guest) AddFlags(a *App, verb *cobra.Command, usage string) {
+	g.Role = Choice{Of: wire.Roles, Open: true, Close: true}
+	set := verb.Flags()
+	set.StringVar(&g.Name, "as", "", usage)
+	set.Var(&g.Role, "role", "the role of a new agent: worker, planner, reviewer or another word")
+	set.StringSliceVar(&g.Capabilities, "capability", nil, "capabilities of a new agent: comma-separated `NAMES`; may be repeated")
+	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
+	_ = verb.RegisterFlagCompletionFunc("role", g.Role.Complete)
+	_ = verb.RegisterFlagCompletionFunc("capability", cobra.NoFileCompletions)
+}
+
+// Query returns the query that joins a pipe.
+func (g *Guest) Query() url.Values {
+	return url.Values{"as": {g.Name}, "role": {g.Role.Value}, "capability": g.Capabilities}
+}
+
+// ParseCount parses the value of -n: a number of items from least, or "all", for which it
+// returns all.
+func ParseCount(text, items string, least, all int) (int, error) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "all":
+		return all, nil
+	case err != nil || n < least:
+		return 0, UsageError(fmt.Sprintf("-n cannot be %q", text), "It is a number of "+items+", or all")
+	}
+	return n, nil
 }
 
 // A Duration is a flag for a duration. Zero means not given.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -22,15 +21,13 @@ import (
 
 // mcpFlags are the flags of mcp.
 type mcpFlags struct {
-	as           string
-	role         cli.Choice
-	capabilities []string
-	noMail       bool
+	cli.Guest
+	noMail bool
 }
 
 // MCPCommand returns the mcp command.
 func MCPCommand(a *cli.App) *cobra.Command {
-	f := mcpFlags{role: cli.Choice{Of: wire.Roles, Open: true, Close: true}}
+	var f mcpFlags
 	verb := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the team's tools to an MCP client, on this stdin and stdout",
@@ -51,19 +48,13 @@ within 45 seconds; a later answer comes as mail.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return serveMCP(a, f) },
 	}
-	set := verb.Flags()
-	set.StringVar(&f.as, "as", "", "join as a guest with this `NAME`")
-	set.Var(&f.role, "role", "the role of a guest: worker, planner, reviewer or another word")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities of a guest: comma-separated `NAMES`; may be repeated")
-	set.BoolVar(&f.noMail, "no-mail", false, "keep mail out of results, if the client gets it in another way")
-	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
-	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
-	_ = verb.RegisterFlagCompletionFunc("capability", cobra.NoFileCompletions)
+	f.AddFlags(a, verb, "join as a guest with this `NAME`")
+	verb.Flags().BoolVar(&f.noMail, "no-mail", false, "keep mail out of results, if the client gets it in another way")
 	return verb
 }
 
 func serveMCP(a *cli.App, f mcpFlags) error {
-	if f.as == "" && (f.role.Value != "" || len(f.capabilities) > 0) {
+	if f.Name == "" && (f.Role.Value != "" || len(f.Capabilities) > 0) {
 		return cli.UsageError("only a guest has a role and capabilities of its own", "Write: orchestrator mcp --as NAME --role ROLE")
 	}
 	d, err := a.Connect()
@@ -72,8 +63,8 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	o := mcp.Options{Version: cli.Version, Agent: cmp.Or(f.as, a.Getenv("ORC_AGENT_ID")), NoMail: f.noMail}
-	if f.as != "" {
+	o := mcp.Options{Version: cli.Version, Agent: cmp.Or(f.Name, a.Getenv("ORC_AGENT_ID")), NoMail: f.noMail}
+	if f.Name != "" {
 		return serveGuest(ctx, a, d, f, o)
 	}
 	if d.Target.URL == "" && !d.Target.Inside {
@@ -118,8 +109,9 @@ const requestTimeout = 2 * time.Second
 
 // serveGuest serves a client that is an agent of its own.
 func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o mcp.Options) error {
-	// The end of a client, even by a signal, says nothing about its task.
-	link, err := d.Join(ctx, url.Values{"as": {f.as}, "role": {f.role.Value}, "capability": f.capabilities, "on_exit": {"requeue"}})
+	q := f.Query()
+	q.Set("on_exit", "requeue") // the end of a client, even by a signal, says nothing about its task
+	link, err := d.Join(ctx, q)
 	if err != nil {
 		return d.Failed(ctx, err)
 	}

@@ -25,15 +25,13 @@ import (
 
 // pipeFlags are the flags of pipe.
 type pipeFlags struct {
-	as           string
-	role         cli.Choice
-	capabilities []string
-	echo         bool
+	cli.Guest
+	echo bool
 }
 
 // PipeCommand returns the pipe command.
 func PipeCommand(a *cli.App) *cobra.Command {
-	f := pipeFlags{role: cli.Choice{Of: wire.Roles, Open: true, Close: true}}
+	var f pipeFlags
 	verb := &cobra.Command{
 		Use:   "pipe --as NAME",
 		Short: "Join the team as an agent on this stdin and stdout",
@@ -59,23 +57,13 @@ On a terminal you may leave out "id" and "timestamp".`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return pipe(a, f) },
 	}
-	set := verb.Flags()
-	set.StringVar(&f.as, "as", "", "the `NAME` of the agent")
-	set.Var(&f.role, "role", "the role of a new agent: worker, planner, reviewer or another word")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities of a new agent: comma-separated `NAMES`; may be repeated")
-	set.BoolVar(&f.echo, "echo", false, "show on stderr, after \"> \", each line as it is sent")
-	_ = verb.RegisterFlagCompletionFunc("as", a.CompleteAgents)
-	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
-	_ = verb.RegisterFlagCompletionFunc("capability", cobra.NoFileCompletions)
+	f.AddFlags(a, verb, "the `NAME` of the agent")
+	verb.Flags().BoolVar(&f.echo, "echo", false, "show on stderr, after \"> \", each line as it is sent")
 	return verb
 }
 
-func (f *pipeFlags) query() url.Values {
-	return url.Values{"as": {f.as}, "role": {f.role.Value}, "capability": f.capabilities}
-}
-
 func pipe(a *cli.App, f pipeFlags) error {
-	if f.as == "" {
+	if f.Name == "" {
 		return cli.UsageError("pipe wants the name of an agent", "Write: orchestrator pipe --as NAME")
 	}
 	d, err := a.Connect()
@@ -93,7 +81,7 @@ func pipe(a *cli.App, f pipeFlags) error {
 	if err != nil {
 		return joinFailed(d, err)
 	}
-	return converse(a, link, d.Target, f, fmt.Sprintf("Joined the orchestrator of %s as %s.", d.Target.Subject, f.as))
+	return converse(a, link, d.Target, f, fmt.Sprintf("Joined the orchestrator of %s as %s.", d.Target.Subject, f.Name))
 }
 
 // mayPipeAlone reports whether pipe may start its own orchestrator. It may not if the user
@@ -119,7 +107,7 @@ func join(a *cli.App, d *client.Client, f pipeFlags) (*client.Link, error) {
 	}
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
-	link, err := d.Join(ctx, f.query())
+	link, err := d.Join(ctx, f.Query())
 	if over := a.Ended(ctx); over != nil {
 		return nil, over
 	}
@@ -240,6 +228,6 @@ func pipeInto(a *cli.App, t *Instance, f pipeFlags) error {
 		return joinFailed(d, err)
 	}
 	return converse(a, link, to, f,
-		fmt.Sprintf("No orchestrator runs here: %s has joined one of its own, for as long as this lasts.", f.as),
+		fmt.Sprintf("No orchestrator runs here: %s has joined one of its own, for as long as this lasts.", f.Name),
 		"Look at it: orchestrator status --host "+to.Socket)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,16 +67,12 @@ func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":
 		return 0, cli.UsageError("--all and --limit contradict each other", "Leave one of them out")
-	case f.all, f.most == "all", f.most == "" && json:
+	case f.all, f.most == "" && json:
 		return 0, nil
 	case f.most == "":
 		return shownMessages, nil
 	}
-	n, err := strconv.Atoi(f.most)
-	if err != nil || n < 1 {
-		return 0, cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), "It is a number of messages, or all")
-	}
-	return n, nil
+	return cli.ParseCount(f.most, "messages", 1, 0)
 }
 
 func showSession(a *cli.App, name string, f *sessionFlags) error {

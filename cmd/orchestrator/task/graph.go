@@ -66,7 +66,7 @@ const maxDrawn = 200
 func (f *graphFlags) most(json bool) (int, error) {
 	switch {
 	case f.last != "":
-		return mostOf(f.last)
+		return cli.ParseCount(f.last, "tasks", 1, everyTask)
 	case f.format.Value == "text" && !json:
 		return maxDrawn, nil
 	}

@@ -2,8 +2,6 @@ package task
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +57,7 @@ other tasks, or a time. Only the latest 100 tasks are listed; -n changes the lim
 }
 
 func tasks(a *cli.App, f *listFlags) error {
-	most, err := mostOf(f.last)
+	most, err := cli.ParseCount(f.last, "tasks", 1, everyTask)
 	if err != nil {
 		return err
 	}
@@ -87,18 +85,6 @@ func isMore(n int) string {
 		return "1 older task is"
 	}
 	return term.Count(n, "older task") + " are"
-}
-
-// mostOf parses a number of tasks, or all.
-func mostOf(text string) (int, error) {
-	if text == "all" {
-		return everyTask, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, cli.UsageError(fmt.Sprintf("-n cannot be %q", text), "It is a number of tasks, or all")
-	}
-	return n, nil
 }
 
 func (f *listFlags) chooses() bool {
