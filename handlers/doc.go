@@ -34,6 +34,7 @@
 //	pending -> assigned -> running -> done | failed
 //	pending, assigned -> planning -> plan_review -> running
 //	                     planning <- plan_review
+//	planning -> failed                  (its agent cannot plan it)
 //	running -> needs_human -> running
 //	any that is open -> cancelled
 //	any that has an agent -> pending    (its agent has ended, and it is tried again)

@@ -231,6 +231,7 @@ func (td taskDecision) reportableTask(id, verb string) (*task, *wire.Error) {
 		return nil, td.state.tasks.waits(k)
 	case k.view.State == wire.TaskAssigned && (k.way == dispatched || !td.from.ExplicitSteps):
 	case k.view.State == wire.TaskNeedsHuman && !td.from.ExplicitSteps:
+	case k.view.State == wire.TaskPlanning && k.work() == nil && verb == "failed": // it cannot be planned
 	default:
 		return nil, notBegun(wrongState(k, verb), k)
 	}
@@ -252,9 +253,10 @@ func notBegun(err *wire.Error, k *task) *wire.Error {
 	return err
 }
 
-// begin starts a task that its agent already works on.
+// begin starts a task that its agent already works on. A task that is planned is not begun by what
+// is reported about it.
 func (td taskDecision) begin(k *task) {
-	if k.view.State != wire.TaskRunning {
+	if k.view.State != wire.TaskRunning && k.view.State != wire.TaskPlanning {
 		td.questions().cancelQuestions(k)
 		td.start(k, nil)
 	}

@@ -114,7 +114,7 @@ var verbs = []verb{
 var transitions = map[wire.TaskState][]wire.TaskState{
 	wire.TaskPending:    {wire.TaskAssigned, wire.TaskPlanning, wire.TaskCancelled},
 	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPlanning, wire.TaskPending, wire.TaskCancelled},
-	wire.TaskPlanning:   {wire.TaskPlanReview, wire.TaskCancelled},
+	wire.TaskPlanning:   {wire.TaskPlanReview, wire.TaskFailed, wire.TaskCancelled},
 	wire.TaskPlanReview: {wire.TaskPlanning, wire.TaskRunning, wire.TaskCancelled},
 	wire.TaskRunning:    {wire.TaskDone, wire.TaskFailed, wire.TaskNeedsHuman, wire.TaskPending, wire.TaskCancelled},
 	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskCancelled},
