@@ -235,7 +235,12 @@ var sessionKinds = []string{
 // lookAtSaid checks that an accepted message is in the log once, as it was sent. A refused one
 // leaves only its refusal, except for files outside the scope. A repeated one has no effect.
 func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, out *Outcome) {
-	records, letters := len(out.Records), len(out.Letters)
+	records, letters := 0, len(out.Letters)
+	for i := range out.Records {
+		if kind := out.Records[i].Kind; kind != events.TaskArchived && kind != events.TaskRecalled { // about other tasks
+			records++
+		}
+	}
 	if records > 0 && out.Records[0].Kind == events.ServerSeen { // and what follows from it
 		records, letters = len(m.turn.refused)+m.turn.troubles, 1
 	}

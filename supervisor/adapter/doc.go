@@ -17,7 +17,8 @@
 // What a model says is log. No line of it can be a message, whatever it looks like. The
 // permissions of the client are always set. Lines of the client that are not known are ignored.
 //
-// A task becomes a prompt. Mail for a client that works is given to the running turn, if the client
+// A task becomes a prompt. If it requires a plan, nothing may be changed until the plan is approved:
+// the client works in a mode of its own for that. Mail for a client that works is given to the running turn, if the client
 // can take it; the model has it when the client says so, and only then is it acknowledged. A turn
 // that ends while its task is open is handled as Opening.OnTurnEnd says. If the vendor limits the
 // use, the task is returned and no turn begins before the time that the vendor names.

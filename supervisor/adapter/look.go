@@ -48,7 +48,8 @@ func (m *Machine) looked(p *pending, o *order) {
 		}
 		if o.Error == nil && object.Decode(o.Payload, &reply) == nil {
 			state := reply.Task.State
-			p.task.ended = p.task.ended || reply.Task.AssignedTo != m.o.Agent || state != wire.TaskRunning && state != wire.TaskAssigned
+			p.task.ended = p.task.ended || reply.Task.AssignedTo != m.o.Agent ||
+				!slices.Contains([]wire.TaskState{wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning}, state)
 		}
 	}
 	m.looking = false

@@ -84,7 +84,10 @@ type Client interface {
 	Steer(id, text string) []Effect
 	// Interrupt ends the running turn.
 	Interrupt() []Effect
-	// Decide answers a Permission.
+	// Plan switches to a mode in which nothing may be changed, or back to the configured one. It
+	// returns nil if the client has no such mode. No turn runs.
+	Plan(on bool) []Effect
+	// Decide answers a Permission. If it allows a plan, it also returns to the configured mode.
 	Decide(p *Permission, d Decision) []Effect
 	// Result answers a Call.
 	Result(call, text string, failed bool) []Effect
@@ -114,9 +117,12 @@ type (
 		Input           wire.Raw
 		Paths           []string
 		Reason          string
-		Once            bool // its input does not say what is done, so the answer is not remembered
-		Beyond          bool // it is more than the use of the tool, so no pattern allows it
+		Once            bool   // its input does not say what is done, so the answer is not remembered
+		Beyond          bool   // it is more than the use of the tool, so no pattern allows it
+		Plan            string // it presents this plan, and waits until it may carry it out
 	}
+	// Planned reports that the client has presented a plan, and ends its turn without an answer.
+	Planned struct{ Text string }
 	// Withdrawn reports that the client no longer waits for the answer to a Permission or a Call.
 	Withdrawn struct{ ID string }
 	// Call is the call of one of our tools.
@@ -144,6 +150,7 @@ type Offers struct {
 	Login  string // LoginYes and its like
 	Mail   string // MailProved and its like
 	Resume bool   // it can go on with an earlier conversation
+	Plans  bool   // it has a mode in which nothing may be changed, until a plan is approved
 	Cost   string // CostYes or CostNo: whether it reports what a turn costs
 	Mode   string // its own name of the permission that is set
 }

@@ -3,7 +3,6 @@ package adapter
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ type Machine struct {
 	closing  bool
 	looking  bool // the orchestrator is asked what the client did in the turn that has ended
 	busy     bool // a turn runs
-	halted   bool // it is interrupted for what is to be said next
+	halted   bool // what is to be said next waits for the next turn
 	turns    int64
 	last     time.Time // of the last line of the client
 	warned   bool      // it was interrupted, because it was silent
@@ -40,6 +39,7 @@ type Machine struct {
 	calls    map[string]bool       // calls of our tools that are not answered
 	running  Memory[bool]          // tools of the client that run
 
+	plans   planning
 	task    *task      // that the client works on
 	next    []*task    // given to this agent, and not begun
 	prompts []text     // to be said in the next turn
@@ -54,14 +54,16 @@ type Machine struct {
 
 // A task is a task of this agent.
 type task struct {
-	id       string
-	view     taskView
-	work     *tools.WorkItem // for a task of a session
-	percent  float64
-	reported time.Time // of its progress, in a session
-	started  bool
-	reminded bool
-	ended    bool // its end is reported
+	id        string
+	view      taskView
+	work      *tools.WorkItem // for a task of a session
+	plan      planState
+	presented string // the permission by which its plan was presented
+	percent   float64
+	reported  time.Time // of its progress, in a session
+	started   bool
+	reminded  bool
+	ended     bool // its end is reported
 }
 
 // A text is said to the client, with the numbers of the messages in it.
@@ -97,10 +99,12 @@ type pending struct {
 
 // NewMachine returns a Machine around a client.
 func NewMachine(client Client, o *Opening) *Machine {
-	return &Machine{
+	m := &Machine{
 		client: client, o: o, waiting: map[string]pending{}, granting: map[string]Permission{},
 		calls: map[string]bool{},
 	}
+	m.plans.Machine = m
+	return m
 }
 
 // Begin returns the handshake.
@@ -134,7 +138,7 @@ func (m *Machine) handle(from []Effect) {
 		case *InContext:
 			m.inContext(e.ID)
 		case *Unread:
-			m.unread(e.ID)
+			m.prompts = append(m.prompts, m.taken(e.ID)...) // for the next turn
 		case *Doing:
 			if e.ID != "" {
 				m.running.Put(e.ID, true, 0)
@@ -144,6 +148,8 @@ func (m *Machine) handle(from []Effect) {
 			m.running.Forget(e.ID)
 		case *Permission:
 			m.asked(e)
+		case *Planned:
+			m.plans.offered(e.Text)
 		case *Withdrawn:
 			m.withdrawn(e.ID)
 		case *Call:
@@ -234,6 +240,7 @@ func (m *Machine) advance() {
 	if len(m.prompts) == 0 {
 		return
 	}
+	m.plans.switchMode()
 	words := make([]string, 0, len(m.prompts))
 	for _, t := range m.prompts {
 		words = append(words, t.words)
@@ -269,7 +276,7 @@ func (m *Machine) steer() {
 // begun starts the task of the turn.
 func (m *Machine) begun() {
 	m.busy, m.warned = true, false
-	if k := m.task; k != nil && !k.started {
+	if k := m.task; k != nil && !k.started && k.plan == unplanned {
 		k.started = true
 		if k.work != nil {
 			m.beginWork(k)
@@ -311,9 +318,6 @@ func (m *Machine) inContext(id string) {
 	}
 }
 
-// unread keeps the texts that the client did not take for the next turn.
-func (m *Machine) unread(id string) { m.prompts = append(m.prompts, m.taken(id)...) }
-
 // quiet is the least time between two reports of progress.
 const quiet = 500 * time.Millisecond
 
@@ -334,7 +338,7 @@ func (m *Machine) progress() {
 	m.told, m.late = m.now, nil
 	m.turn(activity.Busy, d.Text)
 	switch k := m.task; {
-	case k == nil || k.ended:
+	case k == nil || k.ended || k.plan != unplanned:
 	case k.work != nil:
 		m.reportWork(k, d.Text)
 	default:
@@ -407,14 +411,12 @@ func (m *Machine) settle(e *Ended) {
 		m.task = nil
 		return
 	}
-	if e.Failure == "" && len(m.prompts)+len(m.sent) > 0 {
-		return // what comes next goes on with the task
-	}
-	if k.work != nil {
-		m.settleWork(k, e)
-		return
-	}
 	switch {
+	case k.plan != unplanned:
+		m.plans.settle(k, e)
+	case e.Failure == "" && len(m.prompts)+len(m.sent) > 0: // what comes next goes on with the task
+	case k.work != nil:
+		m.settleWork(k, e)
 	case e.Failure == FailLimit:
 		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor limits the use")})
 	case e.Failure != "":
@@ -429,18 +431,6 @@ func (m *Machine) settle(e *Ended) {
 	default:
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Class: "stuck", Error: e.unreported()})
 	}
-}
-
-// withdrawAll closes the questions to people that belong to the turn that has ended.
-func (m *Machine) withdrawAll() {
-	for _, id := range slices.Sorted(maps.Keys(m.waiting)) {
-		if p := m.waiting[id]; p.perm != "" || p.kind == "ask-user" {
-			delete(m.waiting, id)
-			m.ask(wire.WithdrawQuestion{RequestID: id}, pending{kind: "withdraw-question"})
-		}
-	}
-	clear(m.granting)
-	clear(m.calls)
 }
 
 // refused goes on when the end of a task was refused: the task is failed, then given back. If

@@ -11,16 +11,17 @@ import (
 
 // A taskView is a task as get-task answers it, with the members that a prompt shows.
 type taskView struct {
-	ID                 string   `json:"id"`
-	Name               string   `json:"name"`
-	State              string   `json:"state"`
-	Description        string   `json:"description"`
-	Payload            wire.Raw `json:"payload"`
-	Spec               wire.Raw `json:"structured_spec"`
-	AcceptanceCriteria []string `json:"acceptanceCriteria"`
-	TargetRepo         string   `json:"targetRepo"`
-	PlanFeedback       string   `json:"planFeedback"`
-	ResolvedInputs     wire.Raw `json:"resolved_inputs"`
+	ID                 string         `json:"id"`
+	Name               string         `json:"name"`
+	State              wire.TaskState `json:"state"`
+	Description        string         `json:"description"`
+	Payload            wire.Raw       `json:"payload"`
+	Spec               wire.Raw       `json:"structured_spec"`
+	AcceptanceCriteria []string       `json:"acceptanceCriteria"`
+	TargetRepo         string         `json:"targetRepo"`
+	Plan               wire.Raw       `json:"plan"`
+	PlanFeedback       string         `json:"planFeedback"`
+	ResolvedInputs     wire.Raw       `json:"resolved_inputs"`
 	Help               *struct {
 		Question string `json:"question"`
 		Answer   string `json:"answer"`
@@ -51,6 +52,10 @@ func (v *taskView) prompt() string {
 	}
 	if v.PlanFeedback != "" {
 		fmt.Fprintf(&b, "\nYour plan was rejected: %s\n", tools.Clip(v.PlanFeedback, tools.MaxText))
+	}
+	v.plan(&b)
+	if v.State == wire.TaskPlanning {
+		return b.String() + "\n" + planFirst
 	}
 	b.WriteString("\nCall task_complete with a summary when it is done, or task_fail with the reason if it cannot be done.")
 	return b.String()
@@ -97,7 +102,7 @@ func (v *taskView) update(message string) string {
 	if v.Help != nil && v.Help.Answer != "" {
 		fmt.Fprintf(&b, "You asked: %s\nA person answered: %s\n", tools.Clip(v.Help.Question, 2000), tools.Clip(v.Help.Answer, tools.MaxText))
 	}
-	if v.PlanFeedback != "" && v.State == "planning" {
+	if v.PlanFeedback != "" && v.State == wire.TaskPlanning {
 		fmt.Fprintf(&b, "Your plan was rejected: %s\n", tools.Clip(v.PlanFeedback, tools.MaxText))
 	}
 	return b.String()

@@ -76,7 +76,8 @@ func (m *Machine) notified(name string, o *order) {
 	case "task-updated":
 		k := m.find(n.TaskID)
 		switch {
-		case k == nil || k.ended:
+		case k == nil: // its plan was judged, and an earlier run has made it
+			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: &task{id: n.TaskID}, news: orElse(n.Message, name)})
 		case k.work != nil:
 			m.prompts = append(m.prompts, text{words: (&taskView{ID: n.TaskID}).update(n.Message)})
 		default:
@@ -196,6 +197,8 @@ func (m *Machine) answered(o *order) {
 		m.returned(&p, o)
 	case p.kind == "get-task":
 		m.given(&p, o)
+	case p.kind == "submit-plan":
+		m.plans.submitted(p.task, o.Error)
 	case failed && p.kind == "start-task":
 		// An earlier run has started it, or it is not ours any more, which its end shows.
 	case failed && p.task != nil && p.task.ended:
@@ -215,17 +218,23 @@ func (m *Machine) given(p *pending, o *order) {
 	if object.Decode(o.Payload, &reply) != nil || p.task.ended {
 		return
 	}
-	if reply.Task.State == "planning" {
-		m.log("task %s needs a plan, and a coding agent cannot submit one: assign it without", p.task.id)
-		return
+	k := p.task
+	known := k.view.ID != ""
+	k.view = reply.Task
+	switch {
+	case known && k.plan != unplanned:
+		m.plans.judged(k, p.news)
+	case known:
+		m.prompts = append(m.prompts, text{words: k.view.update(p.news)})
+	case k.view.State == wire.TaskPlanning:
+		k.plan = planWanted
+		m.next = append(m.next, k)
+	case p.news == "":
+		m.next = append(m.next, k)
+	case k.view.State == wire.TaskRunning: // the task began when the plan was approved
+		k.started = true
+		m.next = append(m.next, k)
 	}
-	known := p.task.view.ID != ""
-	p.task.view = reply.Task
-	if known {
-		m.prompts = append(m.prompts, text{words: p.task.view.update(p.news)})
-		return
-	}
-	m.next = append(m.next, p.task)
 }
 
 // maxTries is how often a task is asked for.
@@ -248,6 +257,9 @@ func (m *Machine) askAgain(p *pending, err *orderError) {
 // has decided.
 func (m *Machine) asked(p *Permission) {
 	m.withdrawn(p.ID) // an answer to an earlier request with this id would answer this one
+	if m.plans.asked(p) {
+		return
+	}
 	if allowed(m.o.Allow, p) {
 		m.handle(m.client.Decide(p, Decision{Allow: true}))
 		return
@@ -281,7 +293,6 @@ func (m *Machine) decided(id string, o *order) {
 	if !ok {
 		return // the client does not wait any more
 	}
-	delete(m.granting, id)
 	var answer wire.UserAnswer
 	d := Decision{Message: "there was no answer"}
 	if o.Error != nil {
@@ -290,11 +301,25 @@ func (m *Machine) decided(id string, o *order) {
 		d.Allow = answer.Choice == "allow" || answer.Choice == "session" || answer.Choice == "always"
 		d.Message = orElse(answer.Message, "a person has denied it")
 	}
+	words := ""
+	if answer.Message != "" && !d.Allow {
+		words = "A person has denied " + tools.Clip(p.Title, 200) + ": " + tools.Clip(answer.Message, 2000)
+	}
+	m.decide(&p, d, words)
+}
+
+// decide answers a permission. The Agent Client Protocol has no words for a denial: they are said
+// in the next turn, because some clients end the running one, and would lose them.
+func (m *Machine) decide(p *Permission, d Decision, words string) {
+	delete(m.granting, p.ID)
 	m.last = m.now
-	m.handle(m.client.Decide(&p, d))
-	if answer.Message != "" && !d.Allow && m.o.Protocol == "acp" { // its protocol has no words for a denial
-		m.halted = m.busy // some end the turn, and would lose what is added to it
-		m.prompts = append(m.prompts, text{words: "A person has denied " + tools.Clip(p.Title, 200) + ": " + tools.Clip(answer.Message, 2000)})
+	m.handle(m.client.Decide(p, d))
+	if words != "" && m.o.Protocol == "acp" {
+		m.plans.later(words)
+	}
+	if p.Plan != "" {
+		m.resumed("")
+		return
 	}
 	m.resumed(p.Title)
 }
@@ -316,6 +341,22 @@ func (m *Machine) withdrawn(id string) {
 		m.ask(wire.WithdrawQuestion{RequestID: request}, pending{kind: "withdraw-question"})
 		m.resumed("")
 	}
+	if k := m.task; k != nil && k.presented == id {
+		delete(m.granting, id) // its plan stays in review
+		m.resumed("")
+	}
+}
+
+// withdrawAll closes the questions to people that belong to the turn that has ended.
+func (m *Machine) withdrawAll() {
+	for _, id := range slices.Sorted(maps.Keys(m.waiting)) {
+		if p := m.waiting[id]; p.perm != "" || p.kind == "ask-user" {
+			delete(m.waiting, id)
+			m.ask(wire.WithdrawQuestion{RequestID: id}, pending{kind: "withdraw-question"})
+		}
+	}
+	clear(m.granting)
+	clear(m.calls)
 }
 
 // resumed reports that the client works again, if it does not wait for another answer.

@@ -64,6 +64,7 @@ type agentReport struct {
 	Cost       string   `json:"cost"`       // yes or no
 	Permission string   `json:"permission"` // of the file
 	Mode       string   `json:"mode"`       // its own name of the permission that is set
+	Plans      bool     `json:"plans"`      // it has a mode in which nothing may be changed until a plan is approved
 	Findings   Findings `json:"findings"`
 }
 
@@ -78,7 +79,7 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 	done := a.ShowWait(awaited)
 	err := serve.Examine(ctx, a, names, patience, func(all []serve.Examined, i int) error {
 		one := examine(&all[i], patience)
-		d.Healthy = d.Healthy && len(one.Findings) == 0
+		d.Healthy = d.Healthy && one.Findings.Count(Fail) == 0
 		d.Agents = append(d.Agents, one)
 		done()
 		err := one.print(a, ruler(all))
@@ -128,7 +129,10 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 	default:
 		o := &e.Ready.Offers
 		one.Handshake, one.Version, one.Login = true, e.Ready.Version, o.Login
-		one.Mail, one.Resume, one.Cost, one.Mode = o.Mail, o.Resume, o.Cost, o.Mode
+		one.Mail, one.Resume, one.Cost, one.Mode, one.Plans = o.Mail, o.Resume, o.Cost, o.Mode, o.Plans
+		if !o.Plans {
+			one.Findings.add(Note, "plans", "", "%s: it has no mode for plans: if a task requires a plan, only the prompt says that nothing may be changed before", one.Agent)
+		}
 		if o.Login == adapter.LoginNo {
 			one.Findings.add(Fail, "login", login, "%s: not logged in", one.Agent)
 		}
@@ -160,7 +164,9 @@ func (r *agentReport) print(a *cli.App, ruler []term.Cell) error {
 		text.WriteString(row)
 	}
 	for _, one := range r.Findings {
-		text.WriteString(findingLines(p, &one))
+		if one.Verdict == Fail || !a.Flags.Quiet {
+			text.WriteString(findingLines(p, &one))
+		}
 	}
 	return a.Print("%s", text.String())
 }

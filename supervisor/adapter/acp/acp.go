@@ -20,16 +20,6 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// modes lists the names that clients have for a value of Opening.Permission. The first one that
-// a client offers is set.
-var modes = map[string][]string{
-	adapter.PermissionAsk:   {"default", "read-only", "ask", "manual"},
-	adapter.PermissionEdits: {"acceptEdits", "workspace-write", "autoEdit", "edit"},
-	adapter.PermissionPlan:  {"plan", "read-only"},
-	adapter.PermissionAuto:  {"auto", "agent"},
-	adapter.PermissionFull:  {"bypassPermissions", "agent-full-access", "yolo"},
-}
-
 // Launch returns the command line of the client.
 func Launch(command []string, _ *adapter.Opening) []string { return command }
 
@@ -45,7 +35,10 @@ func Environ(command []string, o *adapter.Opening) []string {
 		adapter.PermissionAuto:  `{"edit":"allow","bash":"ask","webfetch":"ask"}`, // it has no model that decides
 		adapter.PermissionFull:  `{"edit":"allow","bash":"allow","webfetch":"allow"}`,
 	}
-	return []string{"OPENCODE_PERMISSION=" + asked[o.Permission]}
+	return []string{
+		"OPENCODE_PERMISSION=" + asked[o.Permission],
+		`OPENCODE_CONFIG_CONTENT={"agent":{"plan":{"permission":` + asked[adapter.PermissionPlan] + `}}}`,
+	}
 }
 
 // Client is the state of one run of an ACP agent.
@@ -61,6 +54,10 @@ type Client struct {
 	canSteer  bool
 	login     string // whether it is logged in, as adapter.Offers has it
 	mode      string // its own name of the permission that is set
+	planMode  string // in which nothing may be changed; "" if it has none
+	workMode  string // to return to from planMode
+	option    string // the setting that has the mode, if it has no modes of the protocol
+	switching bool   // to or from planMode
 	ownPrompt bool   // it takes instructions apart from the first prompt
 	briefed   bool
 	turn      int64 // the call of the running prompt; 0: none
@@ -155,23 +152,6 @@ type steering struct {
 	} `json:"steering"`
 }
 
-// opened is the answer to the methods that begin or resume a conversation.
-type opened struct {
-	SessionID string `json:"sessionId"`
-	Modes     struct {
-		Current   string `json:"currentModeId"`
-		Available []struct {
-			ID string `json:"id"`
-		} `json:"availableModes"`
-	} `json:"modes"`
-	Models struct {
-		Current   string `json:"currentModelId"`
-		Available []struct {
-			ID string `json:"modelId"`
-		} `json:"availableModels"`
-	} `json:"models"`
-}
-
 func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effect {
 	switch about.method {
 	case "initialize":
@@ -189,7 +169,11 @@ func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effec
 		return []adapter.Effect{c.open()}
 	case "session/new", "session/resume", "session/load":
 		return c.opened(about.method, result)
-	case "session/set_mode":
+	case "session/set_mode", "session/set_config_option":
+		if c.switching {
+			c.switching = false
+			return nil
+		}
 		return c.choose()
 	case "session/set_model":
 		c.model = c.o.Model
@@ -238,38 +222,6 @@ func (c *Client) servers() []map[string]any {
 	return list
 }
 
-// opened sets the mode of the new conversation.
-func (c *Client) opened(method string, result wire.Raw) []adapter.Effect {
-	var r opened
-	_ = object.Decode(result, &r) // without an id, the prompts fail and say so
-	c.session = r.SessionID
-	if method != "session/new" {
-		c.session = c.o.Conversation
-	}
-	c.model, c.models = r.Models.Current, nil
-	for _, m := range r.Models.Available {
-		c.models = append(c.models, m.ID)
-	}
-	if len(r.Modes.Available) == 0 {
-		return append([]adapter.Effect{adapter.Log{Text: "the client has no modes: it asks as its own settings say"}}, c.choose()...)
-	}
-	for _, wanted := range modes[c.o.Permission] {
-		for _, m := range r.Modes.Available {
-			switch {
-			case m.ID != wanted:
-			case m.ID == r.Modes.Current:
-				c.mode = wanted
-				return c.choose()
-			default:
-				c.mode = wanted
-				return []adapter.Effect{c.call("session/set_mode", map[string]any{"sessionId": c.session, "modeId": wanted}, call{})}
-			}
-		}
-	}
-	why := "it has no mode for permission = " + strconv.Quote(c.o.Permission) + " and would decide by itself"
-	return []adapter.Effect{adapter.Stuck{Why: why}}
-}
-
 // choose sets the model, if the configuration names one that the client has.
 func (c *Client) choose() []adapter.Effect {
 	switch {
@@ -284,7 +236,7 @@ func (c *Client) choose() []adapter.Effect {
 }
 
 func (c *Client) ready() []adapter.Effect {
-	offers := adapter.Offers{Login: c.login, Mail: adapter.MailLater, Resume: c.canResume != "", Mode: c.mode}
+	offers := adapter.Offers{Login: c.login, Mail: adapter.MailLater, Resume: c.canResume != "", Plans: c.planMode != "", Mode: c.mode}
 	if c.canSteer {
 		offers.Mail = adapter.MailSteered
 	}
@@ -388,6 +340,9 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	if own(&k) {
 		return c.Decide(p, adapter.Decision{Allow: true})
 	}
+	if plan := planIn(&k); plan != "" { // an approval would set a mode of the client's choice
+		return append([]adapter.Effect{c.said(), &adapter.Planned{Text: plan}}, c.Decide(p, adapter.Decision{})...)
+	}
 	return []adapter.Effect{c.said(), p}
 }
 
@@ -440,7 +395,7 @@ func content(text string) []map[string]any { return []map[string]any{{"type": "t
 // Prompt begins a turn. The first one of a conversation begins with the briefing, unless the
 // client has it already.
 func (c *Client) Prompt(id, text string) []adapter.Effect {
-	if c.session == "" || c.turn != 0 {
+	if c.session == "" || c.turn != 0 || c.switching {
 		return nil
 	}
 	if !c.briefed {

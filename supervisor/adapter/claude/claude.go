@@ -73,13 +73,14 @@ type Client struct {
 	session  string // the conversation, as last reported
 	busy     bool
 	ready    bool
-	prompt   string // the prompt that begins the turn, until the model has it
-	words    string // the last words of the model in this turn
-	refused  bool   // the model refused in this turn
+	prompt   string            // the prompt that begins the turn, until the model has it
+	words    string            // the last words of the model in this turn
+	refused  bool              // the model refused in this turn
+	modes    map[string]string // the mode that a request asked for, until it is answered
 }
 
 // New returns a Client.
-func New() *Client { return new(Client) }
+func New() *Client { return &Client{modes: map[string]string{}} }
 
 func write(v any) adapter.Effect { return adapter.Write{Line: object.Spell(v)} }
 
@@ -97,6 +98,9 @@ func (c *Client) Begin(o *adapter.Opening) []adapter.Effect {
 		"subtype": "initialize", "sdkMcpServers": []string{tools.Server}, "appendSystemPrompt": o.Briefing(),
 	})
 	c.hello = id
+	if o.Permission == adapter.PermissionPlan {
+		return []adapter.Effect{effect, c.personDecides()}
+	}
 	return []adapter.Effect{effect}
 }
 
@@ -211,7 +215,18 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 
 // replied handles the answer to a control request of ours.
 func (c *Client) replied(r *reply) []adapter.Effect {
-	if r == nil || r.RequestID != c.hello || c.ready {
+	if r == nil {
+		return nil
+	}
+	if mode, ok := c.modes[r.RequestID]; ok {
+		delete(c.modes, r.RequestID)
+		if r.Subtype == "error" {
+			why := "it does not change to its mode " + strconv.Quote(mode) + ": " + r.Error
+			return []adapter.Effect{adapter.Stuck{Why: why}}
+		}
+		return nil
+	}
+	if r.RequestID != c.hello || c.ready {
 		return nil
 	}
 	if r.Subtype == "error" {
@@ -221,7 +236,7 @@ func (c *Client) replied(r *reply) []adapter.Effect {
 	var w welcome
 	_ = object.Decode(r.Response, &w) // what cannot be read is not reported
 	return []adapter.Effect{&adapter.Ready{Conversation: c.o.Conversation, Version: w.Version, Offers: adapter.Offers{
-		Login: w.Account.login(), Mail: adapter.MailProved, Resume: true, Cost: adapter.CostYes, Mode: w.Mode,
+		Login: w.Account.login(), Mail: adapter.MailProved, Resume: true, Plans: true, Cost: adapter.CostYes, Mode: w.Mode,
 	}}}
 }
 
@@ -380,18 +395,56 @@ func (c *Client) permissionFor(m *message) []adapter.Effect {
 	switch {
 	case ours(r.ToolName):
 		return c.Decide(p, adapter.Decision{Allow: true})
-	case r.ToolName == "ExitPlanMode" && c.o.Permission == adapter.PermissionPlan:
-		return c.Decide(p, adapter.Decision{Message: "you may only plan: report the plan as the result of your task"})
+	case r.ToolName == exitPlan:
+		p.Title = "carry out its plan"
+		if p.Plan, _ = object.TextOf(r.Input, "plan"); p.Plan == "" { // its file for plans is empty
+			p.Plan = c.words
+		}
+		if p.Plan == "" {
+			return c.Decide(p, adapter.Decision{Message: "There is no plan. Write it first."})
+		}
 	}
 	return []adapter.Effect{p}
 }
 
-// Decide answers a permission.
+// exitPlan is the tool that presents a plan. The client adds the text of the plan to its input.
+const exitPlan = "ExitPlanMode"
+
+// Plan switches to the mode for plans, or back.
+func (c *Client) Plan(on bool) []adapter.Effect {
+	if !on {
+		return []adapter.Effect{c.mode(c.o.Permission)}
+	}
+	effects := []adapter.Effect{c.mode(adapter.PermissionPlan)}
+	if c.o.Permission != adapter.PermissionAuto {
+		effects = append(effects, c.personDecides())
+	}
+	return effects
+}
+
+func (c *Client) mode(permission string) adapter.Effect {
+	id, effect := c.control(map[string]any{"subtype": "set_permission_mode", "mode": modes[permission]})
+	c.modes[id] = modes[permission]
+	return effect
+}
+
+// personDecides turns off the model that decides about commands while the client plans.
+func (c *Client) personDecides() adapter.Effect {
+	_, effect := c.control(map[string]any{"subtype": "apply_flag_settings", "settings": map[string]any{"useAutoModeDuringPlan": false}})
+	return effect
+}
+
+// Decide answers a permission. The mode is set before a plan is allowed, because the client would
+// return to its default.
 func (c *Client) Decide(p *adapter.Permission, d adapter.Decision) []adapter.Effect {
 	if !d.Allow {
 		return []adapter.Effect{respond(p.ID, map[string]any{"behavior": "deny", "message": d.Message})}
 	}
-	return []adapter.Effect{respond(p.ID, map[string]any{"behavior": "allow", "updatedInput": orEmpty(p.Input)})}
+	var effects []adapter.Effect
+	if p.Plan != "" {
+		effects = c.Plan(false)
+	}
+	return append(effects, respond(p.ID, map[string]any{"behavior": "allow", "updatedInput": orEmpty(p.Input)}))
 }
 
 func orEmpty(document wire.Raw) wire.Raw {

@@ -59,6 +59,9 @@ type Client struct {
 	resets   time.Time                // when the limit ends, as last reported
 	stop     bool                     // the turn that is starting is to be interrupted
 	changes  adapter.Memory[wire.Raw] // what each change of files in this turn changes
+	sandbox  wire.Raw                 // the configured one, as the client spells it
+	plans    bool                     // the next turn may change nothing
+	planned  bool                     // the last turn could change nothing
 }
 
 // New returns a Client.
@@ -123,9 +126,11 @@ func (c *Client) answered(id int64, method string, m *adapter.RPC) []adapter.Eff
 	case "thread/start", "thread/resume":
 		c.thread, _ = object.TextOf(object.MemberOf(m.Result, "thread"), "id")
 		c.model, _ = object.TextOf(m.Result, "model")
+		c.sandbox = object.MemberOf(m.Result, "sandbox")
 		return []adapter.Effect{&adapter.Ready{Conversation: c.thread, Version: c.version, Model: c.model}}
 	case "turn/start":
 		c.turn, _ = object.TextOf(object.MemberOf(m.Result, "turn"), "id")
+		c.planned = c.plans
 	}
 	return nil
 }
@@ -191,7 +196,7 @@ func (c *Client) examined(result wire.Raw) []adapter.Effect {
 		}
 	}
 	return []adapter.Effect{&adapter.Ready{Version: c.version, Offers: adapter.Offers{
-		Login: c.login, Mail: adapter.MailProved, Resume: true, Cost: adapter.CostNo, Mode: strings.Join(mode, ", "),
+		Login: c.login, Mail: adapter.MailProved, Resume: true, Plans: true, Cost: adapter.CostNo, Mode: strings.Join(mode, ", "),
 	}}}
 }
 
@@ -469,7 +474,21 @@ func (c *Client) Prompt(id, text string) []adapter.Effect {
 
 func (c *Client) start(id, text string) []adapter.Effect {
 	c.starting = true
-	return []adapter.Effect{c.call("turn/start", map[string]any{"threadId": c.thread, "input": input(text), "clientUserMessageId": id})}
+	params := map[string]any{"threadId": c.thread, "input": input(text), "clientUserMessageId": id}
+	switch {
+	case c.plans == c.planned:
+	case c.plans:
+		params["sandboxPolicy"], params["approvalPolicy"] = map[string]string{"type": "readOnly"}, modes[adapter.PermissionPlan].policy
+	default:
+		params["sandboxPolicy"], params["approvalPolicy"] = c.sandbox, modes[c.o.Permission].policy
+	}
+	return []adapter.Effect{c.call("turn/start", params)}
+}
+
+// Plan changes the sandbox of the turns that follow.
+func (c *Client) Plan(on bool) []adapter.Effect {
+	c.plans = on
+	return []adapter.Effect{}
 }
 
 // Steer adds a text to the running turn.

@@ -1,0 +1,191 @@
+package adapter
+
+import (
+	"slices"
+	"strings"
+
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/object"
+	"orchestrator/wire/tools"
+)
+
+// A planState is how far the plan of a task is.
+type planState int
+
+const (
+	unplanned    planState = iota // no plan is wanted, or it was approved
+	planWanted                    // the client has to make one
+	planSent                      // the orchestrator has not answered
+	planInReview                  // a person or a planner decides about it
+)
+
+// planning is what a Machine does about plans.
+type planning struct {
+	*Machine
+	on bool // the client is in its mode for plans
+}
+
+// wanted reports whether the client works on a task whose plan is not approved.
+func (m *planning) wanted() bool {
+	return m.task != nil && !m.task.ended && m.task.plan != unplanned
+}
+
+// switchMode lets the client change nothing while it plans, and work as configured otherwise.
+func (m *planning) switchMode() {
+	planning := m.wanted()
+	if planning == m.on || m.o.Permission == PermissionPlan {
+		return
+	}
+	m.on = planning
+	effects := m.client.Plan(planning)
+	if effects == nil && planning {
+		m.log("the client has no mode for plans: only its prompt says that nothing may be changed before the plan is approved")
+	}
+	m.handle(effects)
+}
+
+// editors are the tools that change files, as clients name them.
+var editors = []string{"Edit", "Write", "NotebookEdit"}
+
+// asked handles a request for permission that presents a plan, or that would change files
+// although nothing may be changed. It reports false for all others.
+func (m *planning) asked(p *Permission) bool {
+	k, planOnly := m.task, m.o.Permission == PermissionPlan
+	switch {
+	case p.Plan != "" && m.wanted() && k.plan == planWanted:
+		m.granting[p.ID] = *p
+		m.turn(activity.Waiting, "the approval of its plan")
+		m.submit(k, p.Plan)
+		k.presented = p.ID
+	case p.Plan != "" && m.wanted():
+		m.decide(p, Decision{Message: "Your plan is not judged yet. End your turn: you will be told."}, "")
+	case p.Plan != "" && planOnly:
+		m.decide(p, Decision{Message: "You may only plan: report the plan as the result of your task."}, "")
+	case slices.Contains(editors, p.Tool) && m.wanted():
+		m.decide(p, Decision{Message: "Nothing may be changed before your plan is approved."}, "")
+	case slices.Contains(editors, p.Tool) && planOnly:
+		m.decide(p, Decision{Message: "You may change nothing."}, "")
+	default:
+		return false
+	}
+	return true
+}
+
+// offered takes a plan for whose approval the client does not wait in its turn.
+func (m *planning) offered(plan string) {
+	switch k := m.task; {
+	case m.wanted() && k.plan == planWanted:
+		m.submit(k, plan)
+	case m.wanted(): // it is told when the plan is judged
+	case m.o.Permission == PermissionPlan:
+		m.later("You may only plan: report the plan as the result of your task.")
+	default:
+		m.on = true // of its own accord
+		m.later("Your plan needs no approval. Do the task now.")
+	}
+}
+
+// later says something in the next turn.
+func (m *planning) later(words string) {
+	m.halted = m.busy
+	m.prompts = append(m.prompts, text{words: words})
+}
+
+// submit submits a plan.
+func (m *planning) submit(k *task, plan string) {
+	k.plan, k.presented = planSent, ""
+	m.ask(wire.SubmitPlan{TaskID: k.id, Plan: object.Quote(tools.Clip(plan, tools.MaxText))}, pending{kind: "submit-plan", task: k})
+}
+
+// submitted takes the answer to a submitted plan.
+func (m *planning) submitted(k *task, err *orderError) {
+	if k.ended {
+		return
+	}
+	k.plan = planInReview
+	if err == nil || err.Details.State == wire.TaskPlanReview { // or another one was submitted for it
+		return
+	}
+	m.log("submit-plan was refused: %s", err.Message)
+	m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: tools.Clip("its plan was refused: "+err.Message, 2000)})
+	if m.busy {
+		m.interrupt()
+	}
+}
+
+// judged goes on with a task in planning that has changed.
+func (m *planning) judged(k *task, news string) {
+	switch {
+	case k.view.State == wire.TaskRunning:
+		m.approved(k)
+	case k.view.State == wire.TaskPlanning && k.plan == planInReview:
+		k.plan, k.reminded = planWanted, false
+		words := "Your plan was rejected: " + orElse(tools.Clip(k.view.PlanFeedback, tools.MaxText), "no reason was given") +
+			"\nChange nothing yet, and present another plan."
+		if p, waits := m.granting[k.presented]; waits {
+			m.decide(&p, Decision{Message: words}, words)
+			return
+		}
+		m.prompts = append(m.prompts, text{words: words})
+	default:
+		m.prompts = append(m.prompts, text{words: k.view.update(news)})
+	}
+}
+
+// approved lets the client begin the task. A turn that waits for the approval goes on; otherwise
+// a new one begins, because not every client can change its mode in the middle of a turn.
+func (m *planning) approved(k *task) {
+	k.plan, k.started, k.reminded = unplanned, true, false
+	words := "Your plan is approved. Do the task now, and call task_complete with a summary when it is done."
+	p, waits := m.granting[k.presented]
+	switch planOnly := m.o.Permission == PermissionPlan; {
+	case waits && planOnly:
+		words = "Your plan is approved, and you may change nothing: report it as the result of your task with task_complete."
+		m.decide(&p, Decision{Message: words}, words)
+	case waits:
+		m.on = false
+		m.decide(&p, Decision{Allow: true}, "")
+	default:
+		m.later(words)
+	}
+}
+
+// settle decides about a task whose turn has ended before its plan was approved. The last
+// words of the turn are the plan, if the client has not presented one.
+func (m *planning) settle(k *task, e *Ended) {
+	switch {
+	case k.plan != planWanted:
+	case e.Failure == FailLimit: // a task that is returned could be given out again without a plan
+		m.prompts = append(m.prompts, text{words: afterLimit})
+	case e.Failure != "":
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: e.failure(), Class: e.Failure})
+	case strings.TrimSpace(e.Text) != "" && !e.Stopped:
+		m.submit(k, e.Text)
+	case len(m.prompts)+len(m.sent) > 0: // what comes next goes on with the plan
+	case !k.reminded:
+		k.reminded = true
+		m.prompts = append(m.prompts, text{words: "You ended your turn without a plan. " + planFirst})
+	default:
+		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Class: "stuck", Error: "its agent ended the turn and presented no plan"})
+	}
+}
+
+// planFirst tells a client to plan.
+const planFirst = "Make a plan first, and change nothing yet. " +
+	"Present the plan with your tool for plans, or else as the last words of your turn. You will be told whether it is approved."
+
+// afterLimit lets a client go on when the limit of its vendor has ended.
+const afterLimit = "The limit of your vendor has ended. Go on with your task."
+
+// plan adds the approved plan to a prompt. The conversation in which it was made may be gone.
+func (v *taskView) plan(b *strings.Builder) {
+	if v.State == wire.TaskPlanning || len(v.Plan) == 0 {
+		return
+	}
+	words, ok := object.Text(v.Plan)
+	if !ok {
+		words = string(v.Plan)
+	}
+	b.WriteString("\nThe approved plan:\n" + tools.Clip(words, tools.MaxText) + "\n")
+}
