@@ -2,7 +2,6 @@ package codex
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -79,17 +78,4 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 		p.Title = "edit " + strings.Join(p.Paths, ", ")
 	}
 	return p
-}
-
-// shell matches a command that a shell runs, if the text for the shell needs no unquoting.
-var shell = regexp.MustCompile(`^/\S*/(?:ba|z|da)?sh -l?c (?:'([^']*)'|"([^"\\$` + "`" + `]*)"|([^\s'"\\]+))$`)
-
-// unwrapped returns a command without the shell around it, or the whole command if it cannot be
-// told what the shell gets.
-func unwrapped(command string) string {
-	found := shell.FindStringSubmatch(command)
-	if found == nil {
-		return command
-	}
-	return found[1] + found[2] + found[3]
 }
