@@ -308,15 +308,23 @@ func (m *Machine) decided(id string, o *order) {
 	m.decide(&p, d, words)
 }
 
-// decide answers a permission. The Agent Client Protocol has no words for a denial: they are said
-// in the next turn, because some clients end the running one, and would lose them.
+// decide answers a permission. The Agent Client Protocol has no words for a denial. They are added to
+// the turn before the answer; a client that then ends its turn gets them in the next one. If a
+// client takes no words in its turn, the turn is ended for them: it would go on without.
 func (m *Machine) decide(p *Permission, d Decision, words string) {
 	delete(m.granting, p.ID)
 	m.last = m.now
-	m.handle(m.client.Decide(p, d))
 	if words != "" && m.o.Protocol == "acp" {
-		m.plans.later(words)
+		m.prompts = append(m.prompts, text{words: words})
+		if m.busy && !m.halted {
+			m.steer()
+			if len(m.prompts) > 0 {
+				m.interrupt()
+				return
+			}
+		}
 	}
+	m.handle(m.client.Decide(p, d))
 	if p.Plan != "" {
 		m.resumed("")
 		return

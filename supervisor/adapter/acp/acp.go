@@ -72,7 +72,10 @@ type Client struct {
 }
 
 // A call is a call of a method that is not answered.
-type call struct{ method, id string }
+type call struct {
+	method, id string
+	turn       int64 // to which a text was added
+}
 
 // New returns a Client.
 func New() *Client {
@@ -179,6 +182,9 @@ func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effec
 		c.model = c.o.Model
 		return c.ready()
 	case "_session/steering":
+		if about.turn != c.turn {
+			return []adapter.Effect{&adapter.Unread{ID: about.id}}
+		}
 		c.injected = append(c.injected, about.id)
 	case "session/prompt":
 		return c.ended(id, about, result)
@@ -415,7 +421,7 @@ func (c *Client) Steer(id, text string) []adapter.Effect {
 	if !c.canSteer || c.turn == 0 || !c.begun {
 		return nil
 	}
-	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id})}
+	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id, turn: c.turn})}
 }
 
 // Interrupt ends the turn.
