@@ -180,9 +180,16 @@ func (a *Architect) Deliver(ctx context.Context, o Order) (Delivery, error) {
 // Deliver is like Architect.Deliver for a task that is already assigned, such as a dependency
 // of the next one.
 func (t *SessionTask) Deliver(ctx context.Context, o Order) (Delivery, error) {
+	return t.deliver(ctx, o, t.attempt)
+}
+
+// A step of a delivery reports whether an attempt follows.
+type step func(ctx context.Context, o *Order, d *Delivery) (again bool, err error)
+
+func (t *SessionTask) deliver(ctx context.Context, o Order, first step) (Delivery, error) {
 	d := Delivery{TaskID: t.ID()}
-	var err error
-	for again := true; again && err == nil; {
+	again, err := first(ctx, &o, &d)
+	for again && err == nil {
 		again, err = t.attempt(ctx, &o, &d)
 	}
 	if err != nil && d.Reviews > 0 {
@@ -203,10 +210,20 @@ func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again
 	case o.Reviewer == "":
 		return false, nil
 	}
+	return t.judge(ctx, o, d)
+}
+
+// judge has a completed task reviewed.
+func (t *SessionTask) judge(ctx context.Context, o *Order, d *Delivery) (again bool, err error) {
 	result, err := t.Review(ctx, o.Reviewer, o.Review)
 	if err != nil {
 		return false, err
 	}
+	return t.follow(ctx, o, d, result)
+}
+
+// follow does what a review asks for.
+func (t *SessionTask) follow(ctx context.Context, o *Order, d *Delivery, result ReviewResult) (again bool, err error) {
 	d.TaskID, d.Review = t.ID(), result
 	d.Reviews++
 	switch result.Verdict {
@@ -223,4 +240,40 @@ func (t *SessionTask) attempt(ctx context.Context, o *Order, d *Delivery) (again
 		id = o.Rename(d.Reviews + 1)
 	}
 	return true, t.ReviseAs(ctx, id, result)
+}
+
+// Resume is like Deliver for a task that an earlier run of the architect has assigned. It goes on
+// from the phase in which the session has the task. The Developer of the order is not used.
+func (t *SessionTask) Resume(ctx context.Context, o Order) (Delivery, error) {
+	view, err := t.architect.view(ctx, t.ID())
+	switch {
+	case err != nil:
+		return Delivery{TaskID: t.ID()}, err
+	case view == nil:
+		return Delivery{TaskID: t.ID()}, &Ended{TaskID: t.ID(), Why: "the session does not have it"}
+	}
+	t.adopt(view, &o)
+	if ended := endedAs(view, ""); ended != nil {
+		if ended.State == wire.TaskDone {
+			return Delivery{TaskID: t.ID(), Review: ReviewResult{Verdict: session.VerdictApproved}, Reviews: view.Iteration}, nil
+		}
+		return Delivery{TaskID: t.ID(), Reviews: view.Iteration}, ended
+	}
+	return t.deliver(ctx, o, func(ctx context.Context, o *Order, d *Delivery) (again bool, err error) {
+		d.Reviews = view.Iteration
+		switch view.Phase {
+		case session.PhaseCompleted:
+			t.catchUp(d)
+			return t.judge(ctx, o, d)
+		case session.PhaseReviewing:
+			t.catchUp(d)
+			return t.resumeReview(ctx, o, d)
+		case session.PhaseRevise:
+			t.catchUp(d)
+			return true, t.ReviseAs(ctx, t.ID(), lastReview(view))
+		case session.PhaseRedesign:
+			return false, ErrRejected
+		}
+		return t.attempt(ctx, o, d)
+	})
 }

@@ -280,6 +280,15 @@ func (t *SessionTask) heed(ctx context.Context, n update) error {
 
 // ended asks for the state of a task. It returns nil if the task goes on.
 func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error) {
+	view, err := a.view(ctx, task)
+	if err != nil || view == nil {
+		return nil, err
+	}
+	return endedAs(view, why), nil
+}
+
+// view asks for a task as the session has it. It returns nil if the session does not have it.
+func (a *Architect) view(ctx context.Context, task string) (*wire.SessionTask, error) {
 	var document struct {
 		Tasks []wire.SessionTask `json:"tasks"`
 	}
@@ -287,23 +296,84 @@ func (a *Architect) ended(ctx context.Context, task, why string) (*Ended, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range document.Tasks {
-		if t.TaskID != task {
-			continue
-		}
-		if why == "" {
-			why = fmt.Sprintf("changes are wanted after %d of %d reviews", t.Iteration, t.MaxIterations)
-		}
-		switch {
-		case t.Phase == session.PhaseHuman:
-			return &Ended{TaskID: task, State: wire.TaskNeedsHuman, Why: why}, nil
-		case t.Phase == session.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
-			return &Ended{TaskID: task, State: wire.TaskCancelled, Why: why}, nil
-		case t.Phase == session.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
-			return &Ended{TaskID: task, State: t.State, Why: why}, nil
+	for i := range document.Tasks {
+		if document.Tasks[i].TaskID == task {
+			return &document.Tasks[i], nil
 		}
 	}
 	return nil, nil
+}
+
+// endedAs returns how a task has ended, or that it waits for a person. It returns nil if the task
+// goes on.
+func endedAs(t *wire.SessionTask, why string) *Ended {
+	if why == "" {
+		why = fmt.Sprintf("changes are wanted after %d of %d reviews", t.Iteration, t.MaxIterations)
+	}
+	switch {
+	case t.Phase == session.PhaseHuman:
+		return &Ended{TaskID: t.TaskID, State: wire.TaskNeedsHuman, Why: why}
+	case t.Phase == session.PhaseOver && t.Escalated == session.EscalateAbort: // it may have been done before
+		return &Ended{TaskID: t.TaskID, State: wire.TaskCancelled, Why: why}
+	case t.Phase == session.PhaseOver, t.State == wire.TaskFailed, t.State == wire.TaskCancelled:
+		return &Ended{TaskID: t.TaskID, State: t.State, Why: why}
+	}
+	return nil
+}
+
+// adopt makes a task of an earlier run known to this one.
+func (t *SessionTask) adopt(view *wire.SessionTask, o *Order) {
+	t.first = o.Assignment.Task.Description
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.developer, t.work, t.chain = view.Developer, o.Assignment, view.CorrelationID
+	t.work.Task.TaskID = t.id
+}
+
+// catchUp takes the completion that an earlier run was told of, if it is told again.
+func (t *SessionTask) catchUp(d *Delivery) {
+	if m, ok := t.find(func(m update) bool { return m.completion != nil }); ok {
+		t.done = *m.completion
+		d.Completion = t.done
+	}
+}
+
+// resumeReview waits for the result of a review that an earlier run has requested.
+func (t *SessionTask) resumeReview(ctx context.Context, o *Order, d *Delivery) (again bool, err error) {
+	var open struct {
+		Reviews []session.ReviewView `json:"reviews"`
+	}
+	err = t.architect.conn.askPatiently(ctx, "list-reviews", wire.ListReviews{SessionID: t.architect.me.Session, TaskID: t.ID()}, &open)
+	i := slices.IndexFunc(open.Reviews, func(r session.ReviewView) bool { return r.Verdict == "" && r.DecidedAt == "" })
+	switch {
+	case err != nil:
+		return false, err
+	case i < 0: // it has just ended
+		*d, err = t.Resume(ctx, *o)
+		return false, err
+	}
+	m, err := t.wait(ctx, nil, func(m update) bool {
+		return m.result != nil && m.result.ReviewID == open.Reviews[i].ReviewID || m.feedback != nil
+	}, false)
+	switch {
+	case err != nil:
+		return false, err
+	case m.feedback != nil:
+		return false, fmt.Errorf("%w: %s: %s", ErrUnreviewed, m.feedback.Subject, m.feedback.Content)
+	}
+	t.reviewed(*m.result)
+	return t.follow(ctx, o, d, *m.result)
+}
+
+// lastReview returns what is known of the review after which a task must be assigned again.
+func lastReview(t *wire.SessionTask) ReviewResult {
+	r := ReviewResult{Verdict: session.VerdictChangesRequested, Summary: "these findings are open"}
+	for _, f := range t.Findings {
+		r.Findings = append(r.Findings, Finding{
+			FindingID: f.ID, Severity: f.Severity, Category: f.Category, Location: session.Location{File: f.File}, Description: f.Text, FixedIn: int64(f.Fixed),
+		})
+	}
+	return r
 }
 
 // mayRevise returns an *Ended if the session has ended the task or passed it to a person,

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/session"
 )
 
 // A task that is to be reviewed goes to the leader of the session, who has it done and reviewed
@@ -53,4 +54,33 @@ func TestLeadAlone(t *testing.T) {
 	_, stderr, code = s.call("task", "add", "Write", "--review")
 	require.Equal(t, cli.ExitNo, code)
 	require.Contains(t, stderr, "init --team review")
+}
+
+// A leader that follows another goes on with its tasks, in each phase.
+func TestLeadGoesOn(t *testing.T) {
+	of := "  capabilities {\n    max_concurrent_tasks = 0\n  }"
+	s := newSession(t, sessionOf("change", "  require_review = true", "lead=architect", "dev=developer", "rex=reviewer")+
+		"\nagent \"lead\" {\n  command = [\"orchestrator\", \"lead\"]\n}\n"+
+		playing(t, "dev", "developer", of)+playing(t, "rex", "reviewer -request-changes 1", of))
+	s.up("--json")
+	s.waitForEvents(3, "agent.started", "")
+	for _, idle := range []struct{ agent, phase string }{{"dev", session.PhaseAssigned}, {"rex", session.PhaseReviewing}} {
+		s.ask("agent", "stop", idle.agent)
+		id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--review", "-q"))
+		inner := "work-" + wire.ShortID(id) + "-1"
+		waitForThat(t, "the phase "+idle.phase, func() bool {
+			shown := s.ask("session", "show", "change", "--json")
+			return strings.Contains(shown, inner) && strings.Contains(shown, `"phase":"`+idle.phase+`"`)
+		})
+		s.ask("agent", "restart", "lead")
+		s.ask("agent", "start", idle.agent)
+		s.waitForState(id, wire.TaskDone)
+		s.waitForState(inner, wire.TaskDone)
+		require.Contains(t, string(s.shownTask(id).Result), `"reviews":2`, idle.phase)
+		require.Contains(t, string(s.shownTask(id).Result), `"verdict":"approved"`, idle.phase)
+		shown := s.ask("session", "show", "change")
+		require.Contains(t, shown, inner)
+		require.NotContains(t, shown, "work-"+wire.ShortID(id)+"-2")
+		require.NotContains(t, shown, "refused")
+	}
 }

@@ -159,15 +159,16 @@ func (l *leader) abort(id string) {
 // order chooses the members for a task, and has it delivered. A task that waits for a person is
 // waited for.
 func (l *leader) order(ctx context.Context, t *wire.Task) (agents.Delivery, error) {
-	developer, reviewer, err := l.choose(ctx)
+	id, developer, err := l.workOn(ctx, t.ID)
+	if err != nil {
+		return agents.Delivery{}, err
+	}
+	running := developer != ""
+	developer, reviewer, err := l.choose(ctx, developer)
 	if err != nil {
 		return agents.Delivery{}, err
 	}
 	defer l.free(developer, reviewer)
-	id, running, err := l.workOn(ctx, t.ID)
-	if err != nil {
-		return agents.Delivery{}, err
-	}
 	o := agents.Order{Developer: developer, Reviewer: reviewer, Assignment: agents.Assignment{Priority: session.PriorityMedium}}
 	work := &o.Assignment.Task
 	work.TaskID, work.Description, work.AcceptanceCriteria = id, description(t), criteria(t)
@@ -178,7 +179,7 @@ func (l *leader) order(ctx context.Context, t *wire.Task) (agents.Delivery, erro
 	l.mu.Unlock()
 	var d agents.Delivery
 	if running {
-		d, err = l.architect.Task(id).Deliver(ctx, o)
+		d, err = l.architect.Task(id).Resume(ctx, o)
 	} else {
 		d, err = l.architect.Deliver(ctx, o)
 	}
@@ -191,21 +192,20 @@ func (l *leader) order(ctx context.Context, t *wire.Task) (agents.Delivery, erro
 }
 
 // workOn returns the id of the task in the session that a task is done by. If an earlier run of the
-// leader has assigned one that is still worked on, it goes on with it.
-func (l *leader) workOn(ctx context.Context, task string) (id string, running bool, err error) {
+// leader has assigned it, and it has not failed, workOn also returns its developer.
+func (l *leader) workOn(ctx context.Context, task string) (id, developer string, err error) {
 	for n := 1; ; n++ {
 		id = fmt.Sprintf("work-%s-%d", wire.ShortID(task), n)
 		var answer wire.SessionView
 		if err := l.conn.Ask(ctx, "get-session", wire.GetSession{SessionID: l.session, TaskID: id, Limit: 1}, &answer); err != nil {
-			return "", false, err
+			return "", "", err
 		}
 		i := slices.IndexFunc(answer.Tasks, func(t wire.SessionTask) bool { return t.TaskID == id })
-		if i < 0 {
-			return id, false, nil
-		}
-		switch answer.Tasks[i].Phase {
-		case session.PhaseHeld, session.PhaseAssigned, session.PhaseWorking:
-			return id, true, nil
+		switch {
+		case i < 0:
+			return id, "", nil
+		case answer.Tasks[i].Phase != session.PhaseOver, answer.Tasks[i].State == wire.TaskDone:
+			return id, answer.Tasks[i].Developer, nil
 		}
 	}
 }
@@ -251,9 +251,9 @@ func criteria(t *wire.Task) []string {
 	return append([]string{}, t.AcceptanceCriteria...)
 }
 
-// choose returns the developer and the reviewer that have the fewest tasks. Without a reviewer in
-// the session, the second is "".
-func (l *leader) choose(ctx context.Context) (developer, reviewer string, err error) {
+// choose returns the developer and the reviewer that have the fewest tasks, unless the developer is
+// given. Without a reviewer in the session, the second is "".
+func (l *leader) choose(ctx context.Context, given string) (developer, reviewer string, err error) {
 	var answer wire.SessionView
 	if err := l.conn.Ask(ctx, "get-session", wire.GetSession{SessionID: l.session, Limit: 1}, &answer); err != nil {
 		return "", "", err
@@ -269,7 +269,9 @@ func (l *leader) choose(ctx context.Context) (developer, reviewer string, err er
 		l.busy[name]++
 		return name
 	}
-	if developer = least(session.AgentDeveloper); developer == "" {
+	if developer = given; given != "" {
+		l.busy[given]++
+	} else if developer = least(session.AgentDeveloper); developer == "" {
 		return "", "", fmt.Errorf("session %s has no developer", l.session)
 	}
 	return developer, least(session.AgentReviewer), nil
