@@ -32,6 +32,9 @@ func (r *reporter) ReturnTask(ctx context.Context, task wire.ReturnTask) (wire.T
 // AskPermission asks a person whether a tool may be used, and waits for the answer. Its Choice is
 // the id of one of the choices, and its Message is what the person adds.
 //
+// With a Wait, and without an answer by then, the answer has only the QuestionID, and the choice
+// comes as mail.
+//
 // A choice of the kind activity.AllowSession or activity.AllowAlways is remembered: the same tool
 // with the same input is then answered at once. If ctx ends first, the question is withdrawn,
 // unless the agent has to shut down: then the next run that asks the same takes it up.

@@ -189,7 +189,7 @@ func (w *world) report(m *inhabitant, id string) {
 		w.request(m.actor(), "withdraw-question", fmt.Sprintf(`{"questionId":"q%d"}`, w.state.questions.numbered))
 	case 6:
 		w.request(m.actor(), "ask-permission", fmt.Sprintf(`{"taskId":%q,"tool":"Bash","title":"t","input":{"command":"c%d"},`+
-			`"choices":[{"id":"yes","kind":"allow_session"},{"id":"no","kind":"deny"}]}`, id, w.chance.IntN(3)))
+			`"choices":[{"id":"yes","kind":"allow_session"},{"id":"no","kind":"deny"}],"wait":%d}`, id, w.chance.IntN(3), 1+w.chance.IntN(20_000)))
 	default:
 		w.do(m.actor(), &wire.AgentEvent{Name: "usage", Body: &activity.Usage{TaskID: id, Input: 10, Output: 2, Cost: 0.5}})
 	}

@@ -57,11 +57,7 @@ func (qd questionDecision) tooMany() *wire.Error {
 
 func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
 	timeout := cmp.Or(time.Duration(r.Timeout)*time.Millisecond, qd.state.rules.RequestTimeout)
-	f := &questionAsked{Question: r.Question, Options: r.Options, Deadline: object.Timestamp(qd.at.Add(timeout))}
-	if wait := time.Duration(r.Wait) * time.Millisecond; wait > 0 && wait < timeout {
-		f.Until = object.Timestamp(qd.at.Add(wait))
-	}
-	return nil, qd.ask(f)
+	return nil, qd.ask(&questionAsked{Question: r.Question, Options: r.Options}, timeout, time.Duration(r.Wait)*time.Millisecond)
 }
 
 // askedBefore returns the same question whose caller no longer waits because its run has ended,
@@ -137,18 +133,28 @@ type answeredByMail struct {
 	QuestionID string `json:"questionId"`
 	Question   string `json:"question"`
 	Answer     string `json:"answer"`
+	Choice     string `json:"choice,omitzero"`  // about a permission
+	Message    string `json:"message,omitzero"` // about a permission: what the person adds
 }
 
 // byMail returns the message with the answer to a question whose caller does not wait, or nil if
-// there is none to be sent: a caller of an earlier run gets it like one that waited only for a time.
-func (q *question) byMail(answer string) *answeredByMail {
-	if !q.mailed && (q.request == nil || q.door) || q.view.Permission != nil {
+// there is none to be sent. A caller of an earlier run gets it like one that waited only for a
+// time, unless it asked for a permission: the next run asks again before it uses the tool.
+func (q *question) byMail(answer, message string) *answeredByMail {
+	if !q.mailed && (q.request == nil || q.door || q.view.Permission != nil) {
 		return nil
 	}
-	return &answeredByMail{
+	letter := &answeredByMail{
 		Text:       fmt.Sprintf("You asked: %s\nA person answered: %s", q.view.Question, answer),
 		QuestionID: q.view.ID, Question: q.view.Question, Answer: answer,
 	}
+	if q.view.Permission != nil {
+		letter.Choice, letter.Message = answer, message
+		if message != "" {
+			letter.Text += "\n" + message
+		}
+	}
+	return letter
 }
 
 // questionRejoined records that another run of the agent waits for the answer.
@@ -209,7 +215,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 		told = k.view.State == wire.TaskNeedsHuman
 	}
 	f := &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: r.Answer, Message: r.Message, Told: told}
-	a, letter := qd.state.agents.byID[q.view.Agent], q.byMail(r.Answer)
+	a, letter := qd.state.agents.byID[q.view.Agent], q.byMail(r.Answer, r.Message)
 	if told || a == nil || a.remote != nil {
 		letter = nil
 	}
@@ -268,7 +274,7 @@ func (qa *questionAnswered) apply(s *State, r *wire.Record) {
 	q := s.questions.close(qa.ID)
 	answer := q.answer(qa.Answer, qa.Message, r.At)
 	if a := s.agents.byID[qa.Agent]; a != nil && qa.Late {
-		a.late = append(a.late, q.byMail(qa.Answer))
+		a.late = append(a.late, q.byMail(qa.Answer, qa.Message))
 	}
 	if a := s.agents.byID[qa.Agent]; a != nil && q.view.Permission != nil {
 		session := a.session()

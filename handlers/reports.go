@@ -348,22 +348,25 @@ func askPermission(qd questionDecision, r *wire.AskPermission) (*wire.UserAnswer
 			Answer: choice, Choice: choice, Metadata: wire.AnswerMetadata{AnsweredAt: object.Timestamp(qd.at)},
 		}, nil
 	}
-	wait := maxPermissionWait
-	if r.Timeout > 0 {
-		wait = time.Duration(r.Timeout) * time.Millisecond
-	}
+	timeout := cmp.Or(time.Duration(r.Timeout)*time.Millisecond, maxPermissionWait)
 	options := make([]wire.Option, 0, len(r.Choices))
 	for _, c := range r.Choices {
 		options = append(options, wire.Option{Label: cmp.Or(c.Label, c.ID), Value: c.ID})
 	}
 	return nil, qd.ask(&questionAsked{
-		Question: r.Title, Options: options, Task: r.TaskID, Deadline: object.Timestamp(qd.at.Add(wait)),
+		Question: r.Title, Options: options, Task: r.TaskID,
 		Permission: &activity.Permission{Tool: r.Tool, Input: r.Input, Paths: r.Paths, Reason: r.Reason, Choices: r.Choices},
-	})
+	}, timeout, time.Duration(r.Wait)*time.Millisecond)
 }
 
-// ask puts a question whose caller waits, unless the same question is open.
-func (qd questionDecision) ask(f *questionAsked) *wire.Error {
+// ask puts a question that is open for a time, unless the same question is open already. Its caller
+// waits for the shorter of the two times, and then gets the answer as mail; a wait of 0 is as long as
+// the timeout.
+func (qd questionDecision) ask(f *questionAsked, timeout, wait time.Duration) *wire.Error {
+	f.Deadline = object.Timestamp(qd.at.Add(timeout))
+	if wait > 0 && wait < timeout {
+		f.Until = object.Timestamp(qd.at.Add(wait))
+	}
 	if f.Task == "" {
 		f.Task = qd.state.agents.parentOf(qd.from.Name)
 	} else if k := qd.state.tasks.find(f.Task); k == nil || k.view.AssignedTo != qd.from.Name {

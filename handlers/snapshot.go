@@ -22,7 +22,7 @@ import (
 
 // snapshotVersion is the version of the snapshot format. A snapshot of another version is
 // ignored; the State is then rebuilt from all records.
-const snapshotVersion = 12
+const snapshotVersion = 13
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.

@@ -15,6 +15,7 @@ type AskPermission struct {
 	Choices []activity.PermissionChoice `json:"choices"`
 	Reason  string                      `json:"reason,omitzero"`
 	Timeout int64                       `json:"timeout,omitzero"` // milliseconds; 0: a year
+	Wait    int64                       `json:"wait,omitzero"`    // milliseconds; 0: as long as the timeout
 }
 
 const schemaChoices = `"type": "array", "minItems": 1, "items": {"type": "object", "properties": {` +
@@ -37,6 +38,7 @@ func (a *AskPermission) fields(f *fields) {
 	}
 	f.text(&a.Reason, "reason", "Why it is needed.")
 	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds; a year when it is missing.", 1)
+	f.milliseconds(&a.Wait, "wait", "How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of the question, and later the choice as mail.", 1)
 }
 
 // WithdrawQuestion is the payload of withdraw-question. The question is named by its id, or by the
@@ -130,7 +132,7 @@ var activityOperations = []Operation{
 			"the same tool with the same input is then answered at once.",
 		Examples: []string{
 			`{"taskId": "task-123", "tool": "Bash", "title": "go get example.com/cursor", "input": {"command":"go get example.com/cursor"}, "paths": ["go.mod"], ` +
-				`"choices": [{"id": "yes", "kind": "allow_once", "label": "Allow"}, {"id": "session", "kind": "allow_session"}, {"id": "no", "kind": "deny"}], "reason": "The page needs it."}`,
+				`"choices": [{"id": "yes", "kind": "allow_once", "label": "Allow"}, {"id": "session", "kind": "allow_session"}, {"id": "no", "kind": "deny"}], "reason": "The page needs it.", "wait": 45000}`,
 		},
 	}),
 	request[WithdrawQuestion](Operation{

@@ -269,6 +269,7 @@ class Operations:
         paths: Optional[List[str]] = None,
         reason: Optional[str] = None,
         timeout: Optional[int] = None,
+        wait: Optional[int] = None,
     ) -> UserAnswer:
         """Ask a person whether a tool may be used, and wait for the answer. The answer has the id
         of the choice. A choice of the kind allow_session or allow_always is remembered: the same
@@ -282,10 +283,12 @@ class Operations:
         paths: The files and folders that it concerns.
         reason: Why it is needed.
         timeout: How long to wait, in milliseconds; a year when it is missing.
+        wait: How long you wait yourself, in milliseconds. If there is no answer by then, you
+            get the id of the question, and later the choice as mail.
         """
         return cast(UserAnswer, self.ask(
             "ask-permission", without_none(tool=tool, title=title, input=input, choices=choices, taskId=task_id,
-            paths=paths, reason=reason, timeout=timeout),
+            paths=paths, reason=reason, timeout=timeout, wait=wait),
         ))
 
     def withdraw_question(self, question_id: Optional[str] = None, request_id: Optional[str] = None) -> Withdrawn:

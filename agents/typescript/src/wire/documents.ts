@@ -449,6 +449,11 @@ export interface AskPermission {
   reason?: string;
   /** How long to wait, in milliseconds; a year when it is missing. */
   timeout?: number;
+  /**
+   * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
+   * the question, and later the choice as mail.
+   */
+  wait?: number;
 }
 
 /** Answers ask-user and ask-permission. */
