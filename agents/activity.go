@@ -37,7 +37,8 @@ func (r *reporter) ReturnTask(ctx context.Context, task wire.ReturnTask) (wire.T
 //
 // A choice of the kind activity.AllowSession or activity.AllowAlways is remembered: the same tool
 // with the same input is then answered at once. If ctx ends first, the question is withdrawn,
-// unless the agent has to shut down: then the next run that asks the same takes it up.
+// unless the agent has to shut down: then the next run that asks the same takes it up. The
+// orchestrator withdraws it when its task ends.
 func (r *reporter) AskPermission(ctx context.Context, permission wire.AskPermission) (wire.UserAnswer, error) {
 	return askFor[wire.UserAnswer](ctx, &r.sender, "ask-permission", permission)
 }

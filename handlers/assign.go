@@ -309,6 +309,7 @@ func (td taskDecision) assign(k *task, a *agent) {
 func (td taskDecision) take(k *task, a *agent, f *taskAssigned) {
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
+	td.own.questions().withdrawPermissions(func(q *question) bool { return q.view.Task == k.view.ID && q.view.Agent != a.ID })
 	td.fact(a.actor, k.view.ID, f)
 	td.delegations().cancelParts(parts, "") // the new agent starts from the beginning
 }

@@ -241,6 +241,7 @@ func (dd delegationDecision) retries(k *task, fault *delegation.Fault) bool {
 	}
 	parts := k.parts()
 	dd.questions().cancelQuestions(k)
+	dd.questions().endPermissions(k)
 	next := dd.at.Add(retryDelays[min(d.retries, len(retryDelays)-1)])
 	dd.fact("", k.view.ID, &taskRetried{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
 	dd.cancelParts(parts, "")

@@ -231,6 +231,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	d.tasks().announce()
 	d.sessions().bring()
 	d.delegations().bringResponses()
+	d.out.Letters = append(d.out.Letters, d.closed...)
 	d.tasks().archive()
 }
 

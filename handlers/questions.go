@@ -402,7 +402,7 @@ type questionWithdrawn struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`
 	Task  string `json:"task"`
-	Asked bool   `json:"asked,omitzero"` // by its agent, which waits for the answer no more
+	Asked bool   `json:"asked,omitzero"` // a request asked it, which is refused
 }
 
 func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }

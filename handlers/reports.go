@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"orchestrator/wire"
@@ -325,6 +326,7 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 	if after, _ := object.ParseTime(r.After); after.After(td.at) {
 		f.After = r.After
 	}
+	td.questions().endPermissions(k)
 	td.requeue(k, f)
 	return td.state.tasks.reply(k), nil
 }
@@ -397,19 +399,38 @@ func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*activity.
 			return nil, errorf(wire.CodeConflict, details{"questionId": q.view.ID, "taskId": q.view.Task},
 				"your task waits for the answer: start it again to go on without")
 		}
-		qd.withdraw(q)
+		qd.out.Letters = append(qd.out.Letters, qd.withdraw(q)...)
 		break
 	}
 	return &activity.Withdrawn{Withdrawn: true}, nil // one that is closed was answered or withdrawn before
 }
 
-func (qd questionDecision) withdraw(q *question) {
+// withdraw closes a question, and returns the refusal of the request that asked it, if its caller
+// still waits.
+func (qd questionDecision) withdraw(q *question) []Letter {
 	waited := q.waited(qd.state)
 	to, request := q.asker(), q.request
 	qd.fact(agentPrefix+q.view.Agent, q.view.Task, &questionWithdrawn{ID: q.view.ID, Agent: q.view.Agent, Asked: true})
 	if waited && request != nil {
-		qd.out.Letters = append(qd.out.Letters, Letter{To: to, Request: request.ID, Refusal: withdrawn()})
+		return []Letter{{To: to, Request: request.ID, Refusal: withdrawn()}}
 	}
+	return nil
+}
+
+// withdrawPermissions closes the open questions about permissions for which ended returns true. The
+// requests that asked them are refused at the end of the turn, after the notice that tells the agent
+// why.
+func (qd questionDecision) withdrawPermissions(ended func(*question) bool) {
+	for _, q := range slices.Clone(qd.state.questions.open) {
+		if q.view.Permission != nil && ended(q) {
+			qd.closed = append(qd.closed, qd.withdraw(q)...)
+		}
+	}
+}
+
+// endPermissions closes the questions about permissions for a task that ends or is given back.
+func (qd questionDecision) endPermissions(k *task) {
+	qd.withdrawPermissions(func(q *question) bool { return q.view.Task == k.view.ID })
 }
 
 func withdrawn() *wire.Error {

@@ -156,6 +156,7 @@ func (ad agentDecision) gone(name string) {
 		return
 	}
 	why := name + " does not run any more"
+	ad.own.questions().withdrawPermissions(func(q *question) bool { return q.view.Agent == name })
 	ad.delegations().takeBack(ad.state.agents.byID[name], why)
 	ad.sessions().abandonItems(name, why)
 	for _, w := range ad.state.sessions.worksOf(name) {

@@ -148,12 +148,17 @@ func requireSoundFree(t testing.TB, s *State) {
 	require.Subset(t, free, s.tasks.queue.freed)
 }
 
-// requireSoundQuestions requires that every open question is in every list.
+// requireSoundQuestions requires that every open question is in every list, and that no question
+// about a permission is for a task that has ended or that another agent has.
 func requireSoundQuestions(t testing.TB, s *State) {
 	require.Equal(t, len(s.questions.byID), len(s.questions.open))
 	timed := 0
 	for _, q := range s.questions.open {
 		require.Same(t, q, s.questions.byID[q.view.ID])
+		if k := s.tasks.byID[q.view.Task]; q.view.Permission != nil && k != nil {
+			require.False(t, k.view.State.Final(), "%s is open, and its task has ended", q.view.ID)
+			require.Contains(t, []string{"", q.view.Agent}, k.view.AssignedTo, "%s is open, and another agent has its task", q.view.ID)
+		}
 		if !q.deadline.IsZero() {
 			timed++
 			require.Contains(t, s.questions.deadlines, q)
@@ -186,7 +191,7 @@ func requireSoundBus(t testing.TB, s *State) {
 func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.tasks.list {
-		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks() && !k.postponed()
+		could := k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) == 0 && k.wants() != nil && !k.asks() && k.delegation() == nil && !k.postponed()
 		waits := k.more != nil && k.more.bucket != nil
 		if could != waits {
 			require.Fail(t, "a task waits for one that fits, and does not", "%s is %s", k.view.ID, k.view.State)

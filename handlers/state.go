@@ -327,6 +327,7 @@ type turn struct {
 	lostTasks     []lostTask       // of this turn
 	departed      departures       // of this turn
 	announcements []*taskAnnounced // that end the turn
+	closed        []Letter         // refusals of requests whose questions the turn has closed
 }
 
 // A decision is what an actor decides in a turn. The actor is the cause of the facts.

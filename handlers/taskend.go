@@ -19,6 +19,7 @@ import (
 // resolved, and those that are free are unblocked. Unblocked tasks with requirements are
 // assigned, and the end is announced.
 func (td taskDecision) complete(k *task, result *hub.Result, e end) {
+	td.questions().endPermissions(k)
 	before := len(td.out.Records)
 	td.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: e.responded, Artifacts: e.artifacts,
@@ -212,6 +213,7 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 func (td taskDecision) cancel(k *task, reason string, e end) {
 	holder, run, parts := k.view.AssignedTo, k.run, k.parts()
 	td.questions().cancelQuestions(k)
+	td.questions().endPermissions(k)
 	td.reviews().recallReview(k.work(), reason, e.quiet)
 	td.fact("", k.view.ID, &taskCancelled{ID: k.view.ID, Name: k.view.Name, Agent: holder, Reason: reason, Request: e.request})
 	if holder != "" && holder != e.quiet {

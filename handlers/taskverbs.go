@@ -319,6 +319,7 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 	f := failure{why: r.Error, class: r.Class, retryable: r.Retryable, end: end{request: td.mark()}}
 	if r.Retryable && (k.way == dispatched || k.way == matched) {
 		if k.view.Attempts < td.state.rules.MaxAttempts {
+			td.questions().endPermissions(k)
 			td.requeue(k, &taskRequeued{Why: "failed" + classWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
 			return td.state.tasks.reply(k), nil
 		}
@@ -361,6 +362,7 @@ type failure struct {
 func (td taskDecision) fail(k *task, f failure) {
 	parts := k.parts()
 	td.questions().cancelQuestions(k)
+	td.questions().endPermissions(k)
 	td.reviews().recallReview(k.work(), f.why, f.quiet)
 	td.fact("", k.view.ID, &taskFailed{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Error: f.why, Stack: f.stack,

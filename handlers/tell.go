@@ -32,6 +32,9 @@ func Tell(r wire.Record) wire.Event {
 	if told, ok := f.(teller); ok {
 		told.tell(&e)
 	}
+	if e.Task == "" && strings.HasPrefix(r.Kind, "question.") {
+		e.Task = r.Correlation
+	}
 	return e
 }
 
@@ -146,7 +149,7 @@ func (t *taskBlocked) tell(e *wire.Event) {
 }
 
 func (qa *questionAsked) tell(e *wire.Event) {
-	e.Agent, e.Text = qa.Agent, qa.ID+" "+qa.Question
+	e.Agent, e.Task, e.Text = qa.Agent, qa.Task, qa.ID+" "+qa.Question
 	for _, o := range qa.Options {
 		e.Text += " [" + o.Value + "]"
 	}

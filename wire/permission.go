@@ -129,7 +129,8 @@ var activityOperations = []Operation{
 		Name: "ask-permission", Answer: answerAnswer, Audience: ForAgents, Writes: true,
 		Summary: "Ask a person whether a tool may be used, and wait for the answer",
 		About: "The answer has the id of the choice. A choice of the kind allow_session or allow_always is remembered: " +
-			"the same tool with the same input is then answered at once.",
+			"the same tool with the same input is then answered at once. The question is withdrawn when its task ends, is given back or goes to " +
+			"another agent, and when you do not run any more.",
 		Examples: []string{
 			`{"taskId": "task-123", "tool": "Bash", "title": "go get example.com/cursor", "input": {"command":"go get example.com/cursor"}, "paths": ["go.mod"], ` +
 				`"choices": [{"id": "yes", "kind": "allow_once", "label": "Allow"}, {"id": "session", "kind": "allow_session"}, {"id": "no", "kind": "deny"}], "reason": "The page needs it.", "wait": 45000}`,

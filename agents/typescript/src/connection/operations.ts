@@ -135,7 +135,8 @@ export abstract class Operations {
   /**
    * Ask a person whether a tool may be used, and wait for the answer. The answer has the id of the
    * choice. A choice of the kind allow_session or allow_always is remembered: the same tool with
-   * the same input is then answered at once.
+   * the same input is then answered at once. The question is withdrawn when its task ends, is given
+   * back or goes to another agent, and when you do not run any more.
    */
   askPermission(permission: AskPermission, options?: Options): Promise<Heard<UserAnswer>> {
     return this.ask("ask-permission", permission, options);
