@@ -99,7 +99,10 @@ func (t *taskStarted) tell(e *wire.Event) {
 
 func (t *taskProgress) tell(e *wire.Event) {
 	e.Task, e.Agent = t.ID, t.Agent
-	e.Text = fmt.Sprintf("%s %.0f%%", label(t.ID, t.Name), t.Progress*100)
+	e.Text = label(t.ID, t.Name)
+	if t.Progress > 0 || t.Message == "" { // coding agents report words without a fraction
+		e.Text += fmt.Sprintf(" %.0f%%", t.Progress*100)
+	}
 	if t.Message != "" {
 		e.Text += "  " + t.Message
 	}

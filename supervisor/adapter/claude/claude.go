@@ -235,7 +235,7 @@ func (c *Client) replied(r *reply) []adapter.Effect {
 	c.ready = true
 	var w welcome
 	_ = object.Decode(r.Response, &w) // what cannot be read is not reported
-	return []adapter.Effect{&adapter.Ready{Conversation: c.o.Conversation, Version: w.Version, Offers: adapter.Offers{
+	return []adapter.Effect{&adapter.Ready{Version: w.Version, Offers: adapter.Offers{
 		Login: w.Account.login(), Mail: adapter.MailProved, Resume: true, Plans: true, Cost: adapter.CostYes, Mode: w.Mode,
 	}}}
 }
