@@ -22,6 +22,7 @@ import (
 //     configuration must be valid. A program in Go, Python or TypeScript must do a task as an
 //     agent.
 //   - A console block has commands after a $, and their output.
+//   - A shell-session needs coding agents. Its commands must exist; fixtures/real plays them.
 //   - Commands on the checkout are listed here, one by one.
 //   - A diagram is skipped.
 //
@@ -82,6 +83,10 @@ func (r *reader) reads(page string) {
 		case block.lang == "console":
 			for _, c := range commandsOf(block.lines) {
 				r.run(c)
+			}
+		case block.lang == "shell-session":
+			for _, c := range commandsOf(block.lines) {
+				r.parse(c)
 			}
 		case strings.Contains(text, "$ "):
 			for _, c := range commandsOf(block.lines) {
@@ -193,6 +198,21 @@ func (r *reader) run(c typed) {
 			require.Empty(r.t, extra, "$ %s\nprinted\n%s", c.line, strings.Join(said, "\n"))
 		}
 	}
+}
+
+// parse checks that a command of the program exists, with its flags and arguments.
+func (r *reader) parse(c typed) {
+	r.t.Helper()
+	line, ours := strings.CutPrefix(c.line, "orchestrator ")
+	if !ours {
+		require.Regexp(r.t, `^kill -9 \d+$`, c.line)
+		return
+	}
+	words := strings.Split(strings.TrimSuffix(r.do("printf '%s\\n' "+line), "\n"), "\n")
+	verb, rest, err := rootCommand(testApp()).Find(words)
+	require.NoError(r.t, err, c.line)
+	require.NoError(r.t, verb.ParseFlags(rest), c.line)
+	require.NoError(r.t, verb.ValidateArgs(verb.Flags().Args()), c.line)
 }
 
 // runOnCheckout runs the commands that a reader runs in the repository.
