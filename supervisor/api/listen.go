@@ -60,13 +60,13 @@ func Listen(path string) (*Socket, error) {
 // Answering is how long a program that holds a socket or a state directory may take to answer.
 const Answering = 5 * time.Second
 
-// Answers reports whether a program answers at a socket. A killed program accepts connections
-// until the kernel has closed its files, but it closes them without an answer. A program that
-// has not ended after the wait counts as one that answers.
+// Answers reports whether a program answers at a socket. A killed program leaves its socket. It
+// accepts connections until the kernel has closed its files, and closes them without an answer. A
+// program that has not ended after the wait counts as one that answers.
 func Answers(path string, wait time.Duration) (bool, error) {
 	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.DialTimeout("unix", path, time.Second)
-		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, syscall.ECONNREFUSED) {
 			return false, nil
 		}
 		if err != nil {

@@ -90,8 +90,9 @@ func TestOpenHome(t *testing.T) {
 		holder, err := openHome(dir, socket)
 		require.NoError(t, err)
 		defer holder.Close()
-		listener, err := net.Listen("unix", socket)
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 		require.NoError(t, err)
+		listener.SetUnlinkOnClose(false)
 		defer listener.Close()
 		ended := make(chan error, 1)
 		go func() {

@@ -87,8 +87,8 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 }
 
 // openHome opens the state directory of the orchestrator with a socket. A killed orchestrator
-// holds the directory until the kernel has closed its files. It no longer answers then, and
-// openHome waits for its end.
+// holds the directory until the kernel has closed its files. It leaves a socket at which it does
+// not answer, and openHome waits for its end.
 func openHome(stateDir, socket string) (*supervisor.Home, error) {
 	for deadline := time.Now().Add(api.Answering); ; time.Sleep(10 * time.Millisecond) {
 		home, err := supervisor.OpenHome(stateDir)
