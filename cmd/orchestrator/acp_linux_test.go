@@ -25,7 +25,8 @@ agent "coder" {
 }
 `).up("--json")
 	s.waitForEvents(1, events.AgentStarted, "")
-	for _, answer := range []string{"allow", "deny"} {
+	words := map[string]string{"allow": "successfully updated the configuration", "deny": "I understand you prefer not to make that change"}
+	for answer, last := range words {
 		id := strings.TrimSpace(s.ask("task", "add", "Improve the settings", "-q"))
 		q := s.waitForQuestions(1)[0]
 		require.Equal(t, id, q.Task)
@@ -33,8 +34,10 @@ agent "coder" {
 		require.Equal(t, []string{"/home/user/project/config.json"}, q.Permission.Paths)
 		s.answerQuestion(q.ID, answer)
 		s.waitForState(id, wire.TaskDone)
-		heard := strings.Join(s.lines("coder", "stderr"), "\n")
-		require.Equal(t, answer == "deny", strings.Contains(heard, "I understand you prefer not to make that change"), heard)
+		waitForThat(t, last, func() bool { return strings.Contains(strings.Join(s.lines("coder", "stderr"), "\n"), last) })
+	}
+	for _, last := range words {
+		require.Equal(t, 1, strings.Count(strings.Join(s.lines("coder", "stderr"), "\n"), last), "said once, for its own answer")
 	}
 	s.ask("agent", "stop", "coder")
 }

@@ -54,9 +54,12 @@ func TestACPInASession(t *testing.T) {
 		},
 	}
 	for name, lines := range heard {
-		said := strings.Join(s.lines(name, "stderr"), "\n")
+		said := ""
 		for _, line := range lines {
-			require.Contains(t, said, line+"\n", name)
+			waitForThat(t, line, func() bool {
+				said = strings.Join(s.lines(name, "stderr"), "\n")
+				return strings.Contains(said, line+"\n")
+			})
 		}
 		require.NotContains(t, said, "What is this?", name) // nothing was open at the end of a turn
 	}

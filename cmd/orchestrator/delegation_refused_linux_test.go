@@ -160,8 +160,8 @@ func TestDelegationBadResponses(t *testing.T) {
 	require.Equal(t, wire.TaskAssigned, h.taskState("t-1"), "nothing has changed")
 	require.Empty(t, boss.words("t-1"))
 	require.Len(t, cook.all(), 1+9+1, "and nothing else is answered")
-	require.Contains(t, h.lines("cook", control.StreamOut), `{"id":"t-1","status":"done","x":1}`)
-	require.Contains(t, h.lines("help", control.StreamOut), `{"id":"t-1","status":"completed"}`)
+	require.Contains(t, h.waitForLines(5, "cook"), `{"id":"t-1","status":"done","x":1}`)
+	require.Contains(t, h.waitForLines(1, "help"), `{"id":"t-1","status":"completed"}`)
 
 	cook.says("t-1", "in_progress", `"metadata":{"agent":"chef","durationMs":7}`)
 	boss.hear(1, "t-1", delegation.InProgress)
