@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -60,16 +59,10 @@ type Dispatcher struct {
 	blocked   atomic.Int64 // when the last slow Append ended, in Unix nanoseconds
 
 	// Used only by the recorder.
-	kept     int64     // the last fact of the newest snapshot
-	looked   time.Time // when sound was last called
-	room     []byte    // for spelling
-	snapshot struct {
-		seq   int64
-		state []byte
-		tasks int // tasks in the snapshot, or in the last one that was stored
-	}
-	every   int          // snapshotEvery
-	keeping atomic.Int64 // facts of the last snapshot, while it is made
+	looked    time.Time // when sound was last called
+	room      []byte    // for spelling
+	snapshots snapshots
+	keeping   atomic.Int64 // facts of the last snapshot, while it is made
 }
 
 // A batch holds records and letters that are committed together.
@@ -102,7 +95,7 @@ func New(o Options) *Dispatcher {
 	}
 	o.Rules.Archive = o.Record != nil
 	d := &Dispatcher{
-		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, every: snapshotEvery,
+		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	if d.limit == 0 {
@@ -115,31 +108,6 @@ func New(o Options) *Dispatcher {
 		d.audit = newAudit(o.Audit(auditGap), o.Log)
 	}
 	return d
-}
-
-// Restore builds the State from the newest snapshot and the facts after it. It must be called
-// before Run.
-func (d *Dispatcher) Restore(ctx context.Context) error {
-	if d.record == nil {
-		return nil
-	}
-	seq, text, err := d.record.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the kept state: %w", err)
-	}
-	if state, ok := handlers.Restore(d.options.Rules, text); seq > 0 && ok && state.Seq() == seq {
-		d.state, d.kept, d.snapshot.tasks = state, seq, state.Tasks()
-	}
-	for r, err := range d.record.Records(ctx, d.state.Seq()) {
-		if err == nil {
-			err = d.state.Apply(r)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	d.last.Store(d.state.Seq())
-	return nil
 }
 
 // submit lets the State decide about inputs. Afterwards w.verdicts has one entry for each

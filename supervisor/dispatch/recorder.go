@@ -12,10 +12,6 @@ import (
 	"orchestrator/wire/session"
 )
 
-// snapshotEvery is the least number of facts between two snapshots. A large State is written
-// less often, because writing it holds the lock.
-const snapshotEvery = 100_000
-
 // soundEvery is how often the recorder checks an idle record. soundAfter is how long a batch
 // relies on the last check.
 const (
@@ -58,7 +54,6 @@ func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 		}
 		d.recording = false
 		if d.closing {
-			d.keeping.Store(d.state.Seq() - d.kept)
 			d.takeSnapshot(true)
 			d.broken = ErrOver // later requests are refused: the HTTP server still runs
 			d.mu.Unlock()
@@ -218,38 +213,6 @@ func isAnswer(l handlers.Letter) bool {
 	return l.Notice == "" && !isLine(&l) && !unasked
 }
 
-// takeSnapshot serializes the State when a snapshot is due, or at the end. The snapshot
-// includes the batch that is about to be committed, and is stored after it. d.mu must be held.
-//
-// The number of facts between two snapshots depends on the size of the earlier one. It must not
-// depend on the present size: a State that grows by a task with each fact would never be
-// written.
-func (d *Dispatcher) takeSnapshot(end bool) {
-	seq := d.state.Seq()
-	enough := int64(max(d.every, 2*d.snapshot.tasks))
-	if d.options.ReadOnly || d.broken != nil || d.snapshot.state != nil || seq-d.kept < enough && !end || seq == d.kept {
-		return
-	}
-	state, err := d.state.Snapshot()
-	if err != nil {
-		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
-		d.kept = seq // tried again after more facts
-		return
-	}
-	d.snapshot.seq, d.snapshot.state, d.snapshot.tasks = seq, state, d.state.Tasks()
-}
-
-// keepSnapshot stores the snapshot that was taken, once its facts are committed.
-func (d *Dispatcher) keepSnapshot() {
-	if d.snapshot.state == nil || d.snapshot.seq > d.last.Load() {
-		return
-	}
-	if err := d.record.Keep(context.Background(), d.snapshot.seq, d.snapshot.state); err != nil {
-		d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
-	}
-	d.kept, d.snapshot.state = d.snapshot.seq, nil
-}
-
 // Close commits and delivers everything that was decided, and waits for the end of Run. Later
 // inputs are refused.
 func (d *Dispatcher) Close() {
@@ -260,6 +223,7 @@ func (d *Dispatcher) Close() {
 	if d.record != nil {
 		d.rouse()
 		<-d.done
+		d.snapshots.cancel()
 		d.keepSnapshot()
 		d.keeping.Store(0)
 	}

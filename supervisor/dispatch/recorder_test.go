@@ -40,7 +40,8 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 	})
 }
 
-// TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too.
+// TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too, and that
+// a copy of a large one is what the State was. At the end a State of moderate size is kept.
 func TestStateIsKeptWithManyTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -51,12 +52,54 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 			_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
 			require.NoError(t, err)
 		}
+		synctest.Wait()
 		require.GreaterOrEqual(t, d.state.Tasks(), tasks)
 		require.GreaterOrEqual(t, len(record.keeps), 3)
 		for i, seq := range record.keeps[1:] {
 			require.LessOrEqual(t, seq, 4*record.keeps[i]+100)
 		}
+		seq, text, err := record.Snapshot(t.Context())
+		require.NoError(t, err)
+		require.Less(t, seq, record.Last())
+		copied, ok := handlers.Restore(handlers.Rules{}, text)
+		require.True(t, ok)
+		for r, err := range record.Records(t.Context(), seq) {
+			require.NoError(t, err)
+			require.NoError(t, copied.Apply(r))
+		}
+		want, err := d.state.Snapshot()
+		require.NoError(t, err)
+		got, err := copied.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
 		d.Close()
+		seq, _, err = record.Snapshot(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, record.Last(), seq)
+	})
+}
+
+// TestCopyEnds checks that an end does not wait for a copy of a large State.
+func TestCopyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record})
+		reading, release := make(chan struct{}), make(chan struct{})
+		record.onSnapshot = func() { close(reading); <-release }
+		for n := range 4 * smallState {
+			_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
+			require.NoError(t, err)
+		}
+		d.keepEvery(100)
+		_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"last"}`))
+		require.NoError(t, err)
+		<-reading
+		d.Close()
+		kept := len(record.keeps)
+		close(release)
+		synctest.Wait()
+		require.Len(t, record.keeps, kept, "a copy that was ended is not kept")
+		require.Equal(t, record.Last(), record.keeps[kept-1])
 	})
 }
 

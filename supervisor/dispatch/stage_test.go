@@ -68,7 +68,7 @@ func (s *stage) taken() []wire.Record {
 func (s *stage) keepEvery(facts int) {
 	s.Dispatcher.mu.Lock()
 	defer s.Dispatcher.mu.Unlock()
-	s.every = facts
+	s.snapshots.every = facts
 }
 
 // A speaker is a run of an agent without a process.
@@ -142,6 +142,8 @@ type ledger struct {
 	mu     sync.Mutex
 	before func() error // called before an append, which fails with its error
 	keeps  []int64      // numbers of the states to keep
+
+	onSnapshot func() // called before a state is read
 }
 
 func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
@@ -159,12 +161,22 @@ func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return l.Memory.Append(ctx, last, batch)
 }
 
+// Snapshot implements Record.
+func (l *ledger) Snapshot(ctx context.Context) (int64, []byte, error) {
+	if l.onSnapshot != nil {
+		l.onSnapshot()
+	}
+	return l.Memory.Snapshot(ctx)
+}
+
 // Keep implements Record.
 func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
 	if last := l.Last(); seq > last {
 		panic(fmt.Sprintf("a state of fact %d is to be kept, and %d are recorded", seq, last))
 	}
+	l.mu.Lock()
 	l.keeps = append(l.keeps, seq)
+	l.mu.Unlock()
 	return l.Memory.Keep(ctx, seq, state)
 }
 

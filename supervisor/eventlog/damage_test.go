@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -194,6 +195,43 @@ func TestDamagedState(t *testing.T) {
 			require.Equal(t, fmt.Sprint(seq), string(state))
 		}
 	}
+}
+
+// TestUnfinishedState checks that a state of which only some parts were written is not used, and that
+// the next state removes it.
+func TestUnfinishedState(t *testing.T) {
+	path := closedLog(t, 10)
+	l := mustOpen(t, Options{Path: path})
+	require.NoError(t, l.Keep(t.Context(), 1, []byte("one")))
+	require.NoError(t, l.Keep(t.Context(), 2, []byte("two")))
+	large := bytes.Repeat([]byte("x"), 3*partBytes)
+	require.ErrorIs(t, l.Keep(&endsAfter{Context: t.Context(), parts: 2}, 5, large), context.Canceled)
+	seq, state, err := l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "2 two", fmt.Sprint(seq, " ", string(state)))
+
+	require.NoError(t, l.Keep(t.Context(), 6, large))
+	seq, state, err = l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(6), seq)
+	require.Equal(t, large, state)
+	edit(t, path, "DELETE FROM snapshots WHERE seq = 6")
+	seq, _, err = l.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(2), seq, "the older state that is whole was kept, not the unfinished one")
+}
+
+// endsAfter is a context that ends after some parts of a state.
+type endsAfter struct {
+	context.Context
+	parts int
+}
+
+func (c *endsAfter) Err() error {
+	if c.parts--; c.parts < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // TestRefusals checks files that this version must not write.

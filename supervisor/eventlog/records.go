@@ -193,9 +193,24 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	}
 }
 
-// Keep implements Log. It is one transaction and waits for running appends, so a large state
-// delays the next batch.
+// Keep implements Log. Each part is a transaction, so a large state delays a batch by one part
+// only. A state whose last part is missing is not used; the next Keep removes it.
 func (l *SQLite) Keep(ctx context.Context, seq int64, state []byte) error {
+	l.keeping.Lock()
+	defer l.keeping.Unlock()
+	var sum uint32
+	for part := int64(0); ; part++ {
+		body := state[:min(len(state), partBytes)]
+		state = state[len(body):]
+		if err := l.keepPart(ctx, seq, part, &sum, body); err != nil || len(body) < partBytes {
+			return err
+		}
+	}
+}
+
+// keepPart writes a part of a state, and moves its sum on. The first part replaces a state with
+// the same number; the last, which is short, ends the third newest.
+func (l *SQLite) keepPart(ctx context.Context, seq, part int64, sum *uint32, body []byte) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
 	if err := l.mayWrite(ctx); err != nil {
@@ -204,31 +219,29 @@ func (l *SQLite) Keep(ctx context.Context, seq int64, state []byte) error {
 	if last := l.last.Load(); seq < 1 || seq > last {
 		return outside(seq, last)
 	}
-	return l.transact("keeping a state", func() error { return l.store(seq, state) }, func() {})
-}
-
-// store writes the parts of a state, replacing a state with the same number.
-func (l *SQLite) store(seq int64, state []byte) error {
-	start, err := ask(l.writer, selectSum, ofInt(seq))
-	if err != nil {
-		return err
-	}
-	if _, err := ask(l.writer, forgetState, ofInt(seq)); err != nil {
-		return err
-	}
-	put, err := l.writer.prepare(insertPart)
-	if err != nil {
-		return err
-	}
-	defer put.close()
-	sum, size := uint32(start), partBytes
-	for part := int64(0); size == partBytes; part++ {
-		size = min(len(state), partBytes)
-		sum = follow(sum, state[:size])
-		if err := put.run([]value{ofInt(seq), ofInt(part), {kind: blob, bytes: state[:size]}, ofInt(int64(sum))}); err != nil {
+	return l.transact("keeping a state", func() error {
+		if part == 0 {
+			start, err := ask(l.writer, selectSum, ofInt(seq))
+			if err != nil {
+				return err
+			}
+			*sum = uint32(start)
+			if _, err := ask(l.writer, forgetState, ofInt(seq)); err != nil {
+				return err
+			}
+			if err := l.writer.exec(forgetUnfinished); err != nil {
+				return err
+			}
+		}
+		put, err := l.writer.prepare(insertPart)
+		if err != nil {
 			return err
 		}
-		state = state[size:]
-	}
-	return l.writer.exec(forgetStates)
+		defer put.close()
+		*sum = follow(*sum, body)
+		if err := put.run([]value{ofInt(seq), ofInt(part), {kind: blob, bytes: body}, ofInt(int64(*sum))}); err != nil || len(body) == partBytes {
+			return err
+		}
+		return l.writer.exec(forgetStates)
+	}, func() {})
 }

@@ -110,6 +110,9 @@ const (
 	selectTables  = `SELECT count(*) FROM sqlite_schema`
 	selectID      = `PRAGMA application_id`
 	selectVersion = `PRAGMA user_version`
+
+	// The last part of a state is shorter than partBytes.
+	forgetUnfinished = `DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots WHERE length(state) < 1048576)`
 )
 
 // errNew reports that the file is still empty.

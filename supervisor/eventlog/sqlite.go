@@ -37,6 +37,7 @@ type SQLite struct {
 
 	last atomic.Int64 // the newest fact whose append has returned
 
+	keeping   sync.Mutex // held by Keep, whose parts are several transactions
 	appending sync.Mutex
 	writer    connection // nil when reading only
 	begin     statement
