@@ -391,3 +391,14 @@ func (h *Host) isForeign(o orphan) (bool, error) {
 	}
 	return false, nil
 }
+
+// runOfOrphan returns the run that the mark of an orphan names, and reports whether the orphan is a
+// known foreign process. Its group and session say nothing, because others may join them.
+func (h *Host) runOfOrphan(pid int) (run string, foreign bool) {
+	_, run, err := marks(pid)
+	if s, statErr := readStat(pid); err == nil && statErr == nil {
+		known, ok := h.foreign[pid]
+		foreign = ok && known.born == s.born
+	}
+	return run, foreign
+}

@@ -124,3 +124,15 @@ func (c *Child) clear() Ending {
 	signalGroup(c.pid, unix.SIGKILL)
 	return Ending{}
 }
+
+// parentOf returns the parent of a process, and the name of its program.
+func parentOf(pid int) (parent int, program string, err error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return 0, "", err
+	}
+	return int(info.Eproc.Ppid), unix.ByteSliceToString(info.Proc.P_comm[:]), nil
+}
+
+// runOfOrphan is not needed here, because this process gets no orphans.
+func (h *Host) runOfOrphan(int) (run string, foreign bool) { return "", true }

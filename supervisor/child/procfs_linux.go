@@ -300,3 +300,9 @@ func signalProcess(p Process, sig unix.Signal) error {
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
+
+// parentOf returns the parent of a process, and the name of its program.
+func parentOf(pid int) (parent int, program string, err error) {
+	s, err := readStat(pid)
+	return s.parent, s.program, err
+}

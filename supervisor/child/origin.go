@@ -1,0 +1,83 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// An Origin describes where a process comes from.
+type Origin struct {
+	PID     int
+	Program string // its name; "" if that is not known
+	Below   bool   // it descends from a child of the Host
+	Run     string // of that child; "" if it is not known
+}
+
+// climbs bounds how often Origin begins again when a process on its way ends.
+const climbs = 20
+
+// Origin returns the origin of a process. A process cannot change it: it may fork and end as often
+// as it likes, because the Host is the parent of all orphans of its children. The caller makes sure
+// that the pid is not reused meanwhile.
+func (h *Host) Origin(pid int) (Origin, error) {
+	o := Origin{PID: pid}
+	for try := 0; ; try++ {
+		top, program, err := climb(pid)
+		switch {
+		case errors.Is(err, errMoved) && try < climbs:
+			continue
+		case err != nil:
+			return o, fmt.Errorf("tracing process %d: %w", pid, err)
+		}
+		if o.Program = program; top != 0 {
+			o.Run, o.Below = h.runOf(top)
+		}
+		return o, nil
+	}
+}
+
+// errMoved reports that a process got another parent while it was traced.
+var errMoved = errors.New("its parents end")
+
+// climb goes from a process to its parents. It returns the child of this process at which it
+// arrives, or 0 if it does not. Each parent is checked again after its own parent was read: if it
+// is still the parent, its pid was not reused.
+func climb(pid int) (top int, program string, err error) {
+	self := os.Getpid()
+	parent, program, err := parentOf(pid)
+	if err != nil || pid == self {
+		return 0, program, err
+	}
+	for at := pid; parent != self; {
+		if parent <= 1 {
+			return 0, program, nil
+		}
+		above, _, err := parentOf(parent)
+		if again, _, _ := parentOf(at); again != parent {
+			return 0, program, errMoved
+		}
+		if err != nil {
+			return 0, program, err
+		}
+		if at, parent = parent, above; parent == self {
+			return at, program, nil
+		}
+	}
+	return pid, program, nil
+}
+
+// runOf returns the run of a child of this process, and reports whether it belongs to one. The run
+// of an orphan is the one that its mark names, which a program can forge.
+func (h *Host) runOf(pid int) (run string, ours bool) {
+	h.census.Lock() // a child that is just being started is among the leaders afterwards
+	defer h.census.Unlock()
+	h.mu.Lock()
+	leader := h.leaders[pid]
+	h.mu.Unlock()
+	if leader != nil {
+		return leader.spec.Run, true
+	}
+	run, foreign := h.runOfOrphan(pid)
+	return run, !foreign
+}
