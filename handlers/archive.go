@@ -371,14 +371,14 @@ func (t *tasks) need(e graph.Edge) need {
 
 // A taskFilter selects the tasks that a request lists.
 type taskFilter struct {
-	wire.QueryTasks
+	*wire.QueryTasks
 	from  Actor
 	all   bool // the caller sees all tasks
 	loose bool // it also sees tasks that no agent has submitted, and that no other agent holds
 }
 
-func (td taskDecision) filter(q *wire.QueryTasks) *taskFilter {
-	f := &taskFilter{QueryTasks: *q, from: td.from, all: td.from.Kind != Agent}
+func (td taskDecision) filter(q *wire.QueryTasks) taskFilter {
+	f := taskFilter{QueryTasks: q, from: td.from, all: td.from.Kind != Agent}
 	if td.from.ActsForOthers && td.state.agents.byID[td.from.Name] != nil {
 		f.all, f.loose = f.all || td.plans(), true
 	}

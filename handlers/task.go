@@ -280,7 +280,9 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
 		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
-	if page, ok := td.state.tasks.archivedPage(after, td.state.seq, filter.takes); ok && filter.ended() {
+	if td.state.tasks.archive.size() > 0 && filter.ended() {
+		kept := filter // the page outlives the decision
+		page, _ := td.state.tasks.archivedPage(after, td.state.seq, kept.takes)
 		page.Archived.Limit, page.Archived.Most = limit, most
 		for _, k := range found {
 			page.Archived.Created = append(page.Archived.Created, k.created)
