@@ -149,7 +149,7 @@ var programOperations = []string{"status", "start-agent", "stop-agent", "restart
 
 // PrepareIn is Prepare with a reader that is used for many requests.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
-	body, err := p.Request(r.Operation, r.Payload)
+	body, err := p.Request(r)
 	if err != nil && err.Code == wire.CodeUnknownType && slices.Contains(programOperations, r.Operation) {
 		return &wire.Error{Code: wire.CodeDenied, Message: r.Operation + " is for operators"}
 	}
@@ -157,7 +157,7 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 		return err
 	}
 	r.Body = body
-	if wire.OperationNamed(r.Operation).IsWrite() {
+	if r.Declaration().IsWrite() {
 		sum := fnv.New64a()
 		_, _ = sum.Write([]byte(r.Operation))
 		_, _ = sum.Write(r.Payload)

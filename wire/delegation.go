@@ -90,7 +90,7 @@ func (a *TaskAnswer) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // taskRequest reads the payload of submit-task-request.
 func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
-	o, err := p.open(payload)
+	o, err := p.open(payload, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,17 @@ const (
 	DialectTaskAct                    // a bare act on a task; only a refusal is answered, with response:…
 )
 
+// AppendRawID appends the id of a request as JSON, or null if it has none.
+func (r *Request) AppendRawID(b []byte) []byte {
+	switch {
+	case r.Form == DialectNative, r.ID != "" && r.Form != DialectToolCall:
+		return object.AppendText(b, r.ID)
+	case r.ID == "":
+		return append(b, "null"...)
+	}
+	return append(b, r.ID...)
+}
+
 // RawID returns the id of a request as JSON, or nil if it has none.
 func (r *Request) RawID() []byte { return rawID(r.Form, r.ID) }
 

@@ -66,6 +66,14 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	}
 	for _, id := range []string{"1", `"a\u0062"`, "12345678901234567890", "-0.50e1", ""} {
 		raw := (&Request{ID: id, Form: DialectToolCall}).RawID()
+		for form := DialectNative; form <= DialectTaskAct; form++ {
+			asked := Request{ID: id, Form: form}
+			want := asked.RawID()
+			if want == nil {
+				want = []byte("null")
+			}
+			require.Equal(t, string(want), string(asked.AppendRawID(nil)))
+		}
 		line := string(noon.AppendReply(nil, DialectToolCall, id, nil, refused))
 		require.Equal(t, line, string(noon.AppendRefused(nil, DialectToolCall, raw, refused)))
 		if id == "" {

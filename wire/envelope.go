@@ -6,13 +6,14 @@ import (
 	"orchestrator/wire/object"
 )
 
-// request reads the envelope of a request. An error is answered if the request has an id.
-func (r *Reader) request(kind string) Message {
+// request reads the envelope of a request, given its operation, if that exists, and the members
+// of its payload. An error is answered if the request has an id.
+func (r *Reader) request(kind string, op *Operation, members []object.Member) Message {
 	k := &r.known
 	refused := func(err *Error) Message {
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: err}
 	}
-	id, err := k.identity()
+	err := k.identity()
 	if err == nil {
 		err = r.envelope()
 	}
@@ -22,42 +23,59 @@ func (r *Reader) request(kind string) Message {
 	if err != nil {
 		return refused(err)
 	}
-	when, _ := object.Text(k.timestamp)
-	return &Request{ID: id, Operation: kind[len("request:"):], Timestamp: when, Payload: k.body()}
+	var q *Request
+	if op == nil || op.Writes { // it may be kept
+		q = new(Request)
+		q.ID, _ = object.Text(k.id)
+		q.Timestamp, _ = object.Text(k.timestamp)
+	} else {
+		q = r.reads.requests.next()
+		q.ID, q.Timestamp = r.reads.text(k.id), r.reads.text(k.timestamp)
+	}
+	q.Operation, q.Payload, q.declared, q.members = kind[len("request:"):], k.body(), op, members
+	return q
 }
 
 // event reads the envelope of an event. An event has no answer, so a missing timestamp is not an
 // error.
-func (r *Reader) event(kind string) Message {
+func (r *Reader) event(kind string, members []object.Member) Message {
 	k := &r.known
-	id, err := k.identity()
+	err := k.identity()
 	if err == nil {
 		err = r.envelope()
 	}
 	if err != nil {
 		return &Refused{ID: correlatable(k.id), Type: kind, Err: err}
 	}
-	when, _ := object.Text(k.timestamp)
-	return &AgentEvent{ID: id, Name: kind[len("event:"):], Timestamp: when, Payload: k.body()}
+	var e *AgentEvent
+	if kind == "event:log" { // it is not kept
+		e = r.reads.logs.next()
+		e.ID, e.Timestamp = r.reads.text(k.id), r.reads.text(k.timestamp)
+	} else {
+		e = new(AgentEvent)
+		e.ID, _ = object.Text(k.id)
+		e.Timestamp, _ = object.Text(k.timestamp)
+	}
+	e.Name, e.Payload, e.members = kind[len("event:"):], k.body(), members
+	return e
 }
 
 // maxIDLength is the maximum length of an id, in bytes.
 const maxIDLength = 4096
 
-// identity returns the id, which is any non-empty string.
-func (k *keys) identity() (string, *Error) {
-	switch id, ok := object.Text(k.id); {
+// identity checks the id, which is any non-empty string.
+func (k *keys) identity() *Error {
+	switch {
 	case k.id == nil:
-		return "", object.Invalid("/id", "id is missing")
-	case !ok:
-		return "", object.Invalid("/id", "id must be a string")
-	case id == "":
-		return "", object.Invalid("/id", "id must not be empty")
-	case len(id) > maxIDLength: // the id is stored with the outcome
-		return "", object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
-	default:
-		return id, nil
+		return object.Invalid("/id", "id is missing")
+	case k.id[0] != '"':
+		return object.Invalid("/id", "id must be a string")
+	case len(k.id) == len(`""`):
+		return object.Invalid("/id", "id must not be empty")
+	case len(k.id) > maxIDLength && len(object.Unquote(k.id)) > maxIDLength: // the id is stored with the outcome
+		return object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
 	}
+	return nil
 }
 
 // moment checks the time of a request.

@@ -26,6 +26,17 @@ type Request struct {
 	Body      any    // the payload, read; nil until then
 	Sum       uint64 // of the content, to recognize a repeat; 0 until it is computed
 	Form      Dialect
+
+	declared *Operation      // the declaration of Operation, or nil if it is not looked up yet
+	members  []object.Member // of the payload, as long as the line lives; nil if it is not taken apart yet
+}
+
+// Declaration returns the declaration of the operation, or nil if there is none.
+func (r *Request) Declaration() *Operation {
+	if r.declared != nil && r.declared.Name == r.Operation {
+		return r.declared
+	}
+	return OperationNamed(r.Operation)
 }
 
 // An AgentEvent reports something and is never answered. Its line has the type event:….
@@ -35,6 +46,8 @@ type AgentEvent struct {
 	Timestamp string
 	Payload   []byte
 	Body      any
+
+	members []object.Member // as in a Request
 }
 
 // A Refused is a message with an error. A request is answered with Err; an event is not.

@@ -45,8 +45,9 @@ type Reader struct {
 	// none.
 	Given func(id string) bool
 
-	room  []object.Member
-	known keys
+	room, inside []object.Member // of the line and of its payload
+	known        keys
+	reads        reads
 }
 
 // keys holds the top-level members that decide which message a line is.
@@ -60,9 +61,16 @@ type keys struct {
 	vague                                             bool   // a duplicate key is one that decides the kind or the sender
 }
 
-// Parse reads a line.
+// Parse reads a line. A line that begins with another byte than a bracket is log.
 func (r *Reader) Parse(line []byte) Message {
-	members, why, ok := object.Scan(line, r.Depth, r.room)
+	s := object.Scanner{Text: line}
+	if s.Space(); s.At == len(line) || line[s.At] != '{' && line[s.At] != '[' {
+		return Log{}
+	}
+	members, inner, why, ok := object.ScanBoth(line, r.Depth, r.room, "payload", r.inside)
+	if inner != nil {
+		r.inside = inner
+	}
 	if !ok && why != object.TooDeep && why != object.HalfOf { // these are JSON, and may be requests
 		if why == "" && isBatch(line) {
 			why = "several calls stand in it: say one a line"
@@ -77,12 +85,12 @@ func (r *Reader) Parse(line []byte) Message {
 	if k.twice != "" {
 		return r.ambiguous(line)
 	}
-	kind, typed := common(k.kind)
+	kind, op, typed := readType(k.kind)
 	switch {
 	case typed && strings.HasPrefix(kind, "request:"):
-		return r.request(kind)
+		return r.request(kind, op, inner)
 	case typed && strings.HasPrefix(kind, "event:"):
-		return r.event(kind)
+		return r.event(kind, inner)
 	case typed && isOwn(kind):
 		return Log{Why: kind + " is for the orchestrator to say"}
 	case k.calls():
@@ -298,29 +306,35 @@ func (k *keys) responds() bool {
 	return slices.Contains(delegation.Statuses, status)
 }
 
-// kinds holds one string for each of the most frequent message types.
-var kinds = func() map[string]string {
-	found := make(map[string]string)
-	for _, kind := range []string{
-		"request:query-agents", "request:query-tasks", "request:submit-task", "request:get-task", "request:ask-user",
-		"request:start-task", "request:complete-task", "request:fail-task", "request:cancel-task",
-		"event:progress", "event:log", "event:error", "event:question",
-	} {
-		found[kind] = kind
+// A messageKind is a message type that agents may send, and its operation if it is a request.
+type messageKind struct {
+	name string
+	of   *Operation
+}
+
+// kinds holds one string for each type of requests, and of the most frequent events.
+var kinds = func() map[string]messageKind {
+	found := make(map[string]messageKind)
+	for _, o := range Operations {
+		found["request:"+o.Name] = messageKind{name: "request:" + o.Name, of: o}
+	}
+	for _, name := range []string{"progress", "log", "error", "question"} {
+		found["event:"+name] = messageKind{name: "event:" + name}
 	}
 	return found
 }()
 
-// common is text, but does not allocate for the types in kinds.
-func common(value []byte) (string, bool) {
+// readType returns a message type and its operation, if it has one. It does not allocate for the
+// types in kinds.
+func readType(value []byte) (name string, of *Operation, typed bool) {
 	if len(value) < 2 || value[0] != '"' {
-		return "", false
+		return "", nil, false
 	}
 	inner := object.Unquote(value)
-	if kind, ok := kinds[string(inner)]; ok {
-		return kind, true
+	if known, ok := kinds[string(inner)]; ok {
+		return known.name, known.of, true
 	}
-	return string(inner), true
+	return string(inner), nil, true
 }
 
 // correlatable returns id if it can be repeated in an answer: a string or a number, digit for
@@ -345,7 +359,7 @@ func (r *Reader) Check(line []byte) Message {
 			return m
 		}
 		kind = "request:" + m.Operation
-		m.Body, err = ReadRequest(m.Operation, m.Payload, r.Depth)
+		m.Body, err = (&Payloads{Depth: r.Depth}).Request(m)
 		if err != nil {
 			return &Refused{ID: m.RawID(), Type: kind, Request: true, Form: m.Form, Err: m.Form.place(err)}
 		}
@@ -362,7 +376,7 @@ func (r *Reader) Check(line []byte) Message {
 			return m
 		}
 		kind = "event:" + m.Name
-		m.Body, err = ReadReport(m.Name, m.Payload, r.Depth)
+		m.Body, err = (&Payloads{Depth: r.Depth}).Report(m)
 		if err != nil {
 			return &Refused{ID: object.Quote(m.ID), Type: kind, Err: err}
 		}

@@ -216,17 +216,16 @@ type Payloads struct {
 	fields fields
 }
 
-// Request reads the payload of a request, given the operation's name without
-// its prefix.
-func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
-	op := OperationNamed(operation)
+// Request reads the payload of a request.
+func (p *Payloads) Request(r *Request) (any, *Error) {
+	op := r.Declaration()
 	switch {
 	case op == nil:
-		return nil, unknownType("request:" + operation)
+		return nil, unknownType("request:" + r.Operation)
 	case op.payload == nil: // the payload is a document
-		return p.taskRequest(payload)
+		return p.taskRequest(r.Payload)
 	}
-	o, err := p.open(payload)
+	o, err := p.open(r.Payload, r.members)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +238,11 @@ func (p *Payloads) Request(operation string, payload []byte) (any, *Error) {
 	return body, nil
 }
 
-func (p *Payloads) open(payload []byte) (object.Reader, *Error) {
+// open takes a payload apart, unless its members are known already.
+func (p *Payloads) open(payload []byte, members []object.Member) (object.Reader, *Error) {
+	if members != nil {
+		return object.Reader{Pointer: "/payload", Members: members}, nil
+	}
 	o, err := object.Open(payload, p.Depth, "/payload", p.room)
 	if o.Members != nil {
 		p.room = o.Members
@@ -249,7 +252,7 @@ func (p *Payloads) open(payload []byte) (object.Reader, *Error) {
 
 // ReadRequest is Payloads.Request for a single request.
 func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
-	return (&Payloads{Depth: depth}).Request(operation, payload)
+	return (&Payloads{Depth: depth}).Request(&Request{Operation: operation, Payload: payload})
 }
 
 // Nothing is the payload of an operation that needs none. Its members are ignored.

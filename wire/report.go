@@ -11,8 +11,8 @@ const ReportTaskResponse = "task-response"
 
 // CheckLog returns the error that Report returns for an event:log. It does not decode the
 // payload, because the line is kept as it is.
-func (p *Payloads) CheckLog(payload []byte) *Error {
-	o, err := p.open(payload)
+func (p *Payloads) CheckLog(r *AgentEvent) *Error {
+	o, err := p.open(r.Payload, r.members)
 	if err != nil {
 		return err
 	}
@@ -34,18 +34,18 @@ func (p *Payloads) CheckLog(payload []byte) *Error {
 
 // ReadReport is Payloads.Report for a single event.
 func ReadReport(name string, payload []byte, depth int) (any, *Error) {
-	return (&Payloads{Depth: depth}).Report(name, payload)
+	return (&Payloads{Depth: depth}).Report(&AgentEvent{Name: name, Payload: payload})
 }
 
-// Report reads the payload of an event, given its name without its prefix.
-func (p *Payloads) Report(name string, payload []byte) (any, *Error) {
-	o, err := p.open(payload)
+// Report reads the payload of an event.
+func (p *Payloads) Report(r *AgentEvent) (any, *Error) {
+	o, err := p.open(r.Payload, r.members)
 	if err != nil {
 		return nil, err
 	}
-	body := activity.Read(name, &o)
+	body := activity.Read(r.Name, &o)
 	if body == nil {
-		return nil, unknownType("event:" + name)
+		return nil, unknownType("event:" + r.Name)
 	}
 	return body, o.Err()
 }

@@ -52,17 +52,25 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 		return
 	}
 	b, lines := w.trail[:0], int64(0)
+	var from, to int // the beginning of the last line in b
+	var last *handlers.Input
+	var kind called
 	for i := range inputs {
-		if r, ok := inputs[i].Message.(*wire.Request); ok {
-			b = appendWho(b, inputs[i].At, inputs[i].From, calledOf(r).String())
-			if id := r.RawID(); id != nil {
-				b = append(b, id...)
-			} else {
-				b = append(b, "null"...)
-			}
-			b = appendOutcome(b, w.verdicts[i])
-			lines++
+		in := &inputs[i]
+		r, ok := in.Message.(*wire.Request)
+		if !ok {
+			continue
 		}
+		began := len(b)
+		if what := calledOf(r); last != nil && what == kind && in.At.Equal(last.At) && in.From == last.From { // a run of alike is usual
+			b = append(b, b[from:to]...)
+		} else {
+			b = appendWho(b, in.At, in.From, what.String())
+			kind = what
+		}
+		last, from, to = in, began, len(b)
+		b = appendOutcome(r.AppendRawID(b), w.verdicts[i])
+		lines++
 	}
 	a.add(b, lines)
 	w.trail = b

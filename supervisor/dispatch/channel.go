@@ -152,7 +152,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now)
 	if err == nil && r.Body == nil {
 		err = handlers.PrepareIn(&c.payloads, r)
-		c.takes = c.takes || wire.OperationNamed(r.Operation).IsWrite()
+		c.takes = c.takes || r.Declaration().IsWrite()
 	}
 	if err != nil {
 		c.refuse(true, r.Form, r.RawID(), calledOf(r).String(), err, now)
@@ -160,7 +160,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 	}
 	r.Payload = nil // it is valid only as long as the line
 	in := handlers.Input{At: now, From: c.actor, Message: r, Refusal: c.dispatcher.collect(c.actor, r)}
-	if wire.OperationNamed(r.Operation).IsWrite() {
+	if r.Declaration().IsWrite() {
 		in.Random = randomBytes()
 	}
 	c.inputs = append(c.inputs, in)
@@ -191,9 +191,9 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	case responds:
 		err = c.dispatcher.options.Artifacts.Detach(response)
 	case r.Name == "log":
-		err = c.payloads.CheckLog(r.Payload)
+		err = c.payloads.CheckLog(r)
 	default:
-		r.Body, err = c.payloads.Report(r.Name, r.Payload)
+		r.Body, err = c.payloads.Report(r)
 	}
 	if err != nil {
 		c.refuse(responds, wire.DialectTaskAct, object.Quote(r.ID), calledIn(r).String(), err, now)

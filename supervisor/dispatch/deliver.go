@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/stdin"
@@ -161,10 +160,10 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	}
 	letters = slices.DeleteFunc(letters, tacit)
 	d.watch.answered(letters)
-	now := time.Now()
+	seal := newSealer(time.Now(), len(letters))
 	for len(letters) > 0 {
 		if to := letters[0].To.Run; !strings.HasPrefix(to, callerPrefix) {
-			letters = letters[d.toAgent(letters, room, now):]
+			letters = letters[d.toAgent(letters, room, &seal):]
 			continue
 		} else if answer := d.recipients.waiter(to); answer != nil {
 			answer <- letters[0] // does not block: the channel has room for its one answer
@@ -175,7 +174,7 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 
 // toAgent delivers the first letter together with the following ones that fit into the same
 // entry. It returns how many it delivered.
-func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.Time) int {
+func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, s *sealer) int {
 	to := letters[0].To
 	mail := d.recipients.mail(to)
 	if isLine(&letters[0]) {
@@ -201,7 +200,7 @@ func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, now time.T
 			d.mail.answer(*l, mail)
 			return 1
 		}
-		e.Text = d.spell(e.Text, l, now)
+		e.Text = d.spell(e.Text, l, s.seal())
 		e.Lines++
 		if l.Notice == "" {
 			e.Answers++
@@ -315,8 +314,7 @@ func (r *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 }
 
 // spell appends a letter in the form that the agent reads.
-func (d *Dispatcher) spell(b []byte, l *handlers.Letter, now time.Time) []byte {
-	envelope := wire.Envelope{ID: messageID(), At: now}
+func (d *Dispatcher) spell(b []byte, l *handlers.Letter, envelope wire.Envelope) []byte {
 	if l.Notice != "" {
 		return envelope.AppendNotice(b, l.Notice, l.Payload)
 	}
@@ -381,14 +379,48 @@ func (d *Dispatcher) unreadable(err error) *wire.Error {
 	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
 }
 
+// A sealer makes the envelopes of messages that leave together. Their ids share an allocation.
+type sealer struct {
+	at  time.Time
+	ids string // those that are left
+}
+
+// idLength is the length of a UUID.
+const idLength = len("01234567-0123-4567-8901-234567890123")
+
+func newSealer(at time.Time, messages int) sealer {
+	ids := make([]byte, 0, idLength*messages)
+	for range messages {
+		ids = appendMessageID(ids)
+	}
+	return sealer{at: at, ids: string(ids)}
+}
+
+// seal returns the next envelope. It has an id of its own also if there are more messages than
+// were expected.
+func (s *sealer) seal() wire.Envelope {
+	if s.ids == "" {
+		return wire.Envelope{ID: messageID(), At: s.at}
+	}
+	id := s.ids[:idLength]
+	s.ids = s.ids[idLength:]
+	return wire.Envelope{ID: id, At: s.at}
+}
+
 // messageID returns a random UUID, version 4. The id need not be secret, so no system call is
 // needed to make it.
-func messageID() string {
-	var raw uuid.UUID
+func messageID() string { return string(appendMessageID(nil)) }
+
+func appendMessageID(b []byte) []byte {
+	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
 	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
-	return raw.String()
+	b = append(hex.AppendEncode(b, raw[:4]), '-')
+	b = append(hex.AppendEncode(b, raw[4:6]), '-')
+	b = append(hex.AppendEncode(b, raw[6:8]), '-')
+	b = append(hex.AppendEncode(b, raw[8:10]), '-')
+	return hex.AppendEncode(b, raw[10:])
 }
 
 // overtakes reports whether the agent would read a session message before an earlier one that

@@ -277,7 +277,7 @@ func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 			return
 		}
 		d := p.dispatcher
-		text := d.spell(nil, &l, time.Now())
+		text := d.spell(nil, &l, wire.Envelope{ID: messageID(), At: time.Now()})
 		d.put(mail, stdin.Entry{Text: text, Lines: 1, Answers: 1}, l.To)
 	})
 }

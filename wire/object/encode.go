@@ -59,17 +59,12 @@ func Replaced(document []byte) []byte {
 // AppendText appends text as a JSON string. The functions of this file write what is written
 // most often, without reflection; each appends one member.
 func AppendText(b []byte, text string) []byte {
-	plain := true
-	for i := 0; i < len(text) && plain; i++ {
-		c := text[i]
-		plain = c >= ' ' && c < 0x7f && c != '"' && c != '\\'
-	}
-	if plain {
-		b = append(b, '"')
-		b = append(b, text...)
+	from := len(b)
+	b = append(append(b, '"'), text...)
+	if plain(b[from+1:]) == len(text) {
 		return append(b, '"')
 	}
-	b, _ = jsontext.AppendQuote(b, text) // invalid UTF-8 is replaced, and said; it was checked on its way in
+	b, _ = jsontext.AppendQuote(b[:from], text) // invalid UTF-8 is replaced, and said; it was checked on its way in
 	return b
 }
 

@@ -3,6 +3,7 @@ package object
 import (
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,6 +21,13 @@ func TestEncodeSpelling(t *testing.T) {
 	require.Contains(t, string(text), `"command":["a > b & <c>"]`, "no \\u003e")
 	require.Contains(t, string(text), `"agents":[]`, "lists are never null")
 	require.NotContains(t, string(text), "started_at", "what is not there is left out")
+}
+
+func TestAppendText(t *testing.T) {
+	for _, text := range []string{"", "plain", "twelve bytes", "a \"quote\"", `a \ in it`, "del \x7f", "nul \x00", "a line\n", "é", "no UTF-8 \xff", "long enough for words of eight \t"} {
+		want, _ := jsontext.AppendQuote([]byte("before "), text)
+		require.Equal(t, string(want), string(AppendText([]byte("before "), text)), "%q", text)
+	}
 }
 
 func TestReplaced(t *testing.T) {

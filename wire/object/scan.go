@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/binary"
 	"unicode/utf8"
 
@@ -22,8 +23,22 @@ type Member struct {
 // nothing and takes half the time of the token reader that its test compares it with.
 func Scan(line []byte, depth int, into []Member) (members []Member, why string, ok bool) {
 	s := Scanner{Text: line, room: depth}
+	return s.message(into)
+}
+
+// ScanBoth is Scan that also takes one member apart. It returns the members of the object with
+// the given key, in the room of inside, or nil if there is no such object. A key with escapes is
+// not found, and of several values the last counts.
+func ScanBoth(line []byte, depth int, into []Member, key string, inside []Member) (members, inner []Member, why string, ok bool) {
+	s := Scanner{Text: line, room: depth, key: key, spare: inside[:0]}
+	members, why, ok = s.message(into)
+	return members, s.inner, why, ok
+}
+
+// message reads the whole text, which should be an object.
+func (s *Scanner) message(into []Member) (members []Member, why string, ok bool) {
 	s.Space()
-	if s.At >= len(line) || line[s.At] != '{' {
+	if s.At >= len(s.Text) || s.Text[s.At] != '{' {
 		return nil, "", false
 	}
 	members, ok = s.object(into[:0], true)
@@ -31,7 +46,7 @@ func Scan(line []byte, depth int, into []Member) (members []Member, why string, 
 		return members, s.why(), false
 	}
 	s.Space()
-	if s.At < len(line) {
+	if s.At < len(s.Text) {
 		return nil, "more follows the object: one message a line, one writer a stream", false
 	}
 	return members, "", true
@@ -45,6 +60,10 @@ type Scanner struct {
 	room int  // levels that may still be opened
 	deep bool // there was no room
 	half bool // half of a surrogate pair stands in it
+
+	key   string   // of the member that is taken apart; "": none
+	inner []Member // its members
+	spare []Member // the room for them
 }
 
 const (
@@ -84,14 +103,13 @@ func (s *Scanner) Next(c byte) bool {
 	return false
 }
 
-// object reads an object. Its members are appended only if wanted is set. They are returned
-// rather than passed by pointer so that the caller's room for them can be on its stack.
+// object reads an object. Its members are appended only if wanted is set.
 func (s *Scanner) object(members []Member, wanted bool) ([]Member, bool) {
 	if !s.open('{') {
 		return members, false
 	}
-	defer func() { s.room++ }()
 	if s.Next('}') {
+		s.room++
 		return members, true
 	}
 	for {
@@ -106,13 +124,14 @@ func (s *Scanner) object(members []Member, wanted bool) ([]Member, bool) {
 		}
 		s.Space()
 		from = s.At
-		if !s.value() {
+		if !s.member(key, wanted) {
 			return members, false
 		}
 		if wanted {
 			members = append(members, Member{Key: Unquote(key), Value: s.Text[from:s.At]})
 		}
 		if s.Next('}') {
+			s.room++
 			return members, true
 		}
 		if !s.Next(',') {
@@ -121,12 +140,27 @@ func (s *Scanner) object(members []Member, wanted bool) ([]Member, bool) {
 	}
 }
 
+// member reads the value behind a quoted key, and takes it apart if it is the one to be.
+func (s *Scanner) member(quoted []byte, wanted bool) (ok bool) {
+	if !wanted || s.key == "" || string(quoted[1:len(quoted)-1]) != s.key {
+		return s.value()
+	}
+	if s.inner = nil; s.At >= len(s.Text) || s.Text[s.At] != '{' {
+		return s.value()
+	}
+	key := s.key
+	s.key = "" // the same key inside it is another member
+	s.inner, ok = s.object(s.spare, true)
+	s.key = key
+	return ok
+}
+
 func (s *Scanner) array() bool {
 	if !s.open('[') {
 		return false
 	}
-	defer func() { s.room++ }()
 	if s.Next(']') {
+		s.room++
 		return true
 	}
 	for {
@@ -135,6 +169,7 @@ func (s *Scanner) array() bool {
 			return false
 		}
 		if s.Next(']') {
+			s.room++
 			return true
 		}
 		if !s.Next(',') {
@@ -329,11 +364,8 @@ func (s *Scanner) unit() (rune, bool) {
 // escapes.
 func Unquote(text []byte) []byte {
 	inner := text[1 : len(text)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			out, _ := jsontext.AppendUnquote(nil, text)
-			return out
-		}
+	if bytes.IndexByte(inner, '\\') >= 0 {
+		inner, _ = jsontext.AppendUnquote(nil, text)
 	}
 	return inner
 }

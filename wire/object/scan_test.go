@@ -39,6 +39,23 @@ func TestScan(t *testing.T) {
 	require.Equal(t, "it nests too deeply", why)
 }
 
+func TestScanBoth(t *testing.T) {
+	for line, want := range map[string][]Member{
+		`{}`:                                    nil,
+		`{"p":1}`:                               nil,
+		`{"p":{}}`:                              {},
+		`{"x":{"p":{"a":1}}}`:                   nil,
+		` {"p" : { "a" : {"p":2} } } `:          {{Key: []byte("a"), Value: []byte(`{"p":2}`)}},
+		`{"p":{"a":1},"p":{"p":{"b":2}}}`:       {{Key: []byte("p"), Value: []byte(`{"b":2}`)}},
+		`{"p":{"a":1},"p":[],"\u0070":{"b":2}}`: nil,
+	} {
+		room := make([]Member, 0, 4)
+		_, inner, why, ok := ScanBoth([]byte(line), 64, nil, "p", room)
+		require.True(t, ok, "%s: %s", line, why)
+		require.Equal(t, want, inner, line)
+	}
+}
+
 func TestScanAllocatesNothing(t *testing.T) {
 	line := []byte(`{"type":"request:get-task","id":"1","timestamp":"2026-01-01T00:00:00Z","payload":{"taskId":"x"}}`)
 	room := make([]Member, 0, 16)
@@ -50,11 +67,30 @@ func TestScanAllocatesNothing(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2.5e-3,"\u00e9\n",{"b":null}]}`))
 	f.Add([]byte(` {"type":"x","type":"\ud83d\ude00"} `))
+	f.Add([]byte(`{"a":{"b":1,"a":{"c":2}},"\u0061":{"d":3},"b":{"a":{}}}`))
+	f.Add([]byte(`{"a" : {"b":[{"a":1}]} , "a":4}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		const depth = 8
-		_, _, got := Scan(line, depth, nil)
+		members, why, got := Scan(line, depth, nil)
 		require.Equal(t, accepted(line, depth), got, "%q", line)
+		both, inner, reason, ok := ScanBoth(line, depth, nil, "a", nil)
+		require.Equal(t, []any{members, why, got}, []any{both, reason, ok}, "%q", line)
+		if ok {
+			require.Equal(t, inside(line, members, "a"), inner, "%q", line)
+		}
 	})
+}
+
+// inside returns the members of the last object with a key, in a second scan. A key with escapes
+// does not count.
+func inside(line []byte, members []Member, key string) (inner []Member) {
+	for _, m := range members {
+		at := cap(line) - cap(m.Value)
+		if bytes.HasSuffix(bytes.TrimRight(line[:at], " \t\r\n:"), []byte(`"`+key+`"`)) {
+			inner, _, _ = Scan(m.Value, AnyDepth, nil)
+		}
+	}
+	return inner
 }
 
 // accepted reports whether the library accepts a line as exactly one object.

@@ -23,7 +23,7 @@ func TestResultOfATask(t *testing.T) {
 		text, err := object.Encode(r.Payload)
 		require.NoError(t, err)
 		require.Equal(t, `{"taskId":"t-1","result":`+want+`}`, string(text))
-		read, refused := (&wire.Payloads{Depth: 64}).Request("complete-task", text)
+		read, refused := wire.ReadRequest("complete-task", text, 64)
 		require.Nil(t, refused)
 		require.Nil(t, read.(*wire.CompleteTask).Result.Breach)
 	}
