@@ -342,24 +342,29 @@ const (
 
 var (
 	// begun matches the beginning of a message anywhere in a line.
-	begun = regexp.MustCompile(`\{\s*["']type["']\s*:\s*["'](request|event):`)
+	begun = pattern(`\{\s*["']type["']\s*:\s*["'](request|event):`)
 	// spread matches a line of a pretty-printed message.
-	spread = regexp.MustCompile(`^\s*"type"\s*:\s*"(request|event):[^"]*",?\s*$`)
+	spread = pattern(`^\s*"type"\s*:\s*"(request|event):[^"]*",?\s*$`)
 	// invisible matches invisible characters before an object.
-	invisible = regexp.MustCompile("^(\ufeff|\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1a])+\\s*\\{")
+	invisible = pattern("^(\ufeff|\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0e-\x1a])+\\s*\\{")
 )
+
+// pattern compiles a regular expression when it is first used, because most commands use none.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // onStdout checks a log line on stdout.
 func (o *oddities) onStdout(line []byte) {
 	text := bytes.TrimSpace(line)
 	var members map[string]wire.Raw
 	isObject := len(text) > 1 && text[0] == '{'
-	switch places := begun.FindAllIndex(text, 2); {
+	switch places := begun().FindAllIndex(text, 2); {
 	case !utf8.Valid(line):
 		o.note(oddUTF8, "", line)
-	case invisible.Match(line):
+	case invisible().Match(line):
 		o.note(oddMark, "", line)
-	case spread.Match(line):
+	case spread().Match(line):
 		o.note(oddSpread, "", line)
 	case isObject && object.DecodeOwn(text, &members) == nil:
 		o.onObject(text, members)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -106,11 +105,11 @@ var aboutTasks = map[string]bool{
 }
 
 // named matches the parts of a reason that differ between messages.
-var named = regexp.MustCompile(`"[^"]*"|[0-9a-f]{8}[0-9a-f-]*`)
+var named = pattern(`"[^"]*"|[0-9a-f]{8}[0-9a-f-]*`)
 
 func (t *trail) refused(e *entry) {
 	alike := func(r refusal) bool {
-		return r.Type == e.Type && r.Code == e.Outcome && named.ReplaceAllString(r.Why, "") == named.ReplaceAllString(e.Why, "")
+		return r.Type == e.Type && r.Code == e.Outcome && named().ReplaceAllString(r.Why, "") == named().ReplaceAllString(e.Why, "")
 	}
 	if e.Outcome == wire.CodeLimited { // of any type
 		alike = func(r refusal) bool { return r.Code == wire.CodeLimited }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -133,7 +134,7 @@ func (a *Answerer) take(ctx context.Context, typed <-chan string) {
 }
 
 // questionID matches the ids of questions.
-var questionID = regexp.MustCompile(`^q[0-9]+$`)
+var questionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^q[0-9]+$`) })
 
 // heard handles a typed line: an answer to the question that it names, or else to the only
 // one.
@@ -150,7 +151,7 @@ func (a *Answerer) heard(ctx context.Context, line string) {
 		}
 	}
 	switch {
-	case questionID.MatchString(first) && rest != "": // not an answer to another question
+	case questionID().MatchString(first) && rest != "": // not an answer to another question
 		a.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
 		a.App.Note("No open questions: %q is dropped.", wire.Visible(line))
