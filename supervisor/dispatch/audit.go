@@ -19,6 +19,7 @@ type audit struct {
 	file AuditFile
 	done chan struct{}
 	wake chan struct{}
+	quit chan struct{} // closed by close
 
 	mu      sync.Mutex
 	text    []byte
@@ -34,7 +35,7 @@ const (
 )
 
 func newAudit(file AuditFile, log hclog.Logger) *audit {
-	a := &audit{log: log, file: file, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	a := &audit{log: log, file: file, done: make(chan struct{}), wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	go a.run()
 	return a
 }
@@ -138,11 +139,15 @@ func (a *audit) run() {
 	pause := time.NewTimer(auditPause)
 	defer pause.Stop()
 	for closing := false; !closing; {
-		<-a.wake
+		select {
+		case <-a.wake:
+		case <-a.quit:
+		}
 		pause.Reset(auditPause)
 		select { // wait for more lines unless there are enough
 		case <-a.wake:
 		case <-pause.C:
+		case <-a.quit:
 		}
 		text, closing = a.write(text)
 	}
@@ -166,7 +171,7 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 	return text, closing
 }
 
-// close writes the remaining lines and stops the audit.
+// close writes the remaining lines at once and stops the audit.
 func (a *audit) close() {
 	if a == nil {
 		return
@@ -174,9 +179,6 @@ func (a *audit) close() {
 	a.mu.Lock()
 	a.closing = true
 	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	close(a.quit)
 	<-a.done
 }

@@ -104,6 +104,28 @@ func TestAuditIsWrittenSoon(t *testing.T) {
 	}
 }
 
+// TestAuditClosesAtOnce checks that the end of an audit does not wait for more lines, whether it
+// holds lines or not.
+//
+// Rows: B-81.
+func TestAuditClosesAtOnce(t *testing.T) {
+	for lines := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			a := newAudit(fileIn(dir), hclog.NewNullLogger())
+			synctest.Wait()
+			for range lines {
+				a.note(time.Now(), handlers.Actor{}, "request:x", object.Quote("1"), nil)
+			}
+			synctest.Wait()
+			began := time.Now() // time passes only while all goroutines wait for it
+			a.close()
+			require.Equal(t, began, time.Now())
+			require.Len(t, trail(t, dir), lines)
+		})
+	}
+}
+
 // TestAuditOfMany checks that many lines are written together, without a loss.
 //
 // Rows: B-81.
