@@ -163,7 +163,7 @@ func (l *leaf) members() ([]int, error) {
 	if l == nil {
 		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(l.dir, "cgroup.events"))
+	text, err := readKernel(l.dir + "/cgroup.events")
 	if vanished(err) {
 		return nil, nil
 	}
@@ -175,7 +175,7 @@ func (l *leaf) members() ([]int, error) {
 	}
 	var pids []int
 	for _, dir := range l.parts() {
-		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		text, err := readKernel(dir + "/cgroup.procs")
 		if err != nil && !vanished(err) && !errors.Is(err, unix.EOPNOTSUPP) { // a threaded cgroup: its parent lists the processes
 			return nil, err
 		}
