@@ -28,8 +28,9 @@ type delegation struct {
 
 // A leaf is the cgroup of one child. A nil leaf stands for a child without one.
 type leaf struct {
-	dir string
-	fd  int
+	dir  string
+	fd   int
+	gone bool // left has removed it
 }
 
 // findDelegation returns the cgroup of this process if the process may divide it, or nil. The
@@ -157,6 +158,20 @@ func (l *leaf) boundsMemory() bool {
 	return err == nil
 }
 
+// left removes the leaf if no process is in it, and otherwise returns the processes. The kernel
+// refuses to remove a cgroup with a living process, so no look at a list is needed for most leaves.
+// Only the goroutine that clears the tree calls left and remove.
+func (l *leaf) left() ([]int, error) {
+	if l == nil || l.gone {
+		return nil, nil
+	}
+	if unix.Rmdir(l.dir) == nil {
+		l.gone = true
+		return nil, nil
+	}
+	return l.members()
+}
+
 // members returns the processes in the leaf and in the cgroups below it. The leaf is empty only
 // if the kernel reports so; an empty list does not prove it.
 func (l *leaf) members() ([]int, error) {
@@ -214,7 +229,7 @@ func (l *leaf) remove() {
 		return
 	}
 	closeAll(l.fd)
-	for try := 0; l.rmdir() == unix.EBUSY && try < 10; try++ {
+	for try := 0; !l.gone && l.rmdir() == unix.EBUSY && try < 10; try++ {
 		time.Sleep(time.Millisecond << try)
 	}
 }

@@ -83,7 +83,7 @@ func (c *Child) note(ending *Ending, left []Process) {
 func (c *Child) members(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAs)
-	pids, leafErr := c.leaf.members()
+	pids, leafErr := c.leaf.left()
 	err = cmp.Or(err, leafErr)
 	for _, pid := range pids {
 		if pid != c.pid {

@@ -95,7 +95,8 @@ func (f *File) ready(more int64) error {
 		return nil
 	}
 	f.Close()
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+	fresh, err := makeDir(f.Dir)
+	if err != nil {
 		return err
 	}
 	f.part++
@@ -110,8 +111,19 @@ func (f *File) ready(more int64) error {
 		return err
 	}
 	f.file, f.size = file, info.Size()
-	f.prune()
+	if !fresh {
+		f.prune()
+	}
 	return nil
+}
+
+// makeDir makes a folder and those above it. It reports whether the folder is new and thus empty.
+func makeDir(dir string) (fresh bool, err error) {
+	err = os.Mkdir(dir, 0o700)
+	if err == nil {
+		return true, nil
+	}
+	return false, os.MkdirAll(dir, 0o700)
 }
 
 // prune removes the oldest files of this stream beyond Limits.Keep, but never the current one.
