@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -349,7 +348,7 @@ func Letters(list []mail.Message) string {
 	return strings.Join(letters, "\n\n")
 }
 
-var closing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<(\s*/)`) })
+var closing = regexp.MustCompile(`<(\s*/)`)
 
 // Framed returns a text in which no tag ends, so that it cannot leave its frame.
-func Framed(words string) string { return closing().ReplaceAllString(words, `<\$1`) }
+func Framed(words string) string { return closing.ReplaceAllString(words, `<\$1`) }
