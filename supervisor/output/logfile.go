@@ -94,7 +94,7 @@ func (f *File) ready(more int64) error {
 	if f.file != nil && (f.size == 0 || f.size+more <= f.Limits.MaxSize) {
 		return nil
 	}
-	f.Close()
+	f.shut()
 	fresh, err := makeDir(f.Dir)
 	if err != nil {
 		return err
@@ -136,8 +136,16 @@ func (f *File) prune() {
 	}
 }
 
-// Close closes the current file.
+// Close closes the current file. It first writes the number of lost lines, if there are any and
+// the disk takes it.
 func (f *File) Close() {
+	if f.lost > 0 && f.ready(0) == nil && f.append(f.gap(time.Now())) == nil {
+		f.lost = 0
+	}
+	f.shut()
+}
+
+func (f *File) shut() {
 	if f.file != nil {
 		_ = f.file.Close()
 		f.file = nil

@@ -130,3 +130,18 @@ func TestLogNames(t *testing.T) {
 	require.Equal(t, []string{"000001-11.out", "1000000-01.out"}, fileNames(dir, ".out"), "what is written stays")
 	require.FileExists(t, filepath.Join(dir, "notes.out"), "what is not ours stays")
 }
+
+// TestLostLinesAtTheEnd checks that lines that could not be written are counted in the file, even
+// if no line follows them.
+func TestLostLinesAtTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logs")
+	require.NoError(t, os.WriteFile(dir, nil, 0o600)) // in the way of the folder
+	f := File{Dir: dir, Prefix: "000001", Suffix: ".out", Limits: Limits{MaxSize: 1 << 20, Keep: 3}}
+	require.Error(t, f.Write([]byte("one\n"), 1, time.Now()))
+	require.NoError(t, f.Write([]byte("two\n"), 1, time.Now()), "reported before")
+	require.NoError(t, os.Remove(dir))
+	f.Close()
+	text, err := os.ReadFile(filepath.Join(dir, "000001-01.out"))
+	require.NoError(t, err)
+	require.Regexp(t, `^\S+Z \[2 lines before this one could not be written\]\n$`, string(text))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,6 +120,10 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	if f.detach && !isDetached(a) {
 		return detach(a, c)
+	}
+	if f.detach {
+		own := &ownLog{to: os.Stdout}
+		a.Stdout, a.Stderr = own, own
 	}
 	console.Prepare(a, f.logFormat.Value == "json")
 	log := logger(a, c, a.Flags.JSON || f.logFormat.Value == "json")
