@@ -79,6 +79,9 @@ func (k *keyRevoked) apply(s *State, r *wire.Record) {
 const registrationLasts = 24 * time.Hour
 
 func issueRegistration(ad accessDecision, r *wire.IssueRegistration) (*wire.IssuedRegistration, *wire.Error) {
+	if err := ad.state.access.Full(ad.at); err != nil {
+		return nil, err
+	}
 	token, id, hash := access.NewRegistration(ad.random)
 	f := &registrationIssued{ID: id, Name: r.Name, Hash: hash, ExpiresAt: access.Expiry(ad.at, r.TTL, registrationLasts)}
 	ad.fact("", "", f)
@@ -111,6 +114,9 @@ func issueToken(ad accessDecision, r *wire.IssueToken) (*wire.IssuedToken, *wire
 	}
 	if ad.from.Kind != Operator {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "people's tokens are for operators to issue"}
+	}
+	if err := ad.state.access.Full(ad.at); err != nil {
+		return nil, err
 	}
 	f := &tokenIssued{ID: "t" + ad.uuid()[:18], Subject: r.Subject, Role: cmp.Or(r.Role, wire.PersonOperator), ExpiresAt: access.Expiry(ad.at, r.TTL, tokenLasts)}
 	ad.fact("", "", f)
@@ -170,6 +176,9 @@ func (t *tokenRevoked) apply(s *State, r *wire.Record) {
 func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
 	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
+	}
+	if err := ad.state.access.Full(ad.at); err != nil {
+		return nil, err
 	}
 	key, id, hash := access.NewKey(ad.random)
 	ad.fact(agentPrefix+r.Agent, "", &keyIssued{ID: id, Agent: r.Agent, Hash: hash})
@@ -237,6 +246,9 @@ func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Erro
 	if ad.state.agents.byID[r.Agent] == nil {
 		return nil, noAgent(r.Agent)
 	}
+	if err := ad.state.access.Full(ad.at); err != nil {
+		return nil, err
+	}
 	key, id, hash := access.NewKey(ad.random)
 	until := object.Timestamp(ad.at.Add(time.Duration(r.Overlap) * time.Millisecond))
 	ad.fact(agentPrefix+r.Agent, "", &keysRotated{ID: id, Agent: r.Agent, Hash: hash, Until: until})
@@ -257,6 +269,9 @@ func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken,
 	if c := ad.state.bus.Actor(r.Actor); c != nil && c.Agent != nil {
 		return nil, errorf(wire.CodeConflict, details{"actor": r.Actor, "agent": c.Agent.ID, "reason": "actor_taken"},
 			"%s is the agent %q, which has a token from its start", r.Actor, c.Agent.ID)
+	}
+	if err := ad.state.access.Full(ad.at); err != nil {
+		return nil, err
 	}
 	token, id, hash := access.NewToken(ad.random)
 	f := &actorTokenIssued{

@@ -158,6 +158,22 @@ func TestQuestionsAreBounded(t *testing.T) {
 	require.Equal(t, "too_many_questions", handle(a, ask).Refused.Details["reason"])
 }
 
+// TestChangesAreBounded checks that a task takes ten thousand changes and no more.
+func TestChangesAreBounded(t *testing.T) {
+	p := atWork(t)
+	p.play(`> planner 1 submit-task {"type":"t","name":"one"}`)
+	k := p.state.tasks.list[0]
+	change := func() Outcome {
+		return p.do(Actor{Kind: Operator}, &wire.Request{ID: "2", Operation: "update-task", Body: &wire.UpdateTask{TaskID: k.view.ID, Name: new(k.view.Name)}})
+	}
+	require.Nil(t, change().Refused)
+	k.more.parts = make([]int64, maxChanges-1)
+	require.Nil(t, change().Refused)
+	out := change()
+	require.Equal(t, "too_many_changes", out.Refused.Details["reason"])
+	require.Empty(t, out.Records)
+}
+
 // TestRefusalsQuoteShortIDs checks that a refusal does not repeat the whole of a long id.
 //
 // Rows: B-77.

@@ -106,6 +106,9 @@ func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Err
 	if err := td.mayManage(k, "change"); err != nil {
 		return nil, err
 	}
+	if err := k.changeable(); err != nil {
+		return nil, err
+	}
 	f := &taskUpdated{
 		ID: k.view.ID, Name: k.view.Name, Description: r.Description, Type: r.Type, Priority: r.Priority, Payload: r.Payload,
 		TargetRepo: r.TargetRepo, ProjectID: r.ProjectID, AcceptanceCriteria: r.AcceptanceCriteria, Without: r.Without,
@@ -218,6 +221,18 @@ func (s *State) rewrite(k *task, r *wire.Record, change func()) {
 	k.lighten()
 }
 
+// maxChanges is the maximum number of changes of a task, with those of its plan.
+const maxChanges = 10_000
+
+// changeable returns an error if a task was changed too often.
+func (t *task) changeable() *wire.Error {
+	if t.more == nil || len(t.more.parts) < maxChanges {
+		return nil
+	}
+	return errorf(wire.CodeConflict, details{"taskId": t.view.ID, "reason": "too_many_changes"},
+		"task %s was changed %d times, and takes no more changes", t.label(), maxChanges)
+}
+
 // taskRevise records the feedback on a plan.
 type taskRevise struct {
 	ID       string      `json:"task"`
@@ -245,6 +260,9 @@ func submitPlan(td taskDecision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Err
 		return nil, err
 	case k.view.State != wire.TaskPlanning:
 		return nil, wrongState(k, "planned")
+	}
+	if err := k.changeable(); err != nil {
+		return nil, err
 	}
 	td.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: td.mark()})
 	return td.state.tasks.reply(k), nil

@@ -100,6 +100,8 @@ var reasons = []struct{ reason, meaning string }{
 	{"other_run", "the task was given to another run of you, and that alone responds"},
 	{"no_requirements", "the task says nothing that agents could be matched by"},
 	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
+	{"too_many_changes", "the task was changed ten thousand times, and takes no more changes"},
+	{"too_many_credentials", "there are ten thousand keys and tokens; `details.credentials` has their number"},
 	{"name_taken", "an agent of that name runs here"},
 	{"no_actor", "an agent has messages only while it runs, or when its actor stands in the configuration"},
 	{"actor_taken", "the actor is an agent here, which has a token from its start; `details.agent` says which"},

@@ -85,6 +85,29 @@ func (b *Book) RemoveAll(kind, name string) {
 	}
 }
 
+// maxCredentials is the maximum number of credentials. Those that have expired are removed first.
+const maxCredentials = 10_000
+
+// Full returns an error if there is no room for another credential.
+func (b *Book) Full(at time.Time) *wire.Error {
+	if len(b.order) < maxCredentials {
+		return nil
+	}
+	valid := 0
+	for _, c := range b.order {
+		if !c.over(at) {
+			valid++
+		}
+	}
+	if valid < maxCredentials {
+		return nil
+	}
+	return &wire.Error{
+		Code: wire.CodeLimited, Message: fmt.Sprintf("there are %d keys and tokens: revoke some before more are issued", valid),
+		Details: map[string]any{"reason": "too_many_credentials", "credentials": valid},
+	}
+}
+
 // ByID returns the credential with an id, or nil.
 func (b *Book) ByID(id string) *Credential { return b.byID[id] }
 

@@ -93,3 +93,14 @@ func TestSecrets(t *testing.T) {
 	require.Equal(t, object.Timestamp(noon.Add(time.Hour)), Expiry(noon, 0, time.Hour))
 	require.Equal(t, object.Timestamp(noon.Add(time.Second)), Expiry(noon, 1000, time.Hour))
 }
+
+// TestFull checks that the number of credentials is bounded, and that expired ones do not count.
+func TestFull(t *testing.T) {
+	b, _, _, _ := issued()
+	for b.Full(noon) == nil {
+		b.Add(KeyOf("coder", "k", Hash("many"), noon))
+	}
+	require.Len(t, b.order, maxCredentials)
+	require.Equal(t, wire.CodeLimited, b.Full(noon).Code)
+	require.Nil(t, b.Full(noon.Add(time.Minute)), "one has expired")
+}

@@ -31,7 +31,7 @@ var Chapters = []struct{ Topic, About string }{
 	{"environment", "Every variable that is read, and that an agent is given"},
 	{"signals", "What Ctrl-C and the others do"},
 	{"security", "Who may do what, and what is kept"},
-	{"limits", "What the orchestrator does not do"},
+	{"limits", "What grows and how far, and what the orchestrator does not do"},
 	{"troubleshooting", "What to do about each error"},
 	{"config-codes", "What can be wrong in the file, by its code"},
 }

@@ -220,12 +220,24 @@ func (t *Instance) report(ctx context.Context) {
 		return
 	}
 	defer file.Close()
+	t.dropReports()
 	if status, err := t.Super.Status(ctx); err == nil {
 		text, _ := object.Encode(status)
 		_, _ = file.Write(append(text, "\n\n"...))
 	}
 	_ = pprof.Lookup("goroutine").WriteTo(file, 1)
 	t.log.Info("wrote a report", "file", name)
+}
+
+// maxReports is the number of reports that are kept.
+const maxReports = 8
+
+// dropReports removes the oldest reports. A file that cannot be removed is removed next time.
+func (t *Instance) dropReports() {
+	reports, _ := filepath.Glob(filepath.Join(t.Home.Dir, "report-*.txt")) // sorted, so by time
+	for _, old := range reports[:max(0, len(reports)-maxReports)] {
+		_ = os.Remove(old)
+	}
 }
 
 // hangups watches the terminals that this program was started in. A terminal is hung up

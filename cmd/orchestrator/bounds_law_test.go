@@ -1,0 +1,283 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/help"
+)
+
+// growing are the packages whose structures the law on bounds follows.
+var growing = []string{"handlers/...", "supervisor", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"}
+
+// A typeName is a type of the module.
+type typeName struct{ folder, name string }
+
+// A growth finds the fields of structures that can hold any number of things.
+type growth struct {
+	types  map[typeName]*ast.TypeSpec
+	files  map[*ast.TypeSpec]*goFile
+	seen   map[typeName]bool
+	fields map[string]string // the place of each field, by Type.field with its folder
+}
+
+// growingFields returns the slices and maps in the fields of types, and of all types that these
+// fields lead to, with the place of each.
+func growingFields(t *testing.T, roots ...typeName) map[string]string {
+	g := &growth{
+		types: make(map[typeName]*ast.TypeSpec), files: make(map[*ast.TypeSpec]*goFile),
+		seen: make(map[typeName]bool), fields: make(map[string]string),
+	}
+	for _, f := range shippedFiles(t, growing...) {
+		for _, declaration := range f.syntax.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range group.Specs {
+				spec := spec.(*ast.TypeSpec)
+				g.types[typeName{f.folder, spec.Name.Name}] = spec
+				g.files[spec] = &f
+			}
+		}
+	}
+	for _, root := range roots {
+		g.named(root)
+	}
+	return g.fields
+}
+
+// named follows a type of the module, and reports whether it is a slice or a map itself.
+func (g *growth) named(name typeName) bool {
+	spec := g.types[name]
+	if spec == nil {
+		return false
+	}
+	if body, ok := spec.Type.(*ast.StructType); ok {
+		if !g.seen[name] {
+			g.seen[name] = true
+			g.structure(g.files[spec], name.folder+"."+name.name, body)
+		}
+		return false
+	}
+	if g.seen[name] {
+		_, list := spec.Type.(*ast.ArrayType)
+		_, table := spec.Type.(*ast.MapType)
+		return list || table
+	}
+	g.seen[name] = true
+	return g.follow(g.files[spec], name.folder+"."+name.name, spec.Type)
+}
+
+func (g *growth) structure(f *goFile, owner string, body *ast.StructType) {
+	for _, field := range body.Fields.List {
+		for _, name := range field.Names {
+			if g.follow(f, owner+"."+name.Name, field.Type) {
+				g.fields[owner+"."+name.Name] = f.at(name)
+			}
+		}
+		if len(field.Names) == 0 && g.follow(f, owner, field.Type) {
+			g.fields[owner] = f.at(field)
+		}
+	}
+}
+
+// follow follows the type of a field, and reports whether it is a slice or a map.
+func (g *growth) follow(f *goFile, path string, expr ast.Expr) bool {
+	switch e := expr.(type) {
+	case *ast.Ident:
+		return g.named(typeName{f.folder, e.Name})
+	case *ast.SelectorExpr:
+		for from := range f.imports() {
+			if folder, ours := strings.CutPrefix(from, module+"/"); ours && folder[strings.LastIndex(folder, "/")+1:] == e.X.(*ast.Ident).Name {
+				return g.named(typeName{folder, e.Sel.Name})
+			}
+		}
+	case *ast.StarExpr:
+		return g.follow(f, path, e.X)
+	case *ast.IndexExpr:
+		g.follow(f, path, e.Index)
+		return g.follow(f, path, e.X)
+	case *ast.IndexListExpr:
+		for _, argument := range e.Indices {
+			g.follow(f, path, argument)
+		}
+		return g.follow(f, path, e.X)
+	case *ast.ArrayType:
+		return g.follow(f, path, e.Elt) || e.Len == nil
+	case *ast.MapType:
+		g.follow(f, path, e.Key)
+		g.follow(f, path, e.Value)
+		return true
+	case *ast.StructType:
+		g.structure(f, path, e)
+	}
+	return false
+}
+
+// bounds has the fields that growingFields finds, by the rows of help/limits.md that state their
+// bounds.
+var bounds = map[string][]string{
+	"open tasks": {
+		"handlers.tasks.byID", "handlers.tasks.list", "handlers.tasks.owned", "handlers.tasks.later", "handlers.tasks.counts",
+		"handlers.demand.capabilities", "handlers.requirements.key", "handlers.requirements.under", "handlers.work.scope", "handlers.reviewOf.wanted",
+		"handlers.taskExtra.promises", "handlers.taskExtra.delivered", "handlers.taskExtra.history", "handlers.agent.holds",
+		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
+		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
+	},
+	"ended tasks":                 {"handlers.tasks.finished", "handlers.archive.counts", "handlers.archive.leaving", "handlers.archive.recalled", "handlers.agents.released"},
+	"notes and changes of a task": {"handlers.taskExtra.notes", "handlers.taskExtra.parts"},
+	"dependencies": {
+		"handlers.tasks.nodes", "handlers.taskExtra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
+		"handlers/graph.Graph.trail", "handlers/graph.Graph.unused", "handlers/graph.keys.spare", "handlers/graph.keys.texts",
+		"handlers/graph.ledger.entries", "handlers/graph.order.places", "handlers/graph.side.found",
+	},
+	"delegated tasks": {
+		"handlers.delegatedWork.chain", "handlers.delegatedWork.returned", "handlers.delegations.due", "handlers.taskExtra.handedOn",
+	},
+	"responses to delegated tasks": {"handlers.agent.owed"},
+	"questions":                    {"handlers.questions.byID", "handlers.questions.deadlines", "handlers.questions.open", "handlers.agent.late"},
+	"agents": {
+		"handlers.agents.byID", "handlers.agents.limited", "handlers.agents.online", "handlers.agents.order", "handlers.agent.under",
+		"handlers.taskQueue.free", "handlers.taskQueue.freed",
+		"handlers/match.Index.agents", "handlers/match.Index.by", "handlers/match.Index.keys", "handlers/match.Index.order", "handlers/match.Index.slots",
+		"handlers/match.Index.spare", "handlers/match.Index.words", "handlers/match.agent.offers", "handlers/match.holders.cells",
+		"supervisor.lifecycle.agents", "supervisor.lifecycle.actors", "supervisor.lifecycle.order", "supervisor.lifecycle.deadlines", "supervisor.lifecycle.sessions", "supervisor.agent.expected",
+		"supervisor.idleCounter.submitters", "supervisor.idleCounter.workers", "supervisor.stormGuard.ends",
+		"supervisor.orderedStop.above", "supervisor.orderedStop.asked", "supervisor.orderedStop.below", "supervisor.orderedStop.left",
+		"supervisor.orderedStops.running", "supervisor.stopping.survivors",
+		"supervisor/dispatch.recipients.agents", "supervisor/dispatch.recipients.houses", "supervisor/dispatch.postman.agents", "supervisor/dispatch.postman.rounds",
+		"supervisor/output.Feed.outputs",
+	},
+	"remembered requests": {"handlers.replyCache.byID", "handlers.replyCache.ring"},
+	"permissions":         {"handlers.agent.grants"},
+	"ended runs":          {"handlers.agent.past"},
+	"sessions":            {"handlers.sessions.byID", "handlers.sessions.order", "handlers.sessions.seats", "handlers.sessionState.members"},
+	"work of a session": {
+		"handlers.sessionState.works", "handlers.sessionState.open", "handlers.sessionState.reviews", "handlers.sessionState.byReview", "handlers.sessions.watched",
+	},
+	"messages to a member of a session": {"handlers.member.outbox", "handlers.sessions.posted", "supervisor/stdin.Mailbox.missed"},
+	"findings of a review":              {"handlers/review.Loop.Findings"},
+	"credentials":                       {"handlers/access.Book.byHash", "handlers/access.Book.byID", "handlers/access.Book.keys", "handlers/access.Book.order"},
+	"actors of the bus":                 {"handlers/bus.Directory.byID", "handlers/bus.Directory.due", "handlers/bus.Directory.order"},
+	"keys of messages":                  {"handlers/bus.Keys.byKey", "handlers/bus.Keys.ring"},
+	"messages to an agent": {
+		"supervisor/stdin.Mailbox.queue", "supervisor/stdin.Mailbox.onRoom", "supervisor/stdin.Mailbox.onDrained", "supervisor/stdin.Entry.Text",
+		"supervisor/stdin.Entry.Receipts", "supervisor/stdin.receipts.receipts", "supervisor/stdin.receipts.told",
+		"supervisor/dispatch.postman.loads", "supervisor/dispatch.postman.due", "supervisor/dispatch.delayedLines.lines", "supervisor/dispatch.delayedLines.done",
+	},
+	"messages that were written":     {"supervisor/dispatch.postman.written"},
+	"records that wait for the disk": {"supervisor/dispatch.batch.letters", "supervisor/dispatch.batch.records", "supervisor/dispatch.batch.settled"},
+	"callers over HTTP": {
+		"supervisor/dispatch.recipients.waiters", "supervisor/dispatch.notifier.waiters", "supervisor.callers.waiting", "supervisor.Supervisor.inbox.turns",
+	},
+	"audit lines in memory": {"supervisor/dispatch.audit.text"},
+	"recent events":         {"supervisor/output.RecentEvents.events"},
+	"lines for a reader of logs": {
+		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
+		"supervisor/output.page.lines", "supervisor/output.page.text",
+	},
+	"restarts": {"supervisor.restartHistory.endings", "supervisor.restartHistory.restarts"},
+	"the configuration": {
+		"handlers.Rules.Topics", "handlers.tasks.blocks", "supervisor.Agent.Command", "supervisor.Agent.DependsOn", "supervisor.Agent.Names",
+		"supervisor.Agent.Offers", "supervisor.Options.Sessions", "supervisor.Options.Tasks", "supervisor.Restart.Permanent",
+	},
+	"`artifacts`": {"supervisor.artifacts.firm"}, // the 256 folders
+	"one message": {
+		"handlers.Input.Absent", "handlers.Input.Archived", "handlers.Letter.Pages", "handlers.Outcome.Letters", "handlers.Outcome.Missing", "handlers.Outcome.Records",
+		"handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",
+		"handlers.requirementQueue.order", "handlers.sessionSaid.Notes", "handlers.sessions.fresh", "handlers.taskQueue.fresh", "handlers.taskQueue.key",
+		"handlers.turn.announcements", "handlers.turn.closed", "handlers.turn.departed", "handlers.turn.lostTasks", "handlers.turn.pages",
+		"handlers/history.ArchivedPage.Created", "handlers/history.Page.Inputs", "handlers/history.Page.Notes", "handlers/history.Page.Parts",
+		"handlers/history.Page.Results", "handlers/match.search.all", "handlers/match.search.among", "handlers/match.search.any", "handlers/match.search.carry",
+		"handlers/match.search.held", "handlers/match.search.lead", "handlers/match.search.soft", "handlers/match.search.sums", "handlers/match.soft.here",
+		"handlers/match.soft.there", "supervisor.alarm.told", // its texts are constants
+		"supervisor/dispatch.Channel.inputs", "supervisor/dispatch.Dispatcher.room",
+		"supervisor/dispatch.Dispatcher.snapshot.state", "supervisor/dispatch.complaints.texts", "supervisor/dispatch.work.letters",
+		"supervisor/dispatch.work.missing", "supervisor/dispatch.work.records", "supervisor/dispatch.work.room", "supervisor/dispatch.work.trail",
+		"supervisor/dispatch.work.verdicts", "supervisor/stdin.Mailbox.scratch",
+	},
+}
+
+// limitRows returns the first column of the tables in help/limits.md.
+func limitRows(t *testing.T) map[string]bool {
+	page, err := help.ReadTopic("limits")
+	require.NoError(t, err)
+	rows := make(map[string]bool)
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \|`).FindAllStringSubmatch(page, -1) {
+		rows[row[1]] = true
+	}
+	return rows
+}
+
+// TestLawBounds checks that everything that can grow in memory has a row in help/limits.md with
+// its bound.
+func TestLawBounds(t *testing.T) {
+	fields := growingFields(t, typeName{"handlers", "State"}, typeName{"supervisor/dispatch", "Dispatcher"}, typeName{"supervisor", "Supervisor"})
+	require.Greater(t, len(fields), 150, "the walk found too little to judge")
+	rows, listed := limitRows(t), make(map[string]bool)
+	for row, names := range bounds {
+		require.True(t, rows[row], "help/limits.md has no row %q", row)
+		for _, name := range names {
+			require.Contains(t, fields, name, "it no longer grows: remove it from bounds")
+			require.False(t, listed[name], "%s is in bounds twice", name)
+			listed[name] = true
+		}
+	}
+	for name, at := range fields {
+		if !listed[name] {
+			t.Errorf("%s: %s may grow: give it a bound, a row in help/limits.md and a place in bounds", at, name)
+		}
+	}
+}
+
+// TestLawStateFiles checks that every file and folder that a state directory may have has a row in
+// help/limits.md with its bound.
+func TestLawStateFiles(t *testing.T) {
+	var names []string
+	for _, f := range shippedFiles(t, "supervisor") {
+		for _, declaration := range f.syntax.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range group.Specs {
+				if value := spec.(*ast.ValueSpec); slices.Contains([]string{"stateFiles", "stateFolders"}, value.Names[0].Name) {
+					ast.Inspect(value, func(n ast.Node) bool {
+						if literal, ok := n.(*ast.BasicLit); ok {
+							name, err := strconv.Unquote(literal.Value)
+							require.NoError(t, err)
+							names = append(names, name)
+						}
+						return true
+					})
+				}
+			}
+		}
+	}
+	require.Greater(t, len(names), 8)
+	for _, name := range names {
+		requireFileRow(t, name)
+	}
+}
+
+// requireFileRow fails unless a file of a state directory has a row in help/limits.md.
+func requireFileRow(t *testing.T, name string) {
+	t.Helper()
+	for row := range limitRows(t) {
+		for _, pattern := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
+			if ok, _ := filepath.Match(strings.ReplaceAll(pattern[1], "<time>", "*"), name); ok {
+				return
+			}
+		}
+	}
+	t.Errorf("%s: give it a bound, and a row in help/limits.md", name)
+}

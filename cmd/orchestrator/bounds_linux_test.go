@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/events"
+)
+
+// Everything in the state directory of a real orchestrator has a row with its bound in the manual.
+func TestStateDirectoryIsListed(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "coder" {
+  command = ["sh", "-c", <<-EOT
+    while read -r line; do
+      case "$line" in *notify:task-assigned*)
+        task=$(expr "$line" : '.*"taskId":"\([^"]*\)"')
+        echo '{"type":"request:complete-task","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":"'"$task"'","result":"done","artifacts":[{"name":"long","content":"'"$(head -c 70000 /dev/zero | tr '\0' x)"'"}]}}'
+      esac
+    done
+    EOT
+  ]
+  capabilities { names = ["go"] }
+}
+`)
+	s.ask("up", "-d", "--state-dir", s.state())
+	s.ask("--state-dir", s.state(), "task", "add", "Pages", "--capability", "go", "--wait")
+	requireListed(t, s.state(), "artifacts")
+	s.ask("--state-dir", s.state(), "down")
+	requireListed(t, s.state(), "events.db")
+}
+
+// requireListed fails for an entry of a state directory without a row, or without the one that it
+// must have.
+func requireListed(t *testing.T, dir, must string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+		if entry.Type()&fs.ModeSymlink == 0 {
+			requireFileRow(t, entry.Name())
+		}
+	}
+	require.Contains(t, names, must)
+}
+
+// Only the latest reports are kept.
+func TestReportsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "only")
+	for n := range 12 {
+		s.write(fmt.Sprintf("state/report-20200101T0000%02d.txt", n), "old")
+	}
+	s.signal(syscall.SIGUSR1)
+	waitForThat(t, "the report", func() bool {
+		reports, err := filepath.Glob(filepath.Join(s.state(), "report-*.txt"))
+		require.NoError(t, err)
+		return len(reports) == 8 && filepath.Base(reports[0]) == "report-20200101T000005.txt"
+	})
+	s.stop()
+}
