@@ -26,8 +26,8 @@ import (
 //
 // so equal content is stored once and a name cannot refer to other content. A file is complete
 // and durable before the record refers to it. A file that is still being written is named
-// artifacts/new-…. Only unfinished files are removed, because the record keeps referring to the
-// others.
+// artifacts/new-…. A file is removed when the completion for which it was made is refused, and when
+// no record refers to it any more; see sweep.
 type artifacts struct {
 	dir   string
 	alarm *alarm
@@ -37,6 +37,17 @@ type artifacts struct {
 
 	making sync.Mutex      // held while a folder is made
 	firm   map[string]bool // folders that are known to be durable
+
+	claiming sync.Mutex
+	claims   map[string]*claim // content of requests that are not decided, by hash
+	recent   map[string]bool   // hashes that had a claim since the running sweep began; nil: none runs
+}
+
+// A claim is held by requests that refer to content and are not decided yet.
+type claim struct {
+	holders int
+	made    bool // the file was made for one of them
+	granted bool // one of them was granted
 }
 
 // detachAbove is the largest content, in bytes, that stays in a response.
@@ -45,7 +56,7 @@ const detachAbove = 64 << 10
 func newArtifacts(stateDir string, alarm *alarm) *artifacts {
 	return &artifacts{
 		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: syncDir, read: readRegular,
-		began: time.Now(), firm: make(map[string]bool),
+		began: time.Now(), firm: make(map[string]bool), claims: make(map[string]*claim),
 	}
 }
 
@@ -71,7 +82,15 @@ const unfinished = "new-*"
 // Detach moves the large content of a response into files. It runs on the goroutine of the
 // agent that responds, because it waits for the disk.
 func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
-	if err := r.Detach(detachAbove, a.keep); err != nil {
+	var kept []string
+	err := r.Detach(detachAbove, func(content string) (ref string, err error) {
+		if ref, err = a.keep(content); err == nil {
+			kept = append(kept, ref)
+		}
+		return ref, err
+	})
+	if err != nil {
+		a.Release(kept, false)
 		a.alarm.raise("an artifact cannot be kept: what it is in is refused", "error", err)
 		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be kept; why is in the orchestrator's log"}
 	}
@@ -164,10 +183,16 @@ func (a *artifacts) Attach(document wire.Raw) wire.Raw {
 }
 
 // keep stores content and returns a reference to it. The content is durable when keep returns
-// without an error.
+// without an error, and the caller then holds a claim on it.
 func (a *artifacts) keep(content string) (ref string, err error) {
 	hash := hashOf([]byte(content))
 	path := a.path(hash)
+	a.claim(hash)
+	defer func() {
+		if err != nil {
+			a.Release([]string{delegation.ArtifactRef(hash)}, false)
+		}
+	}()
 	for _, dir := range []string{a.dir, filepath.Dir(path)} {
 		if err := a.makeDir(dir); err != nil {
 			return "", err
@@ -177,6 +202,9 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 		if err := a.write(path, content); err != nil {
 			return "", err
 		}
+		a.claiming.Lock()
+		a.claims[hash].made = a.claims[hash].made || there == nil
+		a.claiming.Unlock()
 	}
 	if err := a.sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -294,4 +295,87 @@ func TestChangedArtifactsAreNotPassedOn(t *testing.T) {
 		require.Contains(t, said.String(), "was changed")
 		require.NoError(t, p.stop())
 	})
+}
+
+// completing returns a request that completes a task with an artifact.
+func completing(id, task, content string) string {
+	return request(id, "complete-task", `{"taskId":"`+task+`","artifacts":[{"name":"draft.md","content":"`+content+`"}]}`)
+}
+
+// TestArtifactsOfRefusedRequests checks that the file of a refused completion is removed, unless it
+// was there before, or another completion that was granted has the same content.
+func TestArtifactsOfRefusedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dir, _, boss, w := keeping(t)
+		w.says(completing("1", "none", large("x")))
+		require.Equal(t, "response:error", w.told()[len(w.told())-1].Type)
+		require.Empty(t, keptFiles(t, dir))
+		w.says(making("a", large("x")), completing("2", "none", large("x")))
+		require.Len(t, boss.lines(), 1)
+		require.Len(t, keptFiles(t, dir), 1, "a record refers to it")
+		require.NoError(t, p.stop())
+	})
+}
+
+// TestClaimsOnArtifacts checks the order of claims: content stays as long as a request that may be
+// granted refers to it.
+func TestClaimsOnArtifacts(t *testing.T) {
+	dir := t.TempDir()
+	a := newArtifacts(dir, nil)
+	hold := func() []string {
+		ref, err := a.keep("content")
+		require.NoError(t, err)
+		return []string{ref}
+	}
+	first, second := hold(), hold()
+	a.Release(first, false)
+	require.Len(t, keptFiles(t, dir), 1, "the second may be granted")
+	a.Release(second, false)
+	require.Empty(t, keptFiles(t, dir))
+	first, second = hold(), hold()
+	a.Release(first, true)
+	a.Release(second, false)
+	require.Len(t, keptFiles(t, dir), 1, "the first was granted")
+	a.Release(hold(), false)
+	require.Len(t, keptFiles(t, dir), 1, "it was there before")
+	a.Release([]string{"https://example.com", delegation.ArtifactRef(hashOf(nil))}, false)
+	require.Empty(t, a.claims)
+}
+
+// TestSweepOfArtifacts checks that exactly the files that no record refers to are removed: not those
+// that are older than the log, those of requests that are not decided, and those of other names.
+func TestSweepOfArtifacts(t *testing.T) {
+	dir, began := t.TempDir(), time.Now().Add(-time.Hour)
+	a, record := newArtifacts(dir, nil), newLedger()
+	refs := make(map[string]string)
+	for _, name := range []string{"recorded", "orphan", "old", "claimed", "late"} {
+		ref, err := a.keep(name)
+		require.NoError(t, err)
+		refs[name] = ref
+		if name != "claimed" {
+			a.Release([]string{ref}, true)
+		}
+	}
+	file := func(name string) string {
+		hash, _ := delegation.ArtifactHash(refs[name])
+		return a.path(hash)
+	}
+	require.NoError(t, os.Chtimes(file("old"), began.Add(-time.Second), began.Add(-time.Second)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "artifacts", "mine"), nil, 0o600))
+	require.NoError(t, record.Append(t.Context(), 0, []wire.Record{{Kind: "task.done", At: time.Now(), Payload: []byte(`{"artifacts":[{"ref":"` + refs["recorded"] + `"}]}`)}}))
+	removed, err := a.sweep(t.Context(), record, began, func() {
+		ref, err := a.keep("late") // a request refers to it again
+		require.NoError(t, err)
+		a.Release([]string{ref}, true)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	require.NoFileExists(t, file("orphan"))
+	for _, name := range []string{"recorded", "old", "claimed", "late"} {
+		require.FileExists(t, file(name), name)
+	}
+	require.NoError(t, record.Close())
+	_, err = a.sweep(t.Context(), record, began, func() {})
+	require.ErrorIs(t, err, fs.ErrClosed)
+	require.FileExists(t, file("recorded"), "nothing is removed without all references")
 }

@@ -127,8 +127,10 @@ func auditFile(stateDir string, gap dispatch.AuditGap) *output.File {
 func (s *Supervisor) Run(ctx context.Context) error {
 	defer close(s.done)
 	defer s.audience.Recent.Close()
+	untend := func() {}
 	if s.options.Record != nil {
 		go s.dispatcher.Run() // end waits for it
+		untend = s.tend()
 	}
 	s.life.event(nil, wire.Event{
 		Kind:    events.OrchestratorStarted,
@@ -168,7 +170,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 		s.life.callers.settle()
 	}
-	return s.end()
+	return s.end(untend)
 }
 
 // reasonOf describes why ctx ended.
@@ -184,8 +186,9 @@ func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 
 // end waits for the goroutines that create processes, records the summary, and closes the
 // dispatcher.
-func (s *Supervisor) end() error {
+func (s *Supervisor) end(untend func()) error {
 	s.awaitMakers()
+	untend()
 	s.life.stopping.summary(s.life)
 	s.dispatcher.Close()
 	for _, a := range s.life.order {

@@ -105,4 +105,8 @@ type Search struct {
 	// newest record of this task. Other fields except Until are ignored.
 	Archived bool
 	Task     string
+
+	// Artifacts selects the records of tasks that may refer to stored artifacts, in order. Only
+	// After and Until are used besides.
+	Artifacts bool
 }

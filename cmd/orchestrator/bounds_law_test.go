@@ -190,7 +190,7 @@ var bounds = map[string][]string{
 		"handlers.Rules.Topics", "handlers.tasks.blocks", "supervisor.Agent.Command", "supervisor.Agent.DependsOn", "supervisor.Agent.Names",
 		"supervisor.Agent.Offers", "supervisor.Options.Sessions", "supervisor.Options.Tasks", "supervisor.Restart.Permanent",
 	},
-	"`artifacts`": {"supervisor.artifacts.firm"}, // the 256 folders
+	"`artifacts`": {"supervisor.artifacts.firm", "supervisor.artifacts.claims", "supervisor.artifacts.recent"}, // 256 folders, and content of open requests
 	"one message": {
 		"handlers.Input.Absent", "handlers.Input.Archived", "handlers.Letter.Pages", "handlers.Outcome.Letters", "handlers.Outcome.Missing", "handlers.Outcome.Records",
 		"handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",

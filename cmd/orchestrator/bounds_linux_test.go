@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -35,6 +37,20 @@ agent "coder" {
 	requireListed(t, s.state(), "artifacts")
 	s.ask("--state-dir", s.state(), "down")
 	requireListed(t, s.state(), "events.db")
+
+	kept, err := filepath.Glob(filepath.Join(s.state(), "artifacts", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	orphan := filepath.Join(s.state(), "artifacts", "00", strings.Repeat("0", 64)) // as a killed orchestrator leaves it
+	require.NoError(t, os.MkdirAll(filepath.Dir(orphan), 0o700))
+	require.NoError(t, os.WriteFile(orphan, []byte("orphan"), 0o600))
+	s.ask("up", "-d", "--state-dir", s.state())
+	waitForThat(t, "the orphan removed", func() bool {
+		_, err := os.Stat(orphan)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	require.FileExists(t, kept[0])
+	s.ask("--state-dir", s.state(), "down")
 }
 
 // requireListed fails for an entry of a state directory without a row, or without the one that it

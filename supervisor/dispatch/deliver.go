@@ -81,6 +81,25 @@ func (d *Dispatcher) collect(from handlers.Actor, r *wire.Request) *wire.Error {
 	return d.options.Artifacts.Collect(d.recipients.folder(from), c.Artifacts)
 }
 
+// artifactsOf returns the references to artifacts in a message.
+func artifactsOf(m wire.Message) (refs []string) {
+	switch m := m.(type) {
+	case *wire.Request:
+		if c, ok := m.Body.(*wire.CompleteTask); ok {
+			for i := range c.Artifacts {
+				refs = append(refs, c.Artifacts[i].Ref)
+			}
+		}
+	case *wire.AgentEvent:
+		if r, ok := m.Body.(*delegation.Response); ok {
+			for i := range r.Artifacts {
+				refs = append(refs, r.Artifacts[i].Ref)
+			}
+		}
+	}
+	return refs
+}
+
 // messages formats a number of messages.
 func messages(n int64) string {
 	if n == 1 {

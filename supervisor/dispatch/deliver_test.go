@@ -251,6 +251,8 @@ func (s shelf) Detach(r *delegation.Response) *wire.Error {
 	return nil
 }
 
+func (shelf) Release([]string, bool) {}
+
 func (shelf) Collect(string, []hub.Artifact) *wire.Error { return nil }
 
 func (s shelf) Attach(document wire.Raw) wire.Raw {

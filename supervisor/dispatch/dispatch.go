@@ -129,6 +129,11 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 			w.missing = w.missing[:0]
 		}
 	}
+	for i := range inputs {
+		if refs := artifactsOf(inputs[i].Message); len(refs) > 0 {
+			d.options.Artifacts.Release(refs, w.verdicts[i] == nil)
+		}
+	}
 	d.audit.requests(inputs, w)
 	d.watch.judged(inputs, w.verdicts)
 	if len(w.records) > 0 {
@@ -379,11 +384,14 @@ type Record interface {
 // Artifacts store content that is too large for the record.
 type Artifacts interface {
 	// Detach replaces the large content of a response by references. The content is durable
-	// when Detach returns without an error.
+	// when Detach returns without an error. It is protected until Release is called.
 	Detach(r *delegation.Response) *wire.Error
 	// Collect reads the files that artifacts name, in the folder of the agent that hands them in, and
 	// detaches large content. The folder is "" if it is not known; then no artifact may name a file.
 	Collect(folder string, artifacts []hub.Artifact) *wire.Error
+	// Release reports that the request that refers to content was decided. Content that was stored
+	// only for refused requests is removed.
+	Release(refs []string, granted bool)
 	// Attach puts the content back into a document. A reference whose content cannot be read
 	// stays in it.
 	Attach(document wire.Raw) wire.Raw
@@ -393,6 +401,8 @@ type Artifacts interface {
 type noArtifacts struct{}
 
 func (noArtifacts) Detach(*delegation.Response) *wire.Error { return nil }
+
+func (noArtifacts) Release([]string, bool) {}
 
 func (noArtifacts) Collect(_ string, all []hub.Artifact) *wire.Error {
 	for i := range all {

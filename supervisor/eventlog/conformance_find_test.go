@@ -98,6 +98,41 @@ func conformArchived(t *testing.T, e engine) {
 	require.Len(t, numbers(wire.Search{}), 103, "a search that was left early")
 }
 
+// conformRefs checks the search for records that may refer to artifacts.
+func conformRefs(t *testing.T, e engine) {
+	l := e.open(t)
+	require.Empty(t, found(t, l, wire.Search{Artifacts: true}))
+	const ref = `{"artifacts":[{"ref":"sha256:00"}]}`
+	var batch []wire.Record
+	for n := range 600 {
+		r := fact(n + 1)
+		r.Kind, r.Payload, r.Key = []string{"task.done", "task.archived", "taskless", "agent.ended"}[n%4], []byte(ref), ""
+		if n%8 > 3 {
+			r.Payload = []byte(`{"text":"sha256:00 is no ref"}`)[:n%2*30]
+		}
+		batch = append(batch, r)
+	}
+	require.NoError(t, l.Append(t.Context(), 0, batch))
+	batch = numbered(0, batch)
+	fits := func(s wire.Search) (fit []wire.Record) {
+		for _, r := range batch {
+			if strings.HasPrefix(r.Kind, "task.") && strings.Contains(string(r.Payload), `"sha256:`) && r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until) {
+				fit = append(fit, r)
+			}
+		}
+		return fit
+	}
+	for _, s := range []wire.Search{{}, {After: 1}, {After: 2}, {Until: 9}, {After: 100, Until: 500}, {After: 598}} {
+		s.Artifacts = true
+		require.Equal(t, seqs(fits(s)), seqs(found(t, l, s)), "%+v", s)
+	}
+	require.NotEmpty(t, fits(wire.Search{}))
+	for _, err := range l.Find(t.Context(), wire.Search{Artifacts: true}) {
+		require.NoError(t, err)
+		break
+	}
+}
+
 func conformMail(t *testing.T, e engine) {
 	l := e.open(t)
 	require.Empty(t, found(t, l, wire.Search{}), "of an empty log")

@@ -76,6 +76,7 @@ func TestConformance(t *testing.T) {
 		{"a reader who stops", conformStop},
 		{"mail is found", conformMail},
 		{"archived tasks are found", conformArchived},
+		{"records that refer to artifacts are found", conformRefs},
 		{"a key is found", conformFindKey},
 		{"any search", conformFindAny},
 		{"searches beside a writer", conformFindReaders},

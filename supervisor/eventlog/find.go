@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strings"
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -38,6 +40,10 @@ func (l *SQLite) find(ctx context.Context, s wire.Search, show func(wire.Record)
 		return nil
 	case s.Archived:
 		return l.findArchived(ctx, s, end, show)
+	case s.Artifacts && l.refs == nil:
+		return errors.New("the file is of an older version, and has no index of artifacts")
+	case s.Artifacts:
+		return l.findRefs(ctx, s, end, show)
 	case s.Key != "":
 		return l.findKey(s.From, s.Key, end, show)
 	}
@@ -164,6 +170,34 @@ func archiveError(err error) error {
 	return fmt.Errorf("looking for archived tasks: %w", err)
 }
 
+// findRefs calls show for the records that may refer to artifacts until show returns false.
+func (l *SQLite) findRefs(ctx context.Context, s wire.Search, end int64, show func(wire.Record) bool) error {
+	p := &page{names: make(map[string]string)}
+	found := openMail(wire.Search{After: s.After, Until: s.Until}, end, func(_ string, left span, n int) ([]int64, error) {
+		return l.numbersIn(&l.refs, left, n)
+	})
+	for {
+		seq, _, err := found.next(ctx)
+		if err != nil || seq == 0 {
+			return err
+		}
+		r, err := l.fact(p, seq)
+		switch {
+		case err != nil:
+			return err
+		case !mayRefer(&r):
+			return astray(seq)
+		case !show(r):
+			return nil
+		}
+	}
+}
+
+// mayRefer reports whether a record may refer to artifacts; see refers.
+func mayRefer(r *wire.Record) bool {
+	return strings.HasPrefix(r.Kind, "task.") && bytes.Contains(r.Payload, []byte(`"sha256:`))
+}
+
 func (l *SQLite) findMail(ctx context.Context, m *mail, show func(wire.Record) bool) error {
 	p := &page{names: make(map[string]string)}
 	for {
@@ -199,16 +233,20 @@ func (l *SQLite) fact(p *page, seq int64) (wire.Record, error) {
 // It checks their order: an index has no checksums, and a damaged one could repeat numbers
 // without end.
 func (l *SQLite) numbers(to string, s span, n int) ([]int64, error) {
+	if to != "" {
+		return l.numbersIn(l.index(to, s.backward), s, n, ofText(to))
+	}
+	return l.numbersIn(l.index(to, s.backward), s, n)
+}
+
+// numbersIn returns up to n numbers from an index. more are further arguments of its query.
+func (l *SQLite) numbersIn(in *statement, s span, n int, more ...value) ([]int64, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	if l.reader == nil {
 		return nil, fs.ErrClosed
 	}
-	index := l.index(to, s.backward)
-	args := []value{ofInt(s.after), ofInt(s.until), ofInt(int64(n))}
-	if to != "" {
-		args = append(args, ofText(to))
-	}
+	index, args := *in, append([]value{ofInt(s.after), ofInt(s.until), ofInt(int64(n))}, more...)
 	if err := index.query(args); err != nil {
 		return nil, s.failed(err)
 	}
@@ -220,16 +258,16 @@ func (l *SQLite) numbers(to string, s span, n int) ([]int64, error) {
 }
 
 // index returns the statement that reads the letters of a recipient, or all mail.
-func (l *SQLite) index(to string, backward bool) statement {
+func (l *SQLite) index(to string, backward bool) *statement {
 	switch {
 	case to != "" && backward:
-		return l.mailBack
+		return &l.mailBack
 	case to != "":
-		return l.mail
+		return &l.mail
 	case backward:
-		return l.lettersBack
+		return &l.lettersBack
 	}
-	return l.letters
+	return &l.letters
 }
 
 // read reads up to n numbers from an index for a span.

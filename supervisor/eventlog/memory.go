@@ -140,6 +140,14 @@ func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 			}
 			return
 		}
+		if s.Artifacts {
+			for _, r := range facts {
+				if fits := r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until) && mayRefer(&r); fits && !yield(r, nil) {
+					return
+				}
+			}
+			return
+		}
 		if s.Key != "" {
 			if holder > 0 {
 				yield(facts[holder-1], nil)

@@ -57,9 +57,9 @@ func requireVersion(t *testing.T, path string, version int) {
 	defer db.Close()
 	var got, indexes int
 	require.NoError(t, db.QueryRow("PRAGMA user_version").Scan(&got))
-	require.NoError(t, db.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name IN ('letters', 'archive', 'archived')").Scan(&indexes))
+	require.NoError(t, db.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name IN ('letters', 'archive', 'archived', 'refs')").Scan(&indexes))
 	require.Equal(t, version, got)
-	require.Equal(t, []int{0, 1, 3}[version-1], indexes)
+	require.Equal(t, []int{0, 1, 3, 4}[version-1], indexes)
 	var check string
 	require.NoError(t, db.QueryRow("PRAGMA integrity_check").Scan(&check))
 	require.Equal(t, "ok", check)
@@ -106,7 +106,7 @@ func TestOlderUpgraded(t *testing.T) {
 		}
 		for range 2 {
 			l := mustOpen(t, Options{Path: path, Durable: true, library: library})
-			requireVersion(t, path, 3)
+			requireVersion(t, path, schemaVersion)
 			last := l.Last()
 			more := []wire.Record{fact(int(last) + 1), letter(int(last)+2, "agent-1")}
 			require.NoError(t, l.Append(t.Context(), last, more))
@@ -165,7 +165,7 @@ func TestOlderTwice(t *testing.T) {
 		require.Len(t, found(t, mustOpen(t, Options{Path: path}), wire.Search{}), len(kept)/3)
 	}}
 	require.NoError(t, l.upgrade())
-	requireVersion(t, path, 3)
+	requireVersion(t, path, schemaVersion)
 }
 
 // TestOlderFaults checks that after any fault of an upgrade the file has one version or the
@@ -194,7 +194,7 @@ func TestOlderFaults(t *testing.T) {
 		require.Equal(t, sift(kept, wire.Search{}), found(t, reader, wire.Search{}))
 		require.NoError(t, reader.Close())
 		l := mustOpen(t, Options{Path: path, Durable: true})
-		requireVersion(t, path, 3)
+		requireVersion(t, path, schemaVersion)
 		require.Equal(t, sift(kept, wire.Search{}), found(t, l, wire.Search{}))
 		require.NoError(t, l.Close())
 		if !f.fired() {

@@ -199,6 +199,9 @@ func (l *SQLite) connectIndexes() error {
 	if err == nil && version >= 3 {
 		err = l.prepare(l.reader, map[string]*statement{selectArchive: &l.archive, selectArchived: &l.archived})
 	}
+	if err == nil && version >= 4 {
+		err = l.prepare(l.reader, map[string]*statement{selectRefs: &l.refs})
+	}
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 // the tables. `file` and `PRAGMA user_version` show them.
 const (
 	applicationID = 0x6f72454c
-	schemaVersion = 3
+	schemaVersion = 4
 )
 
 // schema creates everything in the file. A program refuses a file of a newer version. It must
@@ -39,7 +39,12 @@ const (
 // letters finds all mail after a number, or the newest, without reading other rows; version 1
 // does not have it. The index once lets a repeated request find its first answer. The indexes
 // archive and archived find the tasks that are only in the log, in the order of their creation and
-// by their ids; versions 1 and 2 do not have them.
+// by their ids; versions 1 and 2 do not have them. The index refs finds the records of tasks that
+// may refer to artifacts; versions 1 to 3 do not have it.
+//
+// base has one row if records were removed: the number and the checksum of the last of them and its
+// time, when it was removed, and the time of the first record of all. The chain of the first record
+// that is left continues base. Versions 1 to 3 do not have it.
 //
 // snapshots has at most two states. It is in the same file as the log, so that a copy of the
 // file is complete. A state includes the events up to seq and is stored in parts of 1 MiB,
@@ -62,6 +67,8 @@ const schema = `CREATE TABLE events (
 CREATE INDEX mail ON events (actor_to, seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL;
 ` + lettersIndex + `;
 ` + archiveIndexes + `;
+` + refsIndex + `;
+` + baseTable + `;
 CREATE UNIQUE INDEX once ON events (actor_from, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE TABLE snapshots (
   seq INTEGER NOT NULL,
@@ -71,11 +78,25 @@ CREATE TABLE snapshots (
   PRIMARY KEY (seq, part)
 ) STRICT;`
 
+const baseTable = `CREATE TABLE base (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  seq INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  removed TEXT NOT NULL,
+  began TEXT NOT NULL
+) STRICT`
+
 const lettersIndex = `CREATE INDEX letters ON events (seq) WHERE topic IS NOT NULL AND actor_to IS NOT NULL`
 
 // The first record of an archived task is in reply_to.
 const archiveIndexes = `CREATE INDEX archive ON events (reply_to, seq) WHERE kind = 'task.archived';
 CREATE INDEX archived ON events (correlation, seq) WHERE kind = 'task.archived'`
+
+// refers selects the records that may refer to artifacts. Few records are compared with the text.
+const refers = `kind >= 'task.' AND kind < 'task/' AND instr(payload, '"sha256:') > 0`
+
+const refsIndex = `CREATE INDEX refs ON events (seq) WHERE ` + refers
 
 // The queries for mail name their index. SQLite does not know how few facts are mail, and might
 // instead scan the table by number. A missing index also becomes an error instead of a slow
@@ -90,6 +111,7 @@ const (
 	selectLettersBack = allOf + ` DESC LIMIT ?3`
 	selectArchive     = `SELECT seq, reply_to FROM events INDEXED BY archive WHERE kind = 'task.archived' AND reply_to > ?1 AND seq <= ?2 ORDER BY reply_to, seq`
 	selectArchived    = `SELECT seq FROM events INDEXED BY archived WHERE kind = 'task.archived' AND correlation = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1`
+	selectRefs        = `SELECT seq FROM events INDEXED BY refs WHERE ` + refers + ` AND seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3`
 	selectAddressee   = `SELECT actor_to FROM events INDEXED BY mail WHERE topic IS NOT NULL AND actor_to > ?1 ORDER BY actor_to LIMIT 1`
 )
 
@@ -146,7 +168,7 @@ func recognize(c connection) error {
 
 // create creates the tables, all or none.
 func create(c connection) error {
-	return c.exec(fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
+	return c.exec(fmt.Sprintf("PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
 }
 
 // ask returns the first column of the first row as a number, or 0.
@@ -201,7 +223,10 @@ func (l *SQLite) upgrade() error {
 		if err != nil || version == schemaVersion {
 			return err
 		}
-		indexes := archiveIndexes
+		indexes := refsIndex + "; " + baseTable
+		if version <= 2 {
+			indexes += "; " + archiveIndexes
+		}
 		if version == 1 {
 			indexes += "; " + lettersIndex
 		}

@@ -1,0 +1,150 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"orchestrator/supervisor/dispatch"
+	"orchestrator/wire"
+	"orchestrator/wire/delegation"
+)
+
+// tend removes what nothing needs any more, in the background. The returned function ends that.
+func (s *Supervisor) tend() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.sweep(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// sweep removes the artifacts to which no record refers.
+func (s *Supervisor) sweep(ctx context.Context) {
+	if s.artifacts == nil {
+		return
+	}
+	for r, err := range s.options.Record.Records(ctx, 0) {
+		if err == nil {
+			var removed int
+			if removed, err = s.artifacts.sweep(ctx, s.options.Record, r.At, s.dispatcher.Settle); removed > 0 {
+				s.options.Log.Info("removed artifacts that no record refers to", "files", removed)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			s.options.Log.Warn("artifacts that no record refers to stay: the record cannot be read", "error", err)
+		}
+		return // the first record has the time at which the log began
+	}
+}
+
+// claim protects content until Release is called as often.
+func (a *artifacts) claim(hash string) {
+	a.claiming.Lock()
+	defer a.claiming.Unlock()
+	if a.claims[hash] == nil {
+		a.claims[hash] = new(claim)
+	}
+	a.claims[hash].holders++
+	if a.recent != nil {
+		a.recent[hash] = true
+	}
+}
+
+// Release ends claims when their request is decided. A file that was made only for requests that
+// were refused is removed.
+func (a *artifacts) Release(refs []string, granted bool) {
+	a.claiming.Lock()
+	defer a.claiming.Unlock()
+	for _, ref := range refs {
+		hash, _ := delegation.ArtifactHash(ref)
+		c := a.claims[hash]
+		if c == nil {
+			continue // content that was stored before
+		}
+		c.granted = c.granted || granted
+		if c.holders--; c.holders > 0 {
+			continue
+		}
+		delete(a.claims, hash)
+		if c.made && !c.granted {
+			_ = os.Remove(a.path(hash)) // a remaining file is removed by sweep
+		}
+	}
+}
+
+// sweep removes the files to which no record refers: those of records that were removed, and those
+// that a killed orchestrator has left. It looks only at files that are younger than the log, since
+// older ones may belong to a log that was moved away. settle waits until all decisions are recorded.
+func (a *artifacts) sweep(ctx context.Context, record dispatch.Record, began time.Time, settle func()) (removed int, err error) {
+	a.claiming.Lock()
+	a.recent = make(map[string]bool)
+	for hash := range a.claims {
+		a.recent[hash] = true
+	}
+	a.claiming.Unlock()
+	defer func() {
+		a.claiming.Lock()
+		a.recent = nil
+		a.claiming.Unlock()
+	}()
+	unused, err := a.files(began)
+	if err != nil || len(unused) == 0 {
+		return 0, err
+	}
+	settle()
+	for r, err := range record.Find(ctx, wire.Search{Artifacts: true}) {
+		if err != nil {
+			return 0, err // without all references, nothing may be removed
+		}
+		for _, ref := range artifactRefs.FindAllSubmatch(r.Payload, -1) {
+			delete(unused, string(ref[1]))
+		}
+	}
+	for hash := range unused {
+		if a.discard(hash) {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// artifactRefs matches the references in a record. It may match other text, which does no harm.
+var artifactRefs = regexp.MustCompile(`"sha256:([0-9a-f]{64})`)
+
+// discard removes a file unless a request has referred to it since the sweep began.
+func (a *artifacts) discard(hash string) bool {
+	a.claiming.Lock()
+	defer a.claiming.Unlock()
+	return !a.recent[hash] && os.Remove(a.path(hash)) == nil
+}
+
+// hashName matches the name of a file.
+var hashName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// files returns the hashes of the files that are younger than a time.
+func (a *artifacts) files(than time.Time) (map[string]bool, error) {
+	found := make(map[string]bool)
+	err := filepath.WalkDir(a.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !entry.Type().IsRegular() || !hashName.MatchString(entry.Name()) || path != a.path(entry.Name()) {
+			return err
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(than) {
+			found[entry.Name()] = true
+		}
+		return nil
+	})
+	return found, err
+}
