@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -157,6 +158,17 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 		})
 	}
 	for r, err := range s.options.Record.Records(ctx, seq) {
+		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
+			base := min(removed.Base.Seq, last)
+			gap := &wire.Event{
+				Seq: base, At: object.Timestamp(removed.Base.Removed), Kind: events.OrchestratorGap, Text: removed.Error(),
+				Figures: wire.Figures{Gap: base - seq},
+			}
+			if err := send(gap); err != nil || base == last {
+				return err
+			}
+			return s.older(ctx, base, last, send)
+		}
 		if err != nil {
 			return fmt.Errorf("reading the record: %w", err)
 		}

@@ -31,8 +31,9 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere
-	ReadOnly bool            // Record is read-only: only Look can be called
-	Sound    func() error    // returns why new records would be lost, such as a deleted file; nil: not checked
+	Keep     dispatch.Retention
+	ReadOnly bool         // Record is read-only: only Look can be called
+	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
 	Sessions []session.Spec    // the sessions of the configuration, in order

@@ -14,39 +14,6 @@ import (
 	"orchestrator/wire/delegation"
 )
 
-// tend removes what nothing needs any more, in the background. The returned function ends that.
-func (s *Supervisor) tend() (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.sweep(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
-}
-
-// sweep removes the artifacts to which no record refers.
-func (s *Supervisor) sweep(ctx context.Context) {
-	if s.artifacts == nil {
-		return
-	}
-	for r, err := range s.options.Record.Records(ctx, 0) {
-		if err == nil {
-			var removed int
-			if removed, err = s.artifacts.sweep(ctx, s.options.Record, r.At, s.dispatcher.Settle); removed > 0 {
-				s.options.Log.Info("removed artifacts that no record refers to", "files", removed)
-			}
-		}
-		if err != nil && ctx.Err() == nil {
-			s.options.Log.Warn("artifacts that no record refers to stay: the record cannot be read", "error", err)
-		}
-		return // the first record has the time at which the log began
-	}
-}
-
 // claim protects content until Release is called as often.
 func (a *artifacts) claim(hash string) {
 	a.claiming.Lock()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"time"
 
 	"orchestrator/wire/events"
@@ -87,6 +88,23 @@ type Record struct {
 
 // IsMail reports whether a record is a message from one actor to another.
 func (r *Record) IsMail() bool { return r.Topic != "" }
+
+// A Base is the end of the part of the log that was removed from its front. The zero Base is that of
+// a complete log.
+type Base struct {
+	Seq     int64     // the last removed record; 0: none
+	At      time.Time // its time
+	Removed time.Time // when it was removed
+	Began   time.Time // the time of record 1
+}
+
+// A RemovedError reports that records that a reader needs were removed.
+type RemovedError struct{ Base Base }
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("records 1 to %d, of %s and before, were removed on %s",
+		e.Base.Seq, object.Timestamp(e.Base.At), object.Timestamp(e.Base.Removed))
+}
 
 // A Search selects records: mail, which has a topic and a recipient, the one record with a key, or
 // records of archived tasks.

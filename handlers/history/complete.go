@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +40,8 @@ func (l Log) Complete(answer any, pages []Page) (any, error) {
 				if whole.Tasks[i].ID != p.Task {
 					continue
 				}
-				if err := l.complete(&p, &whole.Tasks[i]); err != nil {
+				err := l.complete(&p, &whole.Tasks[i])
+				if _, removed := errors.AsType[*wire.RemovedError](err); err != nil && !removed { // the list shows the rest
 					return nil, err
 				}
 			}

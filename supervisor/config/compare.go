@@ -257,6 +257,7 @@ var settingTable = []struct {
 	{name: "store.kind", needs: ActionRefused, of: func(c *Config) any { return c.Store.Kind }},
 	{name: "store.path", needs: ActionRefused, of: func(c *Config) any { return c.Store.Path }},
 	{name: "store.durable", needs: ActionRefused, of: func(c *Config) any { return c.Store.Durable }},
+	{name: "store.keep", needs: ActionRefused, of: func(c *Config) any { return [2]int64{int64(c.Store.KeepFor), c.Store.KeepBytes} }},
 	{name: "protocol.max_line", needs: ActionLive, of: func(c *Config) any { return c.Protocol.MaxLine }},
 	{name: "protocol.max_depth", needs: ActionLive, of: func(c *Config) any { return c.Protocol.MaxDepth }},
 	{name: "protocol.rate", needs: ActionLive, of: func(c *Config) any { return c.Protocol.Rate }},

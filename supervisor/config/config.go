@@ -62,6 +62,10 @@ type Store struct {
 	Kind    string
 	Path    string // absolute
 	Durable bool
+
+	// How much history stays; both 0: all.
+	KeepFor   time.Duration
+	KeepBytes int64
 }
 
 // Protocol limits the messages of agents.

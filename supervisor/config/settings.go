@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -38,6 +40,7 @@ func (r *reader) setting(b *hcl.Block) {
 			attr("kind", choice(&c.Store.Kind, "sqlite", "memory")),
 			attr("path", word(&c.Store.Path)),
 			attr("durable", truth(&c.Store.Durable)),
+			attr("keep", keep(&c.Store)),
 		}
 	case "protocol":
 		s.attributes = protocolAttributes(&c.Protocol)
@@ -55,6 +58,33 @@ func (r *reader) setting(b *hcl.Block) {
 		return
 	}
 	r.read(b.Body, r.scope, s)
+}
+
+// keep reads how much history a store keeps: a time, a size or "forever".
+func keep(into *Store) func(value) {
+	return func(v value) {
+		s, ok := v.asText()
+		if !ok {
+			return
+		}
+		into.KeepFor, into.KeepBytes = 0, 0
+		text, days := strings.CutSuffix(s, "d")
+		n, err := strconv.ParseUint(text, 10, 16)
+		age, timeErr := time.ParseDuration(s)
+		bytes, sizeErr := parseSize(s)
+		switch {
+		case s == "forever":
+		case days && err == nil && n > 0:
+			into.KeepFor = time.Duration(n) * 24 * time.Hour
+		case timeErr == nil && age > 0:
+			into.KeepFor = age
+		case sizeErr == nil && bytes >= mib:
+			into.KeepBytes = bytes
+		default:
+			v.reject("bad-duration", "Bad duration",
+				fmt.Sprintf("%s is a time such as \"30d\" or \"12h\", a size from 1 MiB such as \"10GiB\", or \"forever\", not %s.", v.name, v.quoted()), "")
+		}
+	}
 }
 
 func protocolAttributes(p *Protocol) []attribute {

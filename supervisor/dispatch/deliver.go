@@ -352,6 +352,9 @@ func (d *Dispatcher) isPart(l *handlers.Letter) bool {
 // complete fills in the part of an answer that is in the record or in files.
 func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
+		if err := behindBase(d, l); err != nil {
+			return d.unreadable(err)
+		}
 		whole, err := handlers.Complete(l.Payload, l.Pages, d)
 		if refusal, ok := errors.AsType[*wire.Error](err); ok {
 			return refusal
@@ -394,6 +397,12 @@ func (d *Dispatcher) After(seq int64) iter.Seq2[wire.Record, error] {
 }
 
 func (d *Dispatcher) unreadable(err error) *wire.Error {
+	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
+		return &wire.Error{
+			Code: wire.CodeNotFound, Message: "it was removed: " + removed.Error(),
+			Details: map[string]any{"reason": "removed", "base": removed.Base.Seq},
+		}
+	}
 	d.log.Error("the record cannot be read", "error", err)
 	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
 }

@@ -61,7 +61,7 @@ type Dispatcher struct {
 	// Used only by the recorder.
 	looked    time.Time // when sound was last called
 	room      []byte    // for spelling
-	snapshots snapshots
+	snapshots *snapshots
 	keeping   atomic.Int64 // facts of the last snapshot, while it is made
 }
 
@@ -170,6 +170,7 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 		w.missing = append(w.missing[:0], out.Missing...)
 		return false
 	}
+	explainRemoved(d, in, out.Refused)
 	if r, ok := in.Message.(*wire.Request); ok && quiet(r.Form) && out.Refused == nil {
 		out.Waits = true // no answer follows a granted one
 		if len(out.Records) > 0 {
@@ -379,6 +380,9 @@ type Record interface {
 	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
 	Keep(ctx context.Context, seq int64, state []byte) error
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
+	Base(ctx context.Context) (wire.Base, error)
+	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)
+	Size(ctx context.Context) (int64, error)
 }
 
 // Artifacts store content that is too large for the record.

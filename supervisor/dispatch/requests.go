@@ -203,6 +203,11 @@ func (r Requests) Messages(ctx context.Context, q MailQuery, send func(mail.Mess
 	d.Settle()
 	waiter, remove := d.notifier.add("")
 	defer remove()
+	if q.Since > 0 {
+		if err := since(d, q.Since); err != nil {
+			return d.unreadable(err)
+		}
+	}
 	after, err := d.past(ctx, q, send)
 	for err == nil && q.Follow {
 		if _, err = Await(ctx, d.options.Done, waiter.ready); err == nil {
@@ -434,7 +439,8 @@ func (d *Dispatcher) behind(when string) int64 {
 	}
 	before := sort.Search(int(last), func(n int) bool {
 		r, err := d.Record(int64(n) + 1)
-		return err != nil || !r.At.Before(at)
+		_, removed := errors.AsType[*wire.RemovedError](err)
+		return !removed && (err != nil || !r.At.Before(at))
 	})
 	return int64(before)
 }

@@ -2,10 +2,13 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"orchestrator/handlers"
+	"orchestrator/wire"
 )
 
 // snapshotEvery is the least number of facts between two snapshots. A large State is written
@@ -25,10 +28,11 @@ const (
 // newest snapshot and the facts after it, as a restart does. So the lock is never held for long,
 // at the price of the memory of a second State for as long as that takes.
 type snapshots struct {
-	every int    // snapshotEvery
-	last  result // the newest snapshot, or the newest attempt
-	seq   int64  // of text
-	text  []byte // was spelled, and is to be stored after its facts; nil: there is none
+	every  int         // snapshotEvery
+	wanted atomic.Bool // facts wait for a snapshot to be removed
+	last   result      // the newest snapshot, or the newest attempt
+	seq    int64       // of text
+	text   []byte      // was spelled, and is to be stored after its facts; nil: there is none
 
 	copied chan result // receives the result of the copy that is being made; nil: there is none
 	ctx    context.Context
@@ -42,9 +46,9 @@ type result struct {
 	tasks int
 }
 
-func newSnapshots() snapshots {
+func newSnapshots() *snapshots {
 	ctx, cancel := context.WithCancel(context.Background())
-	return snapshots{every: snapshotEvery, ctx: ctx, cancel: cancel}
+	return &snapshots{every: snapshotEvery, ctx: ctx, cancel: cancel}
 }
 
 // Restore builds the State from the newest snapshot and the facts after it. It must be called
@@ -75,6 +79,9 @@ func (d *Dispatcher) replay(ctx context.Context, until int64) (*handlers.State, 
 		state, from = kept, result{seq: seq, tasks: kept.Tasks()}
 	}
 	for r, err := range d.record.Records(ctx, state.Seq()) {
+		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
+			return nil, from, fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
+		}
 		if err == nil && r.Seq > until {
 			break
 		}
@@ -91,7 +98,7 @@ func (d *Dispatcher) replay(ctx context.Context, until int64) (*handlers.State, 
 // takeSnapshot spells a small State when a snapshot is due, or at the end. The snapshot includes
 // the batch that is about to be committed, and is stored after it. d.mu must be held.
 func (d *Dispatcher) takeSnapshot(end bool) {
-	s, seq, tasks := &d.snapshots, d.state.Seq(), d.state.Tasks()
+	s, seq, tasks := d.snapshots, d.state.Seq(), d.state.Tasks()
 	if d.options.ReadOnly || d.broken != nil || s.text != nil || seq == s.last.seq {
 		return
 	}
@@ -106,6 +113,7 @@ func (d *Dispatcher) takeSnapshot(end bool) {
 		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
 	}
 	s.last = result{seq: seq, tasks: tasks}
+	s.wanted.Store(false)
 	if err == nil {
 		s.seq, s.text = seq, text
 	}
@@ -115,13 +123,17 @@ func (d *Dispatcher) takeSnapshot(end bool) {
 // the size of that one. It must not depend on the present size: a State that grows by a task with
 // each fact would never be written.
 func (s *snapshots) due(seq int64) bool {
-	return seq-s.last.seq >= int64(max(s.every, 2*s.last.tasks))
+	enough := s.every
+	if s.wanted.Load() {
+		enough = min(enough, trimSnapshot)
+	}
+	return seq-s.last.seq >= int64(max(enough, 2*s.last.tasks))
 }
 
 // keepSnapshot stores the snapshot that was spelled, once its facts are committed. If one of a
 // large State is due, it starts to copy it.
 func (d *Dispatcher) keepSnapshot() {
-	s, last := &d.snapshots, d.last.Load()
+	s, last := d.snapshots, d.last.Load()
 	if s.text != nil && s.seq <= last {
 		if err := d.record.Keep(context.Background(), s.seq, s.text); err != nil {
 			d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
@@ -142,6 +154,7 @@ func (d *Dispatcher) keepSnapshot() {
 	if small || broken {
 		return
 	}
+	s.wanted.Store(false)
 	s.copied = make(chan result, 1)
 	go func(done chan<- result) { done <- d.copyState(s.ctx, last) }(s.copied)
 }

@@ -77,6 +77,7 @@ func TestConformance(t *testing.T) {
 		{"mail is found", conformMail},
 		{"archived tasks are found", conformArchived},
 		{"records that refer to artifacts are found", conformRefs},
+		{"facts are removed from the front", conformTrim},
 		{"a key is found", conformFindKey},
 		{"any search", conformFindAny},
 		{"searches beside a writer", conformFindReaders},

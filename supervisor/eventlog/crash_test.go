@@ -20,6 +20,7 @@ import (
 // roles maps the further roles of the test binary to their functions.
 var roles = map[string]func(path string) error{
 	"append": appendForEver,
+	"trim":   trimForEver,
 	"full":   appendUntilFull,
 	"read":   readAsStranger,
 }

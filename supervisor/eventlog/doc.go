@@ -56,9 +56,22 @@
 // damaged index that leads to a wrong row is detected, but one that omits a letter is not.
 // Records uses no index and returns every fact.
 //
+// # Removing old facts
+//
+// Trim removes facts from the front, in transactions of 256 rows. The table base has the number
+// and the checksum of the last of them, so the chain begins there and is checked as before. A kill
+// between two transactions leaves a log that begins later. Freed pages go back to the file system
+// with the incremental vacuum; a file that an older version created keeps and reuses them.
+//
+// Files of a fixed number of facts would be simpler to delete. But a search by recipient or key
+// would ask each file, a backup would be many files, and open work would hold a whole file.
+//
+// Reading behind the base is a *wire.RemovedError, never an empty answer. Trim keeps what follows
+// the older of the two states, because the removed facts can be known only from a state.
+//
 // # Limits
 //
-// The package does not parse payloads, interpret kinds, or remove facts. It does not prevent
+// The package does not parse payloads or interpret kinds. It does not prevent
 // another process from opening the file for writing: the owner of the state directory locks it,
 // and ErrMoved keeps such a mistake harmless. The package starts no goroutines. It does not
 // collect batches either, because the caller collects facts while the batch before is being

@@ -62,6 +62,8 @@ func (l *SQLite) findKey(from, key string, end int64, show func(wire.Record) boo
 	}
 	r, err := l.fact(&page{names: make(map[string]string)}, seq)
 	switch {
+	case isRemoved(err):
+		return nil
 	case err != nil:
 		return err
 	case r.From != from || r.Key != key:
@@ -107,6 +109,9 @@ func (l *SQLite) findArchived(ctx context.Context, s wire.Search, end int64, sho
 // showArchived reads the record of an archived task and shows it.
 func (l *SQLite) showArchived(p *page, seq int64, show func(wire.Record) bool) (more bool, err error) {
 	r, err := l.fact(p, seq)
+	if isRemoved(err) {
+		return true, nil
+	}
 	if err == nil && (r.Kind != events.TaskArchived || r.Correlation == "") {
 		err = astray(seq)
 	}
@@ -183,6 +188,8 @@ func (l *SQLite) findRefs(ctx context.Context, s wire.Search, end int64, show fu
 		}
 		r, err := l.fact(p, seq)
 		switch {
+		case isRemoved(err): // since the index was read
+			continue
 		case err != nil:
 			return err
 		case !mayRefer(&r):
@@ -207,6 +214,8 @@ func (l *SQLite) findMail(ctx context.Context, m *mail, show func(wire.Record) b
 		}
 		r, err := l.fact(p, seq)
 		switch {
+		case isRemoved(err): // since the index was read
+			continue
 		case err != nil:
 			return err
 		case r.Topic == "" || r.To == "" || to != "" && r.To != to:
@@ -224,7 +233,7 @@ func (l *SQLite) fact(p *page, seq int64) (wire.Record, error) {
 		return wire.Record{}, err
 	}
 	if err := l.fill(p); err != nil {
-		return wire.Record{}, err
+		return wire.Record{}, removedSince(l, seq-1, err)
 	}
 	return p.facts[0], nil
 }

@@ -51,6 +51,19 @@ type Log interface {
 	// the same number and removes all but the newest two. The older one is used if the newest
 	// is damaged.
 	Keep(ctx context.Context, seq int64, state []byte) error
+
+	// Base returns what was removed from the front of the log. Records that begins before it, and
+	// is asked for facts that were removed, yields a *wire.RemovedError. Find does not find them.
+	Base(ctx context.Context) (wire.Base, error)
+
+	// Trim removes facts from the front of the log, up to number upTo at most. It removes only
+	// some of them at a time, so that no append waits for long, and returns the new Base. It keeps
+	// every fact after the older of the two stored states. If it removes nothing, no more can be
+	// removed now.
+	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)
+
+	// Size returns the number of bytes that the log needs, without the space that was freed.
+	Size(ctx context.Context) (int64, error)
 }
 
 var (

@@ -17,7 +17,8 @@ import (
 // Memory is a log in memory, for tests and for use without files.
 type Memory struct {
 	mu      sync.Mutex
-	facts   []wire.Record // fact n is at n-1; elements never change
+	base    wire.Base
+	facts   []wire.Record // the first is the one after base; elements never change
 	taken   map[sender]int64
 	letters map[string][]int64 // numbers of each recipient's mail; "" has all
 	kept    []state            // at most two, oldest first
@@ -53,7 +54,7 @@ func (m *Memory) Append(ctx context.Context, last int64, batch []wire.Record) er
 	if err := m.usable(ctx); err != nil {
 		return err
 	}
-	if end := int64(len(m.facts)); end != last {
+	if end := m.last(); end != last {
 		return moved(end, last)
 	}
 	if err := examine(last, batch); err != nil {
@@ -65,7 +66,7 @@ func (m *Memory) Append(ctx context.Context, last int64, batch []wire.Record) er
 	for i, r := range batch {
 		r.Payload = bytes.Clone(r.Payload)
 		m.facts = append(m.facts, asKept(r, last+int64(i)+1))
-		if seq := int64(len(m.facts)); r.Topic != "" && r.To != "" {
+		if seq := m.last(); r.Topic != "" && r.To != "" {
 			m.letters[r.To] = append(m.letters[r.To], seq)
 			m.letters[""] = append(m.letters[""], seq)
 		}
@@ -103,13 +104,17 @@ func (m *Memory) take(last int64, batch []wire.Record) error {
 func (m *Memory) Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		m.mu.Lock()
-		facts, closed := m.facts, m.closed
+		facts, closed, base := m.facts, m.closed, m.base
 		m.mu.Unlock()
 		if closed {
 			yield(wire.Record{}, fs.ErrClosed)
 			return
 		}
-		after := min(max(after, 0), int64(len(facts)))
+		if after = max(after, 0); after < base.Seq {
+			yield(wire.Record{}, &wire.RemovedError{Base: base})
+			return
+		}
+		after := min(after-base.Seq, int64(len(facts)))
 		for _, r := range facts[after:] {
 			if err := ctx.Err(); err != nil {
 				yield(wire.Record{}, err)
@@ -126,7 +131,7 @@ func (m *Memory) Records(ctx context.Context, after int64) iter.Seq2[wire.Record
 func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		m.mu.Lock()
-		facts, holder, err := m.facts, m.taken[sender{from: s.From, key: s.Key}], m.usable(ctx)
+		facts, base, holder, err := m.facts, m.base.Seq, m.taken[sender{from: s.From, key: s.Key}], m.usable(ctx)
 		m.mu.Unlock()
 		if err != nil {
 			yield(wire.Record{}, err)
@@ -150,17 +155,17 @@ func (m *Memory) Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record,
 		}
 		if s.Key != "" {
 			if holder > 0 {
-				yield(facts[holder-1], nil)
+				yield(facts[holder-1-base], nil)
 			}
 			return
 		}
-		for found := openMail(s, int64(len(facts)), m.numbers); ; {
+		for found := openMail(s, base+int64(len(facts)), m.numbers); ; {
 			seq, _, err := found.next(ctx)
 			if err != nil {
 				yield(wire.Record{}, err)
 				return
 			}
-			if seq == 0 || !yield(facts[seq-1], nil) {
+			if seq == 0 || !yield(facts[seq-1-base], nil) {
 				return
 			}
 		}
@@ -212,7 +217,7 @@ func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
 	if err := m.usable(ctx); err != nil {
 		return err
 	}
-	if last := int64(len(m.facts)); seq < 1 || seq > last {
+	if last := m.last(); seq < 1 || seq > last {
 		return outside(seq, last)
 	}
 	at, known := slices.BinarySearchFunc(m.kept, seq, func(s state, seq int64) int { return cmp.Compare(s.seq, seq) })
@@ -229,8 +234,11 @@ func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
 func (m *Memory) Last() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return int64(len(m.facts))
+	return m.last()
 }
+
+// last returns the number of the newest fact. m.mu must be held.
+func (m *Memory) last() int64 { return m.base.Seq + int64(len(m.facts)) }
 
 // Close makes further operations fail. It does not release the memory.
 func (m *Memory) Close() error {

@@ -86,7 +86,11 @@ func (l *SQLite) connect(ctx context.Context, o Options) error {
 // file is upgraded only here.
 func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	end := l.last.Load()
-	if l.sum, err = l.verify(ctx, max(end-tail, 0), end); err != nil {
+	base, err := l.lockedFront()
+	if err != nil {
+		return err
+	}
+	if l.sum, err = l.verify(ctx, max(end-tail, base.Seq), end); err != nil {
 		return err
 	}
 	if err := l.complete(); err != nil {
@@ -144,6 +148,9 @@ func (l *SQLite) connectWriter(o Options) (err error) {
 	if o.Durable {
 		pragmas = durable
 	}
+	if state != nil { // possible only before the write-ahead log exists
+		pragmas = `PRAGMA auto_vacuum = INCREMENTAL; ` + pragmas
+	}
 	if err := l.writer.exec(pragmas); err != nil {
 		return err
 	}
@@ -184,6 +191,13 @@ func (l *SQLite) connectReader(o Options) (err error) {
 	if err := recognize(l.reader); err != nil {
 		return foreign(err)
 	}
+	if version, err := ask(l.reader, selectVersion); err != nil {
+		return err
+	} else if version >= 4 {
+		if err := l.prepare(l.reader, map[string]*statement{selectBase: &l.base}); err != nil {
+			return err
+		}
+	}
 	return l.prepare(l.reader, map[string]*statement{
 		selectEvents: &l.events, selectSum: &l.sumOf, selectEnd: &l.end, selectTaker: &l.keyed,
 		selectMail: &l.mail, selectMailBack: &l.mailBack, selectAddressee: &l.addressed,
@@ -201,6 +215,9 @@ func (l *SQLite) connectIndexes() error {
 	}
 	if err == nil && version >= 4 {
 		err = l.prepare(l.reader, map[string]*statement{selectRefs: &l.refs})
+	}
+	if err == nil && version >= 4 && l.base == nil { // just upgraded
+		err = l.prepare(l.reader, map[string]*statement{selectBase: &l.base})
 	}
 	return err
 }

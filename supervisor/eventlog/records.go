@@ -62,7 +62,9 @@ func (l *SQLite) read(ctx context.Context, after, end int64, show func(wire.Reco
 		if err = ctx.Err(); err != nil {
 			break
 		}
-		err = l.fill(p)
+		if err = l.fill(p); err != nil {
+			err = removedSince(l, p.after, err)
+		}
 		for _, r := range p.facts {
 			if !show(r) {
 				return p.sum, nil
@@ -79,20 +81,32 @@ func (l *SQLite) locate(p *page) error {
 	if l.reader == nil {
 		return fs.ErrClosed
 	}
-	if p.after == 0 {
-		return nil
-	}
-	sum, found, err := firstInt(l.sumOf, ofInt(p.after))
+	sum, found, base, err := l.sumAt(p.after)
 	switch {
 	case damaged(err):
 		return &ChainError{Seq: p.after, What: "it cannot be read", Cause: err}
 	case err != nil:
 		return fmt.Errorf("reading fact %d: %w", p.after, err)
+	case !found && p.after < base.Seq:
+		return &wire.RemovedError{Base: base}
 	case !found:
 		return &ChainError{Seq: p.after, What: "it is missing"}
 	}
-	p.sum = uint32(sum)
+	p.sum = sum
 	return nil
+}
+
+// sumAt returns the checksum of a fact, which may be the last one that was removed. The sum of
+// fact 0 is 0. If it is not found, sumAt returns the base. l.reading must be held.
+func (l *SQLite) sumAt(seq int64) (sum uint32, found bool, base wire.Base, err error) {
+	if seq > 0 {
+		kept, found, err := firstInt(l.sumOf, ofInt(seq))
+		if err != nil || found {
+			return uint32(kept), found, base, err
+		}
+	}
+	f, err := frontOf(l.base)
+	return f.sum, err == nil && seq == f.Seq, f.Base, err
 }
 
 // newest reads the number of the last fact from the file.
@@ -165,7 +179,7 @@ func (l *SQLite) Snapshot(ctx context.Context) (seq int64, state []byte, err err
 
 // load returns a state, and reports whether all its parts are there and intact.
 func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
-	start, found, err := firstInt(l.sumOf, ofInt(seq))
+	start, found, _, err := l.sumAt(seq)
 	if err != nil || !found {
 		return nil, false, err
 	}
@@ -177,7 +191,7 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	if err := parts.query([]value{ofInt(seq)}); err != nil {
 		return nil, false, err
 	}
-	state, size, sum := []byte{}, partBytes, uint32(start)
+	state, size, sum := []byte{}, partBytes, start
 	for part := int64(0); ; part++ {
 		more, err := parts.next()
 		if err != nil || !more {

@@ -25,7 +25,12 @@ func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last i
 	if err != nil {
 		end = math.MaxInt64 // read until the end is found
 	}
-	_, broken = l.read(ctx, 0, end, func(r wire.Record) bool {
+	base, baseErr := l.lockedFront()
+	if baseErr != nil {
+		return 0, baseErr
+	}
+	last = base.Seq
+	_, broken = l.read(ctx, base.Seq, end, func(r wire.Record) bool {
 		last = r.Seq
 		return show(r)
 	})
@@ -55,13 +60,19 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 		return 0, nil, err
 	}
 	var batch []wire.Record
-	var failed error
+	base, failed := old.lockedFront()
+	if failed == nil && base.Seq > 0 {
+		failed = beginAt(made, base)
+	}
 	flush := func() bool {
 		failed = made.Append(ctx, made.Last(), batch)
 		batch = batch[:0]
 		return failed == nil
 	}
 	last, lost = old.check(ctx, func(r wire.Record) bool {
+		if failed != nil {
+			return false
+		}
 		batch = append(batch, r)
 		return len(batch) < salvageBatch || flush()
 	})
@@ -79,6 +90,16 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 		return last, lost, errors.Join(err, removeAll(logFiles(to)))
 	}
 	return last, lost, removeAll(logFiles(to)[1:]) // the database has all facts, and can be moved without the other files
+}
+
+// beginAt makes an empty log begin after facts that were removed.
+func beginAt(l *SQLite, base front) error {
+	l.appending.Lock()
+	defer l.appending.Unlock()
+	return l.transact("beginning the log", func() error { return setFront(l.writer, base) }, func() {
+		l.last.Store(base.Seq)
+		l.sum = base.sum
+	})
 }
 
 // logFiles returns the names of the files of a log. The first has everything once the log is

@@ -168,7 +168,7 @@ func recognize(c connection) error {
 
 // create creates the tables, all or none.
 func create(c connection) error {
-	return c.exec(fmt.Sprintf("PRAGMA auto_vacuum = INCREMENTAL; BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
+	return c.exec(fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, schemaVersion))
 }
 
 // ask returns the first column of the first row as a number, or 0.

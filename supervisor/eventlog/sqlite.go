@@ -62,7 +62,7 @@ type SQLite struct {
 	letters, lettersBack statement // nil in a file of version 1
 	addressed            statement
 	archive, archived    statement // nil in a file of version 1 or 2, which has no archived tasks
-	refs                 statement // nil in a file of an older version
+	refs, base           statement // nil in a file of an older version
 
 	open []statement // all that are to be closed
 

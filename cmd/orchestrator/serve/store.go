@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // The commands on the event log. They open its file themselves, so they work whether an
@@ -53,9 +55,26 @@ if anything is damaged or missing.`,
 type storeReport struct {
 	FormatVersion string       `json:"format_version"`
 	Path          string       `json:"path"`
-	Facts         int64        `json:"facts"` // number of intact facts from the beginning
+	Facts         int64        `json:"facts"` // number of the last intact fact
+	Removed       *storeBase   `json:"removed,omitzero"`
 	Damage        *storeDamage `json:"damage,omitzero"`
 	Copy          string       `json:"copy,omitzero"`
+}
+
+// storeBase describes the facts that were removed from the front.
+type storeBase struct {
+	Seq int64  `json:"seq"` // the last of them
+	At  string `json:"at"`
+	On  string `json:"on"`
+}
+
+// baseOf returns what was removed from a log, or nil.
+func baseOf(ctx context.Context, log *eventlog.SQLite) (*storeBase, error) {
+	base, err := log.Base(ctx)
+	if err != nil || base.Seq == 0 {
+		return nil, err
+	}
+	return &storeBase{Seq: base.Seq, At: object.Timestamp(base.At), On: object.Timestamp(base.Removed)}, nil
 }
 
 type storeDamage struct {
@@ -84,12 +103,17 @@ func checkStore(a *cli.App, path string) error {
 	defer log.Close()
 	done := a.ShowWait("the record to be read")
 	last, broken := log.Check(ctx)
+	removed, baseErr := baseOf(ctx, log)
+	broken = cmp.Or(broken, baseErr)
 	done()
 	if err := a.Ended(ctx); err != nil {
 		return err
 	}
 	if a.Flags.JSON {
-		err = a.Document(storeReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Damage: damageOf(broken)})
+		err = a.Document(storeReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Removed: removed, Damage: damageOf(broken)})
+	} else if broken == nil && removed != nil {
+		err = a.Print("Facts %d to %d in %s, all in order. Facts 1 to %d, of %s and before, were removed on %s\n",
+			removed.Seq+1, last, a.Short(path), removed.Seq, removed.At, removed.On)
 	} else if broken == nil {
 		err = a.Print("%s in %s, all in order\n", term.Count(int(last), "fact"), a.Short(path))
 	} else {

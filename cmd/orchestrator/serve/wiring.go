@@ -188,6 +188,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
 	o.Sound = t.sound
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
+	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions, o.Tasks = sessions(c), tasks(c)
@@ -222,7 +223,14 @@ func (t *Instance) lookOver() (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for r, err := range t.record.Records(ctx, 0) {
+		base, err := t.record.Base(ctx)
+		if err != nil {
+			return // the record was read to this point when it was opened
+		}
+		for r, err := range t.record.Records(ctx, base.Seq) {
+			if _, removed := errors.AsType[*wire.RemovedError](err); removed {
+				return // old facts are being removed, which verifies them
+			}
 			if err != nil {
 				if ctx.Err() == nil {
 					t.log.Error("the record is damaged: reading there fails, and everything else goes on", "error", err, "see", "orchestrator store check")

@@ -23,6 +23,7 @@ store {
   kind    = "sqlite"
   path    = "events.db"
   durable = true
+  keep    = "forever"
 }
 
 protocol {

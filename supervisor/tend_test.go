@@ -1,0 +1,129 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/output"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// submitted submits a task and returns its id.
+func (p *play) submitted(name string) string {
+	answer, err := p.Requests.Do(p.t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", &wire.SubmitTask{Type: "task", Name: name})
+	require.NoError(p.t, err)
+	return answer.(*wire.TaskReply).Task.ID
+}
+
+func (p *play) cancelled(id string) {
+	_, err := p.Requests.Do(p.t.Context(), handlers.Actor{Kind: handlers.Operator}, "cancel-task", &wire.CancelTask{TaskID: id})
+	require.NoError(p.t, err)
+}
+
+// busyHours submits and cancels many tasks in each of some hours. It returns the last one.
+func (p *play) busyHours(hours int) (last string) {
+	for range hours {
+		for n := range 600 {
+			last = p.submitted(fmt.Sprint("task ", n))
+			p.cancelled(last)
+		}
+		<-time.After(time.Hour)
+		synctest.Wait()
+	}
+	return last
+}
+
+// TestOldRecordsAreRemoved checks that the records of ended work leave the record after a time,
+// except what an open task needs. Readers are told what was removed.
+func TestOldRecordsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		o := Options{Record: record, StateDir: t.TempDir(), Keep: dispatch.Retention{For: 90 * time.Minute}}
+		p := perform(t, o, nil, nil)
+		p.busyHours(1)
+		gone := p.submitted("gone later")
+		p.cancelled(gone)
+		open := p.submitted("open")
+		p.busyHours(6)
+		base, err := record.Base(t.Context())
+		require.NoError(t, err)
+		require.Positive(t, base.Seq)
+		first := int64(0)
+		for r, err := range record.Records(t.Context(), base.Seq) {
+			require.NoError(t, err)
+			if r.Correlation == open {
+				first = r.Seq
+				break
+			}
+		}
+		require.Equal(t, first, base.Seq+1, "the open task holds all later records")
+
+		_, err = p.Requests.Do(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: gone})
+		require.ErrorContains(t, err, fmt.Sprintf("it was removed: records 1 to %d", base.Seq), "the archived task refers to them")
+		p.cancelled(open)
+		p.busyHours(3)
+		after, err := record.Base(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, after.Seq, base.Seq+5000)
+		require.WithinRange(t, after.At, time.Now().Add(-4*time.Hour), time.Now().Add(-89*time.Minute))
+		_, err = p.Requests.Do(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: gone})
+		require.ErrorContains(t, err, fmt.Sprintf("it may be among what was removed: records 1 to %d", after.Seq))
+
+		var seen []wire.Event
+		require.NoError(t, p.Events(t.Context(), output.EventQuery{Since: 10}, func(e wire.Event) error {
+			seen = append(seen, e)
+			return nil
+		}))
+		require.Equal(t, events.OrchestratorGap, seen[0].Kind)
+		require.Equal(t, seen[1].Seq, 10+seen[0].Figures.Gap+1, "the newest are still in memory")
+		require.Contains(t, seen[0].Text, "were removed on")
+		require.NoError(t, p.stop())
+	})
+}
+
+// TestRecordOfASize checks that the record does not grow beyond its size, and that a restart reads
+// the rest.
+func TestRecordOfASize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		o := Options{Record: record, StateDir: t.TempDir(), Keep: dispatch.Retention{Bytes: 1 << 20}}
+		p := perform(t, o, nil, nil)
+		last := p.busyHours(12)
+		size, err := record.Size(t.Context())
+		require.NoError(t, err)
+		require.Less(t, size, int64(2<<20), "and what waits for a snapshot")
+		require.NoError(t, p.stop())
+		again := perform(t, o, nil, nil)
+		require.Equal(t, wire.TaskCancelled, again.task(last).State)
+		require.NoError(t, again.stop())
+	})
+}
+
+// TestNearlyFullDisk checks that a warning comes once until there is room again.
+func TestNearlyFullDisk(t *testing.T) {
+	var said strings.Builder
+	s := &Supervisor{options: Options{StateDir: t.TempDir(), Log: hclog.New(&hclog.LoggerOptions{Output: &said})}}
+	var w diskWatch
+	for _, share := range []float64{0.5, 0.79, 0.8, 0.9, 1, 0.7, 0.85} {
+		w.check(s, func(string) (float64, error) { return share, nil })
+	}
+	require.Equal(t, 2, strings.Count(said.String(), "nearly full"))
+	w.check(s, func(string) (float64, error) { return 1, errors.New("no answer") })
+	share, err := usedShare(s.options.StateDir)
+	require.NoError(t, err)
+	require.True(t, share > 0 && share <= 1, share)
+	require.NoError(t, os.Remove(s.options.StateDir))
+	_, err = usedShare(s.options.StateDir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
