@@ -110,6 +110,26 @@ func TestRecordOfASize(t *testing.T) {
 	})
 }
 
+// TestStateThatIsNeeded checks that nothing starts without a state if the facts that it was made of
+// are gone.
+func TestStateThatIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		o := Options{Record: record, StateDir: t.TempDir(), Log: hclog.NewNullLogger(), Keep: dispatch.Retention{Bytes: 1 << 20}}
+		p := perform(t, o, nil, nil)
+		p.busyHours(12)
+		require.NoError(t, p.stop())
+		for seq := record.Last() - 1; seq <= record.Last(); seq++ {
+			require.NoError(t, record.Keep(t.Context(), seq, []byte(`{"version":"another"}`)))
+		}
+		o.StateDir = "" // no audit, which only Run ends
+		err := New(o, nil).Restore(t.Context())
+		var removed *wire.RemovedError
+		require.ErrorAs(t, err, &removed)
+		require.ErrorContains(t, err, "the kept state cannot be read")
+	})
+}
+
 // TestNearlyFullDisk checks that a warning comes once until there is room again.
 func TestNearlyFullDisk(t *testing.T) {
 	var said strings.Builder

@@ -63,6 +63,11 @@ func cannotRecord(err error, store config.Store) error {
 		f.Hint = "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR"
 		return f
 	}
+	if removed, isRemoved := errors.AsType[*wire.RemovedError](err); isRemoved {
+		f.Details["removed"] = removed.Base.Seq
+		f.Hint = "Use the program that wrote it, or put a backup in its place: orchestrator help limits"
+		return f
+	}
 	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
 	empty, isEmpty := errors.AsType[*eventlog.EmptyError](err)
 	aside := "move " + term.Word(store.Path) + "* away"

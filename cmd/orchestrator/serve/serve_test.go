@@ -21,6 +21,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
 
@@ -224,6 +225,15 @@ func TestOwnLogOnAFullDisk(t *testing.T) {
 	write("five\n")
 	write("six\n")
 	require.Regexp(t, `^one\n\S+Z \[3 lines before this one could not be written\]\nfive\nsix\n$`, disk.String())
+}
+
+// A record whose state cannot be read, and whose facts are gone, is refused with what to do.
+func TestStateOfAnotherVersion(t *testing.T) {
+	err := fmt.Errorf("restoring: %w", &wire.RemovedError{Base: wire.Base{Seq: 7}})
+	f := cli.FailureOf(cannotRecord(err, config.Store{Path: "events.db"}))
+	require.Contains(t, f.Message, "records 1 to 7")
+	require.Contains(t, f.Hint, "Use the program that wrote it")
+	require.EqualValues(t, 7, f.Details["removed"])
 }
 
 // Every command that opens the record reports it if the address space is too small. The test
