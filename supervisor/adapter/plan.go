@@ -123,7 +123,7 @@ func (m *planning) judged(k *task, news string) {
 		k.plan, k.reminded = planWanted, false
 		words := "Your plan was rejected: " + orElse(tools.Clip(k.view.PlanFeedback, tools.MaxText), "no reason was given") +
 			"\nChange nothing yet, and present another plan."
-		if p, waits := m.granting[k.presented]; waits {
+		if p, waits := m.presentation(k); waits {
 			m.decide(&p, Decision{Message: words}, words)
 			return
 		}
@@ -138,7 +138,7 @@ func (m *planning) judged(k *task, news string) {
 func (m *planning) approved(k *task) {
 	k.plan, k.started, k.reminded = unplanned, true, false
 	words := "Your plan is approved. Do the task now, and call task_complete with a summary when it is done."
-	p, waits := m.granting[k.presented]
+	p, waits := m.presentation(k)
 	switch planOnly := m.o.Permission == PermissionPlan; {
 	case waits && planOnly:
 		words = "Your plan is approved, and you may change nothing: report it as the result of your task with task_complete."
@@ -149,6 +149,13 @@ func (m *planning) approved(k *task) {
 	default:
 		m.later(words)
 	}
+}
+
+// presentation returns the permission by which the plan of a task was presented, if the client waits
+// for its answer. A later request for something else may have its id.
+func (m *planning) presentation(k *task) (p Permission, waits bool) {
+	p = m.granting[k.presented]
+	return p, p.Plan != ""
 }
 
 // settle decides about a task whose turn has ended before its plan was approved. The last
