@@ -164,11 +164,11 @@ func (c *Client) merge(k toolCall) toolCall {
 }
 
 // own reports whether a call is one of our tools, by the ways in which clients name the tools of
-// MCP servers. Titles of commands and of edits come from the model, so they say nothing.
+// MCP servers. Titles of commands and of edits come from the model, and so do the arguments of any
+// tool, so they say nothing.
 func own(k *toolCall) bool {
-	if server, _ := object.TextOf(k.Input, "server"); server == tools.Server && object.MemberOf(k.Input, "command") == nil {
-		tool, _ := object.TextOf(k.Input, "tool")
-		return tools.Has(tool)
+	if tool, ok := strings.CutPrefix(k.Title, "mcp."+tools.Server+"."); ok && tools.Has(tool) {
+		return calls(k.Input, tool)
 	}
 	if k.ToolKind != "" && k.ToolKind != "other" {
 		return false
@@ -185,4 +185,17 @@ func own(k *toolCall) bool {
 		}
 	}
 	return false
+}
+
+// calls reports whether the input of a call is the call of one of our tools as Codex writes it, and
+// nothing else.
+func calls(input wire.Raw, tool string) bool {
+	var all map[string]wire.Raw
+	if object.Decode(input, &all) != nil {
+		return false
+	}
+	delete(all, "arguments")
+	server, _ := object.Text(all["server"])
+	called, _ := object.Text(all["tool"])
+	return len(all) == 2 && server == tools.Server && called == tool
 }
