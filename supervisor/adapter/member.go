@@ -140,9 +140,6 @@ func (m *Machine) handle(from []Effect) {
 		case *Unread:
 			m.prompts = append(m.prompts, m.taken(e.ID)...) // for the next turn
 		case *Doing:
-			if e.ID != "" {
-				m.running.Put(e.ID, true, 0)
-			}
 			m.does(e)
 		case *Did:
 			m.running.Forget(e.ID)
@@ -205,8 +202,11 @@ func (m *Machine) opened(r *Ready) {
 	}
 }
 
-// turn reports the state of the agent.
+// turn reports the state of the agent. Between turns it is not busy, whatever the client does.
 func (m *Machine) turn(state, what string) {
+	if state == activity.Busy && !m.busy {
+		state, what = activity.Idle, ""
+	}
 	m.say("turn", activity.Turn{State: state, What: what, TaskID: m.taskID(), Since: object.Timestamp(m.now)})
 }
 
@@ -275,7 +275,11 @@ func (m *Machine) steer() {
 
 // begun starts the task of the turn.
 func (m *Machine) begun() {
-	m.busy, m.warned = true, false
+	if !m.busy { // the client begins it by itself
+		m.busy = true
+		m.turn(activity.Busy, "")
+	}
+	m.warned = false
 	if k := m.task; k != nil && !k.started && k.plan == unplanned {
 		k.started = true
 		if k.work != nil {
@@ -321,8 +325,14 @@ func (m *Machine) inContext(id string) {
 // quiet is the least time between two reports of progress.
 const quiet = 500 * time.Millisecond
 
-// does reports what the client does, at once or when it has been quiet.
+// does reports what the client does in its turn, at once or when it has been quiet.
 func (m *Machine) does(d *Doing) {
+	if !m.busy {
+		return
+	}
+	if d.ID != "" {
+		m.running.Put(d.ID, true, 0)
+	}
 	if d.Text == "" || d.Text == m.doing {
 		return
 	}

@@ -367,9 +367,10 @@ func (m *Machine) withdrawAll() {
 	clear(m.calls)
 }
 
-// resumed reports that the client works again, if it does not wait for another answer.
+// resumed reports that the client works again, or that it is idle, if it does not wait for another
+// answer.
 func (m *Machine) resumed(what string) {
-	if m.busy && len(m.granting) == 0 {
+	if len(m.granting) == 0 {
 		m.turn(activity.Busy, what)
 	}
 }
