@@ -129,7 +129,9 @@ func (c *Client) answered(id int64, method string, m *adapter.RPC) []adapter.Eff
 		c.sandbox = object.MemberOf(m.Result, "sandbox")
 		return []adapter.Effect{&adapter.Ready{Conversation: c.thread, Version: c.version, Model: c.model}}
 	case "turn/start":
-		c.turn, _ = object.TextOf(object.MemberOf(m.Result, "turn"), "id")
+		if c.starting { // or it has begun, and may have ended
+			c.turn, _ = object.TextOf(object.MemberOf(m.Result, "turn"), "id")
+		}
 		c.planned = c.plans
 	}
 	return nil
@@ -231,7 +233,8 @@ func versionIn(agent string) string {
 
 // notice holds the members of notifications that matter here.
 type notice struct {
-	Turn struct {
+	ThreadID string `json:"threadId"`
+	Turn     struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 		Items  []item `json:"items"`
@@ -289,8 +292,12 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	if object.Decode(m.Params, &n) != nil && m.Method != "turn/completed" {
 		return nil
 	}
+	other := n.ThreadID != "" && n.ThreadID != c.thread // of an agent that the model has started
 	switch m.Method {
 	case "turn/started":
+		if other {
+			return nil
+		}
 		c.turn, c.starting, c.words = n.Turn.ID, false, ""
 		effects := []adapter.Effect{&adapter.Begun{}}
 		if c.stop {
@@ -304,14 +311,12 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 			c.changes.Forget(n.Item.ID)
 			return []adapter.Effect{&adapter.Did{ID: n.Item.ID}}
 		}
-		c.words = n.Item.Text
+		if !other {
+			c.words = n.Item.Text
+		}
 		return []adapter.Effect{adapter.Log{Text: n.Item.Text}}
 	case "thread/tokenUsage/updated":
-		u := n.TokenUsage
-		return []adapter.Effect{&activity.Usage{
-			Model: c.model, Input: u.Last.Input, Output: u.Last.Output, CacheRead: u.Last.Cached, CacheWrite: u.Last.CacheWrite,
-			Reasoning: u.Last.Reasoning, ContextUsed: u.Last.Total, ContextSize: u.Window,
-		}}
+		return []adapter.Effect{c.usage(&n, other)}
 	case "account/rateLimits/updated":
 		if p := n.RateLimits.Primary; p != nil && p.ResetsAt > 0 {
 			c.resets = time.Unix(p.ResetsAt, 0).UTC()
@@ -323,9 +328,28 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	case "serverRequest/resolved":
 		return []adapter.Effect{&adapter.Withdrawn{ID: string(n.RequestID)}}
 	case "turn/completed":
-		return c.ended(&n)
+		if !other && c.runs(n.Turn.ID) {
+			return c.ended(&n)
+		}
 	}
 	return nil
+}
+
+// runs reports whether a turn is the one that runs, or is starting.
+func (c *Client) runs(turn string) bool {
+	return c.starting || c.turn != "" && (turn == "" || turn == c.turn)
+}
+
+// usage returns what a request to the model used. The conversation of another thread is not this one.
+func (c *Client) usage(n *notice, other bool) *activity.Usage {
+	last := n.TokenUsage.Last
+	u := &activity.Usage{
+		Model: c.model, Input: last.Input, Output: last.Output, CacheRead: last.Cached, CacheWrite: last.CacheWrite, Reasoning: last.Reasoning,
+	}
+	if !other {
+		u.ContextUsed, u.ContextSize = last.Total, n.TokenUsage.Window
+	}
+	return u
 }
 
 // began handles an item that begins: a text that the model gets, or a tool call.
