@@ -379,8 +379,7 @@ func (m *Machine) limited(l *Limited) {
 	case m.parked.After(m.now): // the time is known from before
 		return
 	default:
-		m.parked = m.now.Add(backOff[min(m.limits, len(backOff)-1)])
-		m.limits++
+		m.backOff()
 	}
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
 }
@@ -388,9 +387,15 @@ func (m *Machine) limited(l *Limited) {
 // maxParked is the longest time for which an agent is parked at once. Then it is tried again.
 const maxParked = 7 * 24 * time.Hour
 
-// backOff is how long an agent is parked if its vendor does not say until when: the first time,
+// backOffs is how long an agent is parked if its vendor does not say until when: the first time,
 // the second, and later ones until a turn has succeeded.
-var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+var backOffs = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+
+// backOff parks the agent for longer each time.
+func (m *Machine) backOff() {
+	m.parked = m.now.Add(backOffs[min(m.limits, len(backOffs)-1)])
+	m.limits++
+}
 
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
@@ -400,7 +405,7 @@ func (m *Machine) turnEnded(e *Ended) {
 	m.withdrawAll()
 	m.turn(activity.Idle, "")
 	if e.Failure != "" {
-		m.keepUnread()
+		m.keepUnread(e)
 	} else {
 		m.limits = 0
 	}
@@ -474,16 +479,31 @@ type (
 
 func orElse(s, otherwise string) string { return cmp.Or(strings.TrimSpace(s), otherwise) }
 
-// keepUnread keeps the mail that the model did not get for the next turn.
-func (m *Machine) keepUnread() {
+// keepUnread keeps for the next turn what the model did not get: its mail, and all of it if the task
+// goes on after a limit. That turn may fail in the same way, so it does not begin at once.
+func (m *Machine) keepUnread(e *Ended) {
+	k := m.task
+	all := e.Failure == FailLimit && k != nil && (k.work != nil || k.plan != unplanned)
+	kept := len(m.prompts)
 	for _, d := range m.sent {
 		for _, t := range d.texts {
-			if len(t.mail) > 0 {
+			if all || len(t.mail) > 0 {
 				m.prompts = append(m.prompts, t)
 			}
 		}
 	}
 	m.sent = nil
+	if len(m.prompts) > kept && e.Failure != FailLimit {
+		m.backOff()
+		m.log("the next turn begins at %s: this one failed, and its mail was not read: %s", object.Timestamp(m.parked), e.Text)
+	}
+}
+
+// goOn lets a client go on with its task after a limit, unless it is told more than that.
+func (m *Machine) goOn() {
+	if !slices.ContainsFunc(m.prompts, func(t text) bool { return len(t.mail) == 0 }) {
+		m.prompts = append(m.prompts, text{words: afterLimit})
+	}
 }
 
 // end reports the end of the task that the client works on.

@@ -60,6 +60,7 @@ type Client struct {
 	switching bool   // to or from planMode
 	ownPrompt bool   // it takes instructions apart from the first prompt
 	briefed   bool
+	briefing  int64 // the call of the prompt that begins with the briefing
 	turn      int64 // the call of the running prompt; 0: none
 	begun     bool
 	injected  []string // texts that the client took, and the model does not have yet
@@ -72,10 +73,7 @@ type Client struct {
 }
 
 // A call is a call of a method that is not answered.
-type call struct {
-	method, id string
-	turn       int64 // to which a text was added
-}
+type call struct{ method, id string }
 
 // New returns a Client.
 func New() *Client {
@@ -182,9 +180,6 @@ func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effec
 		c.model = c.o.Model
 		return c.ready()
 	case "_session/steering":
-		if about.turn != c.turn {
-			return []adapter.Effect{&adapter.Unread{ID: about.id}}
-		}
 		c.injected = append(c.injected, about.id)
 	case "session/prompt":
 		return c.ended(id, about, result)
@@ -280,7 +275,10 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 		if id == c.turn {
 			c.turn = 0
 		}
-		effects := []adapter.Effect{c.said(), c.tools.Clear()}
+		if id == c.briefing && !c.begun {
+			c.briefed = false
+		}
+		effects := append(c.unread(), c.said(), c.tools.Clear())
 		end := &adapter.Ended{Failure: classify(why), Text: why}
 		if end.Failure == adapter.FailLimit {
 			effects = append(effects, &adapter.Limited{Scope: why})
@@ -375,13 +373,17 @@ func toolName(k *toolCall) string {
 	return cmp.Or(k.ToolKind, "other")
 }
 
-// Decide answers a permission with the first option of a kind that fits.
+// Decide answers a permission with the first option of a kind that fits. An interrupt may have
+// answered it.
 func (c *Client) Decide(p *adapter.Permission, d adapter.Decision) []adapter.Effect {
 	kinds := []string{"reject_once", "reject_always"}
 	if d.Allow {
 		kinds = []string{"allow_once"}
 	}
-	options := c.options[p.ID]
+	options, waits := c.options[p.ID]
+	if !waits {
+		return nil
+	}
 	delete(c.options, p.ID)
 	for _, kind := range kinds {
 		for _, o := range options {
@@ -405,7 +407,7 @@ func (c *Client) Prompt(id, text string) []adapter.Effect {
 		return nil
 	}
 	if !c.briefed {
-		c.briefed = true
+		c.briefed, c.briefing = true, c.calls+1
 		text = c.o.Briefing() + "\n\n" + text
 	}
 	c.begun = false
@@ -421,7 +423,7 @@ func (c *Client) Steer(id, text string) []adapter.Effect {
 	if !c.canSteer || c.turn == 0 || !c.begun {
 		return nil
 	}
-	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id, turn: c.turn})}
+	return []adapter.Effect{c.call("_session/steering", map[string]any{"sessionId": c.session, "prompt": content(text)}, call{id: id})}
 }
 
 // Interrupt ends the turn.
@@ -450,11 +452,7 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	if !c.begun {
 		effects = append(effects, &adapter.Begun{}, &adapter.InContext{ID: about.id})
 	}
-	for _, id := range c.injected {
-		effects = append(effects, &adapter.Unread{ID: id})
-	}
-	c.injected = nil
-	effects = append(effects, c.tools.Clear())
+	effects = append(append(effects, c.unread()...), c.tools.Clear())
 	var r struct {
 		StopReason string   `json:"stopReason"`
 		Usage      wire.Raw `json:"usage"`
@@ -471,6 +469,25 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 		end.Failure = adapter.FailContext
 	}
 	return append(effects, end)
+}
+
+// unread reports the texts that were added to the turn, and that the model did not get. The client
+// waits for nothing any more.
+func (c *Client) unread() []adapter.Effect {
+	clear(c.options)
+	lost := c.injected
+	c.injected = nil
+	for _, id := range slices.Sorted(maps.Keys(c.waiting)) {
+		if about := c.waiting[id]; about.method == "_session/steering" {
+			delete(c.waiting, id)
+			lost = append(lost, about.id)
+		}
+	}
+	var effects []adapter.Effect
+	for _, id := range lost {
+		effects = append(effects, &adapter.Unread{ID: id})
+	}
+	return effects
 }
 
 // usage reports what the turn used. Tokens that cannot be read are logged.
