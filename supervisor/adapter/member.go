@@ -523,7 +523,7 @@ func (m *Machine) Next() (time.Time, bool) {
 	if m.lateNow() {
 		return m.told.Add(quiet), true
 	}
-	if !m.busy && m.ready || len(m.granting)+len(m.calls)+m.running.Len() > 0 || m.o.Patience <= 0 {
+	if !m.busy && m.ready && len(m.sent) == 0 || len(m.granting)+len(m.calls)+m.running.Len() > 0 || m.o.Patience <= 0 {
 		return time.Time{}, false
 	}
 	return m.last.Add(m.o.Patience), true
