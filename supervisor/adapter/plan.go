@@ -46,7 +46,7 @@ func (m *planning) switchMode() {
 }
 
 // editors are the tools that change files, as clients name them.
-var editors = []string{"Edit", "Write", "NotebookEdit"}
+var editors = []string{"Edit", "MultiEdit", "Write", "NotebookEdit", "Delete", "Move"}
 
 // asked handles a request for permission that presents a plan, or that would change files
 // although nothing may be changed. It reports false for all others.
