@@ -49,7 +49,7 @@ type Machine struct {
 	told    time.Time  // when progress was last reported
 	late    *Doing     // not reported yet, because the last report was just before
 	parked  time.Time  // no turn begins before
-	limits  int        // how often it was parked without a known end
+	limits  pauses     // since a turn has succeeded
 }
 
 // A task is a task of this agent.
@@ -379,7 +379,7 @@ func (m *Machine) limited(l *Limited) {
 	case m.parked.After(m.now): // the time is known from before
 		return
 	default:
-		m.backOff()
+		m.parked = m.now.Add(m.limits.next())
 	}
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
 }
@@ -387,14 +387,17 @@ func (m *Machine) limited(l *Limited) {
 // maxParked is the longest time for which an agent is parked at once. Then it is tried again.
 const maxParked = 7 * 24 * time.Hour
 
-// backOffs is how long an agent is parked if its vendor does not say until when: the first time,
+// backOff is how long an agent is parked if its vendor does not say until when: the first time,
 // the second, and later ones until a turn has succeeded.
-var backOffs = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
+var backOff = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
-// backOff parks the agent for longer each time.
-func (m *Machine) backOff() {
-	m.parked = m.now.Add(backOffs[min(m.limits, len(backOffs)-1)])
-	m.limits++
+// pauses is how often an agent was parked without a known end.
+type pauses int
+
+// next returns how long the agent is parked now.
+func (p *pauses) next() time.Duration {
+	*p++
+	return backOff[min(int(*p), len(backOff))-1]
 }
 
 // turnEnded handles the end of a turn.
@@ -494,16 +497,17 @@ func (m *Machine) keepUnread(e *Ended) {
 	}
 	m.sent = nil
 	if len(m.prompts) > kept && e.Failure != FailLimit {
-		m.backOff()
+		m.parked = m.now.Add(m.limits.next())
 		m.log("the next turn begins at %s: this one failed, and its mail was not read: %s", object.Timestamp(m.parked), e.Text)
 	}
 }
 
-// goOn lets a client go on with its task after a limit, unless it is told more than that.
-func (m *Machine) goOn() {
-	if !slices.ContainsFunc(m.prompts, func(t text) bool { return len(t.mail) == 0 }) {
-		m.prompts = append(m.prompts, text{words: afterLimit})
+// withGoOn lets a client go on with its task after a limit, unless it is told more than that.
+func withGoOn(prompts []text) []text {
+	if slices.ContainsFunc(prompts, func(t text) bool { return len(t.mail) == 0 }) {
+		return prompts
 	}
+	return append(prompts, text{words: afterLimit})
 }
 
 // end reports the end of the task that the client works on.

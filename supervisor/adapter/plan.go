@@ -164,7 +164,7 @@ func (m *planning) settle(k *task, e *Ended) {
 	switch {
 	case k.plan != planWanted:
 	case e.Failure == FailLimit: // a task that is returned could be given out again without a plan
-		m.goOn()
+		m.prompts = withGoOn(m.prompts)
 	case e.Failure != "":
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: e.failure(), Class: e.Failure})
 	case strings.TrimSpace(e.Text) != "" && !e.Stopped:

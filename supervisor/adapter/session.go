@@ -149,7 +149,7 @@ func (m *Machine) failWork(k *task, why string) {
 func (m *Machine) settleWork(k *task, e *Ended) {
 	switch {
 	case e.Failure == FailLimit: // only this agent has the task: it goes on after the limit
-		m.goOn()
+		m.prompts = withGoOn(m.prompts)
 	case e.Failure != "":
 		m.failWork(k, e.failure())
 	case k.reminded || m.o.OnTurnEnd == OnTurnEndFail:
