@@ -323,11 +323,7 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 		return nil, inItsSession(k, "returned")
 	}
 	f := &taskRequeued{Why: "returned by its agent: " + r.Reason, Blameless: true, Returned: true, Request: td.mark()}
-	switch after, _ := object.ParseTime(r.After); {
-	case after.Sub(td.at) > activity.MaxLimit:
-		return nil, object.Invalid("/payload/after", fmt.Sprintf("after must be at most seven days from now, until %s, not %s",
-			object.Timestamp(td.at.Add(activity.MaxLimit)), r.After))
-	case after.After(td.at):
+	if after, _ := object.ParseTime(r.After); after.After(td.at) {
 		f.After = r.After
 	}
 	td.questions().endPermissions(k)

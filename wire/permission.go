@@ -99,7 +99,7 @@ type ReturnTask struct {
 func (r *ReturnTask) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", theTask)
 	f.need(&r.Reason, "reason", "Why you do not go on with it.")
-	f.when(&r.After, "after", "The time, in ISO 8601, before which no agent is to get it, such as the end of a limit: at most seven days from now. It can still be assigned by a request.")
+	f.when(&r.After, "after", "The time, in ISO 8601, before which no agent is to get it, such as the end of a limit. It can still be assigned by a request.")
 }
 
 // activityOperations are the operations of agents about what they do at the moment.

@@ -254,7 +254,7 @@ class Operations:
         task_id: The id of the task.
         reason: Why you do not go on with it.
         after: The time, in ISO 8601, before which no agent is to get it, such as the end of a
-            limit: at most seven days from now. It can still be assigned by a request.
+            limit. It can still be assigned by a request.
         """
         return cast(Task, self._one("return-task", "task", taskId=task_id, reason=reason, after=after))
 

@@ -126,7 +126,7 @@ export abstract class Operations {
    * @param taskId The id of the task.
    * @param reason Why you do not go on with it.
    * @param after The time, in ISO 8601, before which no agent is to get it, such as the end of a
-   *   limit: at most seven days from now. It can still be assigned by a request.
+   *   limit. It can still be assigned by a request.
    */
   async returnTask(taskId: string, reason: string, after?: string, options?: Options): Promise<Heard<Task>> {
     return partOf(await this.ask("return-task", { taskId, reason, after: after || undefined }, options), "task");
