@@ -313,6 +313,9 @@ func (s *Supervisor) Look(ctx context.Context) {
 // Adopt applies changed rules.
 func (s *Supervisor) Adopt(rules handlers.Rules) { s.dispatcher.Adopt(rules) }
 
+// Report records an event.
+func (s *Supervisor) Report(e *wire.Event) { s.dispatcher.Note(e) }
+
 // A deadline is a function that is to be called at a given time.
 type deadline struct {
 	at    time.Time

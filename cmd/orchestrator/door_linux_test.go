@@ -132,7 +132,7 @@ cat
 	require.Contains(t, said, "which may not do this")
 	require.NotContains(t, said, "--state-dir", "nothing teaches an agent to be the operator")
 	require.Contains(t, said, "status 4")
-	require.Contains(t, said, "operator 0")
+	require.Contains(t, said, "operator 4")
 	words := strings.Fields(lines[len(lines)-1])
 	require.Len(t, words, 4)
 	url, token, socket := words[1], words[2], words[3]

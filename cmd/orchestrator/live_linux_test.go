@@ -222,25 +222,29 @@ func TestLiveRestores(t *testing.T) {
 	stubborn := `
 agent "stubborn" {
   command = ["sh", "-c", "trap '' TERM; read -r go <fifo; kill -TERM $PPID; while :; do sleep 0.1; done"]
+  stop {
+    grace = %q
+  }
 }
 `
 	ends := map[string]struct {
-		code int
-		end  func(w *watched)
+		grace string
+		code  int
+		end   func(w *watched)
 	}{
-		"second": {130, func(w *watched) {
+		"second": {"2m", 130, func(w *watched) {
 			w.types(screen.CtrlC)
 			w.until("is stopping")
 			first := time.Now()
 			waitForThat(t, "the end of the echo", func() bool { return time.Since(first) > cli.SignalEcho })
 			w.types(screen.CtrlC)
 		}},
-		"term": {0, func(w *watched) { w.write("fifo", "go\n") }},
+		"term": {"300ms", 0, func(w *watched) { w.write("fifo", "go\n") }},
 	}
 	for name, test := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := inTerminal(t, quick+stubborn, "trap : INT; mkfifo fifo; stty -a >before; $UP; echo code $?; stty -a >after; cmp before after && echo the same", 80, 24)
+			w := inTerminal(t, quick+fmt.Sprintf(stubborn, test.grace), "trap : INT; mkfifo fifo; stty -a >before; $UP; echo code $?; stty -a >after; cmp before after && echo the same", 80, 24)
 			w.matches(`^── 1 agent ─+\n   stubborn  running`)
 			test.end(w)
 			text := w.until("the same")

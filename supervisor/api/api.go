@@ -113,6 +113,13 @@ type API struct {
 	// served only if it is set. A caller without credentials is Anonymous, so that it can
 	// register.
 	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
+	// MayOperate reports whether an agent may be an operator, by its configuration.
+	MayOperate func(agent string) bool
+
+	// Trespass reports what a process below a run asked for where it may not. The agent is ""
+	// if it is not known.
+	Trespass func(agent, run, what string)
+
 	// Refused records requests that these routes refuse before a decision.
 	Refused func(from Caller, operation string, err *wire.Error)
 	Depth   int // maximal nesting of their bodies; 0: 64

@@ -123,8 +123,11 @@ func (api *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, 
 	if refusal != nil {
 		return Caller{}, nil, refusal
 	}
-	if credential == "" {
-		return e.caller, e.visit, nil
+	if credential == "" || e.visit != nil {
+		own, err := api.descends(e, r)
+		if err != nil || credential == "" {
+			return own, e.visit, err
+		}
 	}
 	caller, v, err := api.bearer(credential)
 	if err != nil || e.visit == nil {

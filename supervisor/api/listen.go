@@ -85,6 +85,7 @@ func Answers(path string, wait time.Duration) (bool, error) {
 // Socket is a listener for this user and root. Its callers are operators.
 type Socket struct {
 	net.Listener
+	Trace     Trace // of the processes at the other end; nil: they are not traced
 	made      os.FileInfo
 	strangers chan struct{} // holds one for each that is being answered
 }
@@ -112,7 +113,11 @@ func (s *Socket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if trusted(conn) == nil {
-			return linger(conn), nil
+			l := linger(conn)
+			if c, ok := l.(*lingering); ok {
+				c.peer = peerOf(c.stream, s.Trace)
+			}
+			return l, nil
 		}
 		select {
 		case s.strangers <- struct{}{}:
@@ -144,15 +149,15 @@ func (e *StrangerError) Error() string { return fmt.Sprintf("user %d is at the o
 
 // trusted returns an error unless the other end of a socket is this user or root.
 func trusted(conn net.Conn) error {
-	uid, err := peer(conn)
+	uid, err := userOf(conn)
 	if err == nil && stranger(uid, os.Geteuid()) {
 		err = &StrangerError{UID: uid}
 	}
 	return err
 }
 
-// peer returns the user at the other end of a unix socket.
-func peer(conn net.Conn) (uid int, err error) {
+// userOf returns the user at the other end of a unix socket.
+func userOf(conn net.Conn) (uid int, err error) {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return -1, errors.New("not a unix socket")
@@ -164,10 +169,7 @@ func peer(conn net.Conn) (uid int, err error) {
 	uid = -1
 	var failed error
 	err = raw.Control(func(fd uintptr) {
-		cred, err := credOf(fd)
-		if failed = err; err == nil {
-			uid = int(cred.Uid)
-		}
+		uid, _, failed = credOf(fd)
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return -1, err

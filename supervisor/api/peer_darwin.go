@@ -1,8 +1,23 @@
 package api
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
 
-// credOf returns the credentials of the other end of a unix socket.
-func credOf(fd uintptr) (*unix.Xucred, error) {
-	return unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	"golang.org/x/sys/unix"
+)
+
+// credOf returns the user and the process at the other end of a unix socket.
+func credOf(fd uintptr) (uid, pid int, err error) {
+	cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return -1, 0, err
+	}
+	pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	return int(cred.Uid), pid, err
+}
+
+// hold reports whether the process at the other end of a socket is still there. Its pid may be
+// reused meanwhile.
+func hold(_ uintptr, pid int) (there func() bool, err error) {
+	return func() bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }, nil
 }

@@ -31,6 +31,7 @@ type Runs struct {
 	// both before calling Open.
 	Answer func(net.Listener)
 	URL    string
+	Trace  Trace // see Socket
 
 	dir    string
 	mu     sync.Mutex
@@ -103,8 +104,25 @@ func (r *Runs) listen(path string, v *runSocket) error {
 		_ = listener.Close()
 		return net.ErrClosed
 	}
-	r.Answer(&ownSocket{Socket: *newSocket(listener, nil), visit: v})
+	socket := &ownSocket{Socket: *newSocket(listener, nil), visit: v}
+	socket.Trace = r.Trace
+	r.Answer(socket)
 	return nil
+}
+
+// agentOf returns the agent of a run, or "".
+func (r *Runs) agentOf(run string) string {
+	if r == nil || run == "" {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range r.visits {
+		if v.caller.Run == run {
+			return v.caller.Name
+		}
+	}
+	return ""
 }
 
 // visit returns the run that a token belongs to, or nil.

@@ -38,7 +38,7 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
 	}}
-	s.http.ConnState = s.follow
+	s.http.ConnState, s.http.ConnContext = s.follow, withPeer
 	s.http.RegisterOnShutdown(shut)
 	return s
 }
@@ -186,6 +186,7 @@ type stream interface {
 // more comes, and what it still sends is read, before the connection goes.
 type lingering struct {
 	stream
+	peer *peer       // nil: not known, or not needed
 	calm atomic.Bool // no answer since it was idle, so nothing can be lost
 }
 
@@ -207,15 +208,8 @@ func (l *lingering) Close() error {
 
 // follow follows the state of a connection: one that is idle or new is closed at once.
 func (s *Server) follow(conn net.Conn, state http.ConnState) {
-	for {
-		outer, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		conn = outer.NetConn()
-	}
-	c, ok := conn.(*lingering)
-	if !ok {
+	c := lingeringOf(conn)
+	if c == nil {
 		return
 	}
 	c.calm.Store(state == http.StateNew || state == http.StateIdle || state == http.StateHijacked)
@@ -227,6 +221,19 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	case http.StateHijacked, http.StateClosed:
 		delete(s.open, c)
 	}
+}
+
+// lingeringOf returns the lingering connection below a connection, or nil if there is none.
+func lingeringOf(conn net.Conn) *lingering {
+	for {
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = outer.NetConn()
+	}
+	c, _ := conn.(*lingering)
+	return c
 }
 
 // hurry makes all connections close at once from now on.

@@ -188,6 +188,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 		attr("role", role(&a.Role)),
 		attr("actor", actor(a)),
 		attr("pty", truth(&a.Pty)),
+		attr("operator", truth(&a.Operator)),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
 		attr("autostart", truth(&a.Autostart)),

@@ -177,6 +177,7 @@ type Agent struct {
 	Role         string
 	Actor        string
 	Pty          bool
+	Operator     bool     // it may ask at the operators' socket
 	DependsOn    []string // names of agents; a block with replicas is listed as all of them
 	Autostart    bool
 	OnExit       string

@@ -43,6 +43,7 @@
 //	health.*             live      they are looked at all the time
 //	description          live
 //	role                 live
+//	operator             live      it is looked at with each request
 //	capabilities         live
 //	depends_on           live      they order the next start and stop
 //	autostart            live

@@ -57,7 +57,7 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	if d.record == nil {
 		return nil
 	}
-	state, from, err := d.replay(ctx, math.MaxInt64)
+	state, from, err := replay(ctx, d.record, d.options.Rules, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -66,19 +66,19 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	return nil
 }
 
-// replay returns the State after a fact, or after the last one. It also describes the snapshot
+// replay returns the State of a record after a fact, or after the last one. It also describes the snapshot
 // from which it was built.
-func (d *Dispatcher) replay(ctx context.Context, until int64) (*handlers.State, result, error) {
+func replay(ctx context.Context, record Record, rules handlers.Rules, until int64) (*handlers.State, result, error) {
 	var from result
-	seq, text, err := d.record.Snapshot(ctx)
+	seq, text, err := record.Snapshot(ctx)
 	if err != nil {
 		return nil, from, fmt.Errorf("reading the kept state: %w", err)
 	}
-	state := handlers.New(d.options.Rules)
-	if kept, ok := handlers.Restore(d.options.Rules, text); seq > 0 && ok && kept.Seq() == seq {
+	state := handlers.New(rules)
+	if kept, ok := handlers.Restore(rules, text); seq > 0 && ok && kept.Seq() == seq {
 		state, from = kept, result{seq: seq, tasks: kept.Tasks()}
 	}
-	for r, err := range d.record.Records(ctx, state.Seq()) {
+	for r, err := range record.Records(ctx, state.Seq()) {
 		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
 			return nil, from, fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
 		}
@@ -161,7 +161,7 @@ func (d *Dispatcher) keepSnapshot() {
 
 // copyState stores a snapshot of the State after a fact. The State itself is not used.
 func (d *Dispatcher) copyState(ctx context.Context, until int64) result {
-	state, _, err := d.replay(ctx, until)
+	state, _, err := replay(ctx, d.record, d.options.Rules, until)
 	var text []byte
 	if err == nil {
 		text, err = state.Snapshot()

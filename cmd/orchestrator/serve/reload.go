@@ -211,10 +211,20 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 		return nil, err
 	}
 	t.config = next
+	t.allow(next)
 	adopted, _ := rules(next)
 	t.Super.Adopt(adopted)
 	t.log.SetLevel(logLevel(next.Log.Level))
 	return wait, nil
+}
+
+// allow notes the agents that may be operators.
+func (t *Instance) allow(c *config.Config) {
+	operators := make(map[string]bool)
+	for i := range c.Agents {
+		operators[c.Agents[i].Name] = c.Agents[i].Operator
+	}
+	t.operators.Store(&operators)
 }
 
 // specs returns the agents of a configuration for the supervisor. It starts the agents that

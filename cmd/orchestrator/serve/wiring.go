@@ -57,6 +57,9 @@ type Instance struct {
 	http     config.HTTP
 	depth    int // maximum nesting of messages
 
+	operators atomic.Pointer[map[string]bool] // agents that may be operators
+	trespass  trespass
+
 	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
 
 	// Set for a team with a file.
@@ -124,7 +127,12 @@ func (t *Instance) open(socket string) error {
 	if len(survivors) > 0 {
 		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
 	}
+	trace := func(pid int) (api.Origin, error) {
+		o, err := t.host.Origin(pid)
+		return api.Origin(o), err
+	}
 	t.runs = api.NewRuns(t.listener)
+	t.listener.Trace, t.runs.Trace = trace, trace
 	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
 	return nil
 }
@@ -189,6 +197,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Sound = t.sound
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
+	t.allow(c)
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions, o.Tasks = sessions(c), tasks(c)
@@ -300,6 +309,8 @@ func (t *Instance) door() *api.API {
 		Do:         t.decide,
 		OpenMail:   t.openMail,
 		Refused:    t.refused,
+		MayOperate: t.mayOperate,
+		Trespass:   t.trespassed,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
 		Version:    cli.Version,

@@ -19,11 +19,9 @@ import (
 	"iter"
 	"net/url"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -129,9 +127,7 @@ func runWatch(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		shown, given := signal.NotifyContext(ctx, syscall.SIGHUP) // restore the terminal after a hangup, too
-		defer given()
-		err = Run(shown, newOrchestrator(a, d), &status, Terminal{
+		err = Run(ctx, newOrchestrator(a, d), &status, Terminal{
 			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)),
 		})
 		if err != nil {

@@ -105,6 +105,7 @@ agent "worker" {
   role        = "worker"
   actor       = "auto"
   pty         = false
+  operator    = false
   replicas    = 1
   depends_on  = []
   autostart   = true

@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// A trespass counts what processes of agents asked for where they may not. The first time is told
+// at once, and what follows at most every trespassPause. The audit has each.
+type trespass struct {
+	mu    sync.Mutex
+	told  map[string]time.Time // by agent
+	since map[string]int64     // not told yet
+}
+
+const trespassPause = 10 * time.Second
+
+// mayOperate reports whether an agent may be an operator.
+func (t *Instance) mayOperate(agent string) bool {
+	operators := t.operators.Load()
+	return operators != nil && (*operators)[agent]
+}
+
+// trespassed tells people that a process of an agent tried to be an operator, or another agent.
+func (t *Instance) trespassed(agent, run, what string) {
+	count := t.trespass.add(agent, time.Now())
+	if count == 0 {
+		return
+	}
+	text := what
+	if count > 1 {
+		text += fmt.Sprintf(" (and %d times before)", count-1)
+	}
+	if agent == "" {
+		t.log.Warn("a process of an agent that is not known " + text)
+		return
+	}
+	t.Super.Report(&wire.Event{Kind: events.AgentRefused, Agent: agent, Run: run, Text: text, Figures: wire.Figures{Count: count}})
+}
+
+// add counts one more of an agent. It returns how many are to be told now, or 0.
+func (t *trespass) add(agent string, now time.Time) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.told == nil {
+		t.told, t.since = make(map[string]time.Time), make(map[string]int64)
+	}
+	t.since[agent]++
+	if last, ok := t.told[agent]; ok && now.Sub(last) < trespassPause {
+		return 0
+	}
+	count := t.since[agent]
+	t.told[agent] = now
+	delete(t.since, agent)
+	return count
+}

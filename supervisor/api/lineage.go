@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+
+	"orchestrator/wire"
+)
+
+// A process that descends from this one was started by an agent, whoever asks it to. At the
+// operators' socket it would be an operator, and at the socket of another run it would be that
+// agent. So both refuse it. A process from outside is the user's own doing.
+
+// An Origin describes where a process comes from.
+type Origin struct {
+	PID     int
+	Program string
+	Below   bool   // it descends from this process
+	Run     string // from which run; "" if that is not known
+}
+
+// Trace returns the origin of a process of this user.
+type Trace func(pid int) (Origin, error)
+
+// A peer is the process at the other end of a unix socket.
+type peer struct {
+	Origin
+	err error // why the origin is not known
+}
+
+// peerOf returns the process at the other end of a socket, or nil if it is root's and this process
+// is not, or if processes are not traced. Root can do everything anyway.
+func peerOf(conn syscall.Conn, trace Trace) *peer {
+	if trace == nil {
+		return nil
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return &peer{err: err}
+	}
+	var p *peer
+	err = raw.Control(func(fd uintptr) {
+		uid, pid, err := credOf(fd)
+		if err == nil && (uid != os.Geteuid() || pid == 0) { // 0: outside of this container
+			return
+		}
+		p = &peer{err: err}
+		if err != nil {
+			return
+		}
+		there, err := hold(fd, pid)
+		if err == nil {
+			p.Origin, err = trace(pid)
+			if !there() {
+				err = errors.New("it has ended")
+			}
+		}
+		p.PID, p.err = pid, err
+	})
+	if err != nil {
+		return &peer{err: err}
+	}
+	return p
+}
+
+// peerKey is the context key of a peer.
+type peerKey struct{}
+
+// withPeer returns the context of the requests of a connection.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	if l := lingeringOf(conn); l != nil && l.peer != nil {
+		return context.WithValue(ctx, peerKey{}, l.peer)
+	}
+	return ctx
+}
+
+// descends returns the caller at the socket of an operator or a run, or an error if the process at
+// the other end may not be that caller. An agent that may operate is the operator of its name.
+func (api *API) descends(e *listenerInfo, r *http.Request) (Caller, error) {
+	p, _ := r.Context().Value(peerKey{}).(*peer)
+	if p == nil || p.err == nil && (!p.Below || e.visit != nil && p.Run == e.visit.caller.Run) {
+		return e.caller, nil
+	}
+	if p.err != nil {
+		return Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
+	}
+	agent := api.Runs.agentOf(p.Run)
+	if e.visit == nil && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
+		c := e.caller
+		c.Name = "agent:" + agent
+		return c, nil
+	}
+	who := "an agent"
+	if agent != "" {
+		who = "agent " + agent
+	}
+	whom, place := "the operator", "the operators' socket"
+	if e.visit != nil {
+		whom, place = e.visit.caller.String(), "the socket of "+e.visit.caller.String()
+	}
+	program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), p.PID)
+	if api.Trespass != nil {
+		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be %s: %s asked for %s %s at %s", whom, program, r.Method, wire.Visible(r.URL.Path), place))
+	}
+	return Caller{Kind: Agent, Name: agent, Run: p.Run}, &wire.Error{
+		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
+		Hint: "An agent asks at $ORC_SOCKET, and speaks for itself there",
+	}
+}
