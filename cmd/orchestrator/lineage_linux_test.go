@@ -64,6 +64,7 @@ exec cat
 	boss := strings.Join(s.waitForLines(1, "boss"), "\n")
 	require.Contains(t, boss, `"submittedBy":"operator:agent:boss"`)
 	require.NotContains(t, s.ask("task", "ls", "--json"), "stolen")
+	s.stop() // the audit is whole then
 	audit := 0
 	for _, line := range s.audited() {
 		if why, _ := line["why"].(string); strings.Contains(why, "was started by an agent") || strings.Contains(why, "was started by agent evil") {
@@ -71,5 +72,4 @@ exec cat
 		}
 	}
 	require.Equal(t, 5, audit)
-	s.stop()
 }
