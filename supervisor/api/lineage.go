@@ -12,9 +12,9 @@ import (
 	"orchestrator/wire"
 )
 
-// A process that descends from this one was started by an agent, whoever asks it to. At the
-// operators' socket it would be an operator, and at the socket of another run it would be that
-// agent. So both refuse it. A process from outside is the user's own doing.
+// A process that descends from this one was started by an agent. At the operators' socket it would
+// be an operator, and at the socket of another run it would be that agent. So both refuse it. The
+// user has started all other processes.
 
 // An Origin describes where a process comes from.
 type Origin struct {

@@ -66,8 +66,8 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	return nil
 }
 
-// replay returns the State of a record after a fact, or after the last one. It also describes the snapshot
-// from which it was built.
+// replay returns the State of a record after a fact, or after the last one. It also describes the
+// snapshot from which it was built.
 func replay(ctx context.Context, record Record, rules handlers.Rules, until int64) (*handlers.State, result, error) {
 	var from result
 	seq, text, err := record.Snapshot(ctx)

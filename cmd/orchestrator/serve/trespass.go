@@ -9,12 +9,12 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A trespass counts what processes of agents asked for where they may not. The first time is told
-// at once, and what follows at most every trespassPause. The audit has each.
+// A trespass counts the refused requests of processes that tried to be an operator or another agent.
+// The first one is reported at once, and later ones at most every trespassPause. The audit has each.
 type trespass struct {
 	mu    sync.Mutex
-	told  map[string]time.Time // by agent
-	since map[string]int64     // not told yet
+	told  map[string]time.Time // the last report, by agent
+	since map[string]int64     // requests since then
 }
 
 const trespassPause = 10 * time.Second
