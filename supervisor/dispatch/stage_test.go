@@ -64,10 +64,10 @@ func (s *stage) taken() []wire.Record {
 	return shown
 }
 
-// keepEvery makes the State be kept after so many facts.
+// keepEvery makes the State be kept after so many facts. The recorder reads the number without a
+// lock, so keepEvery waits until it has nothing to do.
 func (s *stage) keepEvery(facts int) {
-	s.Dispatcher.mu.Lock()
-	defer s.Dispatcher.mu.Unlock()
+	synctest.Wait()
 	s.snapshots.every = facts
 }
 
