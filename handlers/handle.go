@@ -43,7 +43,8 @@ type Actor struct {
 	// ExplicitSteps is set for callers that report each step of a task. A task that was not
 	// started cannot be ended then.
 	ExplicitSteps bool
-	ActsForOthers bool // an agent on a route that manages tasks of others
+	ActsForOthers bool   // an agent on a route that manages tasks of others
+	Via           string // how a request came from outside, as members of its line in the audit
 }
 
 // ActorKind is the kind of an Actor.

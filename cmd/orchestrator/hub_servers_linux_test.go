@@ -133,7 +133,7 @@ func TestHubServerFromElsewhere(t *testing.T) {
 }
 
 // A new key replaces the old one, at once or after a while, and keys can be revoked. Keys of
-// other agents are not affected. All this holds after a restart.
+// other agents are not affected. All this holds after a restart. The audit names the credential.
 //
 // Rows: A-161, A-162.
 func TestHubKeys(t *testing.T) {
@@ -161,6 +161,15 @@ func TestHubKeys(t *testing.T) {
 	second.misses(http.StatusUnauthorized, "unauthenticated", "GET /servers/tasks/poll", "")
 	require.Empty(t, near.polled())
 	h.stop()
+	traced := 0
+	for _, line := range h.audited() {
+		if line["credential"] == issued.ID {
+			traced++
+			require.Regexp(t, `^127\.0\.0\.1:\d+$`, line["address"])
+			require.NotContains(t, line, "pid")
+		}
+	}
+	require.Positive(t, traced, "the audit names the credential of a request")
 }
 
 // A registration token is valid once, however many servers use it at the same time. A server

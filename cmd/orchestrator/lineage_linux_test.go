@@ -69,6 +69,8 @@ exec cat
 	for _, line := range s.audited() {
 		if why, _ := line["why"].(string); strings.Contains(why, "was started by an agent") || strings.Contains(why, "was started by agent evil") {
 			audit++
+			require.Positive(t, line["pid"])
+			require.Equal(t, "orchestrator", line["program"])
 		}
 	}
 	require.Equal(t, 5, audit)

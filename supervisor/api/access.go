@@ -167,6 +167,7 @@ type Caller struct {
 	// until is the expiry of an operator's token. Streams end with it.
 	until time.Time
 	token string // the id of an operator's token
+	via   string // see Via
 	// key is the key or actor's token of the caller. Streams end when it is revoked. It is a
 	// pointer so that printing a Caller does not show it.
 	key *string
@@ -239,6 +240,7 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 	if may != nil {
 		caller, v, err = api.identify(e, r)
 	}
+	caller.via = via(r, caller)
 	if late := api.tooOften(e, caller, r); late > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(late.Seconds()))))
 		return caller, nil, &wire.Error{

@@ -94,6 +94,7 @@ func appendWho(b []byte, at time.Time, from handlers.Actor, kind string) []byte 
 	b = object.AppendTimestamp(append(b, `{"at":"`...), at)
 	b = append(b, `","actor":`...)
 	b = object.AppendText(b, from.String())
+	b = append(b, from.Via...)
 	b = append(b, `,"type":`...)
 	b = object.AppendText(b, kind)
 	return append(b, `,"id":`...)

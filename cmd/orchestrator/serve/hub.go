@@ -13,15 +13,16 @@ import (
 
 // speaker returns the actor for a caller of the API. Without credentials it is Anonymous.
 func speaker(c api.Caller) handlers.Actor {
+	from := handlers.Actor{Kind: handlers.Anonymous, Via: c.Via()}
 	switch c.Kind {
 	case api.Agent:
-		return handlers.Actor{Kind: handlers.Agent, Name: c.Name, Only: c.Run, ActsForOthers: c.Wide}
+		from.Kind, from.Name, from.Only, from.ActsForOthers = handlers.Agent, c.Name, c.Run, c.Wide
 	case api.Operator:
-		return handlers.Actor{Kind: handlers.Operator, Name: c.Name}
+		from.Kind, from.Name = handlers.Operator, c.Name
 	case api.Outsider:
-		return handlers.Actor{Kind: handlers.External, Name: c.Name}
+		from.Kind, from.Name = handlers.External, c.Name
 	}
-	return handlers.Actor{Kind: handlers.Anonymous}
+	return from
 }
 
 // decide handles an operation with a body that the API has decoded. Its routes take each
