@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/coder/acp-go-sdk"
@@ -212,4 +214,29 @@ func TestEditorWithoutATeam(t *testing.T) {
 	s.waitForEvents(1, events.TaskAssigned, "idler")
 	s.stop()
 	require.ErrorContains(t, <-ended, "the orchestrator has stopped")
+}
+
+// The program ends with an editor that sends requests and reads no answer.
+func TestEditorThatDoesNotRead(t *testing.T) {
+	s := newStage(t, quick+oneIdler)
+	for name, end := range map[string]func(cmd *exec.Cmd, in io.Closer){
+		"end of input": func(_ *exec.Cmd, in io.Closer) { require.NoError(t, in.Close()) },
+		"SIGINT":       func(cmd *exec.Cmd, _ io.Closer) { require.NoError(t, cmd.Process.Signal(syscall.SIGINT)) },
+		"SIGTERM":      func(cmd *exec.Cmd, _ io.Closer) { require.NoError(t, cmd.Process.Signal(syscall.SIGTERM)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(s.program, "acp", "--state-dir", s.state())
+			cmd.Dir, cmd.Env = s.dir, s.environ()
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			_, err = cmd.StdoutPipe() // never read
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			_, err = io.WriteString(in, strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`+"\n", 10_000))
+			require.NoError(t, err)
+			end(cmd, in)
+			_, err = cmd.Process.Wait()
+			require.NoError(t, err)
+		})
+	}
 }

@@ -58,8 +58,9 @@ The command acts as you. The orchestrator may start later, or again.`,
 type editor struct {
 	app     *cli.App
 	flags   acpFlags
+	stdout  *outbox
 	turns   sync.WaitGroup
-	mu      sync.Mutex             // of what follows, and of stdout
+	mu      sync.Mutex             // of what follows
 	calls   int64                  // requests to the editor so far
 	waiting map[string]chan answer // requests that have no answer yet, by their ids
 	turn    map[string]*turn       // of each session; nil between its prompts
@@ -107,17 +108,20 @@ const maxFrame = 32 << 20
 func serveACP(a *cli.App, f acpFlags) error {
 	ctx, stop := a.Context()
 	defer stop()
-	e := &editor{app: a, flags: f, waiting: map[string]chan answer{}, turn: map[string]*turn{}}
+	e := &editor{app: a, flags: f, stdout: newOutbox(a.Stdout), waiting: map[string]chan answer{}, turn: map[string]*turn{}}
 	read := make(chan error, 1)
 	turns, leave := context.WithCancel(ctx)
 	go func() { read <- e.read(turns) }() // a read of stdin cannot be interrupted: it ends with the program
 	var err error
 	select {
 	case err = <-read:
+	case <-e.stdout.full:
+		err = &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("the editor has not read %d bytes that were sent to it", maxUnread)}
 	case <-ctx.Done():
 	}
 	leave()
 	e.turns.Wait()
+	e.stdout.close(requestTimeout)
 	return ended(ctx, a, err)
 }
 
@@ -265,14 +269,12 @@ func (e *editor) ask(ctx context.Context, method string, params any) (wire.Raw, 
 	}
 }
 
-// send writes a message. An editor that has left reads nothing more; the end of stdin says so.
+// send sends a message. It does not wait for the editor to read it.
 func (e *editor) send(f *frame) {
 	f.Version = "2.0"
 	line, err := object.Encode(f)
 	if err != nil {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, _ = e.app.Stdout.Write(append(line, '\n'))
+	e.stdout.add(append(line, '\n'))
 }

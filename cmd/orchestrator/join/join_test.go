@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,12 +18,22 @@ func TestLongLine(t *testing.T) {
 		strings.NewReader(`{"id":1,"method":"`), strings.NewReader(strings.Repeat("x", maxFrame)), strings.NewReader("\"}\n\n"),
 		strings.NewReader("no JSON\n"), strings.NewReader(`{"id":2,"method":"nope"}`),
 	)
-	e := &editor{app: cli.New(cli.Env{Stdin: in, Stdout: &out}), waiting: map[string]chan answer{}, turn: map[string]*turn{}}
+	e := &editor{app: cli.New(cli.Env{Stdin: in}), stdout: newOutbox(&out), waiting: map[string]chan answer{}, turn: map[string]*turn{}}
 	require.NoError(t, e.read(t.Context()))
+	e.stdout.close(time.Minute)
 	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is longer than 33554432 bytes"}}
 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not a JSON object"}}
 {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"there is no method \"nope\""}}
 `, out.String())
+}
+
+// An editor that reads nothing gets no more than is kept for it.
+func TestEditorThatReadsNothing(t *testing.T) {
+	in := strings.NewReader(strings.Repeat(`{"id":1,"method":"`+strings.Repeat("x", 1<<20)+"\"}\n", 2*maxUnread>>20)) // a part is being written
+	read, write := io.Pipe()
+	defer read.Close()
+	f := cli.FailureOf(serveACP(cli.New(cli.Env{Stdin: io.MultiReader(in, read), Stdout: write}), acpFlags{}))
+	require.Equal(t, "the editor has not read 67108864 bytes that were sent to it", f.Message)
 }
 
 // A leader whose stdin is not that of an agent ends with words for people.

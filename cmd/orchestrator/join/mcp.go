@@ -79,6 +79,9 @@ func ended(ctx context.Context, a *cli.App, err error) error {
 	if over := a.Ended(ctx); over != nil {
 		return over
 	}
+	if failure, ok := errors.AsType[*cli.Failure](err); ok {
+		return failure
+	}
 	if err != nil && ctx.Err() == nil {
 		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the client's messages cannot be read: " + err.Error()}
 	}
