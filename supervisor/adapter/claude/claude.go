@@ -42,7 +42,7 @@ func Launch(command []string, o *adapter.Opening) (argv []string) {
 	if o.Model != "" {
 		argv = append(argv, "--model", o.Model)
 	}
-	if o.Conversation != "" {
+	if o.Conversation != "" && o.Conversation[0] != '-' { // an id with a dash would be a flag
 		argv = append(argv, "--resume", o.Conversation)
 	}
 	return argv

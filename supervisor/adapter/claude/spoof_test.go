@@ -37,3 +37,18 @@ func FuzzWordsAreLog(f *testing.F) {
 		}
 	})
 }
+
+// TestConversationIsNoFlag checks that a client resumes a conversation only if the id cannot be read
+// as a flag.
+func TestConversationIsNoFlag(t *testing.T) {
+	for id, resumed := range map[string]bool{
+		"": false, "0f8fad5b": true, "a-b": true, "-": false, "-p": false, "--dangerously-skip-permissions": false,
+	} {
+		argv := Launch(nil, &adapter.Opening{Permission: adapter.PermissionAsk, Conversation: id})
+		fresh := Launch(nil, &adapter.Opening{Permission: adapter.PermissionAsk})
+		if resumed {
+			fresh = append(fresh, "--resume", id)
+		}
+		require.Equal(t, fresh, argv, id)
+	}
+}
