@@ -51,9 +51,9 @@ func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
 	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
 }
 
-// lasting returns a caller without the contents of its token.
+// lasting returns a caller without the contents of its token and without its connection.
 func lasting(c Caller) Caller {
-	c.until, c.token, c.key = time.Time{}, "", nil
+	c.until, c.token, c.key, c.via = time.Time{}, "", nil, ""
 	return c
 }
 
