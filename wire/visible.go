@@ -2,14 +2,15 @@ package wire
 
 import (
 	"fmt"
+	"unicode"
 	"unicode/utf8"
 
 	"orchestrator/wire/object"
 )
 
 // AppendVisible appends text to dst so that it is safe on a terminal. Control characters,
-// invalid UTF-8 and characters that change the writing direction are escaped, as in \x1b or
-// \u202e. Tabs are kept. Color sequences are harmless and are removed, since their escapes would
+// invalid UTF-8, and characters that are not shown or change the writing direction, are escaped, as
+// in \x1b or \u202e. Tabs are kept. Color sequences are harmless and are removed, since their escapes would
 // only be noise.
 //
 // It is for output only; stored text is not changed.
@@ -29,6 +30,8 @@ func AppendVisible(dst, text []byte) []byte {
 		case r == utf8.RuneError && size <= 1, r < ' ', r == 0x7f:
 			dst = fmt.Appendf(dst, `\x%02x`, text[i])
 			size = 1
+		case treacherous(r) && r > 0xffff:
+			dst = fmt.Appendf(dst, `\U%08x`, r)
 		case treacherous(r):
 			dst = fmt.Appendf(dst, `\u%04x`, r)
 		default:
@@ -67,20 +70,17 @@ func colorLength(text []byte) int {
 }
 
 // treacherous reports whether a character makes a line look different from its content: C1
-// controls, bidirectional overrides, line separators and zero-width spaces. Joiners are allowed,
-// because emoji and several scripts need them.
+// controls, bidirectional overrides, line separators and characters that are not shown, such as
+// tags, which people do not see and language models read. Joiners and the two selectors of emoji
+// are allowed, because emoji and several scripts need them.
 func treacherous(r rune) bool {
-	switch {
-	case r >= 0x80 && r <= 0x9f,
-		r >= 0x202a && r <= 0x202e,
-		r >= 0x2066 && r <= 0x2069:
-		return true
-	}
 	switch r {
-	case 0x061c, 0x180e, 0x200b, 0x200e, 0x200f, 0x2028, 0x2029, 0x2060, 0xfeff:
+	case 0x200c, 0x200d, 0xfe0e, 0xfe0f:
+		return false
+	case 0x2028, 0x2029, 0x2800: // the last one is a braille pattern without dots
 		return true
 	}
-	return false
+	return r >= 0x80 && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // How much of an id people see.

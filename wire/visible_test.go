@@ -28,8 +28,11 @@ func TestVisible(t *testing.T) {
 		"zero\u200bwidth":       `zero\u200bwidth`,
 		"line\u2028separator":   `line\u2028separator`,
 		"\ufffd is a character": "\ufffd is a character",
-		"\x1b[":                 `\x1b[`,
-		"\x1b[123":              `\x1b[123`,
+		"tag\U000e0041\u00ad":   `tag\U000e0041\u00ad`,
+		"\u3164\u2063\u115f\ufe01\u2800\U000e0100": `\u3164\u2063\u115f\ufe01\u2800\U000e0100`,
+		"\U0001f469\u200d\U0001f680 \u2764\ufe0f":  "\U0001f469\u200d\U0001f680 \u2764\ufe0f",
+		"\x1b[":    `\x1b[`,
+		"\x1b[123": `\x1b[123`,
 	} {
 		require.Equal(t, want, Visible(in))
 	}

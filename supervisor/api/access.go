@@ -303,9 +303,11 @@ func (api *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Durati
 	return api.limits.take(api.Rate, bucketName(c, r.RemoteAddr), time.Now())
 }
 
-// outside refuses requests for other host names.
+// outside refuses requests for other host names. No browser keeps an answer or guesses its type.
 func (api *API) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !entranceOf(r.Context()).answersTo(r) {
 			api.refuse(w, r, &wire.Error{
 				Code:    wire.CodeDenied,

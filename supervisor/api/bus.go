@@ -191,7 +191,6 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", inEvents)
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // otherwise a proxy may buffer the stream
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {

@@ -150,6 +150,8 @@ func TestNamesOfTheHost(t *testing.T) {
 				want = http.StatusNotFound
 			}
 			require.Equal(t, want, response.StatusCode, "%s: %s", host, text)
+			require.Equal(t, "no-store", response.Header.Get("Cache-Control"))
+			require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
 		}
 	}
 	a := asks{client: over(h.socket), header: http.Header{"Host": {"evil.example"}}}
