@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -62,23 +64,62 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	h.room <- struct{}{}
 	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}
+	if err := c.confine(); err != nil {
+		return nil, err
+	}
+	if err := c.begin(path); err != nil {
+		c.spec.Confine.removeTemporary()
+		return nil, err
+	}
+	return c, nil
+}
+
+// confine prepares the confinement of the child.
+func (c *Child) confine() error {
+	if c.spec.Confine == nil {
+		return nil
+	}
+	if err := c.spec.Confine.Possible(); err != nil {
+		return err
+	}
+	own, err := c.host.confined(c.spec.Confine)
+	if err != nil {
+		return lacking("making its folder for temporary files", err)
+	}
+	c.spec.Confine = own
+	return nil
+}
+
+// environ returns the environment of the child.
+func (c *Child) environ() []string {
+	env := append(c.spec.Env[:len(c.spec.Env):len(c.spec.Env)], EnvHome+"="+c.host.home, EnvRun+"="+c.spec.Run)
+	if c.spec.Confine == nil {
+		return env
+	}
+	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") })
+	return append(env, "TMPDIR="+c.spec.Confine.temporary)
+}
+
+// begin starts the process of the child. The error is a *StartError.
+func (c *Child) begin(path string) error {
+	h, spec := c.host, &c.spec
 	ends, err := c.open()
 	if err != nil {
-		return nil, lacking("making its pipes", err)
+		return lacking("making its pipes", err)
 	}
 	c.leaf, err = h.leafs.leaf(spec.Run, spec.Limits.Memory)
 	if err != nil {
 		ends.closeAll(c)
-		return nil, lacking("making its cgroup", err)
+		return lacking("making its cgroup", err)
 	}
 	argv := spec.Command
 	program := path
-	if limits := spec.Limits.forShim(c.leaf); limits != "" {
-		program, argv = shimCommand(limits, path, argv)
+	if order := spec.forShim(c.leaf).encode(); order != "" {
+		program, argv = shimCommand(order, path, argv)
 	}
 	attr := &syscall.ProcAttr{
 		Dir:   spec.Dir,
-		Env:   append(spec.Env[:len(spec.Env):len(spec.Env)], EnvHome+"="+h.home, EnvRun+"="+spec.Run),
+		Env:   c.environ(),
 		Files: ends.files(),
 		Sys:   c.attributes(),
 	}
@@ -90,15 +131,15 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 		ends.closeOurs(c)
 		c.leaf.remove()
 		h.watchdog.ended(spec.Run)
-		return nil, startError(path, err)
+		return startError(path, err)
 	}
 	if err := c.watch(); err != nil {
 		ends.closeOurs(c)
 		c.leaf.remove()
 		h.watchdog.ended(spec.Run)
-		return nil, lacking("watching it", err)
+		return lacking("watching it", err)
 	}
-	return c, nil
+	return nil
 }
 
 // watch starts the child's three goroutines. They end by themselves, the last
@@ -133,6 +174,7 @@ func (c *Child) attend() {
 		}
 	}
 	c.leaf.remove()
+	c.spec.Confine.removeTemporary()
 	c.closeStdin()
 	if len(ending.Survivors) == 0 && !ending.Unverified {
 		c.host.watchdog.ended(c.spec.Run)

@@ -16,6 +16,9 @@
 //     within seconds. It uses the leaves and marks of the runs, and what it was sent about their
 //     trees. If the watchdog was killed as well, the next start does this (Host.ClearEarlier).
 //
+// A child can be confined (Spec.Confine). The file that this process executes first, its shim, takes
+// rights from itself by Landlock and seccomp, and then executes the program.
+//
 // The orchestrator is a subreaper, so orphans become its children. They are assigned to a child
 // by ORC_RUN_ID in their environment, or by the leader's group or session. With a delegated
 // cgroup, each child has its own leaf instead. Processes that were below this process before

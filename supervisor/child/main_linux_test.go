@@ -119,6 +119,12 @@ func play(part string) {
 		}
 		fmt.Println("looked")
 		select {}
+	case "confiner": // confines a child that attacks; arg is a folder
+		confine(arg)
+	case "without-landlock": // confines children on a kernel that cannot; arg is home
+		withoutLandlock(arg)
+	case "attacker": // tries to get out of its confinement; arg is the scene
+		attack(arg)
 	default:
 		fmt.Fprintln(os.Stderr, "no such part:", part)
 		os.Exit(99)

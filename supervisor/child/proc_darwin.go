@@ -1,6 +1,8 @@
 package child
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -136,3 +138,17 @@ func parentOf(pid int) (parent int, program string, err error) {
 
 // runOfOrphan is not needed here, because this process gets no orphans.
 func (h *Host) runOfOrphan(int) (run string, foreign bool) { return "", true }
+
+// impossible returns why a child cannot be confined here.
+func (c *Confinement) impossible() string {
+	return "macOS has no Landlock; run the agent as another user, or in a container"
+}
+
+// apply starts the child without a confinement, if that is wanted.
+func (c *Confinement) apply() error {
+	if !c.BestEffort {
+		return errors.New(c.impossible())
+	}
+	fmt.Fprintf(os.Stderr, "orchestrator: this agent is not confined: %s\n", c.impossible())
+	return nil
+}

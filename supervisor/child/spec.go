@@ -1,13 +1,12 @@
 package child
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -38,6 +37,7 @@ type Spec struct {
 	NoStdin bool     // stdin is /dev/null, not a pipe
 	Pty     bool     // stdin and stdout are one raw terminal; stderr stays a pipe
 	Limits  Limits
+	Confine *Confinement // nil: the child may do what its user may
 
 	// Output is called with the child's output as it arrives, by one goroutine for each stream.
 	// The chunk is valid until Output returns. Until then that stream is not read; other
@@ -157,29 +157,32 @@ func startError(path string, err error) *StartError {
 	return e
 }
 
-// shimName is the name under which this binary sets limits on itself and then becomes the
-// child. Limits that are set from outside would come too late: the child could fork before.
+// shimName is the name under which this binary sets limits on itself, confines itself, and then
+// becomes the child. What is set from outside would come too late: the child could fork before.
 const shimName = "orchestrator-limits"
 
-// forShim returns the limits that the shim must set, in text form, or "".
-func (l Limits) forShim(leaf *leaf) string {
-	var words []string
-	if l.OpenFiles > 0 {
-		words = append(words, "files="+strconv.Itoa(l.OpenFiles))
+// forShim returns what the shim must do.
+func (s *Spec) forShim(leaf *leaf) *shimOrder {
+	o := &shimOrder{Confine: s.Confine}
+	if s.Confine != nil {
+		o.Temporary = s.Confine.temporary
 	}
-	if l.Memory > 0 && !leaf.boundsMemory() {
-		words = append(words, "memory="+strconv.FormatInt(l.Memory, 10))
+	if l := s.Limits; l.OpenFiles > 0 {
+		o.Files = uint64(l.OpenFiles)
 	}
-	return strings.Join(words, ",")
+	if l := s.Limits; l.Memory > 0 && !leaf.boundsMemory() {
+		o.Memory = uint64(l.Memory)
+	}
+	return o
 }
 
 // shimCommand wraps a command in the shim.
-func shimCommand(limits, path string, argv []string) (string, []string) {
+func shimCommand(order, path string, argv []string) (string, []string) {
 	self, err := os.Executable()
 	if err != nil {
 		self = "/proc/self/exe"
 	}
-	return self, append([]string{shimName, limits, path}, argv...)
+	return self, append([]string{shimName, order, path}, argv...)
 }
 
 // Shim does the work of the shim or of the watchdog if this process was started as one; then it
@@ -193,28 +196,42 @@ func Shim() {
 		return
 	}
 	path, argv := os.Args[2], os.Args[3:]
-	if err := setLimits(os.Args[1]); err != nil {
-		fmt.Fprintf(os.Stderr, "orchestrator: cannot set the limits of this agent (%s): %v\n", os.Args[1], err)
+	var order shimOrder
+	err := json.Unmarshal([]byte(os.Args[1]), &order)
+	if err == nil {
+		err = order.obey()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "orchestrator: this agent was not started: %v\n", err)
 		os.Exit(126)
 	}
-	err := syscall.Exec(path, argv, os.Environ())
+	err = syscall.Exec(path, argv, os.Environ()) // on the thread that is confined
 	fmt.Fprintf(os.Stderr, "orchestrator: %v\n", startError(path, err))
+	if order.Confine != nil && errors.Is(err, fs.ErrPermission) {
+		fmt.Fprintln(os.Stderr, "orchestrator: its confine block must allow to read it, and its interpreter")
+	}
 	os.Exit(126)
 }
 
-func setLimits(text string) error {
-	for word := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
-			return err
+// obey sets the limits, and confines this thread.
+func (o *shimOrder) obey() error {
+	if c := o.Confine; c != nil {
+		c.temporary = o.Temporary
+		if err := c.apply(); err != nil {
+			return fmt.Errorf("it cannot be confined: %w", err)
 		}
-		resource := unix.RLIMIT_NOFILE
-		if name == "memory" {
-			resource = unix.RLIMIT_AS
+	}
+	limits := []struct {
+		name     string
+		resource int
+		n        uint64
+	}{{"open_files", unix.RLIMIT_NOFILE, o.Files}, {"memory", unix.RLIMIT_AS, o.Memory}}
+	for _, l := range limits {
+		if l.n == 0 {
+			continue
 		}
-		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.n, Max: l.n}); err != nil {
+			return fmt.Errorf("its limits cannot be set (%s = %d): %w", l.name, l.n, err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -196,11 +197,12 @@ func pause(processes []Process, patience time.Duration) {
 // this process and its ancestors. It kills the processes in leaves at once, because a leaf can
 // only be killed as a whole. It then ends every process with the home's mark, with a lull
 // before the kill. The holder of the home's lock must call it before the first Start. survivors
-// are the processes that did not end.
+// are the processes that did not end. The temporary files of confined children are removed.
 func (h *Host) ClearEarlier() (ended, survivors []Process) {
 	e := earlier{home: h.home, spare: ancestors(), met: make(map[identity]Process)}
 	inLeaves := e.clearLeaves(h.leafs)
 	survivors = e.clearMarked()
+	_ = os.RemoveAll(filepath.Join(h.home, temporaryDir))
 	for _, p := range inLeaves {
 		if !slices.ContainsFunc(survivors, p.same) {
 			survivors = append(survivors, p)

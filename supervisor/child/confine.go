@@ -1,0 +1,125 @@
+package child
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Confinement restricts a child and all processes that come from it, for as long as they live.
+// Paths are absolute. A path stands for everything below it.
+//
+// The kernel can only allow: what is allowed for a folder is allowed for everything below it. To
+// except something, its neighbors are allowed one by one, as they are when the child starts. The
+// folders above it can be listed, but nothing can be made, removed or renamed directly in them, and
+// entries that others make there later are closed to the child.
+type Confinement struct {
+	// Write lists what the child may read and change. The child also has a folder for temporary
+	// files, $TMPDIR, which is removed with its run, and the harmless devices.
+	Write []string
+	// Read lists what the child may read and execute. What does not exist is ignored.
+	Read []string
+	// Hide lists exceptions from both: the contents can be neither read nor changed. Names in a
+	// hidden folder can be listed if they can be guessed to be there. The home of the Host is hidden.
+	Hide []string
+	// Keep lists exceptions from Write. The hooks and settings of git repositories at Write are
+	// such exceptions.
+	Keep []string
+	// Limited closes the network, except Ports over TCP, and UDP if there are ports.
+	Limited bool
+	Ports   []int
+	// BestEffort starts the child even if the kernel can do only a part of this, or nothing.
+	BestEffort bool
+
+	temporary string // $TMPDIR, which may be below Hide
+}
+
+// A shimOrder is what the shim is to do before it becomes the child.
+type shimOrder struct {
+	Files     uint64 `json:",omitempty"`
+	Memory    uint64 `json:",omitempty"`
+	Confine   *Confinement
+	Temporary string // of Confine
+}
+
+// encode returns the order as an argument of the shim, or "" if there is nothing to do.
+func (o *shimOrder) encode() string {
+	if o.Files == 0 && o.Memory == 0 && o.Confine == nil {
+		return ""
+	}
+	text, _ := json.Marshal(o) // numbers and texts always have a form
+	return string(text)
+}
+
+// Possible returns a *StartError if this system cannot do what c asks for.
+func (c *Confinement) Possible() error {
+	if c == nil || c.BestEffort {
+		return nil
+	}
+	if why := c.impossible(); why != "" {
+		return &StartError{
+			Reason: "it cannot be confined: " + why,
+			Hint:   "best_effort = true in its confine block starts it with what is possible, or without; see orchestrator help security",
+			Err:    os.ErrPermission,
+		}
+	}
+	return nil
+}
+
+// temporaryDir is the folder of the home that has the $TMPDIR of confined children.
+const temporaryDir = "tmp"
+
+// confined returns the confinement of a child with its own folder for temporary files. Its home
+// is hidden.
+func (h *Host) confined(c *Confinement) (*Confinement, error) {
+	top := filepath.Join(h.home, temporaryDir)
+	if err := os.Mkdir(top, 0o700); err != nil && !os.IsExist(err) {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(top, "")
+	if err != nil {
+		return nil, err
+	}
+	own := *c
+	own.Hide = append(slices.Clone(c.Hide), h.home)
+	own.temporary = dir
+	return &own, nil
+}
+
+// removeTemporary removes the child's $TMPDIR.
+func (c *Confinement) removeTemporary() {
+	if c != nil && c.temporary != "" {
+		_ = os.RemoveAll(c.temporary) // it follows no links
+	}
+}
+
+// within reports whether path is folder or below it. Both are clean.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// resolve returns path without symbolic links. What does not exist is taken as it is written.
+func resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(resolve(parent), filepath.Base(path))
+}
+
+// exceptions returns paths without symbolic links. For a path that is a link itself it returns
+// the link, too: a child that could replace the link would reveal its target at the next start.
+func exceptions(paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		path = filepath.Clean(path)
+		all = append(all, filepath.Join(resolve(filepath.Dir(path)), filepath.Base(path)), resolve(path))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
