@@ -57,6 +57,7 @@ type Agent struct {
 	Health    Health
 	Mailbox   stdin.Limits
 	Limits    child.Limits
+	Confine   *child.Confinement // nil: it may do what its user may
 	Output    output.Limits
 }
 

@@ -170,6 +170,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		NoStdin: sr.spec.NoStdin,
 		Pty:     sr.spec.Pty,
 		Limits:  sr.spec.Limits,
+		Confine: sr.spec.Confine,
 		Output: func(stream child.Stream, chunk []byte) {
 			<-sr.told
 			sr.speech.Write(stream, chunk)

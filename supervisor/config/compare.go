@@ -231,6 +231,7 @@ var agentTable = []struct {
 	{name: "limits.mailbox_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.MailboxBytes }},
 	{name: "limits.open_files", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.OpenFiles }},
 	{name: "limits.memory", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Memory }},
+	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
 	{name: "output.max_size", needs: ActionLive, of: func(a *Agent) any { return a.Output.MaxSize }},
 	{name: "output.keep", needs: ActionLive, of: func(a *Agent) any { return a.Output.Keep }},

@@ -185,6 +185,7 @@ type Agent struct {
 	Stop         Stop
 	Health       Health
 	Limits       Limits
+	Confine      Confine
 	Output       Output
 	Capabilities Capabilities
 	Client       Client

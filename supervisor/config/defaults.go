@@ -146,7 +146,7 @@ func (r *reader) behaviour(path string, a *Agent, sc *scope) []child {
 			})
 		}})
 	}
-	return children
+	return append(children, r.confine(path, &a.Confine, sc))
 }
 
 func restartAttributes(x *Restart) []attribute {

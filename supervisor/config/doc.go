@@ -36,6 +36,7 @@
 //	resume               restart   the same
 //	mcp                  restart   the same
 //	limits.*             restart   they are set before the program runs
+//	confine              restart   the same
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them
 //	restart.*            live      they are looked at after an exit

@@ -26,6 +26,7 @@ type reader struct {
 	options   Options
 	config    *Config
 	sources   sources
+	files     []string // absolute paths of all files that were opened
 	problems  Problems
 	sensitive []string // values no problem may show
 	functions map[string]function.Function
@@ -145,6 +146,9 @@ func (r *reader) open(path, name string, hidden bool) (hcl.Body, bool) {
 	if err != nil {
 		r.report(hcl.Range{Filename: name}, unreadable(path, err))
 		return nil, false
+	}
+	if real, err := filepath.Abs(path); err == nil {
+		r.files = append(r.files, real)
 	}
 	return r.parse(text, name, hidden)
 }

@@ -264,6 +264,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory},
+			Confine: confinement(&a.Confine),
 			Output:  output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})
 	}
@@ -289,6 +290,17 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
 	}
 	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
+}
+
+// confinement returns what an agent is confined to, or nil.
+func confinement(x *config.Confine) *child.Confinement {
+	if !x.On {
+		return nil
+	}
+	return &child.Confinement{
+		Write: x.Write, Read: x.Read, Hide: x.Hide, Keep: x.Keep,
+		Limited: x.Limited, Ports: x.Ports, BestEffort: x.BestEffort,
+	}
 }
 
 // busActor returns the bus actor of an agent, "" if the configuration says auto.

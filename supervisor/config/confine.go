@@ -1,0 +1,123 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Confine restricts what the processes of an agent may do. Its paths are absolute.
+type Confine struct {
+	On         bool     // the agent or the defaults have the block
+	Write      []string // what it may read and change
+	Read       []string // what it may read and run
+	Hide       []string // exceptions from both: those of the block, secrets and the state directory
+	Keep       []string // exceptions from Write: the files of the configuration
+	Limited    bool     // it has no network but Ports
+	Ports      []int
+	BestEffort bool // it starts even if the system cannot do all of this
+}
+
+// confine returns the block of an agent or of the defaults.
+func (r *reader) confine(path string, x *Confine, sc *scope) child {
+	return child{kind: "confine", read: func(b *hcl.Block) {
+		x.On = true
+		r.read(b.Body, sc, section{title: "Block confine", path: path + ".confine", attributes: []attribute{
+			attr("write", paths(&x.Write, r.config.absolute)),
+			attr("read", paths(&x.Read, r.config.absolute)),
+			attr("hide", paths(&x.Hide, r.config.absolute)),
+			attr("network", network(x)),
+			attr("best_effort", truth(&x.BestEffort)),
+		}})
+	}}
+}
+
+// paths reads a list of paths and makes them absolute.
+func paths(into *[]string, absolute func(string) string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of paths")
+		if !ok {
+			return
+		}
+		list := []string{}
+		for _, item := range items {
+			var p string
+			path(&p, absolute)(item)
+			if p == "" {
+				return
+			}
+			list = append(list, p)
+		}
+		*into = list
+	}
+}
+
+// network reads "all", "none" or a list of ports.
+func network(x *Confine) func(value) {
+	return func(v value) {
+		if v.cty.Type() == cty.String {
+			var word string
+			choice(&word, "all", "none")(v)
+			x.Limited, x.Ports = word == "none", nil
+			return
+		}
+		if v.cty.Type().IsPrimitiveType() {
+			v.wrongKind(`"all", "none" or a list of ports`)
+			return
+		}
+		var ports []int
+		numbers(&ports, 1, 65535)(v)
+		x.Limited, x.Ports = true, ports
+	}
+}
+
+// settleConfine completes the confinement of an agent with what holds for all agents, and warns
+// about a folder that it cannot use well.
+func (r *reader) settleConfine(b *hcl.Block, a *Agent) {
+	x, c := &a.Confine, r.config
+	if !x.On {
+		return
+	}
+	if x.Write == nil {
+		x.Write = []string{a.Dir}
+	}
+	if x.Read == nil {
+		x.Read = []string{"/"}
+	}
+	hide := append([]string{c.Orchestrator.StateDir, c.Store.Path}, x.Hide...)
+	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
+		if file := c.secrets[name].file; file != "" {
+			hide = append(hide, file)
+		}
+	}
+	if c.HTTP.Key != "" {
+		hide = append(hide, c.HTTP.Key)
+	}
+	x.Hide, x.Keep = hide, r.files
+	r.warnOfHoles(b, a)
+}
+
+// warnOfHoles warns if a folder that an agent may change holds something that it may not. The
+// agent then cannot make or remove anything directly in the folders above that.
+func (r *reader) warnOfHoles(b *hcl.Block, a *Agent) {
+	for _, dir := range a.Confine.Write {
+		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confine.Keep, a.Confine.Hide) {
+			rest, inside := strings.CutPrefix(except, strings.TrimSuffix(dir, "/")+"/")
+			if _, err := os.Lstat(except); !inside || err != nil && except != r.config.Orchestrator.StateDir {
+				continue
+			}
+			r.report(b.DefRange, Problem{
+				Severity: SeverityWarning, Code: "config/confine-holes", Summary: "Folder has exceptions",
+				Detail: fmt.Sprintf("Agent %q cannot make or remove files directly in %s, because it may not change %s.", a.Block, dir, rest),
+				Hint:   "Give it a folder of its own, such as a git worktree, with dir or with write.",
+			})
+			return
+		}
+	}
+}
