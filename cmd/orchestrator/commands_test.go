@@ -150,10 +150,10 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 9)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:4], "") + "}\n"
+	require.Len(t, samples, 10)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + "}\n"
 	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[4:], "")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[5:], "")), 0o600))
 
 	_, problems := config.Load(file, config.Options{})
 	var shown strings.Builder

@@ -172,7 +172,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 		}}),
 	})
 	r.checkAgent(b, &a, set)
-	r.settleConfine(b, &a)
+	settleConfine(r, b, &a)
 	return a, waits
 }
 

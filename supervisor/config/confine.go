@@ -79,7 +79,7 @@ func network(x *Confine) func(value) {
 
 // settleConfine completes the confinement of an agent with what holds for all agents, and warns
 // about a folder that it cannot use well.
-func (r *reader) settleConfine(b *hcl.Block, a *Agent) {
+func settleConfine(r *reader, b *hcl.Block, a *Agent) {
 	x, c := &a.Confine, r.config
 	if !x.On {
 		return
@@ -100,12 +100,12 @@ func (r *reader) settleConfine(b *hcl.Block, a *Agent) {
 		hide = append(hide, c.HTTP.Key)
 	}
 	x.Hide, x.Keep = hide, r.files
-	r.warnOfHoles(b, a)
+	warnOfHoles(r, b, a)
 }
 
 // warnOfHoles warns if a folder that an agent may change holds something that it may not. The
 // agent then cannot make or remove anything directly in the folders above that.
-func (r *reader) warnOfHoles(b *hcl.Block, a *Agent) {
+func warnOfHoles(r *reader, b *hcl.Block, a *Agent) {
 	for _, dir := range a.Confine.Write {
 		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confine.Keep, a.Confine.Hide) {
 			rest, inside := strings.CutPrefix(except, strings.TrimSuffix(dir, "/")+"/")
