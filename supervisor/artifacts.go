@@ -131,7 +131,7 @@ func (a *artifacts) Collect(folder string, all []hub.Artifact) *wire.Error {
 // not by a symbolic link.
 func readWithin(folder, path string, most int64) (string, error) {
 	if folder == "" {
-		return "", errors.New("only a program that the orchestrator has started has a folder here")
+		return "", errors.New("only a program that the orchestrator has started has a folder here, and a confined one if all of it is open to it")
 	}
 	if filepath.IsAbs(path) {
 		below, err := filepath.Rel(folder, path)

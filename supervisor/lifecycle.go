@@ -143,8 +143,8 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		return nil, err
 	}
 	folder := sr.spec.Dir
-	if sr.joined != nil {
-		folder = "" // the program is in a folder of its own
+	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder) {
+		folder = "" // of another program, or with files that are read for the agent but not by it
 	}
 	l.dispatcher.House(sr.spec.Name, sr.run, folder)
 	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)

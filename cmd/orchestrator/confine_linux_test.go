@@ -92,6 +92,39 @@ over`, said)
 	require.Empty(t, left)
 }
 
+// A confined agent gets no hidden file by naming it as an artifact, which the orchestrator reads.
+func TestConfinedArtifact(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "a" {
+  command = ["sh", "-c", <<-EOT
+    while read -r line; do
+      case "$line" in
+      *notify:task-assigned*)
+        task=$(expr "$line" : '.*"taskId":"\([^"]*\)"')
+        echo '{"type":"request:complete-task","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":"'"$task"'","result":"done","artifacts":[{"name":"key","path":"inner/key"}]}}' ;;
+      *response*) echo "$line" >&2 ;;
+      esac
+    done
+    EOT
+  ]
+  dir = "work"
+  capabilities { names = ["go"] }
+  confine {
+    hide = ["work/inner"]
+  }
+}
+`)
+	require.NoError(t, os.MkdirAll(s.path("work/inner"), 0o700))
+	s.write("work/inner/key", "the hidden text")
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "a")
+	s.ask("task", "add", "Pages", "--capability", "go")
+	waitForThat(t, "a response", func() bool { return len(s.lines("a", control.StreamErr)) > 0 })
+	require.Contains(t, s.lines("a", control.StreamErr)[0], "a confined one if all of it is open to it")
+	require.NotContains(t, s.ask("task", "ls", "--json"), "the hidden text")
+}
+
 // An agent that cannot be confined as its block says does not start, and its end says why. It runs
 // after a reload with another block.
 func TestConfinementIsWrong(t *testing.T) {

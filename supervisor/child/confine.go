@@ -68,6 +68,18 @@ func (c *Confinement) Possible() error {
 	return nil
 }
 
+// MayReadAll reports whether a child may read all files below a folder.
+func (c *Confinement) MayReadAll(folder string) bool {
+	if c == nil {
+		return true
+	}
+	folder = resolve(folder)
+	if slices.ContainsFunc(exceptions(c.Hide), func(e string) bool { return within(e, folder) || within(folder, e) }) {
+		return false
+	}
+	return slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(path string) bool { return within(folder, resolve(path)) })
+}
+
 // temporaryDir is the folder of the home that has the $TMPDIR of confined children.
 const temporaryDir = "tmp"
 

@@ -144,6 +144,21 @@ func TestConfinedReading(t *testing.T) {
 	require.Equal(t, "text\n", out)
 }
 
+// The files of a folder are read for a child only if it may read all of them itself.
+func TestMayReadAll(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, errors.Join(os.Mkdir(dir+"/work", 0o700), os.Mkdir(dir+"/other", 0o700), os.Symlink(dir+"/other", dir+"/link")))
+	c := &Confinement{Write: []string{dir + "/work"}, Read: []string{dir + "/link"}, Hide: []string{dir + "/other/absent", "/elsewhere"}}
+	require.True(t, c.MayReadAll(dir+"/work"))
+	require.True(t, c.MayReadAll(dir+"/work/inner"))
+	require.False(t, c.MayReadAll(dir))
+	require.False(t, c.MayReadAll(dir+"/other"))
+	require.False(t, c.MayReadAll(dir+"/link"))
+	require.False(t, c.MayReadAll(dir+"/other/absent/inner"))
+	require.True(t, c.MayReadAll(dir+"/other/beside"))
+	require.True(t, (*Confinement)(nil).MayReadAll(dir))
+}
+
 // A child whose confinement is wrong does not start. It says why, and exits with 126.
 func TestConfinementFails(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()

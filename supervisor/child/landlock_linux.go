@@ -175,10 +175,10 @@ func (c *Confinement) apply() error {
 }
 
 // privileges are the capabilities that would let root leave its confinement: by the memory of
-// other processes, raw disks, file handles, mounts or the kernel itself.
+// other processes, raw disks, file handles, mounts, routes or the kernel itself.
 var privileges = []uint{
 	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO,
-	unix.CAP_SYS_BOOT, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH,
+	unix.CAP_SYS_BOOT, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_NET_ADMIN,
 }
 
 // dropCapabilities gives up privileges. No new ones can be gained later (no_new_privs).

@@ -17,7 +17,7 @@ type Confine struct {
 	On         bool     // the agent or the defaults have the block
 	Write      []string // what it may read and change
 	Read       []string // what it may read and run
-	Hide       []string // exceptions from both: those of the block, secrets and the state directory
+	Hide       []string // exceptions from both: those of the block, secrets, logs and the state directory
 	Keep       []string // exceptions from Write: the files of the configuration
 	Limited    bool     // it has no network but Ports
 	Ports      []int
@@ -98,6 +98,9 @@ func settleConfine(r *reader, b *hcl.Block, a *Agent) {
 	}
 	if c.HTTP.Key != "" {
 		hide = append(hide, c.HTTP.Key)
+	}
+	if !strings.HasPrefix(a.Output.Dir, c.Orchestrator.StateDir+"/") {
+		hide = append(hide, a.Output.Dir)
 	}
 	x.Hide, x.Keep = hide, r.files
 	warnOfHoles(r, b, a)
