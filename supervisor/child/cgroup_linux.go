@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,8 +23,8 @@ import (
 // one. A leaf also holds processes that have cleared their environment.
 type delegation struct {
 	dir    string
-	prefix string // begins the names of the leaves
-	memory bool   // leaves can bound memory
+	prefix string   // begins the names of the leaves
+	bounds []string // what leaves can bound: "memory", "pids", "cpu"
 }
 
 // A leaf is the cgroup of one child. A nil leaf stands for a child without one.
@@ -60,7 +61,7 @@ func findDelegation(home string) *delegation {
 		return nil // a kernel before 5.14
 	}
 	controllers, _ := os.ReadFile(filepath.Join(trial, "cgroup.controllers"))
-	d.memory = bytes.Contains(controllers, []byte("memory"))
+	d.bounds = strings.Fields(string(controllers))
 	return d
 }
 
@@ -107,8 +108,34 @@ func cgroupMount() string {
 	return ""
 }
 
+// has reports whether leaves can bound something.
+func (d *delegation) has(bound string) bool { return d != nil && slices.Contains(d.bounds, bound) }
+
+// cpuPeriod is the time in microseconds within which a tree may use its share of the processors.
+const cpuPeriod = 100_000
+
+// write writes a limit into a file of a leaf.
+func write(dir, name string, n int64, more string) error {
+	return os.WriteFile(filepath.Join(dir, name), append(strconv.AppendInt(nil, n, 10), more...), 0o644)
+}
+
+// limit sets the limits of a leaf.
+func (d *delegation) limit(dir string, l Limits) error {
+	var errs []error
+	if l.Memory > 0 && d.has("memory") {
+		errs = append(errs, write(dir, "memory.max", l.Memory, ""))
+	}
+	if l.Processes > 0 {
+		errs = append(errs, write(dir, "pids.max", int64(l.Processes), ""))
+	}
+	if l.CPU > 0 {
+		errs = append(errs, write(dir, "cpu.max", max(1000, int64(l.CPU*cpuPeriod)), fmt.Sprintf(" %d", cpuPeriod)))
+	}
+	return errors.Join(errs...)
+}
+
 // leaf creates the cgroup of one child.
-func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
+func (d *delegation) leaf(run string, l Limits) (*leaf, error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -116,11 +143,9 @@ func (d *delegation) leaf(run string, memory int64) (*leaf, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if memory > 0 && d.memory {
-		if err := os.WriteFile(filepath.Join(dir, "memory.max"), strconv.AppendInt(nil, memory, 10), 0o644); err != nil {
-			_ = os.Remove(dir)
-			return nil, err
-		}
+	if err := d.limit(dir, l); err != nil {
+		_ = os.Remove(dir)
+		return nil, err
 	}
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -2,6 +2,7 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -61,6 +62,9 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	// held. A thread that hangs in fork or exec would hold the census, and block the garbage
 	// collector. A file that cannot be read may be executable.
 	_, _ = readBeginning(path)
+	if err := h.canLimit(spec.Limits); err != nil {
+		return nil, err
+	}
 	h.room <- struct{}{}
 	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}
@@ -72,6 +76,23 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// canLimit returns a *StartError if limits need a cgroup and there is none that can set them.
+func (h *Host) canLimit(l Limits) error {
+	for _, need := range []struct {
+		limit, bound string
+		is           bool
+	}{{"limits.processes", "pids", l.Processes > 0}, {"limits.cpu", "cpu", l.CPU > 0}} {
+		if need.is && !h.leafs.has(need.bound) {
+			return &StartError{
+				Reason: fmt.Sprintf("%s needs a cgroup (v2) with the controller %s, and none is delegated to the orchestrator", need.limit, need.bound),
+				Hint:   "with systemd: systemd-run --user --scope -p Delegate=yes orchestrator up",
+				Err:    os.ErrPermission,
+			}
+		}
+	}
+	return nil
 }
 
 // confine prepares the confinement of the child.
@@ -107,7 +128,7 @@ func (c *Child) begin(path string) error {
 	if err != nil {
 		return lacking("making its pipes", err)
 	}
-	c.leaf, err = h.leafs.leaf(spec.Run, spec.Limits.Memory)
+	c.leaf, err = h.leafs.leaf(spec.Run, spec.Limits)
 	if err != nil {
 		ends.closeAll(c)
 		return lacking("making its cgroup", err)

@@ -277,6 +277,25 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// Limits that need a cgroup hold, or the child does not start.
+func TestCgroupLimits(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		for bound, limits := range map[string]Limits{"pids": {Processes: 77}, "cpu": {CPU: 1.5}} {
+			spec := sh("cat $(awk -F: '/^0:/ {print \"" + cgroupMount() + "\" $3}' /proc/self/cgroup)/" + bound + ".max")
+			spec.Limits = limits
+			if h.leafs.has(bound) {
+				c := start(t, h, spec)
+				c.end(t)
+				require.Equal(t, map[string]string{"pids": "77\n", "cpu": "150000 100000\n"}[bound], c.out.String())
+				continue
+			}
+			spec.Dir = t.TempDir()
+			_, err := h.Start(spec)
+			require.ErrorContains(t, err, "needs a cgroup (v2) with the controller "+bound)
+		}
+	})
+}
+
 func TestStartRefusals(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

@@ -157,7 +157,7 @@ func TestLeavesOfEarlierLifeAreCleared(t *testing.T) {
 
 	other, err := NewHost(Options{Home: home + "-other"})
 	require.NoError(t, err)
-	theirs, err := other.leafs.leaf("run", 0)
+	theirs, err := other.leafs.leaf("run", Limits{})
 	require.NoError(t, err)
 	defer theirs.remove()
 	require.Empty(t, other.Close())

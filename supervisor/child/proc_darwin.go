@@ -30,7 +30,8 @@ const (
 func findDelegation(string) *delegation                    { return nil }
 func (h *Host) meetForeign() error                         { return nil }
 func (h *Host) tend()                                      {}
-func (d *delegation) leaf(string, int64) (*leaf, error)    { return nil, nil }
+func (d *delegation) leaf(string, Limits) (*leaf, error)   { return nil, nil }
+func (d *delegation) has(string) bool                      { return false }
 func (l *leaf) boundsMemory() bool                         { return false }
 func (l *leaf) kill()                                      {}
 func (l *leaf) remove()                                    {}

@@ -54,10 +54,12 @@ type Spec struct {
 	Ended func(Ending)
 }
 
-// Limits bound a child's tree. Zero means none.
+// Limits bound a child's tree. Zero means none. Processes and CPU need a delegated cgroup.
 type Limits struct {
 	OpenFiles int
-	Memory    int64 // bytes
+	Memory    int64   // bytes
+	Processes int     // with threads
+	CPU       float64 // cores
 }
 
 // Exit describes how the leader ended.

@@ -231,6 +231,8 @@ var agentTable = []struct {
 	{name: "limits.mailbox_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.MailboxBytes }},
 	{name: "limits.open_files", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.OpenFiles }},
 	{name: "limits.memory", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Memory }},
+	{name: "limits.processes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Processes }},
+	{name: "limits.cpu", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.CPU }},
 	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
 	{name: "output.max_size", needs: ActionLive, of: func(a *Agent) any { return a.Output.MaxSize }},

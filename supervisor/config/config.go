@@ -264,12 +264,14 @@ type Health struct {
 	OnStalled    string
 }
 
-// Limits restrict the resources of one agent. Zero open files or memory means no limit.
+// Limits restrict the resources of one agent. Zero means no limit.
 type Limits struct {
 	Mailbox      int
 	MailboxBytes int64
 	OpenFiles    int
 	Memory       int64
+	Processes    int
+	CPU          float64 // cores
 }
 
 // Output determines how the lines of an agent are stored.

@@ -188,6 +188,8 @@ func limitsAttributes(x *Limits) []attribute {
 		attr("mailbox_bytes", size(&x.MailboxBytes, 1)),
 		attr("open_files", whole(&x.OpenFiles, 0, math.MaxInt32)),
 		attr("memory", size(&x.Memory, 0)),
+		attr("processes", whole(&x.Processes, 0, math.MaxInt32)),
+		attr("cpu", ratio(&x.CPU, 0, 1<<16)),
 	}
 }
 

@@ -83,6 +83,8 @@ defaults {
     mailbox_bytes = "32MiB"
     open_files    = 0
     memory        = "0"
+    processes     = 0
+    cpu           = 0
   }
 
   output {
