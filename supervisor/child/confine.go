@@ -34,6 +34,7 @@ type Confinement struct {
 	BestEffort bool
 
 	temporary string // $TMPDIR, which may be below Hide
+	pty       bool   // it has a terminal of its own
 }
 
 // A shimOrder is what the shim is to do before it becomes the child.
@@ -42,6 +43,7 @@ type shimOrder struct {
 	Memory    uint64 `json:",omitempty"`
 	Confine   *Confinement
 	Temporary string // of Confine
+	Pty       bool   // of Confine
 }
 
 // encode returns the order as an argument of the shim, or "" if there is nothing to do.

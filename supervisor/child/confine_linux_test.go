@@ -87,6 +87,8 @@ var attacks = map[string]func(s *scene) error{
 	"beside kept: create":      func(s *scene) error { return os.WriteFile(s.at("work2/new"), nil, 0o600) },
 	"device: make":             func(s *scene) error { return unix.Mknod(s.at("work/disk"), unix.S_IFBLK|0o600, 7<<8) },
 	"device: read":             func(s *scene) error { return readDevices() },
+	"device: terminal":         func(s *scene) error { return read("/dev/tty") },
+	"device: new terminal":     func(s *scene) error { return read("/dev/ptmx") },
 	"device: shared memory":    func(s *scene) error { return createAndRemove("/dev/shm/" + filepath.Base(filepath.Dir(s.Dir))) },
 
 	// other processes
@@ -108,18 +110,21 @@ var attacks = map[string]func(s *scene) error{
 	"packet socket":          func(s *scene) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) },
 
 	// system calls
-	"ptrace":            func(s *scene) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(s.Victim)) },
-	"process_vm_readv":  func(s *scene) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(s.Victim)) },
-	"process_vm_writev": func(s *scene) error { return call(unix.SYS_PROCESS_VM_WRITEV, uintptr(s.Victim)) },
-	"io_uring_setup":    func(s *scene) error { return call(unix.SYS_IO_URING_SETUP, 1) },
-	"keyctl":            func(s *scene) error { return call(unix.SYS_KEYCTL, 0) },
-	"add_key":           func(s *scene) error { return call(unix.SYS_ADD_KEY) },
-	"request_key":       func(s *scene) error { return call(unix.SYS_REQUEST_KEY) },
-	"bpf":               func(s *scene) error { return call(unix.SYS_BPF) },
-	"userfaultfd":       func(s *scene) error { return call(unix.SYS_USERFAULTFD, 1) },
-	"kexec_load":        func(s *scene) error { return call(unix.SYS_KEXEC_LOAD) },
-	"mount":             func(s *scene) error { return unix.Mount("none", s.at("work"), "tmpfs", 0, "") },
-	"TIOCSTI":           func(s *scene) error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI) },
+	"ptrace":              func(s *scene) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(s.Victim)) },
+	"process_vm_readv":    func(s *scene) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(s.Victim)) },
+	"process_vm_writev":   func(s *scene) error { return call(unix.SYS_PROCESS_VM_WRITEV, uintptr(s.Victim)) },
+	"io_uring_setup":      func(s *scene) error { return call(unix.SYS_IO_URING_SETUP, 1) },
+	"keyctl":              func(s *scene) error { return call(unix.SYS_KEYCTL, 0) },
+	"add_key":             func(s *scene) error { return call(unix.SYS_ADD_KEY) },
+	"request_key":         func(s *scene) error { return call(unix.SYS_REQUEST_KEY) },
+	"bpf":                 func(s *scene) error { return call(unix.SYS_BPF) },
+	"userfaultfd":         func(s *scene) error { return call(unix.SYS_USERFAULTFD, 1) },
+	"kexec_load":          func(s *scene) error { return call(unix.SYS_KEXEC_LOAD) },
+	"mount":               func(s *scene) error { return unix.Mount("none", s.at("work"), "tmpfs", 0, "") },
+	"orchestrator: limit": func(s *scene) error { return unix.Prlimit(s.Orchestrator, unix.RLIMIT_NPROC, nil, &unix.Rlimit{}) },
+	"own limit":           func(s *scene) error { return unix.Prlimit(0, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) },
+	"snapshot":            func(s *scene) error { return call(unix.SYS_IOCTL, 0, 0x50009417) },
+	"TIOCSTI":             func(s *scene) error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI) },
 }
 
 // held are the outcomes of attacks that are not refused with EACCES or EPERM. The first group is
@@ -128,7 +133,7 @@ var held = map[string]string{
 	"work: create": "done", "work: replace": "done", "work: move between": "done", "work: folder": "done",
 	"temporary file": "done", "/dev/null": "done", "read outside": "done", "list above hidden": "done",
 	"own socket": "done", "own child: signal": "done", "open port": "done", "open port: UDP": "done",
-	"unix socket in its folder": "done", "kept: read": "done", "beside kept: write": "done",
+	"unix socket in its folder": "done", "kept: read": "done", "own limit": "done", "beside kept: write": "done",
 }
 
 func (s *scene) at(name string) string { return filepath.Join(s.Dir, name) }
@@ -401,7 +406,7 @@ func TestConfinement(t *testing.T) {
 
 // The attacks would succeed without a confinement, as far as they need no privileges.
 func TestAttacksAreReal(t *testing.T) {
-	privileged := regexp.MustCompile(`^(device: make|device: read|raw socket|packet socket|victim: memory|[a-z_]+$|TIOCSTI)`)
+	privileged := regexp.MustCompile(`^(device|raw socket|packet socket|victim: memory|[a-z_]+$|TIOCSTI)`)
 	as(t, ordinary(), func(t *testing.T, dir string, command func(string) *exec.Cmd) {
 		for name, got := range attackAs(t, command("confiner "+dir+" free")) {
 			if !privileged.MatchString(name) {

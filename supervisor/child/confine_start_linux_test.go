@@ -144,6 +144,18 @@ func TestConfinedReading(t *testing.T) {
 	require.Equal(t, "text\n", out)
 }
 
+// A child with a terminal can use it by its name, and makes no other.
+func TestConfinedTerminal(t *testing.T) {
+	h, err := NewHost(Options{Home: t.TempDir(), NoCgroup: true})
+	require.NoError(t, err)
+	defer h.Close()
+	spec := sh("echo mine >/dev/tty; cat </dev/ptmx || echo refused")
+	spec.Pty, spec.Confine = true, &Confinement{Write: []string{t.TempDir()}, Read: []string{"/"}}
+	c := start(t, h, spec)
+	c.end(t)
+	require.Equal(t, "mine\nrefused\n", strings.ReplaceAll(c.out.String(), "\r", ""), c.err.String())
+}
+
 // The files of a folder are read for a child only if it may read all of them itself.
 func TestMayReadAll(t *testing.T) {
 	dir := t.TempDir()

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices can be used by every confined child. Others in /dev are closed: root could read disks.
-var devices = []string{
-	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
-}
+// devices can be used by every confined child. Others in /dev are closed: root could read disks, and
+// any child what the user types.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // gitParts are the files of a git repository that name programs, which git would run for the user.
 var gitParts = []string{"hooks", "config", "config.worktree"}
@@ -40,6 +39,7 @@ func (c *Confinement) rules(version int) (*ruleset, error) {
 		{paths: c.Write, rights: mayRead, except: hidden, required: true},
 		{paths: c.Write, rights: mayChange, except: kept, required: true},
 		{paths: devices, rights: mayUseDevice, except: hidden},
+		{paths: c.terminal(), rights: mayUseDevice},
 		{paths: []string{c.temporary}, rights: mayRead | mayChange, required: true},
 	}
 	for _, g := range grants {
@@ -63,6 +63,15 @@ func (c *Confinement) rules(version int) (*ruleset, error) {
 // missing reports whether a file does not exist, or cannot be reached by this user anyway.
 func missing(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)
+}
+
+// terminal returns the name of the child's own terminal. Without one the name would be that of the
+// user's terminal.
+func (c *Confinement) terminal() []string {
+	if c.pty {
+		return []string{"/dev/tty"}
+	}
+	return nil
 }
 
 // checkWrite returns an error if a path of Write leads out of another one by a symbolic link. The

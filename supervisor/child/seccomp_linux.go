@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -47,8 +48,18 @@ type condition struct {
 
 const all = ^uint32(0)
 
-// terminalCalls are requests that put text into the input of the user's terminal.
-var terminalCalls = refusal{call: unix.SYS_IOCTL, when: []condition{{argument: 1, mask: all, words: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}}
+// refusedUses are uses of system calls that are harmless otherwise.
+var refusedUses = []refusal{
+	// Requests that put text into the input of a terminal.
+	{call: unix.SYS_IOCTL, when: []condition{{argument: 1, mask: all, words: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}},
+	// Snapshots of a volume, which would have what is hidden under another name: of btrfs and bcachefs.
+	// The mask leaves out the size and the direction of what is passed.
+	{call: unix.SYS_IOCTL, when: []condition{{argument: 1, mask: 0xffff, words: []uint32{
+		0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x943f, 0xbc10, 0xbc11,
+	}}}},
+	// Limits of another process: a limit on its time would kill it.
+	{call: unix.SYS_PRLIMIT64, when: []condition{{argument: 0, mask: all, words: []uint32{0}, other: true}}},
+}
 
 // Parts of the arguments of socket.
 const (
@@ -60,7 +71,7 @@ const (
 // kernel and of this machine and, if there are ports, TCP and UDP. Other kinds would reach the
 // network without the check of Landlock.
 func (c *Confinement) filter() []refusal {
-	list := []refusal{terminalCalls}
+	list := slices.Clone(refusedUses)
 	for _, call := range refusedCalls {
 		list = append(list, refusal{call: call})
 	}

@@ -165,7 +165,7 @@ const shimName = "orchestrator-limits"
 
 // forShim returns what the shim must do.
 func (s *Spec) forShim(leaf *leaf) *shimOrder {
-	o := &shimOrder{Confine: s.Confine}
+	o := &shimOrder{Confine: s.Confine, Pty: s.Pty}
 	if s.Confine != nil {
 		o.Temporary = s.Confine.temporary
 	}
@@ -218,7 +218,7 @@ func Shim() {
 // obey sets the limits, and confines this thread.
 func (o *shimOrder) obey() error {
 	if c := o.Confine; c != nil {
-		c.temporary = o.Temporary
+		c.temporary, c.pty = o.Temporary, o.Pty
 		if err := c.apply(); err != nil {
 			return fmt.Errorf("it cannot be confined: %w", err)
 		}
