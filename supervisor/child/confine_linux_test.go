@@ -87,8 +87,8 @@ var attacks = map[string]func(s *scene) error{
 	"beside kept: create":      func(s *scene) error { return os.WriteFile(s.at("work2/new"), nil, 0o600) },
 	"device: make":             func(s *scene) error { return unix.Mknod(s.at("work/disk"), unix.S_IFBLK|0o600, 7<<8) },
 	"device: read":             func(s *scene) error { return readDevices() },
-	"device: terminal":         func(s *scene) error { return read("/dev/tty") },
-	"device: new terminal":     func(s *scene) error { return read("/dev/ptmx") },
+	"device: terminal":         func(s *scene) error { return open("/dev/tty") },
+	"device: new terminal":     func(s *scene) error { return open("/dev/ptmx") },
 	"device: shared memory":    func(s *scene) error { return createAndRemove("/dev/shm/" + filepath.Base(filepath.Dir(s.Dir))) },
 
 	// other processes
@@ -148,6 +148,15 @@ func read(path string) error {
 	return err
 }
 
+// open opens a file that could make a reader wait.
+func open(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
 // readDevices succeeds if a device can be opened that a confined child does not need.
 func readDevices() error {
 	found, err := os.ReadDir("/dev")
@@ -159,9 +168,8 @@ func readDevices() error {
 		if entry.Type()&os.ModeDevice == 0 || slices.Contains(devices, path) {
 			continue
 		}
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err == nil {
-			return unix.Close(fd)
+		if open(path) == nil {
+			return nil
 		}
 	}
 	return unix.EACCES
