@@ -174,6 +174,7 @@ var bounds = map[string][]string{
 		"supervisor/stdin.Entry.Receipts", "supervisor/stdin.receipts.receipts", "supervisor/stdin.receipts.told",
 		"supervisor/dispatch.postman.loads", "supervisor/dispatch.postman.due", "supervisor/dispatch.delayedLines.lines", "supervisor/dispatch.delayedLines.done",
 	},
+	"recent messages":                {"supervisor/dispatch.latestMail.mail"},
 	"messages that were written":     {"supervisor/dispatch.postman.written"},
 	"records that wait for the disk": {"supervisor/dispatch.batch.letters", "supervisor/dispatch.batch.records", "supervisor/dispatch.batch.settled"},
 	"callers over HTTP": {

@@ -99,6 +99,9 @@ func answerOf(of reflect.Type, prefix string) []string {
 	var parts []string
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue // not a member, as for the schema
+		}
 		name = prefix + name
 		switch {
 		case field.Anonymous:

@@ -144,7 +144,7 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 	}
 	switch a := answer.(type) {
 	case *mail.List:
-		messages, _, more, err := ReadMail(record, *pages[0].Mail, mailPageBytes)
+		messages, _, more, err := ReadMail(MailIn(record), *pages[0].Mail, mailPageBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -171,23 +171,48 @@ func completeMail(answer any, pages []Page, record Archive) (any, error) {
 	return answer, nil
 }
 
+// Mail is a message with the kind of its record.
+type Mail struct {
+	mail.Message
+	Kind string
+}
+
+// MailOf returns the mail in a record.
+func MailOf(r *wire.Record) Mail { return Mail{Message: wire.MailOf(r), Kind: r.Kind} }
+
+// A FindMail returns the mail that a search for recipients selects, oldest first.
+type FindMail func(wire.Search) iter.Seq2[Mail, error]
+
+// MailIn returns the FindMail that searches an archive.
+func MailIn(record Archive) FindMail {
+	return func(s wire.Search) iter.Seq2[Mail, error] {
+		return func(yield func(Mail, error) bool) {
+			for r, err := range record.Find(s) {
+				if !yield(MailOf(&r), err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
 // ReadMail reads a page of an actor's mail. seen is the number after which the next page begins.
 // Broadcasts of the actor itself are skipped.
-func ReadMail(record Archive, page MailPage, most int) (messages []mail.Message, seen int64, more bool, err error) {
+func ReadMail(find FindMail, page MailPage, most int) (messages []mail.Message, seen int64, more bool, err error) {
 	messages, seen = []mail.Message{}, page.After
 	size := 0
 	search := wire.Search{To: []string{page.Actor, mail.Broadcast}, After: page.After, Until: page.Until}
-	for r, err := range record.Find(search) {
+	for m, err := range find(search) {
 		if err != nil {
 			return nil, 0, false, err
 		}
-		if m := wire.MailOf(&r); isFor(page.Actor, &m) && !(page.Told && r.Kind == events.TaskAssigned) {
+		if isFor(page.Actor, &m.Message) && !(page.Told && m.Kind == events.TaskAssigned) {
 			if size += len(m.Payload); int64(len(messages)) == page.Limit || size > most && len(messages) > 0 {
 				return messages, seen, true, nil
 			}
-			messages = append(messages, m)
+			messages = append(messages, m.Message)
 		}
-		seen = r.Seq
+		seen = m.Seq
 	}
 	return messages, seen, false, nil
 }

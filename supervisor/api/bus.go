@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -212,60 +213,85 @@ type mailStream struct {
 	caller  Caller
 	actor   string
 	reader  MailReader
-	last    int64 // the number of the last message sent
+	last    int64     // the number of the last message sent
+	due     time.Time // when a comment is due
 }
 
 // follow sends mail until an error ends the stream, and returns the error.
 func (s *mailStream) follow(ctx context.Context) error {
-	if err := s.say([]byte(streamBegins)); err != nil {
-		return err
+	for text := streamBegins; ; text = streamIdles {
+		if err := s.say([]byte(text)); err != nil {
+			return err
+		}
+		if err := s.untilSilent(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+// untilSilent sends mail until a comment is due.
+func (s *mailStream) untilSilent(ctx context.Context) error {
+	for time.Now().Before(s.due) {
+		if err := s.until(ctx, s.due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until sends mail until a time. One timer serves many messages, because making one costs as
+// much as sending a message.
+func (s *mailStream) until(ctx context.Context, end time.Time) error {
+	wait, stop := context.WithDeadline(ctx, end)
+	defer stop()
 	for {
-		mail, err := s.next(ctx)
+		mail, err := s.reader.Next(wait)
+		if err == nil {
+			err = s.send(mail)
+		} else if wait.Err() != nil && ctx.Err() == nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if len(mail) == 0 {
-			if err := s.say([]byte(streamIdles)); err != nil {
-				return err
-			}
-		}
-		for i := range mail {
-			text, err := frame(&mail[i])
-			if err != nil {
-				return err
-			}
-			if err := s.say(text); err != nil {
-				return err
-			}
-			s.last = mail[i].Seq
-		}
 	}
 }
 
-// next waits for mail. It returns none when it is time for a comment.
-func (s *mailStream) next(ctx context.Context) ([]mail.Message, error) {
-	wait, stop := context.WithTimeout(ctx, cmp.Or(s.door.KeepAlive, keepAlive))
-	defer stop()
-	mail, err := s.reader.Next(wait)
-	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		return nil, nil
+// send sends mail in one write, up to a message that cannot be sent.
+func (s *mailStream) send(mail []mail.Message) error {
+	var text []byte
+	var wrong error
+	last := s.last
+	for i := range mail {
+		if text, wrong = appendEvent(text, &mail[i]); wrong != nil {
+			break
+		}
+		last = mail[i].Seq
 	}
-	return mail, err
+	if last != s.last {
+		if err := s.say(text); err != nil {
+			return err
+		}
+		s.last = last
+	}
+	return wrong
 }
 
-// frame returns a message as an event. It refuses line breaks, which would end the event. The
-// bus accepts no such message, but the check is made here as well.
-func frame(m *mail.Message) ([]byte, error) {
-	data, err := object.Encode(m)
+// appendEvent appends a message as an event. It refuses line breaks, which would end the event.
+// The bus accepts no such message, but the check is made here as well.
+func appendEvent(b []byte, m *mail.Message) ([]byte, error) {
+	data, err := m.JSON()
 	if err != nil {
-		return nil, fmt.Errorf("spelling message %d: %w", m.Seq, err)
+		return b, fmt.Errorf("spelling message %d: %w", m.Seq, err)
 	}
 	if bytes.ContainsAny(data, "\r\n") || strings.ContainsAny(m.Topic, "\r\n") {
-		return nil, fmt.Errorf("message %d is more than a line", m.Seq)
+		return b, fmt.Errorf("message %d is more than a line", m.Seq)
 	}
-	head := fmt.Appendf(nil, "id: %d\nevent: %s\ndata: ", m.Seq, m.Topic)
-	return slices.Insert(append(data, "\n\n"...), 0, head...), nil
+	b = slices.Grow(b, len(data)+len(m.Topic)+64)
+	b = strconv.AppendInt(append(b, "id: "...), m.Seq, 10)
+	b = append(append(b, "\nevent: "...), m.Topic...)
+	b = append(append(b, "\ndata: "...), data...)
+	return append(b, "\n\n"...), nil
 }
 
 // maxAtOnce is the size of a write, in bytes. A slow client is cut off only if it does not
@@ -284,10 +310,11 @@ func (s *mailStream) say(text []byte) error {
 		if _, err := s.w.Write(part); err != nil {
 			return err
 		}
-		if err := sent(s.control); err != nil {
+		if err := s.control.Flush(); err != nil { // the deadline stays: the next write has its own
 			return err
 		}
 	}
+	s.due = time.Now().Add(cmp.Or(s.door.KeepAlive, keepAlive))
 	return nil
 }
 

@@ -62,15 +62,15 @@ func TestMailThatIsNoLine(t *testing.T) {
 	} {
 		m := someMail(7)
 		change(&m)
-		_, err := frame(&m)
+		_, err := appendEvent(nil, &m)
 		require.Error(t, err)
 		p := newPost()
-		p.send(m)
+		p.send(someMail(6), m, someMail(8))
 		visitAsOperator(t, mailDoor(p), func(t *testing.T, c *http.Client, _ *pipes) {
 			stream := asks{client: c}.listen(t, "").begins(t)
 			text, err := stream.rest()
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.Empty(t, text)
+			require.Equal(t, event("6", "task.assigned", strings.Replace(mailText, `"seq":7`, `"seq":6`, 1)), text, "what is before it was sent")
 		})
 	}
 }

@@ -177,7 +177,7 @@ func (p *postman) visit(r *round) {
 		return
 	}
 	page := history.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages)), Told: true}
-	messages, seen, _, err := history.ReadMail(p.dispatcher, page, int(min(pageBytes, room.Bytes)))
+	messages, seen, _, err := history.ReadMail(p.dispatcher.notifier.find(p.dispatcher), page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
 		time.AfterFunc(time.Second, func() { p.again(r) }) // does nothing after the end

@@ -130,10 +130,12 @@ type MailReader struct {
 	dispatcher *Dispatcher
 	actor      string
 	after      int64
+	ready      <-chan int64
 }
 
-// OpenMail opens the mail of an actor for a caller that may read it. Reading begins after
-// cursor, or after the last message that the actor has acked. Actor "" means the caller.
+// OpenMail opens the mail of an actor for a caller that may read it, until ctx ends. Reading
+// begins after cursor, or after the last message that the actor has acked. Actor "" means the
+// caller.
 func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor string, cursor *int64) (*MailReader, error) {
 	answer, err := r.Do(ctx, from, "poll-messages", &wire.PollMessages{Actor: actor, Cursor: cursor, Limit: 1})
 	if err != nil {
@@ -143,7 +145,9 @@ func (r Requests) OpenMail(ctx context.Context, from handlers.Actor, actor strin
 	if !ok {
 		return nil, fmt.Errorf("poll-messages was answered with a %T", answer)
 	}
-	reader := &MailReader{dispatcher: r.dispatcher, actor: list.Actor, after: list.Cursor}
+	waiter, remove := r.dispatcher.notifier.add(list.Actor)
+	context.AfterFunc(ctx, remove)
+	reader := &MailReader{dispatcher: r.dispatcher, actor: list.Actor, after: list.Cursor, ready: waiter.ready}
 	if cursor != nil {
 		reader.after = *cursor
 	}
@@ -157,20 +161,20 @@ const maxReadBytes = 32 << 10
 // Next waits for new messages and returns them.
 func (r *MailReader) Next(ctx context.Context) ([]mail.Message, error) {
 	d := r.dispatcher
-	waiter, remove := d.notifier.add(r.actor)
-	defer remove()
 	for {
 		page := history.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
-		messages, seen, _, err := history.ReadMail(d, page, maxReadBytes)
+		messages, seen, _, err := history.ReadMail(d.notifier.find(d), page, maxReadBytes)
 		if err != nil {
 			return nil, d.unreadable(err)
 		}
 		if r.after = seen; len(messages) > 0 {
 			return messages, nil
 		}
-		if _, err := Await(ctx, d.options.Done, waiter.ready); err != nil {
+		first, err := Await(ctx, d.options.Done, r.ready)
+		if err != nil {
 			return nil, err
 		}
+		r.after = max(r.after, first-1) // nothing before it is unread, so the latest mail may be enough
 	}
 }
 

@@ -23,6 +23,17 @@ type Message struct {
 	ReplyTo *int64 `json:"reply_to" schema:"min=1,null"`
 	// When the message was sent: UTC, with milliseconds.
 	CreatedAt string `json:"created_at" schema:"stamp"`
+
+	// The message as JSON, if it was spelled for several readers. They share it.
+	Spelled object.Raw `json:"-"`
+}
+
+// JSON returns the message as one line of JSON, without the line end.
+func (m *Message) JSON() ([]byte, error) {
+	if m.Spelled != nil {
+		return m.Spelled, nil
+	}
+	return object.Encode(m)
 }
 
 // Sent answers send-message with the stored message.
