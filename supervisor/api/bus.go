@@ -215,6 +215,7 @@ type mailStream struct {
 	reader  MailReader
 	last    int64     // the number of the last message sent
 	due     time.Time // when a comment is due
+	limit   time.Time // the deadline of writes
 }
 
 // follow sends mail until an error ends the stream, and returns the error.
@@ -304,18 +305,29 @@ func (s *mailStream) say(text []byte) error {
 		return errLapsed
 	}
 	for part := range slices.Chunk(text, maxAtOnce) {
-		if err := hurry(s.control); err != nil {
+		if err := s.hurry(); err != nil {
 			return err
 		}
 		if _, err := s.w.Write(part); err != nil {
 			return err
 		}
-		if err := s.control.Flush(); err != nil { // the deadline stays: the next write has its own
+		if err := s.control.Flush(); err != nil {
 			return err
 		}
 	}
 	s.due = time.Now().Add(cmp.Or(s.door.KeepAlive, keepAlive))
 	return nil
+}
+
+// hurry sets the deadline of the next write. It stays after the write and also serves the writes
+// that follow at once.
+func (s *mailStream) hurry() error {
+	now := time.Now()
+	if s.limit.Sub(now) >= patience {
+		return nil
+	}
+	s.limit = now.Add(patience + time.Second/2)
+	return s.control.SetWriteDeadline(s.limit)
 }
 
 // finish ends a stream. A client sees the same end for every reason; it reconnects and is

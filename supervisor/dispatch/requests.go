@@ -110,8 +110,8 @@ func (r Requests) TokenRevoked(id string) (revoked bool) {
 
 // AgentOf returns the agent that a key belongs to.
 func (r Requests) AgentOf(key string) (name string, err error) {
-	known := false
-	r.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(access.Hash(key), time.Now()) })
+	known, hash, now := false, access.Hash(key), time.Now()
+	r.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(hash, now) })
 	if !known {
 		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
 	}
@@ -120,7 +120,8 @@ func (r Requests) AgentOf(key string) (name string, err error) {
 
 // ActorOf returns the actor that a token belongs to.
 func (r Requests) ActorOf(token string) (actor string, known bool) {
-	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(access.Hash(token), time.Now()) })
+	hash, now := access.Hash(token), time.Now()
+	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(hash, now) })
 	return actor, known
 }
 
@@ -131,6 +132,7 @@ type MailReader struct {
 	actor      string
 	after      int64
 	ready      <-chan int64
+	read       bool // everything, until ready receives
 }
 
 // OpenMail opens the mail of an actor for a caller that may read it, until ctx ends. Reading
@@ -162,19 +164,21 @@ const maxReadBytes = 32 << 10
 func (r *MailReader) Next(ctx context.Context) ([]mail.Message, error) {
 	d := r.dispatcher
 	for {
+		if r.read {
+			first, err := Await(ctx, d.options.Done, r.ready)
+			if err != nil {
+				return nil, err
+			}
+			r.after, r.read = max(r.after, first-1), false // so that the latest mail may be enough
+		}
 		page := history.MailPage{Actor: r.actor, After: r.after, Limit: pageMessages}
-		messages, seen, _, err := history.ReadMail(d.notifier.find(d), page, maxReadBytes)
+		messages, seen, more, err := history.ReadMail(d.notifier.find(d), page, maxReadBytes)
 		if err != nil {
 			return nil, d.unreadable(err)
 		}
-		if r.after = seen; len(messages) > 0 {
+		if r.after, r.read = seen, !more; len(messages) > 0 {
 			return messages, nil
 		}
-		first, err := Await(ctx, d.options.Done, r.ready)
-		if err != nil {
-			return nil, err
-		}
-		r.after = max(r.after, first-1) // nothing before it is unread, so the latest mail may be enough
 	}
 }
 
