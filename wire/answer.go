@@ -27,7 +27,7 @@ func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *E
 	b = object.AppendText(b, request)
 	b = e.appendTime(b)
 	b = append(b, `,"payload":`...)
-	b, err := appendPayload(b, payload)
+	b, err := AppendPayload(b, payload)
 	if err != nil {
 		return e.AppendRefusal(b[:from], object.Quote(request), unspeakable)
 	}
@@ -77,7 +77,7 @@ func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
 	b = append(b, '"')
 	b = e.appendTime(b)
 	b = append(b, `,"payload":`...)
-	b, err := appendPayload(b, payload)
+	b, err := AppendPayload(b, payload)
 	if err != nil {
 		return b[:from] // the payloads of notices can always be encoded
 	}
@@ -90,9 +90,9 @@ func (e Envelope) appendTime(b []byte) []byte {
 	return append(b, '"')
 }
 
-// appendPayload appends a payload as JSON. The most frequent types are encoded by hand, the
+// AppendPayload appends a payload as JSON. The most frequent types are encoded by hand, the
 // others by reflection.
-func appendPayload(b []byte, payload any) ([]byte, error) {
+func AppendPayload(b []byte, payload any) ([]byte, error) {
 	switch p := payload.(type) {
 	case *TaskReply:
 		b = append(b, `{"task":`...)

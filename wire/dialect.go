@@ -101,9 +101,9 @@ func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload an
 
 func appendReply(b []byte, form Dialect, request string, payload any) ([]byte, error) {
 	if form == DialectMail {
-		return appendPayload(b, payload)
+		return AppendPayload(b, payload)
 	}
-	spelled, err := appendPayload(nil, payload)
+	spelled, err := AppendPayload(nil, payload)
 	if err != nil {
 		return b, err
 	}

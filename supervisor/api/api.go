@@ -347,7 +347,7 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (api *API) write(w http.ResponseWriter, status int, document any) {
-	text, err := object.Encode(document)
+	text, err := wire.AppendPayload(nil, document)
 	if err != nil {
 		api.Log.Error("an answer could not be encoded", "error", err)
 		http.Error(w, "", http.StatusInternalServerError)
