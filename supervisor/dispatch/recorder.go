@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -40,6 +41,7 @@ func (d *Dispatcher) Run() {
 // whenever look fires.
 func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
+		gather(d)
 		d.mu.Lock()
 		if !d.filling.empty() {
 			*empty, d.filling = d.filling, *empty
@@ -67,6 +69,24 @@ func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 				d.leave(err)
 			}
 		}
+	}
+}
+
+// maxGathered is the number of records from which a batch is committed at once.
+const maxGathered = 64
+
+// gather lets other goroutines that are ready add to the batch, as long as it grows. Each caller
+// over HTTP has a goroutine of its own, and a commit of a few records costs nearly as much as one of
+// many. No time passes if no goroutine is ready.
+func gather(d *Dispatcher) {
+	for last := 0; ; runtime.Gosched() {
+		d.mu.Lock()
+		n := len(d.filling.records)
+		d.mu.Unlock()
+		if n <= last || n >= maxGathered {
+			return
+		}
+		last = n
 	}
 }
 
