@@ -14,6 +14,8 @@ import (
 type StatusPage struct {
 	Seq    int64
 	Sender string // the only actor that may read it; "": any
+
+	Cut bool // set by Complete: records after the last one that was read may have more states
 }
 
 // NoMessage returns the error for a number that no message has.
@@ -47,6 +49,7 @@ func (l Log) completeStatus(answer *mail.Status, pages []Page) (any, error) {
 			return nil, err
 		}
 		if scanned++; scanned > maxScanned {
+			page.Cut = true
 			break
 		}
 		if r.Kind != events.MessageAcked && r.Kind != events.MessageReceipt {

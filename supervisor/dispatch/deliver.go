@@ -363,7 +363,7 @@ func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 			return d.unreadable(err)
 		}
 		if status, ok := whole.(*mail.Status); ok {
-			d.mail.addStates(status)
+			d.mail.addStates(status, l.Pages[0].Status.Cut)
 		}
 		l.Payload = whole
 	}

@@ -234,8 +234,10 @@ func (p *postman) noteWritten(agent string, messages []mail.Message) {
 	p.written = p.written[max(0, len(p.written)-maxWritten):]
 }
 
-// addStates adds to the status of a message what is not in the record, or was not found there.
-func (p *postman) addStates(to *mail.Status) {
+// addStates adds to the status of a message what is not in the record. If the record was not read
+// to its end, the state tells whether the message is acked. Otherwise the state must not be asked:
+// it may be ahead of the record, and would tell the last step without those before it.
+func (p *postman) addStates(to *mail.Status, cut bool) {
 	p.mu.Lock()
 	for _, w := range p.written {
 		if w.seq == to.Seq && !slices.ContainsFunc(to.States, func(s mail.State) bool { return s.State == mail.StateWritten && s.Agent == w.agent }) {
@@ -244,9 +246,12 @@ func (p *postman) addStates(to *mail.Status) {
 	}
 	p.mu.Unlock()
 	slices.SortStableFunc(to.States, func(a, b mail.State) int { return strings.Compare(a.At, b.At) })
+	if !cut || to.Has(mail.StateAcked) {
+		return
+	}
 	acked := false
 	p.dispatcher.Look(func(s *handlers.State) { acked = handlers.Acked(s, to.To, to.Seq) })
-	if acked && !to.Has(mail.StateAcked) {
+	if acked {
 		to.States = append(to.States, mail.State{State: mail.StateAcked, Actor: to.To})
 	}
 }
