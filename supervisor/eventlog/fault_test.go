@@ -79,22 +79,6 @@ func (f *faultyFile) LockState() vfs.LockLevel       { return vfsutil.WrapLockSt
 func (f *faultyFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
 func (f *faultyFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
 
-// library opens connections on this file system.
-func (f *faults) library(name string) library {
-	vfs.Register(name, f)
-	return func(path string, readOnly bool) (connection, error) {
-		flags := sqlite3.OPEN_URI | sqlite3.OPEN_READWRITE
-		if readOnly {
-			flags = sqlite3.OPEN_URI | sqlite3.OPEN_READONLY
-		}
-		conn, err := sqlite3.OpenFlags("file:"+path+"?vfs="+name, flags)
-		if err != nil {
-			return nil, fromNcruces(err)
-		}
-		return ncrucesConn{conn}, nil
-	}
-}
-
 // TestEveryFault fails each operation on the files, one in each round, until a round passes
 // without a fault. Under the race detector it fails every eighth. A failed append breaks the
 // log, and everything acknowledged is there when the log is opened on a sound disk.
@@ -124,8 +108,9 @@ func survive(t *testing.T, f *faults) (broken bool) {
 	path := filepath.Join(t.TempDir(), "events.db")
 	name := fmt.Sprint("faults-", f.forEver, f.at)
 	acked, tried := int64(0), int64(0)
-	l, err := Open(t.Context(), Options{Path: path, Durable: true, library: f.library(name)})
+	vfs.Register(name, f)
 	defer vfs.Unregister(name)
+	l, err := Open(t.Context(), Options{Path: path, Durable: true, VFS: name})
 	if err == nil {
 		acked, tried, broken = appendUnderFault(t, l)
 		l.Close() // may fail, and loses nothing
@@ -236,8 +221,9 @@ func TestDurable(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		f := &faults{VFS: vfs.Find("os"), at: -1}
 		name := fmt.Sprint("durable-", durable)
-		l := mustOpen(t, Options{Path: filepath.Join(t.TempDir(), "events.db"), Durable: durable, library: f.library(name)})
+		vfs.Register(name, f)
 		t.Cleanup(func() { vfs.Unregister(name) })
+		l := mustOpen(t, Options{Path: filepath.Join(t.TempDir(), "events.db"), Durable: durable, VFS: name})
 		require.NoError(t, l.Append(t.Context(), 0, facts(0, 1))) // begins the write-ahead log, with a sync of its header
 		for range 20 {
 			before, last := f.syncs.Load(), l.Last()

@@ -133,16 +133,21 @@ const leastMemory = 128 << 20
 
 // ncruces opens connections of the linked library: SQLite compiled to Go, without cgo. If the
 // address space of the process is limited, it tries less memory.
-func ncruces(path string, readOnly bool) (connection, error) {
-	c, err := openWith(path, readOnly, memory)
-	for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
-		c, err = openWith(path, readOnly, room)
+func ncruces(path string, readOnly bool) (connection, error) { return onVFS("")(path, readOnly) }
+
+// onVFS is ncruces on a file system that is known by a name.
+func onVFS(name string) library {
+	return func(path string, readOnly bool) (connection, error) {
+		c, err := openWith(path, name, readOnly, memory)
+		for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
+			c, err = openWith(path, name, readOnly, room)
+		}
+		return c, err
 	}
-	return c, err
 }
 
 // openWith opens a connection that may use room bytes of memory.
-func openWith(path string, readOnly bool, room int64) (c connection, err error) {
+func openWith(path, vfs string, readOnly bool, room int64) (c connection, err error) {
 	defer func() {
 		if p := recover(); p != nil { // SQLite in Go panics if there is no memory
 			cause, ok := p.(error)
@@ -156,7 +161,11 @@ func openWith(path string, readOnly bool, room int64) (c connection, err error) 
 	if readOnly {
 		mode = "ro"
 	}
-	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
+	query := "mode=" + mode
+	if vfs != "" {
+		query += "&vfs=" + url.PathEscape(vfs)
+	}
+	name := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query}
 	conn, err := sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), room), name.String())
 	if err != nil {
 		return nil, fromNcruces(err)

@@ -182,7 +182,8 @@ func TestOlderFaults(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		f := &faults{VFS: vfs.Find("os"), at: n}
 		name := fmt.Sprint("older-", n)
-		if l, err := Open(t.Context(), Options{Path: path, Durable: true, library: f.library(name)}); err == nil {
+		vfs.Register(name, f)
+		if l, err := Open(t.Context(), Options{Path: path, Durable: true, VFS: name}); err == nil {
 			l.Close() // may fail, and loses nothing
 		}
 		vfs.Unregister(name)

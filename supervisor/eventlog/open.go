@@ -41,7 +41,7 @@ const tail = 1000
 // the chain is broken, it returns a *ChainError, unless the log is opened for reading.
 func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if o.library == nil {
-		o.library = ncruces
+		o.library = onVFS(o.VFS)
 	}
 	if o.sync == nil {
 		o.sync = syncFolder

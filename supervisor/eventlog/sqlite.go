@@ -24,7 +24,11 @@ type Options struct {
 	// ReadOnly opens an existing log, even a broken one, and changes nothing.
 	ReadOnly bool
 
-	library library                // nil: ncruces
+	// VFS is the name under which package vfs of the SQLite library knows a file system. It is the
+	// operating system's if it is empty. A simulation uses one that fails.
+	VFS string
+
+	library library                // nil: ncruces, on VFS
 	sync    func(dir string) error // nil: syncFolder
 }
 

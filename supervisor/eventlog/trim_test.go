@@ -101,8 +101,9 @@ func TestEveryFaultWhileTrimming(t *testing.T) {
 			for ; ; n += stride {
 				f := &faults{VFS: vfs.Find("os"), at: n, forEver: forEver}
 				name := fmt.Sprint("trim-", forEver, n)
+				vfs.Register(name, f)
 				path := filepath.Join(t.TempDir(), "events.db")
-				l, err := Open(t.Context(), Options{Path: path, Durable: true, library: f.library(name)})
+				l, err := Open(t.Context(), Options{Path: path, Durable: true, VFS: name})
 				acked := int64(0)
 				if err == nil {
 					acked, err = trimUnderFault(t, l)
