@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"syscall"
 
@@ -132,18 +133,34 @@ const memory = 1 << 30
 const leastMemory = 128 << 20
 
 // ncruces opens connections of the linked library: SQLite compiled to Go, without cgo. If the
-// address space of the process is limited, it tries less memory.
+// address space of the process is limited, it takes less memory.
 func ncruces(path string, readOnly bool) (connection, error) { return onVFS("")(path, readOnly) }
 
 // onVFS is ncruces on a file system that is known by a name.
 func onVFS(name string) library {
 	return func(path string, readOnly bool) (connection, error) {
-		c, err := openWith(path, name, readOnly, memory)
-		for room := int64(memory / 2); errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
+		room := roomOf(addressSpace())
+		c, err := openWith(path, name, readOnly, room)
+		for room /= 2; errors.Is(err, syscall.ENOMEM) && room >= leastMemory; room /= 2 {
 			c, err = openWith(path, name, readOnly, room)
 		}
 		return c, err
 	}
+}
+
+// roomOf returns the memory for a connection of a process that may use so much address space. There
+// are two connections, and threads and the garbage collector need the most.
+func roomOf(addressSpace uint64) int64 {
+	return int64(max(leastMemory, min(memory, addressSpace/8)))
+}
+
+// addressSpace returns how much address space the process may use.
+func addressSpace() uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil {
+		return math.MaxUint64
+	}
+	return limit.Cur
 }
 
 // openWith opens a connection that may use room bytes of memory.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,4 +201,11 @@ func FuzzRoundTrip(f *testing.F) {
 			require.Equal(t, []wire.Record{asKept(r, last+1)}, all(t, l, last))
 		}
 	})
+}
+
+// TestRoomOf checks that the connections leave most of a limited address space to the rest.
+func TestRoomOf(t *testing.T) {
+	require.EqualValues(t, memory, roomOf(math.MaxUint64))
+	require.EqualValues(t, 256<<20, roomOf(2<<30))
+	require.EqualValues(t, leastMemory, roomOf(1<<20), "then opening may fail, and says so")
 }
