@@ -215,7 +215,8 @@ func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Serv
 	a := ad.state.agents.byID[ad.from.Name]
 	ad.seen(a)
 	f := &agentCapable{Agent: a.ID, Request: ad.mark()}
-	if c := r.Capabilities; c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
+	c := a.mayOffer(r.Capabilities)
+	if c != nil && (a.said == nil || string(a.said.Document) != string(c.Document)) {
 		f.Capabilities = c.Document
 	}
 	if merged := object.Merge(a.system, r.System); r.System != nil && string(merged) != string(a.system) {
@@ -229,9 +230,23 @@ func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Serv
 		ad.fact(a.actor, "", f)
 	}
 	if f.Capabilities != nil {
-		ad.oddCapabilities(a, r.Capabilities)
+		ad.oddCapabilities(a, c)
 	}
 	return ad.state.server(a), nil
+}
+
+// mayOffer returns what an agent may offer of what it reports. If its capabilities are fixed, that is
+// what the file says as well, and an oddity names the rest.
+func (a *agent) mayOffer(c *hub.Capabilities) *hub.Capabilities {
+	if c == nil || !a.Fixed {
+		return c
+	}
+	most := hub.ReadCapabilities(a.configured.Abilities)
+	if most == nil {
+		most = new(hub.Capabilities)
+	}
+	most.Capacity = a.configured.Capacity
+	return c.Within(most)
 }
 
 // maxSystem is the maximum size of what an agent reports about its machine, in bytes.
@@ -348,7 +363,7 @@ func (td taskDecision) strip(a *agent, why string) {
 
 func same(a, b wire.Member) bool {
 	return a.Role == b.Role && a.Capacity == b.Capacity && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
-		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities)
+		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) && a.Fixed == b.Fixed
 }
 
 // requeue lets a task wait for another agent.

@@ -38,6 +38,7 @@ type Agent struct {
 	Offers    []string // capabilities, in one list
 	Names     []string // the capabilities that are only names
 	Abilities wire.Raw // a capabilities document, nil for none
+	Fixed     bool     // it can report less than Abilities and Capacity, but not more
 	Capacity  int      // tasks at a time; 0: it gets no tasks
 	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
 	Command   []string

@@ -89,7 +89,7 @@ func (l *lifecycle) enlist() {
 	for _, a := range l.order {
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-			Names: a.Names, Abilities: a.Abilities, Actor: a.Actor,
+			Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor,
 		})
 	}
 	l.dispatcher.Note(roster)

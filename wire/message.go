@@ -96,6 +96,7 @@ type Member struct {
 	Actor        string   `json:"actor,omitzero"`     // the actor as which it has mail; see ActorOfRun
 	Names        []string `json:"names,omitzero"`     // those of the capabilities that are only names
 	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
+	Fixed        bool     `json:"fixed,omitzero"`     // it can report less than Abilities and Capacity, but not more
 }
 
 // Tick reports that a deadline has passed.

@@ -291,6 +291,7 @@ func inheritEnv(into *InheritEnv) func(value) {
 func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *scope) {
 	repos := map[string]hcl.Range{}
 	r.read(b.Body, sc, section{title: "Block capabilities", path: path, attributes: []attribute{
+		attr("fixed", truth(&c.Fixed)),
 		attr("languages", words(&c.Languages)),
 		attr("tools", words(&c.Tools)),
 		attr("environments", words(&c.Environments)),
@@ -438,6 +439,9 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		})
 	default:
 		a.Command = []string{a.Protocol}
+	}
+	if r.config.places["agent."+a.Block+".capabilities.fixed"] == "" {
+		a.Capabilities.Fixed = true // what it says are words of a model
 	}
 	if _, ok := set["on_exit"]; !ok && a.OnExit == "auto" {
 		a.OnExit = "requeue" // such a program exits with 0 or 1 whatever its task is

@@ -70,6 +70,9 @@ agent "b" {
   permission = "plan"
   allow      = ["Bash(go test:*)"]
   on_exit    = "fail"
+  capabilities {
+    fixed = false
+  }
   mcp "github" { command = ["github-mcp", "-x"] }
 }
 agent "c" {
@@ -87,6 +90,7 @@ agent "c" {
 	require.True(t, a.IsClient() && b.IsClient())
 	require.False(t, c.Agents[2].IsClient())
 	require.Equal(t, "native", c.Agents[2].Protocol)
+	require.Equal(t, []bool{true, false, false}, []bool{a.Capabilities.Fixed, b.Capabilities.Fixed, c.Agents[2].Capabilities.Fixed})
 
 	for text, code := range map[string]string{
 		`protocol = "claude"` + "\npty = true":                               "config/coding-agent-pipes",

@@ -291,6 +291,7 @@ type Capabilities struct {
 	Names              []string
 	MaxConcurrentTasks int
 	Repos              []Repo
+	Fixed              bool // the agent can report less than this, but not more
 }
 
 // A Repo is a repository that an agent can work in. Its path is passed on as written.

@@ -2,7 +2,11 @@ package hub
 
 import (
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -64,3 +68,56 @@ func readCapacity(o *object.Reader) int {
 	}
 	return int(min(capacity, math.MaxInt32))
 }
+
+// Within returns what c has in common with most. It is c itself if it has nothing else; otherwise an
+// oddity names what was left out.
+func (c *Capabilities) Within(most *Capabilities) *Capabilities {
+	common := &Capabilities{Oddities: c.Oddities, Capacity: min(c.Capacity, most.Capacity)}
+	var left []string
+	if c.Capacity > most.Capacity {
+		left = append(left, "max_concurrent_tasks")
+	}
+	keep := func(prefix string, said, may []string) (both []string) {
+		for _, text := range said {
+			if slices.Contains(may, text) {
+				both = append(both, text)
+			} else {
+				left = append(left, prefix+strconv.Quote(text))
+			}
+		}
+		return both
+	}
+	common.Languages = keep("language ", c.Languages, most.Languages)
+	common.Environments = keep("environment ", c.Environments, most.Environments)
+	common.Tools = keep("tool ", c.Tools, most.Tools)
+	common.Tags = keep("tag ", c.Tags, most.Tags)
+	for _, r := range c.Repos {
+		i := slices.IndexFunc(most.Repos, func(m Repo) bool { return m.Name == r.Name })
+		if i < 0 {
+			left = append(left, "repo "+strconv.Quote(r.Name))
+			continue
+		}
+		m, of := most.Repos[i], " of repo "+strconv.Quote(r.Name)
+		if r.Path != "" && r.Path != m.Path {
+			left = append(left, "path"+of)
+		}
+		common.Repos = append(common.Repos, Repo{
+			Name: m.Name, Path: m.Path, Languages: keep("language"+of+": ", r.Languages, m.Languages), Tools: keep("tool"+of+": ", r.Tools, m.Tools),
+		})
+	}
+	if left == nil {
+		return c
+	}
+	common.Document = common.spell()
+	if over := len(left) - mostNamed; over > 0 {
+		left = append(left[:mostNamed], strconv.Itoa(over)+" more")
+	}
+	common.Oddities = append(slices.Clone(c.Oddities), Oddity{
+		Kind: events.DocumentOdd, Pointer: "/payload/capabilities",
+		Text: "the file fixes what it can do; left out: " + strings.Join(left, ", "),
+	})
+	return common
+}
+
+// mostNamed is how many of the texts that were left out are named.
+const mostNamed = 5

@@ -168,6 +168,10 @@ func (c *Capabilities) Spell() object.Raw {
 	if c.Empty() {
 		return nil
 	}
+	return c.spell()
+}
+
+func (c *Capabilities) spell() object.Raw {
 	document := CapabilitiesDocument{
 		Schema: SchemaCapabilities + schemaKnown, Languages: c.Languages, Tools: c.Tools, Environments: c.Environments,
 		Tags: c.Tags, Capacity: c.Capacity,

@@ -243,6 +243,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Offers:    offers(&a.Capabilities),
 			Names:     a.Capabilities.Names,
 			Abilities: abilities(&a.Capabilities),
+			Fixed:     a.Capabilities.Fixed,
 			Capacity:  a.Capabilities.MaxConcurrentTasks,
 			OnExit:    a.OnExit,
 			Command:   a.Command,

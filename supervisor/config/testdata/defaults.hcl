@@ -122,6 +122,7 @@ agent "worker" {
   wire_log     = true
 
   capabilities {
+    fixed                = false
     languages            = []
     tools                = []
     environments         = []
