@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"orchestrator/wire/object"
@@ -50,6 +51,29 @@ func Visible(text string) string {
 		}
 	}
 	return text
+}
+
+// AppendVisibleJSON appends a JSON text, in which the characters that AppendVisible escapes are written
+// as in \u202e. A program that reads the text finds the same values.
+func AppendVisibleJSON(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		if text[i] < 0x7f {
+			dst = append(dst, text[i])
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		switch high, low := utf16.EncodeRune(r); {
+		case r == utf8.RuneError, r != 0x7f && !treacherous(r):
+			dst = append(dst, text[i:i+size]...)
+		case r > 0xffff:
+			dst = fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
+		default:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		}
+		i += size
+	}
+	return dst
 }
 
 // colorLength returns the length of an SGR sequence (ESC [ digits and semicolons m) at the start of

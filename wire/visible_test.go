@@ -1,12 +1,15 @@
 package wire
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/object"
 )
 
 // Rows: B-80.
@@ -48,6 +51,23 @@ func FuzzVisible(f *testing.F) {
 			require.False(t, treacherous(r))
 		}
 		require.Equal(t, out, Visible(out), "showing twice changes nothing")
+	})
+}
+
+// FuzzVisibleJSON checks that JSON for a terminal shows every character, and says the same.
+func FuzzVisibleJSON(f *testing.F) {
+	f.Add("a\x7f\u009b\u202e\u2028\U000e0041\ufffd\u200d\\u202e")
+	f.Fuzz(func(t *testing.T, in string) {
+		text, err := object.Encode(map[string]string{in: in})
+		require.NoError(t, err)
+		out := AppendVisibleJSON(nil, text)
+		for _, r := range string(out) {
+			require.False(t, r == 0x7f || treacherous(r), "%q has the character %q", out, r)
+		}
+		var before, after map[string]string
+		require.NoError(t, json.Unmarshal(text, &before))
+		require.NoError(t, json.Unmarshal(out, &after))
+		require.Equal(t, before, after)
 	})
 }
 

@@ -212,7 +212,7 @@ func (l *logPrinter) line(raw []byte) error {
 	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):
 		return nil
 	case l.app.Flags.JSON:
-		return l.app.Print("%s\n", raw)
+		return l.app.PrintJSON(raw)
 	case l.raw:
 		return l.app.Print("%s\n", line.Text)
 	case term.Redundant(&line):
@@ -334,7 +334,7 @@ type eventPrinter struct {
 
 func (e *eventPrinter) line(raw []byte) error {
 	if e.app.Flags.JSON {
-		return e.app.Print("%s\n", raw)
+		return e.app.PrintJSON(raw)
 	}
 	event, err := client.Decode[wire.Event](raw)
 	if err != nil {

@@ -139,7 +139,7 @@ func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
 // line prints a message as the API returned it.
 func (p *mailPrinter) line(raw []byte) error {
 	if p.app.Flags.JSON {
-		return p.app.Print("%s\n", raw)
+		return p.app.PrintJSON(raw)
 	}
 	m, err := client.Decode[mail.Message](raw)
 	if err != nil {

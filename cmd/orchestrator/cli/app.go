@@ -161,7 +161,14 @@ func (a *App) Document(v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
-	return a.Print("%s\n", text)
+	return a.PrintJSON(text)
+}
+
+// PrintJSON prints a JSON document on a line. Characters that a terminal does not show, or obeys, are
+// escaped.
+func (a *App) PrintJSON(text []byte) error {
+	_, err := a.Stdout.Write(append(wire.AppendVisibleJSON(nil, text), '\n'))
+	return err
 }
 
 // Paint reports whether to color the output to w. It looks at --color first, then at

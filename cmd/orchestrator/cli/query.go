@@ -104,7 +104,7 @@ func (a *App) Answer(text []byte) error {
 	if err != nil {
 		return err
 	}
-	return a.Print("%s\n", text)
+	return a.PrintJSON(text)
 }
 
 func withFormat(text []byte) ([]byte, error) {

@@ -228,7 +228,7 @@ func (c *Console) document(l output.Line) {
 		text, err = object.Encode(l.Document())
 	}
 	if err == nil && len(text) > 0 {
-		_, _ = c.out.Write(append(text, '\n'))
+		_, _ = c.out.Write(append(wire.AppendVisibleJSON(nil, text), '\n'))
 	}
 }
 

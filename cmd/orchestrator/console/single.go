@@ -98,7 +98,7 @@ func (s *Single) show(l output.Line) {
 	}
 	if s.app.Flags.JSON {
 		if text, err := object.Encode(l.Document()); err == nil {
-			_, _ = s.out.Write(append(text, '\n'))
+			_, _ = s.out.Write(append(wire.AppendVisibleJSON(nil, text), '\n'))
 		}
 		return
 	}

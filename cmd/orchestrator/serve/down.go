@@ -130,7 +130,7 @@ func (s *stopPrinter) line(raw []byte) error {
 	s.stopped = s.stopped || event.Kind == events.OrchestratorStopped
 	switch {
 	case s.app.Flags.JSON:
-		return s.app.Print("%s\n", raw)
+		return s.app.PrintJSON(raw)
 	case s.app.Flags.Quiet, event.Kind == events.AgentStopping, event.Kind == events.AgentEnded, event.Kind == events.AgentForgotten, term.OfMail(event.Kind):
 		// told by other lines, or not part of the stop
 		return nil
