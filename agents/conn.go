@@ -128,15 +128,15 @@ func (c *Conn) hear(line line.Line) {
 	}
 	switch kind := o.Text("type"); {
 	case kind == "response:success":
-		c.answered(o.Text("correlationId"), reply{payload: o.Document("payload")}, o.Err())
+		c.answered(o.Text("correlationId"), reply{payload: documentIn(&o, "payload")}, o.Err())
 	case kind == "response:error":
-		c.refused(o.Text("correlationId"), refusal(o.Document("error")), o.Err())
+		c.refused(o.Text("correlationId"), refusal(documentIn(&o, "error")), o.Err())
 	case strings.HasPrefix(kind, noticePrefix):
 		notice := Notice{
 			Name:      kind[len(noticePrefix):],
 			ID:        o.Text("id"),
 			Timestamp: o.Text("timestamp"),
-			Payload:   o.Document("payload"),
+			Payload:   documentIn(&o, "payload"),
 		}
 		if o.Err() == nil {
 			c.noticed(notice)

@@ -144,7 +144,7 @@ func readSaid(line []byte) (*Said, error) {
 	if wrong := whole.Read(message.Document, depth, ""); wrong != nil {
 		return nil, wrong
 	}
-	return &Said{Message: message, Payload: whole.Document("payload")}, nil
+	return &Said{Message: message, Payload: documentIn(&whole, "payload")}, nil
 }
 
 // heard is a session event: a message for the agent, or one of its own that was not delivered.
@@ -260,4 +260,18 @@ func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 		ring(c.fresh)
 	}
 	return e, ok, c.ending() != nil
+}
+
+// documentIn returns a copy of an object that the orchestrator has sent. Unlike Document of a Reader it
+// does not mind a key that occurs twice: the reader of the object decides.
+func documentIn(o *object.Reader, key string) wire.Raw {
+	value := o.Find(key)
+	if value == nil {
+		return nil
+	}
+	if !object.IsObject(value) {
+		o.Refuse(key, "must be an object")
+		return nil
+	}
+	return object.Clone(value)
 }

@@ -125,7 +125,7 @@ func (w *world) sayAgain() {
 	}
 	s := w.sessions.spoken[w.chance.IntN(len(w.sessions.spoken))]
 	if w.chance.IntN(3) == 0 {
-		s.line = strings.Replace(s.line, `"payload":{"`, fmt.Sprintf(`"payload":{"step":%d,"`, w.steps), 1)
+		s.line = strings.Replace(s.line, `"payload":{"`, fmt.Sprintf(`"payload":{"step %d":1,"`, w.steps), 1)
 	}
 	w.say(s.from, s.line)
 }

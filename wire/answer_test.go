@@ -194,7 +194,7 @@ func TestIDsAreGivenBackLetterForLetter(t *testing.T) {
 
 // Rows: B-46, T-48.
 func TestPayloadsLeaveAsTheyCame(t *testing.T) {
-	const verbatim = `{"n":12345678901234567890,"x":1.0,"y":1e400,"html":"<a&b>","u":"\u00e9\/","payload":{"payload":{}},"dup":1,"dup":2}`
+	const verbatim = `{"n":12345678901234567890,"x":1.0,"y":1e400,"html":"<a&b>","u":"\u00e9\/","payload":{"payload":{}}}`
 	body, err := ReadRequest("submit-task", []byte(`{"type":"t","name":"<n> & \u2028","payload":`+verbatim+`,"priority":1.50}`), 64)
 	require.Nil(t, err)
 	asked := body.(*SubmitTask)

@@ -95,6 +95,9 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 		return nil, err
 	}
 	r, err := delegation.ReadRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer, ambiguous)
+	if err == nil {
+		err = object.RefuseDuplicate(payload, o.Pointer)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,12 @@ func (r *Reader) session(line []byte) Message {
 	if s.Err == nil {
 		s.Message, s.Err = session.ReadMembers(s.Document, r.room, "")
 	}
+	if s.Err == nil {
+		s.Err = object.RefuseDuplicate(s.Document, "")
+	}
+	if s.Err != nil {
+		s.Message = nil
+	}
 	return s
 }
 
@@ -99,6 +105,9 @@ func (r *Reader) taskRequest(line []byte) Message {
 		return Log{Why: "an echo of a task request"}
 	}
 	request, err := delegation.ReadRequest(r.keep(line), r.room, "", ambiguous)
+	if err == nil {
+		err = object.RefuseDuplicate(line, "")
+	}
 	if err == nil && request.Routing.Source != "" && request.Routing.Source != r.Agent {
 		err = object.Denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
@@ -115,6 +124,9 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 		return Log{Why: "an echo of what is said about a task: its agent says how it goes"}
 	}
 	act, err := delegation.ReadAct(r.keep(line), r.room, ambiguous)
+	if err == nil {
+		err = object.RefuseDuplicate(line, "")
+	}
 	if err != nil {
 		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
 	}
@@ -140,6 +152,9 @@ func (r *Reader) taskResponse(line []byte) Message {
 		return Log{}
 	}
 	response, err := delegation.ReadResponse(r.keep(line), r.room, ambiguous)
+	if err == nil {
+		err = object.RefuseDuplicate(line, "")
+	}
 	if err == nil {
 		err = response.RefsOfOthers()
 	}

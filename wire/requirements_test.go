@@ -59,11 +59,11 @@ func TestRequirementsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRequirementsOfOtherVersions checks that a repeated member counts as missing.
+// TestRequirementsOfOtherVersions checks that what has another form is passed over.
 //
 // Rows: A-07, K-17.
 func TestRequirementsOfOtherVersions(t *testing.T) {
-	o := slotOf(t, `{"$schema":"orchestratia/requirements/v3","repo":"a","repo":"b","languages":["go",7],"tools":"make","tags":["x"]}`)
+	o := slotOf(t, `{"$schema":"orchestratia/requirements/v3","repo":["a"],"languages":["go",7],"tools":"make","tags":["x"]}`)
 	r := hub.RequirementsIn(o, "doc")
 	require.Nil(t, o.Err())
 	require.Empty(t, r.Repo)

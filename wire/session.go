@@ -172,15 +172,25 @@ func (s *SaySession) fields(f *fields) {
 		return
 	}
 	o := f.in
-	document := o.Document(key)
-	if document == nil {
+	value := o.Find(key)
+	switch {
+	case value == nil:
 		o.Refuse(key, "is missing: it must be an object")
 		return
+	case !object.IsObject(value):
+		o.Refuse(key, "must be an object")
+		return
 	}
+	document := object.Clone(value)
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	s.Session = *named(members)
 	s.Document = document
-	s.Message, s.Err = session.ReadMembers(document, members, o.Below(key))
+	if s.Message, s.Err = session.ReadMembers(document, members, o.Below(key)); s.Err == nil {
+		s.Err = object.RefuseDuplicate(document, o.Below(key))
+	}
+	if s.Err != nil {
+		s.Message = nil
+	}
 }
 
 // MarshalJSONTo implements json.MarshalerTo, for clients.

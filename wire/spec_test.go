@@ -180,7 +180,7 @@ func TestSchemasAreOfTheirFamily(t *testing.T) {
 func TestSpecsOfOtherVersionsAreReadAsFarAsTheyGo(t *testing.T) {
 	doc := `{"$schema":"orchestratia/task-spec/v2","requirements":"many","input_context":{"references":[{"type":"task","id":"x"}]},
 		"constraints":{"max_files_changed":3,"testing":"maybe"},
-		"output_expectations":{"contracts":{"a":{"description":"d","required":true},"b-c":{"description":"d"},"d":[],"e":{"required":true},"f":{"description":"d"},"f":{}}}}`
+		"output_expectations":{"contracts":{"a":{"description":"d","required":true},"b-c":{"description":"d"},"d":[],"e":{"required":true}}}}`
 	o := slotOf(t, doc)
 	s := hub.SpecIn(o, "doc")
 	require.Nil(t, o.Err())

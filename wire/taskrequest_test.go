@@ -216,13 +216,13 @@ func TestPrioritiesOfTaskRequests(t *testing.T) {
 
 // Rows: D-03, D-14, T-48, K-23.
 func TestTaskRequestsAreKeptDigitForDigit(t *testing.T) {
-	const payload = `{"n": 12345678901234567890,"html":"<a&b>","x":1,"x":2,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
+	const payload = `{"n": 12345678901234567890,"html":"<a&b>","x":1,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
 	const line = `{"id":"1","type":"t","payload":` + payload + `,"observability":{"baggage": {"k":9007199254740993}},"priority":{},"n":1.0}`
 	text := []byte(strings.ReplaceAll(line, `,"`, ",\r\n\""))
 	r, err := ReadTaskRequest(text, 64)
 	require.Nil(t, err)
 	clear(text)
-	const compact = `{"n":12345678901234567890,"html":"<a&b>","x":1,"x":2,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
+	const compact = `{"n":12345678901234567890,"html":"<a&b>","x":1,"e":1.00E+2,"u":"\u00e9\/","later":[null]}`
 	require.Equal(t, compact, string(r.Payload), "on one line, wherever it came from")
 	require.Equal(t, payload, string(requested(t, line).Payload))
 	require.Equal(t, line, string(requested(t, line).Document))

@@ -31,7 +31,7 @@ func ResultIn(o *object.Reader, key string) *Result {
 		return nil
 	}
 	if !mayNameSchema(value) {
-		return &Result{Document: object.Clone(value)}
+		return &Result{Document: o.Document(key)}
 	}
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])

@@ -278,7 +278,7 @@ func (r *Reader) Document(key string) Raw {
 		r.Refuse(key, "must be an object")
 		return nil
 	}
-	return Clone(value)
+	return r.copy(key, value)
 }
 
 // Value returns a copy of an optional value of any kind.
@@ -286,6 +286,15 @@ func (r *Reader) Value(key string) Raw {
 	value := r.Find(key)
 	if value == nil {
 		return nil
+	}
+	return r.copy(key, value)
+}
+
+// copy returns a copy of the value of a member, and refuses it if a key occurs twice in it.
+func (r *Reader) copy(key string, value []byte) Raw {
+	if below := duplicateIn(value); below != "" {
+		pointer := r.Below(key) + below
+		r.Fail(Invalid(pointer, NameOf(pointer)+" stands twice"))
 	}
 	return Clone(value)
 }
