@@ -1,6 +1,7 @@
 package adapter_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -19,13 +20,12 @@ import (
 // deaf is a program that reads its stdin when it is told to.
 type deaf struct {
 	reads chan struct{} // closed when it reads
-	read  atomic.Int64  // bytes
+	read  bytes.Buffer
 }
 
 func (d *deaf) Write(text []byte) (int, error) {
 	<-d.reads
-	d.read.Add(int64(len(text)))
-	return len(text), nil
+	return d.read.Write(text)
 }
 
 func (d *deaf) SetWriteDeadline(time.Time) error { return nil }
@@ -43,16 +43,7 @@ func (d *deaf) Usage() (cpuMS, rss int64)        { return 0, 0 }
 func TestADeafClientIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		program := &deaf{reads: make(chan struct{})}
-		var spec child.Spec
-		start := func(completed child.Spec) (adapter.Program, error) {
-			spec = completed
-			return program, nil
-		}
-		ended := make(chan struct{})
-		asked := child.Spec{Output: func(child.Stream, []byte) {}, Ended: func(child.Ending) { close(ended) }}
-		machine := adapter.NewMachine(claude.New(), &adapter.Opening{Agent: "coder", Run: "r", Permission: adapter.PermissionAsk})
-		_, err := adapter.Start(start, asked, machine, 1<<20, nil)
-		require.NoError(t, err)
+		spec, ended := program.start(t, 1<<20)
 		const request = `{"type":"control_request","request_id":"x","request":{"subtype":"mcp_message","server_name":"orc","message":{"jsonrpc":"2.0","id":1,"method":"tools/list"}}}` + "\n"
 		const chunks = 20
 		var taken atomic.Int64
@@ -68,8 +59,37 @@ func TestADeafClientIsNotRead(t *testing.T) {
 		close(program.reads)
 		<-ended
 		require.EqualValues(t, chunks, taken.Load())
-		require.Greater(t, program.read.Load(), int64(chunks*100*1000), "each request is answered")
+		require.Greater(t, program.read.Len(), chunks*100*1000, "each request is answered")
 	})
+}
+
+// start starts the program as an agent. It returns the callbacks that the process of the program has,
+// and a channel that is closed when the agent has ended.
+func (d *deaf) start(t *testing.T, maxLine int) (spec child.Spec, ended chan struct{}) {
+	start := func(completed child.Spec) (adapter.Program, error) {
+		spec = completed
+		return d, nil
+	}
+	ended = make(chan struct{})
+	asked := child.Spec{Output: func(child.Stream, []byte) {}, Ended: func(child.Ending) { close(ended) }}
+	machine := adapter.NewMachine(claude.New(), &adapter.Opening{Agent: "coder", Run: "r", Permission: adapter.PermissionAsk})
+	_, err := adapter.Start(start, asked, machine, maxLine, nil)
+	require.NoError(t, err)
+	return spec, ended
+}
+
+// TestALongRequestIsRefused checks that a request in a line that is too long is answered.
+func TestALongRequestIsRefused(t *testing.T) {
+	program := &deaf{reads: make(chan struct{})}
+	close(program.reads)
+	spec, ended := program.start(t, 2000)
+	long := `{"type":"control_request","request_id":"p-1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"` +
+		strings.Repeat("x", 3000) + `"}}}` + "\n"
+	spec.Output(child.Stdout, []byte(long[:1500]))
+	spec.Output(child.Stdout, []byte(long[1500:]))
+	spec.Ended(child.Ending{})
+	<-ended
+	require.Contains(t, program.read.String(), `{"response":{"subtype":"error","request_id":"p-1","error":"`+adapter.TooLong+`"},"type":"control_response"}`)
 }
 
 // TestMemoryIsBounded checks that values without room are counted, and that there is room again when

@@ -78,6 +78,9 @@ type Client interface {
 	Begin(o *Opening) []Effect
 	// Heard takes a line of the program's stdout.
 	Heard(line []byte) []Effect
+	// Cut takes the beginning of a line that was too long. A request is refused, so that the program
+	// does not wait for its answer.
+	Cut(head []byte) []Effect
 	// Prompt begins a turn. The id comes back in InContext.
 	Prompt(id, text string) []Effect
 	// Steer adds a text to the running turn. It returns nil if the client cannot.

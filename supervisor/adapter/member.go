@@ -119,6 +119,13 @@ func (m *Machine) Heard(at time.Time, line []byte) []Effect {
 	return m.take(m.client.Heard(object.Replaced(line)))
 }
 
+// Cut takes the beginning of a line of the client that was longer than protocol.max_line.
+func (m *Machine) Cut(at time.Time, head []byte) []Effect {
+	m.now, m.last = at, at
+	m.log("a line of the client was longer than protocol.max_line: %s", head)
+	return m.take(m.client.Cut(head))
+}
+
 // take handles what the client returned and returns what is to be done.
 func (m *Machine) take(from []Effect) []Effect {
 	m.handle(from)
@@ -152,7 +159,8 @@ func (m *Machine) handle(from []Effect) {
 		case *Call:
 			m.called(e)
 		case *activity.Usage:
-			m.used(e)
+			e.TaskID, e.Turn = m.taskID(), m.turns
+			m.say("usage", e)
 		case *Limited:
 			m.limited(e)
 		case *Ended:
@@ -354,12 +362,6 @@ func (m *Machine) progress() {
 	default:
 		m.ask(wire.ReportProgress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
 	}
-}
-
-// used reports the usage of a turn.
-func (m *Machine) used(u *activity.Usage) {
-	u.TaskID, u.Turn = m.taskID(), m.turns
-	m.say("usage", u)
 }
 
 func (m *Machine) limited(l *Limited) {

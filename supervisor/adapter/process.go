@@ -157,9 +157,7 @@ func (p *Process) readStdout(chunk []byte) {
 	p.stdout.Feed(chunk)
 	for l, ok := p.stdout.Next(); ok; l, ok = p.stdout.Next() {
 		if l.Cut {
-			p.step(func(time.Time) []Effect {
-				return []Effect{Log{Text: "a line of the client was too long: " + string(l.Text)}}
-			})
+			p.step(func(now time.Time) []Effect { return p.machine.Cut(now, l.Text) })
 			continue
 		}
 		p.step(func(now time.Time) []Effect { return p.readLine(now, l.Text) })

@@ -112,3 +112,26 @@ func toolList() wire.Raw {
 	}
 	return object.Spell(map[string]any{"tools": list})
 }
+
+// TooLong is the error of a request that was longer than protocol.max_line.
+const TooLong = "the line is longer than protocol.max_line of the orchestrator"
+
+// CutRPC handles the beginning of a JSON-RPC message without an end. A call is answered with an
+// error, and an answer is passed to heard as an error. If it is neither, the client may wait for an
+// answer for ever, so it is ended.
+func CutRPC(h object.Head, heard func(line []byte) []Effect) []Effect {
+	id := h["id"]
+	has := func(key string) bool { return h[key] != nil }
+	switch known := id.IsValid() && !object.IsNull(id); {
+	case h == nil:
+		return nil
+	case known && (has("method") || has("params")):
+		return []Effect{Write{Line: rpcError(id, -32600, TooLong)}}
+	case known && (has("result") || has("error")):
+		return heard(rpcError(id, -32600, TooLong))
+	}
+	return []Effect{Unanswerable}
+}
+
+// Unanswerable ends a client that may wait for an answer to a line that was cut.
+var Unanswerable = Stuck{Why: "the client may wait for an answer to that line, which cannot be read"}

@@ -1,6 +1,10 @@
 package object
 
-import ()
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // DetailsWith returns one object with the details, the reason and the hint.
 func DetailsWith(e *Error, reason string) map[string]any {
@@ -78,4 +82,36 @@ func rawMember(o *Reader, key string) []byte {
 
 func IsHex(text string, length int) bool {
 	return len(text) == length && IsRun(text, func(c byte) bool { return IsDigit(c) || 'a' <= c && c <= 'f' })
+}
+
+// A Head has the members at the beginning of a JSON object. The value of the last one may be cut.
+type Head map[string]Raw
+
+// ReadHead reads the beginning of a JSON object. It returns nil for any other text.
+func ReadHead(text []byte) Head {
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '{' {
+		return nil
+	}
+	h := Head{}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		key := token.String()
+		rest := text[d.InputOffset():]
+		if h[key], err = d.ReadValue(); err != nil {
+			h[key] = bytes.TrimLeft(rest, " \t\r\n:")
+			break
+		}
+		h[key] = h[key].Clone()
+	}
+	return h
+}
+
+// Text returns a member that is a whole string, or "".
+func (h Head) Text(key string) (text string) {
+	_ = Decode(h[key], &text) // what is cut is not known
+	return text
 }

@@ -130,6 +130,15 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 	return c.answered(id, about, m.Result)
 }
 
+// Cut takes the beginning of a line that was too long.
+func (c *Client) Cut(head []byte) []adapter.Effect {
+	h := object.ReadHead(head)
+	if h["id"] == nil && h.Text("method") == "session/update" {
+		return nil
+	}
+	return adapter.CutRPC(h, c.Heard)
+}
+
 // capabilities is the answer to initialize.
 type capabilities struct {
 	Info struct {

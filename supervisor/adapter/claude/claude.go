@@ -170,7 +170,7 @@ type reply struct {
 	Subtype   string   `json:"subtype"`
 	RequestID string   `json:"request_id"`
 	Error     string   `json:"error"`
-	Response  wire.Raw `json:"response"`
+	Response  wire.Raw `json:"response,omitzero"`
 }
 
 type block struct {
@@ -211,6 +211,26 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 		return c.ended(line)
 	}
 	return nil // other lines are not needed
+}
+
+// Cut takes the beginning of a line that was too long.
+func (c *Client) Cut(head []byte) []adapter.Effect {
+	h := object.ReadHead(head)
+	id := h.Text("request_id")
+	switch kind := h.Text("type"); {
+	case h == nil:
+	case kind == "control_request" && id != "":
+		return []adapter.Effect{write(map[string]any{"type": "control_response", "response": reply{
+			Subtype: "error", RequestID: id, Error: adapter.TooLong,
+		}})}
+	case kind == "control_response":
+		return c.replied(&reply{Subtype: "error", RequestID: object.ReadHead(h["response"]).Text("request_id"), Error: adapter.TooLong})
+	case kind == "result":
+		return c.ended(nil)
+	case kind == "control_request", kind == "":
+		return []adapter.Effect{adapter.Unanswerable}
+	}
+	return nil
 }
 
 // replied handles the answer to a control request of ours.

@@ -108,6 +108,22 @@ func (c *Client) Heard(line []byte) []adapter.Effect {
 	return c.answered(id, method, &m)
 }
 
+// Cut takes the beginning of a line that was too long. The client writes the id of a request before
+// the parameters.
+func (c *Client) Cut(head []byte) []adapter.Effect {
+	h := object.ReadHead(head)
+	if h["id"] != nil || h["method"] == nil {
+		return adapter.CutRPC(h, c.Heard)
+	}
+	params := object.ReadHead(h["params"])
+	n := notice{ThreadID: params.Text("threadId")}
+	n.Turn.ID, n.Turn.Error = object.ReadHead(params["turn"]).Text("id"), &fault{Message: adapter.TooLong}
+	if h.Text("method") != "turn/completed" || c.other(&n) || !c.runs(n.Turn.ID) {
+		return nil
+	}
+	return c.ended(&n)
+}
+
 // answered handles the answer to a call of ours.
 func (c *Client) answered(id int64, method string, m *adapter.RPC) []adapter.Effect {
 	if m.Error != nil {
@@ -292,7 +308,7 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	if object.Decode(m.Params, &n) != nil && m.Method != "turn/completed" {
 		return nil
 	}
-	other := n.ThreadID != "" && n.ThreadID != c.thread // of an agent that the model has started
+	other := c.other(&n)
 	switch m.Method {
 	case "turn/started":
 		if other {
@@ -334,6 +350,9 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	}
 	return nil
 }
+
+// other reports whether a notification is about an agent that the model has started.
+func (c *Client) other(n *notice) bool { return n.ThreadID != "" && n.ThreadID != c.thread }
 
 // runs reports whether a turn is the one that runs, or is starting.
 func (c *Client) runs(turn string) bool {

@@ -4,6 +4,7 @@
 // them, indented, and is written by -update:
 //
 //	< {…}             a line of the client
+//	cut {…            the beginning of a line of the client that was too long
 //	T {…}             a line of the orchestrator; $KIND$ is the id of the last request of that kind
 //	at +5s            the time since the beginning
 //	due               the time that Machine.Next returns has come
@@ -85,6 +86,8 @@ func (p *player) play(line string) {
 		p.show(p.machine.Begin(p.at))
 	case "<":
 		p.show(p.machine.Heard(p.at, []byte(p.given(rest))))
+	case "cut":
+		p.show(p.machine.Cut(p.at, []byte(p.given(rest))))
 	case "T":
 		p.show(p.machine.Told(p.at, []byte(p.given(rest))))
 	case "at":
