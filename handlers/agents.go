@@ -54,6 +54,7 @@ type agent struct {
 	late         []*answeredByMail // answers for its next run
 	usage        activity.Used
 	limited      time.Time // it gets no task until then; zero: it is not limited
+	limitedBy    string    // why, as it reported
 }
 
 // An agentState is the state of an agent's process.

@@ -93,7 +93,7 @@ func (s *State) Activity(name string) *control.Activity {
 		v.Conversation, v.Kind, v.Dir, v.Program, v.Model = c.ID, c.Kind, c.Dir, c.Version, c.Model
 	}
 	if !a.limited.IsZero() {
-		v.LimitedUntil = object.Timestamp(a.limited)
+		v.LimitedUntil, v.LimitedBy = object.Timestamp(a.limited), a.limitedBy
 	}
 	for _, q := range s.questions.open {
 		if q.view.Agent == name && q.view.Blocking {
@@ -174,6 +174,7 @@ func (al *agentLimited) apply(s *State, _ *wire.Record) {
 	came := a.takes()
 	s.agents.limited.Drop(parked{a})
 	a.limited, _ = object.ParseTime(al.Until)
+	a.limitedBy = al.Scope
 	if !a.limited.IsZero() {
 		s.agents.limited.Add(parked{a})
 	}
@@ -189,7 +190,10 @@ func (al *agentLimited) check(s *State) error { return s.agents.checkAgent(al.Ag
 func (al *agentLimited) tell(e *wire.Event) {
 	e.Agent, e.Text = al.Agent, "is not limited any more"
 	if al.Until != "" {
-		e.Text = "is limited by its vendor until " + al.Until
+		e.Text = "is limited until " + al.Until
+		if al.Scope != "" {
+			e.Text += ": " + al.Scope
+		}
 	}
 }
 

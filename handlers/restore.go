@@ -227,6 +227,7 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	r.broken = r.broken || r.agents.byID[a.ID] != nil
 	r.meet(a)
 	if a.limited, _ = object.ParseTime(kept.Limited); !a.limited.IsZero() {
+		a.limitedBy = kept.LimitedBy
 		r.agents.limited.Add(parked{a})
 	}
 	abilities := a.said

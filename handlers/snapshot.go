@@ -106,6 +106,7 @@ type snapshotAgent struct {
 	Usage        activity.Used          `json:"usage,omitzero"`
 	Late         []*answeredByMail      `json:"late,omitzero"`
 	Limited      string                 `json:"limited,omitzero"`
+	LimitedBy    string                 `json:"limited_by,omitzero"`
 }
 
 type snapshotRemote struct {
@@ -319,7 +320,7 @@ func (a *agent) snapshot() snapshotAgent {
 		kept.Conversation = &a.conversation.Conversation
 	}
 	if !a.limited.IsZero() {
-		kept.Limited = object.Timestamp(a.limited)
+		kept.Limited, kept.LimitedBy = object.Timestamp(a.limited), a.limitedBy
 	}
 	if a.said != nil {
 		kept.Said = a.said.Document

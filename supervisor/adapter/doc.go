@@ -21,5 +21,6 @@
 // the client works in a mode of its own for that. Mail for a client that works is given to the running turn, if the client
 // can take it; the model has it when the client says so, and only then is it acknowledged. A turn
 // that ends while its task is open is handled as Opening.OnTurnEnd says. If the vendor limits the
-// use, the task is returned and no turn begins before the time that the vendor names.
+// use, the task is returned and no turn begins before the time that the vendor names. Nor does one
+// begin soon after a turn that failed before the model had its mail.
 package adapter

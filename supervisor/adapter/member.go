@@ -500,7 +500,7 @@ func (m *Machine) keepUnread(e *Ended) {
 	m.sent = nil
 	if len(m.prompts) > kept && e.Failure != FailLimit {
 		m.parked = m.now.Add(m.limits.next())
-		m.log("the next turn begins at %s: this one failed, and its mail was not read: %s", object.Timestamp(m.parked), e.Text)
+		m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: "its turn failed: " + tools.Clip(e.Text, 500)})
 	}
 }
 

@@ -132,7 +132,7 @@ var (
 	tokensDesc  = describe("agent_tokens_total", "Tokens that an agent has used, by model and kind.", "agent", "model", "kind")
 	costDesc    = describe("agent_cost_total", "Cost that an agent has reported, by model and currency.", "agent", "model", "currency")
 	turnsDesc   = describe("agent_turns_total", "Turns whose usage an agent has reported.", "agent")
-	limitedDesc = describe("agent_limited", "Whether the vendor limits the use of a coding agent.", "agent")
+	limitedDesc = describe("agent_limited", "Whether a coding agent gets no task for a time, such as by a limit of its vendor.", "agent")
 )
 
 // collect returns the metrics of one agent.

@@ -124,12 +124,13 @@ const (
 // after it.
 const MaxLimit = 7 * 24 * time.Hour
 
-// Limited is the payload of event:limited: a vendor limits the use. The agent gets no task until
-// the time, or for seven days. A restart of the agent by hand lifts the limit.
+// Limited is the payload of event:limited: the agent can do nothing for a time, most often because
+// its vendor limits the use. It gets no task until then, or for seven days. A restart of the agent
+// by hand lifts the limit.
 type Limited struct {
 	// Until when, in ISO 8601.
 	Until string `json:"until" schema:"time"`
-	// What is limited, in words of the vendor.
+	// Why: what is limited, in words of the vendor, or another reason.
 	Scope string `json:"scope,omitzero"`
 }
 

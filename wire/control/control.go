@@ -102,6 +102,7 @@ type Activity struct {
 	What         string  `json:"what,omitzero"`
 	Question     string  `json:"question,omitzero"`      // the one that it waits for
 	LimitedUntil string  `json:"limited_until,omitzero"` // it gets no task before
+	LimitedBy    string  `json:"limited_by,omitzero"`    // why, as it reported
 	Conversation string  `json:"conversation,omitzero"`
 	Kind         string  `json:"kind,omitzero"`    // of the program
 	Dir          string  `json:"dir,omitzero"`     // of the conversation

@@ -73,7 +73,7 @@ const (
 	AgentConversation      = "agent.conversation" // the conversation of its program
 	AgentUsage             = "agent.usage"        // tokens and cost
 	AgentInterrupted       = "agent.interrupted"  // a person interrupted what it did
-	AgentLimited           = "agent.limited"      // its vendor limits the use, or does so no more
+	AgentLimited           = "agent.limited"      // it gets no task for a time, such as by a limit of its vendor, or gets tasks again
 	MessageReceipt         = "message.receipt"    // what became of a message after it was written
 	QuestionAsked          = "question.asked"
 	QuestionRejoined       = "question.rejoined" // asked again by the next run of the agent

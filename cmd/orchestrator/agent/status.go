@@ -192,7 +192,7 @@ func agentRow(v control.AgentView, p term.Paint) []term.Cell {
 }
 
 // activityNote returns what a coding agent does: "busy 2m go test ./...", "waits for you q7",
-// "limited until 17:00".
+// "limited until 17:00: 5 hours".
 func activityNote(v *control.Activity) string {
 	now := time.Now()
 	switch {

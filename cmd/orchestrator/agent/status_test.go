@@ -26,4 +26,6 @@ func TestActivityNote(t *testing.T) {
 	require.Equal(t, "waits for you q7", activityNote(&asking))
 	require.Contains(t, activityNote(&limited), "limited until ")
 	require.Contains(t, activityNote(&limited), limit.Format("15:04"))
+	limited.LimitedBy = "its turn failed:\nno answer"
+	require.Contains(t, activityNote(&limited), ": its turn failed: no answer")
 }

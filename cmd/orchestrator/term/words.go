@@ -45,13 +45,13 @@ func AgentNote(v control.AgentView) string {
 	return said
 }
 
-// HeldUp returns what holds up a coding agent: "limited until 17:00", "waits for you q7", or "".
+// HeldUp returns what holds up a coding agent: "limited until 17:00: 5 hours", "waits for you q7", or "".
 func HeldUp(v *control.Activity, now time.Time) string {
 	switch {
 	case v == nil:
 		return ""
 	case v.LimitedUntil != "":
-		return "limited until " + Clock(v.LimitedUntil, now, "15:04")
+		return "limited until " + Clock(v.LimitedUntil, now, "15:04") + Clip(Colon(v.LimitedBy), 60)
 	case v.Question != "":
 		return "waits for you " + wire.Visible(v.Question)
 	}

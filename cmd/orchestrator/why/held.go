@@ -51,13 +51,16 @@ func questionLines(asked []wire.Question) []string {
 	return lines
 }
 
-// limitLines returns until when the vendor of an agent limits its use.
+// limitLines returns until when an agent is limited, and why, with the command that lifts the limit.
 func limitLines(v *control.AgentView, now time.Time) []string {
 	if v.Activity == nil || v.Activity.LimitedUntil == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s is limited by its vendor, and gets no task before %s.",
-		term.OneLine(v.Name), term.Clock(v.Activity.LimitedUntil, now, time.TimeOnly))}
+	return []string{
+		fmt.Sprintf("%s is limited, and gets no task before %s%s.", term.OneLine(v.Name),
+			term.Clock(v.Activity.LimitedUntil, now, time.TimeOnly), term.Clip(term.Colon(v.Activity.LimitedBy), 200)),
+		"A restart lifts the limit: orchestrator agent restart " + wire.Visible(v.Name),
+	}
 }
 
 // holdersOf adds what holds up the agent that has the task.

@@ -153,7 +153,7 @@ var all = []schema.Document{
 	{Name: "event:turn", Head: eventHead{}, Of: activity.Turn{}, Lenient: true, Title: "What you do at the moment",
 		About: "Report what you do at the moment, for people. It is not recorded, and while you wait for a person your silence does not count." + eventLine},
 	{Name: "event:limited", Head: eventHead{}, Of: activity.Limited{}, Lenient: true, Title: "Your vendor limits the use",
-		About: "Report that your vendor limits the use. You get no task until then; return-task gives back the one that you have." + eventLine},
+		About: "Report that you can do nothing for a time, most often because your vendor limits the use. You get no task until then; return-task gives back the one that you have." + eventLine},
 	{Name: "event:receipt", Head: eventHead{}, Of: activity.Receipt{}, Lenient: true, Title: "What became of a message",
 		About: "Report that your model has a message that you were notified of, or that it was refused." + eventLine},
 

@@ -612,11 +612,11 @@ class Operations:
         self.tell("turn", without_none(state=state, what=what, since=since, taskId=task_id))
 
     def report_limit(self, until: str, scope: Optional[str] = None) -> None:
-        """Report that your vendor limits the use. You get no task until then; return-task gives
-        back the one that you have.
+        """Report that you can do nothing for a time, most often because your vendor limits the use.
+        You get no task until then; return-task gives back the one that you have.
 
         until: Until when, in ISO 8601.
-        scope: What is limited, in words of the vendor.
+        scope: Why: what is limited, in words of the vendor, or another reason.
         """
         self.tell("limited", without_none(until=until, scope=scope))
 

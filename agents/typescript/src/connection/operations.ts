@@ -354,8 +354,8 @@ export abstract class Operations {
   }
 
   /**
-   * Report that your vendor limits the use. You get no task until then; return-task gives back the
-   * one that you have.
+   * Report that you can do nothing for a time, most often because your vendor limits the use. You
+   * get no task until then; return-task gives back the one that you have.
    */
   reportLimit(limit: Limited): Promise<void> {
     return this.tell("limited", limit);

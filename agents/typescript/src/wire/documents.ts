@@ -560,7 +560,7 @@ export interface Turn {
 export interface Limited {
   /** Until when, in ISO 8601. */
   until: string;
-  /** What is limited, in words of the vendor. */
+  /** Why: what is limited, in words of the vendor, or another reason. */
   scope?: string;
 }
 
