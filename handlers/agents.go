@@ -348,7 +348,7 @@ func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 // forgetAgent removes an agent.
 func (ad agentDecision) forgetAgent(a *agent) {
 	ad.tasks().strip(a, "its agent is no longer one of the agents")
-	ad.questions().withdrawPermissions(func(q *question) bool { return q.view.Agent == a.ID })
+	ad.questions().withdrawAll(func(q *question) bool { return q.view.Agent == a.ID && (q.request != nil || q.mailed) })
 	ad.mail().resolveStale(a.mail, "it is no longer one of the agents")
 	ad.fact(a.actor, "", &agentForgotten{ID: a.ID})
 }

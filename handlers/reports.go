@@ -421,15 +421,19 @@ func (qd questionDecision) withdraw(q *question) []Letter {
 	return nil
 }
 
-// withdrawPermissions closes the open questions about permissions for which ended returns true. The
-// requests that asked them are refused at the end of the turn, after the notice that tells the agent
-// why.
-func (qd questionDecision) withdrawPermissions(ended func(*question) bool) {
+// withdrawAll closes the open questions for which ended returns true. The requests that asked them
+// are refused at the end of the turn, after the notice that tells the agent why.
+func (qd questionDecision) withdrawAll(ended func(*question) bool) {
 	for _, q := range slices.Clone(qd.state.questions.open) {
-		if q.view.Permission != nil && ended(q) {
+		if ended(q) {
 			qd.closed = append(qd.closed, qd.withdraw(q)...)
 		}
 	}
+}
+
+// withdrawPermissions is withdrawAll for questions about permissions.
+func (qd questionDecision) withdrawPermissions(ended func(*question) bool) {
+	qd.withdrawAll(func(q *question) bool { return q.view.Permission != nil && ended(q) })
 }
 
 // endPermissions closes the questions about permissions for a task that ends or is given back.

@@ -264,7 +264,6 @@ func (w *world) reconfigure(m *inhabitant) {
 	case w.chance.IntN(4) == 0:
 		m.listed = false
 		w.sent = slices.DeleteFunc(w.sent, func(s sent) bool { return s.from.Name == m.ID }) // its requests are forgotten too
-		w.forget(func(run string) bool { return run == m.run })
 	default:
 		w.retrain(m)
 		m.Capacity = 1 + w.chance.IntN(3)
@@ -273,6 +272,9 @@ func (w *world) reconfigure(m *inhabitant) {
 		}
 	}
 	w.enlist()
+	if !m.listed { // its questions were withdrawn
+		w.forget(func(run string) bool { return run == m.run })
+	}
 	if !m.listed && m.up {
 		m.up = false
 		w.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: m.ID, Run: m.run, Figures: wire.Figures{Ordered: true}})
