@@ -123,7 +123,7 @@ func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o
 	next := make(chan struct{}, 1)
 	serving, over := context.WithCancelCause(ctx)
 	defer over(nil)
-	o.Next, o.Left = next, serving.Done()
+	o.Next, o.Left, o.Withdraws = next, serving.Done(), true
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		for notice := range conn.News(serving) {
