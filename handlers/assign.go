@@ -302,11 +302,13 @@ func (t *taskQueue) settled() {
 // assign dispatches a task to an agent and notifies it.
 func (td taskDecision) assign(k *task, a *agent) {
 	td.own.tasks().take(k, a, &taskAssigned{})
-	td.tell(a, k, wire.NoticeAssigned, wire.AssignedMessage)
+	td.tellAssigned(a, k)
 }
 
-// take assigns a task to an agent.
+// take assigns a task to an agent. A task that was to be planned first still is, until a plan is
+// approved.
 func (td taskDecision) take(k *task, a *agent, f *taskAssigned) {
+	f.Plan = f.Plan || k.more != nil && k.more.planFirst
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.view.ID, k.view.Name, a.ID, a.run, k.view.Attempts+1
 	parts := k.parts()
 	td.own.questions().withdrawPermissions(func(q *question) bool { return q.view.Task == k.view.ID && q.view.Agent != a.ID })

@@ -148,6 +148,7 @@ type snapshotTask struct {
 	Block     *hub.TaskBlock     `json:"block,omitzero"`
 	Promises  []hub.Promise      `json:"promises,omitzero"`
 	MaxFiles  int64              `json:"max_files,omitzero"`
+	PlanFirst bool               `json:"plan_first,omitzero"`
 	Wants     *match.Demand      `json:"wants,omitzero"`
 	Parts     []int64            `json:"parts,omitzero"`
 	Notes     []int64            `json:"notes,omitzero"`
@@ -278,6 +279,7 @@ func (t *task) snapshot() snapshotTask {
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
 	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.question, m.history, m.used, m.needs, m.output
+	kept.PlanFirst = m.planFirst
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand

@@ -208,6 +208,7 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
+		k.needsMore().planFirst = true
 	}
 	s.move(k, to)
 	k.view.AssignedTo, k.run, k.way, k.view.Attempts = t.Agent, t.Run, t.Way, t.Attempt
@@ -236,6 +237,9 @@ func (*taskStarted) kind() string { return events.TaskStarted }
 func (t *taskStarted) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.move(k, wire.TaskRunning)
+	if k.more != nil {
+		k.more.planFirst = false
+	}
 	if w := k.work(); w != nil {
 		s.takeUp(w, r.At)
 	}

@@ -167,6 +167,9 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		if len(a.holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
+		if k.more != nil && k.more.planFirst {
+			return nil, wrongState(k, "started without a plan")
+		}
 		td.take(k, a, &taskAssigned{Way: td.ownWay(k)})
 	case state == wire.TaskPending:
 		return nil, errorf(wire.CodeConflict, details{"taskId": k.view.ID, "reason": "unassigned"}, "task %s has no agent that could work on it", k.label())
