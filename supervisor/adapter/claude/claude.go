@@ -225,7 +225,7 @@ func (c *Client) Cut(head []byte) []adapter.Effect {
 		}})}
 	case kind == "control_response":
 		return c.replied(&reply{Subtype: "error", RequestID: object.ReadHead(h["response"]).Text("request_id"), Error: adapter.TooLong})
-	case kind == "result":
+	case kind == "result", h["duration_api_ms"] != nil: // its type comes late, after the inputs that were denied
 		return c.ended(nil)
 	case kind == "control_request", kind == "":
 		return []adapter.Effect{adapter.Unanswerable}
